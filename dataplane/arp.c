@@ -1,6 +1,6 @@
 /*
- * Answers ARP requests for a port's own address, so that hosts and routers with an ordinary stack can reach
- * the switch. The address comes from the active table. Loop's thread.
+ * Answers ARP requests for a port's own address, so that hosts and routers with an ordinary stack
+ * can reach the switch. The address comes from the active table. Loop's thread.
  */
 #include "dataplane/state.h"
 #include "offload/wire/frame.h"

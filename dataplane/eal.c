@@ -1,7 +1,7 @@
 /*
- * DPDK's environment. Many switches run on one machine (a lab has one for each node), so each gets a file
- * prefix of its own, allocates in memory, and is not pinned: EAL would put every process on the first CPU, so
- * the one lcore floats over all CPUs that we were given. Main thread only.
+ * DPDK's environment. Many switches run on one machine (a lab has one for each node), so each gets
+ * a file prefix of its own, allocates in memory, and is not pinned: EAL would put every process on
+ * the first CPU, so the one lcore floats over all CPUs that we were given. Main thread only.
  */
 #include "dataplane/eal.h"
 
@@ -27,7 +27,8 @@
 /* Arguments of EAL (count), and those that are ours beside the PCI addresses. */
 #define ARGUMENTS_MAX 128u
 #define OWN_ARGUMENTS 16u
-/* Hugepage memory that packet buffers need (bytes): in all, and for each port. With less we go without. */
+/* Hugepage memory that packet buffers need (bytes): in all, and for each port. With less we go
+ * without. */
 #define HUGE_BASE     (64ull << 20)
 #define HUGE_PER_PORT (12ull << 20)
 /* Memory (MiB) reserved without hugepages; pages are only taken when touched. */

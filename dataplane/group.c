@@ -13,10 +13,12 @@
 #include "offload/linux/copies.h"
 #include "offload/wire/wire.h"
 
-/* Groups at a time (count): one for each tree and source of its values. One more, and all are made anew. */
+/* Groups at a time (count): one for each tree and source of its values. One more, and all are made
+ * anew. */
 #define GROUPS_MAX 128u
-/* Frames of one send, copies included (count): the kernel queues them all before it hands out the first, 1000
- * at most (net.core.netdev_max_backlog), and the fewer there are the more are still in the cache. */
+/* Frames of one send, copies included (count): the kernel queues them all before it hands out the
+ * first, 1000 at most (net.core.netdev_max_backlog), and the fewer there are the more are still in
+ * the cache. */
 #define FRAMES_MAX 256u
 #define CHILD_AT   3u /* in a banyan header */
 #define TREE_AT    4u /* job and tree */
@@ -54,7 +56,8 @@ static void refuse(const char *what, int error)
            error == -EPERM ? "" : "; it takes Linux 6.6");
 }
 
-/* Puts the program on a port's interface. False when the kernel does not take it, which is reported. */
+/* Puts the program on a port's interface. False when the kernel does not take it, which is
+ * reported. */
 static bool serve(struct by_dp_groups *groups, unsigned index)
 {
     const struct by_port *port = &groups->ports[index];

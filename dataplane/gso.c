@@ -1,4 +1,5 @@
-/* Trains of frames on a packet socket; see gso.h. Sources: packet(7), linux/virtio_net.h. Loop's thread. */
+/* Trains of frames on a packet socket; see gso.h. Sources: packet(7), linux/virtio_net.h. Loop's
+ * thread. */
 #include "dataplane/gso.h"
 
 #include <arpa/inet.h>
@@ -24,14 +25,16 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2 */
 #endif
 
-/* Segments that the kernel takes in one piece at most (UDP_MAX_SEGMENTS), and bytes of such a datagram. */
+/* Segments that the kernel takes in one piece at most (UDP_MAX_SEGMENTS), and bytes of such a
+ * datagram. */
 #define SEGMENTS_MAX 64u
 #define DATAGRAM_MAX 65535u
 #define IP_AT        14u
 #define UDP_AT       34u
 #define UDP_CHECKSUM 6u /* behind UDP_AT */
-/* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the cache;
- * and those with one buffer, and memory behind it in case that a train comes all the same. */
+/* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the
+ * cache; and those with one buffer, and memory behind it in case that a train comes all the same.
+ */
 #define BATCHES      2u
 #define MESSAGES     32u
 #define SOCKET_BYTES (16 << 20)
@@ -101,7 +104,8 @@ int by_gso_open(struct by_gso **out, const char *interface, uint16_t mtu, enum b
     setsockopt(gso->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
     setsockopt(gso->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
     setsockopt(gso->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
-    /* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the other end. */
+    /* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the
+     * other end. */
     gso->whole = kind != BY_GSO_BOTH && by_feature_get(gso->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
     if (kind == BY_GSO_RING && open_ring(gso, interface, mtu) != 0) {
         by_gso_close(gso);
@@ -145,8 +149,8 @@ void by_gso_doze(struct by_gso *gso)
         by_ring_doze(gso->ring); /* if frames are there the descriptor says so */
 }
 
-/* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each segment to
- * where a frame of its own has its payload. False: no buffer, the old one stays. */
+/* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each
+ * segment to where a frame of its own has its payload. False: no buffer, the old one stays. */
 static bool renew(struct by_gso *gso, struct message *message, unsigned i)
 {
     struct rte_mbuf *buffer = rte_pktmbuf_alloc(gso->pool);
@@ -203,7 +207,8 @@ static void take(struct by_gso *gso, struct message *message, unsigned i, uint32
     gso->ready[gso->ready_count++] = frame;
 }
 
-/* Gives each segment headers of its own. They lie where they must: the stride is the expected one. */
+/* Gives each segment headers of its own. They lie where they must: the stride is the expected one.
+ */
 static void part(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes)
 {
     uint32_t left = bytes - BY_FRAME_HEADER_BYTES;
@@ -218,7 +223,8 @@ static void part(struct by_gso *gso, struct message *message, struct by_frame *f
     }
 }
 
-/* The same for segments of another size, or a frame that is longer than expected: through a copy. */
+/* The same for segments of another size, or a frame that is longer than expected: through a copy.
+ */
 static void part_flat(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes,
                       uint32_t stride)
 {
@@ -294,8 +300,8 @@ static void fill(struct by_gso *gso)
     }
 }
 
-/* Frames leave the ring at once, through a copy that the engine wants in the cache anyway: what holds one
- * back (a relay, --reorder) holds no slot. */
+/* Frames leave the ring at once, through a copy that the engine wants in the cache anyway: what
+ * holds one back (a relay, --reorder) holds no slot. */
 static uint16_t receive_ring(struct by_gso *gso, struct rte_mbuf **frames, uint16_t count)
 {
     const uint8_t *data;
@@ -337,7 +343,8 @@ uint16_t by_gso_receive(struct by_gso *gso, struct rte_mbuf **frames, uint16_t c
 
 /* ---- send ---- */
 
-/* Bytes 0 to 15 (MAC addresses, type, version, class) and 26 to 37 (addresses, ports) are the same. */
+/* Bytes 0 to 15 (MAC addresses, type, version, class) and 26 to 37 (addresses, ports) are the same.
+ */
 static bool belongs(const uint8_t *a, const uint8_t *b)
 {
     return memcmp(a, b, IP_AT + 2) == 0 && memcmp(a + IP_AT + 12, b + IP_AT + 12, 12) == 0;
@@ -351,7 +358,8 @@ static bool is_datagram(const struct rte_mbuf *frame)
            by_get16(data + 12) == ETH_P_IP && data[IP_AT] == 0x45 && data[IP_AT + 9] == IPPROTO_UDP;
 }
 
-/* How many of the frames make one train: all but the last are of one size, and the last is not longer. */
+/* How many of the frames make one train: all but the last are of one size, and the last is not
+ * longer. */
 static unsigned couple(struct rte_mbuf *const *frames, unsigned count)
 {
     const uint8_t *first = rte_pktmbuf_mtod(frames[0], const uint8_t *);
@@ -385,7 +393,8 @@ static unsigned add_pieces(struct iovec *piece, struct rte_mbuf *frame, uint32_t
     return count;
 }
 
-/* The sum of the pseudo header (RFC 768), which the link completes into the checksum of each segment. */
+/* The sum of the pseudo header (RFC 768), which the link completes into the checksum of each
+ * segment. */
 static uint16_t pseudo_sum(const struct by_frame *frame)
 {
     uint32_t sum = IPPROTO_UDP + 8u + frame->bytes;
@@ -396,7 +405,8 @@ static uint16_t pseudo_sum(const struct by_frame *frame)
     return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* Headers of a frame, or of a train that the link cuts into segments of `stride`, if that is not 0. */
+/* Headers of a frame, or of a train that the link cuts into segments of `stride`, if that is not 0.
+ */
 static void put_headers(const struct by_frame *frame, uint32_t stride, uint8_t headers[BY_FRAME_HEADER_BYTES])
 {
     by_frame_build(frame, headers);
@@ -414,7 +424,8 @@ struct parcel {
     struct iovec piece[PIECES_MAX + 2];
 };
 
-/* Puts the first of the frames into a parcel, as many as make one train; 0: nobody makes such a frame. */
+/* Puts the first of the frames into a parcel, as many as make one train; 0: nobody makes such a
+ * frame. */
 static uint16_t pack(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16_t count,
                      struct parcel *parcel)
 {

@@ -1,7 +1,7 @@
 /*
- * One request at a time from another thread to the loop. The caller publishes a function under the lock,
- * rings an eventfd (the loop may be asleep), and waits on a condition variable. A caller that gives up takes
- * its request back under the same lock, so it never runs late.
+ * One request at a time from another thread to the loop. The caller publishes a function under the
+ * lock, rings an eventfd (the loop may be asleep), and waits on a condition variable. A caller that
+ * gives up takes its request back under the same lock, so it never runs late.
  */
 #include "dataplane/handoff.h"
 

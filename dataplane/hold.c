@@ -1,5 +1,5 @@
-/* Loss, duplication and reordering at receive; see hold.h. The draws are base/fault.h's, so a seed repeats a
- * run. Loop's thread. */
+/* Loss, duplication and reordering at receive; see hold.h. The draws are base/fault.h's, so a seed
+ * repeats a run. Loop's thread. */
 #include "dataplane/hold.h"
 
 static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)

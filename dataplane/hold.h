@@ -1,6 +1,7 @@
 /*
- * Fault injection at receive: carries out the verdicts of offload/base/fault.h on frames. A frame is dropped,
- * doubled, or held back until a drawn number of later frames has overtaken it. One thread: the loop's.
+ * Fault injection at receive: carries out the verdicts of offload/base/fault.h on frames. A frame
+ * is dropped, doubled, or held back until a drawn number of later frames has overtaken it. One
+ * thread: the loop's.
  */
 #ifndef BY_DATAPLANE_HOLD_H
 #define BY_DATAPLANE_HOLD_H
@@ -33,8 +34,9 @@ struct by_hold {
 };
 
 /*
- * Draws for one frame; writes what goes on (0 to 3 frames: the frame, its double, one that was held) to
- * `out`, and the verdict to `verdict` (enum by_fault_verdict) for counting. Takes the frame.
+ * Draws for one frame; writes what goes on (0 to 3 frames: the frame, its double, one that was
+ * held) to `out`, and the verdict to `verdict` (enum by_fault_verdict) for counting. Takes the
+ * frame.
  */
 unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *frame, uint16_t port,
                       struct by_held out[3], unsigned *verdict);

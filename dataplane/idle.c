@@ -1,10 +1,11 @@
 /*
- * The ladder of an idle loop. Where a port has a descriptor (packet sockets, AF_XDP) the switch sleeps in
- * poll and the next packet wakes it; it does not yield before, since a yield gives away a whole slice of the
- * scheduler's to whoever computes, and a sleeper is woken soon. Other ports (rings, NICs without interrupts)
- * are polled between naps that grow from 20 to 200 us. It is poll and not epoll, since that one is called for
- * each packet even while nobody sleeps. Where hosts share memory with us a wake-up is a system call of
- * theirs, ten times a round trip: there we yield before, as long as nobody computes beside us. Loop's thread.
+ * The ladder of an idle loop. Where a port has a descriptor (packet sockets, AF_XDP) the switch
+ * sleeps in poll and the next packet wakes it; it does not yield before, since a yield gives away a
+ * whole slice of the scheduler's to whoever computes, and a sleeper is woken soon. Other ports
+ * (rings, NICs without interrupts) are polled between naps that grow from 20 to 200 us. It is poll
+ * and not epoll, since that one is called for each packet even while nobody sleeps. Where hosts
+ * share memory with us a wake-up is a system call of theirs, ten times a round trip: there we yield
+ * before, as long as nobody computes beside us. Loop's thread.
  */
 #include "dataplane/idle.h"
 
@@ -16,11 +17,12 @@
 
 /* Rounds without work before the loop sleeps (count). */
 #define SPIN_ROUNDS 2u
-/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
- * for so long (ns), since a sleeper is woken soon. */
+/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep
+ * at once, for so long (ns), since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
 #define SHY_NS        30000000u
-/* Naps without bells (ns): the first is about what a nap costs, the last bounds latency at 0.5% of a core. */
+/* Naps without bells (ns): the first is about what a nap costs, the last bounds latency at 0.5% of
+ * a core. */
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS  200000u
 

@@ -1,7 +1,7 @@
 /*
- * What the loop does when nothing came: a lab runs all its switches and hosts on two cores, so an idle switch
- * must give the core away at once and still wake quickly. Rounds without work climb a ladder: poll again,
- * yield, sleep. Loop's thread.
+ * What the loop does when nothing came: a lab runs all its switches and hosts on two cores, so an
+ * idle switch must give the core away at once and still wake quickly. Rounds without work climb a
+ * ladder: poll again, yield, sleep. Loop's thread.
  */
 #ifndef BY_DATAPLANE_IDLE_H
 #define BY_DATAPLANE_IDLE_H

@@ -1,7 +1,8 @@
 /*
- * Kernel interfaces as ports. net_af_xdp costs the least CPU for each packet where it works: frames that fit
- * a page, an interface with one receive queue (its sockets are bound to queues). net_af_packet works on every
- * interface and MTU. docs/decisions says what was measured. Start-up only.
+ * Kernel interfaces as ports. net_af_xdp costs the least CPU for each packet where it works: frames
+ * that fit a page, an interface with one receive queue (its sockets are bound to queues).
+ * net_af_packet works on every interface and MTU. docs/decisions says what was measured. Start-up
+ * only.
  */
 #include "dataplane/interface.h"
 
@@ -23,7 +24,8 @@
 #include "offload/linux/feature.h"
 
 /* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
- * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole pages. */
+ * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole
+ * pages. */
 #define RING_FRAMES       1024u
 #define RING_FRAME_BYTES  2048u
 #define RING_BLOCK_BYTES  65536u
@@ -173,8 +175,8 @@ int by_interface_device(const char *name, unsigned index, unsigned driver, uint1
     if (driver == BY_DRIVER_AF_XDP && !by_interface_fits(name, mtu))
         return BY_ELIMIT;
     if (driver == BY_DRIVER_AF_XDP) {
-        /* Their warnings tell of what they do instead, and there is nothing for the user to do; errors come
-         * back as such. */
+        /* Their warnings tell of what they do instead, and there is nothing for the user to do;
+         * errors come back as such. */
         libbpf_set_print(NULL);
         libxdp_set_print(NULL);
         snprintf(device, 64, "net_af_xdp%u", index);

@@ -103,8 +103,8 @@ static struct by_link_host *find_host(struct by_dp_link *link, uint16_t udp_port
     return NULL;
 }
 
-/* A slot for the host's next packet, whose reference will be `ref`; NULL when the host is that far behind, or
- * says that it has read what was never sent. */
+/* A slot for the host's next packet, whose reference will be `ref`; NULL when the host is that far
+ * behind, or says that it has read what was never sent. */
 static struct by_shm_packet *slot_of(struct by_dp_link *link, struct by_link_host *host, uint32_t ref)
 {
     struct by_shm_packet *packet = host ? by_shm_slot(&host->sender) : NULL;

@@ -1,5 +1,5 @@
-/* How hosts that share memory come and go; see link_host.h. Whatever they hand over is checked before it is
- * used. Loop's thread. */
+/* How hosts that share memory come and go; see link_host.h. Whatever they hand over is checked
+ * before it is used. Loop's thread. */
 #include "dataplane/link_host.h"
 
 #include <errno.h>
@@ -40,7 +40,8 @@ void by_link_bell(const struct by_link_host *host)
         return; /* it has been rung often enough, or has left */
 }
 
-/* Takes the bells that have rung; false when the host has left. Those beyond the bound keep us awake. */
+/* Takes the bells that have rung; false when the host has left. Those beyond the bound keep us
+ * awake. */
 static bool take_rings(const struct by_link_host *host)
 {
     uint8_t ring;
@@ -107,8 +108,9 @@ static int read_hello(const struct by_link_host *host, struct by_shm_hello *hell
 }
 
 /*
- * Maps `bytes` of a descriptor; NULL when a read of it could raise SIGBUS: it must be a memfd that cannot be
- * made shorter, and of ordinary pages, which the kernel finds where huge pages may run out.
+ * Maps `bytes` of a descriptor; NULL when a read of it could raise SIGBUS: it must be a memfd that
+ * cannot be made shorter, and of ordinary pages, which the kernel finds where huge pages may run
+ * out.
  */
 static void *map(int fd, uint64_t bytes, int protection)
 {
@@ -124,8 +126,8 @@ static void *map(int fd, uint64_t bytes, int protection)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Gives back all references and memory of a host; its socket stays, and by_link_serve frees it when it is
- * closed at the other end. */
+/* Gives back all references and memory of a host; its socket stays, and by_link_serve frees it when
+ * it is closed at the other end. */
 static void part(struct by_dp_link *link, struct by_link_host *host)
 {
     for (unsigned i = 0; host->greeted && i < BY_SHM_SLOTS; i++)
@@ -149,8 +151,8 @@ enum claim {
     CLAIM_FALSE
 };
 
-/* Is the neighbour with `udp_port` at this port one of job `job`'s node `node`, and does `host` prove that it
- * is that? */
+/* Is the neighbour with `udp_port` at this port one of job `job`'s node `node`, and does `host`
+ * prove that it is that? */
 static enum claim judge(const struct by_link_host *host, const uint8_t *image, uint16_t own_node,
                         uint16_t job, uint16_t node)
 {
@@ -192,8 +194,9 @@ static enum claim claim_of(const struct by_dp_link *link, const struct by_link_h
     return CLAIM_UNKNOWN;
 }
 
-/* Why the host does not get the UDP port that it claims, or NULL. Who proves that it has the job's key takes
- * the port from one that greeted before the table was loaded, or under another tenant's. */
+/* Why the host does not get the UDP port that it claims, or NULL. Who proves that it has the job's
+ * key takes the port from one that greeted before the table was loaded, or under another tenant's.
+ */
 static const char *claim(struct by_dp_link *link, struct by_link_host *host)
 {
     enum claim own = claim_of(link, host);
@@ -312,7 +315,8 @@ static void let_in(struct by_dp_link *link)
     epoll_ctl(link->bells, EPOLL_CTL_ADD, socket, &event);
 }
 
-/* What a host's socket has to say: its greeting, its bells, or its end. False when it is to be forgotten. */
+/* What a host's socket has to say: its greeting, its bells, or its end. False when it is to be
+ * forgotten. */
 static bool listen_to(struct by_dp_link *link, struct by_link_host *host)
 {
     char byte;

@@ -1,6 +1,6 @@
 /*
- * One cable of memory of a port: what a host handed over when it connected, and this switch's side of the two
- * queues. link_host.c makes and ends it, link.c moves packets. Loop's thread.
+ * One cable of memory of a port: what a host handed over when it connected, and this switch's side
+ * of the two queues. link_host.c makes and ends it, link.c moves packets. Loop's thread.
  */
 #ifndef BY_DATAPLANE_LINK_HOST_H
 #define BY_DATAPLANE_LINK_HOST_H
@@ -51,7 +51,8 @@ struct by_dp_link {
     struct by_shm_packet taken[BY_LINK_BATCH];
 };
 
-/* Takes what a connected host hands over and answers it. 0 when it is let in; else it was told why not. */
+/* Takes what a connected host hands over and answers it. 0 when it is let in; else it was told why
+ * not. */
 int by_link_host_greet(struct by_dp_link *link, struct by_link_host *host);
 /* Gives back all references and memory, and closes the socket. */
 void by_link_host_free(struct by_dp_link *link, struct by_link_host *host);

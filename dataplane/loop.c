@@ -1,8 +1,8 @@
 /*
- * The loop: frames in, steps of the engine, frames out, and a rest when there is nothing to do. One round
- * polls every port once and collects what is ours into one batch, so that a step sees up to 64 packets; then
- * the engine decides, and all ports are drained. The control channel and requests of other threads are served
- * between rounds: between two packets. Loop's thread.
+ * The loop: frames in, steps of the engine, frames out, and a rest when there is nothing to do. One
+ * round polls every port once and collects what is ours into one batch, so that a step sees up to
+ * 64 packets; then the engine decides, and all ports are drained. The control channel and requests
+ * of other threads are served between rounds: between two packets. Loop's thread.
  */
 #include <string.h>
 #include <time.h>
@@ -42,9 +42,9 @@ static int is_own_ip(const struct by_shell *shell, uint32_t ip)
 }
 
 /*
- * Adds a frame to the batch when it is a banyan packet for this port; else counts and frees it. Packets to
- * one of our addresses must have our UDP port; packets to others are the engine's to relay, and carry the
- * port of their receiver. `held`: it has waited for its job's share.
+ * Adds a frame to the batch when it is a banyan packet for this port; else counts and frees it.
+ * Packets to one of our addresses must have our UDP port; packets to others are the engine's to
+ * relay, and carry the port of their receiver. `held`: it has waited for its job's share.
  */
 static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index, bool held)
 {
@@ -92,9 +92,9 @@ static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t 
 }
 
 /*
- * The engine's turn, a few packets at a time: what these make is sent, and their frames are freed, before the
- * next ones are looked at, so that copies are made in buffers that are still in the cache. A frame that a
- * relay has taken is not freed.
+ * The engine's turn, a few packets at a time: what these make is sent, and their frames are freed,
+ * before the next ones are looked at, so that copies are made in buffers that are still in the
+ * cache. A frame that a relay has taken is not freed.
  */
 static void step(struct by_shell *shell)
 {
@@ -120,7 +120,8 @@ static void step(struct by_shell *shell)
             by_link_done(shell->ports[i].link);
 }
 
-/* One burst of a port whose hosts share memory: its packets need no buffers, but where faults are injected.
+/* One burst of a port whose hosts share memory: its packets need no buffers, but where faults are
+ * injected.
  */
 static unsigned receive_shared(struct by_shell *shell, uint16_t index)
 {
@@ -220,8 +221,8 @@ static void serve(struct by_shell *shell)
     }
 }
 
-/* How long the loop may sleep: until a frame that is held, or parked, is due, or until a port can be asked
- * again to send. */
+/* How long the loop may sleep: until a frame that is held, or parked, is due, or until a port can
+ * be asked again to send. */
 static uint64_t sleep_most(struct by_shell *shell)
 {
     uint64_t most = shell->hold.count ? BY_HOLD_NS : SLEEP_NS;

@@ -1,7 +1,8 @@
 /*
- * Packet buffers. Where no real device reads them, buffers may cross the boundaries of pages: net_af_xdp
- * hands the whole pool to the kernel as one range of count x size bytes, and frames in buffers that lie
- * beyond it, because others were moved up to the next page, would be dropped in silence. Start-up.
+ * Packet buffers. Where no real device reads them, buffers may cross the boundaries of pages:
+ * net_af_xdp hands the whole pool to the kernel as one range of count x size bytes, and frames in
+ * buffers that lie beyond it, because others were moved up to the next page, would be dropped in
+ * silence. Start-up.
  */
 #include "dataplane/pool.h"
 

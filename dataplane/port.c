@@ -1,7 +1,8 @@
 /*
- * Ports: opened by name, configured with one queue each way, drained in bursts. A kernel interface becomes a
- * DPDK port through a virtual device, net_af_xdp where frames fit a page and the kernel lets us,
- * net_af_packet elsewhere (docs/decisions says why). Called from shell.c and the loop's thread.
+ * Ports: opened by name, configured with one queue each way, drained in bursts. A kernel interface
+ * becomes a DPDK port through a virtual device, net_af_xdp where frames fit a page and the kernel
+ * lets us, net_af_packet elsewhere (docs/decisions says why). Called from shell.c and the loop's
+ * thread.
  */
 #include "dataplane/port.h"
 
@@ -23,8 +24,8 @@
 #include "offload/base/errors.h"
 
 #define DESCRIPTORS 1024u
-/* What a packet socket may have on its way (bytes): a full transmit ring. With the kernel's default of 208
- * KiB the ring is not sent to its end when receivers are late. */
+/* What a packet socket may have on its way (bytes): a full transmit ring. With the kernel's default
+ * of 208 KiB the ring is not sent to its end when receivers are late. */
 #define SEND_BYTES (16 << 20)
 /* Least receive buffer (bytes): what other drivers expect. */
 #define BUFFER_BYTES_MIN 2048u
@@ -83,7 +84,8 @@ static struct by_fds open_fds(void)
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         int *more;
 
-        /* The descriptor of the listing itself is closed at its end, and its number is free for others. */
+        /* The descriptor of the listing itself is closed at its end, and its number is free for
+         * others. */
         if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(dir))
             continue;
         more = realloc(open.fd, (size_t)(open.count + 1) * sizeof *more);
@@ -108,8 +110,8 @@ static bool was_open(const struct by_fds *before, int fd)
     return false;
 }
 
-/* The packet sockets that were opened since `before`: readable when frames wait, so an idle switch sleeps on
- * them. Where descriptors cannot be listed there are none, and the port is polled. */
+/* The packet sockets that were opened since `before`: readable when frames wait, so an idle switch
+ * sleeps on them. Where descriptors cannot be listed there are none, and the port is polled. */
 static void find_bells(struct by_port *port, const struct by_fds *before)
 {
     const int send_bytes = SEND_BYTES;
@@ -368,8 +370,8 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         by_say("port %s: %s of %s failed: %s", port->name, failed, port->device, rte_strerror(-result));
         return BY_EIO;
     }
-    /* Frames carry the addresses of the table, which need not be the device's. A device that cannot do it
-     * filters by its own. */
+    /* Frames carry the addresses of the table, which need not be the device's. A device that cannot
+     * do it filters by its own. */
     rte_eth_promiscuous_enable(port->id);
     find_bells(port, &before);
     free(before.fd);
@@ -471,7 +473,8 @@ bool by_port_settle(struct by_port *port)
     return !port->unsettled;
 }
 
-/* Frames that the port's sockets had no room for, since the start. A packet socket forgets what it has told.
+/* Frames that the port's sockets had no room for, since the start. A packet socket forgets what it
+ * has told.
  */
 static uint64_t count_lost(struct by_port *port)
 {

@@ -1,6 +1,6 @@
 /*
- * A port of the switch: any DPDK port, or a kernel interface through a virtual device. Opening, queues,
- * counters, and the bell that wakes an idle switch. One thread: the loop's.
+ * A port of the switch: any DPDK port, or a kernel interface through a virtual device. Opening,
+ * queues, counters, and the bell that wakes an idle switch. One thread: the loop's.
  */
 #ifndef BY_DATAPLANE_PORT_H
 #define BY_DATAPLANE_PORT_H
@@ -18,18 +18,19 @@
 #include "offload/base/limits.h"
 #include "offload/wire/frame.h"
 
-/* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for the
- * first-level cache. */
+/* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for
+ * the first-level cache. */
 #define BY_PORT_BURST 64u
-/* Times that a transmit call is repeated when the port took nothing (count), before the rest is dropped. */
+/* Times that a transmit call is repeated when the port took nothing (count), before the rest is
+ * dropped. */
 #define BY_PORT_RETRIES 16u
 /* File descriptors of one port that tell of packets (count). */
 #define BY_PORT_BELLS 4u
-/* Ethernet, IPv4 and UDP headers (bytes), rounded up: whoever writes them writes banyan's header over the
- * rest. */
+/* Ethernet, IPv4 and UDP headers (bytes), rounded up: whoever writes them writes banyan's header
+ * over the rest. */
 #define BY_PORT_STENCIL_BYTES 48u
-/* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and the part of these that counts against the
- * MTU. */
+/* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and the part of these that counts
+ * against the MTU. */
 #define BY_PORT_FRAME_OVERHEAD 82u
 #define BY_PORT_MTU_OVERHEAD   68u
 
@@ -92,18 +93,18 @@ uint32_t by_port_payload_max(const struct by_port *port);
 uint32_t by_port_buffer_bytes(const struct by_port *port);
 
 /*
- * What can be said of the ports before DPDK starts: names given twice, interfaces and PCI addresses that do
- * not exist (what does is named), no right to open raw sockets. 0, BY_EINVAL, BY_ENOENT or BY_EPERM,
- * reported.
+ * What can be said of the ports before DPDK starts: names given twice, interfaces and PCI addresses
+ * that do not exist (what does is named), no right to open raw sockets. 0, BY_EINVAL, BY_ENOENT or
+ * BY_EPERM, reported.
  */
 int by_port_check_all(const struct by_port_spec *specs, unsigned count);
 /*
- * Finds or makes the device and reads its MTU. BY_ENOENT (no such interface, device or address: what exists
- * is named), BY_EPERM (no right to open raw sockets), BY_EIO. Reported by by_say.
+ * Finds or makes the device and reads its MTU. BY_ENOENT (no such interface, device or address:
+ * what exists is named), BY_EPERM (no right to open raw sockets), BY_EIO. Reported by by_say.
  */
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
-/* Configures and starts a probed port that receives into `pool`. `xdp` is the kernel's half where a port has
- * one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
+/* Configures and starts a probed port that receives into `pool`. `xdp` is the kernel's half where a
+ * port has one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp);
 /* Undoes both. */
 void by_port_close(struct by_port *port);
@@ -117,13 +118,13 @@ void by_port_send_shared(struct by_port *port, const struct by_tx *tx);
 /* Sends what is queued: retried a bounded number of times, then dropped and counted. */
 void by_port_flush(struct by_port *port);
 /*
- * Makes the kernel send what is still in a packet socket's ring: a transmit call may leave frames there when
- * receivers are late, and only the next one would send them. To be called before a sleep. False when some are
- * still left.
+ * Makes the kernel send what is still in a packet socket's ring: a transmit call may leave frames
+ * there when receivers are late, and only the next one would send them. To be called before a
+ * sleep. False when some are still left.
  */
 bool by_port_settle(struct by_port *port);
-/* The port has no carrier: its cable is gone, or what was at the other end. Where hosts share memory there is
- * no cable that could be. */
+/* The port has no carrier: its cable is gone, or what was at the other end. Where hosts share
+ * memory there is no cable that could be. */
 bool by_port_is_down(const struct by_port *port);
 /* The port's counters, with what was lost before the switch saw it. */
 void by_port_read(struct by_port *port, struct by_dp_port_counters *counters);

@@ -1,10 +1,10 @@
 /*
- * Turns the engine's actions into frames. A result for many children is one payload: on a port that takes
- * chains, each child gets a small header mbuf chained to ONE segment, which points into the engine's bank;
- * its reference count is the number of children, and when the last copy has left, the bank is released. On
- * other ports (net_af_xdp, net_vhost) each child gets a copy. Where the kernel can (group.h, xdp.h) it is
- * given one packet for all. A relayed packet leaves in the buffer that it came in, with new MAC addresses.
- * Loop's thread.
+ * Turns the engine's actions into frames. A result for many children is one payload: on a port that
+ * takes chains, each child gets a small header mbuf chained to ONE segment, which points into the
+ * engine's bank; its reference count is the number of children, and when the last copy has left,
+ * the bank is released. On other ports (net_af_xdp, net_vhost) each child gets a copy. Where the
+ * kernel can (group.h, xdp.h) it is given one packet for all. A relayed packet leaves in the buffer
+ * that it came in, with new MAC addresses. Loop's thread.
  */
 #include <string.h>
 
@@ -41,8 +41,8 @@ static void share_free(void *address, void *opaque)
         by_engine_release(share->engine, share->ref);
 }
 
-/* A segment that is the payload of `count` actions in `frames` frames, which hold a reference to it each.
- * NULL when the pool is empty. */
+/* A segment that is the payload of `count` actions in `frames` frames, which hold a reference to it
+ * each. NULL when the pool is empty. */
 static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx, uint32_t count,
                                    uint32_t frames)
 {
@@ -57,8 +57,8 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);
-    /* Bus addresses are virtual addresses wherever chains are sent (shell.c); asking DPDK for one reads a
-     * file. */
+    /* Bus addresses are virtual addresses wherever chains are sent (shell.c); asking DPDK for one
+     * reads a file. */
     rte_pktmbuf_attach_extbuf(segment, payload, (rte_iova_t)(uintptr_t)payload, tx->payload_bytes,
                               &share->info);
     segment->data_off = 0;
@@ -68,8 +68,8 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     return segment;
 }
 
-/* What the port sends next differs from what it sent last in its length, receiver, tree or class: headers
- * anew. */
+/* What the port sends next differs from what it sent last in its length, receiver, tree or class:
+ * headers anew. */
 static void cut_stencil(struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->carrier;
@@ -120,8 +120,8 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         by_engine_release(shell->engine, tx->ref);
 }
 
-/* Puts a packet without a payload behind others of its tree to this receiver that wait beside the port's
- * queue. False when there are none, or no room. */
+/* Puts a packet without a payload behind others of its tree to this receiver that wait beside the
+ * port's queue. False when there are none, or no room. */
 static bool gather(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->gathered_frame;
@@ -144,7 +144,8 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
     return true;
 }
 
-/* A packet without a payload: in a frame with others, or in one of its own, which others may join. */
+/* A packet without a payload: in a frame with others, or in one of its own, which others may join.
+ */
 static void send_empty(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct rte_mbuf *frame;
@@ -174,8 +175,8 @@ static void chain(struct rte_mbuf *head, struct rte_mbuf *segment)
 }
 
 /*
- * One payload to `count` ports that take chains: for each a small buffer with headers, chained to the one
- * segment. False when there is no segment.
+ * One payload to `count` ports that take chains: for each a small buffer with headers, chained to
+ * the one segment. False when there is no segment.
  */
 static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
@@ -202,8 +203,8 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
 }
 
 /*
- * One payload to `count` ports that take no chains: a copy for each, while it is in the first-level cache.
- * The engine's references are given back at once. False when there are not enough buffers.
+ * One payload to `count` ports that take no chains: a copy for each, while it is in the first-level
+ * cache. The engine's references are given back at once. False when there are not enough buffers.
  */
 static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
@@ -227,8 +228,8 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
     return true;
 }
 
-/* A received frame, ours from now on; `port` is that by which it goes on, or came. NULL, and counted: there
- * is none, as when it is relayed twice, or doubled on purpose. */
+/* A received frame, ours from now on; `port` is that by which it goes on, or came. NULL, and
+ * counted: there is none, as when it is relayed twice, or doubled on purpose. */
 static struct rte_mbuf *take_frame(struct by_shell *shell, const struct by_port *port, uint32_t index)
 {
     struct rte_mbuf *frame = shell->frames[index];
@@ -253,7 +254,8 @@ static void send_relay(struct by_shell *shell, struct by_port *port, const struc
     data = rte_pktmbuf_mtod(frame, uint8_t *);
     memcpy(data, port->carrier.dst_mac, BY_MAC_BYTES);
     memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
-    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is not. */
+    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
+     * not. */
     by_put16(data + UDP_CHECKSUM_AT, 0);
     if (tx->ecn != shell->rx[index].ecn)
         by_frame_mark(data, tx->ecn);
@@ -273,8 +275,8 @@ static void park(struct by_shell *shell, const struct by_tx *tx, uint32_t index)
     }
 }
 
-/* A frame of the first of `count` results, whose payload is everybody's; its headers but banyan's are still
- * to be written. NULL when there are no buffers. */
+/* A frame of the first of `count` results, whose payload is everybody's; its headers but banyan's
+ * are still to be written. NULL when there are no buffers. */
 static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct rte_mbuf *head = rte_pktmbuf_alloc(shell->header_pool);
@@ -289,8 +291,8 @@ static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx,
     return head;
 }
 
-/* One payload to `count` ports by way of the driver xdp, whose programs give the copies their addresses.
- * False when it cannot. */
+/* One payload to `count` ports by way of the driver xdp, whose programs give the copies their
+ * addresses. False when it cannot. */
 static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     const int32_t number = by_xdp_group(shell->xdp, tx, count);
@@ -309,7 +311,8 @@ static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t co
     return true;
 }
 
-/* One payload to `count` ports by way of the kernel, which makes the copies. False when it cannot. */
+/* One payload to `count` ports by way of the kernel, which makes the copies. False when it cannot.
+ */
 static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct by_dp_group *group;
@@ -333,7 +336,8 @@ static struct by_port *port_of(const struct by_shell *shell, const struct by_tx 
     return port && port->addressed ? port : NULL;
 }
 
-/* How many of the actions, from the first on, have one payload and go to ports of the first one's kind. */
+/* How many of the actions, from the first on, have one payload and go to ports of the first one's
+ * kind. */
 static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count,
                            const struct by_port *first)
 {

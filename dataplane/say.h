@@ -1,6 +1,6 @@
 /*
- * What the switch says to people: lines on stderr that begin with the program and the switch's name. Any
- * thread; one line is one write.
+ * What the switch says to people: lines on stderr that begin with the program and the switch's
+ * name. Any thread; one line is one write.
  */
 #ifndef BY_DATAPLANE_SAY_H
 #define BY_DATAPLANE_SAY_H

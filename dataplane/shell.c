@@ -1,6 +1,6 @@
 /*
- * Opens and closes the shell: ports, packet pools, the engine and its memory, the idle ladder, telemetry.
- * What runs in between is loop.c. Main thread, which becomes the loop's.
+ * Opens and closes the shell: ports, packet pools, the engine and its memory, the idle ladder,
+ * telemetry. What runs in between is loop.c. Main thread, which becomes the loop's.
  */
 #include "dataplane/shell.h"
 
@@ -19,8 +19,8 @@
 #include "offload/base/errors.h"
 #include "offload/reduce/reduce.h"
 
-/* Packet buffers: what a port's rings hold (net_af_xdp posts 2048 receive buffers and may have as many to
- * send), and one batch (count). */
+/* Packet buffers: what a port's rings hold (net_af_xdp posts 2048 receive buffers and may have as
+ * many to send), and one batch (count). */
 #define FRAMES_PER_PORT 4608u
 #define FRAMES_BASE     1024u
 #define HEADERS         8192u
@@ -35,8 +35,8 @@
 /* Payload of jumbo frames, chosen when all ports allow it (bytes). */
 #define PAYLOAD_JUMBO 8192u
 #define CACHE_LINE    64u
-/* Where hosts share our cores, rounds in which they may run before we sleep (count): a sleeper is woken by a
- * system call of theirs, which takes ten times a round trip through memory. */
+/* Where hosts share our cores, rounds in which they may run before we sleep (count): a sleeper is
+ * woken by a system call of theirs, which takes ten times a round trip through memory. */
 #define LINK_YIELDS 50u
 /* The same where frames come out of rings: to wake who waits for one takes an interrupt. */
 #define RING_YIELDS 10u
@@ -192,7 +192,8 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
     return by_engine_init(&shell->engine, shell->engine_memory, shell->engine_bytes, &engine);
 }
 
-/* The programs of ports that want them. With faults injected at receive the switch sees every packet. */
+/* The programs of ports that want them. With faults injected at receive the switch sees every
+ * packet. */
 static int open_xdp(struct by_shell *shell, const struct by_shell_config *config)
 {
     const struct by_xdp_config xdp = {.entry_count = config->entry_count,
@@ -226,8 +227,8 @@ static int start_ports(struct by_shell *shell)
         if (shell->ports[i].link)
             by_link_start(shell->ports[i].link, (uint16_t)i, shell->engine, shell->payload_memory,
                           shell->payload_bytes, shell->payload_fd);
-        /* A card that sees physical addresses cannot read a payload out of the engine's memory, which need
-         * not be contiguous there. */
+        /* A card that sees physical addresses cannot read a payload out of the engine's memory,
+         * which need not be contiguous there. */
         if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
             shell->ports[i].multi_segs = false;
     }

@@ -1,14 +1,14 @@
 /*
- * The DPDK shell of a switch: ports, packet pools, the loop that moves packets between them and the engine,
- * and what people see through rte_telemetry. It takes no protocol decision: what a packet means is the
- * engine's business.
+ * The DPDK shell of a switch: ports, packet pools, the loop that moves packets between them and the
+ * engine, and what people see through rte_telemetry. It takes no protocol decision: what a packet
+ * means is the engine's business.
  *
- *   by_eal_start -> by_shell_open -> by_shell_run (until by_shell_stop) -> by_shell_close -> by_eal_stop
+ *   by_eal_start -> by_shell_open -> by_shell_run (until by_shell_stop) -> by_shell_close ->
+ * by_eal_stop
  *
- * One thread calls everything but by_shell_stop and by_shell_pulse, which any thread or signal handler may
- * call. The control
- * channel is served by the same thread, between two steps, so a commit happens between two packets without a
- * lock.
+ * One thread calls everything but by_shell_stop and by_shell_pulse, which any thread or signal
+ * handler may call. The control channel is served by the same thread, between two steps, so a
+ * commit happens between two packets without a lock.
  */
 #ifndef BY_DATAPLANE_SHELL_H
 #define BY_DATAPLANE_SHELL_H
@@ -34,8 +34,8 @@ struct by_shell_config {
     uint32_t relay_count;
     uint32_t image_bytes_max;
     struct by_fault fault; /* injected at receive */
-    /* The control channel: `control_fd` is readable (epoll) when `control(context)` has something to do. -1
-     * for none. */
+    /* The control channel: `control_fd` is readable (epoll) when `control(context)` has something
+     * to do. -1 for none. */
     int control_fd;
     void (*control)(void *context);
     void *control_context;
@@ -73,19 +73,20 @@ struct by_shell_counters {
 enum by_pulse { BY_PULSE_CONTROL = 1, BY_PULSE_PORTS, BY_PULSE_REST };
 #define BY_PULSE_MASK 3u
 
-/* Opens the ports, makes pools and the engine. 0, or what failed, reported: BY_ENOENT, BY_EINVAL and
- * BY_ELIMIT are the user's, the rest the environment's. */
+/* Opens the ports, makes pools and the engine. 0, or what failed, reported: BY_ENOENT, BY_EINVAL
+ * and BY_ELIMIT are the user's, the rest the environment's. */
 int by_shell_open(struct by_shell **shell, const struct by_shell_config *config);
 /* Moves packets until by_shell_stop. */
 void by_shell_run(struct by_shell *shell);
 /* Ends the run soon. Safe in a signal handler and from any thread. */
 void by_shell_stop(struct by_shell *shell);
 void by_shell_close(struct by_shell *shell);
-/* Another number whenever the loop has moved, at least once a second; where it is in the low bits. Any
- * thread. */
+/* Another number whenever the loop has moved, at least once a second; where it is in the low bits.
+ * Any thread. */
 uint64_t by_shell_pulse(const struct by_shell *shell);
 
-/* The engine; its table changes only through by_shell_commit, so that the ports' addresses follow it. */
+/* The engine; its table changes only through by_shell_commit, so that the ports' addresses follow
+ * it. */
 struct by_engine *by_shell_engine(struct by_shell *shell);
 /* Commits the engine's staged table and takes the ports' addresses from it. As by_engine_commit. */
 int by_shell_commit(struct by_shell *shell);

@@ -61,15 +61,16 @@ struct by_shell {
 
 /* loop.c: one round over all ports: receives, steps, sends. Returns the frames received. */
 unsigned by_shell_round(struct by_shell *shell);
-/* replicate.c: turns the actions of a step into frames on ports. `rx_first` is the index of the step's first
- * packet in the batch. */
+/* replicate.c: turns the actions of a step into frames on ports. `rx_first` is the index of the
+ * step's first packet in the batch. */
 void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first);
 /* replicate.c: private bytes of a buffer of share_pool. */
 size_t by_share_private_bytes(void);
-/* arp.c: answers an ARP request for the port's own address. 1 when the frame was one (answered or not). */
+/* arp.c: answers an ARP request for the port's own address. 1 when the frame was one (answered or
+ * not). */
 int by_shell_arp(struct by_shell *shell, struct by_port *port, const struct rte_mbuf *frame);
-/* telemetry.c: registers /banyan/... once; the shell is the one that answers until it is taken back with
- * NULL. */
+/* telemetry.c: registers /banyan/... once; the shell is the one that answers until it is taken back
+ * with NULL. */
 int by_telemetry_register(struct by_shell *shell);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * What dpdk-telemetry.py shows below /banyan: counters, ports, entries, and the slots of one entry. The
- * commands arrive on EAL's telemetry thread; each is answered by the loop between two steps (handoff.h), so
- * that it never sees a table or a slot half changed.
+ * What dpdk-telemetry.py shows below /banyan: counters, ports, entries, and the slots of one entry.
+ * The commands arrive on EAL's telemetry thread; each is answered by the loop between two steps
+ * (handoff.h), so that it never sees a table or a slot half changed.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -18,7 +18,8 @@
 /* Slots that one answer shows (count): an answer of rte_telemetry is bounded. */
 #define SLOTS_SHOWN 32u
 
-/* The shell that answers, and the lock under which it is asked: each client of rte_telemetry has a thread. */
+/* The shell that answers, and the lock under which it is asked: each client of rte_telemetry has a
+ * thread. */
 static struct by_shell *telemetry_shell;
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -1,5 +1,5 @@
-/* Loading and attaching the programs of offload/xdp/switch.bpf.c, whose object is embedded here, and reading
- * what they count; see xdp.h. Loop's thread. */
+/* Loading and attaching the programs of offload/xdp/switch.bpf.c, whose object is embedded here,
+ * and reading what they count; see xdp.h. Loop's thread. */
 #include "dataplane/xdp_state.h"
 
 #include <bpf/bpf.h>
@@ -25,7 +25,8 @@ BY_OBJECT(by_switch_object, BY_XDP_OBJECT);
 #define CABLE_MTU    3498u
 #define CRC_SLICES   8u
 #define CRC_POLYNOME 0x82f63b78u /* CRC32C, reflected */
-/* Children of all entries that the kernel knows (count); those of further entries are served by the switch.
+/* Children of all entries that the kernel knows (count); those of further entries are served by the
+ * switch.
  */
 #define CHILDREN_MAX 65536u
 
@@ -75,8 +76,8 @@ static int prepare(struct by_xdp *xdp, const struct by_xdp_config *config)
     return bpf_object__load(xdp->object);
 }
 
-/* One map for each group, all of them in place from the start: a change of what is in them costs no wait for
- * the programs that run, as a change of which they are would. */
+/* One map for each group, all of them in place from the start: a change of what is in them costs no
+ * wait for the programs that run, as a change of which they are would. */
 static int make_groups(struct by_xdp *xdp)
 {
     uint32_t keys[BY_XDP_GROUPS_MAX], count = BY_XDP_GROUPS_MAX;
@@ -110,8 +111,8 @@ static int attach(const struct by_xdp *xdp, const char *program, uint32_t interf
     return bpf_link_create(program_of(xdp, program), (int)interface, BPF_XDP, &options);
 }
 
-/* What the switch puts into the near end of a cable of our own comes to the program at its far end, many
- * frames at a time. */
+/* What the switch puts into the near end of a cable of our own comes to the program at its far end,
+ * many frames at a time. */
 static int open_cable(struct by_xdp *xdp)
 {
     int outside, error = by_xdp_cable_enter(&outside, CABLE_MTU), left;

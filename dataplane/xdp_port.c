@@ -11,8 +11,8 @@
 #include "offload/base/errors.h"
 #include "offload/linux/xdp_socket.h"
 
-/* Frames that wait (count): what the windows of a lab's jobs and their repairs bring. Nothing is sent by this
- * socket; the library wants a place for one. */
+/* Frames that wait (count): what the windows of a lab's jobs and their repairs bring. Nothing is
+ * sent by this socket; the library wants a place for one. */
 #define RX_FRAMES 1024u
 #define TX_FRAMES 1u
 /* A frame of the kernel holds what it received behind 256 bytes of its own. */
@@ -91,8 +91,8 @@ uint64_t by_xdp_port_dropped(const struct by_xdp_port *port)
     return port->dropped;
 }
 
-/* Frames leave the kernel's memory at once, through a copy that the engine wants in the cache anyway: what
- * holds one back (a relay, --reorder) holds none of the kernel's. */
+/* Frames leave the kernel's memory at once, through a copy that the engine wants in the cache
+ * anyway: what holds one back (a relay, --reorder) holds none of the kernel's. */
 uint16_t by_xdp_port_receive(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     const uint8_t *data = NULL;

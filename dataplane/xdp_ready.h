@@ -1,8 +1,8 @@
 /*
- * Which interfaces take frames that the kernel redirects to them (NETDEV_XDP_ACT_NDO_XMIT, netdev netlink,
- * since Linux 6.3). A network card says so by its driver; a veth does when its peer takes frames one by one,
- * that is, has an XDP program or GRO, which comes and goes with the programs there. What is redirected to
- * others is lost without a word. Loop's thread.
+ * Which interfaces take frames that the kernel redirects to them (NETDEV_XDP_ACT_NDO_XMIT, netdev
+ * netlink, since Linux 6.3). A network card says so by its driver; a veth does when its peer takes
+ * frames one by one, that is, has an XDP program or GRO, which comes and goes with the programs
+ * there. What is redirected to others is lost without a word. Loop's thread.
  */
 #ifndef BY_DATAPLANE_XDP_READY_H
 #define BY_DATAPLANE_XDP_READY_H

@@ -1,5 +1,5 @@
-/* The kernel's half of a switch: what xdp.c (programs, descriptors, counts) and xdp_table.c (maps from the
- * table) share. Not for others. */
+/* The kernel's half of a switch: what xdp.c (programs, descriptors, counts) and xdp_table.c (maps
+ * from the table) share. Not for others. */
 #ifndef BY_DATAPLANE_XDP_STATE_H
 #define BY_DATAPLANE_XDP_STATE_H
 

@@ -1,7 +1,7 @@
 /*
- * The table image in the kernel's maps, and the groups of ports that results want; see xdp.h. Only what the
- * kernel may take is put there: relays, and children that have a port for themselves, by ports that take
- * frames from it. Loop's thread.
+ * The table image in the kernel's maps, and the groups of ports that results want; see xdp.h. Only
+ * what the kernel may take is put there: relays, and children that have a port for themselves, by
+ * ports that take frames from it. Loop's thread.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -13,8 +13,8 @@
 #include "offload/table/image.h"
 #include "offload/wire/wire.h"
 
-/* How often ports are asked whether they take frames (ns): packets for one that does not are lost until
- * then. */
+/* How often ports are asked whether they take frames (ns): packets for one that does not are lost
+ * until then. */
 #define REFRESH_NS 100000000u
 #define TREE_AT    4u /* job and tree in a banyan header */
 #define CHILD_AT   3u
@@ -206,8 +206,8 @@ static uint64_t ports_of(const struct by_xdp *xdp, uint32_t key)
     return low < xdp->tree_count && xdp->tree[low].key == key ? xdp->tree[low].ports : 0;
 }
 
-/* The group of just these ports, made when it is wanted for the first time; BY_XDP_GROUPS_MAX when there is
- * no more room. */
+/* The group of just these ports, made when it is wanted for the first time; BY_XDP_GROUPS_MAX when
+ * there is no more room. */
 static uint32_t group_of(struct by_xdp *xdp, uint64_t ports)
 {
     uint32_t index = 0;

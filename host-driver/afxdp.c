@@ -1,8 +1,8 @@
 /*
- * Packets over AF_XDP sockets: our XDP program takes the job's packets off the interface before the kernel's
- * stack sees them, everything else goes on as ever. Frames carry our own headers, with the MAC addresses of
- * the table. One socket for each receive queue of each port. Needs root. One thread, that of the
- * communicator.
+ * Packets over AF_XDP sockets: our XDP program takes the job's packets off the interface before the
+ * kernel's stack sees them, everything else goes on as ever. Frames carry our own headers, with the
+ * MAC addresses of the table. One socket for each receive queue of each port. Needs root. One
+ * thread, that of the communicator.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -186,7 +186,8 @@ static void afxdp_close(struct by_transport *transport)
 static const struct by_transport_ops afxdp_ops = {"afxdp",  afxdp_rx,  afxdp_rx_done,
                                                   afxdp_tx, afxdp_fds, afxdp_close};
 
-/* The program must not be put on an interface that is not the table's, only because it has the same name. */
+/* The program must not be put on an interface that is not the table's, only because it has the same
+ * name. */
 static int check_address(const struct by_image_port *port)
 {
     struct ifaddrs *all = NULL;

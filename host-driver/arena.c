@@ -1,5 +1,5 @@
-/* The range that is shared with switches; see arena.h. Pieces are a list in the order of their addresses, and
- * each new one goes into the first gap. */
+/* The range that is shared with switches; see arena.h. Pieces are a list in the order of their
+ * addresses, and each new one goes into the first gap. */
 #include "host-driver/arena.h"
 
 #include <errno.h>

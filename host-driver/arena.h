@@ -1,7 +1,7 @@
 /*
- * Memory that this process shares with switches of the same machine: one range, of which pieces are given to
- * users (banyan_alloc). Pages exist once they are touched, and are gone when their piece is given back. One
- * thread, that of the communicator.
+ * Memory that this process shares with switches of the same machine: one range, of which pieces are
+ * given to users (banyan_alloc). Pages exist once they are touched, and are gone when their piece
+ * is given back. One thread, that of the communicator.
  */
 #ifndef BY_HOST_ARENA_H
 #define BY_HOST_ARENA_H

@@ -1,5 +1,5 @@
-/* Buffers of banyan_alloc: pieces of the range that switches read in place, where the transport has one, and
- * plain memory elsewhere. They belong to their communicator. Threads as for requests. */
+/* Buffers of banyan_alloc: pieces of the range that switches read in place, where the transport has
+ * one, and plain memory elsewhere. They belong to their communicator. Threads as for requests. */
 #include <stdlib.h>
 
 #include "host-driver/arena.h"

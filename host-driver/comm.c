@@ -15,8 +15,8 @@
 #include "host-driver/image_file.h"
 
 #define SLEEP_MAX_NS BY_MESH_SLEEP_NS /* at most so long, whatever timers say */
-/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep at once,
- * for so long (ns), since a sleeper is woken soon. */
+/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep
+ * at once, for so long (ns), since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
 #define SHY_NS        30000000u
 #define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
@@ -40,8 +40,9 @@ static void add_counter(struct banyan_comm *comm, const char *group, const char 
     counter->value = value;
 }
 
-/* Names and places of all counters. The list stays the same when calls go on with other parts: a host may
- * get an engine then that it had not, so that with a controller there are always an engine's. */
+/* Names and places of all counters. The list stays the same when calls go on with other parts: a
+ * host may get an engine then that it had not, so that with a controller there are always an
+ * engine's. */
 static void fill_counters(struct banyan_comm *comm)
 {
     static const struct by_engine_counters none;
@@ -294,9 +295,9 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
     return BANYAN_OK;
 }
 
-/* An inner node that leaves takes others' last results with it, if these were lost: so it answers until
- * nobody asks any more. The silence must be longer than the longest pause between two retransmissions, which
- * grows only where packets are lost. */
+/* An inner node that leaves takes others' last results with it, if these were lost: so it answers
+ * until nobody asks any more. The silence must be longer than the longest pause between two
+ * retransmissions, which grows only where packets are lost. */
 static void linger(struct banyan_comm *comm)
 {
     uint64_t quiet_since = by_clock_ns(), begin_ns = quiet_since;
@@ -449,10 +450,10 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
     return member < hosts ? member : hosts;
 }
 
-/* Polls; then, when it may block, lets others run a while where the transport wants it, polls some more, and
- * sleeps until a packet or a timer. With more processes than cores, what one saves is what another computes
- * with. Yields end as soon as one gives away a whole slice to somebody who computes: a sleeper is woken by
- * the next packet, and soon, for what it has not used. */
+/* Polls; then, when it may block, lets others run a while where the transport wants it, polls some
+ * more, and sleeps until a packet or a timer. With more processes than cores, what one saves is
+ * what another computes with. Yields end as soon as one gives away a whole slice to somebody who
+ * computes: a sleeper is woken by the next packet, and soon, for what it has not used. */
 static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 {
     for (uint32_t empty = 0;; empty++) {

@@ -1,6 +1,6 @@
 /*
- * Inside of contexts, communicators and requests. A communicator with all that hangs on it belongs to one
- * thread at a time; `abort` and `error` alone are for any thread.
+ * Inside of contexts, communicators and requests. A communicator with all that hangs on it belongs
+ * to one thread at a time; `abort` and `error` alone are for any thread.
  */
 #ifndef BY_HOST_COMM_H
 #define BY_HOST_COMM_H
@@ -62,7 +62,8 @@ struct by_host_verdict {
 struct banyan_comm {
     uint32_t magic;
     struct banyan_context *context;
-    /* The table: the context's, or what the controller has given; NULL: none, `header` has the host's name.
+    /* The table: the context's, or what the controller has given; NULL: none, `header` has the
+     * host's name.
      */
     const uint8_t *image;
     size_t image_bytes;
@@ -112,14 +113,14 @@ struct banyan_request {
 
 /* comm.c: the time of a communicator, simulated on a fabric in memory. */
 uint64_t by_comm_now(const struct banyan_comm *comm);
-/* comm.c: one round of progress; sleeps, when there is nothing to do, until `until_ns` (of by_comm_now) at
- * the latest. 0: does not sleep. */
+/* comm.c: one round of progress; sleeps, when there is nothing to do, until `until_ns` (of
+ * by_comm_now) at the latest. 0: does not sleep. */
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
-/* comm.c: the table that is in force from now on; NULL: none. It must outlive the communicator, or its
- * successor. */
+/* comm.c: the table that is in force from now on; NULL: none. It must outlive the communicator, or
+ * its successor. */
 void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes);
-/* comm.c: calls go on in the trees of a table that is this rank's, by `resume`, whose ranks are all level.
- * The table must outlive the communicator, or its successor. 0; else all is as it was. */
+/* comm.c: calls go on in the trees of a table that is this rank's, by `resume`, whose ranks are all
+ * level. The table must outlive the communicator, or its successor. 0; else all is as it was. */
 int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes);
 /* comm.c: ends all calls with `error` and the text, unless something has ended them before. */
 void by_comm_end(struct banyan_comm *comm, int error, const char *text);
@@ -135,8 +136,8 @@ void by_request_collect(struct banyan_request *request);
 void by_request_give(struct banyan_request *request);
 /* request.c: sets the error text of a post that ended with `error`, and returns that. */
 banyan_status_t by_post_failed(const struct banyan_request *request, int error, const char *field);
-/* operation.c: the call that a query asks about, checked but for its buffers. `*offsets` is the caller's to
- * free. 0, or an error with its text. */
+/* operation.c: the call that a query asks about, checked but for its buffers. `*offsets` is the
+ * caller's to free. 0, or an error with its text. */
 int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
                       struct by_call *call, uint64_t **offsets);
 /* comm.c: the job of a communicator without a table. */
@@ -147,7 +148,8 @@ void by_registered_free(struct banyan_comm *comm);
 void by_requests_free(struct banyan_comm *comm);
 /* buffers.c: frees what banyan_alloc gave. */
 void by_buffers_free(struct banyan_comm *comm);
-/* The bare name of a node, in `name` or in what it holds; "node N" when the image does not name it. */
+/* The bare name of a node, in `name` or in what it holds; "node N" when the image does not name it.
+ */
 const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name);
 /* describe.c: writes for people why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,

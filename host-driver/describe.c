@@ -1,7 +1,7 @@
 /*
  * Sentences for people: why an operation failed (which switch is silent, which rank is missing, who
- * disagrees), and over what a communicator runs. Names come from the table image. One thread, that of the
- * communicator.
+ * disagrees), and over what a communicator runs. Names come from the table image. One thread, that
+ * of the communicator.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -134,8 +134,8 @@ static uint16_t relay_at(const struct banyan_comm *comm, uint16_t tree, uint16_t
     return BY_NODE_NONE;
 }
 
-/* Who passes packets on between `node` and its parent, and may be the one that is silent: in their order.
- * Returns how many there are. */
+/* Who passes packets on between `node` and its parent, and may be the one that is silent: in their
+ * order. Returns how many there are. */
 static unsigned add_relays(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
     struct by_image_hop hop;

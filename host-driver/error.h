@@ -1,6 +1,6 @@
 /*
- * The error text of each thread: by_fail sets it where the facts are known, and every caller passes the
- * status on.
+ * The error text of each thread: by_fail sets it where the facts are known, and every caller passes
+ * the status on.
  */
 #ifndef BY_HOST_ERROR_H
 #define BY_HOST_ERROR_H

@@ -1,4 +1,5 @@
-/* The fabric in memory: nodes, cables and simulated time; see fabric.h. The ports' transport is memory.c. */
+/* The fabric in memory: nodes, cables and simulated time; see fabric.h. The ports' transport is
+ * memory.c. */
 #include "host-driver/fabric.h"
 
 #include <dirent.h>
@@ -27,7 +28,8 @@ static int is_table(const char *name)
     return bytes > sizeof(SUFFIX) - 1 && strcmp(name + bytes - (sizeof(SUFFIX) - 1), SUFFIX) == 0;
 }
 
-/* Paths of the tables in `folder`, sorted, so that the order of nodes does not depend on the file system. */
+/* Paths of the tables in `folder`, sorted, so that the order of nodes does not depend on the file
+ * system. */
 static int list_tables(const char *folder, char ***paths, uint32_t *count)
 {
     DIR *directory = opendir(folder);
@@ -192,7 +194,8 @@ banyan_status_t banyan_fabric_close(struct banyan_fabric *fabric)
     return BANYAN_OK;
 }
 
-/* Hosts come in the order of their node ids, which is the order of the topology's file and of ranks. */
+/* Hosts come in the order of their node ids, which is the order of the topology's file and of
+ * ranks. */
 const char *banyan_fabric_host(const struct banyan_fabric *fabric, uint32_t index)
 {
     const struct by_fabric_node *found = NULL;

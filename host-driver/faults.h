@@ -1,7 +1,7 @@
 /*
- * Fault injection at the receive side of a node: offload/base/fault.h draws the verdicts, this carries them
- * out. Packets held back are copied, and come back after a few others have overtaken them, or when nothing
- * comes for a while.
+ * Fault injection at the receive side of a node: offload/base/fault.h draws the verdicts, this
+ * carries them out. Packets held back are copied, and come back after a few others have overtaken
+ * them, or when nothing comes for a while.
  */
 #ifndef BY_HOST_FAULTS_H
 #define BY_HOST_FAULTS_H
@@ -33,14 +33,14 @@ struct by_faults {
     uint64_t dropped, doubled, delayed;
 };
 
-/* Reads BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER and BANYAN_SEED; `salt` makes nodes differ. 0 or an error
- * with its text. */
+/* Reads BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER and BANYAN_SEED; `salt` makes nodes differ. 0 or an
+ * error with its text. */
 int by_faults_read(const struct by_settings *settings, uint64_t salt, struct by_fault *fault);
 /* 0 or BY_ENOMEM. */
 int by_faults_init(struct by_faults *faults, const struct by_fault *fault, uint32_t packet_bytes_max);
 void by_faults_free(struct by_faults *faults);
-/* Turns `in` into `out` (BY_FAULTS_OUT_MAX) and returns the count. What it gives stays valid until the next
- * call. */
+/* Turns `in` into `out` (BY_FAULTS_OUT_MAX) and returns the count. What it gives stays valid until
+ * the next call. */
 uint32_t by_faults_apply(struct by_faults *faults, uint64_t now_ns, const struct by_rx *in, uint32_t in_count,
                          struct by_rx *out);
 /* When a held packet is due, UINT64_MAX when none is held. */

@@ -1,8 +1,9 @@
 /*
- * The floating-point environment of the thread that calls us is the user's: programs built for speed flush
- * subnormals to zero, others round upwards or trap. Sums must not depend on that: a node's kernels, and the
- * conversions of mode exact, which each rank makes for itself, run in the default one (round to nearest,
- * subnormals kept, no traps). Saved and set around each step of progress; any thread.
+ * The floating-point environment of the thread that calls us is the user's: programs built for
+ * speed flush subnormals to zero, others round upwards or trap. Sums must not depend on that: a
+ * node's kernels, and the conversions of mode exact, which each rank makes for itself, run in the
+ * default one (round to nearest, subnormals kept, no traps). Saved and set around each step of
+ * progress; any thread.
  */
 #ifndef BY_HOST_FLOAT_ENV_H
 #define BY_HOST_FLOAT_ENV_H

@@ -62,8 +62,8 @@ static bool has_all_trees(const struct banyan_comm *comm)
     return true;
 }
 
-/* Whether sums of such elements, in the communicator's mode, are for the hosts, as the trees that there are
- * for them have a node that cannot compute them. */
+/* Whether sums of such elements, in the communicator's mode, are for the hosts, as the trees that
+ * there are for them have a node that cannot compute them. */
 static bool is_unable(const struct banyan_comm *comm, unsigned collective, unsigned op, unsigned dtype)
 {
     const struct by_call call = {.collective = (uint8_t)collective,

@@ -1,6 +1,7 @@
 /*
- * Where a call runs: over the trees of the table, or between the hosts themselves (host-driver/fallback). All
- * ranks decide alike, from the table, the call and the settings. One thread, that of the communicator.
+ * Where a call runs: over the trees of the table, or between the hosts themselves
+ * (host-driver/fallback). All ranks decide alike, from the table, the call and the settings. One
+ * thread, that of the communicator.
  */
 #ifndef BY_HOST_HOSTS_H
 #define BY_HOST_HOSTS_H
@@ -41,18 +42,19 @@ enum by_hosts_why {
     BY_HOSTS_SOONER    /* BANYAN_SMALL=auto */
 };
 
-/* Opens what this communicator needs: nothing when the table serves all. 0, or an error with its text. */
+/* Opens what this communicator needs: nothing when the table serves all. 0, or an error with its
+ * text. */
 int by_hosts_open(struct banyan_comm *comm);
 void by_hosts_close(struct banyan_comm *comm);
 /* Reads the settings as by_hosts_open would, and opens nothing. */
 int by_hosts_expect(struct banyan_comm *comm);
-/* With BANYAN_SMALL=auto, where there are both trees and connections: measures each collective over its
- * trees, all ranks together. For a communicator that is open. 0, or an error with its text. */
+/* With BANYAN_SMALL=auto, where there are both trees and connections: measures each collective over
+ * its trees, all ranks together. For a communicator that is open. 0, or an error with its text. */
 int by_hosts_measure(struct banyan_comm *comm);
 /* Whether the call runs between hosts; *why may be NULL. */
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why);
-/* Prints once for a communicator and mode that the call runs between hosts as nodes of its trees cannot
- * compute it, unless by_hosts_announce has. */
+/* Prints once for a communicator and mode that the call runs between hosts as nodes of its trees
+ * cannot compute it, unless by_hosts_announce has. */
 void by_hosts_say_unable(struct banyan_comm *comm, const struct by_call *call);
 /* Prints which calls do, how, and why. */
 void by_hosts_announce(const struct banyan_comm *comm);

@@ -16,8 +16,8 @@
 
 /* A host whose word nobody acknowledges for so long connects anew (ms). */
 #define SILENT_MS 3000
-/* Who does not answer an attempt to connect for so long is asked anew, and so is who does not come to the end
- * of a handshake (ns). */
+/* Who does not answer an attempt to connect for so long is asked anew, and so is who does not come
+ * to the end of a handshake (ns). */
 #define CONNECT_NS UINT64_C(2000000000)
 #define GREET_NS   UINT64_C(5000000000)
 /* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */

@@ -179,7 +179,8 @@ static int take(struct banyan_comm *comm, const struct by_member_frame *frame, u
 
 /* ---- frames out ---- */
 
-/* What the ports have counted: what the switches at their other ends count tells of the cables between. */
+/* What the ports have counted: what the switches at their other ends count tells of the cables
+ * between. */
 static uint32_t put_ports(const struct by_transport *transport,
                           uint8_t bytes[BY_MEMBER_PORT_BYTES * BY_PORTS_MAX])
 {

@@ -1,5 +1,5 @@
-/* The transport over the cables of a fabric in memory: a queue for each member, packets copied once. One
- * thread. */
+/* The transport over the cables of a fabric in memory: a queue for each member, packets copied
+ * once. One thread. */
 #include "host-driver/memory.h"
 
 #include <stdlib.h>
@@ -83,8 +83,8 @@ static int listens(const struct by_memory *memory, const struct by_memory_packet
     return packet->bytes >= BY_WIRE_HEADER_BYTES && by_get16(packet->data + JOB_AT) == memory->progress->job;
 }
 
-/* Puts a packet on the cable at `port` of the sender: to the switch there, or to the job of the host that
- * listens on the UDP port. */
+/* Puts a packet on the cable at `port` of the sender: to the switch there, or to the job of the
+ * host that listens on the UDP port. */
 static void deliver(struct by_memory *from, uint16_t port_index, struct by_memory_packet *packet)
 {
     struct by_fabric_port *port = &from->node->ports[port_index];

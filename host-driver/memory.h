@@ -1,6 +1,6 @@
 /*
- * Inside of the fabric in memory, shared by fabric.c (nodes, cables, time) and memory.c (the transport of one
- * member). One thread.
+ * Inside of the fabric in memory, shared by fabric.c (nodes, cables, time) and memory.c (the
+ * transport of one member). One thread.
  */
 #ifndef BY_HOST_MEMORY_H
 #define BY_HOST_MEMORY_H

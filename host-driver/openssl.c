@@ -1,6 +1,6 @@
 /*
- * OpenSSL for libbanyan: loaded when a controller is reached over TLS, so that nothing is linked, and never
- * let go. See firmware/secure/openssl.h. Any thread.
+ * OpenSSL for libbanyan: loaded when a controller is reached over TLS, so that nothing is linked,
+ * and never let go. See firmware/secure/openssl.h. Any thread.
  */
 #include "firmware/secure/openssl.h"
 

@@ -1,6 +1,6 @@
 /*
- * Operations: what a user describes becomes a checked call in a request. Neighbours: request.c posts it and
- * waits for it. A request belongs to the thread of its communicator.
+ * Operations: what a user describes becomes a checked call in a request. Neighbours: request.c
+ * posts it and waits for it. A request belongs to the thread of its communicator.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -13,7 +13,8 @@
 
 /* ---- checks ---- */
 
-/* What a collective needs: bytes of its buffers in units of count, and whether something is reduced. */
+/* What a collective needs: bytes of its buffers in units of count, and whether something is
+ * reduced. */
 struct operation_shape {
     uint64_t send_bytes, recv_bytes;
     uint64_t send_at; /* in place: send == recv + this */
@@ -207,8 +208,8 @@ banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send
 }
 
 /*
- * Turns the counts of all ranks into offsets, which the request will own. Counts that are all the same are
- * none: then the call is the one with equal shares, also for ranks that call that.
+ * Turns the counts of all ranks into offsets, which the request will own. Counts that are all the
+ * same are none: then the call is the one with equal shares, also for ranks that call that.
  */
 static int take_counts(const char *name, const struct banyan_comm *comm, const uint64_t *counts,
                        struct by_call *call, uint64_t **offsets)

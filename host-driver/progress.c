@@ -22,7 +22,8 @@
 #define JOB_AT  4u
 #define TREE_AT 6u
 
-/* Memory that a collective will not have to wait for: touched, and in huge pages where there are any. */
+/* Memory that a collective will not have to wait for: touched, and in huge pages where there are
+ * any. */
 static void *aligned(size_t bytes)
 {
     size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
@@ -116,8 +117,8 @@ static int open_endpoint(struct by_progress *node, const struct by_progress_conf
                : by_fail(error, "the endpoint of %s cannot start: %s", header->name, by_error_text(error));
 }
 
-/* Marks the trees of the job whose packets from cables are the engine's: there this host's leaf is a child of
- * its own entry. */
+/* Marks the trees of the job whose packets from cables are the engine's: there this host's leaf is
+ * a child of its own entry. */
 static int mark_inner(uint16_t job, const uint8_t *image, const struct by_image_header *header,
                       uint8_t **inner)
 {
@@ -249,8 +250,8 @@ void by_progress_close(struct by_progress *node)
     memset(node, 0, sizeof(*node));
 }
 
-/* Where a packet from a cable goes: the engine when this node is inner in its tree, else the endpoint, which
- * also counts strangers. */
+/* Where a packet from a cable goes: the engine when this node is inner in its tree, else the
+ * endpoint, which also counts strangers. */
 static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
 {
     uint16_t tree;
@@ -305,9 +306,9 @@ static bool go_together(const struct by_tx *a, const struct by_tx *b)
 }
 
 /*
- * Sets a packet without a payload aside, in a datagram with others of its tree, which costs the cable and
- * both kernels a header in place of a frame. They leave behind the packets of the step that have payloads,
- * which are one train of equal frames then.
+ * Sets a packet without a payload aside, in a datagram with others of its tree, which costs the
+ * cable and both kernels a header in place of a frame. They leave behind the packets of the step
+ * that have payloads, which are one train of equal frames then.
  */
 static bool gather(struct by_progress *node, struct by_tx *tx)
 {
@@ -400,7 +401,8 @@ static uint32_t run_endpoint(struct by_progress *node, uint64_t now_ns)
     return tx_count;
 }
 
-/* Takes one batch from the cables into the lanes. Both lanes are empty then, so each has room for all of it.
+/* Takes one batch from the cables into the lanes. Both lanes are empty then, so each has room for
+ * all of it.
  */
 static uint32_t receive(struct by_progress *node, uint64_t now_ns)
 {
@@ -423,10 +425,10 @@ uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
     uint64_t float_env = by_float_env_enter();
     uint32_t sent, before;
 
-    /* Until both lanes are empty, because the data of what was received end with rx_done. Each packet is
-     * consumed once, and what the endpoint sends anew is bounded by its windows, so it ends; a round that
-     * moves nothing would mean that the core takes nothing more, and then what is left is dropped, as a full
-     * queue would. */
+    /* Until both lanes are empty, because the data of what was received end with rx_done. Each
+     * packet is consumed once, and what the endpoint sends anew is bounded by its windows, so it
+     * ends; a round that moves nothing would mean that the core takes nothing more, and then what
+     * is left is dropped, as a full queue would. */
     do {
         before = node->to_engine.count + node->to_endpoint.count;
         sent = node->engine != NULL ? run_engine(node, now_ns) : 0;

@@ -1,9 +1,9 @@
 /*
- * One node's moving parts, as a switch has them in DPDK: a transport, the engine when the image makes the
- * node an inner node of some tree, and the endpoint when it is a rank. A step takes what has arrived, runs
- * the core and sends what it wants sent; it never blocks and decides nothing about the protocol. Packets
- * between this node's endpoint and its own engine (BY_PORT_LOCAL) go through the two lanes here. One thread
- * for each node.
+ * One node's moving parts, as a switch has them in DPDK: a transport, the engine when the image
+ * makes the node an inner node of some tree, and the endpoint when it is a rank. A step takes what
+ * has arrived, runs the core and sends what it wants sent; it never blocks and decides nothing
+ * about the protocol. Packets between this node's endpoint and its own engine (BY_PORT_LOCAL) go
+ * through the two lanes here. One thread for each node.
  */
 #ifndef BY_HOST_PROGRESS_H
 #define BY_HOST_PROGRESS_H
@@ -26,15 +26,16 @@
 /* Datagrams of several packets that one step makes (count); what would want more goes alone. */
 #define BY_GATHERED_MAX 32u
 
-/* Packets without a payload that leave in one datagram: the first one's, whose payload the others are. */
+/* Packets without a payload that leave in one datagram: the first one's, whose payload the others
+ * are. */
 struct by_gathered {
     struct by_tx *first; /* of this step */
     unsigned count;      /* packets, `first` among them */
     uint8_t others[(BY_DATAGRAM_PACKETS_MAX - 1) * BY_WIRE_HEADER_BYTES];
 };
 
-/* Packets waiting for the engine or the endpoint. Those of the other half are copied, header and payload in
- * one piece. */
+/* Packets waiting for the engine or the endpoint. Those of the other half are copied, header and
+ * payload in one piece. */
 struct by_host_lane {
     uint32_t first, count;
     struct by_rx rx[BY_LANE_MAX];
@@ -77,16 +78,16 @@ struct by_progress_config {
 int by_progress_open(struct by_progress *node, const struct by_progress_config *config,
                      struct by_transport *transport);
 /*
- * Exchanges the parts for those of another generation's image, whose cables and payloads are the same;
- * `fault` stays. Calls go on by `resume`, whose ranks are all level; counters go on. What an engine held is
- * of a generation that is over. 0, or an error with its text: then all is as it was.
+ * Exchanges the parts for those of another generation's image, whose cables and payloads are the
+ * same; `fault` stays. Calls go on by `resume`, whose ranks are all level; counters go on. What an
+ * engine held is of a generation that is over. 0, or an error with its text: then all is as it was.
  */
 int by_progress_carry(struct by_progress *node, const struct by_progress_config *config,
                       struct by_resume *resume);
 /* Frees the parts, not the transport. */
 void by_progress_close(struct by_progress *node);
-/* One round. Returns packets received plus packets sent: 0 means that there is nothing to do before the
- * deadline. */
+/* One round. Returns packets received plus packets sent: 0 means that there is nothing to do before
+ * the deadline. */
 uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns);
 /* When a timer is due, UINT64_MAX when none runs. */
 uint64_t by_progress_deadline(const struct by_progress *node);

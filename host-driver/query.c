@@ -1,7 +1,7 @@
 /*
- * What would become of an operation: along which trees it runs, or between the hosts, and why; or why not at
- * all. The same code decides when it is posted (hosts.c, offload/endpoint). Any thread, for a context; for a
- * communicator its own.
+ * What would become of an operation: along which trees it runs, or between the hosts, and why; or
+ * why not at all. The same code decides when it is posted (hosts.c, offload/endpoint). Any thread,
+ * for a context; for a communicator its own.
  */
 #include <stdio.h>
 #include <stdlib.h>

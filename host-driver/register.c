@@ -1,6 +1,7 @@
 /*
- * Registered buffers: memory of the user's whose pages are made to be there and to stay, so that no operation
- * waits for the kernel to find them. Nothing needs it. A communicator keeps what it registered; its thread.
+ * Registered buffers: memory of the user's whose pages are made to be there and to stay, so that no
+ * operation waits for the kernel to find them. Nothing needs it. A communicator keeps what it
+ * registered; its thread.
  */
 #include <errno.h>
 #include <stdlib.h>

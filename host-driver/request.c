@@ -84,8 +84,8 @@ static int take_scratch(struct banyan_request *request)
     return 0;
 }
 
-/* Freed requests come last into use again, so that a handle that was freed twice is seen for as long as
- * possible. */
+/* Freed requests come last into use again, so that a handle that was freed twice is seen for as
+ * long as possible. */
 void by_request_give(struct banyan_request *request)
 {
     struct banyan_comm *comm = request->comm;

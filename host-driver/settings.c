@@ -178,8 +178,8 @@ static int check_numbers(const struct by_settings *settings)
 
 int by_settings_load(struct by_settings *settings)
 {
-    /* In a program that runs with more rights than its caller's, the caller's environment names no file to
-     * read or library to load. */
+    /* In a program that runs with more rights than its caller's, the caller's environment names no
+     * file to read or library to load. */
     bool trusted = getauxval(AT_SECURE) == 0;
     const char *home = trusted ? getenv("HOME") : NULL;
     int error;

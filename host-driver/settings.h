@@ -1,7 +1,7 @@
 /*
- * Settings: /etc/banyan.conf, then ~/.banyan.conf, then the environment; later ones win. Read once for each
- * context. Loading reads the environment, so no other thread may change it meanwhile; what was loaded is
- * constant.
+ * Settings: /etc/banyan.conf, then ~/.banyan.conf, then the environment; later ones win. Read once
+ * for each context. Loading reads the environment, so no other thread may change it meanwhile; what
+ * was loaded is constant.
  */
 #ifndef BY_HOST_SETTINGS_H
 #define BY_HOST_SETTINGS_H
@@ -27,8 +27,8 @@ struct by_settings {
     char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (cut) */
 };
 
-/* Loads all settings and checks every number; warns on stderr of each unknown BANYAN_* with the nearest
- * match. 0 or an error with its text set. */
+/* Loads all settings and checks every number; warns on stderr of each unknown BANYAN_* with the
+ * nearest match. 0 or an error with its text set. */
 int by_settings_load(struct by_settings *settings);
 
 /* A setting as a number; errors name the setting, its value and the range. */

@@ -1,8 +1,9 @@
 /*
- * Packets through memory that this process shares with switches of the same machine (offload/wire/shm.h): a
- * cable of memory for each port of the table, opened at the switch's socket for it, and one range of memory
- * (banyan_alloc) whose pieces the switches read where they lie. Other buffers are copied once. Results are
- * read where the switch holds them. One thread, that of the communicator.
+ * Packets through memory that this process shares with switches of the same machine
+ * (offload/wire/shm.h): a cable of memory for each port of the table, opened at the switch's socket
+ * for it, and one range of memory (banyan_alloc) whose pieces the switches read where they lie.
+ * Other buffers are copied once. Results are read where the switch holds them. One thread, that of
+ * the communicator.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,8 @@
 
 #define MIB        ((uint64_t)1 << 20)
 #define WELCOME_MS 5000 /* for the switch's answer: it serves its sockets between packets */
-/* Empty polls in which the switch and other hosts, which may be on this core, run before we sleep. */
+/* Empty polls in which the switch and other hosts, which may be on this core, run before we sleep.
+ */
 #define YIELDS           50u
 #define INLINE_BYTES     BY_ERR_BYTES
 #define ROOM_BYTES_LEAST 64u
@@ -127,8 +129,8 @@ static void shm_rx_done(struct by_transport *transport)
 
 /* ---- send ---- */
 
-/* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared range), or
- * copied. */
+/* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared
+ * range), or copied. */
 static void place(const struct shm *shm, struct shm_cable *cable, const struct by_tx *tx,
                   struct by_shm_packet *packet)
 {
@@ -192,7 +194,8 @@ static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx
             ring(&shm->cable[i]);
 }
 
-/* The caller is about to sleep: switches are told to ring. Where a packet is there already it does not. */
+/* The caller is about to sleep: switches are told to ring. Where a packet is there already it does
+ * not. */
 static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
 {
     struct shm *shm = (struct shm *)transport;
@@ -266,7 +269,8 @@ static int await(const struct shm_cable *cable, const char *path)
     return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
 }
 
-/* The answer to the switch's challenge, if the job whose hosts listen on `udp_port` has a key; else 0. */
+/* The answer to the switch's challenge, if the job whose hosts listen on `udp_port` has a key; else
+ * 0. */
 static uint64_t prove(const uint8_t *image, const struct by_shm_challenge *challenge,
                       const struct by_shm_hello *hello)
 {

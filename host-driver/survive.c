@@ -1,4 +1,5 @@
-/* One rank's part in an attempt to go on in another generation; see survive.h. The communicator's thread. */
+/* One rank's part in an attempt to go on in another generation; see survive.h. The communicator's
+ * thread. */
 #include "host-driver/survive.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * One rank's part in an attempt to go on in another generation: what is kept until all are level, and the
- * exchange of endpoint, engine and table. Neighbours: member.c moves the messages, progress.c exchanges the
- * parts, offload/endpoint/resume.h levels. The communicator's thread.
+ * One rank's part in an attempt to go on in another generation: what is kept until all are level,
+ * and the exchange of endpoint, engine and table. Neighbours: member.c moves the messages,
+ * progress.c exchanges the parts, offload/endpoint/resume.h levels. The communicator's thread.
  */
 #ifndef BY_HOST_SURVIVE_H
 #define BY_HOST_SURVIVE_H
@@ -40,7 +40,8 @@ void by_survive_free(struct by_survive *survive);
 /* A FREEZE of an attempt that is new here. 0, or an error with its text: the calls cannot go on. */
 int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
                       const struct by_member_frame *frame, uint64_t now_ns);
-/* A HEARD of the attempt; damaged ones are passed over. Then by_survive_say until it says nothing. */
+/* A HEARD of the attempt; damaged ones are passed over. Then by_survive_say until it says nothing.
+ */
 int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive,
                     const struct by_member_frame *frame);
 /* What is to be said next, to which rank: bytes, or 0. */
@@ -51,8 +52,8 @@ void by_survive_repeat(struct by_survive *survive);
 bool by_survive_may_carry(const struct by_survive *survive);
 /* The calls go on with the attempt's table. 0, or an error with its text. */
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive);
-/* Calls that wait too long end: BY_ETIMEDOUT, whose text says for what they waited. Tells of the first chunk
- * after a pause, where the log wants it. */
+/* Calls that wait too long end: BY_ETIMEDOUT, whose text says for what they waited. Tells of the
+ * first chunk after a pause, where the log wants it. */
 int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,
                      uint64_t now_ns);
 

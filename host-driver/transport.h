@@ -1,9 +1,9 @@
 /*
- * What moves packets between a node and its cables, behind the functions of by_transport_ops: UDP sockets or
- * rings of frames (udp.c), AF_XDP (afxdp.c), memory shared with the switch (shm.c) or memory of one process
- * (memory.c). A transport belongs to one thread, that of its communicator. It takes no protocol decision: it
- * neither retries nor reorders; a packet that it cannot send is dropped and counted, and the protocol
- * retransmits it.
+ * What moves packets between a node and its cables, behind the functions of by_transport_ops: UDP
+ * sockets or rings of frames (udp.c), AF_XDP (afxdp.c), memory shared with the switch (shm.c) or
+ * memory of one process (memory.c). A transport belongs to one thread, that of its communicator. It
+ * takes no protocol decision: it neither retries nor reorders; a packet that it cannot send is
+ * dropped and counted, and the protocol retransmits it.
  */
 #ifndef BY_HOST_TRANSPORT_H
 #define BY_HOST_TRANSPORT_H
@@ -17,15 +17,16 @@
 #include "offload/table/image.h"
 #include "offload/wire/packet.h"
 
-/* What poll() sleeps on at most (count): AF_XDP has a socket for each of up to eight queues of a port. */
+/* What poll() sleeps on at most (count): AF_XDP has a socket for each of up to eight queues of a
+ * port. */
 #define BY_TRANSPORT_FDS_MAX (8u * BY_PORTS_MAX)
 
 struct pollfd;
 struct by_arena;
 struct by_transport;
 
-/* X(name, "help"): of one port. Bytes are whole Ethernet frames, as a cable carries them but for preamble and
- * checksum. */
+/* X(name, "help"): of one port. Bytes are whole Ethernet frames, as a cable carries them but for
+ * preamble and checksum. */
 #define BY_PORT_COUNTER_LIST(X)                                                                              \
     X(rx_packets, "packets received")                                                                        \
     X(rx_bytes, "bytes received")                                                                            \
@@ -49,15 +50,16 @@ struct by_port_counters {
 
 struct by_transport_ops {
     const char *name; /* "udp", "afxdp", "shm", "memory" */
-    /* Up to BY_RX_BATCH packets; their data stay valid until rx_done, which must be called before the next
-     * rx. Never blocks. */
+    /* Up to BY_RX_BATCH packets; their data stay valid until rx_done, which must be called before
+     * the next rx. Never blocks. */
     uint32_t (*rx)(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH]);
     void (*rx_done)(struct by_transport *transport);
-    /* Sends `count` packets, none of them to BY_PORT_LOCAL; payloads are used no more when it returns. `rx`
-     * are the packets that BY_TX_RELAY refers to. */
+    /* Sends `count` packets, none of them to BY_PORT_LOCAL; payloads are used no more when it
+     * returns. `rx` are the packets that BY_TX_RELAY refers to. */
     void (*tx)(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
                const struct by_rx *rx);
-    /* Fills what poll() may sleep on, BY_TRANSPORT_FDS_MAX at most; returns how many. 0: cannot sleep. */
+    /* Fills what poll() may sleep on, BY_TRANSPORT_FDS_MAX at most; returns how many. 0: cannot
+     * sleep. */
     uint32_t (*fds)(struct by_transport *transport, struct pollfd *fds);
     void (*close)(struct by_transport *transport);
 };
@@ -84,10 +86,11 @@ struct by_transport_config {
     bool rings; /* udp: rings of frames on all ports, or an error */
 };
 
-/* Each opens all ports of the image, or none. 0, or an error with its text set. The caller closes with
- * ops->close. */
+/* Each opens all ports of the image, or none. 0, or an error with its text set. The caller closes
+ * with ops->close. */
 int by_udp_open(const struct by_transport_config *config, struct by_transport **transport);
-/* Whether all ports are virtual links that carry single frames, where udp with rings is the fastest. */
+/* Whether all ports are virtual links that carry single frames, where udp with rings is the
+ * fastest. */
 bool by_udp_single_frames(const struct by_transport_config *config);
 int by_afxdp_open(const struct by_transport_config *config, struct by_transport **transport);
 int by_shm_open(const struct by_transport_config *config, struct by_transport **transport);

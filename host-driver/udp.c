@@ -1,9 +1,10 @@
 /*
- * Packets over plain UDP sockets: one for each port of the table, bound to the port's own address and
- * interface, in batches of sendmmsg and recvmmsg. Where segmentation offload may be used, packets of one size
- * to one receiver are one datagram for the kernel, which the link cuts, and those that came as one are taken
- * as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads go from the user's buffer to the kernel without a copy of
- * ours. Needs no privileges. One thread, that of the communicator.
+ * Packets over plain UDP sockets: one for each port of the table, bound to the port's own address
+ * and interface, in batches of sendmmsg and recvmmsg. Where segmentation offload may be used,
+ * packets of one size to one receiver are one datagram for the kernel, which the link cuts, and
+ * those that came as one are taken as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads go from the
+ * user's buffer to the kernel without a copy of ours. Needs no privileges. One thread, that of the
+ * communicator.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -72,7 +73,8 @@ static uint8_t ecn_of(struct msghdr *message)
     return 0;
 }
 
-/* Gives away up to `room` packets of one message, and moves on behind it when these were its last. */
+/* Gives away up to `room` packets of one message, and moves on behind it when these were its last.
+ */
 static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
 {
     uint32_t at = udp->got_at;
@@ -227,7 +229,8 @@ static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
     }
 }
 
-/* Sends messages [0, count) of one port; waits a little for a full buffer, and drops what the system refuses.
+/* Sends messages [0, count) of one port; waits a little for a full buffer, and drops what the
+ * system refuses.
  */
 static void flush(struct udp *udp, uint16_t port, uint32_t count)
 {
@@ -267,7 +270,8 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
     }
 }
 
-/* May the packet go behind the others of the message, whose packets but the last are of `stride` bytes? */
+/* May the packet go behind the others of the message, whose packets but the last are of `stride`
+ * bytes? */
 static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t stride, uint32_t bytes,
                  const struct by_tx *packet)
 {
@@ -380,9 +384,10 @@ static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_
     return 0;
 }
 
-/* Whether a datagram of many packets leaves `interface` as these packets for sure: a device does that, or the
- * kernel, which cuts before a device that does not, and the loopback interface's other end is a socket.
- * Between virtual devices such as veth the whole is handed on, to who knows whom. */
+/* Whether a datagram of many packets leaves `interface` as these packets for sure: a device does
+ * that, or the kernel, which cuts before a device that does not, and the loopback interface's other
+ * end is a socket. Between virtual devices such as veth the whole is handed on, to who knows whom.
+ */
 static bool link_cuts(int fd, const char *interface)
 {
     struct ifreq request = {0};
@@ -411,16 +416,16 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
                            port->name, strerror(errno));
         segments = false;
     }
-    /* Of all ports or of none. A train needs a checksum, which the link computes; elsewhere the header's tag
-     * and psum protect us. */
+    /* Of all ports or of none. A train needs a checksum, which the link computes; elsewhere the
+     * header's tag and psum protect us. */
     udp->segments = udp->segments && segments;
     if (!segments)
         setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
     return 0;
 }
 
-/* Whether rings are best on all ports: virtual links with single frames. A network card has AF_XDP without
- * copies, and its driver may put several frames into one, which a ring does not hold. */
+/* Whether rings are best on all ports: virtual links with single frames. A network card has AF_XDP
+ * without copies, and its driver may put several frames into one, which a ring does not hold. */
 bool by_udp_single_frames(const struct by_transport_config *config)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -441,7 +446,8 @@ bool by_udp_single_frames(const struct by_transport_config *config)
     return single;
 }
 
-/* BANYAN_RING for the port. What was chosen by itself may fail on the first port: then no port has one. */
+/* BANYAN_RING for the port. What was chosen by itself may fail on the first port: then no port has
+ * one. */
 static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_port *port,
                        const struct by_transport_config *config)
 {

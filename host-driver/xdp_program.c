@@ -1,4 +1,5 @@
-/* Loading and attaching offload/xdp/steer.bpf.c, whose object is embedded here. See xdp_program.h. */
+/* Loading and attaching offload/xdp/steer.bpf.c, whose object is embedded here. See xdp_program.h.
+ */
 #include "host-driver/xdp_program.h"
 
 #include <arpa/inet.h>

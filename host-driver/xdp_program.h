@@ -1,7 +1,7 @@
 /*
- * Our XDP program on one interface: loaded, told what to steer, attached by a link. The kernel detaches it
- * when the link's descriptor is closed, so also when the process is killed: nothing stale can stay. One
- * thread for each object.
+ * Our XDP program on one interface: loaded, told what to steer, attached by a link. The kernel
+ * detaches it when the link's descriptor is closed, so also when the process is killed: nothing
+ * stale can stay. One thread for each object.
  */
 #ifndef BY_HOST_XDP_PROGRAM_H
 #define BY_HOST_XDP_PROGRAM_H

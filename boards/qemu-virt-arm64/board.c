@@ -1,5 +1,5 @@
-/* QEMU's arm64 machine "virt" (hw/arm/virt.c: base_memmap, a15irqmap), with 256 MiB, its default GICv2, and
- * virtio-mmio devices of the modern kind. The limits are those of board.json. */
+/* QEMU's arm64 machine "virt" (hw/arm/virt.c: base_memmap, a15irqmap), with 256 MiB, its default
+ * GICv2, and virtio-mmio devices of the modern kind. The limits are those of board.json. */
 #include "firmware/baremetal/hal.h"
 
 static const struct by_hal_range devices[] = {

@@ -1,7 +1,7 @@
 /*
- * Memory of the controller's programs. They run on a host with an operating system, where a failed allocation
- * of this size means that the machine is already lost: end with one clear line instead of carrying an error
- * nobody can act on. Any thread.
+ * Memory of the controller's programs. They run on a host with an operating system, where a failed
+ * allocation of this size means that the machine is already lost: end with one clear line instead
+ * of carrying an error nobody can act on. Any thread.
  */
 #ifndef BY_BASE_ALLOC_H
 #define BY_BASE_ALLOC_H
@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Zeroed memory for `count` objects of `bytes` each, at least one byte; never NULL. Release with free(). */
+/* Zeroed memory for `count` objects of `bytes` each, at least one byte; never NULL. Release with
+ * free(). */
 static inline void *by_alloc(size_t count, size_t bytes)
 {
     void *memory = calloc(count ? count : 1, bytes ? bytes : 1);
@@ -50,7 +51,8 @@ static inline char *by_copy_text(const char *text)
     return by_copy_part(text, strlen(text));
 }
 
-/* Ensures room for one more object in a growing array: doubles `*room` when `count` has reached it. */
+/* Ensures room for one more object in a growing array: doubles `*room` when `count` has reached it.
+ */
 #define BY_GROW(array, count, room)                                                                          \
     do {                                                                                                     \
         if ((count) == (room)) {                                                                             \

@@ -1,5 +1,5 @@
-/* The planner's clock: for the seconds that plans report, and for the time limit that a caller may set. Any
- * thread. */
+/* The planner's clock: for the seconds that plans report, and for the time limit that a caller may
+ * set. Any thread. */
 #ifndef BY_BASE_CLOCK_H
 #define BY_BASE_CLOCK_H
 

@@ -1,7 +1,6 @@
 /*
- * Exact fractions in 64 bits. Every operation says when a result cannot be represented; nothing rounds.
- * Neighbours: the planner and the commands use these. Pure functions: any
- * thread.
+ * Exact fractions in 64 bits. Every operation says when a result cannot be represented; nothing
+ * rounds. Neighbours: the planner and the commands use these. Pure functions: any thread.
  */
 #ifndef BY_BASE_FRACTION_H
 #define BY_BASE_FRACTION_H
@@ -21,7 +20,8 @@ int64_t by_gcd(int64_t a, int64_t b);
 
 /* num/den in lowest terms; num >= 0 and den > 0. BY_ERANGE when a part exceeds 63 bits. */
 int by_fraction_set(__int128 num, __int128 den, struct by_fraction *result);
-/* Arithmetic; BY_ERANGE when the result exceeds 63 bits; subtraction also when it would be negative. */
+/* Arithmetic; BY_ERANGE when the result exceeds 63 bits; subtraction also when it would be
+ * negative. */
 int by_fraction_add(struct by_fraction a, struct by_fraction b, struct by_fraction *result);
 int by_fraction_subtract(struct by_fraction a, struct by_fraction b, struct by_fraction *result);
 int by_fraction_multiply(struct by_fraction a, struct by_fraction b, struct by_fraction *result);
@@ -33,9 +33,9 @@ int by_fraction_compare(struct by_fraction a, struct by_fraction b);
 double by_fraction_value(struct by_fraction a);
 
 /*
- * Reads "12", "12.5", "1.25e3" or "25/2" (decimal digits only, no sign) from `bytes` bytes of text, exactly.
- * BY_EFORMAT when the text is none of these (a denominator of zero included), BY_ERANGE when the value does
- * not fit.
+ * Reads "12", "12.5", "1.25e3" or "25/2" (decimal digits only, no sign) from `bytes` bytes of text,
+ * exactly. BY_EFORMAT when the text is none of these (a denominator of zero included), BY_ERANGE
+ * when the value does not fit.
  */
 int by_fraction_parse(const char *text, size_t bytes, struct by_fraction *result);
 /* Writes "12" or "25/2" into `text`; returns it. */

@@ -173,7 +173,8 @@ static size_t utf8_length(const struct by_json *json, size_t at)
     return length;
 }
 
-/* Decodes the escape at `at` (after the backslash) into `to`; returns the offset after it, 0 on a mistake. */
+/* Decodes the escape at `at` (after the backslash) into `to`; returns the offset after it, 0 on a
+ * mistake. */
 static size_t read_escape(const struct by_json *json, size_t at, char *to, size_t *length)
 {
     static const char from[] = "\"\\/bfnrt", meaning[] = "\"\\/\b\f\n\r\t";

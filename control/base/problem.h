@@ -1,4 +1,5 @@
-/* What is wrong with an input, and where: how readers of files and planners report a refusal. Any thread. */
+/* What is wrong with an input, and where: how readers of files and planners report a refusal. Any
+ * thread. */
 #ifndef BY_BASE_PROBLEM_H
 #define BY_BASE_PROBLEM_H
 

@@ -1,7 +1,7 @@
 /*
- * Where long work stands, for somebody who shows it from another thread: the planner and the baselines tell,
- * `banyan`'s progress bar looks. Telling costs a store; nobody waits. All functions take NULL, for nobody.
- * One thread tells, any number look.
+ * Where long work stands, for somebody who shows it from another thread: the planner and the
+ * baselines tell, `banyan`'s progress bar looks. Telling costs a store; nobody waits. All functions
+ * take NULL, for nobody. One thread tells, any number look.
  */
 #ifndef BY_BASE_STAGE_H
 #define BY_BASE_STAGE_H

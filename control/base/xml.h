@@ -1,7 +1,8 @@
 /*
- * Reading XML written by others, in bounded time and memory: element by element, with places for errors. No
- * document types (so no entities to expand), no names beyond what the caller looks at, a limit on depth and
- * size. Neighbours: importers here, the checker of exported schedules. One thread for each call.
+ * Reading XML written by others, in bounded time and memory: element by element, with places for
+ * errors. No document types (so no entities to expand), no names beyond what the caller looks at, a
+ * limit on depth and size. Neighbours: importers here, the checker of exported schedules. One
+ * thread for each call.
  */
 #ifndef BY_BASE_XML_H
 #define BY_BASE_XML_H
@@ -22,8 +23,8 @@ struct by_xml_element {
     uint32_t depth; /* 0 for the outermost */
 };
 
-/* What is called at an element's start and end. Whatever is not 0 ends the reading; `problem` must then be
- * filled. The element is valid during the call. */
+/* What is called at an element's start and end. Whatever is not 0 ends the reading; `problem` must
+ * then be filled. The element is valid during the call. */
 struct by_xml_handler {
     int (*start)(void *context, const struct by_xml_element *element, struct by_problem *problem);
     int (*end)(void *context, const char *name, struct by_place place, struct by_problem *problem);
@@ -39,8 +40,8 @@ int by_xml_parse(const char *text, size_t bytes, const struct by_xml_handler *ha
                  struct by_problem *problem);
 /* The value of an attribute, or NULL. */
 const char *by_xml_text(const struct by_xml_element *element, const char *name);
-/* A decimal integer between `low` and `high`; 0, or BY_EINVAL with `problem` naming element, attribute, limit
- * and place. */
+/* A decimal integer between `low` and `high`; 0, or BY_EINVAL with `problem` naming element,
+ * attribute, limit and place. */
 int by_xml_integer(const struct by_xml_element *element, const char *name, int64_t low, int64_t high,
                    int64_t *value, struct by_problem *problem);
 

@@ -5,9 +5,9 @@
 #include "control/study/baseline/baseline.h"
 
 /*
- * Replaces `*plan`, which is the best plan, by that of `algorithm` with the same bound; or, for an algorithm
- * of rounds, leaves it alone, and prints and (with `output`) writes the schedule itself. -1 to go on, else
- * the exit status.
+ * Replaces `*plan`, which is the best plan, by that of `algorithm` with the same bound; or, for an
+ * algorithm of rounds, leaves it alone, and prints and (with `output`) writes the schedule itself.
+ * -1 to go on, else the exit status.
  */
 int by_cli_baseline(const struct by_topology *topology, const char *path, enum by_algorithm algorithm,
                     double time_limit_s, bool show, const char *output, bool json, struct by_plan **plan);

@@ -1,5 +1,5 @@
-/* banyan bound: what no schedule can beat, for each collective, beside the rates that trees reach; every tree
- * is verified before its rate counts. Single-threaded. */
+/* banyan bound: what no schedule can beat, for each collective, beside the rates that trees reach;
+ * every tree is verified before its rate counts. Single-threaded. */
 #include "control/study/bound/bound.h"
 
 #include <errno.h>
@@ -99,8 +99,8 @@ static int check_plan(const struct by_plan *plan, const struct by_topology *topo
                           "the planner made a wrong plan, please report it: %.200s", report.reason);
 }
 
-/* Writes the trees of the rate. Where switches could do more than forward, the proof that trees cannot carry
- * more does not hold for the fabric; the cut does. */
+/* Writes the trees of the rate. Where switches could do more than forward, the proof that trees
+ * cannot carry more does not hold for the fabric; the cut does. */
 static int write_plan(struct by_bound *bound, const struct by_topology *topology, const char *path)
 {
     struct by_plan *plan = bound->allreduce.rate.plan;

@@ -1,6 +1,6 @@
 /*
- * Verifying a plan that is still in memory: it is handed to the verifier as a claim, which shares nothing of
- * the planner but these numbers. See check.h.
+ * Verifying a plan that is still in memory: it is handed to the verifier as a claim, which shares
+ * nothing of the planner but these numbers. See check.h.
  */
 #include "control/cli/check.h"
 

@@ -1,4 +1,5 @@
-/* Verifying a plan that is still in memory, before it is shown or written. One thread for each call. */
+/* Verifying a plan that is still in memory, before it is shown or written. One thread for each
+ * call. */
 #ifndef BY_CLI_CHECK_H
 #define BY_CLI_CHECK_H
 

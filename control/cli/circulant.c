@@ -1,5 +1,5 @@
-/* banyan circulant: the schedules by which hosts compute collectives among themselves, as libbanyan uses them
- * where no switch helps. Single-threaded. */
+/* banyan circulant: the schedules by which hosts compute collectives among themselves, as libbanyan
+ * uses them where no switch helps. Single-threaded. */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>

@@ -158,8 +158,8 @@ static int is_table(const struct dirent *entry)
     return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
 }
 
-/* Adds what one file of the folder says: it is a switch's own table, or a host's, which tells what trees are
- * for. Switches come first. */
+/* Adds what one file of the folder says: it is a switch's own table, or a host's, which tells what
+ * trees are for. Switches come first. */
 static int take_file(struct by_doctor *doctor, const char *folder, const char *name, bool hosts)
 {
     struct by_problem problem = {0};

@@ -1,8 +1,8 @@
 /*
- * banyan explain: what a job would do for an operation: which trees, which transport, offloaded or by which
- * schedule and why, and when by the optimum of its plan. The decision is libbanyan's, so banyan-perf, which
- * stands beside this program, says it; here plans become the table of one host, and their bounds its optima.
- * Single-threaded.
+ * banyan explain: what a job would do for an operation: which trees, which transport, offloaded or
+ * by which schedule and why, and when by the optimum of its plan. The decision is libbanyan's, so
+ * banyan-perf, which stands beside this program, says it; here plans become the table of one host,
+ * and their bounds its optima. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -44,7 +44,8 @@ static const char help[] =
     "      --help\n";
 
 #define PLANS_MAX 16u
-/* Arguments of banyan-perf that are not this command's: its name, what to do, a table, optima, the end. */
+/* Arguments of banyan-perf that are not this command's: its name, what to do, a table, optima, the
+ * end. */
 #define OWN_ARGUMENTS 8
 
 struct explain {
@@ -84,7 +85,8 @@ static int read_plans(struct explain *explain, int count, char **paths)
     return 0;
 }
 
-/* The host whose table it is: the first rank of the plans, or the one named. -1 after an error was printed.
+/* The host whose table it is: the first rank of the plans, or the one named. -1 after an error was
+ * printed.
  */
 static int64_t find_host(const struct explain *explain, const struct by_lowering *lowering)
 {

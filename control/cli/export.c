@@ -1,5 +1,5 @@
-/* banyan export: writes a plan in the formats of others, and checks such schedules by executing them. What is
- * written has been checked before. Single-threaded. */
+/* banyan export: writes a plan in the formats of others, and checks such schedules by executing
+ * them. What is written has been checked before. Single-threaded. */
 #include "control/study/export/export.h"
 
 #include <errno.h>
@@ -17,7 +17,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Sizes that a schedule is for when nobody says (bytes): all that MSCCL is likely to be asked for. */
+/* Sizes that a schedule is for when nobody says (bytes): all that MSCCL is likely to be asked for.
+ */
 #define MAX_BYTES_DEFAULT (INT64_C(1) << 40)
 /* Thread blocks of a GPU beyond which an A100 cannot hold them all (count): its multiprocessors. */
 #define BLOCKS_USUAL 108u
@@ -269,8 +270,8 @@ static int export(const struct export_arguments *arguments, const struct by_topo
     return BY_EXIT_DONE;
 }
 
-/* A plan for some of the compute nodes is exported as one for the fabric that they have: its ranks are
- * numbered from 0. */
+/* A plan for some of the compute nodes is exported as one for the fabric that they have: its ranks
+ * are numbered from 0. */
 static int read_plan(const char *path, struct by_topology **topology, struct by_plan **plan,
                      struct by_problem *problem)
 {

@@ -1,4 +1,5 @@
-/* Schedules of banyan steady for hosts, exported and checked. Neighbour: export.c. Single-threaded. */
+/* Schedules of banyan steady for hosts, exported and checked. Neighbour: export.c. Single-threaded.
+ */
 #ifndef BY_CLI_EXPORT_MOVES_H
 #define BY_CLI_EXPORT_MOVES_H
 

@@ -1,6 +1,6 @@
 /*
- * banyan info: what this build and this machine can do, and with -c every setting with its value. The
- * settings belong to libbanyan, so banyan-perf, which stands beside this program, prints them.
+ * banyan info: what this build and this machine can do, and with -c every setting with its value.
+ * The settings belong to libbanyan, so banyan-perf, which stands beside this program, prints them.
  * Single-threaded.
  */
 #include <errno.h>

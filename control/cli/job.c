@@ -1,5 +1,5 @@
-/* banyan job: makes, ends and lists the jobs of a running banyand, and fetches hosts' tables. Neighbour:
- * http.c asks. Single-threaded. */
+/* banyan job: makes, ends and lists the jobs of a running banyand, and fetches hosts' tables.
+ * Neighbour: http.c asks. Single-threaded. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>

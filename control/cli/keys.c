@@ -1,6 +1,7 @@
 /*
- * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts; or a
- * pre-shared key. Neighbours: control/service/controller/keys.c and psk_file.c make them. Single-threaded.
+ * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts; or
+ * a pre-shared key. Neighbours: control/service/controller/keys.c and psk_file.c make them.
+ * Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>

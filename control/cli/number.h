@@ -1,4 +1,5 @@
-/* Numbers on the command line, with refusals that name the option and its limits. Single-threaded. */
+/* Numbers on the command line, with refusals that name the option and its limits. Single-threaded.
+ */
 #ifndef BY_CLI_NUMBER_H
 #define BY_CLI_NUMBER_H
 
@@ -13,8 +14,9 @@ int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t hi
 /* Refuses an option that is given a second time, with `text`. BY_EXIT_USAGE. */
 int by_cli_repeated(const char *option, const char *text);
 /*
- * `--keyed`, `--keyed=COVER` and `--key-seed HEX` of a command that lowers plans: by_cli_keyed() when all
- * options have been read, if either was given. 0, or an exit status after an error was printed.
+ * `--keyed`, `--keyed=COVER` and `--key-seed HEX` of a command that lowers plans: by_cli_keyed()
+ * when all options have been read, if either was given. 0, or an exit status after an error was
+ * printed.
  */
 struct by_cli_keys {
     int keyed;

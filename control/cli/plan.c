@@ -1,5 +1,5 @@
-/* banyan plan: computes the best trees for a collective on a fabric, prints what was found, writes the plan
- * file. Single-threaded. */
+/* banyan plan: computes the best trees for a collective on a fabric, prints what was found, writes
+ * the plan file. Single-threaded. */
 #include "control/plan/plan.h"
 #include "control/planner/planner.h"
 
@@ -285,8 +285,8 @@ static int read_job(const struct by_topology *topology, struct plan_arguments *a
     return -1;
 }
 
-/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not asked. A
- * plan that is not what it claims is never shown or written. */
+/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not
+ * asked. A plan that is not what it claims is never shown or written. */
 struct plan_check {
     struct by_verify_report report;
     double seconds;
@@ -389,7 +389,8 @@ static void print_rate(FILE *stream, const char *what, struct by_fraction rate, 
                 by_fraction_text(rate, text));
 }
 
-/* The bottleneck, told from the side with fewer compute nodes: data leave the one and enter the other. */
+/* The bottleneck, told from the side with fewer compute nodes: data leave the one and enter the
+ * other. */
 static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
 {
     uint32_t inside = compute_in_cut(plan, topology);

@@ -1,6 +1,6 @@
 /*
- * What `banyan plan` says of allreduce: for whom the bound holds, and when reduce-scatter and then allgather
- * is as good. See plan_allreduce.h.
+ * What `banyan plan` says of allreduce: for whom the bound holds, and when reduce-scatter and then
+ * allgather is as good. See plan_allreduce.h.
  */
 #include "control/cli/plan_allreduce.h"
 

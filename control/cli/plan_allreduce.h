@@ -1,4 +1,5 @@
-/* What `banyan plan` says of allreduce beside what it says of all collectives. One thread for each call. */
+/* What `banyan plan` says of allreduce beside what it says of all collectives. One thread for each
+ * call. */
 #ifndef BY_CLI_PLAN_ALLREDUCE_H
 #define BY_CLI_PLAN_ALLREDUCE_H
 
@@ -14,8 +15,8 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan);
 /* Members of the JSON object, ended by a comma and a new line. Nothing for other collectives. */
 void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan);
 
-/* `--latency-aware[=LOSS]`: reads LOSS ("10%", "0.1", "1/10"; NULL is a tenth) into the options. -1, or the
- * exit status. */
+/* `--latency-aware[=LOSS]`: reads LOSS ("10%", "0.1", "1/10"; NULL is a tenth) into the options.
+ * -1, or the exit status. */
 int by_plan_read_loss(const char *text, struct by_plan_options *options);
 /* What heights there were to choose from; nothing when the plan did not ask. */
 void by_plan_trades_people(FILE *stream, const struct by_plan *plan);

@@ -1,6 +1,6 @@
 /*
- * What a switch's capability is worth: the plan is made anew on copies of the topology in which the switches
- * in question can, and cannot, do it; everything else stays as it is. See plan_whatif.h.
+ * What a switch's capability is worth: the plan is made anew on copies of the topology in which the
+ * switches in question can, and cannot, do it; everything else stays as it is. See plan_whatif.h.
  */
 #include "control/cli/plan_whatif.h"
 

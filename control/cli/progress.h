@@ -1,8 +1,8 @@
 /*
- * A progress bar for work that takes longer than a second: a thread looks at the stage every tenth of a
- * second and draws on standard error, where that is a terminal; elsewhere, when asked for, it prints a line
- * now and then. The bar is gone before anything else is printed: stop first, then print. One thread for each
- * bar, besides its own.
+ * A progress bar for work that takes longer than a second: a thread looks at the stage every tenth
+ * of a second and draws on standard error, where that is a terminal; elsewhere, when asked for, it
+ * prints a line now and then. The bar is gone before anything else is printed: stop first, then
+ * print. One thread for each bar, besides its own.
  */
 #ifndef BY_CLI_PROGRESS_H
 #define BY_CLI_PROGRESS_H
@@ -21,9 +21,11 @@ struct by_cli_progress {
     pthread_t thread;
 };
 
-/* Starts looking; `asked`: also where standard error is no terminal. Without either nothing is started. */
+/* Starts looking; `asked`: also where standard error is no terminal. Without either nothing is
+ * started. */
 void by_cli_progress_start(struct by_cli_progress *progress, const char *what, bool asked);
-/* Erases the bar. Does nothing for a progress that was never started (all zero), or stopped before. */
+/* Erases the bar. Does nothing for a progress that was never started (all zero), or stopped before.
+ */
 void by_cli_progress_stop(struct by_cli_progress *progress);
 
 /* --time-limit: seconds above 0, up to a year. -1, or an exit status after an error was printed. */

@@ -1,6 +1,6 @@
 /*
- * banyan push: table images onto running switches, all or none. Neighbours: control/service/controller talks
- * to them; `tables` made the files. Single-threaded.
+ * banyan push: table images onto running switches, all or none. Neighbours:
+ * control/service/controller talks to them; `tables` made the files. Single-threaded.
  */
 #include <dirent.h>
 #include <errno.h>

@@ -4,8 +4,8 @@
 
 #include "control/fabric/topology.h"
 
-/* `text` is A,B,C or @FILE. -1 and `*member` (by node; the caller frees), or an exit status after an error
- * was printed. Without a text nothing is done. */
+/* `text` is A,B,C or @FILE. -1 and `*member` (by node; the caller frees), or an exit status after
+ * an error was printed. Without a text nothing is done. */
 int by_cli_ranks(const char *text, const struct by_topology *topology, bool **member);
 
 #endif

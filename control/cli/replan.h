@@ -17,13 +17,13 @@ struct by_cli_from {
 };
 
 /*
- * Makes `*plan` from the previous one. `*topology` is replaced by the fabric without what is lost. -1 to go
- * on, else the exit status.
+ * Makes `*plan` from the previous one. `*topology` is replaced by the fabric without what is lost.
+ * -1 to go on, else the exit status.
  */
 int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned collective, bool in_network,
                   struct by_topology **topology, struct by_plan **plan, struct by_replan_report *report);
-/* What changed, for people, and as a member of a JSON object with a comma behind it. Nothing when `from` has
- * no plan. */
+/* What changed, for people, and as a member of a JSON object with a comma behind it. Nothing when
+ * `from` has no plan. */
 void by_cli_replan_people(FILE *stream, const struct by_cli_from *from,
                           const struct by_replan_report *report);
 void by_cli_replan_json(FILE *stream, const struct by_cli_from *from, const struct by_replan_report *report);

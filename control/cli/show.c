@@ -1,7 +1,7 @@
 /*
- * banyan show and banyan diff: a table read back from a switch or from a file, for people and programs; and
- * what differs between two. Neighbours: control/service/controller reads, control/tables prints.
- * Single-threaded.
+ * banyan show and banyan diff: a table read back from a switch or from a file, for people and
+ * programs; and what differs between two. Neighbours: control/service/controller reads,
+ * control/tables prints. Single-threaded.
  */
 #include <getopt.h>
 #include <inttypes.h>

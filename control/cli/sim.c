@@ -1,7 +1,7 @@
 /*
- * banyan sim: plans are lowered to the tables that nodes load, and banyan-sim runs them on links of the
- * topology's rates. Control knows what is proved, the other program how a fabric behaves; between them are a
- * folder and a JSON object. Single-threaded; one child.
+ * banyan sim: plans are lowered to the tables that nodes load, and banyan-sim runs them on links of
+ * the topology's rates. Control knows what is proved, the other program how a fabric behaves;
+ * between them are a folder and a JSON object. Single-threaded; one child.
  */
 #include "control/cli/sim.h"
 
@@ -86,8 +86,8 @@ static int lower(struct sim *sim, uint32_t mtu, uint32_t window)
     return 0;
 }
 
-/* Elements of a call: as nccl-tests count bytes, those of all shards together. A train is simulated by its
- * first frame. */
+/* Elements of a call: as nccl-tests count bytes, those of all shards together. A train is simulated
+ * by its first frame. */
 static int choose_size(struct sim *sim)
 {
     bool sharded = by_collective_is_sharded(sim->collective);

@@ -1,6 +1,7 @@
 /*
- * banyan sim: plans on a simulated fabric. Shared by sim.c (the command), sim_options.c, sim_choose.c (chunk,
- * window and train), sim_work.c (the folder that banyan-sim runs) and sim_report.c. Single-threaded.
+ * banyan sim: plans on a simulated fabric. Shared by sim.c (the command), sim_options.c,
+ * sim_choose.c (chunk, window and train), sim_work.c (the folder that banyan-sim runs) and
+ * sim_report.c. Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
 #define BY_CLI_SIM_H
@@ -17,8 +18,8 @@
 
 #define SIM_PLANS_MAX 16u
 #define SIM_PATH      512u
-/* Bytes that a packet takes on a cable beside its payload: banyan, UDP, IP and Ethernet headers, preamble,
- * check sequence and gap. */
+/* Bytes that a packet takes on a cable beside its payload: banyan, UDP, IP and Ethernet headers,
+ * preamble, check sequence and gap. */
 #define SIM_HEADER_BYTES 106u
 #define SIM_ELEMENT      4u /* f32 */
 

@@ -1,17 +1,18 @@
 /*
- * How long chunks should be, how many of a tree may be on their way, and how many frames a simulated packet
- * should stand for. Advice: nothing is proved by it, so floats do.
+ * How long chunks should be, how many of a tree may be on their way, and how many frames a
+ * simulated packet should stand for. Advice: nothing is proved by it, so floats do.
  *
- * A call over a tree takes the time of its bytes with their headers on the fullest link, and that of the
- * first chunk on its way: B / A (1 + H / c) + c F, with B bytes at rate A, H bytes of header for each chunk
- * of c, and F the time of a byte on each link of the longest way, one after the other. That is least for c =
- * sqrt(B / A H / F).
+ * A call over a tree takes the time of its bytes with their headers on the fullest link, and that
+ * of the first chunk on its way: B / A (1 + H / c) + c F, with B bytes at rate A, H bytes of header
+ * for each chunk of c, and F the time of a byte on each link of the longest way, one after the
+ * other. That is least for c = sqrt(B / A H / F).
  *
- * All trees of an optimal plan share links without any slack, so each must run at its part of the rate,
- * neither slower nor faster. What sees to it is the number of chunks that a rank has on their way over all
- * trees: it sends to trees by their shares, and one that is behind keeps what is on its way to itself, so
- * that the others wait for it. That number is several times what an unloaded round trip carries, as links
- * must not run empty. Windows of single trees only have to be wider than their parts of it.
+ * All trees of an optimal plan share links without any slack, so each must run at its part of the
+ * rate, neither slower nor faster. What sees to it is the number of chunks that a rank has on their
+ * way over all trees: it sends to trees by their shares, and one that is behind keeps what is on
+ * its way to itself, so that the others wait for it. That number is several times what an unloaded
+ * round trip carries, as links must not run empty. Windows of single trees only have to be wider
+ * than their parts of it.
  */
 #include <math.h>
 
@@ -20,10 +21,12 @@
 #include "control/cli/sim.h"
 #include "offload/wire/types.h"
 
-/* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over trees), */
+/* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over
+ * trees), */
 #define INFLIGHT_TRIPS 8.0
-/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at first. Where
- * sums go up, a chunk waits at each node for the last child, which is no queue on a link: more may be away.
+/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at
+ * first. Where sums go up, a chunk waits at each node for the last child, which is no queue on a
+ * link: more may be away.
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
@@ -33,8 +36,8 @@
 #define WINDOW_MORE     4.0
 /* Packets on cables that a run should not much exceed (count): some minutes of one core. */
 #define PACKETS_MAX 40e6
-/* Memory of slots that all nodes together should not exceed (bytes); what no chunk ever comes to is not
- * touched. */
+/* Memory of slots that all nodes together should not exceed (bytes); what no chunk ever comes to is
+ * not touched. */
 #define SLOT_BYTES_MAX 18e9
 
 #define BIT(collective) (1u << (collective))
@@ -166,7 +169,8 @@ static uint32_t power_of_two(double count)
     return power;
 }
 
-/* Halves the window while all slots (two banks of two payloads) would take more memory than there should be.
+/* Halves the window while all slots (two banks of two payloads) would take more memory than there
+ * should be.
  */
 static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chunk)
 {

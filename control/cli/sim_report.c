@@ -1,6 +1,7 @@
 /*
- * What a simulated run has shown: time and bandwidth beside the proven optimum, links, slots, repairs. The
- * time is held against the bound exactly: nothing may be faster than what is proved to be the best.
+ * What a simulated run has shown: time and bandwidth beside the proven optimum, links, slots,
+ * repairs. The time is held against the bound exactly: nothing may be faster than what is proved to
+ * be the best.
  */
 #include <errno.h>
 #include <inttypes.h>

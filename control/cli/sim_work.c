@@ -1,6 +1,6 @@
 /*
- * The folder that banyan-sim runs: a table for each node, and `work`, where links and limits are times of a
- * byte in picoseconds, as exact fractions. Its lines are described in banyan-sim(1).
+ * The folder that banyan-sim runs: a table for each node, and `work`, where links and limits are
+ * times of a byte in picoseconds, as exact fractions. Its lines are described in banyan-sim(1).
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* banyan steady: the best throughput of a series of scatters, gossips or reductions, and a periodic schedule
- * that reaches it; checked by the verifier, executed, written. Single-threaded. */
+/* banyan steady: the best throughput of a series of scatters, gossips or reductions, and a periodic
+ * schedule that reaches it; checked by the verifier, executed, written. Single-threaded. */
 #include "control/study/steady/steady.h"
 
 #include <errno.h>
@@ -216,7 +216,8 @@ static int read_arguments(int argc, char **argv, struct steady_arguments *argume
     return check_options(arguments);
 }
 
-/* The nodes of a list of names; all compute nodes where there is no list. Returns the exit status or -1. */
+/* The nodes of a list of names; all compute nodes where there is no list. Returns the exit status
+ * or -1. */
 static int read_nodes(const struct by_topology *topology, const char *file, const char *option,
                       const char *list, uint32_t **nodes, uint32_t *count)
 {
@@ -360,8 +361,8 @@ static bool falls_short(const struct by_series *series)
     return short_of;
 }
 
-/* Balance spreads a reduction over more trees, which a short period has no whole numbers of: where nobody has
- * asked for it, the schedule without may be better. */
+/* Balance spreads a reduction over more trees, which a short period has no whole numbers of: where
+ * nobody has asked for it, the schedule without may be better. */
 static int make_best(const struct steady_arguments *arguments, struct by_steady_problem *problem,
                      struct by_cli_steady *result, struct by_series **series)
 {

@@ -1,6 +1,6 @@
 /*
- * banyan tables: plans to a table image and a readable dump for each node. Neighbours: control/tables does
- * the work; `push` and banyan-switchd take the files. Single-threaded.
+ * banyan tables: plans to a table image and a readable dump for each node. Neighbours:
+ * control/tables does the work; `push` and banyan-switchd take the files. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -47,7 +47,8 @@ static const char help[] =
 
 #define JOBS_MAX 16
 
-/* Tables beyond this many bytes are not written as texts as well: `banyan show FILE` prints them. */
+/* Tables beyond this many bytes are not written as texts as well: `banyan show FILE` prints them.
+ */
 #define TEXT_BYTES_MAX 65536u
 
 struct tables_arguments {

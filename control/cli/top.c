@@ -1,6 +1,6 @@
 /*
- * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/view/top takes samples
- * and draws. Single-threaded.
+ * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/view/top
+ * takes samples and draws. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>

@@ -1,5 +1,5 @@
-/* banyan topo: prints a preset fabric as topology JSON, whole or with failed links and scattered bandwidths.
- * Single-threaded. */
+/* banyan topo: prints a preset fabric as topology JSON, whole or with failed links and scattered
+ * bandwidths. Single-threaded. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Making topologies: collects nodes and links, then checks the whole and scales the bandwidths to integers.
- * See build.h. */
+/* Making topologies: collects nodes and links, then checks the whole and scales the bandwidths to
+ * integers. See build.h. */
 #include "control/fabric/build.h"
 
 #include <stdarg.h>
@@ -9,7 +9,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Sum of all capacities of a fabric (in 1/scale of the unit): keeps every sum over a cut far from overflow.
+/* Sum of all capacities of a fabric (in 1/scale of the unit): keeps every sum over a cut far from
+ * overflow.
  */
 #define CAPACITY_SUM_MAX (INT64_MAX / 4)
 /* Names listed for each part of a fabric that is not connected. */
@@ -150,8 +151,8 @@ static uint32_t list_parts(const struct by_topology *topology, uint32_t *parent,
     return parts;
 }
 
-/* Refuses a fabric that falls into parts; direction is ignored here, the planner asks for what its collective
- * needs. */
+/* Refuses a fabric that falls into parts; direction is ignored here, the planner asks for what its
+ * collective needs. */
 static int check_connected(const struct by_topology *topology, const struct pending_link *links,
                            uint32_t link_count, struct by_problem *problem)
 {

@@ -1,6 +1,6 @@
 /*
- * Makes a topology piece by piece: the JSON reader and the presets both build through here, so that every
- * topology has passed the same checks. One thread for each builder.
+ * Makes a topology piece by piece: the JSON reader and the presets both build through here, so that
+ * every topology has passed the same checks. One thread for each builder.
  */
 #ifndef BY_FABRIC_BUILD_H
 #define BY_FABRIC_BUILD_H
@@ -16,21 +16,21 @@ struct by_builder;
 
 struct by_builder *by_builder_new(const char *name, const char *unit);
 void by_builder_free(struct by_builder *builder);
-/* Adds a node and copies `node->name`; returns its index. Names must be unique (the caller checks) and nodes
- * at most BY_TOPOLOGY_NODES_MAX. */
+/* Adds a node and copies `node->name`; returns its index. Names must be unique (the caller checks)
+ * and nodes at most BY_TOPOLOGY_NODES_MAX. */
 uint32_t by_builder_node(struct by_builder *builder, const struct by_node *node);
 /* Shorthands for presets: a formatted name; a switch multicasts and aggregates. */
 uint32_t by_builder_compute(struct by_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 uint32_t by_builder_switch(struct by_builder *builder, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Adds a cable: two arcs when `both_ways`, else one from a to b. `bandwidth` must be positive, a and b
- * different. */
+/* Adds a cable: two arcs when `both_ways`, else one from a to b. `bandwidth` must be positive, a
+ * and b different. */
 void by_builder_link(struct by_builder *builder, uint32_t a, uint32_t b, bool both_ways,
                      struct by_fraction bandwidth, struct by_place place);
-/* Checks the whole (at least one compute node, one connected part, capacities that fit) and hands the
- * topology over. The builder is spent either way, but still to be freed. 0, or BY_EINVAL or BY_ERANGE with
- * `problem` filled. */
+/* Checks the whole (at least one compute node, one connected part, capacities that fit) and hands
+ * the topology over. The builder is spent either way, but still to be freed. 0, or BY_EINVAL or
+ * BY_ERANGE with `problem` filled. */
 int by_builder_finish(struct by_builder *builder, struct by_topology **topology, struct by_problem *problem);
 
 #endif

@@ -1,13 +1,14 @@
 /*
- * The directed pairs of nodes that are joined by links, parallel links as one, for readers that look up hops
- * by the million. Immutable once made: any number of threads.
+ * The directed pairs of nodes that are joined by links, parallel links as one, for readers that
+ * look up hops by the million. Immutable once made: any number of threads.
  */
 #ifndef BY_FABRIC_LINKS_H
 #define BY_FABRIC_LINKS_H
 
 #include "control/fabric/topology.h"
 
-/* Pair number p goes from `from[p]` to `to[p]` and has the capacity `capacity[p]` (1/scale of the unit). */
+/* Pair number p goes from `from[p]` to `to[p]` and has the capacity `capacity[p]` (1/scale of the
+ * unit). */
 struct by_links {
     uint32_t count;
     uint32_t *from;

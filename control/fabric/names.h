@@ -1,4 +1,5 @@
-/* Nodes by name, for readers that meet names by the million. Immutable once made: any number of threads. */
+/* Nodes by name, for readers that meet names by the million. Immutable once made: any number of
+ * threads. */
 #ifndef BY_FABRIC_NAMES_H
 #define BY_FABRIC_NAMES_H
 

@@ -1,8 +1,8 @@
 /*
- * Reads topology JSON, strictly: whatever is unknown, missing, doubled or out of range is refused with the
- * place and the remedy. The JSON library checks the syntax and gives the values; locate.h gives their places
- * and the exact text of numbers (a bandwidth such as 12.5 never passes through a float). See topology.h and
- * banyan-topology(5). One thread for each call.
+ * Reads topology JSON, strictly: whatever is unknown, missing, doubled or out of range is refused
+ * with the place and the remedy. The JSON library checks the syntax and gives the values; locate.h
+ * gives their places and the exact text of numbers (a bandwidth such as 12.5 never passes through a
+ * float). See topology.h and banyan-topology(5). One thread for each call.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -20,8 +20,9 @@
 #define FILE_BYTES_MAX ((size_t)64 << 20)
 /* The name of a topology and its unit (bytes): they stand in plans, pictures and messages. */
 #define TEXT_BYTES_MAX 255
-/* JSON values of a topology within the limits (count): a node has nine at most, a link five. The JSON
- * library takes some hundred bytes for each, so the limit bounds memory before it is called. */
+/* JSON values of a topology within the limits (count): a node has nine at most, a link five. The
+ * JSON library takes some hundred bytes for each, so the limit bounds memory before it is called.
+ */
 #define VALUES_MAX (9 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
 /* The values are walked in document order; `next` is the number of the value about to be read. */
@@ -339,8 +340,8 @@ static size_t count_values(json_t *value)
     return count;
 }
 
-/* Finds the number of the value that stands under `wanted` in the top object; nodes must be read before
- * links. */
+/* Finds the number of the value that stands under `wanted` in the top object; nodes must be read
+ * before links. */
 static size_t find_member(json_t *root, const char *wanted)
 {
     size_t at = 1;
@@ -434,7 +435,8 @@ int by_topology_parse(const char *json, size_t bytes, struct by_topology **topol
     int error;
 
     *topology = NULL;
-    /* What does not even begin like JSON is left to the parser, which says so at its first character. */
+    /* What does not even begin like JSON is left to the parser, which says so at its first
+     * character. */
     if (!by_locations_find(json, bytes, VALUES_MAX, &reader.locations) && begins_like_json(json, bytes)) {
         by_locations_free(&reader.locations);
         return by_problem_set(problem, BY_ELIMIT, (struct by_place){0, 0},

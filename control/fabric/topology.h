@@ -1,7 +1,7 @@
 /*
- * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON or made by a preset.
- * Everything that plans, checks, lowers or draws starts from this. A topology is immutable once made; any
- * number of threads may read it.
+ * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON or made by a
+ * preset. Everything that plans, checks, lowers or draws starts from this. A topology is immutable
+ * once made; any number of threads may read it.
  */
 #ifndef BY_FABRIC_TOPOLOGY_H
 #define BY_FABRIC_TOPOLOGY_H
@@ -26,8 +26,8 @@ struct by_node {
     struct by_fraction task_time; /* of one reduction, in steady states (control/study/steady); may be 0 */
 };
 
-/* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the lab);
- * planning adds them up. */
+/* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the
+ * lab); planning adds them up. */
 struct by_arc {
     uint32_t from; /* node index */
     uint32_t to;
@@ -55,8 +55,8 @@ struct by_topology {
     int64_t scale; /* least common multiple of the bandwidths' denominators: bandwidth = capacity / scale */
 };
 
-/* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with `problem`
- * filled. */
+/* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with
+ * `problem` filled. */
 int by_topology_read(const char *path, struct by_topology **topology, struct by_problem *problem);
 /* The same from memory. */
 int by_topology_parse(const char *json, size_t bytes, struct by_topology **topology,
@@ -68,14 +68,14 @@ int by_topology_write(const struct by_topology *topology, void *stream);
 int64_t by_topology_find(const struct by_topology *topology, const char *name);
 /* Whether some switch multicasts or aggregates. */
 bool by_topology_capable(const struct by_topology *topology);
-/* The same fabric with switches that only forward. It shares all of `topology` but `nodes`, which the caller
- * frees. */
+/* The same fabric with switches that only forward. It shares all of `topology` but `nodes`, which
+ * the caller frees. */
 struct by_topology by_topology_forwarding(const struct by_topology *topology);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 
-/* The first node whose links bring other bandwidth in than out, or -1. The sums go to `in` and `out`, in the
- * unit (NULL where nobody asks). */
+/* The first node whose links bring other bandwidth in than out, or -1. The sums go to `in` and
+ * `out`, in the unit (NULL where nobody asks). */
 int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fraction *in,
                                struct by_fraction *out);
 

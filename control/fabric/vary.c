@@ -7,7 +7,8 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
-/* A new builder with the nodes of `from` that are not lost; `index` (by old node) receives their numbers. */
+/* A new builder with the nodes of `from` that are not lost; `index` (by old node) receives their
+ * numbers. */
 static struct by_builder *copy_nodes(const struct by_topology *from, const bool *lost, const char *name,
                                      uint32_t *index)
 {

@@ -1,7 +1,8 @@
 /*
- * The same fabric after something happened to it: links that failed at random, bandwidths that scatter, a
- * link or node that is gone. `banyan topo` makes irregular fabrics this way, re-planning and tests make the
- * fabric after a failure. A topology is never changed; these return a new one. Pure functions: any thread.
+ * The same fabric after something happened to it: links that failed at random, bandwidths that
+ * scatter, a link or node that is gone. `banyan topo` makes irregular fabrics this way, re-planning
+ * and tests make the fabric after a failure. A topology is never changed; these return a new one.
+ * Pure functions: any thread.
  */
 #ifndef BY_FABRIC_VARY_H
 #define BY_FABRIC_VARY_H
@@ -16,17 +17,18 @@ struct by_variation {
 };
 
 /*
- * Fails floor(fail x links) links that are chosen at random among those whose loss leaves the fabric in one
- * part (fewer when no more such links are left), then scatters the bandwidths of the others. The nodes stay,
- * in their order. 0, or BY_ERANGE with `problem` filled when the new bandwidths do not fit.
+ * Fails floor(fail x links) links that are chosen at random among those whose loss leaves the
+ * fabric in one part (fewer when no more such links are left), then scatters the bandwidths of the
+ * others. The nodes stay, in their order. 0, or BY_ERANGE with `problem` filled when the new
+ * bandwidths do not fit.
  */
 int by_vary(const struct by_topology *from, const struct by_variation *variation,
             struct by_topology **topology, struct by_problem *problem);
 
 /*
- * The fabric without some links and nodes: `lost_links` (by link) and `lost_nodes` (by node), either may be
- * NULL; the links of a lost node go with it. 0, or BY_EINVAL with `problem` filled when what is left is not
- * one part with a compute node.
+ * The fabric without some links and nodes: `lost_links` (by link) and `lost_nodes` (by node),
+ * either may be NULL; the links of a lost node go with it. 0, or BY_EINVAL with `problem` filled
+ * when what is left is not one part with a compute node.
  */
 int by_topology_without(const struct by_topology *from, const bool *lost_links, const bool *lost_nodes,
                         struct by_topology **topology, struct by_problem *problem);

@@ -1,7 +1,8 @@
 /*
- * The lab's controller: with --controller a banyand loads the tables and keeps them, in place of one push. It
- * runs in this program's own namespace, talks to the switches over their UNIX sockets, and hosts talk to it
- * over another. Its state and its last words are in the lab's folder. All waiting is bounded.
+ * The lab's controller: with --controller a banyand loads the tables and keeps them, in place of
+ * one push. It runs in this program's own namespace, talks to the switches over their UNIX sockets,
+ * and hosts talk to it over another. Its state and its last words are in the lab's folder. All
+ * waiting is bounded.
  */
 #include <stdlib.h>
 #include <string.h>

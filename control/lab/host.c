@@ -1,6 +1,7 @@
 /*
- * The lab's hosts: one banyan-perf for each host and job, or one for all in process; watched until all have
- * ended, or will not; what they reported. All waiting is bounded: operations by --timeout, the run by
+ * The lab's hosts: one banyan-perf for each host and job, or one for all in process; watched until
+ * all have ended, or will not; what they reported. All waiting is bounded: operations by --timeout,
+ * the run by
  * --limit.
  */
 #include <signal.h>
@@ -13,8 +14,8 @@
 #include "control/lab/lab.h"
 #include "offload/wire/types.h"
 
-/* What hosts get after the first one failed, beyond an operation's own timeout, to say why they fail as well
- * (seconds). */
+/* What hosts get after the first one failed, beyond an operation's own timeout, to say why they
+ * fail as well (seconds). */
 #define GRACE_S       10
 #define ARGUMENTS_MAX 192
 

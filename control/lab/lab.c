@@ -1,8 +1,8 @@
 /*
- * banyan lab: a fabric of any topology file on this machine, in network namespaces with real switches, or in
- * one process. Whatever happens - an error, Ctrl-C, a child's death, a call of exit() - what was made is
- * undone; what even that cannot undo (SIGKILL) is undone by the state file, by `lab down` or the next run.
- * Single-threaded.
+ * banyan lab: a fabric of any topology file on this machine, in network namespaces with real
+ * switches, or in one process. Whatever happens - an error, Ctrl-C, a child's death, a call of
+ * exit() - what was made is undone; what even that cannot undo (SIGKILL) is undone by the state
+ * file, by `lab down` or the next run. Single-threaded.
  */
 #include "control/lab/lab.h"
 
@@ -19,8 +19,8 @@
 
 volatile int lab_stopping;
 
-/* For atexit, which passes nothing: the lab that exists now. Children leave by _exit and exec, and never come
- * here. */
+/* For atexit, which passes nothing: the lab that exists now. Children leave by _exit and exec, and
+ * never come here. */
 static struct lab *current;
 
 static void on_signal(int number)

@@ -1,9 +1,9 @@
 /*
- * The lab: a fabric of any topology file in network namespaces, real switches, one process for each host.
- * Shared by the files lab*.c: lab.c (the command), lab_options.c, lab_plan.c (plans and tables), lab_state.c
- * (what must be undone), lab_controller.c (a banyand), lab_net.c (namespaces and cables), lab_process.c
- * (children), lab_switch.c, lab_host.c, lab_run.c (the sequence), lab_report.c (what is printed).
- * Single-threaded; children are processes.
+ * The lab: a fabric of any topology file in network namespaces, real switches, one process for each
+ * host. Shared by the files lab*.c: lab.c (the command), lab_options.c, lab_plan.c (plans and
+ * tables), lab_state.c (what must be undone), lab_controller.c (a banyand), lab_net.c (namespaces
+ * and cables), lab_process.c (children), lab_switch.c, lab_host.c, lab_run.c (the sequence),
+ * lab_report.c (what is printed). Single-threaded; children are processes.
  */
 #ifndef BY_LAB_LAB_H
 #define BY_LAB_LAB_H
@@ -110,7 +110,8 @@ double lab_now(void);
 /* Options of up, run and down. -1 after --help, 0, or BY_EXIT_USAGE. argv[0] is the verb. */
 int lab_options_read(int argc, char **argv, struct lab_options *options);
 
-/* Plans, verifies, lowers; writes plan files and tables into the folder. An exit status, 0 when done. */
+/* Plans, verifies, lowers; writes plan files and tables into the folder. An exit status, 0 when
+ * done. */
 int lab_plan(struct lab *lab);
 void lab_plan_free(struct lab *lab);
 
@@ -118,13 +119,13 @@ void lab_plan_free(struct lab *lab);
 int lab_state_open(struct lab *lab);
 /* Notes what is about to exist: "ns NAME" or "process PID START NAME". 0 or BY_EXIT_ENVIRONMENT. */
 int lab_state_note(struct lab *lab, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Start time of a process in clock ticks since boot, 0 when there is none: tells a process from a later one
- * of the same number. */
+/* Start time of a process in clock ticks since boot, 0 when there is none: tells a process from a
+ * later one of the same number. */
 unsigned long long lab_state_started(pid_t pid);
 /* Removes the folder. */
 void lab_state_close(struct lab *lab);
-/* Undoes labs whose owner is gone (and, with an id or `all`, those left up). Returns how many; `quiet` says
- * nothing. */
+/* Undoes labs whose owner is gone (and, with an id or `all`, those left up). Returns how many;
+ * `quiet` says nothing. */
 int lab_state_sweep(const char *id, bool all, bool quiet);
 
 /* Namespaces, cables, addresses. 0 or BY_EXIT_ENVIRONMENT after an error was printed. */
@@ -134,17 +135,19 @@ void lab_net_down(struct lab *lab);
 
 /* Where the other programs are. 0 or BY_EXIT_ENVIRONMENT. */
 int lab_process_find(struct lab *lab);
-/* Starts `argv[0]` (a program of ours) in a node's namespace. Output: `log` holds stderr; stdout goes to a
- * pipe, or to `log` as well. `environment` are NAME=VALUE, NULL-terminated, or NULL. NULL after an error was
- * printed. */
+/* Starts `argv[0]` (a program of ours) in a node's namespace. Output: `log` holds stderr; stdout
+ * goes to a pipe, or to `log` as well. `environment` are NAME=VALUE, NULL-terminated, or NULL. NULL
+ * after an error was printed. */
 struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
                                       char *const *environment, const char *log, bool pipe_out);
-/* Waits up to `ms` for output and ends; handles both. Lines of stdout go to `line` (may be NULL). */
+/* Waits up to `ms` for output and ends; handles both. Lines of stdout go to `line` (may be NULL).
+ */
 void lab_process_poll(struct lab *lab, int ms,
                       void (*line)(struct lab *, struct lab_process *, const char *));
 /* Ends all of job `job` (0: switches): SIGTERM, and SIGKILL after `grace_ms`. */
 void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms);
-/* Processor time so far, in seconds: of all switches, and of the kernel's own threads for interrupts. */
+/* Processor time so far, in seconds: of all switches, and of the kernel's own threads for
+ * interrupts. */
 double lab_process_switch_seconds(const struct lab *lab);
 double lab_process_kernel_seconds(void);
 /* "exit status 3", "signal 9" */
@@ -174,7 +177,8 @@ static inline bool lab_has_shm(const struct lab_options *options)
 {
     return strcmp(options->transport, "shm") == 0;
 }
-/* Nodes give trains of frames to their links, which carry them whole, or cut them before they do. */
+/* Nodes give trains of frames to their links, which carry them whole, or cut them before they do.
+ */
 static inline bool lab_has_gso(const struct lab_options *options)
 {
     if (strcmp(options->driver, "auto") != 0)
@@ -215,7 +219,8 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job);
 /* Looks after the hosts until all have ended, or will not. */
 void lab_host_watch(struct lab *lab);
-/* Ends those that are left and prints why hosts failed: BY_EXIT_ENVIRONMENT when one did, else 0. */
+/* Ends those that are left and prints why hosts failed: BY_EXIT_ENVIRONMENT when one did, else 0.
+ */
 int lab_host_end(struct lab *lab);
 void lab_host_reports(struct lab *lab);
 /* The last line of a log that says something, for an error. */

@@ -1,9 +1,10 @@
 /*
- * The lab's network: a namespace for each node, a veth pair for each link, addresses and neighbours from the
- * tables' own scheme. All by iproute2's batch mode, so that a fabric of hundreds of links takes one `ip` for
- * each namespace. Switch ports get no address: their kernel must not answer for the switch. Offloads that
- * rewrite or merge frames are turned off by the ethtool ioctl, because the bytes on a cable are counted and
- * no hardware would fill in a checksum; unless both ends of the links take trains of frames (--driver gso).
+ * The lab's network: a namespace for each node, a veth pair for each link, addresses and neighbours
+ * from the tables' own scheme. All by iproute2's batch mode, so that a fabric of hundreds of links
+ * takes one `ip` for each namespace. Switch ports get no address: their kernel must not answer for
+ * the switch. Offloads that rewrite or merge frames are turned off by the ethtool ioctl, because
+ * the bytes on a cable are counted and no hardware would fill in a checksum; unless both ends of
+ * the links take trains of frames (--driver gso).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,9 +26,9 @@
 
 /* Routing table of interface 0 of a host; any number that nobody else uses. */
 #define TABLE_BASE 1000
-/* Interfaces' indices. Ends of a cable must not have the same one: such a pair looks to Linux like a device
- * with nothing below it, whose carrier it acts on up to a second late (linkwatch_urgent_event() in
- * net/core/link_watch.c), and what is sent in that second is lost. */
+/* Interfaces' indices. Ends of a cable must not have the same one: such a pair looks to Linux like
+ * a device with nothing below it, whose carrier it acts on up to a second late
+ * (linkwatch_urgent_event() in net/core/link_watch.c), and what is sent in that second is lost. */
 #define INDEX_BASE 1000
 
 /* Feeds `batch` to `ip -batch -`, in namespace `ns` or here. */
@@ -149,9 +150,9 @@ static int add_cables(struct lab *lab)
 }
 
 /*
- * Inside a node: interfaces up; on hosts an address, the neighbour across each cable, and a routing table for
- * each interface, so that what is sent from an interface's address leaves by it, also to nodes behind the
- * switch there.
+ * Inside a node: interfaces up; on hosts an address, the neighbour across each cable, and a routing
+ * table for each interface, so that what is sent from an interface's address leaves by it, also to
+ * nodes behind the switch there.
  */
 static int configure(struct lab *lab, uint32_t node)
 {
@@ -212,7 +213,8 @@ static void set_offload(int fd, const char *interface, uint32_t command, bool on
 /* In a child inside the namespace: what `ip` cannot set. */
 static int prepare_inside(const struct lab *lab, uint32_t node)
 {
-    /* A train that is cut must have a checksum; it is left to the link, as every wire would fill it in. */
+    /* A train that is cut must have a checksum; it is left to the link, as every wire would fill it
+     * in. */
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
                                         ETHTOOL_SRXCSUM};
     bool xdp = strcmp(lab->options.driver, "xdp") == 0;
@@ -238,7 +240,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
         by_address_interface(lab->topology, node, port, name);
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
             set_offload(fd, name, commands[i], false);
-        /* What a kernel gives to a veth comes through only where the other end takes frames one by one. */
+        /* What a kernel gives to a veth comes through only where the other end takes frames one by
+         * one. */
         if (xdp)
             set_offload(fd, name, ETHTOOL_SGRO, true);
         if (lab->options.cut)

@@ -1,5 +1,5 @@
-/* The lab's plans: one for each collective asked for, verified, lowered for every job, and written beside the
- * logs. */
+/* The lab's plans: one for each collective asked for, verified, lowered for every job, and written
+ * beside the logs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

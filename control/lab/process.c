@@ -1,7 +1,7 @@
 /*
- * The lab's children: banyan-switchd and banyan-perf, each in its node's namespace (entered with setns alone,
- * so that mounts stay as they are) and in a process group of its own: Ctrl-C reaches the lab, which ends them
- * in order. They die with the lab, unless it is left up.
+ * The lab's children: banyan-switchd and banyan-perf, each in its node's namespace (entered with
+ * setns alone, so that mounts stay as they are) and in a process group of its own: Ctrl-C reaches
+ * the lab, which ends them in order. They die with the lab, unless it is left up.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -64,9 +64,9 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     setpgid(0, 0);
-    /* Nodes share a few cores in lock step: who is woken waits for its turn, and finds more to do then, where
-     * it would else take the core from another in mid-batch. The controller is woken to be in time. Who runs
-     * the lab in a class of his choice means it. */
+    /* Nodes share a few cores in lock step: who is woken waits for its turn, and finds more to do
+     * then, where it would else take the core from another in mid-batch. The controller is woken to
+     * be in time. Who runs the lab in a class of his choice means it. */
     if (node != LAB_NODE_NONE && sched_getscheduler(0) == SCHED_OTHER)
         sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     if (!lab->detached) {

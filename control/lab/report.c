@@ -1,8 +1,8 @@
 /*
- * What a lab prints: the plans before the run, and after it the bytes counted on each cable beside those that
- * the tables predict. The prediction replays what banyan-perf does on every rank: for each result the
- * operations of both halves, its own barriers, and the small allreduces by which ranks agree on times and
- * counts.
+ * What a lab prints: the plans before the run, and after it the bytes counted on each cable beside
+ * those that the tables predict. The prediction replays what banyan-perf does on every rank: for
+ * each result the operations of both halves, its own barriers, and the small allreduces by which
+ * ranks agree on times and counts.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -85,8 +85,8 @@ static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64
     free(one);
 }
 
-/* A collective as endpoints run it: a sum of floats in mode exact is two calls, one that agrees on the scales
- * of blocks, and one over wide integers. */
+/* A collective as endpoints run it: a sum of floats in mode exact is two calls, one that agrees on
+ * the scales of blocks, and one over wide integers. */
 static void add_collective(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
                            uint64_t count, uint64_t times, struct by_traffic_arc *arcs)
 {
@@ -122,7 +122,8 @@ static void add_unequal(const struct lab *lab, struct by_traffic_call call, unsi
     for (size_t rank = 0; rank < json_array_size(parts) && sum > 0; rank++)
         shards[rank] =
             count / sum * (uint64_t)json_integer_value(json_array_get(parts, rank)) * by_dtype_bytes(wire);
-    /* Blocks of scales lie where shards would begin and leave one unused before each (endpoint/exact.c). */
+    /* Blocks of scales lie where shards would begin and leave one unused before each
+     * (endpoint/exact.c). */
     if (wire != dtype && count > 0)
         add_calls(lab,
                   (struct by_traffic_call){.job = call.job,
@@ -167,8 +168,8 @@ static void predict_result(const struct lab *lab, uint16_t job, const json_t *re
                        json_is_array(parts) ? count / lab->lowering->map.rank_count : count,
                        operations + (barrier ? 0 : 1), arcs);
     add_calls(lab, (struct by_traffic_call){.job = job, .collective = BY_COLLECTIVE_BARRIER}, 2, arcs);
-    /* The slowest time, the count of wrong elements and the digest of each half; for an allreduce also the
-     * extremes of the checksums. */
+    /* The slowest time, the count of wrong elements and the digest of each half; for an allreduce
+     * also the extremes of the checksums. */
     add_calls(lab,
               (struct by_traffic_call){
                   .job = job, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = AGREEMENT_BYTES},
@@ -361,7 +362,8 @@ static json_t *plans_json(const struct lab *lab)
     return array;
 }
 
-/* What each switch's engine counted during the run: the words of `banyan show --counters`, without zeros. */
+/* What each switch's engine counted during the run: the words of `banyan show --counters`, without
+ * zeros. */
 static json_t *switches_json(const struct lab *lab)
 {
     json_t *object = json_object();
@@ -407,7 +409,8 @@ static void print_drops(const struct lab *lab)
     json_decref(switches);
 }
 
-/* Wrong elements over all jobs, as rank 0 of each counted them for all ranks. -1 when a job has no results.
+/* Wrong elements over all jobs, as rank 0 of each counted them for all ranks. -1 when a job has no
+ * results.
  */
 static int64_t count_wrong(const struct lab *lab)
 {

@@ -1,7 +1,7 @@
 /*
- * The run itself: namespaces, switches, tables, hosts, and everything undone in the opposite order. A failure
- * anywhere leaves by the same door: lab_run_undo looks at what exists. Neighbours: lab_net.c, lab_switch.c,
- * lab_host.c do the parts.
+ * The run itself: namespaces, switches, tables, hosts, and everything undone in the opposite order.
+ * A failure anywhere leaves by the same door: lab_run_undo looks at what exists. Neighbours:
+ * lab_net.c, lab_switch.c, lab_host.c do the parts.
  */
 #include <stdlib.h>
 #include <unistd.h>

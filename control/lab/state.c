@@ -1,8 +1,8 @@
 /*
- * What a lab must undo, on disk: a folder for each lab, and in it a state file that is written before
- * anything comes to be. A lab that is killed leaves the file behind, and `banyan lab down` (or the next run)
- * undoes it. A process is known by number and start time, so that a later one with the same number is never
- * touched.
+ * What a lab must undo, on disk: a folder for each lab, and in it a state file that is written
+ * before anything comes to be. A lab that is killed leaves the file behind, and `banyan lab down`
+ * (or the next run) undoes it. A process is known by number and start time, so that a later one
+ * with the same number is never touched.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,8 +44,8 @@ unsigned long long lab_state_started(pid_t pid)
     bytes = fread(text, 1, sizeof(text) - 1, stream);
     fclose(stream);
     text[bytes] = 0;
-    /* Field 22, counted after the name, which may hold anything and ends at the last parenthesis; a zombie is
-     * gone for our purposes. */
+    /* Field 22, counted after the name, which may hold anything and ends at the last parenthesis; a
+     * zombie is gone for our purposes. */
     at = strrchr(text, ')');
     if (at == NULL || at[1] == 0 || at[2] == 'Z')
         return 0;

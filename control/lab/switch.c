@@ -1,6 +1,6 @@
 /*
- * The lab's switches: started with the faults asked for, awaited, given their tables, asked for their
- * counters. All waiting is bounded.
+ * The lab's switches: started with the faults asked for, awaited, given their tables, asked for
+ * their counters. All waiting is bounded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,8 @@ static const char *program_of(const struct lab *lab, uint32_t node)
     return "banyan-switchd";
 }
 
-/* What the tables need; with a controller room for more jobs, and for trees that take another way. */
+/* What the tables need; with a controller room for more jobs, and for trees that take another way.
+ */
 static uint32_t slots_of(const struct lab *lab)
 {
     uint32_t slots = lab->lowering->slots ? lab->lowering->slots : 1;

@@ -1,7 +1,7 @@
 /*
- * Why no trees carry more, where a cut does not say it: what the plan of an allreduce holds beside its
- * bottleneck (banyan-plan(5), "proof"). Made by the planner, checked by verify/ with code of its own. A
- * certificate is plain data: any number of threads may read it.
+ * Why no trees carry more, where a cut does not say it: what the plan of an allreduce holds beside
+ * its bottleneck (banyan-plan(5), "proof"). Made by the planner, checked by verify/ with code of
+ * its own. A certificate is plain data: any number of threads may read it.
  */
 #ifndef BY_PLAN_CERTIFICATE_H
 #define BY_PLAN_CERTIFICATE_H
@@ -37,14 +37,16 @@ struct by_certificate {
 void by_certificate_free(struct by_certificate *certificate);
 /* NULL for NULL. */
 struct by_certificate *by_certificate_copy(const struct by_certificate *from);
-/* The certificate whose sets are given by node (`part` below `part_count`, or more for nodes outside). */
+/* The certificate whose sets are given by node (`part` below `part_count`, or more for nodes
+ * outside). */
 struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count,
                                                uint32_t part_count);
 /*
- * The certificate of these prices, and the bound that it proves: (capacities times prices) / floor, where
- * every pair of trees costs `floor` or more; NULL where that does not fit 63 bits. The arrays are by row. A
- * row with equal ends is a switch with a budget of additions. With `both_ways` rows are links in both
- * directions, none has equal ends, and `floor` is the least for one tree that is used up and down.
+ * The certificate of these prices, and the bound that it proves: (capacities times prices) / floor,
+ * where every pair of trees costs `floor` or more; NULL where that does not fit 63 bits. The arrays
+ * are by row. A row with equal ends is a switch with a budget of additions. With `both_ways` rows
+ * are links in both directions, none has equal ends, and `floor` is the least for one tree that is
+ * used up and down.
  */
 struct by_certificate *by_certificate_of_prices(const struct by_price *rows, const int64_t *capacity,
                                                 uint32_t row_count, bool both_ways, __int128 floor,
@@ -52,8 +54,8 @@ struct by_certificate *by_certificate_of_prices(const struct by_price *rows, con
 /* Writes it as a JSON object to `stream` (a FILE *). */
 void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
                           void *stream);
-/* Reads one back: the parser stands before its value. NULL with `problem` filled when it is none; mistakes of
- * JSON itself are the parser's. */
+/* Reads one back: the parser stands before its value. NULL with `problem` filled when it is none;
+ * mistakes of JSON itself are the parser's. */
 struct by_certificate *by_certificate_read(struct by_json *json, const struct by_names *names,
                                            const struct by_topology *topology, struct by_problem *problem);
 

@@ -1,7 +1,7 @@
 /*
- * Writing plan files: JSON with names instead of indices, each path once, as in banyan-plan(5). Reading is in
- * file_read.c. A plan may have millions of edges, so that text is put together here rather than by printf.
- * One thread for each call.
+ * Writing plan files: JSON with names instead of indices, each path once, as in banyan-plan(5).
+ * Reading is in file_read.c. A plan may have millions of edges, so that text is put together here
+ * rather than by printf. One thread for each call.
  */
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /*
- * Reading plan files, as in banyan-plan(5). Checks what later steps rely on (names, shapes, that links
- * exist); whether the plan is any good is for the verifier, which has a reader of its own. One thread for
- * each call.
+ * Reading plan files, as in banyan-plan(5). Checks what later steps rely on (names, shapes, that
+ * links exist); whether the plan is any good is for the verifier, which has a reader of its own.
+ * One thread for each call.
  */
 #include <stdarg.h>
 

@@ -1,6 +1,6 @@
 /*
- * A table of paths, each kept once and known by its number. Trees refer to paths by the million; what they
- * refer to is few. One thread for each table.
+ * A table of paths, each kept once and known by its number. Trees refer to paths by the million;
+ * what they refer to is few. One thread for each table.
  */
 #ifndef BY_PLAN_PATHS_H
 #define BY_PLAN_PATHS_H
@@ -30,8 +30,8 @@ void by_paths_free(struct by_paths *paths);
 void by_paths_copy(struct by_paths *paths, const struct by_paths *from);
 /* The number of the path with these nodes; adds it when it is new. At least two nodes. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
-/* Renumbers the paths: `number` (by path) is the new number of each, below `kept`, or UINT32_MAX for those
- * that go. */
+/* Renumbers the paths: `number` (by path) is the new number of each, below `kept`, or UINT32_MAX
+ * for those that go. */
 void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t kept);
 /* Path number `path`: a view, valid until the next by_paths_add. */
 static inline struct by_path by_paths_get(const struct by_paths *paths, uint32_t path)

@@ -1,14 +1,15 @@
 /*
- * A plan: weighted trees for one collective on one fabric, with the certificate of how good they are. The
- * planner makes it, the plan file carries it (docs/man/banyan-plan.5), `verify` checks the file with code of
- * its own, `lower` compiles it into tables.
+ * A plan: weighted trees for one collective on one fabric, with the certificate of how good they
+ * are. The planner makes it, the plan file carries it (docs/man/banyan-plan.5), `verify` checks the
+ * file with code of its own, `lower` compiles it into tables.
  *
- * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child whose inner
- * nodes only forward. A plan of a thousand nodes has a million edges over some hundred thousand different
- * paths, so paths are kept once, in a table, and an edge is the number of its path. Data runs down the edges
- * (allgather, broadcast), up (reduce-scatter, reduce), or up and then down (allreduce, barrier). A tree's
- * weight is the bandwidth given to it: an exact fraction in the topology's unit. Load of a tree: its weight
- * on each arc of each path, in the direction or directions in which data runs.
+ * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child
+ * whose inner nodes only forward. A plan of a thousand nodes has a million edges over some hundred
+ * thousand different paths, so paths are kept once, in a table, and an edge is the number of its
+ * path. Data runs down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up and
+ * then down (allreduce, barrier). A tree's weight is the bandwidth given to it: an exact fraction
+ * in the topology's unit. Load of a tree: its weight on each arc of each path, in the direction or
+ * directions in which data runs.
  */
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
@@ -36,7 +37,8 @@ struct by_trade {
     struct by_fraction rate;
 };
 
-/* Heights of trees in hops: of the highest, and the mean by weight (for people: nothing is decided by it). */
+/* Heights of trees in hops: of the highest, and the mean by weight (for people: nothing is decided
+ * by it). */
 struct by_heights {
     uint32_t max;
     double mean;

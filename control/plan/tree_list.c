@@ -14,8 +14,8 @@ void by_tree_list_free(struct by_tree_list *list)
     *list = (struct by_tree_list){0};
 }
 
-/* Drops the paths that no tree uses, and numbers the others as trees first use them: whoever walks the trees
- * then walks the table almost in order. */
+/* Drops the paths that no tree uses, and numbers the others as trees first use them: whoever walks
+ * the trees then walks the table almost in order. */
 static void number_paths(struct by_tree_list *list)
 {
     uint32_t *number = by_alloc(list->paths.count, sizeof(*number)), kept = 0;
@@ -88,7 +88,8 @@ void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *fro
     free(edges);
 }
 
-/* A total order in which equal trees are neighbours; the weight is left out. `context` is the edges. */
+/* A total order in which equal trees are neighbours; the weight is left out. `context` is the
+ * edges. */
 static int compare_trees(const void *left, const void *right, void *context)
 {
     const struct by_tree *a = left, *b = right;

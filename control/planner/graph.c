@@ -5,8 +5,8 @@
 #include "control/base/fraction.h"
 #include "offload/base/assert.h"
 
-/* Divides all capacities and budgets by their greatest common divisor and sets the unit to match. `scale` is
- * what they were multiplied by. */
+/* Divides all capacities and budgets by their greatest common divisor and sets the unit to match.
+ * `scale` is what they were multiplied by. */
 static void normalise(struct by_graph *graph, int64_t scale)
 {
     uint32_t halves = 2 * graph->net->pair_count;
@@ -27,8 +27,8 @@ static void normalise(struct by_graph *graph, int64_t scale)
     BY_ASSERT(error == 0);
 }
 
-/* A scale in which budgets are whole numbers too: the topology's, where one does not fit its factor (then the
- * budget is rounded down to it). */
+/* A scale in which budgets are whole numbers too: the topology's, where one does not fit its factor
+ * (then the budget is rounded down to it). */
 static int64_t scale_of(const struct by_topology *topology)
 {
     int64_t scale = topology->scale;

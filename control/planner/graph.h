@@ -1,8 +1,8 @@
 /*
- * The planner's view of a fabric: nodes of the topology, integer capacities between those that are linked
- * (parallel links added up, divided by their greatest common divisor), and which switches may branch. For
- * collectives that send data up, the graph is transposed: planning is always planning of out-trees.
- * Neighbours: all of planner/. One thread for each graph.
+ * The planner's view of a fabric: nodes of the topology, integer capacities between those that are
+ * linked (parallel links added up, divided by their greatest common divisor), and which switches
+ * may branch. For collectives that send data up, the graph is transposed: planning is always
+ * planning of out-trees. Neighbours: all of planner/. One thread for each graph.
  */
 #ifndef BY_PLANNER_GRAPH_H
 #define BY_PLANNER_GRAPH_H
@@ -31,7 +31,8 @@ struct by_graph {
     struct by_fraction unit; /* bandwidth of one unit of capacity, in the topology's unit */
 };
 
-/* Makes the graph for data going in `direction` (UP transposes it). Without `in_network` no switch branches.
+/* Makes the graph for data going in `direction` (UP transposes it). Without `in_network` no switch
+ * branches.
  */
 struct by_graph *by_graph_make(const struct by_topology *topology, enum by_graph_direction direction,
                                bool in_network);

@@ -1,6 +1,6 @@
 /*
- * Plans for some of the compute nodes: made on the fabric that a job on them has (fabric/members.h), and
- * told in the numbers of the whole fabric. One thread for each call.
+ * Plans for some of the compute nodes: made on the fabric that a job on them has
+ * (fabric/members.h), and told in the numbers of the whole fabric. One thread for each call.
  */
 #ifndef BY_PLANNER_PARTIAL_H
 #define BY_PLANNER_PARTIAL_H

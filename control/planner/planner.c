@@ -1,7 +1,7 @@
 /*
- * Plans: options checked, the collective's planner run, the result described. Allgather, reduce-scatter,
- * broadcast and reduce are here (all of them are trees rooted at compute nodes, packed by forest.h);
- * allreduce is in allreduce.c. See plan.h.
+ * Plans: options checked, the collective's planner run, the result described. Allgather,
+ * reduce-scatter, broadcast and reduce are here (all of them are trees rooted at compute nodes,
+ * packed by forest.h); allreduce is in allreduce.c. See plan.h.
  */
 #include "control/planner/planner.h"
 
@@ -28,8 +28,8 @@
 /* Trees of a root, where there is one, when the time for the optimal number has passed (count). */
 #define HURRIED_TREES 16
 
-/* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two nodes of a
- * piece. */
+/* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two
+ * nodes of a piece. */
 #define PLAN_NODES_MAX 16384u
 
 static const struct by_place nowhere = {0, 0};
@@ -157,7 +157,8 @@ static int bound_shared(struct planner_task *task, const struct by_plan_options 
     return 0;
 }
 
-/* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that. */
+/* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that.
+ */
 static int scale_of(const struct planner_task *task, bool rooted, int64_t k, struct by_fraction *scale)
 {
     return by_fraction_set((__int128)task->best_p * k, rooted ? task->bound : task->best_q, scale);
@@ -186,7 +187,8 @@ static int fix_k(struct planner_task *task, const struct by_plan_options *option
     return by_optimum_fixed(task->graph, task->roots, scale, &u->num, &u->den, task->capacity, problem);
 }
 
-/* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >= 1 - loss.
+/* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >=
+ * 1 - loss.
  */
 static int find_cheap_k(struct planner_task *task, const struct by_plan_options *options, int64_t *k,
                         struct by_problem *problem)
@@ -255,7 +257,8 @@ static int find_bound(struct planner_task *task, const struct by_plan_options *o
     return error;
 }
 
-/* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees enter. */
+/* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees
+ * enter. */
 static int describe_cut(const struct planner_task *task, const struct by_plan_options *options,
                         struct by_plan *plan, struct by_problem *problem)
 {
@@ -354,7 +357,8 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     return error;
 }
 
-/* Without what its switches can do, so that bounds and proofs are of such trees as were asked for. */
+/* Without what its switches can do, so that bounds and proofs are of such trees as were asked for.
+ */
 static int plan_hosts_only(const struct by_topology *topology, const struct by_plan_options *options,
                            struct by_plan **plan, struct by_problem *problem)
 {

@@ -1,6 +1,6 @@
 /*
- * Planning: from a fabric and a collective to a plan (control/plan/plan.h) with the certificate of how good
- * it is. One thread for each call.
+ * Planning: from a fabric and a collective to a plan (control/plan/plan.h) with the certificate of
+ * how good it is. One thread for each call.
  */
 #ifndef BY_PLANNER_PLANNER_H
 #define BY_PLANNER_PLANNER_H
@@ -13,10 +13,10 @@ struct by_packed;
 struct by_tree_list;
 
 /*
- * Trees of allreduce on a fabric whose switches only forward, by means that the planner itself has not
- * (control/study/bound/pack.h): appends the best to the empty list and fills `packed`, rate 0 where it has
- * none. The graphs are those of the fabric for both directions, up and down. 0, or a negative BY_E* with
- * `problem` filled.
+ * Trees of allreduce on a fabric whose switches only forward, by means that the planner itself has
+ * not (control/study/bound/pack.h): appends the best to the empty list and fills `packed`, rate 0
+ * where it has none. The graphs are those of the fabric for both directions, up and down. 0, or a
+ * negative BY_E* with `problem` filled.
  */
 typedef int by_plan_forwarding_fn(const struct by_graph *both, const struct by_graph *up,
                                   const struct by_graph *down, double deadline, struct by_tree_list *list,
@@ -39,8 +39,8 @@ struct by_plan_options {
     by_plan_forwarding_fn *forwarding; /* asked where trees of free roots miss their bound; NULL: nobody */
 };
 
-/* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One thread
- * for each call. */
+/* Plans. Returns 0 and a plan that the caller frees, or a negative BY_E* with `problem` filled. One
+ * thread for each call. */
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
                  struct by_plan **plan, struct by_problem *problem);
 

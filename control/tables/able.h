@@ -1,7 +1,7 @@
 /*
- * What the inner nodes of a tree can do together: operators, types, and modes, for which det wants slots.
- * Hosts' tables say it, so that a call is known to be one for the trees before it is made. Neighbours:
- * lower.c asks, emit.c writes it into LEAF. Pure; any thread.
+ * What the inner nodes of a tree can do together: operators, types, and modes, for which det wants
+ * slots. Hosts' tables say it, so that a call is known to be one for the trees before it is made.
+ * Neighbours: lower.c asks, emit.c writes it into LEAF. Pure; any thread.
  */
 #ifndef BY_TABLES_ABLE_H
 #define BY_TABLES_ABLE_H

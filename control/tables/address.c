@@ -1,4 +1,5 @@
-/* Addresses, ports and ranks of a fabric. Neighbours: lower.c and the lab use them. Pure; any thread. */
+/* Addresses, ports and ranks of a fabric. Neighbours: lower.c and the lab use them. Pure; any
+ * thread. */
 #include "control/tables/address.h"
 
 #include <stdio.h>

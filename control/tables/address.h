@@ -1,8 +1,9 @@
 /*
- * Names and addresses on a fabric, all derived from the topology file's order and nothing else, so that every
- * program and every run agree: node id = node index; a node's port number = rank of the link among the node's
- * links; rank = order of compute nodes; link i has the addresses base + 2i (end a) and base + 2i + 1 (end b)
- * of 198.18.0.0/15, the range set aside for benchmarks (RFC 2544). Pure; any thread.
+ * Names and addresses on a fabric, all derived from the topology file's order and nothing else, so
+ * that every program and every run agree: node id = node index; a node's port number = rank of the
+ * link among the node's links; rank = order of compute nodes; link i has the addresses base + 2i
+ * (end a) and base + 2i + 1 (end b) of 198.18.0.0/15, the range set aside for benchmarks (RFC
+ * 2544). Pure; any thread.
  */
 #ifndef BY_TABLES_ADDRESS_H
 #define BY_TABLES_ADDRESS_H
@@ -30,8 +31,8 @@ struct by_address_map {
     uint32_t rank_count;
 };
 
-/* Numbers a topology's ports. BY_ELIMIT with `problem` when a node has more than BY_TABLE_PORTS_MAX ports, a
- * name is too long, or there are more nodes or links than tables can name. */
+/* Numbers a topology's ports. BY_ELIMIT with `problem` when a node has more than BY_TABLE_PORTS_MAX
+ * ports, a name is too long, or there are more nodes or links than tables can name. */
 int by_address_map_make(const struct by_topology *topology, struct by_address_map *map,
                         struct by_problem *problem);
 void by_address_map_free(struct by_address_map *map);

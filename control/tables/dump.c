@@ -1,7 +1,7 @@
 /*
- * Table images as text and as JSON. Each record is one line that says everything about it and nothing about
- * its place in the file, so that two images can be compared line by line. Neighbours: `tables`, `show`,
- * `diff`. Any thread.
+ * Table images as text and as JSON. Each record is one line that says everything about it and
+ * nothing about its place in the file, so that two images can be compared line by line. Neighbours:
+ * `tables`, `show`, `diff`. Any thread.
  */
 #include "control/tables/dump.h"
 

@@ -1,5 +1,5 @@
-/* A table image as JSON: the fields of image.h under their own names, addresses as text. Neighbours: dump.c
- * writes text. Any thread. */
+/* A table image as JSON: the fields of image.h under their own names, addresses as text.
+ * Neighbours: dump.c writes text. Any thread. */
 #include <inttypes.h>
 
 #include "control/tables/address.h"

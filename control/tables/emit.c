@@ -1,7 +1,7 @@
 /*
- * One node's table image from a lowering. Every address in it is derived from cables, so that both ends of a
- * hop name each other alike. The image is checked as a switch would check it before it is given out.
- * Neighbours: lower.c makes the lowering. Pure but for memory.
+ * One node's table image from a lowering. Every address in it is derived from cables, so that both
+ * ends of a hop name each other alike. The image is checked as a switch would check it before it is
+ * given out. Neighbours: lower.c makes the lowering. Pure but for memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -83,8 +83,8 @@ static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION
     count[BY_SECTION_NAME] = w->host && !lowering->bare ? lowering->node_count : 0;
 }
 
-/* UDP port on which `node` takes packets of `job`: hosts listen by job, so that two jobs can live on one
- * host. */
+/* UDP port on which `node` takes packets of `job`: hosts listen by job, so that two jobs can live
+ * on one host. */
 static uint16_t udp_port(const struct by_lowering *lowering, uint32_t node, uint16_t job)
 {
     return lowering->topology->nodes[node].compute ? (uint16_t)(BY_UDP_PORT + job - 1)

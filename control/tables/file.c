@@ -1,4 +1,5 @@
-/* Table image files. Neighbours: `tables` writes them; `push`, `show` and `diff` read them. Any thread. */
+/* Table image files. Neighbours: `tables` writes them; `push`, `show` and `diff` read them. Any
+ * thread. */
 #include "control/tables/file.h"
 
 #include <errno.h>

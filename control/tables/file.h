@@ -1,5 +1,5 @@
-/* Table image files: read with every check that a switch would make, written so that a reader never sees half
- * a file. Any thread. */
+/* Table image files: read with every check that a switch would make, written so that a reader never
+ * sees half a file. Any thread. */
 #ifndef BY_TABLES_FILE_H
 #define BY_TABLES_FILE_H
 
@@ -9,8 +9,9 @@
 #include "control/fabric/topology.h"
 
 /*
- * Reads and checks an image: *bytes is the caller's to free (NULL after an error). BY_ENOENT or BY_EIO (the
- * file), or what by_image_check returns, with `problem` saying section, record and what is wrong.
+ * Reads and checks an image: *bytes is the caller's to free (NULL after an error). BY_ENOENT or
+ * BY_EIO (the file), or what by_image_check returns, with `problem` saying section, record and what
+ * is wrong.
  */
 int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct by_problem *problem);
 /* The check alone, with the same texts. */

@@ -1,6 +1,7 @@
 /*
- * Plans of one job to groups of trees: who owns them, in which proportions they share the data, and which
- * collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to tables/.
+ * Plans of one job to groups of trees: who owns them, in which proportions they share the data, and
+ * which collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to
+ * tables/.
  */
 #include "control/tables/group.h"
 
@@ -107,7 +108,8 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         enum by_table_flow flow;
         uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
 
-        /* One-way trees of an allreduce give way to a reduce-scatter's or an allgather's own plan. */
+        /* One-way trees of an allreduce give way to a reduce-scatter's or an allgather's own plan.
+         */
         if (plan->collective == BY_COLLECTIVE_ALLREDUCE && flow != BY_FLOW_BOTH &&
             plans_have(job, flow == BY_FLOW_UP ? BY_COLLECTIVE_REDUCE_SCATTER : BY_COLLECTIVE_ALLGATHER))
             continue;
@@ -163,8 +165,8 @@ static void merge_trees(struct by_table_group *group)
         group->count = kept + 1;
 }
 
-/* Weights to whole numbers without a common divisor; rounded, never to zero, when they do not fit 32 bits. 1
- * when it rounded. */
+/* Weights to whole numbers without a common divisor; rounded, never to zero, when they do not fit
+ * 32 bits. 1 when it rounded. */
 static int share_out(struct by_table_group *group)
 {
     mpz_t lcm, divisor, value, largest;
@@ -246,8 +248,8 @@ static void merge_groups(struct by_table_groups *groups)
         by_group_note(groups, "%u trees serve several collectives, because their plans are the same", shared);
 }
 
-/* Rules over the plans of a job: none twice; an allreduce of one-way trees needs reduce-scatter and allgather
- * for itself. */
+/* Rules over the plans of a job: none twice; an allreduce of one-way trees needs reduce-scatter and
+ * allgather for itself. */
 static int check_plans(const struct by_address_map *map, const struct by_lower_job *job,
                        struct by_problem *problem)
 {
@@ -288,7 +290,8 @@ static bool has_no_share(const struct by_lower_job *job, unsigned collective, ui
     return false;
 }
 
-/* Each rank's shard needs trees, or a call could not be served; but for those that are planned to be empty.
+/* Each rank's shard needs trees, or a call could not be served; but for those that are planned to
+ * be empty.
  */
 static int check_owners(const struct by_address_map *map, const struct by_lower_job *job,
                         const struct by_table_groups *groups, unsigned collective, struct by_problem *problem)
@@ -316,8 +319,8 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
 }
 
 /*
- * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both ways, so
- * those of reduce-scatter do: right, though the way down was not planned for data.
+ * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both
+ * ways, so those of reduce-scatter do: right, though the way down was not planned for data.
  */
 static void lend_allreduce(const struct by_lower_job *job, struct by_table_groups *groups)
 {

@@ -1,7 +1,7 @@
 /*
- * Keys of jobs. A key comes with the job (banyand draws and stores one for each generation of each job), or
- * is two SipHashes of job and generation under the lowering's seed, which is drawn for each run of a command.
- * Neighbours: emit.c puts keys into images. Any thread.
+ * Keys of jobs. A key comes with the job (banyand draws and stores one for each generation of each
+ * job), or is two SipHashes of job and generation under the lowering's seed, which is drawn for
+ * each run of a command. Neighbours: emit.c puts keys into images. Any thread.
  */
 #include "control/tables/keyed.h"
 

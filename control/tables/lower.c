@@ -1,6 +1,7 @@
 /*
- * Lowering as a whole: groups of trees of every job are numbered, windows are chosen so that every node's
- * slots suffice, relays are collected. The images are written by emit.c. Pure but for memory.
+ * Lowering as a whole: groups of trees of every job are numbered, windows are chosen so that every
+ * node's slots suffice, relays are collected. The images are written by emit.c. Pure but for
+ * memory.
  */
 #include "control/tables/lower.h"
 
@@ -168,13 +169,15 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     return 0;
 }
 
-/* What one node needs: slots of jobs whose window is given, and slots for each place of the other windows. */
+/* What one node needs: slots of jobs whose window is given, and slots for each place of the other
+ * windows. */
 struct lower_need {
     uint64_t fixed;
     uint32_t places;
 };
 
-/* What every node needs; the one with most places (of those whose windows are free) goes to `*fullest`. */
+/* What every node needs; the one with most places (of those whose windows are free) goes to
+ * `*fullest`. */
 static struct lower_need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
 {
     struct lower_need *needs = by_alloc(lowering->node_count, sizeof(*needs));
@@ -196,7 +199,8 @@ static struct lower_need *count_needs(const struct by_lowering *lowering, uint32
     return needs;
 }
 
-/* Whether every node holds the trees with this window where none is given; else *node is one that does not.
+/* Whether every node holds the trees with this window where none is given; else *node is one that
+ * does not.
  */
 static bool windows_fit(const struct lower_need *needs, uint32_t count, uint32_t window, uint32_t slots,
                         uint32_t *node)
@@ -209,8 +213,8 @@ static bool windows_fit(const struct lower_need *needs, uint32_t count, uint32_t
     return true;
 }
 
-/* Windows that are not given are alike in all trees and at all nodes: a tree runs no faster than its smallest
- * window. */
+/* Windows that are not given are alike in all trees and at all nodes: a tree runs no faster than
+ * its smallest window. */
 static int set_windows(struct by_lowering *lowering, const struct by_lower_options *options,
                        struct by_problem *problem)
 {
@@ -369,8 +373,8 @@ static uint64_t mix_number(uint64_t hash, uint64_t number)
     return mix(hash, bytes, sizeof(bytes));
 }
 
-/* Names what was lowered: jobs, generation, trees with their cables, sizes. The same on all nodes; never
- * zero. */
+/* Names what was lowered: jobs, generation, trees with their cables, sizes. The same on all nodes;
+ * never zero. */
 static uint64_t cookie_of(const struct by_lowering *lowering)
 {
     uint64_t hash = 0xcbf29ce484222325u;

@@ -1,13 +1,14 @@
 /*
- * Lowering: the plans of one or several jobs on one fabric become one table image for each node. Neighbours:
- * plan.h (in), offload/table/ image.h (out), the commands `tables` and `lab` (callers). Nothing here is
- * global; a lowering belongs to its caller; any thread.
+ * Lowering: the plans of one or several jobs on one fabric become one table image for each node.
+ * Neighbours: plan.h (in), offload/table/ image.h (out), the commands `tables` and `lab` (callers).
+ * Nothing here is global; a lowering belongs to its caller; any thread.
  *
- * What becomes what: a node with children in a tree gets an ENTRY and its CHILDren; every compute node gets a
- * LEAF (of its own engine, by BY_PORT_LOCAL, where it has children or is the root); a switch that a path only
- * passes gets a RELAY for each direction. Plans of a job are merged: trees that serve the same ranks in the
- * same proportions are laid down once and carry the bits of all their collectives.
- * A job may be on some of the compute nodes (its plans say so): its ranks are these, in the fabric's order.
+ * What becomes what: a node with children in a tree gets an ENTRY and its CHILDren; every compute
+ * node gets a LEAF (of its own engine, by BY_PORT_LOCAL, where it has children or is the root); a
+ * switch that a path only passes gets a RELAY for each direction. Plans of a job are merged: trees
+ * that serve the same ranks in the same proportions are laid down once and carry the bits of all
+ * their collectives. A job may be on some of the compute nodes (its plans say so): its ranks are
+ * these, in the fabric's order.
  */
 #ifndef BY_TABLES_LOWER_H
 #define BY_TABLES_LOWER_H
@@ -21,10 +22,11 @@
 #include "offload/table/image.h"
 
 #define BY_LOWER_NODE_NONE UINT32_MAX
-/* Hops of all trees together (count) that hosts' images hold, for error texts: some 800 KB in each. With more
- * of them, hosts know their own neighbours alone. */
+/* Hops of all trees together (count) that hosts' images hold, for error texts: some 800 KB in each.
+ * With more of them, hosts know their own neighbours alone. */
 #define BY_LOWER_HOPS_MAX 65536u
-/* Slots of one tree at one node, where nothing else is asked for: 256 x 1408 B = 352 KiB in flight. */
+/* Slots of one tree at one node, where nothing else is asked for: 256 x 1408 B = 352 KiB in flight.
+ */
 #define BY_LOWER_WINDOW 256u
 /* Slots of one node (two banks of up to 2 x 1408 B each): 92 MB of a switch's memory. */
 #define BY_LOWER_SLOTS 16384u
@@ -57,8 +59,8 @@ struct by_lower_job {
     const uint8_t *secret;     /* the key of this generation, BY_SIPHASH_KEY_BYTES; NULL: made of the seed */
 };
 
-/* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node that each
- * one leads to. */
+/* A tree's node and how it is tied to its parent. Paths are links (cables) in order, with the node
+ * that each one leads to. */
 struct by_hop_step {
     uint32_t link;
     uint32_t to; /* node index */
@@ -76,7 +78,8 @@ struct by_hop {
     struct by_hop_step *up;
 };
 
-/* A tree as laid down: hops from the root outwards, children of one node in the order of their bits. */
+/* A tree as laid down: hops from the root outwards, children of one node in the order of their
+ * bits. */
 struct by_lowered_tree {
     uint16_t job;
     uint16_t tree;
@@ -92,7 +95,8 @@ struct by_lowered_tree {
         *hop_of; /* by node: index of its hop, or BY_LOWER_NODE_NONE where the node is not part of the tree */
 };
 
-/* What a switch passes on: packets of (job, tree) from src_ip to dst_ip come by `from` and leave by `port`.
+/* What a switch passes on: packets of (job, tree) from src_ip to dst_ip come by `from` and leave by
+ * `port`.
  */
 struct by_lowered_relay {
     uint32_t node;
@@ -126,7 +130,8 @@ struct by_lowering {
     char **notes; /* what a user should know: windows halved, shares rounded, trees shared */
 };
 
-/* HOP records of a tree: of each of its nodes, and of each relay but the first above one (emit.c). */
+/* HOP records of a tree: of each of its nodes, and of each relay but the first above one (emit.c).
+ */
 uint32_t by_lower_hop_records(const struct by_lowered_tree *tree);
 
 /* Slots for each place of a window at a tree's inner node. */
@@ -146,9 +151,9 @@ uint32_t by_lowering_rank(const struct by_lowering *lowering, uint16_t job, uint
 uint32_t by_lowering_rank_count(const struct by_lowering *lowering, uint16_t job);
 
 /*
- * Lowers `jobs` onto `topology`. 0 and a lowering that the caller frees with by_lowering_free, or BY_EINVAL,
- * BY_ELIMIT, BY_EUNSUPPORTED with `problem` filled (object, limit, remedy). Deterministic: the same input
- * gives the same bytes.
+ * Lowers `jobs` onto `topology`. 0 and a lowering that the caller frees with by_lowering_free, or
+ * BY_EINVAL, BY_ELIMIT, BY_EUNSUPPORTED with `problem` filled (object, limit, remedy).
+ * Deterministic: the same input gives the same bytes.
  */
 int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
              const struct by_lower_options *options, struct by_lowering **lowering,
@@ -156,8 +161,8 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
 void by_lowering_free(struct by_lowering *lowering);
 
 /*
- * The image of one node, sealed and accepted by by_image_check: *bytes is the caller's to free. BY_ELIMIT
- * with `problem` when the node needs more than an image can hold.
+ * The image of one node, sealed and accepted by by_image_check: *bytes is the caller's to free.
+ * BY_ELIMIT with `problem` when the node needs more than an image can hold.
  */
 int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t **bytes, size_t *size,
                       struct by_problem *problem);
@@ -165,8 +170,8 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
 /* A job's share, at most 1, in parts of BY_SHARE_ONE; none that is more than 0 becomes 0. */
 uint32_t by_lower_share(struct by_fraction share);
 
-/* Largest payload of a packet at an MTU: what is left after the headers, in whole cache lines, at most
- * BY_PAYLOAD_MAX. 0 if none. */
+/* Largest payload of a packet at an MTU: what is left after the headers, in whole cache lines, at
+ * most BY_PAYLOAD_MAX. 0 if none. */
 uint32_t by_lower_payload(uint32_t mtu);
 
 #endif

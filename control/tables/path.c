@@ -1,8 +1,8 @@
 /*
- * Cables for one edge of a tree, there and back. The plan gives the nodes on the way that data take; the
- * other direction takes the same cables where each has both arcs, else the shortest way through switches
- * between the same two end cables: a table knows one port and one address for each neighbour, so both
- * directions must meet the two ends by the same cables. Internal to tables/.
+ * Cables for one edge of a tree, there and back. The plan gives the nodes on the way that data
+ * take; the other direction takes the same cables where each has both arcs, else the shortest way
+ * through switches between the same two end cables: a table knows one port and one address for each
+ * neighbour, so both directions must meet the two ends by the same cables. Internal to tables/.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -23,9 +23,9 @@ static int is_lost(const struct by_address_map *map, uint32_t link)
 }
 
 /*
- * May answers leave `from` by this cable? With an arc in that direction; or where two one-way links between
- * the same nodes describe the two directions with different bandwidths: the cable itself is full duplex, and
- * answers are bare headers.
+ * May answers leave `from` by this cable? With an arc in that direction; or where two one-way links
+ * between the same nodes describe the two directions with different bandwidths: the cable itself is
+ * full duplex, and answers are bare headers.
  */
 static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t from)
 {
@@ -43,7 +43,8 @@ static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t 
     return 0;
 }
 
-/* Weight in units of 2^-20, saturated: good enough to share cables out, and the same on every machine. */
+/* Weight in units of 2^-20, saturated: good enough to share cables out, and the same on every
+ * machine. */
 static uint64_t weight_units(struct by_fraction weight)
 {
     unsigned __int128 units = ((unsigned __int128)weight.num << 20) / (unsigned __int128)weight.den;
@@ -67,8 +68,8 @@ static int fuller(const struct by_topology *topology, const struct by_lower_load
            (unsigned __int128)(load->arc[other] + units) * (uint64_t)topology->arcs[arc].capacity;
 }
 
-/* The least loaded cable from `near` (the parent's side) to `far` that has the arcs which data need, or
- * UINT32_MAX. A cable with both arcs is preferred: the answers can then return by it. */
+/* The least loaded cable from `near` (the parent's side) to `far` that has the arcs which data
+ * need, or UINT32_MAX. A cable with both arcs is preferred: the answers can then return by it. */
 static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t far, enum by_table_flow flow,
                        uint64_t units, const struct by_lower_load *load)
 {
@@ -97,8 +98,8 @@ static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t
     return best;
 }
 
-/* Shortest way of arcs from `from` to `to` through switches, not touching `barred` nodes. Writes steps,
- * returns their count or -1. */
+/* Shortest way of arcs from `from` to `to` through switches, not touching `barred` nodes. Writes
+ * steps, returns their count or -1. */
 static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_t to,
                         const uint32_t barred[2], struct by_hop_step *steps)
 {
@@ -137,8 +138,8 @@ static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_
     return length == UINT32_MAX ? -1 : (int64_t)length;
 }
 
-/* The way back of `way`, whose first node is `start`: the same cables if they have the arcs, else another way
- * through switches. */
+/* The way back of `way`, whose first node is `start`: the same cables if they have the arcs, else
+ * another way through switches. */
 static int way_back(const struct by_address_map *map, uint32_t start, const struct by_hop_step *way,
                     uint32_t count, const char *where, struct by_hop_step **back, uint32_t *back_count,
                     struct by_problem *problem)
@@ -186,8 +187,8 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
     return 0;
 }
 
-/* The nodes of `path` without detours that return to a node already visited: that only lowers loads. Returns
- * the count. */
+/* The nodes of `path` without detours that return to a node already visited: that only lowers
+ * loads. Returns the count. */
 static uint32_t straighten(const uint32_t *nodes, uint32_t count, uint32_t *straight)
 {
     uint32_t length = 0;
@@ -258,7 +259,8 @@ int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_
     if (error == 0 && flow != BY_FLOW_UP) {
         error = way_back(map, parent, down, count - 1, where, &hop->up, &hop->up_count, problem);
     } else if (error == 0) {
-        /* Data run up: the cables were chosen for that direction, and the way down is the way back. */
+        /* Data run up: the cables were chosen for that direction, and the way down is the way back.
+         */
         struct by_hop_step *up = by_alloc(count, sizeof(*up));
         for (uint32_t i = 0; i + 1 < count; i++)
             up[count - 2 - i] =

@@ -1,6 +1,6 @@
 /*
- * A new generation for a folder of table images. Neighbours: file.c reads and writes one image, dump.c its
- * text; `push --renew` comes here. Any thread.
+ * A new generation for a folder of table images. Neighbours: file.c reads and writes one image,
+ * dump.c its text; `push --renew` comes here. Any thread.
  */
 #include "control/tables/renew.h"
 
@@ -107,7 +107,8 @@ static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX], cons
     by_image_seal(item->bytes);
 }
 
-/* NAME.txt beside NAME.table, when there is one: for people, so that a failure only leaves the old one. */
+/* NAME.txt beside NAME.table, when there is one: for people, so that a failure only leaves the old
+ * one. */
 static void write_text(const struct item *item)
 {
     struct by_output output;

@@ -1,7 +1,7 @@
 /*
- * Predicted traffic: every tree that serves a call, every chunk of its share, every hop of the tree, both
- * directions. A chunk goes up a hop with its payload if a leaf below has data, and down with its payload if a
- * leaf below wants them; else as a bare header. Pure.
+ * Predicted traffic: every tree that serves a call, every chunk of its share, every hop of the
+ * tree, both directions. A chunk goes up a hop with its payload if a leaf below has data, and down
+ * with its payload if a leaf below wants them; else as a bare header. Pure.
  */
 #include "control/tables/traffic.h"
 
@@ -11,8 +11,8 @@
 
 #define BIT(collective) (1u << (collective))
 
-/* Which trees serve a collective for one owner: the endpoint's rule (its own trees, then those for any rank,
- * then allreduce). */
+/* Which trees serve a collective for one owner: the endpoint's rule (its own trees, then those for
+ * any rank, then allreduce). */
 static int served_by(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t rank,
                      unsigned *bits, uint16_t *owner)
 {
@@ -143,7 +143,8 @@ static const struct by_lowered_tree *first_tree(const struct by_lowering *loweri
     return first;
 }
 
-/* One shard (or the whole vector) over the trees that serve it. Sets `met` when `first` is among them. */
+/* One shard (or the whole vector) over the trees that serve it. Sets `met` when `first` is among
+ * them. */
 static int add_shard(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t owner,
                      const struct by_lowered_tree *first, int *met, struct by_traffic_arc *arcs)
 {

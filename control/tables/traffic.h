@@ -1,7 +1,8 @@
 /*
- * What the tables say a call must put on each cable, in exact bytes, without loss: the figure that counted
- * bytes are held against. Computed from the trees as laid down and from the rules by which endpoints cut
- * calls (offload/endpoint: shares, 64-byte boundaries, chunks, the word on the first tree). Any thread.
+ * What the tables say a call must put on each cable, in exact bytes, without loss: the figure that
+ * counted bytes are held against. Computed from the trees as laid down and from the rules by which
+ * endpoints cut calls (offload/endpoint: shares, 64-byte boundaries, chunks, the word on the first
+ * tree). Any thread.
  */
 #ifndef BY_TABLES_TRAFFIC_H
 #define BY_TABLES_TRAFFIC_H
@@ -24,13 +25,14 @@ struct by_traffic_arc {
 };
 
 /*
- * Adds one call to `arcs`: [2 * link] is from end a to end b of a link, [2 * link + 1] from b to a (2 *
- * link_count in all). BY_EUNSUPPORTED when no tree serves the call, else 0.
+ * Adds one call to `arcs`: [2 * link] is from end a to end b of a link, [2 * link + 1] from b to a
+ * (2 * link_count in all). BY_EUNSUPPORTED when no tree serves the call, else 0.
  */
 int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_call *call,
                    struct by_traffic_arc *arcs);
 
-/* Adds the roll call of a run of `job`: once for each run (offload/wire/PROTOCOL.md, "Sessions"). */
+/* Adds the roll call of a run of `job`: once for each run (offload/wire/PROTOCOL.md, "Sessions").
+ */
 void by_traffic_add_roll(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs);
 
 #endif

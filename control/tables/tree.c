@@ -1,7 +1,7 @@
 /*
- * A plan's tree as hops from the root outwards: checks that it is a tree that spans the compute nodes, takes
- * switches with one child out of it (they need no slots: they relay), numbers children, and lays each edge on
- * cables. Internal to tables/; pure.
+ * A plan's tree as hops from the root outwards: checks that it is a tree that spans the compute
+ * nodes, takes switches with one child out of it (they need no slots: they relay), numbers
+ * children, and lays each edge on cables. Internal to tables/; pure.
  */
 #include "control/tables/tree.h"
 

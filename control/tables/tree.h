@@ -1,6 +1,6 @@
 /*
- * One plan tree as hops: who is whose parent, by which cables there and back. Internal to tables/. A hop owns
- * its steps.
+ * One plan tree as hops: who is whose parent, by which cables there and back. Internal to tables/.
+ * A hop owns its steps.
  */
 #ifndef BY_TABLES_TREE_H
 #define BY_TABLES_TREE_H
@@ -16,17 +16,17 @@ struct by_hops {
 };
 
 /*
- * What each arc carries so far of one plan, in weight x 2^20: parallel cables are filled evenly. Zeroed by
- * the caller for each plan; an integer, because it decides which cable a tree takes.
+ * What each arc carries so far of one plan, in weight x 2^20: parallel cables are filled evenly.
+ * Zeroed by the caller for each plan; an integer, because it decides which cable a tree takes.
  */
 struct by_lower_load {
     uint64_t *arc;
 };
 
 /*
- * Lays `tree` on cables. `where` names it in errors ("allreduce tree 3"). 0, BY_EINVAL (not a spanning tree
- * of this fabric), BY_EUNSUPPORTED (a switch branches that cannot; no way back), BY_ELIMIT (children). On
- * success the caller frees `hops`.
+ * Lays `tree` on cables. `where` names it in errors ("allreduce tree 3"). 0, BY_EINVAL (not a
+ * spanning tree of this fabric), BY_EUNSUPPORTED (a switch branches that cannot; no way back),
+ * BY_ELIMIT (children). On success the caller frees `hops`.
  */
 int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
                  enum by_table_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,

@@ -1,6 +1,6 @@
 /*
- * What switches add: a switch with c children in a tree that carries up makes c - 1 additions for each unit
- * of the tree's weight, and no more in all than its aggregate_rate. See checker.h.
+ * What switches add: a switch with c children in a tree that carries up makes c - 1 additions for
+ * each unit of the tree's weight, and no more in all than its aggregate_rate. See checker.h.
  */
 #include <stdlib.h>
 

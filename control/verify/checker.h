@@ -20,7 +20,8 @@ struct by_checker {
     bool of_trees; /* the bound is that of the proof, which holds for trees: the cut allows more */
 };
 
-/* Each answers whether all is right, with the first violation in the claim's `reason` when it is not. */
+/* Each answers whether all is right, with the first violation in the claim's `reason` when it is
+ * not. */
 bool by_check_trees(struct by_checker *checker); /* shape.c: each tree alone */
 bool by_check_loads(struct by_checker *checker); /* load.c: all trees together, on every link */
 bool by_check_order(struct by_checker *checker); /* order.c: intervals of ranks, where the plan is ordered */
@@ -49,9 +50,9 @@ bool by_claim_violate(struct by_claim *claim, const char *format, ...) __attribu
 const char *by_claim_name(const struct by_claim *claim, uint32_t node);
 
 /*
- * Plans for some of the compute nodes (view.c): the fabric as their job has it, node by node the same. Idle
- * compute nodes have no links, those that forward are switches. False with the first violation when the plan
- * uses an idle node; to be freed either way.
+ * Plans for some of the compute nodes (view.c): the fabric as their job has it, node by node the
+ * same. Idle compute nodes have no links, those that forward are switches. False with the first
+ * violation when the plan uses an idle node; to be freed either way.
  */
 struct by_job_view {
     struct by_topology topology;
@@ -60,11 +61,13 @@ struct by_job_view {
 bool by_job_view_make(struct by_job_view *view, struct by_claim *claim);
 void by_job_view_free(struct by_job_view *view);
 
-/* Reading plan files (claim.c): fills `claim`, which is initialised. `arrays` owns its paths and edges. */
+/* Reading plan files (claim.c): fills `claim`, which is initialised. `arrays` owns its paths and
+ * edges. */
 struct by_claim_arrays {
     uint32_t *path_start, *path_nodes, *edges;
 };
-/* 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is no JSON or not of this format. */
+/* 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is no JSON or not of this
+ * format. */
 int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
                   bool *right, struct by_problem *problem);
 /* The value of "proof" (proof.c); false with the first violation, or when the JSON is wrong. */

@@ -1,6 +1,6 @@
 /*
- * Reading a plan file for verification. See claim.h, checker.h. What is no plan at all (not JSON, another
- * format) is an error; whatever else is wrong makes the plan invalid, with the reason.
+ * Reading a plan file for verification. See claim.h, checker.h. What is no plan at all (not JSON,
+ * another format) is an error; whatever else is wrong makes the plan invalid, with the reason.
  */
 #include "control/verify/claim.h"
 

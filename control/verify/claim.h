@@ -1,6 +1,6 @@
 /*
- * What a plan claims, as the verifier sees it: read from a plan file, or filled by a caller that has the plan
- * in memory. Nothing in it is believed. One thread for each claim.
+ * What a plan claims, as the verifier sees it: read from a plan file, or filled by a caller that
+ * has the plan in memory. Nothing in it is believed. One thread for each claim.
  */
 #ifndef BY_VERIFY_CLAIM_H
 #define BY_VERIFY_CLAIM_H

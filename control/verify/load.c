@@ -1,7 +1,7 @@
 /*
- * What all trees together do to every link. Weights are brought to a common denominator; what each path
- * carries is added up first, then what each link does: a plan has millions of edges, but far fewer paths.
- * Sums that fit 64 bits take the short way, any others GMP's integers. See checker.h.
+ * What all trees together do to every link. Weights are brought to a common denominator; what each
+ * path carries is added up first, then what each link does: a plan has millions of edges, but far
+ * fewer paths. Sums that fit 64 bits take the short way, any others GMP's integers. See checker.h.
  */
 #include "control/base/alloc.h"
 #include "control/verify/checker.h"
@@ -40,7 +40,8 @@ static void scaled_weight(const struct loads *loads, const struct by_claim_tree 
     mpz_mul(result, result, mpq_numref(tree->weight));
 }
 
-/* A link carries at most the sum of all weights times the number of times that a tree can pass it. */
+/* A link carries at most the sum of all weights times the number of times that a tree can pass it.
+ */
 static void loads_make(struct loads *loads, struct by_checker *checker)
 {
     const struct by_claim *claim = checker->claim;

@@ -1,10 +1,11 @@
 /*
- * Proofs by prices: when every pair of trees, one up to a root and one down from it, pays at least P for the
- * links (and additions) that it uses, then rate * P is at most what all links (and budgets of additions) are
- * worth at these prices. P is computed here, over all choices of the switches that a tree may but need not
- * use: minimum spanning trees where prices are the same both ways, for then the price of a tree does not
- * depend on its root; else minimum arborescences (Chu and Liu, Edmonds) from each root. Switches that only
- * forward lie inside paths, which cost what the cheapest path costs. See checker.h.
+ * Proofs by prices: when every pair of trees, one up to a root and one down from it, pays at least
+ * P for the links (and additions) that it uses, then rate * P is at most what all links (and
+ * budgets of additions) are worth at these prices. P is computed here, over all choices of the
+ * switches that a tree may but need not use: minimum spanning trees where prices are the same both
+ * ways, for then the price of a tree does not depend on its root; else minimum arborescences (Chu
+ * and Liu, Edmonds) from each root. Switches that only forward lie inside paths, which cost what
+ * the cheapest path costs. See checker.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -43,8 +44,8 @@ static bool is_site(const struct by_node *node, bool up)
     return node->compute || (up ? node->aggregate : node->multicast);
 }
 
-/* Whether passing a switch is never better than branching there, which is free but where additions have a
- * limit; compute nodes do not pass on what is not theirs. */
+/* Whether passing a switch is never better than branching there, which is free but where additions
+ * have a limit; compute nodes do not pass on what is not theirs. */
 static bool is_barrier(const struct by_node *node, bool up)
 {
     return is_site(node, up) && (node->compute || !up || node->aggregate_rate.num <= 0);
@@ -91,7 +92,8 @@ static void find_symmetry(struct price_prices *prices)
                 prices->same_both_ways = false;
 }
 
-/* Cheapest paths from one node to all, not passing sites; `up` walks links against their direction. */
+/* Cheapest paths from one node to all, not passing sites; `up` walks links against their direction.
+ */
 static void find_paths(const struct price_prices *prices, uint32_t start, bool up, cost_type *distance,
                        bool *done)
 {
@@ -160,7 +162,8 @@ static void side_free(struct price_side *side)
     free(side->extra);
 }
 
-/* The sites of a subset of the optional ones, with a root among them first (UINT32_MAX for none). */
+/* The sites of a subset of the optional ones, with a root among them first (UINT32_MAX for none).
+ */
 static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t root, uint32_t *sites)
 {
     uint32_t count = 0;
@@ -221,7 +224,8 @@ static bool mark_circle(const uint32_t *best, const bool *gone, uint32_t count, 
     return false;
 }
 
-/* Merges the circle into `into`: arcs into it are cheaper by what the circle's own arc cost there. */
+/* Merges the circle into `into`: arcs into it are cheaper by what the circle's own arc cost there.
+ */
 static void merge_circle(cost_type *arc, uint32_t count, bool *gone, const uint32_t *best, const bool *circle,
                          uint32_t into)
 {
@@ -286,7 +290,8 @@ static cost_type arborescence(cost_type *arc, uint32_t count)
     return sum;
 }
 
-/* The least that a tree costs, over all subsets; from site `root`, or whatever its root for UINT32_MAX. */
+/* The least that a tree costs, over all subsets; from site `root`, or whatever its root for
+ * UINT32_MAX. */
 static cost_type least_tree(const struct price_side *side, uint32_t root)
 {
     size_t cells = (size_t)side->count * side->count;

@@ -1,12 +1,12 @@
 /*
- * Proofs beside the cut: that no trees carry more, up to a root and down again. The bound is computed from
- * the topology here; only the sets or the prices are the plan's. See checker.h.
+ * Proofs beside the cut: that no trees carry more, up to a root and down again. The bound is
+ * computed from the topology here; only the sets or the prices are the plan's. See checker.h.
  *
- * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most one, and
- * the tree that carries up to the same root leaves each but that one. Where nothing outside the sets can be
- * a node of a tree, each path that enters a set has left another before, so down and up together pass links
- * that leave sets 2 (m - 1) times, and links that enter sets as often. Else only the links that touch a set
- * are counted, 2 (m - 1) times.
+ * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most
+ * one, and the tree that carries up to the same root leaves each but that one. Where nothing
+ * outside the sets can be a node of a tree, each path that enters a set has left another before, so
+ * down and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as
+ * often. Else only the links that touch a set are counted, 2 (m - 1) times.
  */
 #include <stdlib.h>
 #include <string.h>

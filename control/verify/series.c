@@ -210,7 +210,8 @@ static bool combine(struct by_series_checker *checker, const struct by_series_ta
     return true;
 }
 
-/* A reduction tree: from all values at their holders to the result at the target, each value used once. */
+/* A reduction tree: from all values at their holders to the result at the target, each value used
+ * once. */
 static bool follow_tree(struct by_series_checker *checker, uint32_t number)
 {
     const struct by_series *series = checker->series;

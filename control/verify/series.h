@@ -1,8 +1,8 @@
 /*
- * An independent check of periodic schedules: it shares nothing with what makes them (control/study/steady)
- * but the struct and the reader of the file. Costs come from the topology, every lane is followed by itself,
- * slots and processors are added up, and what no schedule exceeds is computed anew from the prices of the
- * file. All in rationals. One thread for each call.
+ * An independent check of periodic schedules: it shares nothing with what makes them
+ * (control/study/steady) but the struct and the reader of the file. Costs come from the topology,
+ * every lane is followed by itself, slots and processors are added up, and what no schedule exceeds
+ * is computed anew from the prices of the file. All in rationals. One thread for each call.
  */
 #ifndef BY_VERIFY_SERIES_H
 #define BY_VERIFY_SERIES_H

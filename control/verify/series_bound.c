@@ -1,8 +1,8 @@
 /*
- * What prices prove. Every port, processor and link without ports has one unit of time in each unit of time.
- * At prices for that time, an operation costs at least c, however it is carried: messages of scatters and
- * gossips take their cheapest path, a reduction the cheapest way to bring and combine values. So throughput x
- * c cannot exceed the sum of all prices. See series.h.
+ * What prices prove. Every port, processor and link without ports has one unit of time in each unit
+ * of time. At prices for that time, an operation costs at least c, however it is carried: messages
+ * of scatters and gossips take their cheapest path, a reduction the cheapest way to bring and
+ * combine values. So throughput x c cannot exceed the sum of all prices. See series.h.
  */
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
@@ -81,7 +81,8 @@ struct costs {
     mpq_t *cost;
 };
 
-/* Lets what is known at some nodes spread over links until nothing gets cheaper; a unit takes `size`. */
+/* Lets what is known at some nodes spread over links until nothing gets cheaper; a unit takes
+ * `size`. */
 static void spread(const struct by_series_checker *checker, const struct series_bound_prices *prices,
                    const mpq_t size, struct costs *costs)
 {

@@ -1,5 +1,5 @@
-/* The inside of the check of periodic schedules: series.c follows lanes and adds up, series_bound.c prices
- * operations. See series.h. One thread for each check. */
+/* The inside of the check of periodic schedules: series.c follows lanes and adds up, series_bound.c
+ * prices operations. See series.h. One thread for each check. */
 #ifndef BY_VERIFY_SERIES_INSIDE_H
 #define BY_VERIFY_SERIES_INSIDE_H
 
@@ -22,8 +22,9 @@ void by_series_link_cost(const struct by_series_checker *checker, uint32_t link,
 bool by_series_task_time(const struct by_series_checker *checker, uint32_t node, const mpq_t size,
                          mpq_t time);
 /*
- * What no schedule exceeds: the sum of the prices over what one operation costs at least (shortest paths, for
- * reductions over all ways to combine). False with the violation when there is no such bound.
+ * What no schedule exceeds: the sum of the prices over what one operation costs at least (shortest
+ * paths, for reductions over all ways to combine). False with the violation when there is no such
+ * bound.
  */
 bool by_series_bound(struct by_series_checker *checker, mpq_t bound);
 

@@ -15,7 +15,8 @@ struct verify_shape {
     uint32_t *seen;     /* by node: the path (its number + 1) that passed it last */
 };
 
-/* A path for itself: no node twice, only switches inside. Errors name the first tree that uses it. */
+/* A path for itself: no node twice, only switches inside. Errors name the first tree that uses it.
+ */
 static bool check_path(const struct verify_shape *shape, uint32_t number, uint32_t path)
 {
     struct by_checker *checker = shape->checker;

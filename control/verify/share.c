@@ -1,5 +1,5 @@
-/* The trees together: what each root has, the rate, the cut, and the figures that the plan states. See
- * checker.h. */
+/* The trees together: what each root has, the rate, the cut, and the figures that the plan states.
+ * See checker.h. */
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 
@@ -29,8 +29,9 @@ static bool check_pairs(const struct by_checker *checker)
 }
 
 /*
- * Allgather and reduce-scatter: the trees of each compute node weigh as many parts as it has of the data.
- * Each is compared with the first that has any: weight x first's parts = first's weight x parts.
+ * Allgather and reduce-scatter: the trees of each compute node weigh as many parts as it has of the
+ * data. Each is compared with the first that has any: weight x first's parts = first's weight x
+ * parts.
  */
 static bool check_parts(const struct by_checker *checker)
 {
@@ -67,7 +68,8 @@ static bool check_parts(const struct by_checker *checker)
     return right;
 }
 
-/* Each tree stands for a whole number of the equal trees of its root, k for each part of the data. */
+/* Each tree stands for a whole number of the equal trees of its root, k for each part of the data.
+ */
 static bool check_multiplicity(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
@@ -132,8 +134,8 @@ static bool check_cut(struct by_checker *checker)
     bool right = true;
 
     mpq_init(factor);
-    /* What must leave: in allgather the parts of the nodes inside, in reduce-scatter the sums for those
-     * outside. */
+    /* What must leave: in allgather the parts of the nodes inside, in reduce-scatter the sums for
+     * those outside. */
     for (uint32_t i = 0; i < checker->node_count; i++) {
         inside += claim->cut[i] && checker->topology->nodes[i].compute;
         parts += claim->cut[i] == down ? by_checker_share(checker, i) : 0;

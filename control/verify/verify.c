@@ -1,6 +1,7 @@
 /*
- * Checks what a plan claims. See verify.h. The order is: each tree alone; the trees together (loads of the
- * links, shares of the roots); the cut; then the figures that the plan states. The first violation ends it.
+ * Checks what a plan claims. See verify.h. The order is: each tree alone; the trees together (loads
+ * of the links, shares of the roots); the cut; then the figures that the plan states. The first
+ * violation ends it.
  */
 #include "control/verify/verify.h"
 

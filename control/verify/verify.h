@@ -1,7 +1,8 @@
 /*
- * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of planner/. It
- * takes the trees and the cut that a file claims, adds up what they do to every link, and says how good the
- * plan is. Nothing that the file says about itself is believed. One thread for each call.
+ * An independent check of plan files: own reading, own arithmetic (GMP rationals), nothing of
+ * planner/. It takes the trees and the cut that a file claims, adds up what they do to every link,
+ * and says how good the plan is. Nothing that the file says about itself is believed. One thread
+ * for each call.
  */
 #ifndef BY_VERIFY_VERIFY_H
 #define BY_VERIFY_VERIFY_H
@@ -34,9 +35,9 @@ struct by_verify_report {
 };
 
 /*
- * Checks the plan file at `path` (or `bytes` of text) against a topology. Returns 0 and a report, or a
- * negative BY_E* with `problem` filled when there is no plan to check: the file cannot be read, is not JSON
- * or not of this format.
+ * Checks the plan file at `path` (or `bytes` of text) against a topology. Returns 0 and a report,
+ * or a negative BY_E* with `problem` filled when there is no plan to check: the file cannot be
+ * read, is not JSON or not of this format.
  */
 int by_verify_file(const struct by_topology *topology, const char *path, struct by_verify_report *report,
                    struct by_problem *problem);

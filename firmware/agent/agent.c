@@ -1,10 +1,11 @@
 /*
- * The agent: decodes a request, does it, encodes the response. Writing goes through three gates: staged bytes
- * must come in order, their hash must be the one that the controller names (Validate, where the node also
- * checks every field against its limits), and a commit names that hash again. Between these the active table
- * is untouched. A commit of what is active already succeeds, so a controller that lost the answer may repeat
- * it. Writers carry an election id; one lower than the highest seen is refused, so a deposed controller
- * cannot write. Neighbours: write.c and look.c answer, this file says who may ask what. Node's thread.
+ * The agent: decodes a request, does it, encodes the response. Writing goes through three gates:
+ * staged bytes must come in order, their hash must be the one that the controller names (Validate,
+ * where the node also checks every field against its limits), and a commit names that hash again.
+ * Between these the active table is untouched. A commit of what is active already succeeds, so a
+ * controller that lost the answer may repeat it. Writers carry an election id; one lower than the
+ * highest seen is refused, so a deposed controller cannot write. Neighbours: write.c and look.c
+ * answer, this file says who may ask what. Node's thread.
  */
 #include "firmware/agent/agent.h"
 

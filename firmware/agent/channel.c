@@ -1,7 +1,7 @@
 /*
- * Framing of the control channel: a 32-bit big-endian length, then a message. Pieces of any size come in; one
- * message at a time goes to the agent. A length that no message can have cannot be skipped safely, so the
- * client is told and the stream ends. Agent's thread.
+ * Framing of the control channel: a 32-bit big-endian length, then a message. Pieces of any size
+ * come in; one message at a time goes to the agent. A length that no message can have cannot be
+ * skipped safely, so the client is told and the stream ends. Agent's thread.
  */
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * The switch's end of the key mode (firmware/secure/psk.h): a channel that is guarded takes requests of
- * sealed frames alone. What is refused is counted by reason; it costs its session, is answered in plain
- * words, and a line with many of them is not read for a while, so that tags cannot be guessed at its speed.
- * Agent's thread.
+ * The switch's end of the key mode (firmware/secure/psk.h): a channel that is guarded takes
+ * requests of sealed frames alone. What is refused is counted by reason; it costs its session, is
+ * answered in plain words, and a line with many of them is not read for a while, so that tags
+ * cannot be guessed at its speed. Agent's thread.
  */
 #ifndef BY_FIRMWARE_AGENT_GUARD_H
 #define BY_FIRMWARE_AGENT_GUARD_H

@@ -1,5 +1,5 @@
-/* What the agent's files share: its state, and the answers that they give. Not for other rooms. Agent's
- * thread. */
+/* What the agent's files share: its state, and the answers that they give. Not for other rooms.
+ * Agent's thread. */
 #ifndef BY_FIRMWARE_AGENT_INSIDE_H
 #define BY_FIRMWARE_AGENT_INSIDE_H
 

@@ -1,11 +1,12 @@
-/* What a switch remembers of what happened to it: the last events with their times, in a ring of fixed size,
- * for people who come later (control.proto, Log). Pure; one thread, the agent's. */
+/* What a switch remembers of what happened to it: the last events with their times, in a ring of
+ * fixed size, for people who come later (control.proto, Log). Pure; one thread, the agent's. */
 #ifndef BY_FIRMWARE_AGENT_JOURNAL_H
 #define BY_FIRMWARE_AGENT_JOURNAL_H
 
 #include <stdint.h>
 
-/* Events that are remembered (count, a power of two): some days of pushes, or the last minute of a quarrel.
+/* Events that are remembered (count, a power of two): some days of pushes, or the last minute of a
+ * quarrel.
  */
 #define BY_JOURNAL_EVENTS 256u
 /* Text of one, with its end (bytes); what is longer is cut off. */
@@ -22,8 +23,8 @@ struct by_journal {
     struct by_journal_event event[BY_JOURNAL_EVENTS];
 };
 
-/* Remembers an event, in place of the oldest one. What repeats the one before is counted with it, so that
- * nobody can wash the ring out with one line. */
+/* Remembers an event, in place of the oldest one. What repeats the one before is counted with it,
+ * so that nobody can wash the ring out with one line. */
 void by_journal_add(struct by_journal *journal, uint64_t time_ns, const char *text);
 /* The number of the oldest event that is remembered. */
 uint64_t by_journal_first(const struct by_journal *journal);

@@ -1,6 +1,6 @@
 /*
- * Who holds what of a switch. Jobs, entries and relays of an image ascend by job, so one walk with cursors
- * counts each job, and nothing needs memory. Refusals alone come here. Pure; any thread.
+ * Who holds what of a switch. Jobs, entries and relays of an image ascend by job, so one walk with
+ * cursors counts each job, and nothing needs memory. Refusals alone come here. Pure; any thread.
  */
 #include "firmware/agent/limit.h"
 

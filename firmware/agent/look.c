@@ -1,6 +1,6 @@
 /*
- * The requests that read: who the switch is, its active table, counters, who is waited for. See agent.c.
- * Agent's thread.
+ * The requests that read: who the switch is, its active table, counters, who is waited for. See
+ * agent.c. Agent's thread.
  */
 #include "firmware/agent/inside.h"
 

@@ -1,4 +1,5 @@
-/* The sentences of refusals that are not a request handler's own; see refuse.h. Pure; any thread. */
+/* The sentences of refusals that are not a request handler's own; see refuse.h. Pure; any thread.
+ */
 #include "firmware/agent/refuse.h"
 
 #include <pb_encode.h>

@@ -1,5 +1,5 @@
-/* Why an agent refuses a request, in words: the sentences of every failure, each with the object, the limit
- * and the remedy. Pure. */
+/* Why an agent refuses a request, in words: the sentences of every failure, each with the object,
+ * the limit and the remedy. Pure. */
 #ifndef BY_FIRMWARE_AGENT_REFUSE_H
 #define BY_FIRMWARE_AGENT_REFUSE_H
 
@@ -9,7 +9,8 @@
 #include "firmware/agent/text.h"
 #include "offload/table/image.h"
 
-/* An encoded response to no request in particular; returns its bytes. `text` has less than 256 characters. */
+/* An encoded response to no request in particular; returns its bytes. `text` has less than 256
+ * characters. */
 size_t by_refuse(int error, const char *text, uint8_t *out, size_t capacity);
 /* The same to a length that no request can have. */
 size_t by_refuse_length(uint32_t length, uint8_t *out, size_t capacity);

@@ -1,7 +1,8 @@
 /*
- * The last committed table as it is kept for the next life of a switch: a header in front of the image, with
- * a sequence number and a checksum, so that of two copies that are written in turn the newer whole one is
- * found. Neighbours: firmware/linux/store.c keeps them in files, firmware/baremetal/store.c in flash. Pure.
+ * The last committed table as it is kept for the next life of a switch: a header in front of the
+ * image, with a sequence number and a checksum, so that of two copies that are written in turn the
+ * newer whole one is found. Neighbours: firmware/linux/store.c keeps them in files,
+ * firmware/baremetal/store.c in flash. Pure.
  */
 #ifndef BY_FIRMWARE_AGENT_SAVED_H
 #define BY_FIRMWARE_AGENT_SAVED_H
@@ -9,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Magic (8 bytes), sequence (8), bytes of the image (4), CRC-32C of these 20 and the image (4), 0 (8);
- * integers are big-endian. */
+/* Magic (8 bytes), sequence (8), bytes of the image (4), CRC-32C of these 20 and the image (4), 0
+ * (8); integers are big-endian. */
 #define BY_SAVED_HEADER_BYTES 32u
 
 /* Fills the header at the front of `copy`, of `bytes` with it; the image is there already. */

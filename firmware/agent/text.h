@@ -1,5 +1,5 @@
-/* Builds a short text in the caller's buffer without a C library: for errors of an agent that also runs on
- * bare metal. Pure. */
+/* Builds a short text in the caller's buffer without a C library: for errors of an agent that also
+ * runs on bare metal. Pure. */
 #ifndef BY_FIRMWARE_AGENT_TEXT_H
 #define BY_FIRMWARE_AGENT_TEXT_H
 

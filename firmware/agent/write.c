@@ -149,8 +149,8 @@ void by_agent_answer_restore(struct by_agent *agent)
     agent->response.body.stage.received = agent->received;
 }
 
-/* Whether the staged image is within what the switch has. 0, or a failed response, which says who holds what.
- * The image is sound. */
+/* Whether the staged image is within what the switch has. 0, or a failed response, which says who
+ * holds what. The image is sound. */
 static int check_limits(struct by_agent *agent)
 {
     const struct by_agent_config *config = &agent->config;

@@ -22,8 +22,8 @@ void by_cache_open(void)
         by_fault_say("the processor's cache lines are longer than 64 bytes: raise BY_CACHE_LINE");
 }
 
-/* Cleans each line of a piece of memory, and with `is_drop` forgets it: should it be ours in part, our part
- * stays. */
+/* Cleans each line of a piece of memory, and with `is_drop` forgets it: should it be ours in part,
+ * our part stays. */
 static void each_line(const volatile void *at, size_t bytes, bool is_drop)
 {
     uintptr_t step = line_bytes(), end = (uintptr_t)at + bytes;

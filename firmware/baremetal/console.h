@@ -1,7 +1,7 @@
 /*
- * The control channel's device: a virtio console with several ports (virtio 1.2, section 5.3), each a line
- * with one client at a time (line.h). The device says when a client comes and goes, so that each one begins
- * with a fresh channel.
+ * The control channel's device: a virtio console with several ports (virtio 1.2, section 5.3), each
+ * a line with one client at a time (line.h). The device says when a client comes and goes, so that
+ * each one begins with a fresh channel.
  */
 #ifndef BY_BAREMETAL_CONSOLE_H
 #define BY_BAREMETAL_CONSOLE_H
@@ -24,8 +24,8 @@ struct by_console {
     BY_CACHE_ALIGNED uint8_t control_out[BY_CONSOLE_CONTROL][8];
 };
 
-/* Starts the first console of the board with as many lines as it has; false when there is none. `guard` as
- * by_metal_line_open has it. Memory from the plan. */
+/* Starts the first console of the board with as many lines as it has; false when there is none.
+ * `guard` as by_metal_line_open has it. Memory from the plan. */
 bool by_console_open(struct by_console *console, struct by_agent *agent, const struct by_guard *guard);
 /* Takes what came, answers. Returns how much was done (0: nothing). */
 uint32_t by_console_serve(struct by_console *console);

@@ -1,4 +1,5 @@
-/* Fault injection at receive, for tests: carries out the verdicts of offload/base/fault.h on frame buffers.
+/* Fault injection at receive, for tests: carries out the verdicts of offload/base/fault.h on frame
+ * buffers.
  */
 #ifndef BY_BAREMETAL_DISTURB_H
 #define BY_BAREMETAL_DISTURB_H

@@ -1,5 +1,6 @@
-/* Faults: every exception is one, as no code here expects any. The report is built on the fault stack; what
- * comes then is up to reset.c. A switch that refuses to start halts: it would refuse again. */
+/* Faults: every exception is one, as no code here expects any. The report is built on the fault
+ * stack; what comes then is up to reset.c. A switch that refuses to start halts: it would refuse
+ * again. */
 #include "firmware/baremetal/fault.h"
 
 #include <stddef.h>

@@ -35,8 +35,8 @@ enum {
     AT_SECTOR = 0x2f
 };
 #define BYTE_MAX 0xffu
-/* What of the chips' own longest times is believed (ns). Data sheets of such chips have some seconds for a
- * sector and some milliseconds for a buffer. */
+/* What of the chips' own longest times is believed (ns). Data sheets of such chips have some
+ * seconds for a sector and some milliseconds for a buffer. */
 #define ERASE_LEAST_NS UINT64_C(1000000000)
 #define ERASE_MOST_NS  UINT64_C(20000000000)
 #define WRITE_LEAST_NS UINT64_C(10000000)
@@ -67,8 +67,8 @@ static bool is_asked(const struct by_flash *flash)
     return ask(flash, AT_QRY) == 'Q' && ask(flash, AT_QRY + 1) == 'R' && ask(flash, AT_QRY + 2) == 'Y';
 }
 
-/* A reset of the machine need not reach the chips: what the last life began may be under way, and they then
- * answer with their status alone. */
+/* A reset of the machine need not reach the chips: what the last life began may be under way, and
+ * they then answer with their status alone. */
 static void settle(const struct by_flash *flash)
 {
     uint64_t begin_ns = by_clock_ns();
@@ -94,8 +94,8 @@ static uint64_t longest(const struct by_flash *flash, uint32_t typical, uint32_t
     return ns < ns_min ? ns_min : ns > ns_max ? ns_max : ns;
 }
 
-/* Reads what the chips say of themselves; false when this file does not know such chips. With sectors of
- * several sizes two copies of a table could lie in one. */
+/* Reads what the chips say of themselves; false when this file does not know such chips. With
+ * sectors of several sizes two copies of a table could lie in one. */
 static bool read_query(struct by_flash *flash)
 {
     uint32_t set = ask(flash, AT_COMMAND_SET), size = ask(flash, AT_SIZE), buffer = ask(flash, AT_BUFFER);
@@ -170,8 +170,8 @@ static uint32_t page_word(const uint8_t *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Fills the chips' buffers and lets them write. Only to chips that have said that their buffers are free:
- * others would take the words for commands. */
+/* Fills the chips' buffers and lets them write. Only to chips that have said that their buffers are
+ * free: others would take the words for commands. */
 static void load(const struct by_flash *flash)
 {
     tell(flash, flash->at, BY_FLASH_PAGE / 4 - 1);

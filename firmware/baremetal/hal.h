@@ -1,8 +1,8 @@
 /*
- * What a board tells the image that runs on it without an operating system: where its memory and devices
- * are, and how much a switch on it holds. Numbers only: a board is one const struct (boards/NAME/board.c),
- * the limits in it come from boards/NAME/board.json through the build. All addresses are physical; the image
- * maps them one to one.
+ * What a board tells the image that runs on it without an operating system: where its memory and
+ * devices are, and how much a switch on it holds. Numbers only: a board is one const struct
+ * (boards/NAME/board.c), the limits in it come from boards/NAME/board.json through the build. All
+ * addresses are physical; the image maps them one to one.
  */
 #ifndef BY_BAREMETAL_HAL_H
 #define BY_BAREMETAL_HAL_H
@@ -33,13 +33,15 @@ struct by_hal {
     uint64_t gic_distributor; /* a GICv2 */
     uint64_t gic_cpu;
     uint32_t timer_interrupt; /* of the virtual timer */
-    /* virtio-mmio windows: network ports in the order of addresses, and the control channel's console. */
+    /* virtio-mmio windows: network ports in the order of addresses, and the control channel's
+     * console. */
     uint64_t virtio;
     uint32_t virtio_step; /* bytes from one to the next */
     uint32_t virtio_count;
     uint32_t virtio_interrupt; /* of the first; the next has the next number */
     uint64_t settings;         /* QEMU's fw_cfg, or 0: no settings */
-    /* All virtio devices see the processor's caches: their nodes in the device tree are dma-coherent. */
+    /* All virtio devices see the processor's caches: their nodes in the device tree are
+     * dma-coherent. */
     bool is_coherent;
     uint32_t watchdog_interrupt; /* of the physical timer, or 0: no watchdog */
     bool has_psci;               /* firmware that resets the machine when it is asked to */

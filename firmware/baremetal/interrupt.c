@@ -73,8 +73,8 @@ void by_interrupt_unmask(void)
     unmask();
 }
 
-/* A pending interrupt ends WFI, masked or not. No branch between masking and unmasking: a test looks at the
- * instructions. */
+/* A pending interrupt ends WFI, masked or not. No branch between masking and unmasking: a test
+ * looks at the instructions. */
 void by_interrupt_sleep(void)
 {
     __asm__ volatile("msr daifset, #2" ::: "memory");

@@ -1,7 +1,8 @@
 /* A line of the control channel; see line.h. */
 #include "firmware/baremetal/line.h"
 
-/* What a request begins with, at least (bytes): its length, and its version, or two letters of its kind. */
+/* What a request begins with, at least (bytes): its length, and its version, or two letters of its
+ * kind. */
 #define BEGIN_BYTES 6u
 
 static uint32_t queue_rx(uint32_t port)
@@ -86,8 +87,8 @@ static bool has_behind(const uint8_t *data, uint32_t bytes, const char *what, ui
     return true;
 }
 
-/* Can these bytes, as far as they go, begin what a client says first: a length that a request may have, then
- * field 1, version 1; on a guarded line also that it asks for a session? */
+/* Can these bytes, as far as they go, begin what a client says first: a length that a request may
+ * have, then field 1, version 1; on a guarded line also that it asks for a session? */
 static bool may_begin(const struct by_metal_line *line, const uint8_t *data, uint32_t bytes)
 {
     static const char plain[] = {0x08, BY_CONTROL_VERSION}, keyed[] = {'B', 'Y', 'K', '1'};
@@ -101,10 +102,10 @@ static bool may_begin(const struct by_metal_line *line, const uint8_t *data, uin
 }
 
 /*
- * Bytes of a client that was killed within a message may lie before those of the next one, and the device
- * does not say where one ends: until the first message of a client is complete, what cannot begin a request
- * is passed over, and what can begins anew. Under a key a client begins with asking for a session; what is
- * sealed before that is nobody's now, and counts as such.
+ * Bytes of a client that was killed within a message may lie before those of the next one, and the
+ * device does not say where one ends: until the first message of a client is complete, what cannot
+ * begin a request is passed over, and what can begins anew. Under a key a client begins with asking
+ * for a session; what is sealed before that is nobody's now, and counts as such.
  */
 static bool is_left_over(struct by_metal_line *line)
 {

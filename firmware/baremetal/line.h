@@ -1,7 +1,8 @@
 /*
- * One line of the control channel: a port of the virtio console, with one client at a time. The bytes are
- * those of the UNIX sockets of banyan-switchd: a length, a message; under a pre-shared key where the board
- * has one (firmware/agent/guard.h). Neighbour: console.c, the device that the lines belong to.
+ * One line of the control channel: a port of the virtio console, with one client at a time. The
+ * bytes are those of the UNIX sockets of banyan-switchd: a length, a message; under a pre-shared
+ * key where the board has one (firmware/agent/guard.h). Neighbour: console.c, the device that the
+ * lines belong to.
  */
 #ifndef BY_BAREMETAL_LINE_H
 #define BY_BAREMETAL_LINE_H
@@ -28,7 +29,8 @@ struct by_metal_line {
     BY_CACHE_ALIGNED uint8_t out[BY_CHANNEL_OUT_MIN];
 };
 
-/* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone, else NULL.
+/* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone,
+ * else NULL.
  */
 void by_metal_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
                         struct by_agent *agent, const struct by_guard *guard);

@@ -1,5 +1,5 @@
-/* The log: lines on the board's UART, written at once (a PL011, polled), so that the last line before a fault
- * is there. */
+/* The log: lines on the board's UART, written at once (a PL011, polled), so that the last line
+ * before a fault is there. */
 #ifndef BY_BAREMETAL_LOG_H
 #define BY_BAREMETAL_LOG_H
 

@@ -1,8 +1,8 @@
 /*
- * The loop: frames in, steps of the engine, frames out, the control channel, and sleep when there was nothing
- * to do. A round takes from every port once and collects what is ours into one batch, as dataplane/loop.c
- * does. Before it sleeps, the loop asks every ring for an interrupt and looks once more; an interrupt that
- * came in between ends the sleep at once.
+ * The loop: frames in, steps of the engine, frames out, the control channel, and sleep when there
+ * was nothing to do. A round takes from every port once and collects what is ours into one batch,
+ * as dataplane/loop.c does. Before it sleeps, the loop asks every ring for an interrupt and looks
+ * once more; an interrupt that came in between ends the sleep at once.
  */
 #include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/fault.h"
@@ -25,8 +25,9 @@ static bool is_own_ip(const struct by_metal_switch *self, uint32_t ip)
 }
 
 /*
- * Adds a frame to the batch when it is a banyan packet for this port; else counts and drops it. Packets to
- * one of our addresses must have our UDP port; packets to others are the engine's to relay.
+ * Adds a frame to the batch when it is a banyan packet for this port; else counts and drops it.
+ * Packets to one of our addresses must have our UDP port; packets to others are the engine's to
+ * relay.
  */
 static void take(struct by_metal_switch *self, uint16_t buffer, uint16_t port, bool held)
 {
@@ -69,7 +70,8 @@ static void take_disturbed(struct by_metal_switch *self, uint16_t buffer, uint16
         take(self, out[i].buffer, out[i].port, false);
 }
 
-/* Steps until the batch is consumed, sending after each; then drops the frames that no relay took. */
+/* Steps until the batch is consumed, sending after each; then drops the frames that no relay took.
+ */
 static void step(struct by_metal_switch *self)
 {
     uint32_t done = 0;

@@ -1,6 +1,6 @@
 /*
- * From the board's settings to a switch that runs: memory, engine, ports, agent, control channel. All memory
- * is taken here, once. What cannot be is said on the log, and the image halts.
+ * From the board's settings to a switch that runs: memory, engine, ports, agent, control channel.
+ * All memory is taken here, once. What cannot be is said on the log, and the image halts.
  */
 #include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/clock.h"
@@ -29,7 +29,8 @@
 #define BUFFERS_BASE     256u
 #define BUFFERS_PER_PORT (BY_RING_MAX + 64u)
 
-/* How long the loop may stand still unless the setting watchdog says otherwise, and what that may say (ms).
+/* How long the loop may stand still unless the setting watchdog says otherwise, and what that may
+ * say (ms).
  */
 #define WATCHDOG_MS     5000u
 #define WATCHDOG_MS_MAX 3600000u
@@ -83,9 +84,9 @@ static void open_ports(uint32_t payload)
 }
 
 /*
- * Another number in each life: from what the board tells (setting nonce), the entropy device, and the
- * counter, which goes on over a reset where all else may come back. `*is_sure`: one of the first two is
- * there.
+ * Another number in each life: from what the board tells (setting nonce), the entropy device, and
+ * the counter, which goes on over a reset where all else may come back. `*is_sure`: one of the
+ * first two is there.
  */
 static uint64_t draw_nonce(bool *is_sure)
 {

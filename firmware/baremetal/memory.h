@@ -1,6 +1,6 @@
 /*
- * The memory plan: what the image leaves of RAM, given out once at the start, for good, and then closed.
- * There is no malloc and no free.
+ * The memory plan: what the image leaves of RAM, given out once at the start, for good, and then
+ * closed. There is no malloc and no free.
  */
 #ifndef BY_BAREMETAL_MEMORY_H
 #define BY_BAREMETAL_MEMORY_H

@@ -1,7 +1,7 @@
 /*
- * The identity map: 4 KiB pages and 2 MiB blocks in three levels of tables (Arm ARM, section D8.3), built
- * with the MMU off. So this file is compiled with strict alignment, and uses nothing but hal.h and the
- * linker's symbols.
+ * The identity map: 4 KiB pages and 2 MiB blocks in three levels of tables (Arm ARM, section D8.3),
+ * built with the MMU off. So this file is compiled with strict alignment, and uses nothing but
+ * hal.h and the linker's symbols.
  */
 #include "firmware/baremetal/mmu.h"
 
@@ -10,8 +10,8 @@
 
 #include "firmware/baremetal/hal.h"
 
-/* Tables (count): one of level 1, one of level 2 for each GiB in use, one of level 3 for each 2 MiB that is
- * cut into pages. Too few stop the start in the loop below. */
+/* Tables (count): one of level 1, one of level 2 for each GiB in use, one of level 3 for each 2 MiB
+ * that is cut into pages. Too few stop the start in the loop below. */
 #define TABLES_MAX 24u
 #define ENTRIES    512u
 #define PAGE       4096u
@@ -36,7 +36,8 @@ enum {
 
 /* Attribute 0: write-back memory; 1: a device, nGnRE. */
 #define MAIR UINT64_C(0x04ff)
-/* 39 bits of address, walks through write-back memory, 4 KiB, nothing above, 40 bits of physical address. */
+/* 39 bits of address, walks through write-back memory, 4 KiB, nothing above, 40 bits of physical
+ * address. */
 #define TCR                                                                                                  \
     (UINT64_C(25) | UINT64_C(1) << 8 | UINT64_C(1) << 10 | UINT64_C(3) << 12 | UINT64_C(1) << 23 |           \
      UINT64_C(2) << 32)

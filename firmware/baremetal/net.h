@@ -1,7 +1,7 @@
 /*
- * A network port: a virtio-net device without offloads (virtio 1.2, section 5.1). Frames come in buffers of
- * the pool. What goes out is headers in a place of the port's own and, chained to them, a payload where it
- * lies: in the engine's memory, until the device has sent it; or a whole buffer.
+ * A network port: a virtio-net device without offloads (virtio 1.2, section 5.1). Frames come in
+ * buffers of the pool. What goes out is headers in a place of the port's own and, chained to them,
+ * a payload where it lies: in the engine's memory, until the device has sent it; or a whole buffer.
  */
 #ifndef BY_BAREMETAL_NET_H
 #define BY_BAREMETAL_NET_H
@@ -50,11 +50,11 @@ bool by_net_is_down(const struct by_metal_net *net);
 /* Up to `most` received frames, each a buffer that is the caller's now. */
 uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t most);
 
-/* Where to write the headers of a packet to send, BY_NET_HEAD_BYTES; NULL when the device takes no more
- * (counted as dropped). by_net_send must follow. */
+/* Where to write the headers of a packet to send, BY_NET_HEAD_BYTES; NULL when the device takes no
+ * more (counted as dropped). by_net_send must follow. */
 uint8_t *by_net_head(struct by_metal_net *net);
-/* Sends the `head_bytes` written there and, behind them, `payload_bytes` at `payload`. `ref` is released, and
- * `buffer` dropped, when the device is done. */
+/* Sends the `head_bytes` written there and, behind them, `payload_bytes` at `payload`. `ref` is
+ * released, and `buffer` dropped, when the device is done. */
 void by_net_send(struct by_metal_net *net, uint32_t head_bytes, const uint8_t *payload,
                  uint32_t payload_bytes, uint32_t ref, uint16_t buffer);
 /* Sends a buffer's frame as it is, and drops it then (at once when the device takes no more). */

@@ -1,7 +1,8 @@
 /*
- * A note for the next life: why this one ended, in the last bytes of RAM, which the memory plan leaves alone
- * (memory.c) and a reset leaves as they are. It lasts where RAM keeps its power; what was in a cache alone is
- * lost, on every board. Neighbours: watchdog.c and fault.c, which end lives; reset.c, which leaves the note.
+ * A note for the next life: why this one ended, in the last bytes of RAM, which the memory plan
+ * leaves alone (memory.c) and a reset leaves as they are. It lasts where RAM keeps its power; what
+ * was in a cache alone is lost, on every board. Neighbours: watchdog.c and fault.c, which end
+ * lives; reset.c, which leaves the note.
  */
 #ifndef BY_BAREMETAL_NOTE_H
 #define BY_BAREMETAL_NOTE_H
@@ -30,11 +31,11 @@ bool by_note_take(struct by_note *note);
 /* Leaves it: in memory when this returns. */
 void by_note_leave(const struct by_note *note);
 
-/* How many lives in a row have ended, when there were `before` and another one of `lived_ns` ends: one that
- * went on for ten minutes begins anew. */
+/* How many lives in a row have ended, when there were `before` and another one of `lived_ns` ends:
+ * one that went on for ten minutes begins anew. */
 uint64_t by_note_ends(uint64_t before, uint64_t lived_ns);
-/* How long to wait before the next life begins (ns), after so many: a second, twice as long each time, 64 s
- * at most. */
+/* How long to wait before the next life begins (ns), after so many: a second, twice as long each
+ * time, 64 s at most. */
 uint64_t by_note_wait_ns(uint64_t ends);
 
 #endif

@@ -1,10 +1,12 @@
-/* Frame buffers: one fixed set for all ports, each with a count of those who use it, and a free list. */
+/* Frame buffers: one fixed set for all ports, each with a count of those who use it, and a free
+ * list. */
 #ifndef BY_BAREMETAL_POOL_H
 #define BY_BAREMETAL_POOL_H
 
 #include <stdint.h>
 
-/* In front of each frame, as virtio-net has it (virtio 1.2, section 5.1.6: struct virtio_net_hdr). */
+/* In front of each frame, as virtio-net has it (virtio 1.2, section 5.1.6: struct virtio_net_hdr).
+ */
 #define BY_NET_HEADER_BYTES 12u
 #define BY_BUFFER_NONE      0xffffu
 

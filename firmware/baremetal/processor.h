@@ -1,5 +1,6 @@
-/* What C cannot say of an AArch64 processor: device registers, barriers, the counter, waiting. Inline; but
- * with BY_METAL_MODEL, where drivers run in a test against a model of devices and caches, which has these. */
+/* What C cannot say of an AArch64 processor: device registers, barriers, the counter, waiting.
+ * Inline; but with BY_METAL_MODEL, where drivers run in a test against a model of devices and
+ * caches, which has these. */
 #ifndef BY_BAREMETAL_PROCESSOR_H
 #define BY_BAREMETAL_PROCESSOR_H
 

@@ -1,4 +1,5 @@
-/* A reset by the firmware; see reset.h. Runs in faults and in the watchdog's interrupt, too: all is polled.
+/* A reset by the firmware; see reset.h. Runs in faults and in the watchdog's interrupt, too: all is
+ * polled.
  */
 #include "firmware/baremetal/reset.h"
 

@@ -1,7 +1,8 @@
 /*
- * The engine's actions as frames. A result for many children is one payload, in the engine's memory: each
- * port is given headers of its own chained to it, and when a port has sent it, the engine gets that reference
- * back. A relayed packet leaves in the buffer that it came in, with new MAC addresses.
+ * The engine's actions as frames. A result for many children is one payload, in the engine's
+ * memory: each port is given headers of its own chained to it, and when a port has sent it, the
+ * engine gets that reference back. A relayed packet leaves in the buffer that it came in, with new
+ * MAC addresses.
  */
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
@@ -79,7 +80,8 @@ static void relay(struct by_metal_switch *self, struct by_metal_net *net, const 
     frame = by_pool_frame(&self->pool, *buffer);
     by_copy(frame, net->peer_mac, BY_MAC_BYTES);
     by_copy(frame + BY_MAC_BYTES, net->own_mac, BY_MAC_BYTES);
-    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is not. */
+    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
+     * not. */
     by_put16(frame + UDP_CHECKSUM_AT, 0);
     if (tx->ecn != self->rx[index].ecn)
         by_frame_mark(frame, tx->ecn);

@@ -1,6 +1,6 @@
 /*
- * Settings from QEMU's fw_cfg device (docs/specs/fw_cfg in QEMU's tree): a directory of named files, read
- * byte by byte. Ours are opt/banyan/NAME. Start-up only.
+ * Settings from QEMU's fw_cfg device (docs/specs/fw_cfg in QEMU's tree): a directory of named
+ * files, read byte by byte. Ours are opt/banyan/NAME. Start-up only.
  */
 #include "firmware/baremetal/settings.h"
 

@@ -1,5 +1,5 @@
-/* Tables in flash; see store.h. The pages of a copy are written from the second to the last, then the first
- * one with the header: a copy that was not finished has none. */
+/* Tables in flash; see store.h. The pages of a copy are written from the second to the last, then
+ * the first one with the header: a copy that was not finished has none. */
 #include "firmware/baremetal/store.h"
 
 #include "firmware/agent/saved.h"
@@ -11,8 +11,8 @@
 /* Copies (count). */
 #define COPIES 2u
 
-/* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes may lie
- * there: of another build, within the same sectors. */
+/* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes
+ * may lie there: of another build, within the same sectors. */
 static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t image_bytes_max)
 {
     uint32_t area = index * store->area_bytes;

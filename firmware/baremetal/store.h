@@ -1,9 +1,10 @@
 /*
- * The last committed table in flash, for the next life of the switch: two copies, of which the one that is
- * not the last good one is written (firmware/agent/saved.h), so that whatever ends a life or a write, one
- * whole copy is left. A commit only copies to memory; the loop then erases and writes a piece in each of its
- * rounds, and never waits. What is begun is finished; of the tables that come meanwhile the newest is next.
- * What is read at the start is offered to controllers and never active by itself.
+ * The last committed table in flash, for the next life of the switch: two copies, of which the one
+ * that is not the last good one is written (firmware/agent/saved.h), so that whatever ends a life
+ * or a write, one whole copy is left. A commit only copies to memory; the loop then erases and
+ * writes a piece in each of its rounds, and never waits. What is begun is finished; of the tables
+ * that come meanwhile the newest is next. What is read at the start is offered to controllers and
+ * never active by itself.
  */
 #ifndef BY_BAREMETAL_STORE_H
 #define BY_BAREMETAL_STORE_H
@@ -27,8 +28,8 @@ struct by_metal_store {
     const char *word;
 };
 
-/* Reads the newest whole copy, of an image of at most `image_bytes_max`; memory from the plan. False when the
- * board has no flash that is large enough. */
+/* Reads the newest whole copy, of an image of at most `image_bytes_max`; memory from the plan.
+ * False when the board has no flash that is large enough. */
 bool by_metal_store_open(struct by_metal_store *store, uint32_t image_bytes_max);
 /* The image that was read, or NULL; until the first put. */
 const uint8_t *by_metal_store_saved(const struct by_metal_store *store, uint32_t *bytes);

@@ -1,6 +1,6 @@
-/* What the compiler may call behind our back, and what the agent and nanopb ask of a C library. nanopb as
- * Debian builds it can allocate fields; no message of ours has such a field, so there is nothing to allocate
- * from: a request that wanted it would be refused. */
+/* What the compiler may call behind our back, and what the agent and nanopb ask of a C library.
+ * nanopb as Debian builds it can allocate fields; no message of ours has such a field, so there is
+ * nothing to allocate from: a request that wanted it would be refused. */
 #include <stdint.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /*
- * The switch: ports, buffers, the engine, and the loop between them, as dataplane/ is on Linux. It takes no
- * protocol decision. One processor, no interrupts of devices taken: everything here happens in the order of
- * the loop.
+ * The switch: ports, buffers, the engine, and the loop between them, as dataplane/ is on Linux. It
+ * takes no protocol decision. One processor, no interrupts of devices taken: everything here
+ * happens in the order of the loop.
  */
 #ifndef BY_BAREMETAL_SWITCH_H
 #define BY_BAREMETAL_SWITCH_H
@@ -12,8 +12,8 @@
 #include "firmware/baremetal/store.h"
 #include "offload/base/park.h"
 
-/* Packets of one step (count): what a round collects before the engine sees it, and the room behind it (with
- * fault injection one received frame makes at most three). */
+/* Packets of one step (count): what a round collects before the engine sees it, and the room behind
+ * it (with fault injection one received frame makes at most three). */
 #define BY_BATCH_MAX  64u
 #define BY_BURST_MAX  32u
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BURST_MAX)
@@ -72,13 +72,15 @@ struct by_metal_switch {
 
 /* loop.c: moves packets, for good. */
 _Noreturn void by_switch_run(struct by_metal_switch *self);
-/* loop.c: commits the engine's staged table and takes the ports' addresses from it. As by_engine_commit. */
+/* loop.c: commits the engine's staged table and takes the ports' addresses from it. As
+ * by_engine_commit. */
 int by_switch_commit(struct by_metal_switch *self);
-/* send.c: turns the actions of a step into frames on ports; `rx_first` is the index of the step's first
- * packet in the batch. */
+/* send.c: turns the actions of a step into frames on ports; `rx_first` is the index of the step's
+ * first packet in the batch. */
 void by_switch_send(struct by_metal_switch *self, const struct by_tx *tx, uint32_t tx_count,
                     uint32_t rx_first);
-/* send.c: answers an ARP request for the port's own address. True when the frame was ARP, answered or not. */
+/* send.c: answers an ARP request for the port's own address. True when the frame was ARP, answered
+ * or not. */
 bool by_switch_arp(struct by_metal_switch *self, struct by_metal_net *net, uint16_t buffer);
 
 /* node.c: the switch as its agent sees it; `node` is a struct by_metal_switch. */

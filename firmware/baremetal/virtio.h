@@ -1,8 +1,8 @@
 /*
- * Virtio devices behind MMIO windows (virtio 1.2, section 4.2), split virtqueues (section 2.7): finding a
- * device, agreeing on features, rings. What is in the buffers is the business of net.c, line.c and console.c,
- * and so are the caches around them; around the rings they are kept here (cache.h). Rings are polled; their
- * interrupts are asked for only before a sleep.
+ * Virtio devices behind MMIO windows (virtio 1.2, section 4.2), split virtqueues (section 2.7):
+ * finding a device, agreeing on features, rings. What is in the buffers is the business of net.c,
+ * line.c and console.c, and so are the caches around them; around the rings they are kept here
+ * (cache.h). Rings are polled; their interrupts are asked for only before a sleep.
  */
 #ifndef BY_BAREMETAL_VIRTIO_H
 #define BY_BAREMETAL_VIRTIO_H
@@ -59,8 +59,8 @@ struct by_virtio_ring {
 
 /* The `index`-th device of kind `id` in the order of addresses; false when there are no more. */
 bool by_virtio_find(uint32_t id, uint32_t index, struct by_virtio *device);
-/* Resets it and agrees on version 1 and those of `wanted` that it has; returns them. Halts when it cannot do
- * version 1. */
+/* Resets it and agrees on version 1 and those of `wanted` that it has; returns them. Halts when it
+ * cannot do version 1. */
 uint64_t by_virtio_start(const struct by_virtio *device, uint64_t wanted);
 /* Sets up queue `queue` with up to BY_RING_MAX entries; memory from the plan. */
 void by_virtio_ring(const struct by_virtio *device, uint32_t queue, struct by_virtio_ring *ring);
@@ -70,12 +70,13 @@ uint8_t by_virtio_config8(const struct by_virtio *device, uint32_t offset);
 /* Takes back the device's interrupt. */
 void by_virtio_quiet(const struct by_virtio *device);
 
-/* Offers the chain that begins with descriptor `head`; the device sees it after by_virtio_ring_publish. */
+/* Offers the chain that begins with descriptor `head`; the device sees it after
+ * by_virtio_ring_publish. */
 void by_virtio_ring_offer(struct by_virtio_ring *ring, uint16_t head);
 /* Shows what was offered, and wakes the device if it asks for that. */
 void by_virtio_ring_publish(struct by_virtio_ring *ring);
-/* The next chain that the device is done with: its head, and the bytes that it wrote. False when there is
- * none. */
+/* The next chain that the device is done with: its head, and the bytes that it wrote. False when
+ * there is none. */
 bool by_virtio_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *bytes);
 /* Asks for an interrupt at the next used chain, or for none. True when one is there already. */
 bool by_virtio_ring_alert(struct by_virtio_ring *ring, bool wanted);

@@ -1,7 +1,7 @@
 /*
- * The watchdog; see watchdog.h. by_watchdog_look runs in the interrupt, on the loop's stack, with the
- * floating-point registers of whatever it interrupts: this file and interrupt.c are compiled without any, and
- * nothing else is called unless there is no way back.
+ * The watchdog; see watchdog.h. by_watchdog_look runs in the interrupt, on the loop's stack, with
+ * the floating-point registers of whatever it interrupts: this file and interrupt.c are compiled
+ * without any, and nothing else is called unless there is no way back.
  */
 #include "firmware/baremetal/watchdog.h"
 

@@ -1,8 +1,9 @@
 /*
- * Who notices that the loop stands still: a timer's interrupt, the only one that is ever taken, looks several
- * times within the limit whether the loop has beaten. Where it has not, all that time, the image says where
- * it stands and has the machine reset. Looks are counted and not time, so that a machine that was stopped as
- * a whole (a debugger, an emulator that got no processor) is not taken for one that hangs.
+ * Who notices that the loop stands still: a timer's interrupt, the only one that is ever taken,
+ * looks several times within the limit whether the loop has beaten. Where it has not, all that
+ * time, the image says where it stands and has the machine reset. Looks are counted and not time,
+ * so that a machine that was stopped as a whole (a debugger, an emulator that got no processor) is
+ * not taken for one that hangs.
  */
 #ifndef BY_BAREMETAL_WATCHDOG_H
 #define BY_BAREMETAL_WATCHDOG_H

@@ -1,6 +1,6 @@
 /*
- * Boards: JSON files, of which those of this tree lie in the program (the assembler includes them), so that a
- * switch starts without any file. Start-up only; main thread.
+ * Boards: JSON files, of which those of this tree lie in the program (the assembler includes them),
+ * so that a switch starts without any file. Start-up only; main thread.
  */
 #include "firmware/linux/board.h"
 

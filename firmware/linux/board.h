@@ -1,6 +1,6 @@
 /*
- * What a board can hold: the defaults and limits of a switch, from boards/NAME/board.json. The boards of this
- * tree are built in; others are files. Start-up only.
+ * What a board can hold: the defaults and limits of a switch, from boards/NAME/board.json. The
+ * boards of this tree are built in; others are files. Start-up only.
  */
 #ifndef BY_FIRMWARE_LINUX_BOARD_H
 #define BY_FIRMWARE_LINUX_BOARD_H
@@ -23,8 +23,8 @@ struct by_board {
     unsigned driver;           /* enum by_port_driver, of interfaces: "driver", or auto */
 };
 
-/* Reads the board `name`: one that is built in, or a file when there is a '/' or '.' in it. 0, or BY_ENOENT,
- * BY_EFORMAT, BY_ELIMIT, reported. */
+/* Reads the board `name`: one that is built in, or a file when there is a '/' or '.' in it. 0, or
+ * BY_ENOENT, BY_EFORMAT, BY_ELIMIT, reported. */
 int by_board_read(const char *name, struct by_board *board);
 /* The board that this program was built for (make BOARD=). */
 const char *by_board_default(void);

@@ -1,7 +1,7 @@
 /*
- * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens the control
- * sockets, starts DPDK and the shell, says that it is ready, and runs until a signal. One thread does all but
- * EAL's own, and the watchdog that looks at it.
+ * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens
+ * the control sockets, starts DPDK and the shell, says that it is ready, and runs until a signal.
+ * One thread does all but EAL's own, and the watchdog that looks at it.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -140,7 +140,8 @@ static uint64_t pulse(void *shell)
     return by_shell_pulse(shell);
 }
 
-/* The loop hangs, and what holds it cannot be undone from here: whoever supervises us starts us again. */
+/* The loop hangs, and what holds it cannot be undone from here: whoever supervises us starts us
+ * again. */
 static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 {
     static const char *const places[] = {"starting", "at the control channel", "at its ports", "asleep"};

@@ -1,4 +1,5 @@
-/* The switch as its agent sees it: thin functions over shell and engine. One thread: the shell's. */
+/* The switch as its agent sees it: thin functions over shell and engine. One thread: the shell's.
+ */
 #include "firmware/linux/node.h"
 
 #include <errno.h>
@@ -143,8 +144,8 @@ const struct by_agent_ops by_node_ops = {
     .clock = node_clock,
 };
 
-/* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any image,
- * reported. */
+/* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any
+ * image, reported. */
 static uint8_t *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rb");

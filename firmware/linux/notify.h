@@ -1,5 +1,5 @@
-/* Tells systemd how the service is (sd_notify(3)'s protocol: a datagram to $NOTIFY_SOCKET). Nothing happens
- * elsewhere. Any thread. */
+/* Tells systemd how the service is (sd_notify(3)'s protocol: a datagram to $NOTIFY_SOCKET). Nothing
+ * happens elsewhere. Any thread. */
 #ifndef BY_FIRMWARE_LINUX_NOTIFY_H
 #define BY_FIRMWARE_LINUX_NOTIFY_H
 

@@ -1,5 +1,5 @@
-/* The command line of banyan-switchd: getopt_long, then checks that need no environment. Start-up only; main
- * thread. */
+/* The command line of banyan-switchd: getopt_long, then checks that need no environment. Start-up
+ * only; main thread. */
 #include "firmware/linux/options.h"
 
 #include <ctype.h>
@@ -12,7 +12,8 @@
 #include "dataplane/say.h"
 #include "offload/base/limits.h"
 
-/* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever waits. */
+/* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever
+ * waits. */
 #define WATCHDOG_S 10u
 
 enum {
@@ -91,7 +92,8 @@ static const char usage[] =
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or a port that does not exist, 3 the environment.\n";
 
-/* A probability in decimal notation as parts of 2^32, exactly rounded down; false when it is not in [0, 1].
+/* A probability in decimal notation as parts of 2^32, exactly rounded down; false when it is not in
+ * [0, 1].
  */
 static bool parse_probability(const char *text, uint32_t *parts)
 {

@@ -31,8 +31,8 @@ struct by_switchd_options {
     unsigned eal_count;
 };
 
-/* Parses the command line. -1: go on; else the status to exit with (0 after --help or --version, 2 after an
- * error, reported). */
+/* Parses the command line. -1: go on; else the status to exit with (0 after --help or --version, 2
+ * after an error, reported). */
 int by_switchd_options_parse(struct by_switchd_options *options, int argc, char **argv);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Sockets of the control channel. Each client has a channel (the message being received) and an output buffer
- * of one answer: while it is not yet written, no further request of that client is taken, so a client that
- * does not read cannot make the switch grow. One thread; who comes over TLS is met in another
- * (firmware/secure/acceptor.h), and is a client once it has shown who it is.
+ * Sockets of the control channel. Each client has a channel (the message being received) and an
+ * output buffer of one answer: while it is not yet written, no further request of that client is
+ * taken, so a client that does not read cannot make the switch grow. One thread; who comes over TLS
+ * is met in another (firmware/secure/acceptor.h), and is a client once it has shown who it is.
  */
 #include "firmware/linux/server.h"
 
@@ -34,16 +34,16 @@
 #define CLIENTS_MAX 16u
 /* Places for those who are told that there is no more room (count). */
 #define SPARES 4u
-/* How long a client that has been heard keeps its place without a further request when others want it (ns):
- * one that only reads, and a controller. */
+/* How long a client that has been heard keeps its place without a further request when others want
+ * it (ns): one that only reads, and a controller. */
 #define READER_IDLE_NS 5000000000u
 #define WRITER_IDLE_NS 60000000000u
-/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a processor a
- * millisecond. Those who come sooner wait in the listen queue. */
+/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a processor
+ * a millisecond. Those who come sooner wait in the listen queue. */
 #define ARRIVALS_PER_S 100u
 #define ARRIVALS_BURST 64u
-/* Handshakes at a time (count), and how far their thread stands back behind the one that moves packets, where
- * both have the same processor. */
+/* Handshakes at a time (count), and how far their thread stands back behind the one that moves
+ * packets, where both have the same processor. */
 #define HANDSHAKES 32u
 #define NICENESS   10
 /* Who may wait in the listen queue (count). */
@@ -206,8 +206,8 @@ static int open_listener(struct by_server *server, const char *address)
     return listener->secure ? by_acceptor_listen(server->acceptor, listener->fd) : 0;
 }
 
-/* Reads the keys, and starts the thread that meets who comes over TLS: before others narrow down where
- * threads run. */
+/* Reads the keys, and starts the thread that meets who comes over TLS: before others narrow down
+ * where threads run. */
 static int open_acceptor(struct by_server *server, const char *keys)
 {
     struct by_acceptor_options options = {.handshakes = HANDSHAKES,
@@ -276,8 +276,8 @@ static void drop_client(struct client *client)
     client->fd = -1;
 }
 
-/* Tells people here, and those who ask later, that somebody was not let in; of many, of few. NULL: nobody
- * new, but perhaps of those who were not told of. */
+/* Tells people here, and those who ask later, that somebody was not let in; of many, of few. NULL:
+ * nobody new, but perhaps of those who were not told of. */
 static void say_refused(struct by_server *server, const char *why)
 {
     char line[BY_ACCEPTOR_TEXT_MAX + BY_STRANGERS_MORE_MAX + 64], more[BY_STRANGERS_MORE_MAX] = "";
@@ -289,8 +289,8 @@ static void say_refused(struct by_server *server, const char *why)
     by_agent_note(server->agent, line);
 }
 
-/* Lets a client read why it is not let in: a socket that is closed with bytes unread takes back what was sent
- * on it. */
+/* Lets a client read why it is not let in: a socket that is closed with bytes unread takes back
+ * what was sent on it. */
 static void show_out(struct by_server *server, struct client *client)
 {
     client->leaving = true;
@@ -307,9 +307,9 @@ static void see_off(struct client *client)
         drop_client(client);
 }
 
-/* Whether `client` must give its place to a new one, and how soon among those that must: clients that were
- * never heard, the oldest first; then clients that were idle for longer than they may, the longest first. 0:
- * it keeps its place. */
+/* Whether `client` must give its place to a new one, and how soon among those that must: clients
+ * that were never heard, the oldest first; then clients that were idle for longer than they may,
+ * the longest first. 0: it keeps its place. */
 static uint64_t claim_on(const struct client *client, uint64_t now)
 {
     uint64_t idle = now - client->heard_ns;
@@ -319,8 +319,8 @@ static uint64_t claim_on(const struct client *client, uint64_t now)
     return idle > (client->writes ? WRITER_IDLE_NS : READER_IDLE_NS) ? idle : 0;
 }
 
-/* A free place, or that of a client which must leave (claim_on), so that connections without a session cannot
- * keep controllers out. NULL when all clients keep theirs. */
+/* A free place, or that of a client which must leave (claim_on), so that connections without a
+ * session cannot keep controllers out. NULL when all clients keep theirs. */
 static struct client *find_place(struct by_server *server)
 {
     uint64_t now = clock_ns(), most = 0;

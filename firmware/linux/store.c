@@ -1,5 +1,5 @@
-/* Two copies of the last committed table. See store.h. A file is what firmware/agent/saved.h says. `lock`
- * guards what the two threads share: the copy that waits, and the end. */
+/* Two copies of the last committed table. See store.h. A file is what firmware/agent/saved.h says.
+ * `lock` guards what the two threads share: the copy that waits, and the end. */
 #include "firmware/linux/store.h"
 
 #include <errno.h>
@@ -34,7 +34,8 @@ struct by_switchd_store {
     size_t waiting_bytes;
 };
 
-/* The file's bytes, the caller's to free; NULL when there is none or it cannot be read, which is reported. */
+/* The file's bytes, the caller's to free; NULL when there is none or it cannot be read, which is
+ * reported. */
 static uint8_t *read_file(const char *path, size_t *bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);

@@ -1,8 +1,8 @@
 /*
- * Sees that the loop turns. A thread of its own looks at the loop's pulse now and then: while it changes,
- * systemd is told that the service is well (WATCHDOG=1); where it stands still too long, somebody is told,
- * who ends the process so that it is started again. Time is counted in looks, so that a process that was
- * stopped and goes on is not taken for a loop that hangs.
+ * Sees that the loop turns. A thread of its own looks at the loop's pulse now and then: while it
+ * changes, systemd is told that the service is well (WATCHDOG=1); where it stands still too long,
+ * somebody is told, who ends the process so that it is started again. Time is counted in looks, so
+ * that a process that was stopped and goes on is not taken for a loop that hangs.
  */
 #ifndef BY_FIRMWARE_LINUX_WATCHDOG_H
 #define BY_FIRMWARE_LINUX_WATCHDOG_H

@@ -1,7 +1,8 @@
 /*
- * Handshakes in a thread of their own; see acceptor.h. A place holds a connection from its acceptance until it
- * is taken, or has read why it is refused. `lock` guards the states of places, and what is in those that are
- * READY or REFUSED, which the owner's thread looks at; the rest of a place is the greeter's thread's.
+ * Handshakes in a thread of their own; see acceptor.h. A place holds a connection from its
+ * acceptance until it is taken, or has read why it is refused. `lock` guards the states of places,
+ * and what is in those that are READY or REFUSED, which the owner's thread looks at; the rest of a
+ * place is the greeter's thread's.
  */
 #include "firmware/secure/acceptor.h"
 
@@ -111,7 +112,8 @@ static void release(struct by_acceptor *acceptor, struct acceptor_place *place)
     set_state(acceptor, place, FREE);
 }
 
-/* Has the other end read what was said last: a socket that is closed with bytes unread takes that back. */
+/* Has the other end read what was said last: a socket that is closed with bytes unread takes that
+ * back. */
 static void refuse(struct by_acceptor *acceptor, struct acceptor_place *place, const char *why)
 {
     struct sockaddr_storage address;
@@ -150,7 +152,8 @@ static void see_off(struct by_acceptor *acceptor, struct acceptor_place *place)
         release(acceptor, place);
 }
 
-/* A free place, or that of who has been at it for too long while others wait; NULL when there is none. */
+/* A free place, or that of who has been at it for too long while others wait; NULL when there is
+ * none. */
 static struct acceptor_place *find_place(struct by_acceptor *acceptor, uint64_t now_ms)
 {
     struct acceptor_place *oldest = NULL;
@@ -211,8 +214,9 @@ static uint64_t wait_to_accept(struct by_acceptor *acceptor, uint64_t now_ms)
     return wait_ms > room_ms ? wait_ms : room_ms;
 }
 
-/* What to poll: the event, each place that waits for its other end, and the listeners when somebody may come
- * in. Returns how many; `*places` how many of them are places, whose numbers are in `index`. */
+/* What to poll: the event, each place that waits for its other end, and the listeners when somebody
+ * may come in. Returns how many; `*places` how many of them are places, whose numbers are in
+ * `index`. */
 static unsigned gather(struct by_acceptor *acceptor, struct pollfd *fds, unsigned *index, unsigned *places,
                        int *timeout_ms)
 {

@@ -1,9 +1,9 @@
 /*
- * Takes connections over TLS in a thread of its own: accepts them, goes through their handshakes, and hands
- * over the streams whose other ends have shown who they are. A handshake costs about a millisecond of a
- * processor, and whoever comes may let it last: the loops that move packets (firmware/linux/server.c) or keep
- * jobs running (control/service/daemon/members.c) see neither. Functions are the owner's, one thread's; the
- * thread is started by open and ended by close.
+ * Takes connections over TLS in a thread of its own: accepts them, goes through their handshakes,
+ * and hands over the streams whose other ends have shown who they are. A handshake costs about a
+ * millisecond of a processor, and whoever comes may let it last: the loops that move packets
+ * (firmware/linux/server.c) or keep jobs running (control/service/daemon/members.c) see neither.
+ * Functions are the owner's, one thread's; the thread is started by open and ended by close.
  *
  * So many may be at it at a time. When that many are, whoever has been at it for longer than
  * BY_GREETER_GRACE_MS makes room for who comes; until then those who come wait at the listener.
@@ -19,8 +19,8 @@
 /* Handshakes at a time, and listeners (count). */
 #define BY_ACCEPTOR_HANDSHAKES_MAX 64u
 #define BY_ACCEPTOR_LISTENERS_MAX  8u
-/* A handshake must have ended after so long at most; who is at it may stay for so long though others wait
- * (ms). */
+/* A handshake must have ended after so long at most; who is at it may stay for so long though
+ * others wait (ms). */
 #define BY_ACCEPTOR_DEADLINE_MS 5000u
 #define BY_ACCEPTOR_GRACE_MS    300u
 /* Longest text (bytes, its end included): where it came from, and what by_tls_text says. */
@@ -47,7 +47,8 @@ struct by_greeted {
 int by_acceptor_open(struct by_acceptor **acceptor, const struct by_acceptor_options *options);
 /* Ends the thread, and whatever was not taken. NULL is allowed. */
 void by_acceptor_close(struct by_acceptor *acceptor);
-/* Accepts at this listening, non-blocking socket, which stays the caller's until after close. 0 or BY_ELIMIT.
+/* Accepts at this listening, non-blocking socket, which stays the caller's until after close. 0 or
+ * BY_ELIMIT.
  */
 int by_acceptor_listen(struct by_acceptor *acceptor, int fd);
 /* Readable while there is somebody to take. */

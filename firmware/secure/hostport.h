@@ -15,9 +15,9 @@ struct by_hostport {
     char port[16];
 };
 
-/* Reads "HOST:PORT", "[HOST]:PORT" for a host that has colons (RFC 3986, section 3.2.2), or ":PORT"; `length`
- * bytes. 0, or BY_EINVAL: there is no port, or something is too long. Whether there is such a host is up to
- * getaddrinfo(). */
+/* Reads "HOST:PORT", "[HOST]:PORT" for a host that has colons (RFC 3986, section 3.2.2), or
+ * ":PORT"; `length` bytes. 0, or BY_EINVAL: there is no port, or something is too long. Whether
+ * there is such a host is up to getaddrinfo(). */
 int by_hostport_read(const char *text, size_t length, struct by_hostport *hostport);
 /* Whether only this machine can reach the address. */
 bool by_hostport_is_loopback(const struct sockaddr *address);

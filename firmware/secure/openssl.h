@@ -1,7 +1,8 @@
 /*
- * The functions of OpenSSL 3 that tls.c calls, as one table. Programs that link OpenSSL anyway take it from
- * openssl.c beside this file; libbanyan, which must not ask that of those who link it, finds the same
- * functions when somebody wants TLS (host-driver/openssl.c). A program has one of the two. Any thread.
+ * The functions of OpenSSL 3 that tls.c calls, as one table. Programs that link OpenSSL anyway take
+ * it from openssl.c beside this file; libbanyan, which must not ask that of those who link it,
+ * finds the same functions when somebody wants TLS (host-driver/openssl.c). A program has one of
+ * the two. Any thread.
  */
 #ifndef BY_SECURE_OPENSSL_H
 #define BY_SECURE_OPENSSL_H
@@ -11,7 +12,8 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-/* X(name): every function, once; what OpenSSL's headers have as macros stands here as what they call. */
+/* X(name): every function, once; what OpenSSL's headers have as macros stands here as what they
+ * call. */
 #define BY_OPENSSL_LIST(X)                                                                                   \
     X(ASN1_STRING_get0_data)                                                                                 \
     X(ASN1_STRING_length)                                                                                    \

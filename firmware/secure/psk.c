@@ -58,8 +58,9 @@ static void put_tag(const struct by_siphash_key *key, uint8_t *body, size_t byte
     by_put64(body + bytes, by_siphash(key, body, bytes));
 }
 
-/* Whether the tag behind `bytes` of a body is right. The difference goes through a register that the compiler
- * cannot look into: one comparison of a word, whose time tells nothing of where two tags part. */
+/* Whether the tag behind `bytes` of a body is right. The difference goes through a register that
+ * the compiler cannot look into: one comparison of a word, whose time tells nothing of where two
+ * tags part. */
 static bool has_tag(const struct by_siphash_key *key, const uint8_t *body, size_t bytes)
 {
     uint64_t difference = by_get64(body + bytes) ^ by_siphash(key, body, bytes);

@@ -1,8 +1,9 @@
 /*
- * Lines of a log about people that nobody knows: whoever can reach a port makes one, as often as it is let
- * in. The first few are said as they come, then one a second, which says how many more there were; so does a
- * last one when nobody comes any more. Neighbours: firmware/linux/server.c, control/service/daemon/members.c.
- * Pure: time is an argument, the lines are the caller's; one thread for each.
+ * Lines of a log about people that nobody knows: whoever can reach a port makes one, as often as it
+ * is let in. The first few are said as they come, then one a second, which says how many more there
+ * were; so does a last one when nobody comes any more. Neighbours: firmware/linux/server.c,
+ * control/service/daemon/members.c. Pure: time is an argument, the lines are the caller's; one
+ * thread for each.
  */
 #ifndef BY_SECURE_STRANGERS_H
 #define BY_SECURE_STRANGERS_H
@@ -27,11 +28,11 @@ struct by_strangers {
 };
 
 void by_strangers_start(struct by_strangers *strangers);
-/* One more, at `now_ns` (monotonic). True: it is to be said, with `more` in its line: "", or ", and N more in
- * the last T s". False: it is counted. */
+/* One more, at `now_ns` (monotonic). True: it is to be said, with `more` in its line: "", or ", and
+ * N more in the last T s". False: it is counted. */
 bool by_strangers_come(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX]);
-/* True when those who were counted are to be told of now, since nobody comes any more: `more` as above. Cheap
- * while there are none. */
+/* True when those who were counted are to be told of now, since nobody comes any more: `more` as
+ * above. Cheap while there are none. */
 bool by_strangers_rest(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX]);
 
 #endif

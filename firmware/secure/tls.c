@@ -1,7 +1,8 @@
 /*
- * TLS 1.3 through OpenSSL: see tls.h. Tickets, renegotiation and compression are off: a connection lives as
- * long as its controller. In TLS 1.3 a controller learns with its first read that the switch has refused its
- * certificate, so errors of reads are explained as those of the handshake are.
+ * TLS 1.3 through OpenSSL: see tls.h. Tickets, renegotiation and compression are off: a connection
+ * lives as long as its controller. In TLS 1.3 a controller learns with its first read that the
+ * switch has refused its certificate, so errors of reads are explained as those of the handshake
+ * are.
  */
 #include "firmware/secure/tls.h"
 
@@ -42,8 +43,8 @@ static const struct by_openssl *lib(void)
     return by_openssl(&why);
 }
 
-/* OpenSSL's own socket calls write(), which ends a process with SIGPIPE when the peer is gone; this one
- * sends. */
+/* OpenSSL's own socket calls write(), which ends a process with SIGPIPE when the peer is gone; this
+ * one sends. */
 static int socket_write(BIO *bio, const char *data, int bytes)
 {
     ssize_t count = send((int)(intptr_t)lib()->BIO_get_data(bio), data, (size_t)bytes, MSG_NOSIGNAL);
@@ -210,7 +211,8 @@ int by_tls_identity_open(const char *folder, enum by_tls_end end, struct by_tls_
     lib()->SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
     lib()->SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                               identity->end->check);
-    /* Each end asks for the other's purpose, in place of those of servers and clients of other protocols. */
+    /* Each end asks for the other's purpose, in place of those of servers and clients of other
+     * protocols. */
     lib()->SSL_CTX_set_purpose(context, identity->end->purpose);
     result = read_files(identity, folder, text);
     if (result != 0) {

@@ -12,8 +12,8 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-/* All ranks open their contexts in the same order, so that the number of one names it in the launcher's
- * store. */
+/* All ranks open their contexts in the same order, so that the number of one names it in the
+ * launcher's store. */
 static atomic_uint key_count;
 
 static bool is_set(const char *name)

@@ -1,8 +1,8 @@
 /*
- * A client of the PMI-1 protocol, as hydra (MPICH, Intel MPI) and others speak it: lines of text over the
- * socket PMI_FD. A process may greet its launcher but once, so that the state is the process's, and the
- * farewell is said when it exits; one that ends without is taken for crashed, and the launcher ends the
- * others. See bootstrap.h.
+ * A client of the PMI-1 protocol, as hydra (MPICH, Intel MPI) and others speak it: lines of text
+ * over the socket PMI_FD. A process may greet its launcher but once, so that the state is the
+ * process's, and the farewell is said when it exits; one that ends without is taken for crashed,
+ * and the launcher ends the others. See bootstrap.h.
  */
 #include <dlfcn.h>
 #include <errno.h>

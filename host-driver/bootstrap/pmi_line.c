@@ -1,4 +1,5 @@
-/* Lines of the PMI-1 protocol, from a launcher that is not trusted to be right; see bootstrap.h. No I/O. */
+/* Lines of the PMI-1 protocol, from a launcher that is not trusted to be right; see bootstrap.h. No
+ * I/O. */
 #include <string.h>
 
 #include "host-driver/bootstrap/bootstrap.h"

@@ -1,8 +1,8 @@
 /*
- * A client of PMIx, which Open MPI's mpirun, prterun and Slurm offer to what they start. Its library is
- * loaded when it is wanted, so that nothing is linked; what is declared here of its interface are facts of
- * its binary form, the same in versions 2 to 5. The state is the process's, and ends with it. See
- * bootstrap.h.
+ * A client of PMIx, which Open MPI's mpirun, prterun and Slurm offer to what they start. Its
+ * library is loaded when it is wanted, so that nothing is linked; what is declared here of its
+ * interface are facts of its binary form, the same in versions 2 to 5. The state is the process's,
+ * and ends with it. See bootstrap.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -176,7 +176,8 @@ static int publish(const char *key, char *text)
     return status == 0 ? 0 : fail(status, "publishing where rank 0 listens");
 }
 
-/* One question, answered or not before the deadline. 0 with *found as the library's status, or an error. */
+/* One question, answered or not before the deadline. 0 with *found as the library's status, or an
+ * error. */
 static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, int *found)
 {
     struct pmix_process root = pmix.self;
@@ -203,8 +204,8 @@ static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, 
     return 0;
 }
 
-/* A server that rank 0 has joined, but to which it has not yet published, may answer that there is no such
- * key instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
+/* A server that rank 0 has joined, but to which it has not yet published, may answer that there is
+ * no such key instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
 static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_ns)
 {
     int found = NOT_FOUND, error;

@@ -1,6 +1,6 @@
 /*
- * Rounds: schedules turned into what a rank does when, and how many blocks are best; see circulant.h. Any
- * thread.
+ * Rounds: schedules turned into what a rank does when, and how many blocks are best; see
+ * circulant.h. Any thread.
  */
 #include "host-driver/circulant/circulant.h"
 
@@ -24,8 +24,8 @@ static uint32_t before(const struct by_circulant *circulant, uint32_t rank, uint
     return after(circulant, rank, circulant->rank_count - distance);
 }
 
-/* The block of an entry in a phase whose first block is `first`. Those before block 0 do not exist. Those
- * beyond the last one stand for it: of these a rank gets exactly one, in the last phase. */
+/* The block of an entry in a phase whose first block is `first`. Those before block 0 do not exist.
+ * Those beyond the last one stand for it: of these a rank gets exactly one, in the last phase. */
 static uint32_t block_of(int8_t entry, int64_t first, uint32_t block_count)
 {
     int64_t block = first + entry;
@@ -45,7 +45,8 @@ void by_circulant_broadcast(const struct by_circulant *circulant,
     int64_t first;
 
     BY_ASSERT(round < rounds);
-    /* Rounds in which nothing would move come before the first one, so that the last phase is a whole one. */
+    /* Rounds in which nothing would move come before the first one, so that the last phase is a
+     * whole one. */
     dummies = (phase - rounds % phase) % phase;
     k = (round + dummies) % phase;
     first = (int64_t)(round + dummies) - k - dummies;
@@ -78,8 +79,8 @@ void by_circulant_gather(const struct by_circulant *circulant, uint32_t rank, ui
     fold->count = skip[round + 1] - skip[round];
 }
 
-/* S holds the values of the skip[round] - 1 ranks after the rank's own; to become skip[round + 1] - 1 it
- * wants as many again, and one more where skip[round + 1] is even. */
+/* S holds the values of the skip[round] - 1 ranks after the rank's own; to become skip[round + 1] -
+ * 1 it wants as many again, and one more where skip[round + 1] is even. */
 void by_circulant_census(const struct by_circulant *circulant, uint32_t rank, uint32_t round,
                          struct by_circulant_fold *fold)
 {

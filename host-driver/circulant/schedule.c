@@ -1,7 +1,8 @@
 /*
- * The graph and the schedules of a rank; see circulant.h. The words: a rank's path is its number written as a
- * sum of falling skips, always the largest that fits; the last of them is its baseblock. Within the ranks
- * from skip[k] to skip[k + 1] - 1 baseblocks are k and then those of the ranks from 1 on again. Any thread.
+ * The graph and the schedules of a rank; see circulant.h. The words: a rank's path is its number
+ * written as a sum of falling skips, always the largest that fits; the last of them is its
+ * baseblock. Within the ranks from skip[k] to skip[k + 1] - 1 baseblocks are k and then those of
+ * the ranks from 1 on again. Any thread.
  */
 #include "host-driver/circulant/circulant.h"
 
@@ -36,14 +37,15 @@ uint32_t by_circulant_baseblock(const struct by_circulant *circulant, uint32_t r
 }
 
 /*
- * The first `count` entries of the receive schedule. What rank r receives in round k comes from r - skip[k],
- * which has the baseblocks of the ranks before it, as far back as r - skip[k + 1]: nearer ones were served
- * in the rounds before k, farther ones will be. So for k = 0, 1, ... we look for the nearest rank y in that
- * window whose baseblock is new to r; ranks are counted from the phase before on, so that r is p + r and the
- * root, p, has "block" phase: the one that is r's own baseblock in this phase. The search goes down the paths
- * of ranks by falling skips. A skip below the window's begin is followed further; one that ends in the window
- * gives its block, and that skip is taken out of the search, for paths over it lead to the ranks of before
- * again. Thus a skip is looked at a bounded number of times, and the whole takes O(log p).
+ * The first `count` entries of the receive schedule. What rank r receives in round k comes from r -
+ * skip[k], which has the baseblocks of the ranks before it, as far back as r - skip[k + 1]: nearer
+ * ones were served in the rounds before k, farther ones will be. So for k = 0, 1, ... we look for
+ * the nearest rank y in that window whose baseblock is new to r; ranks are counted from the phase
+ * before on, so that r is p + r and the root, p, has "block" phase: the one that is r's own
+ * baseblock in this phase. The search goes down the paths of ranks by falling skips. A skip below
+ * the window's begin is followed further; one that ends in the window gives its block, and that
+ * skip is taken out of the search, for paths over it lead to the ranks of before again. Thus a skip
+ * is looked at a bounded number of times, and the whole takes O(log p).
  */
 static void receive_some(const struct by_circulant *circulant, uint32_t rank, uint32_t count, int8_t *receive)
 {
@@ -116,12 +118,13 @@ static int8_t send_one(const struct by_circulant *circulant, uint32_t rank, uint
 }
 
 /*
- * From the last round to the first. The ranks below skip[k + 1] are two copies of the pattern of those below
- * skip[k], the second of which may end earlier; x is the rank's place in the copies, and `end` how many ranks
- * follow from the copy's begin on. A rank in the first copy sends to the same place in the second one what it
- * has sent in the round after; one in the second copy sends the block that its copy's first rank is the first
- * to have, back into the first copy. Where the receiver is no such place because a copy ends early (at most
- * four rounds of a rank, see the tests), the receiver's own schedule tells.
+ * From the last round to the first. The ranks below skip[k + 1] are two copies of the pattern of
+ * those below skip[k], the second of which may end earlier; x is the rank's place in the copies,
+ * and `end` how many ranks follow from the copy's begin on. A rank in the first copy sends to the
+ * same place in the second one what it has sent in the round after; one in the second copy sends
+ * the block that its copy's first rank is the first to have, back into the first copy. Where the
+ * receiver is no such place because a copy ends early (at most four rounds of a rank, see the
+ * tests), the receiver's own schedule tells.
  */
 void by_circulant_send(const struct by_circulant *circulant, uint32_t rank, int8_t *send)
 {

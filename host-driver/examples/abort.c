@@ -1,5 +1,5 @@
-/* A signal ends an operation for which nobody else comes. Run one process for each rank, with BANYAN_TABLE
- * set to the rank's table image. */
+/* A signal ends an operation for which nobody else comes. Run one process for each rank, with
+ * BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <signal.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Rank r gives r + 1 numbers; all get those of all, one behind the other. Run one process for each rank, with
- * BANYAN_TABLE set to the rank's table image. */
+/* Rank r gives r + 1 numbers; all get those of all, one behind the other. Run one process for each
+ * rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

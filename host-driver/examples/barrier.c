@@ -1,5 +1,5 @@
-/* No rank goes on before all have come. Run one process for each rank, with BANYAN_TABLE set to the rank's
- * table image. */
+/* No rank goes on before all have come. Run one process for each rank, with BANYAN_TABLE set to the
+ * rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Rank 0 gives a text; all get it. Run one process for each rank, with BANYAN_TABLE set to the rank's table
- * image. */
+/* Rank 0 gives a text; all get it. Run one process for each rank, with BANYAN_TABLE set to the
+ * rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

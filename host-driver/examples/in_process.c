@@ -1,6 +1,7 @@
 /*
- * All ranks of a fabric in one process, without privileges: give the folder that `banyan tables` wrote. Every
- * rank is posted before one is waited for, because waiting for any of them moves all of them.
+ * All ranks of a fabric in one process, without privileges: give the folder that `banyan tables`
+ * wrote. Every rank is posted before one is waited for, because waiting for any of them moves all
+ * of them.
  */
 #include <banyan/banyan.h>
 #include <stdio.h>

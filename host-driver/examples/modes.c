@@ -1,6 +1,6 @@
-/* A sum of floats whose bits depend neither on the order in which packets arrive nor on the trees, while
- * something else is done between looks at it. Run one process for each rank, with BANYAN_TABLE set to the
- * rank's table image. */
+/* A sum of floats whose bits depend neither on the order in which packets arrive nor on the trees,
+ * while something else is done between looks at it. Run one process for each rank, with
+ * BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

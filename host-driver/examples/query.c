@@ -1,6 +1,6 @@
-/* What would become of an operation, asked before anything is sent: by the context alone, and then by the
- * communicator, which decides so. Run one process for each rank, with BANYAN_TABLE set to the rank's table
- * image. */
+/* What would become of an operation, asked before anything is sent: by the context alone, and then
+ * by the communicator, which decides so. Run one process for each rank, with BANYAN_TABLE set to
+ * the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Each rank gives a temperature; the last rank gets the highest. Run one process for each rank, with
- * BANYAN_TABLE set to the rank's table image. */
+/* Each rank gives a temperature; the last rank gets the highest. Run one process for each rank,
+ * with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,5 +1,5 @@
-/* Vectors of all ranks are added; rank 0 gets nothing of the sum, and rank r its next r elements. Run one
- * process for each rank, with BANYAN_TABLE set to the rank's table image. */
+/* Vectors of all ranks are added; rank 0 gets nothing of the sum, and rank r its next r elements.
+ * Run one process for each rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,5 +1,6 @@
-/* A buffer whose pages are there before the first operation, and stay: it spares that one the faults of fresh
- * memory. Run one process for each rank, with BANYAN_TABLE set to the rank's table image. */
+/* A buffer whose pages are there before the first operation, and stay: it spares that one the
+ * faults of fresh memory. Run one process for each rank, with BANYAN_TABLE set to the rank's table
+ * image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /*
- * Parcels in batches through one UDP socket: those of one size to one peer are one datagram for the kernel,
- * and what came as one is taken as one. Whoever holds the carrier's lock.
+ * Parcels in batches through one UDP socket: those of one size to one peer are one datagram for the
+ * kernel, and what came as one is taken as one. Whoever holds the carrier's lock.
  */
 #ifndef BY_HOST_FALLBACK_BATCH_H
 #define BY_HOST_FALLBACK_BATCH_H
@@ -31,11 +31,12 @@ struct by_batch {
 /* A socket of any port. The socket, or an error with its text; by_batch_close also after that. */
 int by_batch_open(struct by_batch *batch);
 void by_batch_close(struct by_batch *batch);
-/* Adds a parcel, whose payload stays in place until by_batch_flush has sent it. What the system refuses is
- * lost. */
+/* Adds a parcel, whose payload stays in place until by_batch_flush has sent it. What the system
+ * refuses is lost. */
 void by_batch_add(struct by_batch *batch, const struct sockaddr_in *to, const struct by_parcel *parcel);
 void by_batch_flush(struct by_batch *batch);
-/* Up to BY_RX_BATCH packets, whose data stay in place until the next call; `port` is that of the sender. */
+/* Up to BY_RX_BATCH packets, whose data stay in place until the next call; `port` is that of the
+ * sender. */
 uint32_t by_batch_receive(struct by_batch *batch, struct by_rx *rx);
 /* What has come lies here: the socket does not tell of it any more. */
 bool by_batch_holds(const struct by_batch *batch);

@@ -119,7 +119,8 @@ static uint32_t room_towards(uint32_t ip)
                                                        : room;
 }
 
-/* Slots for a peer at `ip`, and how much may come of it at a time: what the socket's buffer holds. */
+/* Slots for a peer at `ip`, and how much may come of it at a time: what the socket's buffer holds.
+ */
 static struct by_pair_config choose_sizes(const struct by_carrier *carrier, uint32_t ip)
 {
     struct by_pair_config config = {.slot_count = BY_PAIR_SLOTS_MAX, .slot_bytes = room_towards(ip)};
@@ -186,7 +187,8 @@ static void send_to(struct by_carrier *carrier, struct carrier_peer *peer, uint6
     by_batch_flush(&carrier->batch);
 }
 
-/* One packet. A host with several addresses may send from another one than that which we send to. */
+/* One packet. A host with several addresses may send from another one than that which we send to.
+ */
 static void take(struct by_carrier *carrier, const struct by_rx *rx, uint64_t now_ns)
 {
     struct by_parcel parcel;

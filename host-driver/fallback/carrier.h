@@ -1,10 +1,10 @@
 /*
- * Messages between ranks over UDP: one socket for all peers of a rank, a pair (pair.h) for each. What was
- * written arrives also while its writer computes, since a thread of the carrier (keeper.h) acknowledges and
- * repeats for who is away. Parcels of one size to one peer cross the kernel as one datagram, which the link
- * cuts, where the kernel does that (udp(7): UDP_SEGMENT, UDP_GRO). Packets of strangers, of other jobs and
- * of earlier runs are refused by a nonce that ranks tell each other when they meet. One thread, besides the
- * keeper's; nothing blocks.
+ * Messages between ranks over UDP: one socket for all peers of a rank, a pair (pair.h) for each.
+ * What was written arrives also while its writer computes, since a thread of the carrier (keeper.h)
+ * acknowledges and repeats for who is away. Parcels of one size to one peer cross the kernel as one
+ * datagram, which the link cuts, where the kernel does that (udp(7): UDP_SEGMENT, UDP_GRO). Packets
+ * of strangers, of other jobs and of earlier runs are refused by a nonce that ranks tell each other
+ * when they meet. One thread, besides the keeper's; nothing blocks.
  */
 #ifndef BY_HOST_FALLBACK_CARRIER_H
 #define BY_HOST_FALLBACK_CARRIER_H
@@ -42,16 +42,16 @@ struct by_carrier_counters {
 /* A socket for ranks of a job. 0, or an error with its text. */
 int by_carrier_open(uint32_t rank, uint32_t rank_count, const struct by_fault *fault,
                     struct by_carrier **carrier);
-/* What this rank's peer at `ip` wants to know of it, BY_CARRIER_CARD_BYTES: it holds from then on. And after
- * that, what the peer has said. 0, or an error with its text. */
+/* What this rank's peer at `ip` wants to know of it, BY_CARRIER_CARD_BYTES: it holds from then on.
+ * And after that, what the peer has said. 0, or an error with its text. */
 void by_carrier_card(struct by_carrier *carrier, uint32_t peer, uint32_t ip, uint8_t *card);
 int by_carrier_meet(struct by_carrier *carrier, uint32_t peer, uint32_t ip, const uint8_t *card);
 /* After all have met. 0, or an error with its text. */
 int by_carrier_start(struct by_carrier *carrier);
 void by_carrier_close(struct by_carrier *carrier);
 
-/* Pieces for a peer, and of it: moves some of their bytes, from the first on; returns how many. `end`: with
- * them a message ends, which goes now. */
+/* Pieces for a peer, and of it: moves some of their bytes, from the first on; returns how many.
+ * `end`: with them a message ends, which goes now. */
 size_t by_carrier_write(struct by_carrier *carrier, uint32_t peer, const struct iovec *piece, uint32_t count,
                         bool end);
 size_t by_carrier_read(struct by_carrier *carrier, uint32_t peer, const struct iovec *piece, uint32_t count);

@@ -13,7 +13,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* A greeting follows its connection at once: who is silent for so long may go where room is wanted. */
+/* A greeting follows its connection at once: who is silent for so long may go where room is wanted.
+ */
 #define PATIENCE_NS UINT64_C(500000000)
 #define POLL_MAX_NS UINT64_C(60000000000)
 
@@ -86,7 +87,8 @@ static int let_in(struct by_door *door, uint64_t now_ns)
     return 0;
 }
 
-/* Waits until somebody comes or says something, or may have to go, or the time; true: somebody comes. */
+/* Waits until somebody comes or says something, or may have to go, or the time; true: somebody
+ * comes. */
 static bool wait_for_news(const struct by_door *door, uint64_t now_ns, uint64_t until_ns)
 {
     struct pollfd fds[1 + BY_DOOR_GUESTS];

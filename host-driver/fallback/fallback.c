@@ -372,9 +372,10 @@ static bool go_on(struct by_fallback *fallback)
     return true;
 }
 
-/* The second half of the time limit is for questions: a peer that answers is held up itself, and knows by
- * whom. Who waits for the culprit directly is without an answer and fails when the time is up; its notice
- * reaches those that wait for others within the grace. Without one they name whom they have been told. */
+/* The second half of the time limit is for questions: a peer that answers is held up itself, and
+ * knows by whom. Who waits for the culprit directly is without an answer and fails when the time is
+ * up; its notice reaches those that wait for others within the grace. Without one they name whom
+ * they have been told. */
 static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
     struct by_host_mesh *mesh = &fallback->mesh;

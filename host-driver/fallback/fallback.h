@@ -1,8 +1,9 @@
 /*
- * Collectives between the hosts themselves, where no switch and no tree of the table serves: calls run one
- * after another in the order of their posts, each as rounds of messages (moves.h) over connections (mesh.h).
- * A rank that fails tells the others, so that all end with the same reason. Nothing blocks but
- * by_fallback_open, in which all ranks meet; one thread, that of the communicator.
+ * Collectives between the hosts themselves, where no switch and no tree of the table serves: calls
+ * run one after another in the order of their posts, each as rounds of messages (moves.h) over
+ * connections (mesh.h). A rank that fails tells the others, so that all end with the same reason.
+ * Nothing blocks but by_fallback_open, in which all ranks meet; one thread, that of the
+ * communicator.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H
@@ -47,7 +48,8 @@ struct by_fallback_counters {
 
 /* Meets the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
-/* Over UDP it waits, for stall_ns at most, until what it has sent has arrived, unless a call has failed. */
+/* Over UDP it waits, for stall_ns at most, until what it has sent has arrived, unless a call has
+ * failed. */
 void by_fallback_close(struct by_fallback *fallback);
 
 /* As by_endpoint_post, _test, _abort. A failed call's text is by_fallback_text. */

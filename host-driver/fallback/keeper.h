@@ -1,9 +1,9 @@
 /*
- * A thread that keeps a carrier going while its owner does not: acknowledgements and repetitions must not
- * wait for a program that computes. The owner has a lease, renewed whenever it calls; while it lasts the
- * thread naps, so that who sends and receives all the time is not disturbed. A lock keeps the two apart. An
- * owner that comes while the thread sleeps for longer wakes it: what the owner does may be due sooner than
- * what the thread knows of.
+ * A thread that keeps a carrier going while its owner does not: acknowledgements and repetitions
+ * must not wait for a program that computes. The owner has a lease, renewed whenever it calls;
+ * while it lasts the thread naps, so that who sends and receives all the time is not disturbed. A
+ * lock keeps the two apart. An owner that comes while the thread sleeps for longer wakes it: what
+ * the owner does may be due sooner than what the thread knows of.
  */
 #ifndef BY_HOST_FALLBACK_KEEPER_H
 #define BY_HOST_FALLBACK_KEEPER_H
@@ -15,8 +15,8 @@
 
 #define BY_KEEPER_LEASE_NS UINT64_C(10000000)
 
-/* One step of what is kept, with the lock held. True: its owner may want to know. *deadline_ns: when the next
- * one is due, though nothing comes. */
+/* One step of what is kept, with the lock held. True: its owner may want to know. *deadline_ns:
+ * when the next one is due, though nothing comes. */
 typedef bool by_keeper_fn(void *kept, uint64_t now_ns, uint64_t *deadline_ns);
 
 struct by_keeper {
@@ -34,8 +34,8 @@ struct by_keeper {
     atomic_uint_least64_t until_ns; /* of the lease */
 };
 
-/* The owner's thread; the lock is there from then on, and the thread with by_keeper_start. 0, or an error
- * with its text. */
+/* The owner's thread; the lock is there from then on, and the thread with by_keeper_start. 0, or an
+ * error with its text. */
 int by_keeper_open(struct by_keeper *keeper);
 int by_keeper_start(struct by_keeper *keeper, by_keeper_fn *step, void *kept, int fd);
 /* Also after an error; not before by_keeper_open. */

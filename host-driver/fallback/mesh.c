@@ -25,7 +25,8 @@ enum mesh_kind { KIND_DATA = 1, KIND_CONTROL, KIND_UDP };
 
 /* ---- opening */
 
-/* All distances of the schedules, in both directions; the partners of the cube differ in one bit. */
+/* All distances of the schedules, in both directions; the partners of the cube differ in one bit.
+ */
 static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank, bool *wanted)
 {
     uint32_t p = circulant->rank_count;
@@ -159,7 +160,8 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
     return error;
 }
 
-/* The address at the other end of a connection, which is on the way that packets to that rank take. */
+/* The address at the other end of a connection, which is on the way that packets to that rank take.
+ */
 static uint32_t address_of(const struct by_host_mesh *mesh, uint32_t rank)
 {
     struct sockaddr_in address = {0};
@@ -170,7 +172,8 @@ static uint32_t address_of(const struct by_host_mesh *mesh, uint32_t rank)
     return ntohl(address.sin_addr.s_addr);
 }
 
-/* Ranks tell each other where their UDP sockets are: all write first, which a connection always takes. */
+/* Ranks tell each other where their UDP sockets are: all write first, which a connection always
+ * takes. */
 static int exchange_cards(struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
     uint8_t card[BY_CARRIER_CARD_BYTES];
@@ -401,15 +404,15 @@ static uint64_t receive_some(struct by_host_mesh *mesh, struct by_mesh_fault *fa
     return moved;
 }
 
-/* Over UDP the sender must know: a socket takes packets for nobody, and they would be repeated until our end.
- * Who ends has all that it was to get, so that this is of another call. */
+/* Over UDP the sender must know: a socket takes packets for nobody, and they would be repeated
+ * until our end. Who ends has all that it was to get, so that this is of another call. */
 static bool sends_in_vain(const struct by_host_mesh *mesh)
 {
     return mesh->carrier != NULL && mesh->send.active && mesh->gone[mesh->send.peer];
 }
 
-/* Over UDP the end of a peer is seen by its connection for notices. It ends when all that it has sent was
- * acknowledged, and lies here. */
+/* Over UDP the end of a peer is seen by its connection for notices. It ends when all that it has
+ * sent was acknowledged, and lies here. */
 static uint64_t find_gone(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     uint64_t moved = 0;

@@ -1,10 +1,10 @@
 /*
- * Connections between the ranks of a job, and messages over them. To each rank that its schedules need, a
- * rank has two ways: a TCP connection for notices, so that these never wait behind data: of a failure, or the
- * question to a silent rank whom it waits for itself; and for data another TCP connection, whose kernel
- * acknowledges, repeats and keeps order also while the application computes, or UDP (carrier.h). One message
- * is sent and one received at a time, in pieces that lie anywhere. Nothing blocks but by_mesh_open; one
- * thread.
+ * Connections between the ranks of a job, and messages over them. To each rank that its schedules
+ * need, a rank has two ways: a TCP connection for notices, so that these never wait behind data: of
+ * a failure, or the question to a silent rank whom it waits for itself; and for data another TCP
+ * connection, whose kernel acknowledges, repeats and keeps order also while the application
+ * computes, or UDP (carrier.h). One message is sent and one received at a time, in pieces that lie
+ * anywhere. Nothing blocks but by_mesh_open; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -33,7 +33,8 @@ struct by_host_message {
     uint64_t bytes;
 };
 
-/* A message on its way: its head and its pieces, which stay the caller's and in place until it is done. */
+/* A message on its way: its head and its pieces, which stay the caller's and in place until it is
+ * done. */
 struct by_host_transfer {
     bool active;
     uint32_t peer;
@@ -72,9 +73,9 @@ struct by_mesh_fault {
     uint32_t rank;
 };
 
-/* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among them; data go
- * over `carrier`, which is the mesh's from then on, or, if it is NULL, over TCP. 0, or an error with its
- * text. The caller ends with by_mesh_close, also after an error. */
+/* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among
+ * them; data go over `carrier`, which is the mesh's from then on, or, if it is NULL, over TCP. 0,
+ * or an error with its text. The caller ends with by_mesh_close, also after an error. */
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
                  const struct by_peers *peers, struct by_carrier *carrier, uint32_t key,
                  uint64_t deadline_ns);
@@ -87,14 +88,15 @@ void by_mesh_receive(struct by_host_mesh *mesh, uint32_t from, const struct by_h
                      struct iovec *piece, uint32_t piece_count);
 /* Moves what can be moved. Bytes moved; `fault` is set when no more will. */
 uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
-/* notice.c: reads notices that have come, and answers those who ask; `fault` is set when one tells of it. */
+/* notice.c: reads notices that have come, and answers those who ask; `fault` is set when one tells
+ * of it. */
 void by_mesh_listen(struct by_host_mesh *mesh, struct by_mesh_fault *fault);
 /* Tells all others that `fault` has ended this job. */
 void by_mesh_warn(struct by_host_mesh *mesh, const struct by_mesh_fault *fault);
 /* The rank that holds up the running transfers, or our own. */
 uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
-/* Asks that rank whom it waits for itself. Its answer comes by by_mesh_listen: it is counted in `answered`,
- * and `suspect` is whom it names. */
+/* Asks that rank whom it waits for itself. Its answer comes by by_mesh_listen: it is counted in
+ * `answered`, and `suspect` is whom it names. */
 void by_mesh_ask(struct by_host_mesh *mesh);
 /* Whom this rank waits for, as far as it knows: by_mesh_peer, or whom that one has named. */
 uint32_t by_mesh_suspect(const struct by_host_mesh *mesh);

@@ -1,7 +1,8 @@
 /*
- * Which bytes a rank sends to whom and receives from whom in each round of a collective between hosts: the
- * schedules of host-driver/circulant, and beside them two that are older, a ring and recursive halving and
- * doubling. All ranks work it out alike from the same facts. No I/O; any thread.
+ * Which bytes a rank sends to whom and receives from whom in each round of a collective between
+ * hosts: the schedules of host-driver/circulant, and beside them two that are older, a ring and
+ * recursive halving and doubling. All ranks work it out alike from the same facts. No I/O; any
+ * thread.
  */
 #ifndef BY_HOST_FALLBACK_MOVES_H
 #define BY_HOST_FALLBACK_MOVES_H
@@ -25,7 +26,8 @@ struct by_team {
         *schedules; /* of all ranks counted from a root; [1] is that of rank root + 1 */
 };
 
-/* What a phase does with its vector, which is cut into a shard for each rank, or for its root alone. */
+/* What a phase does with its vector, which is cut into a shard for each rank, or for its root
+ * alone. */
 enum by_phase_kind {
     BY_PHASE_BROADCAST = 1, /* root's vector to all */
     BY_PHASE_REDUCE,        /* the sum to root */

@@ -1,8 +1,8 @@
 /*
- * Notices between ranks, over connections of their own: that the job has failed and who is the reason, and
- * the question to a silent rank whom it waits for. Who is inside of a call answers at once, also while it
- * waits; so a rank that does not answer is the one that is stopped, or not there, and not one that is held up
- * itself. See mesh.h.
+ * Notices between ranks, over connections of their own: that the job has failed and who is the
+ * reason, and the question to a silent rank whom it waits for. Who is inside of a call answers at
+ * once, also while it waits; so a rank that does not answer is the one that is stopped, or not
+ * there, and not one that is held up itself. See mesh.h.
  */
 #include <errno.h>
 #include <string.h>

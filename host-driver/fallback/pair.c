@@ -89,7 +89,8 @@ void by_pair_abandon(struct by_host_pair *pair)
     pair->out.timer_ns = UINT64_MAX;
 }
 
-/* Where the other end has used half of the room that it knows of, it hears of a quarter that is new. */
+/* Where the other end has used half of the room that it knows of, it hears of a quarter that is
+ * new. */
 static void offer_room(struct by_host_pair *pair)
 {
     uint32_t window = pair->config.window, limit = pair->in.first + window;
@@ -125,8 +126,8 @@ size_t by_pair_read(struct by_host_pair *pair, void *bytes, size_t size)
 
 /* ---- what comes */
 
-/* Number `seq` has arrived; 1 when that is news. The transmission that the acknowledgement answers tells what
- * it took. */
+/* Number `seq` has arrived; 1 when that is news. The transmission that the acknowledgement answers
+ * tells what it took. */
 static uint32_t settle(struct by_host_pair *pair, uint32_t seq, const struct by_parcel *parcel,
                        uint64_t now_ns)
 {
@@ -294,8 +295,8 @@ static bool may_begin(const struct by_host_pair *pair)
             (pair->out.flight < pair->tempo.window && is_before(pair->out.next, pair->out.limit)));
 }
 
-/* The time is out: what is on its way counts as lost; where nothing is, the other end has had no room, and
- * is asked again. */
+/* The time is out: what is on its way counts as lost; where nothing is, the other end has had no
+ * room, and is asked again. */
 static void expire(struct by_host_pair *pair, uint64_t now_ns)
 {
     uint32_t flight = pair->out.flight;

@@ -1,10 +1,11 @@
 /*
- * Bytes between two ranks in order and without loss, over datagrams that may be lost, doubled or overtaken:
- * one end of it, as a function of its state, what has come, and the time. What is written is cut into parcels
- * that stay in a ring of slots until the other end has acknowledged them; what comes lies in a ring until it
- * is read. A parcel counts as lost when transmissions that left three numbers later have arrived (RFC 6675's
- * threshold over numbers of transmissions, as in RFC 9002, so that a repeated one can be lost as well), or
- * when the time is out. No I/O, clock or memory of its own; one thread at a time.
+ * Bytes between two ranks in order and without loss, over datagrams that may be lost, doubled or
+ * overtaken: one end of it, as a function of its state, what has come, and the time. What is
+ * written is cut into parcels that stay in a ring of slots until the other end has acknowledged
+ * them; what comes lies in a ring until it is read. A parcel counts as lost when transmissions that
+ * left three numbers later have arrived (RFC 6675's threshold over numbers of transmissions, as in
+ * RFC 9002, so that a repeated one can be lost as well), or when the time is out. No I/O, clock or
+ * memory of its own; one thread at a time.
  */
 #ifndef BY_HOST_FALLBACK_PAIR_H
 #define BY_HOST_FALLBACK_PAIR_H
@@ -77,8 +78,8 @@ size_t by_pair_bytes(const struct by_pair_config *config);
 /* `memory` stays the caller's, to be freed after the pair. */
 void by_pair_open(struct by_host_pair *pair, const struct by_pair_config *config, void *memory);
 
-/* Takes as many bytes as there is room for; returns how many. They go when a parcel is full, or with
- * by_pair_flush. */
+/* Takes as many bytes as there is room for; returns how many. They go when a parcel is full, or
+ * with by_pair_flush. */
 size_t by_pair_write(struct by_host_pair *pair, const void *bytes, size_t size);
 void by_pair_flush(struct by_host_pair *pair);
 /* Everything that was written has arrived. */
@@ -90,10 +91,11 @@ size_t by_pair_read(struct by_host_pair *pair, void *bytes, size_t size);
 
 /* Takes a parcel that has this pair's nonce and rank; one that makes no sense changes nothing. */
 void by_pair_take(struct by_host_pair *pair, const struct by_parcel *parcel, uint64_t now_ns);
-/* The next parcel to send now; its payload stays in place until the pair is called again to take or write.
- * False: none. */
+/* The next parcel to send now; its payload stays in place until the pair is called again to take or
+ * write. False: none. */
 bool by_pair_next(struct by_host_pair *pair, uint64_t now_ns, struct by_parcel *parcel);
-/* When by_pair_next has something at the latest; UINT64_MAX: not before something comes or is written. */
+/* When by_pair_next has something at the latest; UINT64_MAX: not before something comes or is
+ * written. */
 uint64_t by_pair_deadline(const struct by_host_pair *pair);
 
 #endif

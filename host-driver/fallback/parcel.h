@@ -1,7 +1,8 @@
 /*
- * What a datagram between two hosts holds: a header of fixed size, then a part of the sender's bytes, or, in
- * an acknowledgement, a map of the parcels that have come out of order. The header has a checksum of its own;
- * the bytes behind it have UDP's, as those of TCP have TCP's. Pure; any thread.
+ * What a datagram between two hosts holds: a header of fixed size, then a part of the sender's
+ * bytes, or, in an acknowledgement, a map of the parcels that have come out of order. The header
+ * has a checksum of its own; the bytes behind it have UDP's, as those of TCP have TCP's. Pure; any
+ * thread.
  */
 #ifndef BY_HOST_FALLBACK_PARCEL_H
 #define BY_HOST_FALLBACK_PARCEL_H
@@ -13,7 +14,8 @@
 /* Magic, nonce, rank, kind, flags, seq, order, ack, room, bytes, CRC32C of what is before it. */
 #define BY_PARCEL_HEADER_BYTES 32u
 #define BY_PARCEL_BYTES_MAX    8940u /* behind the header: an MTU of 9000 */
-/* Bytes of the map in an acknowledgement; bit i of it is parcel ack + 1 + i, the low bits of a byte first. */
+/* Bytes of the map in an acknowledgement; bit i of it is parcel ack + 1 + i, the low bits of a byte
+ * first. */
 #define BY_PARCEL_MAP_BYTES 64u
 
 enum by_parcel_kind { BY_PARCEL_DATA = 1, BY_PARCEL_ACK };
@@ -33,7 +35,8 @@ struct by_parcel {
 
 /* Writes the header. */
 void by_parcel_write(const struct by_parcel *parcel, uint8_t *header);
-/* Reads a datagram; `payload` points into it. 0, or BY_EFORMAT: it is none of ours, or was damaged. */
+/* Reads a datagram; `payload` points into it. 0, or BY_EFORMAT: it is none of ours, or was damaged.
+ */
 int by_parcel_read(const uint8_t *datagram, size_t bytes, struct by_parcel *parcel);
 
 #endif

@@ -112,7 +112,8 @@ void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint3
         snprintf(text + used, bytes - used, " and %u more", missing - LISTED_MAX);
 }
 
-/* What rank 0 writes to all who have come, before it ends: who has not. Its length is that of the list. */
+/* What rank 0 writes to all who have come, before it ends: who has not. Its length is that of the
+ * list. */
 static void tell_missing(const struct by_peers *peers, const char *missing)
 {
     uint8_t bytes[VERDICT_BYTES] = {0};
@@ -124,7 +125,8 @@ static void tell_missing(const struct by_peers *peers, const char *missing)
             (void)!send(peers->link[rank], bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Reads rank 0's verdict; it may come a little after our own time is up. 0, or an error with its text. */
+/* Reads rank 0's verdict; it may come a little after our own time is up. 0, or an error with its
+ * text. */
 static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t deadline_ns)
 {
     uint8_t bytes[VERDICT_BYTES];

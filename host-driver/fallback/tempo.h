@@ -1,10 +1,10 @@
 /*
- * How many parcels may be on their way, and when one is overdue: a congestion window that grows while what is
- * sent arrives and halves when something is lost (RFC 5681), and a time-out out of measured times there and
- * back (RFC 6298), which a time-out for nothing takes back (in the manner of RFC 4015: the acknowledgement
- * says which transmission it answers). What differs: the least time-out is that of one network with busy
- * hosts, not of the Internet, and a pause does not shrink the window, since the calls of a job resemble each
- * other. Pure; any thread.
+ * How many parcels may be on their way, and when one is overdue: a congestion window that grows
+ * while what is sent arrives and halves when something is lost (RFC 5681), and a time-out out of
+ * measured times there and back (RFC 6298), which a time-out for nothing takes back (in the manner
+ * of RFC 4015: the acknowledgement says which transmission it answers). What differs: the least
+ * time-out is that of one network with busy hosts, not of the Internet, and a pause does not shrink
+ * the window, since the calls of a job resemble each other. Pure; any thread.
  */
 #ifndef BY_HOST_FALLBACK_TEMPO_H
 #define BY_HOST_FALLBACK_TEMPO_H
@@ -38,8 +38,8 @@ void by_tempo_lost(struct by_tempo *tempo, uint32_t order, uint32_t next);
 void by_tempo_timeout(struct by_tempo *tempo, uint32_t flight, uint32_t next);
 /* The time is out and nothing was on its way: the next one is twice as long. */
 void by_tempo_wait(struct by_tempo *tempo);
-/* The newest transmission that has arrived is `newest`: one before the time-out means that it was for
- * nothing; then the window is as before, and the answer true. */
+/* The newest transmission that has arrived is `newest`: one before the time-out means that it was
+ * for nothing; then the window is as before, and the answer true. */
 bool by_tempo_answer(struct by_tempo *tempo, uint32_t newest);
 
 #endif

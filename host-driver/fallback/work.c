@@ -35,8 +35,8 @@ static void load(const struct by_host_work *work, uint8_t *to, const uint8_t *fr
                       (uint32_t)(count - at < STRIDE ? count - at : STRIDE));
 }
 
-/* The same for a vector that is cut into shards, each by itself: what is kept of a 16-bit type may lie in an
- * order of its own (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
+/* The same for a vector that is cut into shards, each by itself: what is kept of a 16-bit type may
+ * lie in an order of its own (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
 static void load_shards(const struct by_team *team, const struct by_host_work *work,
                         const struct by_phase *phase)
 {
@@ -118,8 +118,8 @@ static int take(struct by_host_work *work, uint64_t count)
     return work->memory != NULL ? 0 : BY_ENOMEM;
 }
 
-/* Small vectors are better sent whole to all than cut, summed and sent again: one phase of rounds instead of
- * two, as long as their bytes cost less than the rounds that are saved. */
+/* Small vectors are better sent whole to all than cut, summed and sent again: one phase of rounds
+ * instead of two, as long as their bytes cost less than the rounds that are saved. */
 static int is_small(const struct by_team *team, uint64_t bytes, uint32_t times)
 {
     unsigned __int128 gap = (unsigned __int128)bytes * times * team->gap_ps;
@@ -222,8 +222,8 @@ bool by_work_supports(const struct by_call *call)
     return !reduces || by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
 }
 
-/* What a phase of `count` elements takes; adds its rounds. Where all ranks have a shard, each receives the
- * others' once, over all rounds; else each round moves a block of the whole. */
+/* What a phase of `count` elements takes; adds its rounds. Where all ranks have a shard, each
+ * receives the others' once, over all rounds; else each round moves a block of the whole. */
 static uint64_t phase_ns(const struct by_team *team, enum by_phase_kind kind, uint64_t count,
                          uint32_t element_bytes, uint64_t *rounds)
 {

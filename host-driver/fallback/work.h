@@ -1,6 +1,6 @@
 /*
- * One call between hosts: its phases, what they work on, and what is done to the data before, between and
- * after them. No I/O; one thread.
+ * One call between hosts: its phases, what they work on, and what is done to the data before,
+ * between and after them. No I/O; one thread.
  */
 #ifndef BY_HOST_FALLBACK_WORK_H
 #define BY_HOST_FALLBACK_WORK_H
@@ -21,8 +21,9 @@ struct by_host_work {
 
 /* Whether the call's mode runs between hosts: sums of floats in mode exact do not. */
 bool by_work_supports(const struct by_call *call);
-/* What the call will take where a message of s bytes takes latency_ns + s * gap_ps / 1000 nanoseconds: an
- * estimate, the same at all ranks. `rounds` may be NULL. Of `team` the schedules are not needed. */
+/* What the call will take where a message of s bytes takes latency_ns + s * gap_ps / 1000
+ * nanoseconds: an estimate, the same at all ranks. `rounds` may be NULL. Of `team` the schedules
+ * are not needed. */
 uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *call, uint64_t *rounds);
 /* Plans the call and loads its data. 0, BY_ENOMEM, or BY_EUNSUPPORTED. */
 int by_work_begin(const struct by_team *team, const struct by_call *call, struct by_host_work *work);

@@ -1,4 +1,5 @@
-/* CUDA's driver library; see driver.h. What is declared of its interface are facts of its binary form. */
+/* CUDA's driver library; see driver.h. What is declared of its interface are facts of its binary
+ * form. */
 #include "host-driver/gpu/driver.h"
 
 #include <dlfcn.h>
@@ -18,8 +19,8 @@
 #define STREAM_NON_BLOCKING   1u
 #define EVENT_NO_TIMING       2u
 
-/* X(name, type): CUdeviceptr is a 64-bit number, all handles are pointers, every result is an int, 0 is
- * right. */
+/* X(name, type): CUdeviceptr is a 64-bit number, all handles are pointers, every result is an int,
+ * 0 is right. */
 #define FUNCTION_LIST(X)                                                                                     \
     X(cuPointerGetAttribute, int (*)(void *value, int attribute, uint64_t pointer))                          \
     X(cuGetErrorName, int (*)(int error, const char **name))                                                 \
@@ -66,8 +67,8 @@ static int adds_of(struct dl_phdr_info *info, size_t bytes, void *adds)
     return 1; /* the same for every library */
 }
 
-/* Whether the process has loaded a library since the last call. To look for one by its name reads the
- * linker's cache and folders, 20 us, and this is asked for every call. */
+/* Whether the process has loaded a library since the last call. To look for one by its name reads
+ * the linker's cache and folders, 20 us, and this is asked for every call. */
 static bool has_grown(void)
 {
     unsigned long long adds = 0;

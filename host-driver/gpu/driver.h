@@ -1,6 +1,7 @@
 /*
- * CUDA's driver library, as far as staging needs it, loaded at run time: nothing is linked, no headers of it
- * are needed, and without a GPU all of this says no. Any thread; what it opens belongs to one communicator.
+ * CUDA's driver library, as far as staging needs it, loaded at run time: nothing is linked, no
+ * headers of it are needed, and without a GPU all of this says no. Any thread; what it opens
+ * belongs to one communicator.
  */
 #ifndef BY_HOST_GPU_DRIVER_H
 #define BY_HOST_GPU_DRIVER_H
@@ -13,10 +14,12 @@ struct by_gpu_lane {
     void *context, *stream;
 };
 
-/* Finds the library: that of `path` when it is not "", else one that the process has loaded itself (nobody
- * else has device memory). 0, also when there is none, or an error with its text: `path` cannot be loaded. */
+/* Finds the library: that of `path` when it is not "", else one that the process has loaded itself
+ * (nobody else has device memory). 0, also when there is none, or an error with its text: `path`
+ * cannot be loaded. */
 int by_gpu_find(const char *path);
-/* The context of the device memory at `pointer`; NULL: it is the processor's own, or reachable by it. */
+/* The context of the device memory at `pointer`; NULL: it is the processor's own, or reachable by
+ * it. */
 void *by_gpu_context_of(const void *pointer);
 
 /* All of these: 0 or BY_EIO with a text that names the function and CUDA's error. */

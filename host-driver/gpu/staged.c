@@ -371,7 +371,8 @@ static int out(struct by_staged *staged, struct staged_slice *slice)
     return move(staged, RECV, slice);
 }
 
-/* 0 or an error with its text; *moved when something was done. `in_turn`: all posts before are out. */
+/* 0 or an error with its text; *moved when something was done. `in_turn`: all posts before are out.
+ */
 static int advance(struct by_staged *staged, struct staged_slice *slice, bool in_turn, bool *moved)
 {
     unsigned which = slice->step == STEP_IN ? SEND : RECV;

@@ -1,9 +1,9 @@
 /*
- * Operations whose buffers are a GPU's: cut into slices, each of which is copied to pinned memory, runs from
- * there as an operation of its own, and is copied back, while others are on the wire. Slices of all ranks
- * must be alike, so that BANYAN_GPU=on with BANYAN_GPU_CHUNK cuts every operation, wherever its buffers are;
- * else an operation is one slice. They, and what is posted after them, go out in the order of their posts.
- * One thread, that of the communicator.
+ * Operations whose buffers are a GPU's: cut into slices, each of which is copied to pinned memory,
+ * runs from there as an operation of its own, and is copied back, while others are on the wire.
+ * Slices of all ranks must be alike, so that BANYAN_GPU=on with BANYAN_GPU_CHUNK cuts every
+ * operation, wherever its buffers are; else an operation is one slice. They, and what is posted
+ * after them, go out in the order of their posts. One thread, that of the communicator.
  */
 #ifndef BY_HOST_GPU_STAGED_H
 #define BY_HOST_GPU_STAGED_H
@@ -25,7 +25,8 @@ struct by_staging {
 
 /* Reads the settings. 0, or an error with its text. */
 int by_staging_open(struct banyan_comm *comm);
-/* Whether the request must go this way: its buffers are a GPU's, it is cut, or others wait before it. */
+/* Whether the request must go this way: its buffers are a GPU's, it is cut, or others wait before
+ * it. */
 bool by_staging_wanted(struct banyan_request *request);
 /* Takes the request in. 0, or an error with its text. */
 int by_staging_post(struct banyan_request *request);

@@ -1,7 +1,7 @@
 /*
- * Cables of the simulated world, and the packets on them. A payload is copied when its packet leaves for the
- * cable and not before, as a NIC would read it, so that references to banks and to users' buffers live as
- * long as in a real shell. Single-threaded.
+ * Cables of the simulated world, and the packets on them. A payload is copied when its packet
+ * leaves for the cable and not before, as a NIC would read it, so that references to banks and to
+ * users' buffers live as long as in a real shell. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +119,9 @@ static int is_sound(const struct by_sim_parcel *parcel)
     return bytes >= 0 && by_psum(payload, (size_t)bytes) == header.psum;
 }
 
-/* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words must see it.
- * A packet that is damaged already, before it was relayed, stays as it is: two flips that cancel out in the
- * sum of words are beyond what psum promises. */
+/* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words
+ * must see it. A packet that is damaged already, before it was relayed, stays as it is: two flips
+ * that cancel out in the sum of words are beyond what psum promises. */
 static void corrupt(struct by_world *world, struct by_sim_parcel *parcel)
 {
     uint32_t words = parcel->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;

@@ -1,4 +1,5 @@
-/* The queue of events in order of time, then of insertion: the same seed gives the same run. Single-threaded.
+/* The queue of events in order of time, then of insertion: the same seed gives the same run.
+ * Single-threaded.
  */
 #ifndef BY_SIM_HEAP_H
 #define BY_SIM_HEAP_H

@@ -1,7 +1,7 @@
 /*
- * What the sources of the simulated world share, and nobody else: parcels (packets on their way), cables
- * (cable.c), nodes (node.c), and the world that holds them (world.c). Virtual time is in picoseconds here: a
- * chunk takes 27.3 ns at 300 GB/s. Single-threaded.
+ * What the sources of the simulated world share, and nobody else: parcels (packets on their way),
+ * cables (cable.c), nodes (node.c), and the world that holds them (world.c). Virtual time is in
+ * picoseconds here: a chunk takes 27.3 ns at 300 GB/s. Single-threaded.
  */
 #ifndef BY_SIM_INSIDE_H
 #define BY_SIM_INSIDE_H
@@ -9,7 +9,8 @@
 #include "host-driver/sim/heap.h"
 #include "host-driver/sim/world.h"
 
-/* Parcels come in two sizes: those without a payload, or with the small ones of WAIT and ERR, and all. */
+/* Parcels come in two sizes: those without a payload, or with the small ones of WAIT and ERR, and
+ * all. */
 #define BY_PARCEL_SMALL (BY_WIRE_HEADER_BYTES + BY_ERR_BYTES)
 #define BY_PARCEL_LARGE (BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX)
 
@@ -48,7 +49,8 @@ struct by_sim_direction {
     struct by_world_use use;
 };
 
-/* What a shell sees of one tree's chunks at one engine: claimed and served, for the marks of slots. */
+/* What a shell sees of one tree's chunks at one engine: claimed and served, for the marks of slots.
+ */
 struct by_progress_mark {
     uint32_t opened;  /* highest seq contributed + 1 */
     uint32_t closed;  /* chunks whose result was sent */
@@ -67,8 +69,8 @@ struct by_sim_node {
     uint64_t adds_ps;         /* busy with additions until then */
     struct by_engine *engine; /* NULL where there is neither entry nor relay */
     struct by_endpoint *endpoint[BY_WORLD_JOBS_MAX];
-    /* Calls that go on in another generation (resume.c). Images: which comes, and which the host was told of;
-     * they are retired. */
+    /* Calls that go on in another generation (resume.c). Images: which comes, and which the host
+     * was told of; they are retired. */
     uint8_t *coming_image, *told_image;
     size_t coming_bytes, told_bytes;
     struct by_resume *resume[BY_WORLD_JOBS_MAX];

@@ -1,6 +1,6 @@
 /*
- * Nodes of the simulated world: packets in, a step of the engine and of the endpoints, actions out. A host
- * hands what its halves send to each other over by itself. Single-threaded.
+ * Nodes of the simulated world: packets in, a step of the engine and of the endpoints, actions out.
+ * A host hands what its halves send to each other over by itself. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -213,8 +213,8 @@ static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
         by_parcel_put(world, parcels[i]);
 }
 
-/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and what comes from a
- * parent of its entries. */
+/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and what
+ * comes from a parent of its entries. */
 static int for_engine(const struct by_world *world, const struct by_sim_node *node,
                       const struct by_sim_parcel *parcel)
 {
@@ -304,8 +304,8 @@ void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_sim_
                              by_sim_ps(by_prng_below(&world->prng, world->config.poll_ns + UINT64_C(1))));
 }
 
-/* Additions that a node's rate limits: the time of one contribution is (children - 1) / children of that of
- * its bytes, so that a chunk takes that of its additions. */
+/* Additions that a node's rate limits: the time of one contribution is (children - 1) / children of
+ * that of its bytes, so that a chunk takes that of its additions. */
 static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     struct by_sim_node *node = &world->nodes[index];

@@ -1,7 +1,7 @@
 /*
- * A new generation under which calls go on (offload/endpoint/resume.h): tables come to nodes one by one,
- * hosts are told one by one, and what they tell each other takes its time, gets lost, comes twice and out of
- * order, beside the cables. Single-threaded.
+ * A new generation under which calls go on (offload/endpoint/resume.h): tables come to nodes one by
+ * one, hosts are told one by one, and what they tell each other takes its time, gets lost, comes
+ * twice and out of order, beside the cables. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,9 @@
 /*
- * A deterministic discrete-event world: the real engines and endpoints of a fabric, joined by cables with
- * rate, latency, queues, loss, duplication, reordering and corruption. Virtual time; everything follows from
- * the seed. Nodes are what their table images say, however these were made. Knows nothing of calls: the
- * caller's step posts them (tests/sim/scenario.c, host-driver/tools/sim/run.c). Single-threaded.
+ * A deterministic discrete-event world: the real engines and endpoints of a fabric, joined by
+ * cables with rate, latency, queues, loss, duplication, reordering and corruption. Virtual time;
+ * everything follows from the seed. Nodes are what their table images say, however these were made.
+ * Knows nothing of calls: the caller's step posts them (tests/sim/scenario.c,
+ * host-driver/tools/sim/run.c). Single-threaded.
  */
 #ifndef BY_SIM_WORLD_H
 #define BY_SIM_WORLD_H
@@ -16,15 +17,15 @@
 #define BY_WORLD_JOBS_MAX 4u
 /* Packets that one step takes at most (count). */
 #define BY_WORLD_BURST_MAX 64u
-/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers, preamble,
- * check sequence and gap. */
+/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers,
+ * preamble, check sequence and gap. */
 #define BY_WORLD_FRAME_BYTES 66u
 
 struct by_world_node {
     uint8_t *image; /* checked; malloc'd, the world's from now on */
     size_t image_bytes;
-    /* Time that adding a byte takes, as a fraction of picoseconds; add_den 0: none. A chunk with c children
-     * that bring data costs c - 1 additions (docs/decisions/0020). */
+    /* Time that adding a byte takes, as a fraction of picoseconds; add_den 0: none. A chunk with c
+     * children that bring data costs c - 1 additions (docs/decisions/0020). */
     uint64_t add_num, add_den;
 };
 
@@ -49,8 +50,8 @@ struct by_world;
 /* Looks at a burst that a host's endpoint takes, before (done 0) and after (done 1) it does. */
 typedef void by_world_watch(void *context, struct by_world *world, uint32_t node, uint32_t job,
                             const struct by_rx *rx, uint32_t count, int done);
-/* Called before and after each step of a host, to post and to collect calls. 1 when it posted: the host steps
- * once more. */
+/* Called before and after each step of a host, to post and to collect calls. 1 when it posted: the
+ * host steps once more. */
 typedef int by_world_host_step(void *context, struct by_world *world, uint32_t node);
 
 struct by_world_config {
@@ -112,19 +113,20 @@ void by_world_kill(struct by_world *world, uint32_t node);
 void by_world_freeze(struct by_world *world, uint32_t node, uint64_t until_ns);
 /* Switches all faults off (to let an end be reached). */
 void by_world_calm(struct by_world *world);
-/* Installs other images (another gen, other trees) on the same cables: engines stage and commit, endpoints
- * start over. */
+/* Installs other images (another gen, other trees) on the same cables: engines stage and commit,
+ * endpoints start over. */
 void by_world_reload(struct by_world *world, const struct by_world_fabric *fabric);
 /*
- * Installs other images under which calls go on; config.endpoint.resume is set. Tables come to the nodes, and
- * word of them to the hosts, within `spread_ns`, each at a moment of its own; messages between hosts take as
- * long, and get lost or doubled where the cables lose. May be called again before all hosts have gone on.
+ * Installs other images under which calls go on; config.endpoint.resume is set. Tables come to the
+ * nodes, and word of them to the hosts, within `spread_ns`, each at a moment of its own; messages
+ * between hosts take as long, and get lost or doubled where the cables lose. May be called again
+ * before all hosts have gone on.
  */
 void by_world_resume(struct by_world *world, const struct by_world_fabric *fabric, uint64_t spread_ns);
 /* A switch loses its memory: until the next reload it knows no tree. */
 void by_world_forget(struct by_world *world, uint32_t node);
-/* The process of a host ends, if it has not been killed before, and another begins with the same tables:
- * engine and endpoints are new; what is on the cables, and what switches hold, stays. */
+/* The process of a host ends, if it has not been killed before, and another begins with the same
+ * tables: engine and endpoints are new; what is on the cables, and what switches hold, stays. */
 void by_world_restart(struct by_world *world, uint32_t node);
 
 /* The endpoint of job index `job` on a host; NULL where there is none. */

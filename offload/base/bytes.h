@@ -1,6 +1,7 @@
 /*
- * Integers as bytes: network byte order, any alignment. The only way that this code reads or writes a packet
- * or an image. Also the core's own copy, clear and compare: the core is built without a C library.
+ * Integers as bytes: network byte order, any alignment. The only way that this code reads or writes
+ * a packet or an image. Also the core's own copy, clear and compare: the core is built without a C
+ * library.
  */
 #ifndef BY_BASE_BYTES_H
 #define BY_BASE_BYTES_H

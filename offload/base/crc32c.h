@@ -1,12 +1,13 @@
-/* CRC32C (Castagnoli; RFC 3720 appendix B.4): of packet headers and table images. Pure; any thread. */
+/* CRC32C (Castagnoli; RFC 3720 appendix B.4): of packet headers and table images. Pure; any thread.
+ */
 #ifndef BY_BASE_CRC32C_H
 #define BY_BASE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The processor's instruction on a word that lies in memory as the CRC sees it: BY_CRC32C_WORD, where the
- * build's baseline has one. */
+/* The processor's instruction on a word that lies in memory as the CRC sees it: BY_CRC32C_WORD,
+ * where the build's baseline has one. */
 #if defined(__SSE4_2__)
 #define BY_CRC32C_WORD(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))
 #define BY_CRC32C_BYTE(crc, byte) __builtin_ia32_crc32qi((crc), (byte))

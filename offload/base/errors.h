@@ -1,7 +1,7 @@
 /*
- * Every error that banyan's code can return, once: the code, the word for programs, and the sentence for
- * people. 0 is success; errors are negative. What reaches a user adds the object, the limit and the remedy to
- * the sentence.
+ * Every error that banyan's code can return, once: the code, the word for programs, and the
+ * sentence for people. 0 is success; errors are negative. What reaches a user adds the object, the
+ * limit and the remedy to the sentence.
  */
 #ifndef BY_BASE_ERRORS_H
 #define BY_BASE_ERRORS_H

@@ -1,7 +1,7 @@
 /*
- * Fault injection, decided in one place and carried out by each shell: a packet is passed, dropped, sent
- * twice, or held back until later ones have overtaken it. Probabilities are in parts of 2^32, so no float
- * decides. Deterministic for a seed.
+ * Fault injection, decided in one place and carried out by each shell: a packet is passed, dropped,
+ * sent twice, or held back until later ones have overtaken it. Probabilities are in parts of 2^32,
+ * so no float decides. Deterministic for a seed.
  */
 #ifndef BY_BASE_FAULT_H
 #define BY_BASE_FAULT_H

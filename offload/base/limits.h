@@ -1,22 +1,23 @@
 /*
- * Every limit of the core on one screen: unit, value, reason. Shells size their memory from these and from
- * the board.
+ * Every limit of the core on one screen: unit, value, reason. Shells size their memory from these
+ * and from the board.
  */
 #ifndef BY_BASE_LIMITS_H
 #define BY_BASE_LIMITS_H
 
 /* Children of one entry (count): one bit each in a 64-bit bitmap. */
 #define BY_CHILDREN_MAX 64u
-/* Ports that a program of ours drives (count): a port index fits a byte with room, and a per-port array stays
- * on a few cache lines. */
+/* Ports that a program of ours drives (count): a port index fits a byte with room, and a per-port
+ * array stays on a few cache lines. */
 #define BY_PORTS_MAX 64u
-/* Ports of one node in a table (count): planned and simulated fabrics have larger switches than those that
- * our programs drive. */
+/* Ports of one node in a table (count): planned and simulated fabrics have larger switches than
+ * those that our programs drive. */
 #define BY_TABLE_PORTS_MAX 1024u
-/* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below this: direct
- * index. */
+/* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below
+ * this: direct index. */
 #define BY_JOBS_MAX 1024u
-/* Jobs with a share of their links at one node (count): each has a meter for each port and direction. */
+/* Jobs with a share of their links at one node (count): each has a meter for each port and
+ * direction. */
 #define BY_SHARES_MAX 64u
 /* A share of 1 (parts): 1/4 is 250,000,000. */
 #define BY_SHARE_ONE 1000000000u
@@ -30,7 +31,8 @@
 #define BY_RANKS_MAX 65535u
 /* Slots of one entry (count, a power of two): 4096 x 1408 B is 5.8 MB in flight on each tree. */
 #define BY_WINDOW_MAX 4096u
-/* Payload of one packet (bytes): a jumbo frame of 9000 less the headers, rounded down to a power of two. */
+/* Payload of one packet (bytes): a jumbo frame of 9000 less the headers, rounded down to a power of
+ * two. */
 #define BY_PAYLOAD_MAX 8192u
 /* Payload that fits an MTU of 1500 with room for options, in whole cache lines (bytes). */
 #define BY_PAYLOAD_DEFAULT 1408u
@@ -40,8 +42,8 @@
 #define BY_IMAGE_BYTES_MAX (64u << 20)
 /* Calls that an endpoint holds at a time (count, a power of two). */
 #define BY_CALLS_MAX 64u
-/* UDP port of a node (host order). Unassigned at IANA; a job's host may listen elsewhere, its table says
- * where. */
+/* UDP port of a node (host order). Unassigned at IANA; a job's host may listen elsewhere, its table
+ * says where. */
 #define BY_UDP_PORT 46247u
 /* TCP port of a node's control channel (host order). */
 #define BY_CONTROL_PORT 46248u

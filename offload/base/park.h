@@ -1,6 +1,6 @@
 /*
- * Frames that wait until they are due, for shells that hold back what the engine says (BY_TX_HOLD): a heap in
- * the caller's memory. One thread, that of the loop; pure.
+ * Frames that wait until they are due, for shells that hold back what the engine says (BY_TX_HOLD):
+ * a heap in the caller's memory. One thread, that of the loop; pure.
  */
 #ifndef BY_BASE_PARK_H
 #define BY_BASE_PARK_H

@@ -1,6 +1,6 @@
 /*
- * A small deterministic generator for simulation, tests and fault injection (splitmix64; Steele, Lea, Flood,
- * "Fast splittable pseudorandom number generators", OOPSLA 2014). Not for keys.
+ * A small deterministic generator for simulation, tests and fault injection (splitmix64; Steele,
+ * Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014). Not for keys.
  */
 #ifndef BY_BASE_PRNG_H
 #define BY_BASE_PRNG_H

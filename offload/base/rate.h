@@ -1,5 +1,5 @@
-/* How often something may happen: so many a second, and a number at once after a rest. Time is an argument.
- * Pure; one thread for each. */
+/* How often something may happen: so many a second, and a number at once after a rest. Time is an
+ * argument. Pure; one thread for each. */
 #ifndef BY_BASE_RATE_H
 #define BY_BASE_RATE_H
 

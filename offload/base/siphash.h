@@ -1,7 +1,7 @@
 /*
- * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a keyed hash of 64 bits that
- * nobody without the key can foretell. Tags of packets, and keys that are made from keys. Pure; any thread;
- * its time depends on the length alone.
+ * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a keyed hash of 64
+ * bits that nobody without the key can foretell. Tags of packets, and keys that are made from keys.
+ * Pure; any thread; its time depends on the length alone.
  */
 #ifndef BY_BASE_SIPHASH_H
 #define BY_BASE_SIPHASH_H
@@ -21,7 +21,8 @@ void by_siphash_key_read(struct by_siphash_key *key, const uint8_t bytes[BY_SIPH
 /* The hash of `bytes` at `data`. */
 uint64_t by_siphash(const struct by_siphash_key *key, const void *data, size_t bytes);
 
-/* For messages of whole words, a word at a time: begin, word for each, end with the message's bytes. */
+/* For messages of whole words, a word at a time: begin, word for each, end with the message's
+ * bytes. */
 struct by_siphash_state {
     uint64_t v0, v1, v2, v3;
 };

@@ -1,8 +1,8 @@
 /*
- * What the nodes of the trees can compute, as far as the table says: a call that they cannot is refused
- * before anything of it is sent, on all ranks alike, since all tables of a lowering say the same of a tree. A
- * node that can less than the table says objects (BY_ERR_UNSUPPORTED), as where it says nothing. Neighbours:
- * share.c knows which trees serve what. Pure; the endpoint's thread.
+ * What the nodes of the trees can compute, as far as the table says: a call that they cannot is
+ * refused before anything of it is sent, on all ranks alike, since all tables of a lowering say the
+ * same of a tree. A node that can less than the table says objects (BY_ERR_UNSUPPORTED), as where
+ * it says nothing. Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -15,7 +15,8 @@ static void narrow(struct by_abilities *able, const struct by_image_leaf *leaf)
     able->modes &= leaf->modes;
 }
 
-/* May the tree have part in such a call? Those of allreduce stand in where there are none (share.c). */
+/* May the tree have part in such a call? Those of allreduce stand in where there are none
+ * (share.c). */
 static int has_part(const struct by_endpoint *endpoint, const struct by_image_leaf *leaf, unsigned collective)
 {
     int rooted = by_share_rooted(collective);

@@ -1,11 +1,12 @@
 /*
- * What comes in: results are checked in full and written once; WAIT and ERR are evidence. A packet that fails
- * a check is counted and forgotten: the chunk stays in flight and its timer repairs it. Pure; the endpoint's
- * thread.
+ * What comes in: results are checked in full and written once; WAIT and ERR are evidence. A packet
+ * that fails a check is counted and forgotten: the chunk stays in flight and its timer repairs it.
+ * Pure; the endpoint's thread.
  *
- * The value is checked before it is copied: with in-place buffers the input must survive until the result is
- * accepted, because it may have to be sent again. Not so a direct one (packet.h), which is checked as it is
- * copied: what damages it is memory, and that ends the call where the input is gone.
+ * The value is checked before it is copied: with in-place buffers the input must survive until the
+ * result is accepted, because it may have to be sent again. Not so a direct one (packet.h), which
+ * is checked as it is copied: what damages it is memory, and that ends the call where the input is
+ * gone.
  */
 #include "offload/endpoint/state.h"
 
@@ -48,8 +49,8 @@ static struct by_flight *flight_find(const struct by_ep_lane *lane, uint32_t seq
     return flight->flags & BY_FLIGHT_SENT && flight->seq == seq ? flight : NULL;
 }
 
-/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is. Whether a
- * direct one's payload holds is not looked at. */
+/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is.
+ * Whether a direct one's payload holds is not looked at. */
 static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flight *flight,
                               const struct by_header *header, const uint8_t *payload, uint32_t bytes,
                               int direct)
@@ -72,9 +73,9 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
 }
 
 /*
- * A result whose header and payload hold, but that lacks a leaf or has one twice: no cable does that. Some
- * node's memory has changed, or it has lost its place; it would answer the same again and again. Or memory
- * has changed a direct one, which lies where this rank's input was.
+ * A result whose header and payload hold, but that lacks a leaf or has one twice: no cable does
+ * that. Some node's memory has changed, or it has lost its place; it would answer the same again
+ * and again. Or memory has changed a direct one, which lies where this rank's input was.
  */
 static void fail_damaged(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_header *header)
@@ -95,8 +96,8 @@ void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_fligh
 
     if (flight->recv == NULL)
         return;
-    /* A rank that needs no value back but has a place for it holds the value itself: the source of a
-     * broadcast or an allgather. */
+    /* A rank that needs no value back but has a place for it holds the value itself: the source of
+     * a broadcast or an allgather. */
     if (flight->flags & BY_FLIGHT_ACKONLY)
         by_copy(flight->recv, flight->send, flight->bytes);
     else if (call->part == BY_PART_INTEGERS)
@@ -106,8 +107,9 @@ void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_fligh
 }
 
 /*
- * Copies a result from the memory of the node that made it, and checks it in the same pass: 0 when its psum
- * does not hold. Then memory is damaged, there or on the way here, as no cable was between.
+ * Copies a result from the memory of the node that made it, and checks it in the same pass: 0 when
+ * its psum does not hold. Then memory is damaged, there or on the way here, as no cable was
+ * between.
  */
 static int copy_checked(const struct by_endpoint *endpoint, const struct by_flight *flight,
                         const struct by_header *header, const uint8_t *payload)
@@ -123,15 +125,16 @@ static int copy_checked(const struct by_endpoint *endpoint, const struct by_flig
 }
 
 /*
- * Round trip, and what this answer says about earlier transmissions. Only a chunk that was sent once says it
- * for sure: the answer to one that was sent again may belong to an earlier sending of this rank, or to that
- * of another, and to believe it would declare lost what is still on its way.
+ * Round trip, and what this answer says about earlier transmissions. Only a chunk that was sent
+ * once says it for sure: the answer to one that was sent again may belong to an earlier sending of
+ * this rank, or to that of another, and to believe it would declare lost what is still on its way.
  *
- * Whether something of a chunk was lost, or only late, its result tells (RETX): no time would, as round trips
- * shrink when a burst of losses has emptied the queues. After a timeout, when nothing else may be there to
- * learn from, an answer by which something was lost revives two flights, each of which may revive two more: a
- * window that was lost as a whole is back after a few round trips. Not so if a node said that it had this
- * rank's value and waited for others (WAIT): then what was lost was theirs.
+ * Whether something of a chunk was lost, or only late, its result tells (RETX): no time would, as
+ * round trips shrink when a burst of losses has emptied the queues. After a timeout, when nothing
+ * else may be there to learn from, an answer by which something was lost revives two flights, each
+ * of which may revive two more: a window that was lost as a whole is back after a few round trips.
+ * Not so if a node said that it had this rank's value and waited for others (WAIT): then what was
+ * lost was theirs.
  */
 static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
                         int resent)
@@ -259,8 +262,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
                (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION)) {
         by_session_refuse(endpoint, status.err.node, &status.err); /* it has moved on without this run */
     } else {
-        /* No entry there (yet), or another window: tables may be on their way. Remembered, should the chunk
-         * time out. */
+        /* No entry there (yet), or another window: tables may be on their way. Remembered, should
+         * the chunk time out. */
         lane->hint = status.err;
         lane->hint.seq = header->seq;
     }

@@ -1,7 +1,7 @@
 /*
- * Calls: what a user may post, how calls begin and how they end. A call lives in the slot of its number; its
- * chunks are found by the lanes' cursors (cursor.c) and counted down as results are accepted (accept.c).
- * Pure; the endpoint's thread.
+ * Calls: what a user may post, how calls begin and how they end. A call lives in the slot of its
+ * number; its chunks are found by the lanes' cursors (cursor.c) and counted down as results are
+ * accepted (accept.c). Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -124,8 +124,8 @@ int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_
     return 1;
 }
 
-/* What an optag says of a call's counts: how many, or with unequal shards a hash of where they lie (FNV-1a of
- * whole numbers), so that ranks which cut the same data in other ways are told. */
+/* What an optag says of a call's counts: how many, or with unequal shards a hash of where they lie
+ * (FNV-1a of whole numbers), so that ranks which cut the same data in other ways are told. */
 static uint64_t told_count(const struct by_endpoint *endpoint, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);

@@ -1,8 +1,8 @@
 /*
- * The walk of a lane over the calls: which bytes of which call are its next chunk. Every rank walks the same
- * way, so a sequence number means the same chunk everywhere; nothing about it is on the wire. A chunk costs
- * O(1); a shard costs two divisions. What trees of an earlier generation have done is passed over (done.c).
- * Pure; the endpoint's thread.
+ * The walk of a lane over the calls: which bytes of which call are its next chunk. Every rank walks
+ * the same way, so a sequence number means the same chunk everywhere; nothing about it is on the
+ * wire. A chunk costs O(1); a shard costs two divisions. What trees of an earlier generation have
+ * done is passed over (done.c). Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -47,8 +47,8 @@ static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_ep
     return (end - start + lane->payload_max - 1) / lane->payload_max;
 }
 
-/* Chunks of a part whose shards are of unequal size: those of its owner, or of each rank without trees of
- * its own. */
+/* Chunks of a part whose shards are of unequal size: those of its owner, or of each rank without
+ * trees of its own. */
 static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                                const struct by_call_state *call, const struct cursor_part *part)
 {
@@ -79,8 +79,8 @@ static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_
     return chunks;
 }
 
-/* Its weight beside other lanes: where shards are equal its share, which costs no look at segments; else the
- * count of chunks itself (no memory holds 2^58 of them). */
+/* Its weight beside other lanes: where shards are equal its share, which costs no look at segments;
+ * else the count of chunks itself (no memory holds 2^58 of them). */
 static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                             const struct by_call_state *call, const struct cursor_part *parts, uint32_t count)
 {

@@ -1,9 +1,9 @@
 /*
- * What earlier generations have done of the calls that run, in bytes of their shards: trees, shares and
- * sizes of chunks may all be others now, but an element stays an element. All ranks hold the same list when
- * they go on in new trees, and so cut what is left into the same chunks. Disjoint intervals, sorted; most
- * calls have a few for each tree that was. Neighbours: resume_copy.c makes the list, cursor.c passes over it. Pure;
- * the endpoint's thread.
+ * What earlier generations have done of the calls that run, in bytes of their shards: trees, shares
+ * and sizes of chunks may all be others now, but an element stays an element. All ranks hold the
+ * same list when they go on in new trees, and so cut what is left into the same chunks. Disjoint
+ * intervals, sorted; most calls have a few for each tree that was. Neighbours: resume_copy.c makes
+ * the list, cursor.c passes over it. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 

@@ -1,9 +1,9 @@
 /*
- * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what), cursor.c
- * (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c, timer.c, pace.c (how
- * fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode EXACT); retain.c, done.c, resume.c
- * and resume_copy.c (calls that go on in other trees). state.h holds the records that they share. Pure; the
- * endpoint's thread.
+ * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what),
+ * cursor.c (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c,
+ * timer.c, pace.c (how fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode
+ * EXACT); retain.c, done.c, resume.c and resume_copy.c (calls that go on in other trees). state.h
+ * holds the records that they share. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 #include "offload/wire/datagram.h"
@@ -37,7 +37,8 @@ static int leaf_sound(const struct by_image_leaf *leaf, const struct by_image_jo
            (leaf->owner == BY_RANK_NONE || leaf->owner < job->rank_count);
 }
 
-/* 0, or BY_ENOENT: no such job, or this node is not a rank of it; BY_EINVAL: a leaf that cannot be. */
+/* 0, or BY_ENOENT: no such job, or this node is not a rank of it; BY_EINVAL: a leaf that cannot be.
+ */
 static int find_job(const uint8_t *image, uint16_t job, struct layout *layout)
 {
     struct by_image_header header;

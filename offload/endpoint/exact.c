@@ -1,9 +1,9 @@
 /*
- * Sums of floats in mode EXACT: two calls on the wire for one of the user. The first agrees on the scales of
- * all blocks, by a maximum over all ranks; the second, which waits for it, adds integers. What goes out is
- * made chunk by chunk when its turn comes, into the caller's scratch, where it stays for repairs; what comes
- * in is made floats as it is written. Neighbours: offload/reduce/exact.h has the arithmetic, call.c opens
- * both calls. Pure; the endpoint's thread.
+ * Sums of floats in mode EXACT: two calls on the wire for one of the user. The first agrees on the
+ * scales of all blocks, by a maximum over all ranks; the second, which waits for it, adds integers.
+ * What goes out is made chunk by chunk when its turn comes, into the caller's scratch, where it
+ * stays for repairs; what comes in is made floats as it is written. Neighbours:
+ * offload/reduce/exact.h has the arithmetic, call.c opens both calls. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -34,8 +34,8 @@ int by_exact_is_for(const struct by_call *call)
            by_reduction_dtype(BY_MODE_EXACT, call->op, call->dtype) != call->dtype;
 }
 
-/* Where the blocks of a shard begin. Shards of unequal size leave up to a block unused before each, so that
- * it is known without a sum over shards. */
+/* Where the blocks of a shard begin. Shards of unequal size leave up to a block unused before each,
+ * so that it is known without a sum over shards. */
 static uint64_t block_first(const struct by_call *call, uint32_t shard)
 {
     return call->offsets != NULL ? call->offsets[shard] / BY_EXACT_BLOCK + shard

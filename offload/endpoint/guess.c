@@ -1,8 +1,9 @@
 /*
- * What call an optag stands for. An optag is a hash: it tells that two ranks are in different calls, not in
- * which. But there are few calls that the other rank can be in: the same one or some before or after it, of
- * any collective, from any root, over counts that this rank knows or that the chunk shows. All are tried,
- * once, when a run has ended. Neighbours: accept.c asks, when ranks disagree. Pure; the endpoint's thread.
+ * What call an optag stands for. An optag is a hash: it tells that two ranks are in different
+ * calls, not in which. But there are few calls that the other rank can be in: the same one or some
+ * before or after it, of any collective, from any root, over counts that this rank knows or that
+ * the chunk shows. All are tried, once, when a run has ended. Neighbours: accept.c asks, when ranks
+ * disagree. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -39,7 +40,8 @@ static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_
     return size;
 }
 
-/* Of unequal shards an optag has a hash: this rank knows of which counts, if it has such a call itself. */
+/* Of unequal shards an optag has a hash: this rank knows of which counts, if it has such a call
+ * itself. */
 static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *said)
 {
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {

@@ -1,6 +1,6 @@
 /*
- * One rank's side of levelling, shared by resume.c and resume_copy.c and by nobody else. Everything lies in one
- * block of the caller's memory.
+ * One rank's side of levelling, shared by resume.c and resume_copy.c and by nobody else. Everything
+ * lies in one block of the caller's memory.
  */
 #ifndef BY_ENDPOINT_LEVELLING_H
 #define BY_ENDPOINT_LEVELLING_H

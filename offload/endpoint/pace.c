@@ -1,12 +1,13 @@
 /*
  * How fast: round-trip times and timeouts of each lane (RFC 6298 in integers, Karn's rule), and one
- * congestion window over all lanes: additive increase, multiplicative decrease (Chiu and Jain, Computer
- * Networks 17(1), 1989, for why two that share a cable come to equal shares). Pure; the endpoint's thread.
+ * congestion window over all lanes: additive increase, multiplicative decrease (Chiu and Jain,
+ * Computer Networks 17(1), 1989, for why two that share a cable come to equal shares). Pure; the
+ * endpoint's thread.
  *
- * A tree carries one packet a chunk on each link whatever the number of ranks, so there is no incast, and the
- * trees' windows bound the load. Loss alone is therefore weak evidence of congestion: a cut is slight unless
- * the round trips have grown as well (TCP Veno's test; Fu and Liew, IEEE JSAC 21(2), 2003), the network
- * marked a packet, or a lane went silent.
+ * A tree carries one packet a chunk on each link whatever the number of ranks, so there is no
+ * incast, and the trees' windows bound the load. Loss alone is therefore weak evidence of
+ * congestion: a cut is slight unless the round trips have grown as well (TCP Veno's test; Fu and
+ * Liew, IEEE JSAC 21(2), 2003), the network marked a packet, or a lane went silent.
  */
 #include "offload/endpoint/state.h"
 
@@ -14,13 +15,13 @@
 #define EPOCH_NS 1000000000u
 /* A first timeout needs a first guess (ns). */
 #define RTO_FIRST_NS 10000000u
-/* The same for the roll call, in least timeouts: nothing else is on its way that could tell of a loss, one
- * small packet costs nothing, and everything waits for it. */
+/* The same for the roll call, in least timeouts: nothing else is on its way that could tell of a
+ * loss, one small packet costs nothing, and everything waits for it. */
 #define RTO_ROLL 4u
 /*
- * What an answer took beyond this, and beyond so many least round trips, it spent waiting for other ranks and
- * says nothing of the path. A timeout that grew with it would leave a loss unrepaired for as long again, for
- * which others would wait in their turn.
+ * What an answer took beyond this, and beyond so many least round trips, it spent waiting for other
+ * ranks and says nothing of the path. A timeout that grew with it would leave a loss unrepaired for
+ * as long again, for which others would wait in their turn.
  */
 #define PATH_NS   (RTO_FIRST_NS / 2)
 #define PATH_LOWS 4u
@@ -92,9 +93,9 @@ void by_pace_accepted(struct by_endpoint *endpoint)
 }
 
 /*
- * The cut for a lost chunk: a quarter of the way to what fills the path and a quarter more. Without a queue
- * that is nothing. With one it buys time: a repair waits behind what is in flight, and the tree's window must
- * not run out before it is back.
+ * The cut for a lost chunk: a quarter of the way to what fills the path and a quarter more. Without
+ * a queue that is nothing. With one it buys time: a repair waits behind what is in flight, and the
+ * tree's window must not run out before it is back.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -106,7 +107,8 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
 
-/* A silent path: begin anew, up to three quarters of what was in flight; how long it is silent says no more.
+/* A silent path: begin anew, up to three quarters of what was in flight; how long it is silent says
+ * no more.
  */
 static void begin_anew(struct by_endpoint *endpoint)
 {
@@ -141,9 +143,9 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
 {
     const struct by_endpoint_config *config = &endpoint->config;
     /*
-     * Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a steady path
-     * has no variance. Early all the same, since a timeout sends one packet (tail loss probe, RFC 8985,
-     * section 7.2).
+     * Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a
+     * steady path has no variance. Early all the same, since a timeout sends one packet (tail loss
+     * probe, RFC 8985, section 7.2).
      */
     uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
 

@@ -1,13 +1,14 @@
 /*
- * Levelling: each rank tells all others what it has (REPORT), finds out what some rank has and it has not,
- * asks one that has it (NEED), is given it (COPY), and says when nothing is missing (LEVEL). Who lacks a
- * chunk decides alone, from the reports, which are the same everywhere; who gives looks at nothing but what
- * it holds. Neighbours: retain.c holds, resume_copy.c goes on. Pure; the endpoint's thread.
+ * Levelling: each rank tells all others what it has (REPORT), finds out what some rank has and it
+ * has not, asks one that has it (NEED), is given it (COPY), and says when nothing is missing
+ * (LEVEL). Who lacks a chunk decides alone, from the reports, which are the same everywhere; who
+ * gives looks at nothing but what it holds. Neighbours: retain.c holds, resume_copy.c goes on.
+ * Pure; the endpoint's thread.
  *
- * A rank that could still take a packet after its report might complete what others then reduce again, from
- * an input that its result has overwritten: so it is frozen before it reports, and nobody decides before all
- * have reported. A rank that went on before all are level could not give what it has, should another node
- * die.
+ * A rank that could still take a packet after its report might complete what others then reduce
+ * again, from an input that its result has overwritten: so it is frozen before it reports, and
+ * nobody decides before all have reported. A rank that went on before all are level could not give
+ * what it has, should another node die.
  */
 #include "offload/endpoint/levelling.h"
 
@@ -111,8 +112,8 @@ static void complete(struct by_resume *resume, struct by_ep_lane *lane, struct b
         resume->endpoint->level = 1;
 }
 
-/* The owner adds inputs in the order of ranks, its own from its buffer: those that others have sent already
- * lie in the chunk's place. */
+/* The owner adds inputs in the order of ranks, its own from its buffer: those that others have sent
+ * already lie in the chunk's place. */
 static void add_input(struct by_resume *resume, struct by_ep_lane *lane, struct by_flight *flight,
                       const uint8_t *input)
 {

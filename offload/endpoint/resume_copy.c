@@ -1,8 +1,9 @@
 /*
- * Carrying calls over into the trees of another generation, when all ranks are level. A chunk is no more than
- * bytes of a call's shard: those that the old trees have done are listed (done.c), and the new trees' lanes
- * walk the calls from the oldest one that runs, cutting what is left by their own shares and sizes. All ranks
- * have the same calls done and the same list, so they cut alike. Pure; the endpoint's thread.
+ * Carrying calls over into the trees of another generation, when all ranks are level. A chunk is no
+ * more than bytes of a call's shard: those that the old trees have done are listed (done.c), and
+ * the new trees' lanes walk the calls from the oldest one that runs, cutting what is left by their
+ * own shares and sizes. All ranks have the same calls done and the same list, so they cut alike.
+ * Pure; the endpoint's thread.
  */
 #include "offload/endpoint/levelling.h"
 
@@ -86,7 +87,8 @@ static void collect_lane(struct by_endpoint *old, const struct by_ep_lane *lane,
     }
 }
 
-/* What is done of the calls that run; how many notes it took. Before the session there is nothing. */
+/* What is done of the calls that run; how many notes it took. Before the session there is nothing.
+ */
 static uint32_t collect(struct by_endpoint *old, struct by_endpoint *to)
 {
     uint32_t count = 0;

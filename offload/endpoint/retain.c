@@ -1,12 +1,13 @@
 /*
- * What a chunk was, and what others may still need of it, for as long as they may: until the chunk that
- * takes its slot is done, which all ranks send only after they have its result. A call may end before that,
- * and its buffers belong to the user again; what others may need is copied then, a window of each tree at the
- * most. Neighbours: cursor.c notes chunks, call.c ends calls, resume.c gives and takes. Pure; the endpoint's
- * thread.
+ * What a chunk was, and what others may still need of it, for as long as they may: until the chunk
+ * that takes its slot is done, which all ranks send only after they have its result. A call may end
+ * before that, and its buffers belong to the user again; what others may need is copied then, a
+ * window of each tree at the most. Neighbours: cursor.c notes chunks, call.c ends calls, resume.c
+ * gives and takes. Pure; the endpoint's thread.
  *
- * A value is held by every rank that got it. Of a chunk that goes to its owner alone (reduce, reduce-scatter)
- * the others hold their inputs: when the owner has not got the value nobody has, and it makes the sum anew.
+ * A value is held by every rank that got it. Of a chunk that goes to its owner alone (reduce,
+ * reduce-scatter) the others hold their inputs: when the owner has not got the value nobody has,
+ * and it makes the sum anew.
  */
 #include "offload/endpoint/state.h"
 

@@ -1,9 +1,10 @@
 /*
- * What goes out: repairs first, then new chunks as windows allow, then what the timers ask for. Two rings
- * hold the lanes that have something to send, so that nothing here looks at a lane in vain: *urgent* lanes go
- * whatever the congestion window says (a flight that counts as lost; a lane with nothing in flight, so that
- * ranks whose windows differ cannot wait for each other on different trees), *ready* lanes take turns in
- * proportion to their shares of the call. Pure; the endpoint's thread.
+ * What goes out: repairs first, then new chunks as windows allow, then what the timers ask for. Two
+ * rings hold the lanes that have something to send, so that nothing here looks at a lane in vain:
+ * *urgent* lanes go whatever the congestion window says (a flight that counts as lost; a lane with
+ * nothing in flight, so that ranks whose windows differ cannot wait for each other on different
+ * trees), *ready* lanes take turns in proportion to their shares of the call. Pure; the endpoint's
+ * thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -201,9 +202,9 @@ static void send_next(struct by_endpoint *endpoint, struct by_ep_lane *lane, str
 }
 
 /*
- * What goes again must be what went before: where it was only late it is in a sum already, and where the
- * user, or a fault of memory, has changed it since, its psum would make every node drop it for ever. Without
- * a psum nobody can tell, and the value that is there goes.
+ * What goes again must be what went before: where it was only late it is in a sum already, and
+ * where the user, or a fault of memory, has changed it since, its psum would make every node drop
+ * it for ever. Without a psum nobody can tell, and the value that is there goes.
  */
 static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                        const struct by_flight *flight)
@@ -221,8 +222,8 @@ static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *la
     return 0;
 }
 
-/* `timed`: because of a timeout, not because later chunks were answered. 1 when there is a packet; else the
- * endpoint has ended. */
+/* `timed`: because of a timeout, not because later chunks were answered. 1 when there is a packet;
+ * else the endpoint has ended. */
 static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight,
                       int timed, struct by_tx *tx)
 {
@@ -263,7 +264,8 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
     return count;
 }
 
-/* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs BY_CREDIT_ONE. */
+/* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs BY_CREDIT_ONE.
+ */
 static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
     uint32_t count = 0;

@@ -1,10 +1,11 @@
 /*
- * The session: tables stay on switches while host processes come and go, and every process counts its chunks
- * from 0. So before the first chunk of a call the ranks call the roll on the first lane: one small gathering
- * in which each rank writes a nonce of its own. A rank whose nonce does not come back has been answered from
- * what an earlier run left behind, and ends. The others salt the optags of all that follows with the whole
- * roll: nothing old agrees with it (PROTOCOL.md, "Sessions"). Neighbours: cursor.c walks the roll like any
- * chunk, accept.c says when it is complete. Pure; the endpoint's thread.
+ * The session: tables stay on switches while host processes come and go, and every process counts
+ * its chunks from 0. So before the first chunk of a call the ranks call the roll on the first lane:
+ * one small gathering in which each rank writes a nonce of its own. A rank whose nonce does not
+ * come back has been answered from what an earlier run left behind, and ends. The others salt the
+ * optags of all that follows with the whole roll: nothing old agrees with it (PROTOCOL.md,
+ * "Sessions"). Neighbours: cursor.c walks the roll like any chunk, accept.c says when it is
+ * complete. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -57,9 +58,9 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
 }
 
 /*
- * Ranks that this one's refusal does not reach would wait for it: those whose nodes are new with their
- * processes, or whose own nonce came back. They are in the roll, or at the chunk after it, so it is told of
- * both.
+ * Ranks that this one's refusal does not reach would wait for it: those whose nodes are new with
+ * their processes, or whose own nonce came back. They are in the roll, or at the chunk after it, so
+ * it is told of both.
  */
 uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 {

@@ -1,11 +1,11 @@
 /*
- * Which trees serve a call and how its elements are split over them. All ranks compute the same from the
- * image alone: the records of the section LEAF agree on order, shares, owners and collectives. Pure; the
- * endpoint's thread.
+ * Which trees serve a call and how its elements are split over them. All ranks compute the same
+ * from the image alone: the records of the section LEAF agree on order, shares, owners and
+ * collectives. Pure; the endpoint's thread.
  *
- * For a shard's owner or a root: the lanes planned for this collective and rank; if there are none, those
- * planned for this collective and any rank; if there are none, those of allreduce, since every tree can serve
- * every collective.
+ * For a shard's owner or a root: the lanes planned for this collective and rank; if there are none,
+ * those planned for this collective and any rank; if there are none, those of allreduce, since
+ * every tree can serve every collective.
  */
 #include "offload/endpoint/state.h"
 
@@ -144,8 +144,8 @@ uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /*
- * Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer; upwards,
- * so that the first lane of a group has part in what is not empty.
+ * Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer;
+ * upwards, so that the first lane of a group has part in what is not empty.
  */
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 {

@@ -1,9 +1,10 @@
 /*
- * What an endpoint remembers, shared by the sources of this folder and by nobody else. A *lane* is one tree
- * as this rank uses it: its window of flights, its timer and its cursor over the calls. A *flight* is one
- * chunk of a window. A *group* is the set of lanes that serve a collective (and, where one rank owns a shard
- * or is the root, that rank). A *trace* is what a chunk was, for resuming calls in other trees. Everything
- * lies in one block of the caller's memory; links between records are indices.
+ * What an endpoint remembers, shared by the sources of this folder and by nobody else. A *lane* is
+ * one tree as this rank uses it: its window of flights, its timer and its cursor over the calls. A
+ * *flight* is one chunk of a window. A *group* is the set of lanes that serve a collective (and,
+ * where one rank owns a shard or is the root, that rank). A *trace* is what a chunk was, for
+ * resuming calls in other trees. Everything lies in one block of the caller's memory; links between
+ * records are indices.
  */
 #ifndef BY_ENDPOINT_STATE_H
 #define BY_ENDPOINT_STATE_H
@@ -20,26 +21,28 @@
 /* The roll call that opens the session, behind the users' calls. */
 #define BY_CALL_SESSION BY_CALLS_MAX
 
-/* Answers to later transmissions of a lane that make an earlier one count as lost: the least number, and how
- * far it grows on a path that reorders (RFC 8985, section 3.3.2, has the same idea in time). */
+/* Answers to later transmissions of a lane that make an earlier one count as lost: the least
+ * number, and how far it grows on a path that reorders (RFC 8985, section 3.3.2, has the same idea
+ * in time). */
 #define BY_LOSS_THRESHOLD     2u
 #define BY_LOSS_THRESHOLD_MAX 32u
 /* Flights that go again when the first answer after a timeout comes (count). */
 #define BY_REVIVE_COUNT 8u
-/* A lane's credit for one chunk, and the least that a lane gains at each turn: the bound on turns without a
- * chunk. */
+/* A lane's credit for one chunk, and the least that a lane gains at each turn: the bound on turns
+ * without a chunk. */
 #define BY_CREDIT_ONE 64u
 /* Doublings of a timeout (count). */
 #define BY_BACKOFF_MAX 16u
 
-/* Congestion window (chunks over all lanes): at the start, at the least, and what a round trip without a mark
- * adds to it: the same for every job, whatever its windows, so that those that share a cable come to the same
- * share of it. */
+/* Congestion window (chunks over all lanes): at the start, at the least, and what a round trip
+ * without a mark adds to it: the same for every job, whatever its windows, so that those that share
+ * a cable come to the same share of it. */
 #define BY_WINDOW_START 64u
 #define BY_WINDOW_FLOOR 8u
 #define BY_WINDOW_STEP  2u
 
-/* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective and rank. */
+/* Groups: two for all ranks, one for each rooted collective, then one for each rooted collective
+ * and rank. */
 enum by_group_index { BY_GROUP_ALLREDUCE, BY_GROUP_BARRIER, BY_GROUP_ANY, BY_GROUP_RANK = 6 };
 #define BY_ROOTED_COUNT 4u /* reduce-scatter, allgather, broadcast, reduce */
 
@@ -49,7 +52,8 @@ struct by_ep_group {
     uint32_t last_lane; /* takes the remainder of a split */
 };
 
-/* What all nodes of some trees can do, as struct by_image_leaf has it; all bits where tables do not say. */
+/* What all nodes of some trees can do, as struct by_image_leaf has it; all bits where tables do not
+ * say. */
 struct by_abilities {
     uint16_t ops, dtypes;
     uint8_t modes;
@@ -88,9 +92,9 @@ enum by_chunk_kind {
 };
 
 /*
- * What a chunk was that this rank has sent, of the last two windows: with the chunk that has taken its slot a
- * rank cannot know yet whether the others have the result of the one before. `held`: its value, which is good
- * when it is done; of a chunk that goes to another rank this rank's input.
+ * What a chunk was that this rank has sent, of the last two windows: with the chunk that has taken
+ * its slot a rank cannot know yet whether the others have the result of the one before. `held`: its
+ * value, which is good when it is done; of a chunk that goes to another rank this rank's input.
  */
 struct by_trace {
     const uint8_t *held; /* NULL: nothing that others could need */
@@ -105,14 +109,15 @@ struct by_trace {
     uint8_t kept;    /* the call has ended: `held` is a copy */
 };
 
-/* Bytes [from, to) of a call's shard that are done: made in trees of an earlier generation (done.c). */
+/* Bytes [from, to) of a call's shard that are done: made in trees of an earlier generation
+ * (done.c). */
 struct by_done {
     uint64_t from, to;
     uint32_t call, shard;
 };
 
-/* Where a lane stands in the sequence of calls: bytes [at, end) of `shard` of call number `call` are not yet
- * sent. */
+/* Where a lane stands in the sequence of calls: bytes [at, end) of `shard` of call number `call`
+ * are not yet sent. */
 struct by_ep_cursor {
     uint32_t call;
     uint32_t shard, shard_end;
@@ -178,11 +183,13 @@ struct by_ep_ring {
     uint16_t head, tail; /* lane indices; BY_LANE_NONE: empty */
 };
 
-/* Timers of lanes: a list for each of the next ticks, then for each of coarser and coarser ones (timer.c). */
+/* Timers of lanes: a list for each of the next ticks, then for each of coarser and coarser ones
+ * (timer.c). */
 #define BY_WHEEL_LEVELS 3u
 #define BY_WHEEL_BITS   6u
 #define BY_WHEEL_SLOTS  (1u << BY_WHEEL_BITS)
-/* log2 of a tick in ns: 4.1 us, a small part of the least timeout; the levels span 262 us, 17 ms and 1.07 s.
+/* log2 of a tick in ns: 4.1 us, a small part of the least timeout; the levels span 262 us, 17 ms
+ * and 1.07 s.
  */
 #define BY_WHEEL_TICK 12u
 struct by_wheel {
@@ -332,34 +339,38 @@ void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lan
                       uint64_t total, uint64_t *start, uint64_t *end);
 /* floor(a * b / c) for b <= c, exact. */
 uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c);
-/* Weight of `lane` in a call that uses `group` for `shards` shards: chunks relative to those of other lanes.
+/* Weight of `lane` in a call that uses `group` for `shards` shards: chunks relative to those of
+ * other lanes.
  */
 uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                          uint32_t shards);
 
-/* able.c: what the nodes of the trees can compute, by LEAF records from `leaf_first` on. After by_share_init.
+/* able.c: what the nodes of the trees can compute, by LEAF records from `leaf_first` on. After
+ * by_share_init.
  */
 void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first);
 
 /*
- * cursor.c: the walk of a lane over calls, shards and chunks. The first lane has at least one chunk of every
- * call, be it an empty one (the call's *word*): there ranks in different calls meet, whatever lanes these
- * use.
+ * cursor.c: the walk of a lane over calls, shards and chunks. The first lane has at least one chunk
+ * of every call, be it an empty one (the call's *word*): there ranks in different calls meet,
+ * whatever lanes these use.
  */
 /* Counts the call's chunks on all lanes and finds its greatest weight. */
 void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call);
 /* Moves to the next chunk if the cursor is not on one; 1 when there is one. */
 int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane);
-/* Takes the chunk under the cursor: fills the flight's buffers, sizes and flags. The cursor must be active.
+/* Takes the chunk under the cursor: fills the flight's buffers, sizes and flags. The cursor must be
+ * active.
  */
 void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight);
 
-/* The first of the call's shards, from *shard on, of which the lane carries bytes [*from, *to), done or not.
- * 1 when there is one. */
+/* The first of the call's shards, from *shard on, of which the lane carries bytes [*from, *to),
+ * done or not. 1 when there is one. */
 int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t *shard, uint64_t *from, uint64_t *to);
 
-/* retain.c: what a chunk was, and what others may still need of it. All do nothing without config.resume. */
+/* retain.c: what a chunk was, and what others may still need of it. All do nothing without
+ * config.resume. */
 /* Bytes that a lane of this window needs for each payload byte's worth: traces and places. */
 size_t by_retain_traces(uint32_t window);
 size_t by_retain_places(uint32_t window, uint32_t payload_max);
@@ -368,7 +379,8 @@ void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const
                     uint32_t shard, uint64_t at);
 /* The call's buffers go back to the user: copies what others may still need. */
 void by_retain_save(struct by_endpoint *endpoint, const struct by_call_state *call);
-/* What this rank can give of a chunk: the value, or its input to a chunk for its owner; NULL: nothing. */
+/* What this rank can give of a chunk: the value, or its input to a chunk for its owner; NULL:
+ * nothing. */
 const uint8_t *by_retain_held(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t seq,
                               uint32_t *bytes);
 /* The place of a chunk. */
@@ -413,8 +425,8 @@ void by_exact_deliver(const struct by_endpoint *endpoint, const struct by_call_s
 /* call.c: ends of calls. */
 /* The last result of `call` is in. */
 void by_call_finish(struct by_endpoint *endpoint, struct by_call_state *call);
-/* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says who and
- * what. For the roll call it is the oldest call of the user that ends so. */
+/* Ends `call` with `error`, all others that run with BY_EABORTED, and the endpoint. `status` says
+ * who and what. For the roll call it is the oldest call of the user that ends so. */
 void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
                   const struct by_call_status *status);
 
@@ -429,10 +441,11 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
 
 /* timer.c: when lanes want to be looked at; each call takes O(1), whatever the number of lanes. */
 void by_timer_init(struct by_endpoint *endpoint);
-/* When the lane's oldest chunk goes again, or its call ends for want of progress. The lane has chunks in
- * flight. */
+/* When the lane's oldest chunk goes again, or its call ends for want of progress. The lane has
+ * chunks in flight. */
 uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
-/* The lane will be looked at when it is due, at most one tick later, perhaps earlier; so will the endpoint.
+/* The lane will be looked at when it is due, at most one tick later, perhaps earlier; so will the
+ * endpoint.
  */
 void by_timer_set(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 /* Takes a lane out whose time to be looked at has come; NULL: none. */
@@ -444,15 +457,16 @@ uint64_t by_timer_next(const struct by_endpoint *endpoint);
 void by_send_ready(struct by_endpoint *endpoint,
                    struct by_ep_lane *lane); /* files the lane in the rings that it belongs to */
 void by_send_unlink(struct by_ep_lane *lane, struct by_flight *flight); /* from the list of transmissions */
-/* A packet to the lane's parent with the job's tag. The payload is in tx->small already when it has no other
- * place; the header learns whether it is keyed. */
+/* A packet to the lane's parent with the job's tag. The payload is in tx->small already when it has
+ * no other place; the header learns whether it is keyed. */
 void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_header *header,
                   uint16_t bytes, const uint8_t *payload, struct by_tx *tx);
 uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity);
 
 /* accept.c: what comes in. */
 void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx);
-/* Writes a value, as it travels, to where the chunk wants it; `payload` may be NULL where it wants none. */
+/* Writes a value, as it travels, to where the chunk wants it; `payload` may be NULL where it wants
+ * none. */
 void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_flight *flight,
                        const uint8_t *payload);
 /* The chunk is done: frees its flight, and ends its call with the last one. */
@@ -465,8 +479,8 @@ void by_suspect_hops(struct by_endpoint *endpoint,
                      struct by_ep_lane *lane); /* finds the lane's HOP records */
 void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                      struct by_call_status *status);
-/* The parent of this host's own entry when that is the lane's parent, else the lane's parent; BY_NODE_NONE
- * for the root itself. */
+/* The parent of this host's own entry when that is the lane's parent, else the lane's parent;
+ * BY_NODE_NONE for the root itself. */
 uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 
 #endif

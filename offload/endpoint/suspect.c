@@ -1,12 +1,12 @@
 /*
- * Who is to blame when a chunk does not come back. WAITs tell which node waits for whom; they come from the
- * parent, which also passes on what its own parent says, so the endpoint hears of several places and keeps
- * the one that is nearest to the cause. Pure; the endpoint's thread.
+ * Who is to blame when a chunk does not come back. WAITs tell which node waits for whom; they come
+ * from the parent, which also passes on what its own parent says, so the endpoint hears of several
+ * places and keeps the one that is nearest to the cause. Pure; the endpoint's thread.
  *
- * Every node heard is an ancestor, and an ancestor speaks of a chunk to us only when all nodes between have
- * it complete. So the highest one that was heard is nearest to the cause, and what the same node says later
- * replaces what it said before. Who has not repeated itself over several questions may have died since: then
- * a nearer one counts, or the silence of the parent itself.
+ * Every node heard is an ancestor, and an ancestor speaks of a chunk to us only when all nodes
+ * between have it complete. So the highest one that was heard is nearest to the cause, and what the
+ * same node says later replaces what it said before. Who has not repeated itself over several
+ * questions may have died since: then a nearer one counts, or the silence of the parent itself.
  */
 #include "offload/endpoint/state.h"
 
@@ -31,7 +31,8 @@ void by_suspect_hops(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     }
 }
 
-/* The record of `node` (child < 0), or of the child with bit `child` of parent `node`. 1 when there is one.
+/* The record of `node` (child < 0), or of the child with bit `child` of parent `node`. 1 when there
+ * is one.
  */
 static int find_hop(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node,
                     int child, struct by_image_hop *hop)

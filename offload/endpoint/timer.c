@@ -1,10 +1,10 @@
 /*
- * Timers. A chunk has none: a lane's oldest chunk is the one that a timeout sends again, so a timer for each
- * lane does, and a wheel holds those of all lanes: a list for each of the next 64 ticks, for each of the next
- * 64 times 64 ticks, and once more (Varghese and Lauck, SOSP 1987, scheme 7). Most timers never run out, but
- * move on with each result; such a lane stays where it is filed, and is filed anew when it is looked at too
- * early, or at once when its new time is before that. Rounded up to ticks, so that no timer runs out early.
- * Pure; the endpoint's thread.
+ * Timers. A chunk has none: a lane's oldest chunk is the one that a timeout sends again, so a timer
+ * for each lane does, and a wheel holds those of all lanes: a list for each of the next 64 ticks,
+ * for each of the next 64 times 64 ticks, and once more (Varghese and Lauck, SOSP 1987, scheme 7).
+ * Most timers never run out, but move on with each result; such a lane stays where it is filed, and
+ * is filed anew when it is looked at too early, or at once when its new time is before that.
+ * Rounded up to ticks, so that no timer runs out early. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 

@@ -1,8 +1,8 @@
 /*
- * CONTRIB: a child's value for a chunk. The first one claims the bank, each is added once, the last one
- * completes the chunk here: then the sum goes to the parent, or, at the root, to all children (PROTOCOL.md,
- * "The machine"). Everything that leaves a packet without effect is counted under its own reason. One thread,
- * that of the engine.
+ * CONTRIB: a child's value for a chunk. The first one claims the bank, each is added once, the last
+ * one completes the chunk here: then the sum goes to the parent, or, at the root, to all children
+ * (PROTOCOL.md, "The machine"). Everything that leaves a packet without effect is counted under its
+ * own reason. One thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
@@ -23,8 +23,8 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
     return 1;
 }
 
-/* Does the value hold as many leaves as the child has? Otherwise the sum would not, and the damage would look
- * like this node's own. The child that sent it stays the one that is missing. */
+/* Does the value hold as many leaves as the child has? Otherwise the sum would not, and the damage
+ * would look like this node's own. The child that sent it stays the one that is missing. */
 static int has_its_leaves(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->header.child];
@@ -32,8 +32,8 @@ static int has_its_leaves(const struct by_step *step, const struct by_packet *pa
     return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
 }
 
-/* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that the mode
- * needs. */
+/* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that
+ * the mode needs. */
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
@@ -98,8 +98,9 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
 }
 
 /*
- * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The sum's own
- * guard is checked and renewed while it is in hand. What came over no wire is taken as it is.
+ * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The
+ * sum's own guard is checked and renewed while it is in hand. What came over no wire is taken as it
+ * is.
  */
 static enum by_added add(struct by_step *step, const struct by_packet *packet,
                          const struct by_reducer *reducer)
@@ -133,9 +134,9 @@ static int agrees(const struct by_bank *bank, const struct by_header *header)
 }
 
 /*
- * Makes the bank that of the packet's chunk; 1 when the packet may be added to it, 0 when all is said. Only a
- * bank whose chunk nobody needs is claimed: not one that still sums or waits for the parent, as no sound leaf
- * can be two windows ahead of that.
+ * Makes the bank that of the packet's chunk; 1 when the packet may be added to it, 0 when all is
+ * said. Only a bank whose chunk nobody needs is claimed: not one that still sums or waits for the
+ * parent, as no sound leaf can be two windows ahead of that.
  */
 static int enter_bank(struct by_step *step, const struct by_packet *packet)
 {
@@ -163,7 +164,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 1;
     }
     if (ahead == 0 || (int32_t)ahead < 0) {
-        /* Late, and then nobody looks at the answer; or of a run that began again on used tables. */
+        /* Late, and then nobody looks at the answer; or of a run that began again on used tables.
+         */
         by_stale_answer(step, packet);
         return 0;
     }

@@ -1,8 +1,9 @@
 /*
- * An engine's memory and its step: packets are taken in batches; first each is decoded and its entry found,
- * while its bank is on its way to the cache, then each is handled by the file for its type. Neighbours:
- * load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c, result.c, repair.c (the state
- * machine), send.c (actions), view.c (for people). One engine belongs to one thread.
+ * An engine's memory and its step: packets are taken in batches; first each is decoded and its
+ * entry found, while its bank is on its way to the cache, then each is handled by the file for its
+ * type. Neighbours: load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c, result.c,
+ * repair.c (the state machine), send.c (actions), view.c (for people). One engine belongs to one
+ * thread.
  */
 #include "offload/engine/state.h"
 
@@ -10,9 +11,11 @@
 #include "offload/base/errors.h"
 #include "offload/wire/datagram.h"
 
-/* Packets decoded ahead (count): enough to hide a miss of the last cache behind the work on the others. */
+/* Packets decoded ahead (count): enough to hide a miss of the last cache behind the work on the
+ * others. */
 #define BATCH 8u
-/* Cache lines of a bank's payload to ask for ahead (count); the processor's own prefetcher does the rest. */
+/* Cache lines of a bank's payload to ask for ahead (count); the processor's own prefetcher does the
+ * rest. */
 #define AHEAD 4u
 /* Congestion experienced, of an IP header's two bits (RFC 3168). */
 #define ECN_MARKED 3u
@@ -57,8 +60,8 @@ static uint32_t port_count_max(const struct by_engine_config *config)
     return by_image < BY_TABLE_PORTS_MAX ? by_image : BY_TABLE_PORTS_MAX;
 }
 
-/* Takes `bytes` from the memory at *at; gives addresses only when there is a memory, so that it can also
- * count. */
+/* Takes `bytes` from the memory at *at; gives addresses only when there is a memory, so that it can
+ * also count. */
 static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
 {
     void *result = memory ? memory + *at : NULL;
@@ -67,7 +70,8 @@ static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
     return result;
 }
 
-/* Lays out everything behind the engine; returns the bytes in all. With `engine` NULL it only counts. */
+/* Lays out everything behind the engine; returns the bytes in all. With `engine` NULL it only
+ * counts. */
 static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config *config)
 {
     uint8_t *memory = (uint8_t *)engine;
@@ -199,15 +203,16 @@ static int is_own_address(const struct by_table *table, const struct by_rx *rx)
     return 0;
 }
 
-/* What becomes of the two bits of a packet that is marked: a sender that knows no ECN, 0, must not be told of
- * any (RFC 3168, section 5). */
+/* What becomes of the two bits of a packet that is marked: a sender that knows no ECN, 0, must not
+ * be told of any (RFC 3168, section 5). */
 static uint8_t marked(uint8_t ecn)
 {
     return ecn == 0 ? 0 : ECN_MARKED;
 }
 
-/* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one it ends
- * here. `rx` is its first packet, and `whole` its bytes; or a later one, and `whole` 0. 0 when it is for us.
+/* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one
+ * it ends here. `rx` is its first packet, and `whole` its bytes; or a later one, and `whole` 0. 0
+ * when it is for us.
  */
 static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key,
                    uint32_t whole)
@@ -248,7 +253,8 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     return 1;
 }
 
-/* Does the packet come from the neighbour that it names? What does not is dropped by who handles it. */
+/* Does the packet come from the neighbour that it names? What does not is dropped by who handles
+ * it. */
 static int is_from_neighbour(const struct by_table *table, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
@@ -259,8 +265,8 @@ static int is_from_neighbour(const struct by_table *table, const struct by_packe
 }
 
 /*
- * First pass: the header, the entry, the bank. `whole`: bytes of the datagram, if this is its first packet,
- * else 0. 1 when the whole datagram is dealt with: for others, or not now.
+ * First pass: the header, the entry, the bank. `whole`: bytes of the datagram, if this is its first
+ * packet, else 0. 1 when the whole datagram is dealt with: for others, or not now.
  */
 static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t whole,
                     struct by_packet *packet)

@@ -1,8 +1,8 @@
 /*
- * The node's side of the protocol: slots, banks and the state machine of offload/wire/PROTOCOL.md, for every
- * tree in which this node is interior or root, and relays for those that it only forwards. One engine belongs
- * to one thread; no function here may run concurrently with another on the same engine. Pure: time is an
- * argument, packets out are actions in the caller's memory.
+ * The node's side of the protocol: slots, banks and the state machine of offload/wire/PROTOCOL.md,
+ * for every tree in which this node is interior or root, and relays for those that it only
+ * forwards. One engine belongs to one thread; no function here may run concurrently with another on
+ * the same engine. Pure: time is an argument, packets out are actions in the caller's memory.
  *
  *   by_engine_size -> memory -> by_engine_init -> by_engine_stage(image) -> by_engine_commit ->
  * by_engine_step ...
@@ -92,26 +92,27 @@ struct by_engine_counters {
 #undef X
 };
 
-/* Bytes and alignment (64) of the memory for `config`, but for config->payload; 0 when a value is out of
- * range. */
+/* Bytes and alignment (64) of the memory for `config`, but for config->payload; 0 when a value is
+ * out of range. */
 size_t by_engine_size(const struct by_engine_config *config);
 /* Bytes of the memory for payloads alone; 0 when a value is out of range. */
 size_t by_engine_payload_size(const struct by_engine_config *config);
-/* Builds an engine with an empty table in `memory` (64-byte aligned, `bytes` >= by_engine_size). 0, BY_EINVAL
- * or BY_ENOMEM. */
+/* Builds an engine with an empty table in `memory` (64-byte aligned, `bytes` >= by_engine_size). 0,
+ * BY_EINVAL or BY_ENOMEM. */
 int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
                    const struct by_engine_config *config);
 
 /*
- * Copies an image into the idle table bank and checks it against the config and against running entries: an
- * entry with the (job, tree, gen) of an active one must keep its shape (slots, window, payload, children,
- * parent), else BY_EBUSY. The active table goes on unchanged. 0, or what by_image_check returns, with `fault`
- * (may be NULL) filled. Staging again replaces what was staged, also when it fails.
+ * Copies an image into the idle table bank and checks it against the config and against running
+ * entries: an entry with the (job, tree, gen) of an active one must keep its shape (slots, window,
+ * payload, children, parent), else BY_EBUSY. The active table goes on unchanged. 0, or what
+ * by_image_check returns, with `fault` (may be NULL) filled. Staging again replaces what was
+ * staged, also when it fails.
  */
 int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes,
                     struct by_image_fault *fault);
-/* Makes the staged table the active one, between two packets. Entries that stay keep their slots; new ones
- * start VOID. BY_ESTATE when nothing is staged. */
+/* Makes the staged table the active one, between two packets. Entries that stay keep their slots;
+ * new ones start VOID. BY_ESTATE when nothing is staged. */
 int by_engine_commit(struct by_engine *engine);
 /* Forgets what is staged. */
 void by_engine_abort(struct by_engine *engine);
@@ -121,20 +122,21 @@ const uint8_t *by_engine_image(const struct by_engine *engine, size_t *bytes);
 const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
 
 /*
- * Handles packets in order until all are done or the next one's actions might not fit. Returns how many `rx`
- * were consumed; writes *tx_count actions. Of a datagram of several packets (offload/wire/datagram.h) a part
- * may be: then the next step must begin with it. tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is
- * monotonic, and 0 always means that there is no clock; only rate limits depend on it. rx_count <= 65535.
+ * Handles packets in order until all are done or the next one's actions might not fit. Returns how
+ * many `rx` were consumed; writes *tx_count actions. Of a datagram of several packets
+ * (offload/wire/datagram.h) a part may be: then the next step must begin with it. tx_capacity must
+ * be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic, and 0 always means that there is no clock; only
+ * rate limits depend on it. rx_count <= 65535.
  */
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
-/* So many packets more may be held (BY_TX_HOLD), 0 to begin with: those beyond are dropped, and charged to
- * nobody. A shell says it before each step. */
+/* So many packets more may be held (BY_TX_HOLD), 0 to begin with: those beyond are dropped, and
+ * charged to nobody. A shell says it before each step. */
 void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
- * The shell no longer uses the payload behind `ref` for one by_tx: it was sent, or dropped. A bank with
- * references left cannot be claimed by its next chunk, two windows later (drop_busy): a shell that frees late
- * must free within a window.
+ * The shell no longer uses the payload behind `ref` for one by_tx: it was sent, or dropped. A bank
+ * with references left cannot be claimed by its next chunk, two windows later (drop_busy): a shell
+ * that frees late must free within a window.
  */
 void by_engine_release(struct by_engine *engine, uint32_t ref);
 
@@ -142,8 +144,8 @@ const struct by_engine_counters *by_engine_counters(const struct by_engine *engi
 /* `engine` takes the place of `old`: its counters go on from those. */
 void by_engine_inherit(struct by_engine *engine, const struct by_engine *old);
 
-/* What became of a job's share, at all ports together; bytes are those on cables, with gaps and preambles.
- * Counts since the job has had a share here. */
+/* What became of a job's share, at all ports together; bytes are those on cables, with gaps and
+ * preambles. Counts since the job has had a share here. */
 struct by_engine_share {
     uint16_t job;   /* 0: all jobs without a share, by ports that have a rate */
     uint32_t share; /* parts of BY_SHARE_ONE */
@@ -163,12 +165,12 @@ struct by_bank_view {
     uint16_t nleaf;
     uint32_t refs;
 };
-/* The bank of slot `slot` (< window) and bank 0 or 1 of entry index `entry` of the active image. 0 or
- * BY_ENOENT. */
+/* The bank of slot `slot` (< window) and bank 0 or 1 of entry index `entry` of the active image. 0
+ * or BY_ENOENT. */
 int by_engine_bank(const struct by_engine *engine, uint32_t entry, uint32_t slot, unsigned bank,
                    struct by_bank_view *view);
-/* The oldest chunk of an entry that is incomplete (AGG or UP), for "who is missing". 0 or BY_ENOENT when
- * there is none. */
+/* The oldest chunk of an entry that is incomplete (AGG or UP), for "who is missing". 0 or BY_ENOENT
+ * when there is none. */
 int by_engine_oldest(const struct by_engine *engine, uint32_t entry, struct by_bank_view *view);
 const char *by_bank_state_name(unsigned state);
 

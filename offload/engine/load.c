@@ -1,7 +1,7 @@
 /*
- * The two tables of an engine: an image is copied into the idle one, checked, and turned into what the step
- * needs; a commit swaps them. Nothing here runs for a packet but the two look-ups. One thread, that of the
- * engine.
+ * The two tables of an engine: an image is copied into the idle one, checked, and turned into what
+ * the step needs; a commit swaps them. Nothing here runs for a packet but the two look-ups. One
+ * thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
@@ -45,8 +45,8 @@ static int check_overlap(struct by_engine *engine, const struct by_table *table,
     return 0;
 }
 
-/* 1 when two entries of the same job, tree and generation have the same place in the tree, the same slots and
- * the same key. */
+/* 1 when two entries of the same job, tree and generation have the same place in the tree, the same
+ * slots and the same key. */
 static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
@@ -69,7 +69,8 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
     return 1;
 }
 
-/* Finds the entries that run already, and refuses those that have changed under the same generation. */
+/* Finds the entries that run already, and refuses those that have changed under the same
+ * generation. */
 static int check_running(const struct by_table *active, struct by_table *table, struct by_image_fault *fault)
 {
     for (uint32_t i = 0; i < table->entry_count; i++) {
@@ -136,8 +137,9 @@ static void build_keys(struct by_table *table, struct by_entry *entry, const str
 }
 
 /*
- * How many leaves a value of each child holds: a rank's is one; those of a node below are what the ranks
- * leave. Where several children are nodes, only their sum is known, and that each holds one leaf at least.
+ * How many leaves a value of each child holds: a rank's is one; those of a node below are what the
+ * ranks leave. Where several children are nodes, only their sum is known, and that each holds one
+ * leaf at least.
  */
 static void bound_leaves(struct by_table *table, const struct by_image_entry *record)
 {
@@ -310,8 +312,8 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
     return 0;
 }
 
-/* The banks of a new entry. Packets of an entry that had these slots before may still point into them: refs
- * go on. */
+/* The banks of a new entry. Packets of an entry that had these slots before may still point into
+ * them: refs go on. */
 static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 {
     for (uint32_t i = 0; i < 2 * entry->slots; i++) {

@@ -1,28 +1,29 @@
 /*
- * Shares of links: a job that has more than its share of a port waits there, as long as others want the rest.
- * Each port has, in each direction, a meter of its own and one for each job with a share: queues that would
- * be, were the cable a little slower than it is (phantom queues: Alizadeh et al., Less is More, NSDI 2012).
- * What fits a job's own meter goes on at once, whatever others do; so does what fits the port's, which is
- * what nobody else uses. The rest is held until the job's meter has drained so far, and marked, so that its
- * senders slow down; what would wait too long is dropped. Packets that leave are charged alike, and what
- * comes from a port waits until what went to it has drained: answers follow questions (docs/decisions/0215).
- * Neighbours: engine.c asks; load.c builds. One thread, that of the engine.
+ * Shares of links: a job that has more than its share of a port waits there, as long as others want
+ * the rest. Each port has, in each direction, a meter of its own and one for each job with a share:
+ * queues that would be, were the cable a little slower than it is (phantom queues: Alizadeh et al.,
+ * Less is More, NSDI 2012). What fits a job's own meter goes on at once, whatever others do; so
+ * does what fits the port's, which is what nobody else uses. The rest is held until the job's meter
+ * has drained so far, and marked, so that its senders slow down; what would wait too long is
+ * dropped. Packets that leave are charged alike, and what comes from a port waits until what went
+ * to it has drained: answers follow questions (docs/decisions/0215). Neighbours: engine.c asks;
+ * load.c builds. One thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers, preamble,
- * check sequence and gap. */
+/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers,
+ * preamble, check sequence and gap. */
 #define FRAME_BYTES 66u
 /* Units of a meter's level in a byte. */
 #define BYTE UINT64_C(1000000000)
 /* A meter drains at so much of its cable: what a full cable brings is more, and so is seen. */
 #define PART_NUM 31u
 #define PART_DEN 32u
-/* What a job's meter takes at a time: a burst of all a window holds, or what comes while a neighbour's host
- * sleeps (ns at the meter's rate, bytes at the least and most). */
+/* What a job's meter takes at a time: a burst of all a window holds, or what comes while a
+ * neighbour's host sleeps (ns at the meter's rate, bytes at the least and most). */
 #define BURST_NS  2000000u
 #define BURST_MIN 65536u
 #define BURST_MAX (4u << 20)
@@ -33,8 +34,8 @@
 /* What of a job may wait at a port (bytes), and how long (ns): beyond it, it is dropped. */
 #define HELD_MAX    262144u
 #define HELD_NS_MAX 100000000u
-/* How far jobs within their shares may fill a port's meter (bytes): all their bursts at once. It stays there
- * where shares are of more than the cable, and then nothing is left for others. */
+/* How far jobs within their shares may fill a port's meter (bytes): all their bursts at once. It
+ * stays there where shares are of more than the cable, and then nothing is left for others. */
 #define BEYOND_MAX (64u << 20)
 
 /* ---- meters ---- */
@@ -80,15 +81,16 @@ static int is_over(const struct by_meter *meter, uint64_t amount)
     return meter->level + amount > meter->depth + HELD_MAX * BYTE;
 }
 
-/* What a packet comes to: how long it would wait, and whether that is on its job's account too, or on the
- * port's alone. */
+/* What a packet comes to: how long it would wait, and whether that is on its job's account too, or
+ * on the port's alone. */
 struct cost {
     uint64_t wait;
     int is_own;
 };
 
-/* A packet goes on as soon as it is within its job's share, or there is room that nobody else uses, whichever
- * comes first; and that is whose account it is on. For jobs without a share both meters are the port's. */
+/* A packet goes on as soon as it is within its job's share, or there is room that nobody else uses,
+ * whichever comes first; and that is whose account it is on. For jobs without a share both meters
+ * are the port's. */
 static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
 {
     uint64_t own, rest;
@@ -103,7 +105,8 @@ static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t n
     return own <= rest ? (struct cost){own, 1} : (struct cost){rest, 0};
 }
 
-/* Charges what is within its job's share: it need not be weighed. 0, and nothing is charged: it is not. */
+/* Charges what is within its job's share: it need not be weighed. 0, and nothing is charged: it is
+ * not. */
 static inline int fits(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
 {
     drain(port, now_ns);
@@ -171,8 +174,8 @@ static void hold(struct by_step *step, const struct by_rx *rx, uint32_t rx_index
     step->engine->counters.hold++;
 }
 
-/* What is not within its share, or has been answered with more: waits, is dropped, or there is room that
- * nobody else uses. 1 in that case. */
+/* What is not within its share, or has been answered with more: waits, is dropped, or there is room
+ * that nobody else uses. 1 in that case. */
 static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
                     uint32_t index, struct by_meter *in, struct by_meter *back)
 {
@@ -261,7 +264,8 @@ void by_meter_step(struct by_step *step)
 
 /* ---- tables ---- */
 
-/* Bytes a second of a part of a rate in 1000 bytes a second; exact but for what is less than 32 bytes. */
+/* Bytes a second of a part of a rate in 1000 bytes a second; exact but for what is less than 32
+ * bytes. */
 static uint64_t rate_of(uint32_t rate, uint32_t share)
 {
     return (uint64_t)rate * share / (BY_SHARE_ONE / 1000) / PART_DEN * PART_NUM;

@@ -1,12 +1,14 @@
 /*
- * Mode DET: sums and products of floats in an order that the tree alone decides, ((pair 0 + pair 1) + pair 2)
- * ..., with pair p = (child 2p + child 2p + 1); within a pair both orders have the same bits. The first pair
- * is added where all sums are. A pair is *in turn* when all before it are in the sum: then its second value
- * is added together with the first one, which waited, in one pass. Whatever comes earlier than it can be
- * added waits as it was on the wire, in a *place*: half of the payload of one of the entry's banks behind
- * those of its chunks. A chunk needs at most as many as it has such banks, but all chunks share them, and the
- * one that was left last is taken first: what waits lies in the nearest cache as long as not much does.
- * Neighbours: contrib.c, which calls this. One thread, that of the engine.
+ * Mode DET: sums and products of floats in an order that the tree alone decides, ((pair 0 + pair 1)
+ * + pair 2)
+ * ..., with pair p = (child 2p + child 2p + 1); within a pair both orders have the same bits. The
+ * first pair is added where all sums are. A pair is *in turn* when all before it are in the sum:
+ * then its second value is added together with the first one, which waited, in one pass. Whatever
+ * comes earlier than it can be added waits as it was on the wire, in a *place*: half of the payload
+ * of one of the entry's banks behind those of its chunks. A chunk needs at most as many as it has
+ * such banks, but all chunks share them, and the one that was left last is taken first: what waits
+ * lies in the nearest cache as long as not much does. Neighbours: contrib.c, which calls this. One
+ * thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
@@ -133,7 +135,8 @@ static enum by_added keep(struct by_step *step, const struct by_packet *packet,
     return BY_ADDED;
 }
 
-/* Adds to the chunk's sum what waits of `pair`, and `payload`, whose psum holds, unless it is NULL. */
+/* Adds to the chunk's sum what waits of `pair`, and `payload`, whose psum holds, unless it is NULL.
+ */
 static enum by_added fold(struct by_step *step, const struct by_packet *packet,
                           const struct by_reducer *reducer, struct by_pair *pair, const uint8_t *payload)
 {

@@ -1,17 +1,18 @@
 /*
- * Who is missing, said by the deepest node that knows. A node sees only which of its own children have not
- * contributed. So when a child asks in vain, the node asks one of the missing ones in turn (PROBE,
- * downwards): who waits itself, or has seen nothing of the chunk, says for whom (WAIT, upwards), and every
- * node on the way keeps that place for those who ask next. Nobody has a timer: each question answers a
- * packet, and so does each answer. A child that has the chunk complete sends it up again instead, as it may
- * have been lost. Neighbours: repair.c decides when somebody is answered. One thread, that of the engine.
+ * Who is missing, said by the deepest node that knows. A node sees only which of its own children
+ * have not contributed. So when a child asks in vain, the node asks one of the missing ones in turn
+ * (PROBE, downwards): who waits itself, or has seen nothing of the chunk, says for whom (WAIT,
+ * upwards), and every node on the way keeps that place for those who ask next. Nobody has a timer:
+ * each question answers a packet, and so does each answer. A child that has the chunk complete
+ * sends it up again instead, as it may have been lost. Neighbours: repair.c decides when somebody
+ * is answered. One thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 
-/* What a missing child said, in the room for the bank's objection: BY_WAIT_BYTES as it was sent, when, and
- * which child. */
+/* What a missing child said, in the room for the bank's objection: BY_WAIT_BYTES as it was sent,
+ * when, and which child. */
 #define HEARD_AT    BY_WAIT_BYTES
 #define CHILD_AT    (BY_WAIT_BYTES + 8u)
 #define HEARD_BYTES (BY_WAIT_BYTES + 9u)
@@ -40,7 +41,8 @@ static uint64_t missing_of(const struct by_step *step, const struct by_packet *p
     return packet->entry->all & ~have;
 }
 
-/* The deepest place that is known to wait for the packet's chunk: this node, or what a missing child said. */
+/* The deepest place that is known to wait for the packet's chunk: this node, or what a missing
+ * child said. */
 static void find_place(const struct by_step *step, const struct by_packet *packet, struct by_wait *wait)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];

@@ -1,8 +1,8 @@
 /*
- * What happens when not all goes well: duplicates (a leaf's timeout made somebody send again), WAIT, PROBE,
- * disagreement and ERR. A node has no timers: it acts upon what its children send again, and `now` only
- * spaces out what it would repeat. With a shell that has no clock (now_ns always 0) only the lowest child
- * causes a sending upwards. One thread, that of the engine.
+ * What happens when not all goes well: duplicates (a leaf's timeout made somebody send again),
+ * WAIT, PROBE, disagreement and ERR. A node has no timers: it acts upon what its children send
+ * again, and `now` only spaces out what it would repeat. With a shell that has no clock (now_ns
+ * always 0) only the lowest child causes a sending upwards. One thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
@@ -17,8 +17,8 @@ int by_interval_begin(struct by_step *step, struct by_bank *bank)
     return 1;
 }
 
-/* 1 when `child` may be told something: once an interval, and always without a clock, as that answers a
- * packet of the child's. */
+/* 1 when `child` may be told something: once an interval, and always without a clock, as that
+ * answers a packet of the child's. */
 static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
 {
     uint64_t bit = UINT64_C(1) << child;
@@ -59,8 +59,9 @@ static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
 }
 
 /*
- * What waited in memory goes out again only as it was left. The first sending is not looked at here: if its
- * payload changes on the way to the port the receiver drops it, somebody sends again, and then it is.
+ * What waited in memory goes out again only as it was left. The first sending is not looked at
+ * here: if its payload changes on the way to the port the receiver drops it, somebody sends again,
+ * and then it is.
  */
 static int payload_holds(struct by_step *step, const struct by_packet *packet)
 {
@@ -88,8 +89,8 @@ static void repeat_up(struct by_step *step, const struct by_packet *packet)
     by_send_up(step, packet->entry, packet->bank, BY_FLAG_RETX);
 }
 
-/* 1 when the child that has just been told is the one on whose behalf the missing are asked: the first in an
- * interval, and without a clock the lowest that has contributed. */
+/* 1 when the child that has just been told is the one on whose behalf the missing are asked: the
+ * first in an interval, and without a clock the lowest that has contributed. */
 static int may_ask(const struct by_step *step, const struct by_bank *bank, unsigned child)
 {
     uint64_t bit = UINT64_C(1) << child;
@@ -173,7 +174,8 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     by_err_encode(&err, payload);
 }
 
-/* Voids the bank's chunk for good, and spreads the objection to `children` and, when asked, to the parent. */
+/* Voids the bank's chunk for good, and spreads the objection to `children` and, when asked, to the
+ * parent. */
 static void poison(struct by_step *step, const struct by_packet *packet, const uint8_t payload[BY_ERR_BYTES],
                    uint64_t children, int up)
 {
@@ -235,11 +237,11 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
 }
 
 /*
- * Nothing in a bank whose seal does not hold can be believed, not even which chunk it is at. It is taken out
- * of use until the next generation: whoever comes to it, with whatever chunk, is told that the chunk is void.
- * If the chunk of the first packet were voided alone, a late packet of an old chunk would hide the damage
- * from those who still need the one that was here. Its seal stays broken, in one way, so that packets to
- * sound banks pay nothing for this.
+ * Nothing in a bank whose seal does not hold can be believed, not even which chunk it is at. It is
+ * taken out of use until the next generation: whoever comes to it, with whatever chunk, is told
+ * that the chunk is void. If the chunk of the first packet were voided alone, a late packet of an
+ * old chunk would hide the damage from those who still need the one that was here. Its seal stays
+ * broken, in one way, so that packets to sound banks pay nothing for this.
  */
 static int is_known_broken(const struct by_bank *bank)
 {
@@ -307,8 +309,8 @@ static int is_sound(struct by_step *step, const struct by_packet *packet, unsign
     return 1;
 }
 
-/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer once. Or a
- * child does, which answers our own question. */
+/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer
+ * once. Or a child does, which answers our own question. */
 void by_wait_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -337,7 +339,8 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet)
                         packet->payload, BY_WAIT_BYTES);
 }
 
-/* A parent that has lost its place, or knows no such tree, voids nothing here; the leaves must hear of it. */
+/* A parent that has lost its place, or knows no such tree, voids nothing here; the leaves must hear
+ * of it. */
 static void pass_complaint(struct by_step *step, const struct by_packet *packet, int from_parent)
 {
     struct by_bank *bank = &step->engine->bank[packet->bank];
@@ -352,8 +355,8 @@ static void pass_complaint(struct by_step *step, const struct by_packet *packet,
                         packet->payload, BY_ERR_BYTES);
 }
 
-/* A leaf was refused, as this table has served another run. Where the chunk is behind us every leaf below is
- * told so by its own; those above may be new with their hosts, and wait. */
+/* A leaf was refused, as this table has served another run. Where the chunk is behind us every leaf
+ * below is told so by its own; those above may be new with their hosts, and wait. */
 static void pass_refusal(struct by_step *step, const struct by_packet *packet, int from_parent)
 {
     const struct by_entry *entry = packet->entry;

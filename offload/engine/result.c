@@ -1,6 +1,7 @@
 /*
- * RESULT: the parent's answer. It is taken once, by a bank that has sent its sum up, and goes to every child;
- * later copies end here, so that a repair never becomes a flood. One thread, that of the engine.
+ * RESULT: the parent's answer. It is taken once, by a bank that has sent its sum up, and goes to
+ * every child; later copies end here, so that a repair never becomes a flood. One thread, that of
+ * the engine.
  */
 #include "offload/engine/state.h"
 

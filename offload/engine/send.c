@@ -1,12 +1,14 @@
 /*
- * Banks turned into packets. A header is encoded once for all children and patched for each; payloads are
- * referenced, and every packet that points into a bank holds it by a count. One thread, that of the engine.
+ * Banks turned into packets. A header is encoded once for all children and patched for each;
+ * payloads are referenced, and every packet that points into a bank holds it by a count. One
+ * thread, that of the engine.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 
-/* ECT(0) of RFC 3168: routers on the way may mark our packets; marks travel along the tree as BY_FLAG_CE. */
+/* ECT(0) of RFC 3168: routers on the way may mark our packets; marks travel along the tree as
+ * BY_FLAG_CE. */
 #define ECN_CAPABLE 2u
 
 /* A header as words, so that a copy is five moves. */
@@ -28,7 +30,8 @@ static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to
     return tx;
 }
 
-/* Points `tx` to `bytes` at `payload` in the bank, and holds the bank while there is something to point to.
+/* Points `tx` to `bytes` at `payload` in the bank, and holds the bank while there is something to
+ * point to.
  */
 static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const uint8_t *payload,
                   uint16_t bytes)

@@ -1,11 +1,11 @@
 /*
- * What an engine holds, for the files of this folder only: banks, the two tables, and the step in hand.
- * Written by load.c (tables) and by contrib.c, result.c and repair.c (banks); send.c turns banks into
- * packets.
+ * What an engine holds, for the files of this folder only: banks, the two tables, and the step in
+ * hand. Written by load.c (tables) and by contrib.c, result.c and repair.c (banks); send.c turns
+ * banks into packets.
  *
- * Memory, in this order and all of it given by the shell: the engine; for each of the two tables the image
- * and the structures built from it; the bitmap for the check of slots; what waits, and the lists of free
- * places; the banks' headers; the banks' payloads.
+ * Memory, in this order and all of it given by the shell: the engine; for each of the two tables
+ * the image and the structures built from it; the bitmap for the check of slots; what waits, and
+ * the lists of free places; the banks' headers; the banks' payloads.
  */
 #ifndef BY_ENGINE_STATE_H
 #define BY_ENGINE_STATE_H
@@ -29,15 +29,17 @@ enum by_bank_flag {
 /* Flags that only space repairs. */
 #define BY_BANK_SPACING (BY_BANK_PASSED | BY_BANK_HEARD)
 
-/* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once, the nearest
- * first, so that a tree of this height is heard up to its root; a bound against a parent that babbles. */
+/* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once,
+ * the nearest first, so that a tree of this height is heard up to its root; a bound against a
+ * parent that babbles. */
 #define BY_WAITS_MAX 15u
-/* For how long what a child said of a deeper place counts (ns): leaves ask at least five times in it. */
+/* For how long what a child said of a deeper place counts (ns): leaves ask at least five times in
+ * it. */
 #define BY_PLACE_NS UINT64_C(1000000000)
 
 /*
- * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere (by_bank_partial,
- * by_bank_result), so that a walk over states touches one line a bank.
+ * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere
+ * (by_bank_partial, by_bank_result), so that a walk over states touches one line a bank.
  */
 struct by_bank {
     uint64_t have;    /* children that have contributed */
@@ -68,9 +70,9 @@ struct by_bank {
 BY_STATIC_ASSERT(sizeof(struct by_bank) == BY_LINE, "a bank's header is one cache line");
 
 /*
- * What a bank's header is sealed with after each change: all of it folded onto 16 bits, but for told,
- * tick_ns, refs, waits and BY_BANK_SPACING. One flipped bit in what is covered, or in the seal, is always
- * seen; of larger damage about 2^-16 is not.
+ * What a bank's header is sealed with after each change: all of it folded onto 16 bits, but for
+ * told, tick_ns, refs, waits and BY_BANK_SPACING. One flipped bit in what is covered, or in the
+ * seal, is always seen; of larger damage about 2^-16 is not.
  */
 static inline uint16_t by_bank_seal_of(const struct by_bank *bank)
 {
@@ -94,8 +96,9 @@ static inline int by_bank_is_sealed(const struct by_bank *bank)
 }
 
 /*
- * What waits of a pair of children in mode DET (pairs.c), for the even and the odd one: the place of its
- * payload, + 1 so that 0 is none, and its psum. The high bytes of `place` are a seal of the rest.
+ * What waits of a pair of children in mode DET (pairs.c), for the even and the odd one: the place
+ * of its payload, + 1 so that 0 is none, and its psum. The high bytes of `place` are a seal of the
+ * rest.
  */
 struct by_pair {
     uint32_t psum[2];
@@ -148,8 +151,9 @@ struct by_relay {
 };
 
 /*
- * A queue that would be, were a cable so fast (meter.c): what came, less what has drained since. In 10^-9
- * bytes, so that a rate in bytes a second is one in units of a nanosecond, and nothing is ever rounded.
+ * A queue that would be, were a cable so fast (meter.c): what came, less what has drained since. In
+ * 10^-9 bytes, so that a rate in bytes a second is one in units of a nanosecond, and nothing is
+ * ever rounded.
  */
 struct by_meter {
     uint64_t level;
@@ -159,8 +163,8 @@ struct by_meter {
 };
 enum by_direction { BY_DIRECTION_IN, BY_DIRECTION_OUT };
 
-/* One of the two table banks: an image and what was built from it. Cells are open-addressed hashes: index +
- * 1, 0 is free. */
+/* One of the two table banks: an image and what was built from it. Cells are open-addressed hashes:
+ * index + 1, 0 is free. */
 struct by_table {
     uint8_t *image;
     size_t bytes; /* 0: empty */
@@ -178,8 +182,8 @@ struct by_table {
     uint32_t port_count;
     uint16_t node;
     uint32_t *own_ip; /* by port */
-    /* Shares (meter.c). For each port and direction one meter of the port, then one for each job with a
-     * share. */
+    /* Shares (meter.c). For each port and direction one meter of the port, then one for each job
+     * with a share. */
     uint8_t metered;      /* 0: no port has a rate, or no job a share, or this node has no room for them */
     uint8_t *share_of;    /* by job: its place in `share`, 0: it has none */
     uint32_t share_count; /* the first is that of all jobs without */
@@ -201,7 +205,8 @@ struct by_engine {
     size_t payload_stride;                 /* bytes from a bank's payload to the next one's */
     const struct by_reducer *reducer[256]; /* op << 4 | dtype */
     struct by_engine_counters counters;
-    /* A datagram of several packets in which the last step stopped, and how far it came; or NULL. */
+    /* A datagram of several packets in which the last step stopped, and how far it came; or NULL.
+     */
     const uint8_t *datagram;
     uint32_t datagram_at;
     uint32_t held_most; /* packets that the shell can keep yet */
@@ -229,16 +234,17 @@ struct by_packet {
     uint8_t apart;  /* the payload is its maker's memory, which may change meanwhile */
 };
 
-/* Two payloads a bank: a partial sum (in accumulators, up to twice a payload), and the result where it came
- * from a parent. */
+/* Two payloads a bank: a partial sum (in accumulators, up to twice a payload), and the result where
+ * it came from a parent. */
 static inline uint8_t *by_bank_partial(const struct by_engine *engine, uint32_t bank)
 {
     return engine->payload + bank * engine->payload_stride;
 }
 
 /*
- * The result of a node below the root has the second half: packets may still point to the partial sum when it
- * comes. The accumulators, that may need both halves, have been narrowed into the first by then.
+ * The result of a node below the root has the second half: packets may still point to the partial
+ * sum when it comes. The accumulators, that may need both halves, have been narrowed into the first
+ * by then.
  */
 static inline uint8_t *by_bank_result(const struct by_engine *engine, const struct by_entry *entry,
                                       uint32_t bank)
@@ -267,8 +273,8 @@ static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
 }
 
 /*
- * Places for values that wait in mode DET: two in each bank behind those of an entry's chunks. by_places_of()
- * lists the free ones, as many as *by_places_free() says.
+ * Places for values that wait in mode DET: two in each bank behind those of an entry's chunks.
+ * by_places_of() lists the free ones, as many as *by_places_free() says.
  */
 static inline uint32_t by_place_count(const struct by_entry *entry)
 {
@@ -292,7 +298,8 @@ static inline uint8_t *by_place_at(const struct by_engine *engine, const struct 
            (place % 2 ? engine->payload_half : 0);
 }
 
-/* What waits of pair `pair` > 0 of the chunk in `bank`; those of a chunk lie one behind the other. */
+/* What waits of pair `pair` > 0 of the chunk in `bank`; those of a chunk lie one behind the other.
+ */
 static inline struct by_pair *by_pair_of(const struct by_engine *engine, const struct by_entry *entry,
                                          uint32_t bank, uint32_t pair)
 {
@@ -325,18 +332,19 @@ const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key)
 const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key, uint32_t src_ip,
                                      uint32_t dst_ip);
 
-/* meter.c: what a table needs of its image, or BY_ELIMIT with `fault`; then, when it becomes active, what the
- * one before knew. */
+/* meter.c: what a table needs of its image, or BY_ELIMIT with `fault`; then, when it becomes
+ * active, what the one before knew. */
 int by_meters_build(const struct by_engine_config *config, struct by_table *table,
                     struct by_image_fault *fault);
 void by_meters_inherit(struct by_table *table, const struct by_table *before);
-/* A packet of `bytes`, of job `job`, came by rx->port, and what it makes leaves by `out`. 1 when it may go
- * on; else it is held or dropped, and counted. */
+/* A packet of `bytes`, of job `job`, came by rx->port, and what it makes leaves by `out`. 1 when it
+ * may go on; else it is held or dropped, and counted. */
 int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
                     uint16_t job, uint16_t out);
 /* What has waited at this port is marked: much does. */
 int by_meter_marks(struct by_step *step, uint32_t port);
-/* Charges a packet of `bytes`, or all that a step sends itself, to the ports by which they leave. */
+/* Charges a packet of `bytes`, or all that a step sends itself, to the ports by which they leave.
+ */
 void by_meter_sent(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
 void by_meter_step(struct by_step *step);
 
@@ -347,8 +355,8 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);
 void by_probe_take(struct by_step *step, const struct by_packet *packet);
 
-/* What became of a payload: added, or kept for later; dropped, as its psum does not hold; or the memory that
- * it was to be added to is not as it was left. */
+/* What became of a payload: added, or kept for later; dropped, as its psum does not hold; or the
+ * memory that it was to be added to is not as it was left. */
 enum by_added { BY_ADDED = 1, BY_ADDED_NOT, BY_ADDED_TO_DAMAGE };
 
 /* pairs.c: mode DET, for packets with pairs > 1. */
@@ -367,12 +375,12 @@ void by_pair_seal(struct by_pair *pair);
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
 int by_packet_is_from_parent(const struct by_packet *packet);
 
-/* verify.c: 1 when the packet has the tag that its entry's job wants, from the child or parent that it names;
- * else counts why not, and 0. */
+/* verify.c: 1 when the packet has the tag that its entry's job wants, from the child or parent that
+ * it names; else counts why not, and 0. */
 int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet);
 
-/* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a poisoned
- * bank; one beyond the window; one behind it. */
+/* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a
+ * poisoned bank; one beyond the window; one behind it. */
 void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
 /* The memory of this node has changed under the chunk: it has no value any more. */
@@ -386,8 +394,8 @@ void by_stale_answer(struct by_step *step, const struct by_packet *packet);
 /* Begins a new repair interval of the bank if the last one is over; 1 when it did. */
 int by_interval_begin(struct by_step *step, struct by_bank *bank);
 
-/* place.c: to the packet's child, who is missing; a question to the first child that is; an answer to the
- * parent's question, and a child's answer to ours: 0 when the bank has no use for it. */
+/* place.c: to the packet's child, who is missing; a question to the first child that is; an answer
+ * to the parent's question, and a child's answer to ours: 0 when the bank has no use for it. */
 void by_place_tell(struct by_step *step, const struct by_packet *packet);
 void by_place_ask(struct by_step *step, const struct by_packet *packet);
 int by_place_asked(struct by_step *step, const struct by_packet *packet);
@@ -397,8 +405,8 @@ int by_place_hear(struct by_step *step, const struct by_packet *packet, const st
 void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);
 void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t bank, unsigned child);
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t bank);
-/* `type` with `bytes` of `payload` and otherwise the words of `like`, to a child, to all children in
- * `children`, or to the parent. */
+/* `type` with `bytes` of `payload` and otherwise the words of `like`, to a child, to all children
+ * in `children`, or to the parent. */
 void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
                          unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes);
 void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,

@@ -1,4 +1,5 @@
-/* What people see of an engine's banks. Reads only; to be called by the engine's thread, as everything else.
+/* What people see of an engine's banks. Reads only; to be called by the engine's thread, as
+ * everything else.
  */
 #include "offload/engine/state.h"
 

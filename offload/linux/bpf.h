@@ -1,7 +1,7 @@
 /*
- * Programs of the kernel's own machine (eBPF) without a compiler or a loader: instructions one by one, maps,
- * and a program's place at an interface (tcx, since Linux 6.6). Neighbours: program.c (a ring's), copies.c.
- * Linux alone; any thread.
+ * Programs of the kernel's own machine (eBPF) without a compiler or a loader: instructions one by
+ * one, maps, and a program's place at an interface (tcx, since Linux 6.6). Neighbours: program.c (a
+ * ring's), copies.c. Linux alone; any thread.
  */
 #ifndef BY_LINUX_BPF_H
 #define BY_LINUX_BPF_H
@@ -11,8 +11,8 @@
 #include <stdint.h>
 
 #define BY_CODE_MAX 128u
-/* Where a program stands, and what it answers: for others to decide, to go on, to end. Older headers lack
- * these. */
+/* Where a program stands, and what it answers: for others to decide, to go on, to end. Older
+ * headers lack these. */
 #define BY_TCX_INGRESS 46u
 #define BY_TCX_EGRESS  47u
 #define BY_TCX_NEXT    (-1)
@@ -42,8 +42,8 @@ void by_code_map(struct by_code *code, uint8_t reg, int fd, uint8_t kind);
 void by_code_call(struct by_code *code, int32_t function);
 /* Ends the program. */
 void by_code_leave(struct by_code *code, int32_t result);
-/* A jump over what is added before by_code_land: when `operation` holds for the lower 32 bits of reg and
- * value. */
+/* A jump over what is added before by_code_land: when `operation` holds for the lower 32 bits of
+ * reg and value. */
 unsigned by_code_jump(struct by_code *code, uint8_t operation, uint8_t reg, uint32_t value);
 /* The same when a pointer in `reg` is none. */
 unsigned by_code_jump_null(struct by_code *code, uint8_t operation, uint8_t reg);
@@ -51,7 +51,8 @@ void by_code_land(struct by_code *code, unsigned from);
 
 /* The program's descriptor, or -1 and errno. */
 int by_code_program(const struct by_code *code, uint32_t place);
-/* Puts it there, as the last of what is there; a descriptor that holds it there, or -1 and errno. */
+/* Puts it there, as the last of what is there; a descriptor that holds it there, or -1 and errno.
+ */
 int by_code_attach(int program_fd, unsigned interface_index, uint32_t place);
 
 /* A map's descriptor, or -1 and errno. */

@@ -1,9 +1,10 @@
 /*
- * The program that copies, and what it shares with the sender; see copies.h. It runs inside of the sender's
- * system call, so that memory between the two wants no order. A packet is meant when it has our mark and a
- * send is under way; others go on as they are. A clone keeps the headers it was made with, since the kernel
- * gives the original new ones before they are written again; it is marked no more, so that a program of ours
- * at another interface's exit lets it pass. Sources: bpf-helpers(7), packet(7), socket(7). Sender's thread.
+ * The program that copies, and what it shares with the sender; see copies.h. It runs inside of the
+ * sender's system call, so that memory between the two wants no order. A packet is meant when it
+ * has our mark and a send is under way; others go on as they are. A clone keeps the headers it was
+ * made with, since the kernel gives the original new ones before they are written again; it is
+ * marked no more, so that a program of ours at another interface's exit lets it pass. Sources:
+ * bpf-helpers(7), packet(7), socket(7). Sender's thread.
  */
 #include "offload/linux/copies.h"
 
@@ -33,7 +34,8 @@ struct by_copies {
     int link_fd[BY_COPIES_MAX];
 };
 
-/* Registers that outlive calls: the packet, the copy's place in the list (bytes), the copy, what is shared.
+/* Registers that outlive calls: the packet, the copy's place in the list (bytes), the copy, what is
+ * shared.
  */
 enum { PACKET = BPF_REG_6, AT = BPF_REG_7, COPY = BPF_REG_8, SHARED = BPF_REG_9 };
 

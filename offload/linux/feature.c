@@ -26,7 +26,8 @@ static int ask(int fd, const char *interface, void *command)
     return ioctl(fd, SIOCETHTOOL, &request);
 }
 
-/* The number of a feature, and how many words of 32 the kernel has for all; -1 when there is none. */
+/* The number of a feature, and how many words of 32 the kernel has for all; -1 when there is none.
+ */
 static int find(int fd, const char *interface, const char *name, uint32_t *words)
 {
     struct {

@@ -1,6 +1,6 @@
 /*
- * A compiled eBPF program inside of ours, and libbpf without its own words. For those who load one: the
- * switch's driver xdp, and the host's AF_XDP transport.
+ * A compiled eBPF program inside of ours, and libbpf without its own words. For those who load one:
+ * the switch's driver xdp, and the host's AF_XDP transport.
  */
 #ifndef BY_LINUX_OBJECT_H
 #define BY_LINUX_OBJECT_H

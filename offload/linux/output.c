@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Flushes. 0, or -1 with errno. The cause of a write that failed before is no longer known: one more byte
- * after the lost ones meets it again, unless there is space by now. */
+/* Flushes. 0, or -1 with errno. The cause of a write that failed before is no longer known: one
+ * more byte after the lost ones meets it again, unless there is space by now. */
 static int flush(FILE *stream)
 {
     if (fflush(stream) != 0)
@@ -28,7 +28,8 @@ int by_output_end(int status)
     return status == 0 ? BY_OUTPUT_LOST : status;
 }
 
-/* Creates the file beside the path; an old file's permissions go over to it. Returns its descriptor, or -1.
+/* Creates the file beside the path; an old file's permissions go over to it. Returns its
+ * descriptor, or -1.
  */
 static int open_beside(struct by_output *output, mode_t mode, const struct stat *old)
 {

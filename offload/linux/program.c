@@ -1,7 +1,7 @@
 /*
- * The program of a ring, instruction by instruction; see program.h. Sources: bpf-helpers(7), linux/bpf.h. The
- * kernel knows the size of a record before it knows the frame, so that there are three: for one packet
- * without a payload, for many of them, and for a whole frame. Any thread.
+ * The program of a ring, instruction by instruction; see program.h. Sources: bpf-helpers(7),
+ * linux/bpf.h. The kernel knows the size of a record before it knows the frame, so that there are
+ * three: for one packet without a payload, for many of them, and for a whole frame. Any thread.
  */
 #include "offload/linux/program.h"
 
@@ -91,10 +91,11 @@ static unsigned take(struct by_code *code, int ring_fd, uint32_t bytes)
 }
 
 /*
- * Shows the record; then, if the reader sleeps, wakes it. In this order, with the submission's barrier in
- * between, since the reader says that it sleeps and then looks once more. A host is woken by its socket, to
- * which the frame goes on; that costs a quarter of the interrupt that this processor sends itself to wake
- * whoever polls a ring. A switch has no such socket; there the word for waking goes with a record of nothing.
+ * Shows the record; then, if the reader sleeps, wakes it. In this order, with the submission's
+ * barrier in between, since the reader says that it sleeps and then looks once more. A host is
+ * woken by its socket, to which the frame goes on; that costs a quarter of the interrupt that this
+ * processor sends itself to wake whoever polls a ring. A switch has no such socket; there the word
+ * for waking goes with a record of nothing.
  */
 static void submit(struct by_code *code, int ring_fd, bool socket)
 {

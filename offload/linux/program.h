@@ -1,8 +1,8 @@
 /*
  * The program of a ring: what the kernel runs for each frame that comes on an interface (tcx, since
- * Linux 6.6), before its stack sees it. It copies the frame into the ring (BPF ring buffer, since Linux 5.8)
- * and ends its way there. Here is what it shares with the ring's reader, in the other process's time: the
- * layout of a record and two words. Linux alone; called by ring.c.
+ * Linux 6.6), before its stack sees it. It copies the frame into the ring (BPF ring buffer, since
+ * Linux 5.8) and ends its way there. Here is what it shares with the ring's reader, in the other
+ * process's time: the layout of a record and two words. Linux alone; called by ring.c.
  */
 #ifndef BY_LINUX_PROGRAM_H
 #define BY_LINUX_PROGRAM_H
@@ -11,8 +11,9 @@
 
 #include "offload/linux/ring.h"
 
-/* A record: the kernel's 8 bytes, the frame's length (0: it was too long), room, and the frame. Records are
- * whole cache lines, and what lies behind the 82 bytes of headers of a banyan packet begins one. */
+/* A record: the kernel's 8 bytes, the frame's length (0: it was too long), room, and the frame.
+ * Records are whole cache lines, and what lies behind the 82 bytes of headers of a banyan packet
+ * begins one. */
 #define BY_RECORD_LINE   64u
 #define BY_RECORD_KERNEL 8u
 #define BY_RECORD_FRAME  46u

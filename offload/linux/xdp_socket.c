@@ -19,7 +19,8 @@
 
 #define KICKS_MAX 64u /* system calls for one batch; the kernel sends about 32 packets in each */
 
-/* The kernel unbinds a closed socket from its queue in the background, on a busy machine after seconds. */
+/* The kernel unbinds a closed socket from its queue in the background, on a busy machine after
+ * seconds. */
 #define BUSY_TRIES    200u
 #define BUSY_SLEEP_NS 20000000
 
@@ -64,7 +65,8 @@ static int create_patiently(struct by_xdp_socket *socket, const char **step)
     return error;
 }
 
-/* All frames begin with the kernel's side: those to receive into in the fill ring, those to send from free.
+/* All frames begin with the kernel's side: those to receive into in the fill ring, those to send
+ * from free.
  */
 static void deal_frames(struct by_xdp_socket *socket)
 {

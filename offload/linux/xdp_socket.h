@@ -1,8 +1,8 @@
 /*
- * One AF_XDP socket: its memory, its four rings, its frames. Packets are written and read in place; a packet
- * of more than a frame is a chain of descriptors. Which packets come is the business of the program on the
- * interface. Neighbours: dataplane/xdp_port.c (ports of the switch), host-driver/afxdp.c (hosts). Linux
- * alone; one thread for each socket.
+ * One AF_XDP socket: its memory, its four rings, its frames. Packets are written and read in place;
+ * a packet of more than a frame is a chain of descriptors. Which packets come is the business of
+ * the program on the interface. Neighbours: dataplane/xdp_port.c (ports of the switch),
+ * host-driver/afxdp.c (hosts). Linux alone; one thread for each socket.
  */
 #ifndef BY_LINUX_XDP_SOCKET_H
 #define BY_LINUX_XDP_SOCKET_H
@@ -47,19 +47,19 @@ struct by_xdp_piece {
     uint32_t bytes;
 };
 
-/* Opens a socket on a queue. The rings must not move, so the socket is on the heap. 0; or -errno and `*step`,
- * what failed: "memory", "registered memory" (locked: ulimit -l) or "socket". Requires root.
- * Where another socket holds the queue it waits up to 4 s before it returns -EBUSY: the kernel releases the
- * queue of a closed socket late. */
+/* Opens a socket on a queue. The rings must not move, so the socket is on the heap. 0; or -errno
+ * and `*step`, what failed: "memory", "registered memory" (locked: ulimit -l) or "socket". Requires
+ * root. Where another socket holds the queue it waits up to 4 s before it returns -EBUSY: the
+ * kernel releases the queue of a closed socket late. */
 int by_xdp_socket_open(struct by_xdp_socket **socket, const struct by_xdp_socket_config *config,
                        const char **step);
 void by_xdp_socket_free(struct by_xdp_socket *socket);
 int by_xdp_socket_fd(const struct by_xdp_socket *socket);
 
 /*
- * Takes the next whole packet: copies it to `flat` (flat_bytes) when it spans frames, else points into a
- * frame, which stays ours until by_xdp_socket_refill. Returns its bytes, 0 when there is none, -1 for one
- * that does not fit (dropped).
+ * Takes the next whole packet: copies it to `flat` (flat_bytes) when it spans frames, else points
+ * into a frame, which stays ours until by_xdp_socket_refill. Returns its bytes, 0 when there is
+ * none, -1 for one that does not fit (dropped).
  */
 int32_t by_xdp_socket_take(struct by_xdp_socket *socket, uint8_t *flat, uint32_t flat_bytes,
                            const uint8_t **data);

@@ -1,11 +1,12 @@
 /*
- * Mode EXACT: sums of floats as block fixed point. A call's elements are cut into blocks of BY_EXACT_BLOCK.
- * First all ranks agree on two words for each block, by a maximum (one small allreduce): the greatest
- * exponent of a finite element, and whether there is a NaN or an infinity. From them and the number of ranks
- * alone follows the block's quantum; each rank rounds its elements to whole quanta, the network adds
- * integers, in whatever order, and each rank makes floats of the sums, with one rounding. docs/arithmetic.md
- * has the rules and the bound of the error. Neighbours: the endpoint runs both steps, nodes see integers
- * alone (by_reduction_dtype). Pure; any thread.
+ * Mode EXACT: sums of floats as block fixed point. A call's elements are cut into blocks of
+ * BY_EXACT_BLOCK. First all ranks agree on two words for each block, by a maximum (one small
+ * allreduce): the greatest exponent of a finite element, and whether there is a NaN or an infinity.
+ * From them and the number of ranks alone follows the block's quantum; each rank rounds its
+ * elements to whole quanta, the network adds integers, in whatever order, and each rank makes
+ * floats of the sums, with one rounding. docs/arithmetic.md has the rules and the bound of the
+ * error. Neighbours: the endpoint runs both steps, nodes see integers alone (by_reduction_dtype).
+ * Pure; any thread.
  */
 #ifndef BY_REDUCE_EXACT_H
 #define BY_REDUCE_EXACT_H
@@ -35,8 +36,8 @@ struct by_exact {
                     uint32_t ranks, void *restrict out);
 };
 
-/* The functions for `dtype`, or NULL when it is no float: its sums are exact, or wrap, in every mode. All
- * instruction sets give the same bits. */
+/* The functions for `dtype`, or NULL when it is no float: its sums are exact, or wrap, in every
+ * mode. All instruction sets give the same bits. */
 const struct by_exact *by_exact_get(unsigned isa, unsigned dtype);
 
 #endif

@@ -1,17 +1,18 @@
 /*
- * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c behind kernels.inc.h.
- * Nothing is rounded but once: an element to quanta, in integers or in floats where all else is exact
- * (docs/decisions/0133), and a result, by a conversion to float or by half.h.
+ * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c behind
+ * kernels.inc.h. Nothing is rounded but once: an element to quanta, in integers or in floats where
+ * all else is exact (docs/decisions/0133), and a result, by a conversion to float or by half.h.
  *
- * Of an element of `mant` stored bits and biased exponent e the significand m (hidden bit included) lies at
- * the top of WIDE_TOP bits: m << LEFT. A block with greatest exponent E over n <= 2^h ranks has the quantum
- * that is worth 1 after a shift to the right by h + (E - e): then each element is at most 2^(WIDE_TOP - h)
- * quanta and all together at most 2^WIDE_TOP. E is raised so far that no quantum is finer than the least
- * subnormal, of which all values are multiples: below that nothing is rounded at all.
+ * Of an element of `mant` stored bits and biased exponent e the significand m (hidden bit included)
+ * lies at the top of WIDE_TOP bits: m << LEFT. A block with greatest exponent E over n <= 2^h ranks
+ * has the quantum that is worth 1 after a shift to the right by h + (E - e): then each element is
+ * at most 2^(WIDE_TOP - h) quanta and all together at most 2^WIDE_TOP. E is raised so far that no
+ * quantum is finer than the least subnormal, of which all values are multiples: below that nothing
+ * is rounded at all.
  *
- * Where a block holds a NaN or an infinity (words[1]), EXTRA more bits are left free: finite elements are
- * then F quanta, |F| <= 2^(FREE - 2); +infinity is worth 2^FREE, -infinity 2^(FREE + h + 1), NaN both. A
- * sum tells how many there were of each.
+ * Where a block holds a NaN or an infinity (words[1]), EXTRA more bits are left free: finite
+ * elements are then F quanta, |F| <= 2^(FREE - 2); +infinity is worth 2^FREE, -infinity 2^(FREE + h
+ * + 1), NaN both. A sum tells how many there were of each.
  */
 #include "offload/base/bytes.h"
 #include "offload/reduce/exact.h"
@@ -66,8 +67,8 @@ typedef uint16_t at_U16 __attribute__((aligned(1), may_alias));
 typedef int32_t at_int32_t __attribute__((aligned(1), may_alias));
 typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
 
-/* Explicit vectors, as compilers do not find them here: of elements as signed integers, which compare in one
- * instruction. */
+/* Explicit vectors, as compilers do not find them here: of elements as signed integers, which
+ * compare in one instruction. */
 #define EXACT_VECTORS(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                        \
     typedef EXACT_SIGNED_##NAME vector_bits_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));            \
     typedef EXACT_SIGNED_##NAME vector_bits_at_##NAME                                                        \
@@ -112,10 +113,10 @@ EXACT_LIST(EXACT_VECTORS)
     }
 
 /*
- * Rounded to the nearest quantum, halves away from zero. Of 16 and 32 bits in floats that hold twice as much:
- * an element in quanta is exact (or so far below one half that it does not matter), and so is what one half
- * makes of it, as long as it has bits behind the point. Beyond 2^TOP are only elements that changed since
- * their scale, and specials.
+ * Rounded to the nearest quantum, halves away from zero. Of 16 and 32 bits in floats that hold
+ * twice as much: an element in quanta is exact (or so far below one half that it does not matter),
+ * and so is what one half makes of it, as long as it has bits behind the point. Beyond 2^TOP are
+ * only elements that changed since their scale, and specials.
  */
 #define EXACT_SCALED(NAME, REAL, UREAL, TOP)                                                                 \
     typedef REAL vector_real_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                           \
@@ -154,7 +155,8 @@ typedef uint16_t vector_at_narrow_U16
     __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef float vector_at_narrow_F32 __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
 
-/* What compilers make of these conversions in a roundabout way; the including source may know better. */
+/* What compilers make of these conversions in a roundabout way; the including source may know
+ * better. */
 #ifndef F64_FROM_F32
 #define F64_FROM_F32(at) __builtin_convertvector(*(const vector_at_narrow_F32 *)(at), vector_F64)
 #endif
@@ -305,8 +307,9 @@ static void exact_quanta_F64(const at_U64 *restrict b, uint32_t count, int32_t e
         }                                                                                                    \
     }
 
-/* One rounding of sum * 2^exponent. f32 and f64: that of the conversion, as the product is exact or too
- * large. Halves: down to 24 bits with a sticky last one, which f32 holds; then half.h rounds. */
+/* One rounding of sum * 2^exponent. f32 and f64: that of the conversion, as the product is exact or
+ * too large. Halves: down to 24 bits with a sticky last one, which f32 holds; then half.h rounds.
+ */
 static inline uint32_t exact_round_F32(int64_t sum, float power)
 {
     return by_f32_bits((float)sum * power);

@@ -1,9 +1,10 @@
 /*
- * f16 (IEEE 754 binary16) and bf16 (the high half of binary32), to and from f32 as bits. Widening is exact;
- * narrowing rounds to nearest even, overflows to infinity, keeps subnormals. A NaN keeps its sign and the
- * high bits of its payload and becomes quiet (bf16 widened: bits unchanged), which is what F16C and AArch64
- * do. Branch-free and in 32 bits (the result in the low half), so that loops over these become vectors. Needs
- * the default floating-point environment: round to nearest, no flush to zero. Pure; any thread.
+ * f16 (IEEE 754 binary16) and bf16 (the high half of binary32), to and from f32 as bits. Widening
+ * is exact; narrowing rounds to nearest even, overflows to infinity, keeps subnormals. A NaN keeps
+ * its sign and the high bits of its payload and becomes quiet (bf16 widened: bits unchanged), which
+ * is what F16C and AArch64 do. Branch-free and in 32 bits (the result in the low half), so that
+ * loops over these become vectors. Needs the default floating-point environment: round to nearest,
+ * no flush to zero. Pure; any thread.
  */
 #ifndef BY_REDUCE_HALF_H
 #define BY_REDUCE_HALF_H
@@ -36,8 +37,8 @@ static inline uint32_t by_f16_widen(uint16_t half)
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     uint32_t rest = half & 0x7fffu;
     uint32_t fraction = rest << 13;
-    /* A subnormal read as if its hidden bit were 1 is too large by just that bit, 2^-14; the difference is
-     * exact. */
+    /* A subnormal read as if its hidden bit were 1 is too large by just that bit, 2^-14; the
+     * difference is exact. */
     uint32_t subnormal = by_f32_bits(by_f32_from_bits(fraction + (113u << 23)) - 0x1p-14f);
     uint32_t is_subnormal = 0u - (uint32_t)(rest < 0x0400u); /* masks, all zeros or all ones */
     uint32_t is_special = 0u - (uint32_t)(rest >= 0x7c00u);
@@ -52,7 +53,8 @@ static inline uint32_t by_f16_narrow(uint32_t wide)
 {
     uint32_t sign = (wide >> 16) & 0x8000u;
     uint32_t rest = wide & 0x7fffffffu;
-    /* Below 2^-14 the result is a multiple of 2^-24, the spacing of f32 in [0.5, 1): one add rounds to it. */
+    /* Below 2^-14 the result is a multiple of 2^-24, the spacing of f32 in [0.5, 1): one add rounds
+     * to it. */
     uint32_t subnormal = by_f32_bits(by_f32_from_bits(rest) + 0.5f) - 0x3f000000u;
     uint32_t normal = (rest + 0x0fffu + ((rest >> 13) & 1u) - (112u << 23)) >> 13;
     uint32_t nan = 0x7e00u | ((rest >> 13) & 0x03ffu);

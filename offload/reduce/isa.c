@@ -1,6 +1,7 @@
 /*
- * Which instruction sets this build holds and the running processor has. On x86 that asks CPUID, which a
- * virtual machine may intercept (microseconds): for start-up, not for each packet. Pure; any thread.
+ * Which instruction sets this build holds and the running processor has. On x86 that asks CPUID,
+ * which a virtual machine may intercept (microseconds): for start-up, not for each packet. Pure;
+ * any thread.
  */
 #include "offload/reduce/reduce.h"
 

@@ -1,29 +1,29 @@
 /*
- * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c, which names
- * its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and, where the processor
- * converts f16, provides f16_widen_vectors and f16_narrow_block and defines BY_KERNEL_F16_BLOCKS. The loops
- * are plain C with vectors of the compiler; the rules for values here hold for all instruction sets. Pure;
- * any thread.
+ * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c,
+ * which names its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and,
+ * where the processor converts f16, provides f16_widen_vectors and f16_narrow_block and defines
+ * BY_KERNEL_F16_BLOCKS. The loops are plain C with vectors of the compiler; the rules for values
+ * here hold for all instruction sets. Pure; any thread.
  *
- * An input can be shared memory, which its owner may write at any time, so each of its bytes is read once:
- * vectors are loaded into a register and held there (BY_HOLD), and the rest behind the last whole vector is
- * copied to a local array (psum_copy). Where an input has a single use, the result of that use is held
- * instead, so that the load is part of its instruction: a load of its own costs sums a tenth of their speed
- * (f16: a fifth). No other expression names an input: what a compiler makes of a plain loop over it may read
- * it again.
+ * An input can be shared memory, which its owner may write at any time, so each of its bytes is
+ * read once: vectors are loaded into a register and held there (BY_HOLD), and the rest behind the
+ * last whole vector is copied to a local array (psum_copy). Where an input has a single use, the
+ * result of that use is held instead, so that the load is part of its instruction: a load of its
+ * own costs sums a tenth of their speed (f16: a fifth). No other expression names an input: what a
+ * compiler makes of a plain loop over it may read it again.
  *
- * NaN rule, so that neither the order of operands nor the processor shows in the bits: whatever an operator
- * makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000) if it is a NaN. load and store alone keep a
- * NaN's sign and payload; f16 and bf16 become quiet. Sums and products round to nearest even in the default
- * floating-point environment.
+ * NaN rule, so that neither the order of operands nor the processor shows in the bits: whatever an
+ * operator makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000) if it is a NaN. load and
+ * store alone keep a NaN's sign and payload; f16 and bf16 become quiet. Sums and products round to
+ * nearest even in the default floating-point environment.
  */
 #include "offload/reduce/half.h"
 #include "offload/reduce/kernels.h"
 #include "offload/reduce/psum.h"
 
 /*
- * Elements of f16 and bf16 that are widened or narrowed at a time (count). Compilers unroll shorter loops
- * before they look for vectors (gcc: 16 times), and then miss them.
+ * Elements of f16 and bf16 that are widened or narrowed at a time (count). Compilers unroll shorter
+ * loops before they look for vectors (gcc: 16 times), and then miss them.
  */
 #define BLOCK 32u
 
@@ -63,7 +63,8 @@ static __attribute__((noinline)) uint32_t psum_copy(void *restrict dst, const vo
 
 /* ---- operators on two values ---- */
 
-/* Sums and products wrap through U, the unsigned type; 8-bit ones are promoted to int, where they fit. */
+/* Sums and products wrap through U, the unsigned type; 8-bit ones are promoted to int, where they
+ * fit. */
 #define INTEGER_OPERATORS(NAME, U)                                                                           \
     static inline value_##NAME SUM_##NAME(value_##NAME a, value_##NAME b)                                    \
     {                                                                                                        \
@@ -102,9 +103,9 @@ INTEGER_OPERATORS(I64, uint64_t)
 INTEGER_OPERATORS(U64, uint64_t)
 
 /*
- * The minimum is taken in both orders: the two differ only where the operands are equal (or unordered), and
- * equal operands differ in bits only if they are zeros. Then or gives -0 if there is one; for the maximum,
- * and gives +0 if there is one.
+ * The minimum is taken in both orders: the two differ only where the operands are equal (or
+ * unordered), and equal operands differ in bits only if they are zeros. Then or gives -0 if there
+ * is one; for the maximum, and gives +0 if there is one.
  */
 #define FLOAT_OPERATORS(NAME, BITS, NAN)                                                                     \
     union bits_##NAME {                                                                                      \
@@ -207,8 +208,9 @@ FLOAT_VECTOR_OPERATORS(F64, __builtin_nan(""))
 /* ---- f16 and bf16, a block at a time ---- */
 
 /*
- * The narrow form of an accumulator is written at or below the place where its wide form was read, so that
- * narrowing works in place if nothing is written before it has been read: here a block at a time.
+ * The narrow form of an accumulator is written at or below the place where its wide form was read,
+ * so that narrowing works in place if nothing is written before it has been read: here a block at a
+ * time.
  */
 
 #if BY_VECTOR_BYTES >= 16
@@ -254,9 +256,9 @@ static inline by_words bf16_round(by_words wide)
     return (is_nan & (wide | BY_F32_QUIET)) | (~is_nan & (wide + 0x7fffu + (wide >> 16 & 1u)));
 }
 
-/* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those with an
- * odd one. So both ways are made of the words of the payload by shifts and masks, without moves between
- * lanes. */
+/* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those
+ * with an odd one. So both ways are made of the words of the payload by shifts and masks, without
+ * moves between lanes. */
 WIDEN_LINKAGE void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
@@ -292,10 +294,10 @@ static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 /* ---- loops ---- */
 
 /*
- * The guard of a slot: the sum mod 2^32 of its 32-bit words (the last one padded with zeros), so that a slot
- * whose elements lie as on the wire has its psum for a guard. A loop that changes a slot sums what it finds
- * and what it leaves, in the same pass: memory that changed in between is found out, and the psum of a
- * complete sum is there without another look at it.
+ * The guard of a slot: the sum mod 2^32 of its 32-bit words (the last one padded with zeros), so
+ * that a slot whose elements lie as on the wire has its psum for a guard. A loop that changes a
+ * slot sums what it finds and what it leaves, in the same pass: memory that changed in between is
+ * found out, and the psum of a complete sum is there without another look at it.
  */
 
 static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
@@ -306,8 +308,8 @@ static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
     return holds;
 }
 
-/* Integers, f32 and f64 lie in a slot as on the wire; loads copy them as integers, so that a NaN keeps its
- * bits. */
+/* Integers, f32 and f64 lie in a slot as on the wire; loads copy them as integers, so that a NaN
+ * keeps its bits. */
 #define LOAD_STORE_SAME(NAME)                                                                                \
     static uint32_t load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                 \
     {                                                                                                        \
@@ -476,7 +478,8 @@ REST(BF16)
     }
 
 #else
-/* Without vectors: a piece that is held in a local array at a time, as the code has to be small there. */
+/* Without vectors: a piece that is held in a local array at a time, as the code has to be small
+ * there. */
 #define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -537,7 +540,8 @@ REST(BF16)
     ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
 #else
-/* The same piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their psum. */
+/* The same piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their psum.
+ */
 #define ACCUMULATE_PAIR_PIECES(OP, SIGN, NAME, WIDE, EACH, TAKE)                                             \
     static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
                                              const void *restrict b, uint32_t psum, uint32_t count,          \

@@ -1,5 +1,5 @@
-/* The kernels for x86-64 with AVX2 and F16C; isa.c asks the processor before anyone calls them. Pure; any
- * thread. */
+/* The kernels for x86-64 with AVX2 and F16C; isa.c asks the processor before anyone calls them.
+ * Pure; any thread. */
 #define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
 #include <immintrin.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
-/* The kernels for the baseline processor: portable C, with minima by SSE4.1 where the baseline has it. Pure;
- * any thread. */
+/* The kernels for the baseline processor: portable C, with minima by SSE4.1 where the baseline has
+ * it. Pure; any thread. */
 #if defined(__SSE4_1__) && !defined(BY_VECTOR_BYTES)
 #define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
 #include <smmintrin.h>

@@ -1,7 +1,7 @@
 /*
- * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of BY_VECTOR_BYTES,
- * which the including source may say: else 16, or where the processor has none 8, as more would only be more
- * code. Pure; any thread.
+ * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of
+ * BY_VECTOR_BYTES, which the including source may say: else 16, or where the processor has none 8,
+ * as more would only be more code. Pure; any thread.
  */
 #ifndef BY_REDUCE_PSUM_H
 #define BY_REDUCE_PSUM_H
@@ -27,7 +27,8 @@ typedef uint32_t by_short_words __attribute__((vector_size(16)));
 typedef uint32_t by_short_words_at __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
 
-/* Keeps a vector that was loaded in its register: the compiler cannot read its source again in its place. */
+/* Keeps a vector that was loaded in its register: the compiler cannot read its source again in its
+ * place. */
 #if BY_VECTOR_BYTES >= 16 && defined(__x86_64__)
 #define BY_HOLD(vector) __asm__("" : "+v"(vector))
 #elif BY_VECTOR_BYTES >= 16 && defined(__aarch64__)
@@ -98,9 +99,9 @@ static inline uint32_t by_words_sum(const void *data, size_t bytes)
     }
 
 /*
- * Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. Each byte of the source,
- * which its owner may change at any time, is read once: what is summed is what is copied. Elements of
- * up to 8 bytes are copied whole.
+ * Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. Each byte of the
+ * source, which its owner may change at any time, is read once: what is summed is what is copied.
+ * Elements of up to 8 bytes are copied whole.
  */
 static inline uint32_t by_words_copy(void *restrict dst, const void *restrict src, size_t bytes)
 {

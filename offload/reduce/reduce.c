@@ -1,4 +1,5 @@
-/* The choice of kernels: instruction set, operator, element type. Tables only; no state. Pure; any thread. */
+/* The choice of kernels: instruction set, operator, element type. Tables only; no state. Pure; any
+ * thread. */
 #include "offload/reduce/reduce.h"
 #include "offload/reduce/kernels.h"
 

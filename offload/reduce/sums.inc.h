@@ -1,9 +1,9 @@
 /*
- * Sums and products of floats, in explicit vectors: included by kernels.inc.h. They are most of what a
- * network adds, and compilers leave a third of the speed in the plain loop: a slot's words are loaded twice,
- * and each result is compared and blended for the rule of NaNs. Here a slot is loaded once; one comparison
- * for two vectors says that there is a NaN among their results, and then, rarely, the whole slot is gone
- * through again. Pure; any thread.
+ * Sums and products of floats, in explicit vectors: included by kernels.inc.h. They are most of
+ * what a network adds, and compilers leave a third of the speed in the plain loop: a slot's words
+ * are loaded twice, and each result is compared and blended for the rule of NaNs. Here a slot is
+ * loaded once; one comparison for two vectors says that there is a NaN among their results, and
+ * then, rarely, the whole slot is gone through again. Pure; any thread.
  */
 
 /* Makes each NaN of `count` elements the one that operators make, and returns the guard. */
@@ -19,7 +19,8 @@
 SETTLE(F32, __builtin_nanf(""))
 SETTLE(F64, __builtin_nan(""))
 
-/* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one another. */
+/* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one
+ * another. */
 struct sums_tally {
     by_words before[2], after[2], unordered;
 };
@@ -72,7 +73,8 @@ struct sums_tally {
                           SETTLED(NAME, acc, count / each * each, &tally) + tail.after);                     \
     }
 
-/* A pair is added up in registers, and then to the slot. What has waited in memory is looked at on the way.
+/* A pair is added up in registers, and then to the slot. What has waited in memory is looked at on
+ * the way.
  */
 #define ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                       \
     static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
@@ -120,8 +122,9 @@ struct sums_tally {
     }
 
 /*
- * Halves: BLOCK elements at a time into vectors of f32, which meet those of the slot. bf16 lies in a slot in
- * an order of its own (kernels.inc.h), in which a shift and a mask are all that widens it.
+ * Halves: BLOCK elements at a time into vectors of f32, which meet those of the slot. bf16 lies in
+ * a slot in an order of its own (kernels.inc.h), in which a shift and a mask are all that widens
+ * it.
  */
 #define ACCUMULATE_HALF_ARITHMETIC(OP, SIGN, NAME)                                                           \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \

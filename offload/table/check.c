@@ -1,7 +1,7 @@
 /*
- * The check of a table image: the one gate between bytes from outside and the accessors of image.h. Each
- * section is walked once, in file order; jobs, entries and leaves ascend by the same keys, so that a cursor
- * finds the job of a record, and no memory is needed. Pure; any thread.
+ * The check of a table image: the one gate between bytes from outside and the accessors of image.h.
+ * Each section is walked once, in file order; jobs, entries and leaves ascend by the same keys, so
+ * that a cursor finds the job of a record, and no memory is needed. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
@@ -11,7 +11,8 @@
 #include "offload/wire/types.h"
 #include "offload/wire/wire.h"
 
-/* Headers of IPv4, UDP and banyan: what a chunk needs beside its payload in a port's MTU (bytes). */
+/* Headers of IPv4, UDP and banyan: what a chunk needs beside its payload in a port's MTU (bytes).
+ */
 #define PACKET_OVERHEAD (20u + 8u + BY_WIRE_HEADER_BYTES)
 /* The least MTU of IPv4 (RFC 791). */
 #define MTU_MIN 68u
@@ -67,8 +68,8 @@ static int all_zero(const uint8_t *bytes, size_t count)
     return any == 0;
 }
 
-/* Puts the job of a record into check->job; `job` must not be less than in the call before (rewind by
- * job_next = 0). */
+/* Puts the job of a record into check->job; `job` must not be less than in the call before (rewind
+ * by job_next = 0). */
 static int find_job(struct table_check *check, uint16_t job)
 {
     if (check->job_next > 0 && check->job.job == job)
@@ -283,8 +284,8 @@ static int check_jobs(struct table_check *check)
 BY_STATIC_ASSERT(BY_SHARES_MAX == 64 && BY_SHARE_ONE == 1000000000, "named in texts above");
 BY_STATIC_ASSERT(BY_TREES_MAX == 8192, "named in a text above");
 
-/* Child `at` of an entry, alone and against its elder sisters. `own` is 1 when a sister is this host's own
- * leaf. */
+/* Child `at` of an entry, alone and against its elder sisters. `own` is 1 when a sister is this
+ * host's own leaf. */
 static int check_child(struct table_check *check, const struct by_image_entry *entry, uint32_t at, int *own)
 {
     struct by_image_child child, sister;

@@ -1,7 +1,7 @@
 /*
- * Reading and writing of table images: one reader and one writer for each kind of record, both made from the
- * field lists of layout.h, so that they cannot disagree. What may be read is decided in check.c. Pure; any
- * thread.
+ * Reading and writing of table images: one reader and one writer for each kind of record, both made
+ * from the field lists of layout.h, so that they cannot disagree. What may be read is decided in
+ * check.c. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
@@ -128,7 +128,8 @@ size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT])
     return by_image_offset(count, BY_SECTION_COUNT - 1, count[BY_SECTION_COUNT - 1]);
 }
 
-/* The least version that has all that the records say: readers of the first one take what they know. */
+/* The least version that has all that the records say: readers of the first one take what they
+ * know. */
 static uint16_t version_of(const uint8_t *image, const uint32_t count[BY_SECTION_COUNT])
 {
     for (uint32_t i = 0; i < count[BY_SECTION_LEAF]; i++) {

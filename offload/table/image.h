@@ -1,17 +1,18 @@
 /*
- * The table image: the bytes that a controller writes and a node loads. One image holds everything that one
- * node (switch or host) knows of all jobs. Network byte order, fixed-size records in sections, one CRC32C
- * over all.
+ * The table image: the bytes that a controller writes and a node loads. One image holds everything
+ * that one node (switch or host) knows of all jobs. Network byte order, fixed-size records in
+ * sections, one CRC32C over all.
  *
- * Layout: header (BY_IMAGE_HEADER_BYTES), then the sections in the order of enum by_section, each `count`
- * records of the size in the section list, no gaps. docs/man/banyan-image.5 shows each field. The accessors
- * read one record; an image is only read through them after by_image_check() has accepted it, so they cannot
- * fail. Pure; any thread.
+ * Layout: header (BY_IMAGE_HEADER_BYTES), then the sections in the order of enum by_section, each
+ * `count` records of the size in the section list, no gaps. docs/man/banyan-image.5 shows each
+ * field. The accessors read one record; an image is only read through them after by_image_check()
+ * has accepted it, so they cannot fail. Pure; any thread.
  *
- * Roles: an ENTRY makes the node an interior node or root of a tree (it runs the engine for it). A LEAF makes
- * a host a rank in a tree (it runs the endpoint). A host that is interior or root has both; its own leaf is
- * then a child of its entry with port BY_PORT_LOCAL, and the leaf's parent port is BY_PORT_LOCAL. A RELAY
- * makes a switch pass on packets between two neighbours in a tree without looking inside.
+ * Roles: an ENTRY makes the node an interior node or root of a tree (it runs the engine for it). A
+ * LEAF makes a host a rank in a tree (it runs the endpoint). A host that is interior or root has
+ * both; its own leaf is then a child of its entry with port BY_PORT_LOCAL, and the leaf's parent
+ * port is BY_PORT_LOCAL. A RELAY makes a switch pass on packets between two neighbours in a tree
+ * without looking inside.
  */
 #ifndef BY_TABLE_IMAGE_H
 #define BY_TABLE_IMAGE_H
@@ -59,8 +60,8 @@ struct by_image_header {
     uint32_t count[BY_SECTION_COUNT];
 };
 
-/* A port of this node, and what is at the other end of the cable. Index = port number of switch or interface
- * of host. */
+/* A port of this node, and what is at the other end of the cable. Index = port number of switch or
+ * interface of host. */
 struct by_image_port {
     char name[BY_NAME_MAX + 1]; /* interface: "p0" on switches, "eth0" on hosts of the lab */
     uint32_t own_ip;            /* host order */
@@ -69,8 +70,8 @@ struct by_image_port {
     uint8_t peer_mac[6];
     uint16_t peer_node;
     uint16_t mtu; /* bytes of IP packet */
-    /* What the cable carries to us and from us, 1000 bytes of whole frames a second; 0: not known, and then
-     * no share of it is kept. */
+    /* What the cable carries to us and from us, 1000 bytes of whole frames a second; 0: not known,
+     * and then no share of it is kept. */
     uint32_t rate_in, rate_out;
 };
 
@@ -103,8 +104,8 @@ struct by_image_entry {
                              by_image_det_depth(), by which the entry can sum in mode DET */
 };
 
-/* Slots for each place of the window that an entry of `child_count` children needs for mode DET: one for each
- * two children, as two values have the same sum in either order. */
+/* Slots for each place of the window that an entry of `child_count` children needs for mode DET:
+ * one for each two children, as two values have the same sum in either order. */
 static inline uint32_t by_image_det_depth(uint32_t child_count)
 {
     return child_count > 1 ? (child_count + 1) / 2 : 1;
@@ -139,15 +140,15 @@ struct by_image_leaf {
     uint16_t owner;       /* rank whose shard (allgather, reduce-scatter) or root (broadcast, reduce) the tree
                              serves, or BY_RANK_NONE: all */
     uint32_t share;       /* weight of the tree among those of the same collective and owner; > 0 */
-    /* What every node of the tree can do; all three are 0 where the table does not say, and then it is tried.
-     * Bits that a reader does not know are passed over. */
+    /* What every node of the tree can do; all three are 0 where the table does not say, and then it
+     * is tried. Bits that a reader does not know are passed over. */
     uint8_t modes;   /* bit 1 << enum by_mode, FAST among them: orders in which it adds floats */
     uint16_t ops;    /* bit 1 << enum by_op, BOR among them, */
     uint16_t dtypes; /* bit 1 << enum by_dtype, U8 among them: what it reduces, as it travels */
 };
 
-/* Packets of (job, tree) from src_ip to dst_ip leave by `port`; nothing else in them changes but the MAC
- * addresses. */
+/* Packets of (job, tree) from src_ip to dst_ip leave by `port`; nothing else in them changes but
+ * the MAC addresses. */
 struct by_image_relay {
     uint16_t job;
     uint16_t tree;
@@ -163,8 +164,9 @@ static inline int by_image_relay_takes(uint16_t from, uint32_t port)
     return from == 0 || from == port + 1;
 }
 
-/* On hosts: the whole tree, so that an error can name who is missing. Where there are several relays between
- * a node and its parent, each but the first has a record too, with BY_HOP_RELAY for `child`. */
+/* On hosts: the whole tree, so that an error can name who is missing. Where there are several
+ * relays between a node and its parent, each but the first has a record too, with BY_HOP_RELAY for
+ * `child`. */
 struct by_image_hop {
     uint16_t job;
     uint16_t tree;
@@ -195,8 +197,8 @@ struct by_image_key {
     uint8_t cover; /* enum by_cover of offload/wire/seal.h, but for none */
 };
 
-/* Why an image was refused, for people: "entry 3: window 48 is not a power of two". Static texts, numbers
- * beside them. */
+/* Why an image was refused, for people: "entry 3: window 48 is not a power of two". Static texts,
+ * numbers beside them. */
 struct by_image_fault {
     const char *section; /* "header", "port", "entry", ... */
     uint32_t index;      /* record in the section */
@@ -210,12 +212,12 @@ struct by_image_limits {
 };
 
 /*
- * Checks every byte: lengths, CRC, each field's range, indices, order, uniqueness, ports of children and
- * parents, limits; reserved bytes are zero. 0, or BY_EFORMAT, BY_EVERSION, BY_ECHECKSUM, BY_ELIMIT with
- * `fault` (may be NULL) filled. Never reads beyond `bytes`. O(records) time and no memory: orders are
- * required. Jobs, entries, leaves, relays and names strictly ascend by their keys, hops ascend by job, and
- * the children of the entries lie one after another. That entries' ranges of slots do not overlap needs
- * memory, and is checked by by_engine_stage.
+ * Checks every byte: lengths, CRC, each field's range, indices, order, uniqueness, ports of
+ * children and parents, limits; reserved bytes are zero. 0, or BY_EFORMAT, BY_EVERSION,
+ * BY_ECHECKSUM, BY_ELIMIT with `fault` (may be NULL) filled. Never reads beyond `bytes`. O(records)
+ * time and no memory: orders are required. Jobs, entries, leaves, relays and names strictly ascend
+ * by their keys, hops ascend by job, and the children of the entries lie one after another. That
+ * entries' ranges of slots do not overlap needs memory, and is checked by by_engine_stage.
  */
 int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
                    struct by_image_fault *fault);
@@ -235,14 +237,14 @@ int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *o
 /* What a key may be called by: nobody learns it from this. */
 uint64_t by_image_key_id(const struct by_image_key *key);
 
-/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not cryptographic,
- * but of keys, and of the CRC over them, it tells nothing. */
+/* 64-bit content hash of a whole image (any bytes): what `show` prints and a commit names. Not
+ * cryptographic, but of keys, and of the CRC over them, it tells nothing. */
 uint64_t by_image_hash(const uint8_t *image, size_t bytes);
 
 /*
- * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each record,
- * and seal (length, the least version that has all that is said, CRC). The caller owns the buffer. A put of
- * an index beyond its section asserts.
+ * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each
+ * record, and seal (length, the least version that has all that is said, CRC). The caller owns the
+ * buffer. A put of an index beyond its section asserts.
  */
 size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT]);
 void by_image_put_header(uint8_t *image, const struct by_image_header *header);
@@ -260,8 +262,9 @@ void by_image_seal(uint8_t *image);
 /* Bytes of the checked `image` once it has keys of at most `key_count` jobs. */
 size_t by_image_keyed_bytes(const uint8_t *image, uint32_t key_count);
 /*
- * Writes to `out`, of that many bytes, `image` with those of `keys[key_count]` (ascending by job) whose jobs
- * run here, as entry or leaf, in place of the keys that it had, and seals it. Returns its bytes.
+ * Writes to `out`, of that many bytes, `image` with those of `keys[key_count]` (ascending by job)
+ * whose jobs run here, as entry or leaf, in place of the keys that it had, and seals it. Returns
+ * its bytes.
  */
 size_t by_image_put_keys(const uint8_t *image, const struct by_image_key *keys, uint32_t key_count,
                          uint8_t *out);

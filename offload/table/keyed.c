@@ -1,7 +1,7 @@
 /*
- * An image with keys, from one without: whoever lowers plans need not know of keys, and images get new ones
- * without being lowered again. Neighbours: image.c, whose section KEY is the last, so that nothing moves.
- * Pure; any thread.
+ * An image with keys, from one without: whoever lowers plans need not know of keys, and images get
+ * new ones without being lowered again. Neighbours: image.c, whose section KEY is the last, so that
+ * nothing moves. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/table/layout.h"

@@ -1,7 +1,7 @@
 /*
- * Where each field of an image lies: one list a record, from which image.c makes the reader and the writer,
- * and by which check.c finds the bytes that must be zero. Inside a record there are no holes; what is left at
- * its end is reserved. Pure; any thread.
+ * Where each field of an image lies: one list a record, from which image.c makes the reader and the
+ * writer, and by which check.c finds the bytes that must be zero. Inside a record there are no
+ * holes; what is left at its end is reserved. Pure; any thread.
  */
 #ifndef BY_TABLE_LAYOUT_H
 #define BY_TABLE_LAYOUT_H
@@ -135,7 +135,8 @@ enum by_image_at {
     X(NAME, name)                                                                                            \
     X(KEY, key)
 
-/* Bytes of a record of section `section`; and how many of them its fields use: the rest are zero. */
+/* Bytes of a record of section `section`; and how many of them its fields use: the rest are zero.
+ */
 uint32_t by_image_record_bytes(unsigned section);
 uint32_t by_image_record_used(unsigned section);
 

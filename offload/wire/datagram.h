@@ -1,7 +1,8 @@
 /*
- * Several packets in one datagram: those without a payload (credits, acknowledgements) of one tree may follow
- * one another, so that a frame is paid for once. Whoever takes a datagram apart asks here; whoever puts one
- * together keeps to the limits here. Pure; any thread. PROTOCOL.md, "Carrier".
+ * Several packets in one datagram: those without a payload (credits, acknowledgements) of one tree
+ * may follow one another, so that a frame is paid for once. Whoever takes a datagram apart asks
+ * here; whoever puts one together keeps to the limits here. Pure; any thread. PROTOCOL.md,
+ * "Carrier".
  */
 #ifndef BY_WIRE_DATAGRAM_H
 #define BY_WIRE_DATAGRAM_H
@@ -13,10 +14,10 @@
 /* Packets of one datagram at most (count). */
 #define BY_DATAGRAM_PACKETS_MAX 16u
 
-/* Bytes of the first packet of a datagram of `bytes`: all of it, unless it is without a payload and another
- * header follows that is as well, and of the same job and tree. Of damaged bytes it makes packets whose tags
- * do not hold. A datagram of more than BY_DATAGRAM_PACKETS_MAX packets is one malformed packet, so that what
- * a frame can cause has a bound. */
+/* Bytes of the first packet of a datagram of `bytes`: all of it, unless it is without a payload and
+ * another header follows that is as well, and of the same job and tree. Of damaged bytes it makes
+ * packets whose tags do not hold. A datagram of more than BY_DATAGRAM_PACKETS_MAX packets is one
+ * malformed packet, so that what a frame can cause has a bound. */
 static inline uint16_t by_datagram_first(const uint8_t *data, uint16_t bytes)
 {
     const uint8_t *next = data + BY_WIRE_HEADER_BYTES;

@@ -1,6 +1,6 @@
 /*
- * Ethernet II (RFC 894), IPv4 (RFC 791), UDP (RFC 768), ARP (RFC 826): the parse of a frame that came, the
- * headers of one to send, and the reply to an ARP request. Pure; any thread.
+ * Ethernet II (RFC 894), IPv4 (RFC 791), UDP (RFC 768), ARP (RFC 826): the parse of a frame that
+ * came, the headers of one to send, and the reply to an ARP request. Pure; any thread.
  */
 #include "offload/wire/frame.h"
 
@@ -21,7 +21,8 @@ enum {
     VERSION_AND_LENGTH = 0x45,
 };
 
-/* A sum of 16-bit words in one's complement (RFC 1071), below 2^48: added up in any width, then folded. */
+/* A sum of 16-bit words in one's complement (RFC 1071), below 2^48: added up in any width, then
+ * folded. */
 static uint16_t fold(uint64_t sum)
 {
     sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -30,9 +31,9 @@ static uint16_t fold(uint64_t sum)
 }
 
 /*
- * The headers as words of 8 bytes, so that they go in and out in few steps and nobody loads wide what was
- * just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word 3 with the IP checksum,
- * word 4 with the low half of the destination IP.
+ * The headers as words of 8 bytes, so that they go in and out in few steps and nobody loads wide
+ * what was just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word 3 with
+ * the IP checksum, word 4 with the low half of the destination IP.
  */
 enum {
     AT_WORD1 = 8,

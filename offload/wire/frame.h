@@ -1,7 +1,7 @@
 /*
- * The carrier: Ethernet II / IPv4 (no options, no fragments) / UDP, for shells that see whole frames. A frame
- * is parsed into addresses and the UDP payload, and 42 bytes of headers are built for one to send. Pure; any
- * thread.
+ * The carrier: Ethernet II / IPv4 (no options, no fragments) / UDP, for shells that see whole
+ * frames. A frame is parsed into addresses and the UDP payload, and 42 bytes of headers are built
+ * for one to send. Pure; any thread.
  */
 #ifndef BY_WIRE_FRAME_H
 #define BY_WIRE_FRAME_H
@@ -24,28 +24,29 @@ struct by_frame {
     uint16_t bytes;
 };
 
-/* 0 and `frame` when `bytes` at `data` are an IPv4/UDP frame with sound lengths and IP checksum (the UDP
- * checksum is not checked: psum covers the payload); BY_EFORMAT or BY_ECHECKSUM else. Padding after the
- * datagram is ignored. */
+/* 0 and `frame` when `bytes` at `data` are an IPv4/UDP frame with sound lengths and IP checksum
+ * (the UDP checksum is not checked: psum covers the payload); BY_EFORMAT or BY_ECHECKSUM else.
+ * Padding after the datagram is ignored. */
 int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame);
 
-/* Writes the 42 bytes of headers for a UDP payload of frame->bytes (frame->data is ignored): TTL 64, DF, UDP
- * checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect us). */
+/* Writes the 42 bytes of headers for a UDP payload of frame->bytes (frame->data is ignored): TTL
+ * 64, DF, UDP checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect us). */
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES]);
 
-/* The UDP source port of a node's packets, entropy for ECMP and RSS: of the dynamic range, by `tree` (job <<
- * 16 | tree). */
+/* The UDP source port of a node's packets, entropy for ECMP and RSS: of the dynamic range, by
+ * `tree` (job << 16 | tree). */
 static inline uint16_t by_frame_source_port(uint32_t tree)
 {
     return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
 }
 
-/* If the frame is an ARP request (RFC 826) for `ip`, writes the 42-byte reply from `mac` and returns 42; else
- * 0. */
+/* If the frame is an ARP request (RFC 826) for `ip`, writes the 42-byte reply from `mac` and
+ * returns 42; else 0. */
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
                     uint8_t reply[BY_FRAME_HEADER_BYTES]);
 
-/* Changes the two bits of ECN in a sound frame's IP header, and its checksum by as much (RFC 1624). */
+/* Changes the two bits of ECN in a sound frame's IP header, and its checksum by as much (RFC 1624).
+ */
 void by_frame_mark(uint8_t *frame, uint8_t ecn);
 
 #endif

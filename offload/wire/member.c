@@ -1,6 +1,7 @@
 /*
- * Frames between hosts and the controller; see member.h. A type's line in the list is all that is known of
- * it: who may send it, how many bytes of fields it has, and how much data. Pure; any thread.
+ * Frames between hosts and the controller; see member.h. A type's line in the list is all that is
+ * known of it: who may send it, how many bytes of fields it has, and how much data. Pure; any
+ * thread.
  */
 #include "offload/wire/member.h"
 

@@ -1,7 +1,8 @@
 /*
- * What a host and the controller say to each other: frames on a stream (PROTOCOL.md, "Members"). A host that
- * is told of a fault goes on in other trees, and gives its word to the other ranks through the controller.
- * Neighbours: host-driver/member.c, control/service/daemon/members.c. Pure; any thread.
+ * What a host and the controller say to each other: frames on a stream (PROTOCOL.md, "Members"). A
+ * host that is told of a fault goes on in other trees, and gives its word to the other ranks
+ * through the controller. Neighbours: host-driver/member.c, control/service/daemon/members.c. Pure;
+ * any thread.
  */
 #ifndef BY_WIRE_MEMBER_H
 #define BY_WIRE_MEMBER_H
@@ -12,7 +13,8 @@
 #include "offload/base/limits.h"
 
 #define BY_MEMBER_VERSION 2u
-/* Of every frame: length of what follows it (4), version (1), type (1), job, rank and generation (2 each). */
+/* Of every frame: length of what follows it (4), version (1), type (1), job, rank and generation (2
+ * each). */
 #define BY_MEMBER_HEAD_BYTES 12u
 /* Of what comes before a frame's data, at most. */
 #define BY_MEMBER_FIXED_MAX (BY_MEMBER_HEAD_BYTES + 8u)
@@ -59,12 +61,14 @@ struct by_member_frame {
     uint32_t bytes;
 };
 
-/* Writes all of a frame but its data, which follow: bytes written. The frame must be a sound one. */
+/* Writes all of a frame but its data, which follow: bytes written. The frame must be a sound one.
+ */
 size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBER_FIXED_MAX]);
 /*
- * Reads one frame of `side` from the start of a stream; `data` points into it. 0 and `*used` bytes; BY_EAGAIN
- * while it is incomplete, `*used` being how many bytes are wanted in all; BY_EVERSION; BY_EFORMAT when it is
- * no frame of that side; BY_ELIMIT when it is longer than its type can be, `*used` being how long that is.
+ * Reads one frame of `side` from the start of a stream; `data` points into it. 0 and `*used` bytes;
+ * BY_EAGAIN while it is incomplete, `*used` being how many bytes are wanted in all; BY_EVERSION;
+ * BY_EFORMAT when it is no frame of that side; BY_ELIMIT when it is longer than its type can be,
+ * `*used` being how long that is.
  */
 int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, struct by_member_frame *frame,
                   size_t *used);

@@ -1,6 +1,7 @@
 /*
- * What goes in and out of a step, of the engine and of the endpoint alike: packets received and packets to
- * send, so that a shell moves both with the same code. The arrays belong to the caller of the step.
+ * What goes in and out of a step, of the engine and of the endpoint alike: packets received and
+ * packets to send, so that a shell moves both with the same code. The arrays belong to the caller
+ * of the step.
  */
 #ifndef BY_WIRE_PACKET_H
 #define BY_WIRE_PACKET_H
@@ -18,8 +19,8 @@ struct by_rx {
     uint32_t src_ip;        /* host order; ignored for BY_PORT_LOCAL */
     uint32_t dst_ip;        /* as received: a relay keys on it */
     uint8_t ecn;            /* the IP header's two bits; 3 is CE */
-    /* The payload lies where its maker has it, no wire was on its way: a CONTRIB outside keyed jobs has no
-     * psum then. */
+    /* The payload lies where its maker has it, no wire was on its way: a CONTRIB outside keyed jobs
+     * has no psum then. */
     uint8_t direct;
     uint8_t held; /* 1: it has waited as BY_TX_HOLD said */
 };
@@ -34,10 +35,11 @@ enum by_tx_kind {
 #define BY_REF_NONE 0xffffffffu
 
 /*
- * A packet to send. The payload is referenced, not copied. With `ref` != BY_REF_NONE it stays valid and
- * unchanged until the shell calls by_engine_release(engine, ref), once for each by_tx that carried it. With
- * BY_REF_NONE it lies in memory of the caller (a user's buffer) or, where `payload` is NULL, in `small`.
- * Consecutive by_tx with the same ref carry the same payload: send it by reference count.
+ * A packet to send. The payload is referenced, not copied. With `ref` != BY_REF_NONE it stays valid
+ * and unchanged until the shell calls by_engine_release(engine, ref), once for each by_tx that
+ * carried it. With BY_REF_NONE it lies in memory of the caller (a user's buffer) or, where
+ * `payload` is NULL, in `small`. Consecutive by_tx with the same ref carry the same payload: send
+ * it by reference count.
  */
 struct by_tx {
     uint8_t kind; /* enum by_tx_kind */

@@ -1,5 +1,5 @@
-/* Tags of keyed packets and the keys they are made with; what is hashed is said in PROTOCOL.md. Pure; any
- * thread. */
+/* Tags of keyed packets and the keys they are made with; what is hashed is said in PROTOCOL.md.
+ * Pure; any thread. */
 #include "offload/wire/seal.h"
 
 #include "offload/base/bytes.h"

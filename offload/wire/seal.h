@@ -1,8 +1,8 @@
 /*
- * Keyed mode: the tag of a packet is a SipHash under a key that only the two ends of a hop can make, in place
- * of the CRC (PROTOCOL.md, "Keyed jobs"). A job's key comes with the table image; from it follow a key for
- * each hop and direction, so that no packet counts anywhere but where it was meant for, and one for payloads.
- * Pure; any thread.
+ * Keyed mode: the tag of a packet is a SipHash under a key that only the two ends of a hop can
+ * make, in place of the CRC (PROTOCOL.md, "Keyed jobs"). A job's key comes with the table image;
+ * from it follow a key for each hop and direction, so that no packet counts anywhere but where it
+ * was meant for, and one for payloads. Pure; any thread.
  */
 #ifndef BY_WIRE_SEAL_H
 #define BY_WIRE_SEAL_H
@@ -22,7 +22,8 @@ struct by_hop_keys {
     struct by_siphash_key in, out;
 };
 
-/* The keys between `node` and its neighbour `other` in trees of the job; `up`: `other` is the parent. */
+/* The keys between `node` and its neighbour `other` in trees of the job; `up`: `other` is the
+ * parent. */
 void by_hop_keys_make(const struct by_siphash_key *job, uint16_t node, uint16_t other, int up,
                       struct by_hop_keys *keys);
 /* The key that payloads of the job are hashed with. */

@@ -1,20 +1,22 @@
 /*
- * A cable of memory: what a host and a switch on one machine share in place of a wire. Each direction has a
- * queue of packets in slots; a slot holds the packet's headers, and its payload, or says where that lies: in
- * the host's own memory, which the switch reads, or in the switch's, which the host reads. So a payload of a
- * user is copied nowhere before it is added, and a sum is copied once, to where the user wants it.
+ * A cable of memory: what a host and a switch on one machine share in place of a wire. Each
+ * direction has a queue of packets in slots; a slot holds the packet's headers, and its payload, or
+ * says where that lies: in the host's own memory, which the switch reads, or in the switch's, which
+ * the host reads. So a payload of a user is copied nowhere before it is added, and a sum is copied
+ * once, to where the user wants it.
  *
- * They meet at a Unix socket (SOCK_SEQPACKET). The switch sends struct by_shm_challenge; the host makes the
- * memory and sends struct by_shm_hello with two descriptors (the cable, the host's memory), and in a keyed
- * job with by_shm_proof of the challenge; the answer is struct by_shm_welcome with one descriptor (the
- * switch's payloads, to be read only). From then on each message is a bell: a consumer that wants to sleep
- * says so in the queue, and the producer sends a byte. A socket has a file description at each end, so that
- * neither side can make the other one's calls block. Either side ends the cable by closing the socket.
+ * They meet at a Unix socket (SOCK_SEQPACKET). The switch sends struct by_shm_challenge; the host
+ * makes the memory and sends struct by_shm_hello with two descriptors (the cable, the host's
+ * memory), and in a keyed job with by_shm_proof of the challenge; the answer is struct
+ * by_shm_welcome with one descriptor (the switch's payloads, to be read only). From then on each
+ * message is a bell: a consumer that wants to sleep says so in the queue, and the producer sends a
+ * byte. A socket has a file description at each end, so that neither side can make the other one's
+ * calls block. Either side ends the cable by closing the socket.
  *
- * Each queue has one producer and one consumer, in different processes. What the other side writes is checked
- * before it is used, and copied before it is checked; a payload may change under the reader, and is worth
- * then what its psum says, or, where it has none (decision 203), any of its values. Layout and atomic steps
- * only; the system calls are the shells'.
+ * Each queue has one producer and one consumer, in different processes. What the other side writes
+ * is checked before it is used, and copied before it is checked; a payload may change under the
+ * reader, and is worth then what its psum says, or, where it has none (decision 203), any of its
+ * values. Layout and atomic steps only; the system calls are the shells'.
  */
 #ifndef BY_WIRE_SHM_H
 #define BY_WIRE_SHM_H
@@ -61,7 +63,8 @@ struct by_shm_queue {
     struct by_shm_packet packet[BY_SHM_SLOTS];
 };
 
-/* The cable. Behind it, from a page's start on, are the slots' rooms: those of `up`, then those of `down`. */
+/* The cable. Behind it, from a page's start on, are the slots' rooms: those of `up`, then those of
+ * `down`. */
 struct by_shm_cable {
     struct by_shm_queue up, down; /* from the host, to the host */
 };
@@ -101,8 +104,8 @@ struct by_shm_hello {
 };
 #define BY_SHM_HELLO_FDS 2u
 
-/* Shows that the host has the job's key: `key` is that of packets from the host to the switch as its parent.
- * A message of 32 bytes, which no packet's tag covers (seal.h). */
+/* Shows that the host has the job's key: `key` is that of packets from the host to the switch as
+ * its parent. A message of 32 bytes, which no packet's tag covers (seal.h). */
 static inline uint64_t by_shm_proof(const struct by_siphash_key *key,
                                     const struct by_shm_challenge *challenge,
                                     const struct by_shm_hello *hello)
@@ -133,7 +136,8 @@ struct by_shm_sender {
     uint32_t head; /* packets that the consumer was done with when we last looked */
 };
 
-/* A free slot to fill, or NULL when the consumer is that far behind. by_shm_put makes it the next packet. */
+/* A free slot to fill, or NULL when the consumer is that far behind. by_shm_put makes it the next
+ * packet. */
 static inline struct by_shm_packet *by_shm_slot(struct by_shm_sender *sender)
 {
     if (sender->tail - sender->head >= BY_SHM_SLOTS) {
@@ -182,8 +186,9 @@ static inline const struct by_shm_packet *by_shm_take(struct by_shm_receiver *re
 }
 
 /*
- * Where the payload of a packet taken from slot `slot` of `direction` lies, in the packet, the slot's room or
- * the sender's `memory`; NULL when that is not all inside, so that the packet is not sound.
+ * Where the payload of a packet taken from slot `slot` of `direction` lies, in the packet, the
+ * slot's room or the sender's `memory`; NULL when that is not all inside, so that the packet is not
+ * sound.
  */
 static inline const uint8_t *by_shm_payload(const struct by_shm_packet *packet, struct by_shm_cable *cable,
                                             uint32_t room_bytes, unsigned direction, uint32_t slot,

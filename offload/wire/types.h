@@ -1,6 +1,6 @@
 /*
- * The words of the protocol that every room shares: operators, element types, collectives, modes. One X-list
- * each; values are on the wire, zero is invalid.
+ * The words of the protocol that every room shares: operators, element types, collectives, modes.
+ * One X-list each; values are on the wire, zero is invalid.
  */
 #ifndef BY_WIRE_TYPES_H
 #define BY_WIRE_TYPES_H
@@ -33,8 +33,8 @@
  */
 enum by_data_way { BY_DATA_UP = 1, BY_DATA_DOWN, BY_DATA_BOTH };
 
-/* X(NAME, value, "name", has a root, data are in shards of ranks, reduces, way). A new collective is a row
- * here and its cases in the switches over enum by_collective, which the compiler names. */
+/* X(NAME, value, "name", has a root, data are in shards of ranks, reduces, way). A new collective
+ * is a row here and its cases in the switches over enum by_collective, which the compiler names. */
 #define BY_COLLECTIVE_LIST(X)                                                                                \
     X(ALLREDUCE, 1, "allreduce", 0, 0, 1, BY_DATA_BOTH)                                                      \
     X(REDUCE_SCATTER, 2, "reduce-scatter", 0, 1, 1, BY_DATA_UP)                                              \
@@ -63,8 +63,8 @@ enum by_collective { BY_COLLECTIVE_LIST(X) };
 enum by_mode { BY_MODE_LIST(X) };
 #undef X
 
-/* One more than the largest value of each: the length of tables by value. Not enumerators of the enums above,
- * so that a switch over one of these needs no case for it. */
+/* One more than the largest value of each: the length of tables by value. Not enumerators of the
+ * enums above, so that a switch over one of these needs no case for it. */
 #define X(...) +1
 enum { BY_OP_COUNT = 1 BY_OP_LIST(X) };
 enum { BY_DTYPE_COUNT = 1 BY_DTYPE_LIST(X) };

@@ -1,6 +1,6 @@
 /*
- * Encode and decode of the packet header, and of the payloads of WAIT and ERR. The layout is that of
- * PROTOCOL.md; each offset is named once, here. Pure; any thread.
+ * Encode and decode of the packet header, and of the payloads of WAIT and ERR. The layout is that
+ * of PROTOCOL.md; each offset is named once, here. Pure; any thread.
  */
 #include "offload/wire/wire.h"
 
@@ -30,8 +30,9 @@ BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 b
      BY_FLAG_KEYED)
 
 /*
- * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header next, reads
- * what was stored as it was stored: a wide load after narrow stores would wait for all of them.
+ * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header
+ * next, reads what was stored as it was stored: a wide load after narrow stores would wait for all
+ * of them.
  */
 static void put_tag(uint8_t *bytes)
 {

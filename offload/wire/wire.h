@@ -1,7 +1,7 @@
 /*
- * The banyan packet: a 40-byte header in network byte order, payload after it (offload/wire/PROTOCOL.md).
- * Encode and decode, and nothing else: what a packet means is decided by the engine and the endpoint. Pure;
- * any thread.
+ * The banyan packet: a 40-byte header in network byte order, payload after it
+ * (offload/wire/PROTOCOL.md). Encode and decode, and nothing else: what a packet means is decided
+ * by the engine and the endpoint. Pure; any thread.
  */
 #ifndef BY_WIRE_WIRE_H
 #define BY_WIRE_WIRE_H
@@ -60,40 +60,40 @@ struct by_header {
     uint32_t optag; /* by_optag() of the call */
 };
 
-/* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`; with BY_FLAG_KEYED the tag is
- * 0 until by_header_seal. */
+/* Writes the 40 bytes, with the CRC32C of bytes 0-31 in the low half of `tag`; with BY_FLAG_KEYED
+ * the tag is 0 until by_header_seal. */
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES]);
 
 /* Changes flags and child of an encoded header: one header serves every child of a node. */
 void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child);
 
 /*
- * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the payload's
- * size in bytes, or BY_EFORMAT (too short, header length, unknown type, reserved flag, NODATA with a payload,
- * or a payload longer than BY_PAYLOAD_MAX), BY_EVERSION, BY_ECHECKSUM (tag). Does not check the payload: its
- * psum and its size against count are the receiver's business; and so is the tag of a header with
- * BY_FLAG_KEYED (by_header_is_sealed).
+ * Reads a header from the `size` bytes of a UDP payload and points `payload` behind it. Returns the
+ * payload's size in bytes, or BY_EFORMAT (too short, header length, unknown type, reserved flag,
+ * NODATA with a payload, or a payload longer than BY_PAYLOAD_MAX), BY_EVERSION, BY_ECHECKSUM (tag).
+ * Does not check the payload: its psum and its size against count are the receiver's business; and
+ * so is the tag of a header with BY_FLAG_KEYED (by_header_is_sealed).
  */
 int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *header,
                          const uint8_t **payload);
 
-/* The tag of `rank` in `job`: a well-mixed 32-bit word, so that a missing and a doubled leaf do not cancel
- * out. */
+/* The tag of `rank` in `job`: a well-mixed 32-bit word, so that a missing and a doubled leaf do not
+ * cancel out. */
 uint32_t by_leaf_tag(uint16_t job, uint16_t rank);
 
-/* What all ranks must agree on beside op, dtype, mode and count: the job's call counter, collective, root and
- * total element count. */
+/* What all ranks must agree on beside op, dtype, mode and count: the job's call counter,
+ * collective, root and total element count. */
 uint32_t by_optag(uint32_t call, unsigned collective, uint16_t root, uint64_t total_count);
 
 /* The collective in the optag of the roll call that opens a session; no user's call has it. */
 #define BY_COLLECTIVE_SESSION 0u
 
-/* The session that follows from a complete roll: `nonces[count]` in the order of the ranks. Every optag of
- * the session is XORed with it. */
+/* The session that follows from a complete roll: `nonces[count]` in the order of the ranks. Every
+ * optag of the session is XORed with it. */
 uint32_t by_session_salt(const uint32_t *nonces, uint32_t count);
 
-/* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, and at which place in
- * the tree somebody is missing. */
+/* Payload of WAIT (16 bytes; psum covers it as any other): who waits, in which state, and at which
+ * place in the tree somebody is missing. */
 #define BY_WAIT_BYTES 16u
 enum by_wait_state { BY_WAIT_CHILDREN = 1, BY_WAIT_PARENT = 2 };
 struct by_wait {
@@ -105,8 +105,8 @@ struct by_wait {
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES]);
 int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 
-/* Payload of ERR (48 bytes; psum covers it as any other): who objects, to which child, and both sides of the
- * disagreement. */
+/* Payload of ERR (48 bytes; psum covers it as any other): who objects, to which child, and both
+ * sides of the disagreement. */
 #define BY_ERR_BYTES 48u
 enum by_err_reason {
     BY_ERR_MISMATCH = 1,

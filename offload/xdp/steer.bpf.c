@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * Steers a job's packets to its AF_XDP sockets: UDP to our address and port goes to the socket of the receive
- * queue, everything else goes on to the kernel as if we were not there. One copy of the program for each
- * interface and job; the loader (host-driver/xdp_program.c) sets the two constants. Two entry points, because
- * a program for frames of more than a page must say so by its section.
+ * Steers a job's packets to its AF_XDP sockets: UDP to our address and port goes to the socket of
+ * the receive queue, everything else goes on to the kernel as if we were not there. One copy of the
+ * program for each interface and job; the loader (host-driver/xdp_program.c) sets the two
+ * constants. Two entry points, because a program for frames of more than a page must say so by its
+ * section.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * What the kernel does for a switch on hosts and network cards without DPDK. It replicates and relays, and
- * decides nothing: which packet goes to which children is the engine's word, each time, and everything here
- * follows from the table image alone (docs/decisions/0185).
+ * What the kernel does for a switch on hosts and network cards without DPDK. It replicates and
+ * relays, and decides nothing: which packet goes to which children is the engine's word, each time,
+ * and everything here follows from the table image alone (docs/decisions/0185).
  *
- *   by_port   on each port: relays what is a sound packet of a relay in the table; gives all else to the
- *             port's AF_XDP socket, where the engine sees it
- *   by_group  at the end of a cable into which the switch puts what is for several children: it goes to all
- *             ports of its group (a devmap) at once
- *   by_child  behind by_group, for each copy: the headers for the child behind that port
+ *   by_port   on each port: relays what is a sound packet of a relay in the table; gives all else
+ * to the port's AF_XDP socket, where the engine sees it by_group  at the end of a cable into which
+ * the switch puts what is for several children: it goes to all ports of its group (a devmap) at
+ * once by_child  behind by_group, for each copy: the headers for the child behind that port
  *
- * Neighbours: switch.h (maps), dataplane/xdp.c (the loader). Runs on the processor that received, or wrote.
+ * Neighbours: switch.h (maps), dataplane/xdp.c (the loader). Runs on the processor that received,
+ * or wrote.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -125,8 +125,8 @@ static __always_inline __u32 crc_slice(__u64 word, __u32 byte)
     return by_crc_table[(CRC_SLICES - 1 - byte) * 256 + (word >> (8 * byte) & 0xff)];
 }
 
-/* The header's checksum, as by_crc32c_of_32 (offload/base/crc32c.h). Words are little-endian, as the
- * processors are on which this runs. */
+/* The header's checksum, as by_crc32c_of_32 (offload/base/crc32c.h). Words are little-endian, as
+ * the processors are on which this runs. */
 static __always_inline __u32 crc_of_header(const struct frame *frame)
 {
     const __u8 *data = &frame->head;
@@ -185,7 +185,8 @@ static __always_inline int is_followed(const struct frame *frame, const void *en
            next[0] == frame->head && (next[2] & FLAG_NODATA);
 }
 
-/* Is it a packet that the engine would pass on? What is not quite sound is for the engine to count. */
+/* Is it a packet that the engine would pass on? What is not quite sound is for the engine to count.
+ */
 static __always_inline int is_sound(const struct frame *frame, const void *end)
 {
     __u32 payload = bpf_ntohs(frame->udp.len) - sizeof(struct udphdr) - HEADER_BYTES;
@@ -221,8 +222,8 @@ static __always_inline void count_tx(__u32 port, __u64 bytes)
     }
 }
 
-/* Passes a packet on that is for others: its MAC addresses are new, and a checksum that the sender left to
- * its link is none. 0: it is not one of these. */
+/* Passes a packet on that is for others: its MAC addresses are new, and a checksum that the sender
+ * left to its link is none. 0: it is not one of these. */
 static __always_inline int relay(struct xdp_md *ctx, const struct by_xdp_inside *inside)
 {
     void *end = (void *)(long)ctx->data_end;
@@ -261,7 +262,8 @@ int by_port(struct xdp_md *ctx)
     return verdict ? verdict : (int)bpf_redirect_map(&by_sockets, inside->port, XDP_PASS);
 }
 
-/* The first four bytes of what the switch sends name the group; the copies' MAC addresses go there. */
+/* The first four bytes of what the switch sends name the group; the copies' MAC addresses go there.
+ */
 SEC("xdp")
 int by_group(struct xdp_md *ctx)
 {
@@ -278,8 +280,8 @@ int by_group(struct xdp_md *ctx)
         count(BY_XDP_LOST);
         return XDP_DROP;
     }
-    /* Not BPF_F_EXCLUDE_INGRESS: the cable is in no group, and in its namespace its end may have the number
-     * of a port here. */
+    /* Not BPF_F_EXCLUDE_INGRESS: the cable is in no group, and in its namespace its end may have
+     * the number of a port here. */
     return (int)bpf_redirect_map(ports, 0, BPF_F_BROADCAST);
 }
 

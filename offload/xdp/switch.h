@@ -1,7 +1,8 @@
 /*
- * What a switch and its programs in the kernel (switch.bpf.c) share: the keys and values of their maps. The
- * loader is dataplane/xdp.c, which fills them from the table image. Numbers that are also on the wire are in
- * network byte order here. Plain data; the kernel's own types, since both sides have them.
+ * What a switch and its programs in the kernel (switch.bpf.c) share: the keys and values of their
+ * maps. The loader is dataplane/xdp.c, which fills them from the table image. Numbers that are also
+ * on the wire are in network byte order here. Plain data; the kernel's own types, since both sides
+ * have them.
  */
 #ifndef BY_XDP_SWITCH_H
 #define BY_XDP_SWITCH_H
@@ -10,13 +11,14 @@
 
 /* Ports of a switch (count): BY_PORTS_MAX. */
 #define BY_XDP_PORTS_MAX 64u
-/* Groups, that is, sets of ports to which one packet is replicated (count). A tree needs one for all its
- * children, and one more for each set of them without a rank that wants nothing back; a star of 32 hosts
- * needs 33 for all collectives. Sets beyond these are served by user space. */
+/* Groups, that is, sets of ports to which one packet is replicated (count). A tree needs one for
+ * all its children, and one more for each set of them without a rank that wants nothing back; a
+ * star of 32 hosts needs 33 for all collectives. Sets beyond these are served by user space. */
 #define BY_XDP_GROUPS_MAX 128u
 #define BY_XDP_MAC_BYTES  6u
 
-/* A port, by its interface's index: frames that are not for its address are user space's business. */
+/* A port, by its interface's index: frames that are not for its address are user space's business.
+ */
 struct by_xdp_inside {
     __u32 port;
     __u8 own_mac[BY_XDP_MAC_BYTES];

@@ -1,7 +1,7 @@
 /*
- * For builds that Bochs 2.7 runs: its VCVTPS2PH rounds what lies halfway between two values of f16 upwards,
- * where processors take the even one. Both directed results are right, so these take the even one themselves.
- * Included before each source (avx512.sh).
+ * For builds that Bochs 2.7 runs: its VCVTPS2PH rounds what lies halfway between two values of f16
+ * upwards, where processors take the even one. Both directed results are right, so these take the
+ * even one themselves. Included before each source (avx512.sh).
  */
 #ifndef TESTS_AVX512_BOCHS_H
 #define TESTS_AVX512_BOCHS_H

@@ -1,6 +1,7 @@
 /*
- * What the tests of offload/reduce use of cmocka, for a machine without its library: each test runs, the
- * first failure ends the program, with 1. Names and prototypes are cmocka's. Single-threaded.
+ * What the tests of offload/reduce use of cmocka, for a machine without its library: each test
+ * runs, the first failure ends the program, with 1. Names and prototypes are cmocka's.
+ * Single-threaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * What a rank's schedules cost: those of libbanyan, in O(log p), beside the straightforward construction in
- * O(log^3 p), for the same ranks of each count. Processor time of one thread, so that the ratio holds on a
- * machine that is not idle.
+ * What a rank's schedules cost: those of libbanyan, in O(log p), beside the straightforward
+ * construction in O(log^3 p), for the same ranks of each count. Processor time of one thread, so
+ * that the ratio holds on a machine that is not idle.
  */
 #include <stdio.h>
 #include <stdlib.h>

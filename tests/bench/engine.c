@@ -1,17 +1,19 @@
 /*
- * bench-engine: contributions that one core takes in a second, in memory: parse, checks, sums, replies. One
- * switch is the root of a tree; its children's packets for two windows lie ready; a round gives them to
- * by_engine_step in bursts and releases the replies at once, as a shell would once they are sent. Between
- * rounds the packets get their next sequence numbers, which is not timed.
+ * bench-engine: contributions that one core takes in a second, in memory: parse, checks, sums,
+ * replies. One switch is the root of a tree; its children's packets for two windows lie ready; a
+ * round gives them to by_engine_step in bursts and releases the replies at once, as a shell would
+ * once they are sent. Between rounds the packets get their next sequence numbers, which is not
+ * timed.
  *
- * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their order, when the
- * packets of a chunk come in that order, and when they come in any ("mixed"); and EXACT, whose packets hold
- * integers of 64 bits, half as many elements; and keyed jobs in FAST, whose tags cover headers, or payloads
- * as well, with what a tag over headers takes for a contribution and its reply (ns); and a job with a share
- * of its ports, of which nothing waits, with what its meters take. In each round every mode and a plain read
- * of the payloads run one after another, so that a change of clock or a busy neighbour meets all; each counts
- * with its best round. "of read" is the time of reading the payloads divided by that of the step, which is
- * the floor: 1.00 is as fast as only looking at the data. Single-threaded.
+ * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their
+ * order, when the packets of a chunk come in that order, and when they come in any ("mixed"); and
+ * EXACT, whose packets hold integers of 64 bits, half as many elements; and keyed jobs in FAST,
+ * whose tags cover headers, or payloads as well, with what a tag over headers takes for a
+ * contribution and its reply (ns); and a job with a share of its ports, of which nothing waits,
+ * with what its meters take. In each round every mode and a plain read of the payloads run one
+ * after another, so that a change of clock or a busy neighbour meets all; each counts with its best
+ * round. "of read" is the time of reading the payloads divided by that of the step, which is the
+ * floor: 1.00 is as fast as only looking at the data. Single-threaded.
  *
  *   bench-engine [ROUNDS [CHILDREN PAYLOAD]]   only that case
  */

@@ -1,15 +1,16 @@
 /*
- * bench-hosts: the hosts of a star on DPDK ports, as load for whatever stands in the middle: banyan-switchd,
- * dpdk-testpmd or bench-multicast (tests/bench/switchd.sh). A window of chunks is under way; a chunk is over
- * when each host has had one frame of it back. Frames are built once, and only their seq is written for each
- * sending, so that the load costs less than what it measures. One thread.
+ * bench-hosts: the hosts of a star on DPDK ports, as load for whatever stands in the middle:
+ * banyan-switchd, dpdk-testpmd or bench-multicast (tests/bench/switchd.sh). A window of chunks is
+ * under way; a chunk is over when each host has had one frame of it back. Frames are built once,
+ * and only their seq is written for each sending, so that the load costs less than what it
+ * measures. One thread.
  *
  *   bench-hosts EAL-OPTIONS... -- sum|copy|fan SECONDS WINDOW COUNT
  *
- * sum: all hosts send data. copy: host 0 sends data, the others credits. fan: host 0 alone sends. COUNT: i32
- * elements of a chunk. Prints "FRAMES_PER_SECOND IDLE_PERCENT RESENT WRONG": frames that came back, how much
- * of the time there was nothing to do (little: the load was at its limit, what it measures may not have
- * been), chunks that were sent again, and results that were wrong.
+ * sum: all hosts send data. copy: host 0 sends data, the others credits. fan: host 0 alone sends.
+ * COUNT: i32 elements of a chunk. Prints "FRAMES_PER_SECOND IDLE_PERCENT RESENT WRONG": frames that
+ * came back, how much of the time there was nothing to do (little: the load was at its limit, what
+ * it measures may not have been), chunks that were sent again, and results that were wrong.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -35,7 +36,8 @@
 #define AT_BANYAN       BY_FRAME_HEADER_BYTES
 #define AT_SEQ          (BY_FRAME_HEADER_BYTES + 12)
 #define AT_PAYLOAD      (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
-/* Without progress for so long (ms) the oldest chunk is sent again; at the start (s) nobody need be there. */
+/* Without progress for so long (ms) the oldest chunk is sent again; at the start (s) nobody need be
+ * there. */
 #define RESEND_MS 20u
 #define START_S   15u
 /* One result in so many is looked at. */
@@ -142,7 +144,8 @@ static void send_chunks(unsigned host, uint32_t first, uint32_t count)
         rte_pktmbuf_free_bulk(frames + sent, count - sent);
 }
 
-/* Element k of the result, where there is one: the frames hold what star_contribution writes for seq 0. */
+/* Element k of the result, where there is one: the frames hold what star_contribution writes for
+ * seq 0. */
 static void look(const struct rte_mbuf *frame, uint32_t seq)
 {
     const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);

@@ -1,14 +1,14 @@
 /*
- * bench-kernels: what the reduction kernels and psum reach beside a plain read of the same memory, which is
- * the floor, and beside the sum of f32. In each round a kernel, the read and the sum of f32 run one after
- * another, so that a change of clock or a busy neighbour meets all; each counts with its best round. GB/s
- * counts payload bytes (on the wire). "of read" is the time of reading all bytes that the kernel touches
- * (payload and slot) divided by the kernel's time: 1.00 is as fast as only looking at the data.
- * Single-threaded.
+ * bench-kernels: what the reduction kernels and psum reach beside a plain read of the same memory,
+ * which is the floor, and beside the sum of f32. In each round a kernel, the read and the sum of
+ * f32 run one after another, so that a change of clock or a busy neighbour meets all; each counts
+ * with its best round. GB/s counts payload bytes (on the wire). "of read" is the time of reading
+ * all bytes that the kernel touches (payload and slot) divided by the kernel's time: 1.00 is as
+ * fast as only looking at the data. Single-threaded.
  *
  *   cached   payloads and slots of 1408 B in the first-level cache
- *   stream   payloads one after another from a buffer that no cache holds, slots cached; each is asked for
- * while the one before it is added, or read, as the engine does
+ *   stream   payloads one after another from a buffer that no cache holds, slots cached; each is
+ * asked for while the one before it is added, or read, as the engine does
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -82,8 +82,8 @@ static double now_ns(void)
 
 typedef uint64_t quad __attribute__((vector_size(32), aligned(1), may_alias));
 
-/* The plain read: every byte meets an xor, in the widest vectors that most machines have, four chains side by
- * side. */
+/* The plain read: every byte meets an xor, in the widest vectors that most machines have, four
+ * chains side by side. */
 #define READ_BODY(p, bytes)                                                                                  \
     const quad *v = (p);                                                                                     \
     quad a = {0}, b = {0}, c = {0}, d = {0};                                                                 \
@@ -149,7 +149,8 @@ static inline uint32_t call(const struct kernels_job *job, const struct by_reduc
     }
 }
 
-/* The place of the next STREAM_STEP in the stream: rotates, so that it was last seen a whole buffer ago. */
+/* The place of the next STREAM_STEP in the stream: rotates, so that it was last seen a whole buffer
+ * ago. */
 static const uint8_t *stream_next(void)
 {
     const uint8_t *p = stream + stream_at;
@@ -292,8 +293,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-kernels: no memory for a buffer of %zu MiB\n", stream_bytes >> 20);
         return 1;
     }
-    /* 1 in bf16, near 1 in f16 and f32: sums and products stay clear of subnormals, which some processors
-     * compute slowly. */
+    /* 1 in bf16, near 1 in f16 and f32: sums and products stay clear of subnormals, which some
+     * processors compute slowly. */
     for (size_t i = 0; i < stream_bytes; i += 2)
         memcpy(stream + i, &(const uint16_t){0x3f80}, 2);
     memcpy(payloads, stream, sizeof(payloads));

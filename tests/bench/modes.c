@@ -1,7 +1,8 @@
 /*
- * bench-modes: whole allreduces in the three modes over a fabric in this process, as programs call them:
- * libbanyan, the hosts' endpoints and the switch's engine, all on one core. In each round the modes run one
- * after another, so that a busy neighbour meets all; each counts with its best round. Single-threaded.
+ * bench-modes: whole allreduces in the three modes over a fabric in this process, as programs call
+ * them: libbanyan, the hosts' endpoints and the switch's engine, all on one core. In each round the
+ * modes run one after another, so that a busy neighbour meets all; each counts with its best round.
+ * Single-threaded.
  *
  *   bench-modes FOLDER BYTES ROUNDS     FOLDER: tables with slots for mode det
  */

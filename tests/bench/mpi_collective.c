@@ -1,17 +1,18 @@
 /*
- * mpi_collective: what an MPI's own collectives reach, the other side of tests/bench/mpi.sh and hosts.sh. One
- * process a rank, single-threaded, MPI-1 calls only, so that the same source is built by each MPI's compiler
- * wrapper; not part of the normal build. Allreduce sums f32 integers small enough that every order of
- * additions is exact; every element of every rank is checked. Calls are blocking and in place, one after
- * another after a barrier, as banyan-perf times its own in place; the time is that of the slowest rank, the
- * processor time that of all ranks and of the kernel's threads for interrupts (ksoftirqd). One more call, on
- * fresh data, is checked.
+ * mpi_collective: what an MPI's own collectives reach, the other side of tests/bench/mpi.sh and
+ * hosts.sh. One process a rank, single-threaded, MPI-1 calls only, so that the same source is built
+ * by each MPI's compiler wrapper; not part of the normal build. Allreduce sums f32 integers small
+ * enough that every order of additions is exact; every element of every rank is checked. Calls are
+ * blocking and in place, one after another after a barrier, as banyan-perf times its own in place;
+ * the time is that of the slowest rank, the processor time that of all ranks and of the kernel's
+ * threads for interrupts (ksoftirqd). One more call, on fresh data, is checked.
  *
- *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...     allreduce, broadcast or allgather
+ *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...     allreduce, broadcast or
+ * allgather
  *
- * Rank 0 prints one line for each size: `COLLECTIVE ranks= bytes= iterations= time_us= algbw= cpu= wrong=`,
- * algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns for a byte of data. Exit 0 right, 1
- * wrong elements, 2 bad usage, 3 no memory.
+ * Rank 0 prints one line for each size: `COLLECTIVE ranks= bytes= iterations= time_us= algbw= cpu=
+ * wrong=`, algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns for a byte of
+ * data. Exit 0 right, 1 wrong elements, 2 bad usage, 3 no memory.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -168,8 +169,8 @@ static double own_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Seconds of one call, of the slowest rank, and processor time of all. Sums grow with each call in place, in
- * the end to infinity, which no MPI adds slower. */
+/* Seconds of one call, of the slowest rank, and processor time of all. Sums grow with each call in
+ * place, in the end to infinity, which no MPI adds slower. */
 static double timed(const struct mpi_collective_world *world, const struct plan *plan, float *data, int count,
                     double *cpu)
 {

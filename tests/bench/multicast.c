@@ -1,15 +1,15 @@
 /*
- * bench-multicast: the yardstick for replication (tests/bench/switchd.sh). The loop of DPDK's sample
- * application ipv4_multicast, which Debian does not ship, written anew from its description in DPDK's user
- * guides: each frame that comes for a group goes to every port as a header in a buffer of its own, chained to
- * the one payload by reference count, or for up to two ports to a clone of it; what is for no group is
- * dropped. Ports that take no chains (net_af_xdp) get a copy. The group is the address of the first port in
- * the star of bench-hosts.
+ * bench-multicast: the yardstick for replication (tests/bench/switchd.sh). The loop of DPDK's
+ * sample application ipv4_multicast, which Debian does not ship, written anew from its description
+ * in DPDK's user guides: each frame that comes for a group goes to every port as a header in a
+ * buffer of its own, chained to the one payload by reference count, or for up to two ports to a
+ * clone of it; what is for no group is dropped. Ports that take no chains (net_af_xdp) get a copy.
+ * The group is the address of the first port in the star of bench-hosts.
  *
  *   bench-multicast EAL-OPTIONS...
  *
- * Upon SIGINT or SIGTERM prints "FRAMES NANOSECONDS": frames sent, and the time of the rounds that had any.
- * One thread.
+ * Upon SIGINT or SIGTERM prints "FRAMES NANOSECONDS": frames sent, and the time of the rounds that
+ * had any. One thread.
  */
 #include <inttypes.h>
 #include <signal.h>

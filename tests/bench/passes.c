@@ -1,14 +1,15 @@
 /*
- * bench-passes: what psum and the guard of a slot cost in the addition of a payload, and whether one pass for
- * all would be cheaper (docs/decisions/0080). Sums of f32 on a payload of 1024 bytes: packets lie one after
- * another in a buffer that only the last cache holds, as a network card leaves them; slots in a window of 64.
- * Ways to add, each with its best of many interleaved rounds:
+ * bench-passes: what psum and the guard of a slot cost in the addition of a payload, and whether
+ * one pass for all would be cheaper (docs/decisions/0080). Sums of f32 on a payload of 1024 bytes:
+ * packets lie one after another in a buffer that only the last cache holds, as a network card
+ * leaves them; slots in a window of 64. Ways to add, each with its best of many interleaved rounds:
  *
  *   add               nothing but the sum; no check at all
  *   guard             the kernel: the slot's words are checked and summed anew as they are added to
  *   psum, then guard  as the engine does it: a damaged payload is found before the sum is touched
- *   one pass          psum, sum and guard at once, in place: a damaged payload is found when the sum is
- * ruined one pass, aside   the same into a second slot, which counts only when psum holds: safe
+ *   one pass          psum, sum and guard at once, in place: a damaged payload is found when the
+ * sum is ruined one pass, aside   the same into a second slot, which counts only when psum holds:
+ * safe
  *
  * Single-threaded.
  */

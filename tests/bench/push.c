@@ -1,7 +1,7 @@
 /*
- * How long tables take to many switches: every switch's image of one folder is pushed to as many agents, each
- * behind its own UNIX socket; then those of a second folder, as what differs from the first, and whole; with
- * all switches at a time and one after another, near and 10 ms away.
+ * How long tables take to many switches: every switch's image of one folder is pushed to as many
+ * agents, each behind its own UNIX socket; then those of a second folder, as what differs from the
+ * first, and whole; with all switches at a time and one after another, near and 10 ms away.
  *   bench-push FOLDER CHANGED
  */
 #include <dirent.h>

@@ -1,8 +1,8 @@
 /*
- * bench-shell: what banyan-switchd's loop costs by itself, on memory ports in this process: nanoseconds of
- * processor time for each frame that comes and goes, sums and copies, beside a loop that only swaps MAC
- * addresses on the same ports. Drivers cost next to nothing here, so that this is the part that is ours.
- * Frames have 1408 bytes of payload. No root, no hugepages. One thread.
+ * bench-shell: what banyan-switchd's loop costs by itself, on memory ports in this process:
+ * nanoseconds of processor time for each frame that comes and goes, sums and copies, beside a loop
+ * that only swaps MAC addresses on the same ports. Drivers cost next to nothing here, so that this
+ * is the part that is ours. Frames have 1408 bytes of payload. No root, no hugepages. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +20,8 @@
 #define PORTS_MAX 8u
 #define WINDOW    128u
 #define COUNT     352u
-/* Frames of each port in one round (count): what the load of tests/bench/switchd.sh sends at a time. */
+/* Frames of each port in one round (count): what the load of tests/bench/switchd.sh sends at a
+ * time. */
 #define BATCH   32u
 #define CHUNKS  (400u * BATCH)
 #define TIMES   8
@@ -75,7 +76,8 @@ static struct by_shell *open_shell(unsigned ports)
     return shell;
 }
 
-/* Puts BATCH frames from `first` on where port `host` will receive them; credits when `bytes` is a header's.
+/* Puts BATCH frames from `first` on where port `host` will receive them; credits when `bytes` is a
+ * header's.
  */
 static void inject(struct by_shell *shell, unsigned host, uint32_t first, const uint8_t *frame,
                    uint16_t bytes)

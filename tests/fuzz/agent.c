@@ -1,5 +1,5 @@
-/* Bytes of any kind on a switch's control channel, in pieces of any size: every request gets an answer, and
- * no table is lost. */
+/* Bytes of any kind on a switch's control channel, in pieces of any size: every request gets an
+ * answer, and no table is lost. */
 #include "firmware/agent/agent.h"
 #include "offload/base/errors.h"
 #include "offload/reduce/reduce.h"

@@ -1,8 +1,8 @@
 /*
- * A whole small cluster at the mercy of the input: three engines and four endpoints, whose packets are
- * delivered, repeated, lost, damaged and delayed as the fuzzer's bytes say, with bits of slots flipped. Then
- * the network is kind, and every call must end, with the right elements unless memory was damaged, and never
- * with wrong ones.
+ * A whole small cluster at the mercy of the input: three engines and four endpoints, whose packets
+ * are delivered, repeated, lost, damaged and delayed as the fuzzer's bytes say, with bits of slots
+ * flipped. Then the network is kind, and every call must end, with the right elements unless memory
+ * was damaged, and never with wrong ones.
  */
 #include "offload/base/bytes.h"
 #include "offload/endpoint/endpoint.h"

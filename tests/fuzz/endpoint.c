@@ -1,5 +1,5 @@
-/* Calls and sequences of packets at one host, and messages of other ranks about calls that go on: nothing is
- * written outside the call's buffers, and every call ends. */
+/* Calls and sequences of packets at one host, and messages of other ranks about calls that go on:
+ * nothing is written outside the call's buffers, and every call ends. */
 #include "offload/endpoint/resume.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"

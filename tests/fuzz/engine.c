@@ -1,5 +1,5 @@
-/* Sequences of packets against the table of a leaf switch: whatever comes, actions stay within what the
- * interface promises. */
+/* Sequences of packets against the table of a leaf switch: whatever comes, actions stay within what
+ * the interface promises. */
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"
@@ -56,7 +56,8 @@ static void step(struct node *node, const struct by_rx *rx)
     (void)sink;
 }
 
-/* The address and tag of a child or of the parent as the table names it, so that the packet passes. */
+/* The address and tag of a child or of the parent as the table names it, so that the packet passes.
+ */
 static void come_from_neighbour(const struct node *node, struct by_header *header, uint8_t *packet,
                                 struct by_rx *rx)
 {

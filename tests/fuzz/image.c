@@ -1,4 +1,5 @@
-/* Table images of any bytes: the check never reads beyond them, and an engine that stages one stays sound. */
+/* Table images of any bytes: the check never reads beyond them, and an engine that stages one stays
+ * sound. */
 #include <stdio.h>
 
 #include "offload/base/bytes.h"

@@ -1,7 +1,7 @@
 /*
- * What all fuzz targets share: reading decisions from the fuzzer's bytes, and a fabric whose table images the
- * engine and the endpoint load. A target is one function, LLVMFuzzerTestOneInput, called again and again in
- * one process; it must leave no state behind.
+ * What all fuzz targets share: reading decisions from the fuzzer's bytes, and a fabric whose table
+ * images the engine and the endpoint load. A target is one function, LLVMFuzzerTestOneInput, called
+ * again and again in one process; it must leave no state behind.
  */
 #ifndef TESTS_FUZZ_INPUT_H
 #define TESTS_FUZZ_INPUT_H
@@ -44,7 +44,8 @@ static inline uint32_t input_bytes(struct input *input, unsigned count)
             abort();                                                                                         \
     } while (0)
 
-/* Counts what a target is for, packets or messages that it has given; the sum is told when the process ends.
+/* Counts what a target is for, packets or messages that it has given; the sum is told when the
+ * process ends.
  */
 static uint64_t fuzz_counted;
 
@@ -60,21 +61,23 @@ static inline void fuzz_count(uint64_t more)
     fuzz_counted += more;
 }
 
-/* One spine over two leaves with two hosts each; two jobs, two trees each, small windows and payloads. */
+/* One spine over two leaves with two hosts each; two jobs, two trees each, small windows and
+ * payloads. */
 void fuzz_fabric(struct fabric *fabric);
 #define FUZZ_WINDOW  4u
 #define FUZZ_PAYLOAD 64u
 #define FUZZ_LEAF    "leaf0"
 
-/* A header drawn from the input, near what job 1 of fuzz_fabric would say, so that many packets pass the
- * first checks. */
+/* A header drawn from the input, near what job 1 of fuzz_fabric would say, so that many packets
+ * pass the first checks. */
 struct by_header;
 void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq);
 
-/* FUZZ_COVER in the environment, as enum by_cover: how jobs are keyed in this process; 0 without. */
+/* FUZZ_COVER in the environment, as enum by_cover: how jobs are keyed in this process; 0 without.
+ */
 uint8_t fuzz_cover(void);
-/* Writes `header` into `packet`, in front of `bytes` of payload: in a keyed job with the tag of neighbour
- * `from`, a child of the node whose `image` this is, or its parent. */
+/* Writes `header` into `packet`, in front of `bytes` of payload: in a keyed job with the tag of
+ * neighbour `from`, a child of the node whose `image` this is, or its parent. */
 void fuzz_encode(const uint8_t *image, struct by_header *header, uint8_t *packet, uint32_t bytes,
                  uint16_t from, int is_parent);
 

@@ -1,5 +1,5 @@
-/* Answers of any bytes from a switch, in pieces of any size: the controller takes them, asks for more, or
- * refuses them, and never reads beyond what has come. */
+/* Answers of any bytes from a switch, in pieces of any size: the controller takes them, asks for
+ * more, or refuses them, and never reads beyond what has come. */
 #include "control/service/controller/message.h"
 #include "offload/base/errors.h"
 #include "tests/fuzz/input.h"

@@ -1,5 +1,5 @@
-/* Datagrams of any bytes for a pair: what is read is what was written, and a pair takes any sequence of
- * parcels that are formed rightly, keeps its counts, and stays within its memory. */
+/* Datagrams of any bytes for a pair: what is read is what was written, and a pair takes any
+ * sequence of parcels that are formed rightly, keeps its counts, and stays within its memory. */
 #include "host-driver/fallback/pair.h"
 #include "tests/fuzz/input.h"
 

@@ -1,4 +1,5 @@
-/* Lines of PMI-1 and texts of places, of any bytes: parsing stays inside, and what is understood is strict.
+/* Lines of PMI-1 and texts of places, of any bytes: parsing stays inside, and what is understood is
+ * strict.
  */
 #include <string.h>
 

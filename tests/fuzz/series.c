@@ -1,5 +1,6 @@
-/* Periodic schedules and moves of hosts, of any bytes, on a small fabric: refused with a text, or checked;
- * what is read is written and read back the same, and drawn; what is right runs and is exported. */
+/* Periodic schedules and moves of hosts, of any bytes, on a small fabric: refused with a text, or
+ * checked; what is read is written and read back the same, and drawn; what is right runs and is
+ * exported. */
 #define FABRIC                                                                                               \
     "{\"name\": \"three\", \"nodes\": [{\"name\": \"n0\", \"kind\": \"compute\", \"task_time\": 0.5}, "      \
     "{\"name\": \"n1\", \"kind\": \"compute\", \"task_time\": 1}, "                                          \

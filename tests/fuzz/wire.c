@@ -1,4 +1,5 @@
-/* Frames and packets of any bytes: parsing stays inside them, and what is decoded is what encoding makes. */
+/* Frames and packets of any bytes: parsing stays inside them, and what is decoded is what encoding
+ * makes. */
 #include "offload/wire/wire.h"
 #include "offload/wire/frame.h"
 #include "tests/fuzz/input.h"

@@ -1,17 +1,18 @@
 /*
- * lab-attack: what somebody with a raw socket on one cable can try against the jobs of a switch. He knows the
- * switch's table (a file) but for its keys, which this program does not look at, and sees the packets of his
- * own cable, or of another one given by its namespace. What he sends is counted by the switch or by hosts;
- * lab-attacks.sh compares.
+ * lab-attack: what somebody with a raw socket on one cable can try against the jobs of a switch. He
+ * knows the switch's table (a file) but for its keys, which this program does not look at, and sees
+ * the packets of his own cable, or of another one given by its namespace. What he sends is counted
+ * by the switch or by hosts; lab-attacks.sh compares.
  *
- *   lab-attack KIND --table FILE --iface IF [--job J] [--child C] [--as C] [--count N] [--seconds S]
+ *   lab-attack KIND --table FILE --iface IF [--job J] [--child C] [--as C] [--count N] [--seconds
+ * S]
  *              [--see NAMESPACE:IF] [--former FILE]
  *
- * KIND is one of `kinds` below. --child: whose place is claimed; --as: whose address is given as the source
- * (by default that of the cable's own host). Packets go to the switch port at the other end of IF's cable,
- * or, when IF is the switch's own end, to the host. --former: a table that the switch had before; what is
- * sent is sealed under the job's key in it, as a host of that job kept it. Prints how many
- * were sent. Single-threaded.
+ * KIND is one of `kinds` below. --child: whose place is claimed; --as: whose address is given as
+ * the source (by default that of the cable's own host). Packets go to the switch port at the other
+ * end of IF's cable, or, when IF is the switch's own end, to the host. --former: a table that the
+ * switch had before; what is sent is sealed under the job's key in it, as a host of that job kept
+ * it. Prints how many were sent. Single-threaded.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -90,7 +91,8 @@ static uint8_t *read_image(const char *path, struct by_image_header *header)
     return image;
 }
 
-/* The keys of the hop from our child's host to the switch, as another table of the switch has them. */
+/* The keys of the hop from our child's host to the switch, as another table of the switch has them.
+ */
 static void read_former(struct attack *attack, const char *path)
 {
     struct by_image_header header;
@@ -341,7 +343,8 @@ static void make_reflection(struct attack *attack, unsigned number)
     wrap(attack, attack->bytes - BY_FRAME_HEADER_BYTES);
 }
 
-/* A contribution as the sender of the seen one might make it next: others' numbers, ahead of its own. */
+/* A contribution as the sender of the seen one might make it next: others' numbers, ahead of its
+ * own. */
 static void make_next(struct attack *attack, unsigned number)
 {
     struct by_header header = capture(attack);

@@ -1,14 +1,14 @@
 /*
- * control-attack: what somebody who can connect to a switch's control port can try. Every attempt must be
- * answered with an error or closed, and the switch must go on answering others.
+ * control-attack: what somebody who can connect to a switch's control port can try. Every attempt
+ * must be answered with an error or closed, and the switch must go on answering others.
  *
  *   control-attack malformed|replay|loris|idle|handshakes ADDRESS PORT
  *   control-attack hello          writes the bytes of a HELLO to stdout, for clients of other kinds
  *
- * malformed: frames that are cut, endless, empty, of another version, or random. replay: writes under an
- * election id that a later one has replaced, and commits of old images. loris: connections that say a byte
- * now and then. handshakes: TLS that begins and goes no further, for a second; prints how many.
- * Single-threaded.
+ * malformed: frames that are cut, endless, empty, of another version, or random. replay: writes
+ * under an election id that a later one has replaced, and commits of old images. loris: connections
+ * that say a byte now and then. handshakes: TLS that begins and goes no further, for a second;
+ * prints how many. Single-threaded.
  */
 #include <arpa/inet.h>
 #include <inttypes.h>
@@ -30,7 +30,8 @@
 
 #define LORIS_CLIENTS 40
 #define WAIT_SECONDS  3
-/* Of firmware/linux/server.c: places for clients, and for how long one that only reads keeps its place. */
+/* Of firmware/linux/server.c: places for clients, and for how long one that only reads keeps its
+ * place. */
 #define PLACES        16
 #define READER_IDLE_S 5
 
@@ -106,8 +107,8 @@ static int is_well(uint64_t *hash)
 
 /* ---- malformed ---- */
 
-/* Sends bytes that deserve no success: 1 when an error answers, the switch closes, or it still waits for the
- * rest of a message. */
+/* Sends bytes that deserve no success: 1 when an error answers, the switch closes, or it still
+ * waits for the rest of a message. */
 static int is_refused(const uint8_t *bytes, size_t count)
 {
     int fd = dial(), right;
@@ -260,8 +261,9 @@ static int attack_loris(void)
 
 /* ---- idle ---- */
 
-/* All places are taken by connections that stay: first by such that said two bytes of nonsense, then by such
- * whose HELLO was answered and that are idle since. 0 when a client that means well is answered both times.
+/* All places are taken by connections that stay: first by such that said two bytes of nonsense,
+ * then by such whose HELLO was answered and that are idle since. 0 when a client that means well is
+ * answered both times.
  */
 static int attack_idle(void)
 {

@@ -1,9 +1,9 @@
 /*
- * What a process can try at the socket of a switch that shares memory: attack_shm KIND SOCKET UDP-PORT
- * [TABLE]. squat: claims the port without a proof. huge: hands over a huge page that nothing has reserved,
- * and has it read. deaf: rings without end and never takes a bell. keys: looks for the keys of TABLE in what
- * it can map. Prints what the switch answered. Exit status 0: let in (keys: and no key was found), 1:
- * refused, or a key was found, 3: environment.
+ * What a process can try at the socket of a switch that shares memory: attack_shm KIND SOCKET
+ * UDP-PORT [TABLE]. squat: claims the port without a proof. huge: hands over a huge page that
+ * nothing has reserved, and has it read. deaf: rings without end and never takes a bell. keys:
+ * looks for the keys of TABLE in what it can map. Prints what the switch answered. Exit status 0:
+ * let in (keys: and no key was found), 1: refused, or a key was found, 3: environment.
  */
 #include <errno.h>
 #include <fcntl.h>

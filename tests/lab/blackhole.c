@@ -1,9 +1,9 @@
 /*
- * A cable that swallows packets and keeps its carrier up: drops, before anybody sees it, every frame that
- * comes to an interface, until it is ended. A program of two instructions at the interface's XDP hook
- * (generic mode: any device, any MTU, and packet sockets see nothing of what it drops), which the kernel
- * takes away with this process. In the network namespace of the interface, as root: lab-blackhole
- * INTERFACE... Says "swallowing" once it does.
+ * A cable that swallows packets and keeps its carrier up: drops, before anybody sees it, every
+ * frame that comes to an interface, until it is ended. A program of two instructions at the
+ * interface's XDP hook (generic mode: any device, any MTU, and packet sockets see nothing of what
+ * it drops), which the kernel takes away with this process. In the network namespace of the
+ * interface, as root: lab-blackhole INTERFACE... Says "swallowing" once it does.
  */
 #include <errno.h>
 #include <linux/bpf.h>

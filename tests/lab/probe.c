@@ -1,7 +1,8 @@
 /*
- * switch-probe: what tests/lab/switchd.sh uses to talk to a running banyan-switchd. It writes the table image
- * of a star, pushes it in pieces of any size, prints counters, and acts as all hosts of the star at once over
- * raw sockets: contributions in, results checked element by element, and malformed packets of every kind.
+ * switch-probe: what tests/lab/switchd.sh uses to talk to a running banyan-switchd. It writes the
+ * table image of a star, pushes it in pieces of any size, prints counters, and acts as all hosts of
+ * the star at once over raw sockets: contributions in, results checked element by element, and
+ * malformed packets of every kind.
  *
  *   switch-probe image FILE HOSTS TREES WINDOW PAYLOAD MTU
  *   switch-probe push ADDRESS FILE [BYTES of a piece]

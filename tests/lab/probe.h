@@ -23,15 +23,18 @@ void probe_answer(int fd, by_Response *response);
 int probe_crowd(const char *address, unsigned clients);
 /* Sends requests without a pause until one is refused, and prints why. */
 int probe_haste(const char *address);
-/* Holds one thread of a process, and no other, for so many seconds or until the process has ended. */
+/* Holds one thread of a process, and no other, for so many seconds or until the process has ended.
+ */
 int probe_hold(int thread, unsigned seconds);
 
-/* Raw sockets, one for each host (probe_link.c). Frames that came as a train are handed out one by one. */
+/* Raw sockets, one for each host (probe_link.c). Frames that came as a train are handed out one by
+ * one. */
 #define PROBE_FRAME_MAX 10000u
 int probe_socket(const char *interface);
 void probe_links_open(int hosts, char **interfaces);
 void probe_link_send(int host, const uint8_t *frame, size_t bytes);
-/* The next frame that comes to `host` within `wait_ms`, at most PROBE_FRAME_MAX bytes; 0 when none does. */
+/* The next frame that comes to `host` within `wait_ms`, at most PROBE_FRAME_MAX bytes; 0 when none
+ * does. */
 size_t probe_link_receive(int host, uint8_t *frame, int wait_ms);
 
 /* Hosts of a star. */
@@ -41,7 +44,8 @@ int probe_malformed(const char *address, int hosts, uint32_t seq, char **interfa
 /* Load for `seconds`, beginning with chunk `seq`. */
 int probe_flood(int hosts, unsigned seconds, uint32_t window, uint16_t count, uint32_t seq,
                 char **interfaces);
-/* Load that makes the switch replicate one host's chunks to all; prints the results that it sent each second.
+/* Load that makes the switch replicate one host's chunks to all; prints the results that it sent
+ * each second.
  */
 int probe_replicate(int hosts, unsigned seconds, uint32_t window, uint16_t count, char **interfaces);
 /* Sends frames of `bytes` as fast as it can. */

@@ -1,5 +1,5 @@
-/* What a switch must withstand: many clients, clients that ask without a pause, and a loop that hangs (one
- * thread of the process is held by ptrace(2); the others go on). */
+/* What a switch must withstand: many clients, clients that ask without a pause, and a loop that
+ * hangs (one thread of the process is held by ptrace(2); the others go on). */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/ptrace.h>

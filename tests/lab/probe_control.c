@@ -1,5 +1,5 @@
-/* The control channel's client of switch-probe: blocking, one request at a time, writing in pieces so that
- * the switch must put them together. */
+/* The control channel's client of switch-probe: blocking, one request at a time, writing in pieces
+ * so that the switch must put them together. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /*
- * Load for a switch: all hosts of a star in one process, a window of chunks under way, raw sockets with
- * batched system calls. Prints chunks a second. A chunk whose results do not come is sent again. Results are
- * counted by seq; probe_packet.c is what checks their contents.
+ * Load for a switch: all hosts of a star in one process, a window of chunks under way, raw sockets
+ * with batched system calls. Prints chunks a second. A chunk whose results do not come is sent
+ * again. Results are counted by seq; probe_packet.c is what checks their contents.
  */
 #include <inttypes.h>
 #include <net/if.h>

@@ -1,7 +1,7 @@
 /*
- * The links of switch-probe: a raw socket for each host, on the far end of a port of the switch. A switch
- * that sends trains of frames (dataplane/gso.c) hands several results over in one piece, which a cable
- * would carry one by one; here they are parted.
+ * The links of switch-probe: a raw socket for each host, on the far end of a port of the switch. A
+ * switch that sends trains of frames (dataplane/gso.c) hands several results over in one piece,
+ * which a cable would carry one by one; here they are parted.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
  * The hosts of switch-probe, on the links of probe_link.c. `star` sends every host's
- * contribution, again until its result is there (so that it also works under injected loss), and checks each
- * result in full. `malformed` sends one packet of each bad kind and checks that exactly its counter moved and
- * that nothing came back.
+ * contribution, again until its result is there (so that it also works under injected loss), and
+ * checks each result in full. `malformed` sends one packet of each bad kind and checks that exactly
+ * its counter moved and that nothing came back.
  */
 #include <inttypes.h>
 #include <poll.h>
@@ -30,8 +30,8 @@ static struct star star = {.trees = 1, .window = 16, .payload_max = BY_PAYLOAD_D
         }                                                                                                    \
     } while (0)
 
-/* 1 when the frame is the full and right result of `seq`, 0 when it is something else that may come, -1 when
- * it is wrong. */
+/* 1 when the frame is the full and right result of `seq`, 0 when it is something else that may
+ * come, -1 when it is wrong. */
 static int check_result(int host, uint32_t seq, uint16_t count, const uint8_t *data, size_t bytes)
 {
     struct by_frame frame;

@@ -1,8 +1,8 @@
 /*
- * Load that makes a switch replicate: one host has data, the others send credits alone, and each chunk goes
- * out to all ports. To cost as little as it can (it shares the machine with the switch under test) frames are
- * built once and only patched, and results are read at the first host only. `blast` sends one frame over and
- * over, for a forwarder to compare with.
+ * Load that makes a switch replicate: one host has data, the others send credits alone, and each
+ * chunk goes out to all ports. To cost as little as it can (it shares the machine with the switch
+ * under test) frames are built once and only patched, and results are read at the first host only.
+ * `blast` sends one frame over and over, for a forwarder to compare with.
  */
 #include <inttypes.h>
 #include <net/if.h>

@@ -4,7 +4,8 @@
 #   - an extern function or object is defined once outside of tests (OBJECTS: the folder of the build's objects);
 #   - at the top of the tree there is nothing beside the folders and files of $top;
 #   - a banner is one line, /* ---- words ---- */;
-#   - lines of documents have at most $columns columns, but for tables, pictures and output of programs.
+#   - lines of documents have at most $columns columns, but for tables, pictures and output of programs;
+#   - lines of comments that stand alone have at most $columns columns.
 set -euo pipefail
 objects=${1:-}
 columns=100
@@ -68,6 +69,13 @@ wide=$(awk -v max=$columns '
     # A line of one word (an address) cannot be broken.
     length($0) > max && $0 ~ /[^ ] +[^ ]/ { print FILENAME ":" FNR ": " length($0) " columns" }' "${texts[@]}")
 [ -z "$wide" ] || bad "lines of documents with more than $columns columns:"$'\n'"$wide"
+
+wide=$(awk -v max=$columns '
+    FNR == 1 { inside = 0 }
+    { text = $0; sub(/^ */, "", text) }
+    (inside || text ~ /^\/[*\/]/) && length($0) > max { print FILENAME ":" FNR ": " length($0) " columns" }
+    inside || text ~ /^\/[*]/ { inside = text !~ /[*]\// }' "${code[@]}")
+[ -z "$wide" ] || bad "lines of comments with more than $columns columns:"$'\n'"$wide"
 
 echo "${#files[@]} files checked"
 exit $status

@@ -136,6 +136,11 @@ END
 fault "a long line of a document is caught" docs/planted.md "docs/planted.md:1: 104 columns" names_only <<'END'
 This line of a document has more columns than a hundred, which is more than any line of a page may have.
 END
+fault "a long line of a comment is caught" offload/base/planted.c "offload/base/planted.c:2: 104 columns" names_only <<'END'
+/* The first line is short, and
+ * this line of a comment has more columns than a hundred, which is more than any line of it is allowed.
+ */
+END
 fault "a switch that lacks a value of its enum does not compile" offload/base/planted.c "BY_MODE_EXACT" build objects/release/obj/offload/base/planted.o <<'END'
 #include "offload/wire/types.h"
 int by_planted(enum by_mode mode);

@@ -1,17 +1,18 @@
 /*
- * Canonical local states: two arenas that differ only in what no later step can tell apart become the same
- * bytes (docs/model.md says for each why). Clocks are set back to MODEL_NOW_NS, counters to 0; memory that is
- * to be overwritten before it is read gets a pattern, so that who reads it all the same gets a wrong sum.
- * Where hints for clocks are not part of the state (config.exact is 0) they are set to nothing: the
- * adversary, who keeps every message for ever, can do all that they can cause. Single-threaded.
+ * Canonical local states: two arenas that differ only in what no later step can tell apart become
+ * the same bytes (docs/model.md says for each why). Clocks are set back to MODEL_NOW_NS, counters
+ * to 0; memory that is to be overwritten before it is read gets a pattern, so that who reads it all
+ * the same gets a wrong sum. Where hints for clocks are not part of the state (config.exact is 0)
+ * they are set to nothing: the adversary, who keeps every message for ever, can do all that they
+ * can cause. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/model/model.h"
 
-/* The greatest difference between numbers of transmissions that a comparison can tell from a greater one:
- * thresholds go up to BY_LOSS_THRESHOLD_MAX. */
+/* The greatest difference between numbers of transmissions that a comparison can tell from a
+ * greater one: thresholds go up to BY_LOSS_THRESHOLD_MAX. */
 #define GAP_MAX (BY_LOSS_THRESHOLD_MAX + 1)
 /* Numbers of transmissions are moved so that the latest is this: older ones lie beyond the wrap. */
 #define ORDER_LAST  3u
@@ -36,8 +37,9 @@ static void sort_numbers(struct canon_number *number, uint32_t count)
 }
 
 /*
- * Moves the numbers of transmissions of a lane, and closes gaps that nothing can see: those beyond every
- * threshold, and those before the oldest flight, as a difference below zero is no loss however large it is.
+ * Moves the numbers of transmissions of a lane, and closes gaps that nothing can see: those beyond
+ * every threshold, and those before the oldest flight, as a difference below zero is no loss
+ * however large it is.
  */
 static void squeeze_orders(struct by_ep_lane *lane)
 {
@@ -135,7 +137,8 @@ static void canon_timers(struct by_endpoint *endpoint)
     }
 }
 
-/* What is held of chunks that all ranks have is needed by nobody, nor what lies in the places of others. */
+/* What is held of chunks that all ranks have is needed by nobody, nor what lies in the places of
+ * others. */
 static void canon_kept(struct by_ep_lane *lane)
 {
     uint32_t window = lane->mask + 1;
@@ -211,8 +214,8 @@ static void spoil(uint8_t *payload, size_t bytes, const struct by_bank *bank)
         memset(payload, MODEL_STALE, bytes);
 }
 
-/* Where a node keeps what a missing child said, to name who is missing (offload/engine/place.c): the time
- * in it. */
+/* Where a node keeps what a missing child said, to name who is missing (offload/engine/place.c):
+ * the time in it. */
 #define HEARD_AT BY_WAIT_BYTES
 
 static void canon_objection(struct by_engine *engine, uint32_t index)
@@ -231,9 +234,9 @@ static void canon_objection(struct by_engine *engine, uint32_t index)
 }
 
 /*
- * What waits for its pair, in mode DET (offload/engine/pairs.c), is moved to the places from 0 on, in the
- * order of chunks and children: which place is free next is a matter of what came before. The others are
- * free.
+ * What waits for its pair, in mode DET (offload/engine/pairs.c), is moved to the places from 0 on,
+ * in the order of chunks and children: which place is free next is a matter of what came before.
+ * The others are free.
  */
 static void canon_places(struct by_engine *engine, const struct by_entry *entry)
 {

@@ -1,7 +1,8 @@
 /*
- * Local states: the canonical bytes of an arena, kept as differences to the beginning and numbered; and the
- * memory of what each action does to each of them, so that the real code runs once for each pair. The table
- * of local states compares bytes, not hashes: no two are ever taken for one. Single-threaded.
+ * Local states: the canonical bytes of an arena, kept as differences to the beginning and numbered;
+ * and the memory of what each action does to each of them, so that the real code runs once for each
+ * pair. The table of local states compares bytes, not hashes: no two are ever taken for one.
+ * Single-threaded.
  */
 #include <setjmp.h>
 #include <signal.h>

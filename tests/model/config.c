@@ -1,6 +1,7 @@
 /*
- * The configurations that are explored. `make model` runs all, `make test` the quick ones, and the mutations
- * those that should catch them; config_crash.inc.h has those with crashes. Single-threaded; const.
+ * The configurations that are explored. `make model` runs all, `make test` the quick ones, and the
+ * mutations those that should catch them; config_crash.inc.h has those with crashes.
+ * Single-threaded; const.
  */
 #include "tests/model/model.h"
 
@@ -76,7 +77,8 @@ const struct model_config model_configs[] = {
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* One level, two and three; windows of one, two and four chunks; each bank is used again and again. */
+    /* One level, two and three; windows of one, two and four chunks; each bank is used again and
+       again. */
     {.name = "star-2",
      .tree = "R(ab)",
      .window = 1,
@@ -228,7 +230,8 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* Hints for clocks are part of the state: RETX, the order of transmissions, who was told what. */
+    /* Hints for clocks are part of the state: RETX, the order of transmissions, who was told what.
+     */
     {.name = "exact-short",
      .tree = "R(ab)",
      .window = 1,

@@ -1,6 +1,6 @@
 /*
- * Configurations with crashes, for the list of config.c: processes that end, nodes that lose their memory,
- * calls that go on.
+ * Configurations with crashes, for the list of config.c: processes that end, nodes that lose their
+ * memory, calls that go on.
  */
 /* Processes that end and begin anew on used tables. */
 {.name = "restart",
@@ -49,7 +49,8 @@
      .gen = 1,
      .end = MODEL_END_ANY,
      .set = MODEL_SET_ALL | MODEL_SET_QUICK},
-    /* Nodes that lose their memory: a new generation, whose number wraps, node by node and host by host. */
+    /* Nodes that lose their memory: a new generation, whose number wraps, node by node and host by
+       host. */
     {.name = "crash",
      .tree = "R(ab)",
      .window = 1,
@@ -291,7 +292,8 @@
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* The same generation again, which only a controller with a fault installs: refused, never wrong. */
+    /* The same generation again, which only a controller with a fault installs: refused, never
+       wrong. */
     {.name = "crash-same-gen",
      .tree = "R(ab)",
      .window = 1,

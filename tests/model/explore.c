@@ -1,9 +1,10 @@
 /*
- * Breadth-first exploration. Plain: a state is a vector and a set of messages, delivery keeps the message
- * (duplication, reordering), loss takes it away. Reduced: nothing is ever taken away, since a message that is
- * never delivered is a lost one; what a component would send without changing is added at once; and a state
- * is passed over when the same vector is known with at least the same messages: more messages let the
- * adversary do more. docs/model.md has the argument that both reach the same vectors. Single-threaded.
+ * Breadth-first exploration. Plain: a state is a vector and a set of messages, delivery keeps the
+ * message (duplication, reordering), loss takes it away. Reduced: nothing is ever taken away, since
+ * a message that is never delivered is a lost one; what a component would send without changing is
+ * added at once; and a state is passed over when the same vector is known with at least the same
+ * messages: more messages let the adversary do more. docs/model.md has the argument that both reach
+ * the same vectors. Single-threaded.
  */
 #include "tests/model/explore.h"
 
@@ -316,7 +317,8 @@ int place_act(struct explore_place *place, uint32_t action, const char **violati
     return 1;
 }
 
-/* If the action changes nothing at its component, adds what it sends to the set, and what is new to `todo`.
+/* If the action changes nothing at its component, adds what it sends to the set, and what is new to
+ * `todo`.
  */
 static const char *add_pure(struct explore_place *place, uint32_t action, uint64_t *todo,
                             void (*note)(uint32_t))

@@ -1,7 +1,7 @@
 /*
- * The explored space, for explore.c, live.c and trace.c: vectors (the local states of all components) and
- * states (a vector and a set of messages), both numbered in the order of discovery, which is breadth first.
- * Single-threaded.
+ * The explored space, for explore.c, live.c and trace.c: vectors (the local states of all
+ * components) and states (a vector and a set of messages), both numbered in the order of discovery,
+ * which is breadth first. Single-threaded.
  */
 #ifndef TESTS_MODEL_EXPLORE_H
 #define TESTS_MODEL_EXPLORE_H
@@ -56,11 +56,11 @@ extern struct space space;
 
 void place_begin(struct explore_place *place);
 void place_load(struct explore_place *place, uint32_t state);
-/* One action on `place`: 1 when it is possible (it may change nothing); a broken property is left in
- * *violation. */
+/* One action on `place`: 1 when it is possible (it may change nothing); a broken property is left
+ * in *violation. */
 int place_act(struct explore_place *place, uint32_t action, const char **violation);
-/* Adds every message that some component would send without changing. Each action that added something is
- * given to `note` (may be NULL). */
+/* Adds every message that some component would send without changing. Each action that added
+ * something is given to `note` (may be NULL). */
 const char *place_close(struct explore_place *place, void (*note)(uint32_t action));
 /* 1 when the adversary may do this here, as far as more than one component has a say. */
 int place_may(const struct explore_place *place, int c, uint32_t action);
@@ -69,13 +69,14 @@ uint32_t vector_find(const uint32_t *local);
 
 /* explore.c: 0, or 1 when there are more messages than the set's words hold. */
 int explore(uint64_t states_max);
-/* Calls `visit` for each successor of a state (in a plain space also those by a loss, when asked) until it
- * returns 1; 1 when it did, or when a property is broken. */
+/* Calls `visit` for each successor of a state (in a plain space also those by a loss, when asked)
+ * until it returns 1; 1 when it did, or when a property is broken. */
 int successors(uint32_t state, int losses, int (*visit)(uint32_t successor));
 void space_free(void);
 uint64_t space_bytes(void);
 
-/* live.c: how many vectors (reduced) or states (plain) cannot reach the goal; one of them in *which. */
+/* live.c: how many vectors (reduced) or states (plain) cannot reach the goal; one of them in
+ * *which. */
 uint32_t live_check(uint32_t *which);
 
 /* trace.c: prints how a state, or a violation, comes about. */

@@ -1,7 +1,7 @@
 /*
- * What the adversary may let a host do: take a packet, run out of a timer, lose its patience, end and begin
- * anew. Each is one call of the real by_endpoint_step at a time that makes just this happen.
- * Single-threaded.
+ * What the adversary may let a host do: take a packet, run out of a timer, lose its patience, end
+ * and begin anew. Each is one call of the real by_endpoint_step at a time that makes just this
+ * happen. Single-threaded.
  */
 #include "tests/model/model.h"
 

@@ -1,10 +1,10 @@
 /*
- * Whether every rank can still end, from every state. Reduced: from each vector, with every message lost at
- * once, timers and a network that loses nothing more must bring all ranks to their ends, round by round: each
- * round all timers run out, every message is delivered once, in order, and then what is left is lost again.
- * That is the worst set of messages, so what can end from it can end from all states of the vector; and the
- * schedule is no lucky one. Plain: backward over the graph, from the states where all have ended.
- * Single-threaded.
+ * Whether every rank can still end, from every state. Reduced: from each vector, with every message
+ * lost at once, timers and a network that loses nothing more must bring all ranks to their ends,
+ * round by round: each round all timers run out, every message is delivered once, in order, and
+ * then what is left is lost again. That is the worst set of messages, so what can end from it can
+ * end from all states of the vector; and the schedule is no lucky one. Plain: backward over the
+ * graph, from the states where all have ended. Single-threaded.
  */
 #include "tests/model/explore.h"
 
@@ -165,7 +165,8 @@ static uint32_t check_states(uint32_t *which)
         place_load(&place, s);
         space.good[s] = (uint8_t)place_is_goal(&place);
     }
-    /* To and fro: most ways to the goal lead to states found later, those of repairs to earlier ones. */
+    /* To and fro: most ways to the goal lead to states found later, those of repairs to earlier
+     * ones. */
     for (int back = 1; changed; back = !back) {
         changed = 0;
         for (uint32_t i = 0; i < space.state_count; i++) {

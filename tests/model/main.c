@@ -1,4 +1,5 @@
-/* The command line of the model checker. Exit status: 0 all safe and live, 1 a property is broken, 2 usage.
+/* The command line of the model checker. Exit status: 0 all safe and live, 1 a property is broken,
+ * 2 usage.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * Messages: packets on their way, each kept once. A packet that was sent again is the same message as the
- * first one (where hints for clocks are not part of the state, also when it carries RETX), so that the
- * network is a set: what is in it may be delivered late, in any order, again and again, or never.
- * Single-threaded.
+ * Messages: packets on their way, each kept once. A packet that was sent again is the same message
+ * as the first one (where hints for clocks are not part of the state, also when it carries RETX),
+ * so that the network is a set: what is in it may be delivered late, in any order, again and again,
+ * or never. Single-threaded.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "tests/model/model.h"
 
-/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and all of a tree in
- * which the host is interior. */
+/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and all of
+ * a tree in which the host is interior. */
 static int is_for_engine(int node, const struct by_header *header)
 {
     const struct fabric_job *job = model_job(header->gen);
@@ -66,7 +66,8 @@ static uint32_t intern(const struct model_message *m)
     return model.message_count++;
 }
 
-/* What nobody needs to come through: in the spaces without reduction each such message doubles the states. */
+/* What nobody needs to come through: in the spaces without reduction each such message doubles the
+ * states. */
 static int is_talk(const struct by_header *header, const uint8_t *payload)
 {
     return header->type == BY_TYPE_WAIT || header->type == BY_TYPE_PROBE ||

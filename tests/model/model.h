@@ -1,16 +1,17 @@
 /*
- * The model checker: it explores every state that by_engine_step and by_endpoint_step can reach in a small
- * fabric under an adversary that owns the network, the clocks and the crashes (docs/model.md). The words of
- * this folder:
+ * The model checker: it explores every state that by_engine_step and by_endpoint_step can reach in
+ * a small fabric under an adversary that owns the network, the clocks and the crashes
+ * (docs/model.md). The words of this folder:
  *
- *   component   an engine or an endpoint, with all that belongs to it, in one block of memory (an arena)
- *   local state the bytes of an arena, made canonical (canon.c) and interned: a number
- *   message     a packet on its way between two components, interned: a number
- *   state       the local states of all components and the set of messages that exist
- *   action      something that the adversary lets one component do
+ *   component   an engine or an endpoint, with all that belongs to it, in one block of memory (an
+ * arena) local state the bytes of an arena, made canonical (canon.c) and interned: a number message
+ * a packet on its way between two components, interned: a number state       the local states of
+ * all components and the set of messages that exist action      something that the adversary lets
+ * one component do
  *
- * Engines and endpoints are pure functions, so what an action does to a local state is found once, by running
- * the real code, and remembered (component.c). Single-threaded; one configuration at a time.
+ * Engines and endpoints are pure functions, so what an action does to a local state is found once,
+ * by running the real code, and remembered (component.c). Single-threaded; one configuration at a
+ * time.
  */
 #ifndef TESTS_MODEL_MODEL_H
 #define TESTS_MODEL_MODEL_H
@@ -59,9 +60,9 @@ enum model_fault {
     MODEL_FLIP = 0x20        /* a bit of a bank flips at a node, fault_count times in all at each */
 };
 
-/* MODEL_END_ANY: by an error that fits, be it that its patience is over. MODEL_END_MEMORY: all well, or some
- * rank by the error that names a node whose memory has changed, and then the others may lose their patience,
- * once nothing else is left. */
+/* MODEL_END_ANY: by an error that fits, be it that its patience is over. MODEL_END_MEMORY: all
+ * well, or some rank by the error that names a node whose memory has changed, and then the others
+ * may lose their patience, once nothing else is left. */
 enum model_end { MODEL_END_DONE = 1, MODEL_END_MISMATCH, MODEL_END_ANY, MODEL_END_MEMORY };
 
 struct model_config {
@@ -172,8 +173,8 @@ struct model_component {
 #define MODEL_FLIP_PLACES 14
 #define MODEL_FLIP_BANKS  2
 
-/* Actions: fixed ones, then two for each message to the component: before and after the repair interval, or
- * (MODEL_DAMAGE) sound and damaged. */
+/* Actions: fixed ones, then two for each message to the component: before and after the repair
+ * interval, or (MODEL_DAMAGE) sound and damaged. */
 enum model_action {
     MODEL_ACT_TIMER,    /* host: the timer of the first tree */
     MODEL_ACT_TIMER_B,  /* host: of the second */
@@ -251,7 +252,8 @@ uint32_t model_nonce(int rank, unsigned life);
 
 /* plan.c */
 void model_plan(void);
-/* What `rank` in its incarnation contributes to chunk k: 1 and MODEL_PAYLOAD_MAX bytes, or 0: NODATA. */
+/* What `rank` in its incarnation contributes to chunk k: 1 and MODEL_PAYLOAD_MAX bytes, or 0:
+ * NODATA. */
 int model_value(int rank, unsigned life, uint32_t k, uint8_t *bytes);
 /* Bytes of the sum of all that have data; `lives` for each rank. 0: nobody has. */
 int model_sum(const uint8_t *lives, uint32_t ranks, uint32_t k, uint8_t *bytes);
@@ -291,8 +293,8 @@ const uint16_t *model_outs(const struct model_step *step);
 /* Notes that the step in hand breaks a property. */
 void model_violate(const char *property);
 
-/* host.c and node.c: the real code, one action on the arena; 0 when it is not possible. They put messages
- * into model.outs. */
+/* host.c and node.c: the real code, one action on the arena; 0 when it is not possible. They put
+ * messages into model.outs. */
 int model_host_act(int c, uint32_t action, const struct model_message *message);
 int model_node_act(int c, uint32_t action, const struct model_message *message, int late,
                    struct model_step *step);

@@ -1,7 +1,8 @@
 /*
- * What the adversary may let a node do: take a packet, before or after a bank's repair interval is over; give
- * back a reference late; lose its memory; get the table of another generation. Real code throughout:
- * by_engine_step, by_engine_release, by_engine_init, by_engine_stage, by_engine_commit. Single-threaded.
+ * What the adversary may let a node do: take a packet, before or after a bank's repair interval is
+ * over; give back a reference late; lose its memory; get the table of another generation. Real code
+ * throughout: by_engine_step, by_engine_release, by_engine_init, by_engine_stage, by_engine_commit.
+ * Single-threaded.
  */
 #include <string.h>
 
@@ -175,7 +176,8 @@ static void note_reclaim(const struct by_engine *engine, const struct bank_befor
     }
 }
 
-/* Notes which banks hold a value that would not be here without a repair, from the packets alone. */
+/* Notes which banks hold a value that would not be here without a repair, from the packets alone.
+ */
 static void note_resent(const struct model_component *c, const struct bank_before *before,
                         const struct model_message *message)
 {
@@ -196,7 +198,8 @@ static void note_resent(const struct model_component *c, const struct bank_befor
     }
 }
 
-/* Who measures round trips must be able to see of each value whether something of it was sent again. */
+/* Who measures round trips must be able to see of each value whether something of it was sent
+ * again. */
 static void check_resent(const struct model_component *c, const struct by_tx *tx)
 {
     const struct model_engine *extra = (const struct model_engine *)c->arena;
@@ -262,8 +265,8 @@ int model_node_act(int c, uint32_t action, const struct model_message *message, 
             take(c, message, 0, step);
         return message != NULL;
     }
-    /* Without a clock there is no late. Where what was told is not part of the state, late does all that
-     * early does. */
+    /* Without a clock there is no late. Where what was told is not part of the state, late does all
+     * that early does. */
     if (model.config->clock ? !late && !model.config->exact : late)
         return 0;
     take(c, message, !model.config->clock ? 0 : MODEL_NOW_NS + (late ? MODEL_INTERVAL_NS : 0), step);

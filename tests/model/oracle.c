@@ -1,7 +1,8 @@
 /*
- * The properties of a single component, checked after each step of real code and before its state is made
- * canonical: no wrong value, no double or missing leaf, no sound packet refused, no wrong end. What needs
- * more than one component is in explore.c (a bank reclaimed while needed) and live.c. Single-threaded.
+ * The properties of a single component, checked after each step of real code and before its state
+ * is made canonical: no wrong value, no double or missing leaf, no sound packet refused, no wrong
+ * end. What needs more than one component is in explore.c (a bank reclaimed while needed) and
+ * live.c. Single-threaded.
  */
 #include <string.h>
 
@@ -15,7 +16,8 @@ static int is_undisturbed(void)
 
 /* ---- hosts ---- */
 
-/* The lives of the ranks whose nonces make up the roll; 0 when there is a nonce that nobody drew. */
+/* The lives of the ranks whose nonces make up the roll; 0 when there is a nonce that nobody drew.
+ */
 static int lives_in_roll(const struct by_endpoint *endpoint, uint8_t lives[MODEL_HOSTS_MAX])
 {
     for (int r = 0; r < model.host_count; r++) {
@@ -234,8 +236,8 @@ static const char *value_fault(const struct by_engine *engine, const struct by_e
     return NULL;
 }
 
-/* Which chunk has this number depends, in a generation that goes on, on what the one before had done: it must
- * be some chunk's, and the hosts know whose. */
+/* Which chunk has this number depends, in a generation that goes on, on what the one before had
+ * done: it must be some chunk's, and the hosts know whose. */
 static const char *resumed_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
                                  uint32_t leaves)
 {

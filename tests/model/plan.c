@@ -1,8 +1,9 @@
 /*
- * What each chunk of a configuration means: which ranks have data in it, who gets it, and what the right
- * value is. Every rank's contribution of every run is a power of 8 of its own, so that a wrong sum shows who
- * is missing, doubled, or of another run; the chunk's number is in the upper bits, where calls are resumed
- * so that a sum tells which chunk each rank added. Pure; single-threaded.
+ * What each chunk of a configuration means: which ranks have data in it, who gets it, and what the
+ * right value is. Every rank's contribution of every run is a power of 8 of its own, so that a
+ * wrong sum shows who is missing, doubled, or of another run; the chunk's number is in the upper
+ * bits, where calls are resumed so that a sum tells which chunk each rank added. Pure;
+ * single-threaded.
  */
 #include <string.h>
 

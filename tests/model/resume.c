@@ -1,8 +1,8 @@
 /*
- * Calls that are resumed in the next generation: what the hosts tell each other beside the network, real code
- * throughout (by_resume_begin, _take, _say, _carry), in any order, again and again or never. Which chunks are
- * done is said here from the plan and from what was done when the endpoint began, not from the lists of the
- * code under test. Single-threaded.
+ * Calls that are resumed in the next generation: what the hosts tell each other beside the network,
+ * real code throughout (by_resume_begin, _take, _say, _carry), in any order, again and again or
+ * never. Which chunks are done is said here from the plan and from what was done when the endpoint
+ * began, not from the lists of the code under test. Single-threaded.
  */
 #include <string.h>
 

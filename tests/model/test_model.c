@@ -1,6 +1,7 @@
 /*
- * The part of the model checker that runs with every `make test`: the quick configurations, and evidence that
- * the reduced spaces leave nothing out. That a broken rule is seen is shown by mutations.sh.
+ * The part of the model checker that runs with every `make test`: the quick configurations, and
+ * evidence that the reduced spaces leave nothing out. That a broken rule is seen is shown by
+ * mutations.sh.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,8 +39,8 @@ static void every_quick_configuration_is_safe_and_live(void **state)
     assert_true(count >= 20);
 }
 
-/* With losses as actions and every set of messages as a state of its own, and reduced: the components reach
- * the same states, and neither space has a dead end. */
+/* With losses as actions and every set of messages as a state of its own, and reduced: the
+ * components reach the same states, and neither space has a dead end. */
 static void the_reduction_reaches_what_is_reached_without_it(void **state)
 {
     static const struct model_call one = {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U64, 0, 0, 1};
@@ -83,7 +84,8 @@ static void the_reduction_reaches_what_is_reached_without_it(void **state)
     }
 }
 
-/* Tags keep out what nobody in the cluster has sent, and nothing else: the same states, the same ways. */
+/* Tags keep out what nobody in the cluster has sent, and nothing else: the same states, the same
+ * ways. */
 static void a_keyed_cluster_reaches_what_is_reached_without_keys(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /*
- * How a violation comes about, for people: the actions from the beginning to it, less those that it does not
- * need (each is left out in turn, and stays out if the same happens without it). Single-threaded.
+ * How a violation comes about, for people: the actions from the beginning to it, less those that it
+ * does not need (each is left out in turn, and stays out if the same happens without it).
+ * Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * Builds the world of a configuration: fabric, table images of each generation, and the components with their
- * beginnings. What runs here is the real code: by_engine_init, by_engine_stage, by_engine_commit,
- * by_endpoint_init, by_endpoint_post. Single-threaded.
+ * Builds the world of a configuration: fabric, table images of each generation, and the components
+ * with their beginnings. What runs here is the real code: by_engine_init, by_engine_stage,
+ * by_engine_commit, by_endpoint_init, by_endpoint_post. Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>

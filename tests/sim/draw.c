@@ -159,7 +159,8 @@ static int draw_interior(struct by_prng *prng, const struct fabric *fabric)
     }
 }
 
-/* What happens at a moment of the run, in one of two. Times are of any magnitude up to some milliseconds. */
+/* What happens at a moment of the run, in one of two. Times are of any magnitude up to some
+ * milliseconds. */
 static void draw_event(struct by_prng *prng, struct scenario *scenario)
 {
     uint64_t at_ns = 1000 + (by_prng_next(prng) >> between(prng, 42, 54));

@@ -1,5 +1,5 @@
-/* Fabrics in memory: building them, growing trees, ready-made shapes. image.c turns them into table images.
- * Single-threaded. */
+/* Fabrics in memory: building them, growing trees, ready-made shapes. image.c turns them into table
+ * images. Single-threaded. */
 #include "tests/sim/fabric.h"
 
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Small fabrics for simulation: nodes, cables, jobs and trees in memory, and the table images that follow
- * from them. It knows nothing of the planner: trees are breadth-first from a root. Used by the simulator and
- * by unit tests; single-threaded.
+ * Small fabrics for simulation: nodes, cables, jobs and trees in memory, and the table images that
+ * follow from them. It knows nothing of the planner: trees are breadth-first from a root. Used by
+ * the simulator and by unit tests; single-threaded.
  */
 #ifndef TESTS_SIM_FABRIC_H
 #define TESTS_SIM_FABRIC_H
@@ -73,10 +73,10 @@ int fabric_cable(struct fabric *fabric, int a, int b, uint32_t mbps, uint32_t la
 int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen);
 
 /*
- * Adds a breadth-first tree from `root` to every rank of the job; neighbours are visited in an order drawn
- * from `prng` (may be NULL: by number). Hosts other than the root are passed through only with
- * `through_hosts`. Switches with no rank below are left out. Returns the tree, or NULL when some rank is out
- * of reach.
+ * Adds a breadth-first tree from `root` to every rank of the job; neighbours are visited in an
+ * order drawn from `prng` (may be NULL: by number). Hosts other than the root are passed through
+ * only with `through_hosts`. Switches with no rank below are left out. Returns the tree, or NULL
+ * when some rank is out of reach.
  */
 struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, int through_hosts,
                                     struct by_prng *prng);

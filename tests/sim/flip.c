@@ -22,8 +22,8 @@ static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned
     }
 }
 
-/* A byte below `bytes` of a payload, but within its place: an earlier flip may have damaged what `bytes` was
- * made of. */
+/* A byte below `bytes` of a payload, but within its place: an earlier flip may have damaged what
+ * `bytes` was made of. */
 static size_t payload_byte(const struct by_engine *engine, struct by_prng *prng, size_t bytes)
 {
     size_t most = bytes < engine->payload_half ? bytes : engine->payload_half;

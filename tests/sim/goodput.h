@@ -14,9 +14,9 @@ struct goodput {
 };
 
 /*
- * Allreduce of `bytes` over eight hosts in two levels (two leaves, one spine), cables of 10 Gbit/s and 1 us,
- * one tree with a window of `window` chunks of 1408 bytes; `loss` (parts of 2^32) at the receive side of
- * every switch.
+ * Allreduce of `bytes` over eight hosts in two levels (two leaves, one spine), cables of 10 Gbit/s
+ * and 1 us, one tree with a window of `window` chunks of 1408 bytes; `loss` (parts of 2^32) at the
+ * receive side of every switch.
  */
 struct goodput goodput_run(uint64_t seed, uint32_t loss, uint64_t bytes, uint16_t window);
 /* The chunks that fill the round trip of that fabric. */

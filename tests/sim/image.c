@@ -1,6 +1,7 @@
 /*
- * From a fabric to the table images of its nodes. A tree's hop leads from a node to its parent along the
- * cables, perhaps through plain switches; these get a relay for each direction. Single-threaded.
+ * From a fabric to the table images of its nodes. A tree's hop leads from a node to its parent
+ * along the cables, perhaps through plain switches; these get a relay for each direction.
+ * Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -53,8 +54,8 @@ static int is_interior(const struct fabric *fabric, const struct fabric_tree *tr
     return !fabric->nodes[node].plain && has_children(fabric, tree, node);
 }
 
-/* Children in bitmap order: nodes by number, a host's own leaf last. Returns the count; `node` itself stands
- * for the own leaf. */
+/* Children in bitmap order: nodes by number, a host's own leaf last. Returns the count; `node`
+ * itself stands for the own leaf. */
 static int children_of(const struct fabric *fabric, const struct fabric_job *job,
                        const struct fabric_tree *tree, int node, int out[BY_CHILDREN_MAX])
 {

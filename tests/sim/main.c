@@ -1,6 +1,7 @@
 /*
- * sim: campaigns of random scenarios over the real engine and endpoint. The same seed and scenario number
- * give the same run, so that a failure is replayed by the command that is printed with it. Single-threaded.
+ * sim: campaigns of random scenarios over the real engine and endpoint. The same seed and scenario
+ * number give the same run, so that a failure is replayed by the command that is printed with it.
+ * Single-threaded.
  */
 #include <getopt.h>
 #include <inttypes.h>

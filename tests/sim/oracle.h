@@ -1,7 +1,8 @@
 /*
- * Inputs and right answers of collective calls, element by element, computed without any of the code under
- * test. Integers use their whole range (they wrap); floating-point inputs are small integers whose sums,
- * products and partial results are exact in every order, so that answers can be compared bit by bit. Pure.
+ * Inputs and right answers of collective calls, element by element, computed without any of the
+ * code under test. Integers use their whole range (they wrap); floating-point inputs are small
+ * integers whose sums, products and partial results are exact in every order, so that answers can
+ * be compared bit by bit. Pure.
  */
 #ifndef TESTS_SIM_ORACLE_H
 #define TESTS_SIM_ORACLE_H
@@ -27,7 +28,8 @@ void oracle_fill_rough(const struct plan_call *call, uint64_t seed, int rank, in
 int oracle_is_ordered(const struct plan_call *call);
 /* Fills the send buffer of `rank`. */
 void oracle_fill(const struct plan_call *call, uint64_t seed, int rank, int ranks, void *send);
-/* The answer over all ranks: malloc'd; of reduce-scatter and allgather the concatenation of all shards. */
+/* The answer over all ranks: malloc'd; of reduce-scatter and allgather the concatenation of all
+ * shards. */
 uint8_t *oracle_answer(const struct plan_call *call, uint64_t seed, int ranks);
 /* Where in the answer the receive buffer of `rank` begins (elements). */
 uint64_t oracle_offset(const struct plan_call *call, int rank);

@@ -1,7 +1,7 @@
 /*
- * Running a scenario: each rank posts its calls in order, some at a time, collects them in any order, and
- * compares every element with the oracle. Buffers are surrounded by guard bytes, and live until the world has
- * ended, since a queued packet may still point into them. Single-threaded.
+ * Running a scenario: each rank posts its calls in order, some at a time, collects them in any
+ * order, and compares every element with the oracle. Buffers are surrounded by guard bytes, and
+ * live until the world has ended, since a queued packet may still point into them. Single-threaded.
  */
 #include "tests/sim/scenario.h"
 
@@ -107,8 +107,8 @@ static int is_sink(const struct plan_call *call, int rank)
     return call->collective != BY_COLLECTIVE_REDUCE || call->root == rank;
 }
 
-/* Lays out: guard, send (elements aligned, the block's start not), guard, recv, guard. In place: one buffer
- * for both. */
+/* Lays out: guard, send (elements aligned, the block's start not), guard, recv, guard. In place:
+ * one buffer for both. */
 static void buffers_make(struct rank_run *rank, const struct plan_call *call, struct scenario_buffers *b,
                          int index)
 {

@@ -1,7 +1,7 @@
 /*
- * A scenario: a fabric with its trees, a world's faults, and the calls that every rank of each job makes; run
- * to its end with every element checked. Drawn at random from a seed (draw.c) or made by hand (tests).
- * Single-threaded.
+ * A scenario: a fabric with its trees, a world's faults, and the calls that every rank of each job
+ * makes; run to its end with every element checked. Drawn at random from a seed (draw.c) or made by
+ * hand (tests). Single-threaded.
  */
 #ifndef TESTS_SIM_SCENARIO_H
 #define TESTS_SIM_SCENARIO_H
@@ -40,9 +40,9 @@ struct scenario {
     int forget_node; /* a switch that loses its memory at forget_ns, before a reload; -1: none */
     uint64_t forget_ns;
     uint64_t reload_ns; /* then all tables come anew with gen + 1, and all ranks start over; 0: never */
-    /* At again_ns (0: never) every host's process ends, whatever it was at, and new ones make the same calls
-     * with other data on the same tables; then once more under the next generation, and that must be right.
-     * Before, at quit_ns, the host quit_node (-1: none) ends for itself. */
+    /* At again_ns (0: never) every host's process ends, whatever it was at, and new ones make the
+     * same calls with other data on the same tables; then once more under the next generation, and
+     * that must be right. Before, at quit_ns, the host quit_node (-1: none) ends for itself. */
     uint64_t again_ns, quit_ns;
     int quit_node;
     int crash_count;
@@ -51,8 +51,8 @@ struct scenario {
     struct fabric after; /* the trees of the first generation that comes; the second has the old ones again */
     uint64_t flip_ns;    /* then a bit of a slot of flip_node flips; 0: never */
     int flip_node;
-    /* Not 0: sums and products of floats are of any magnitudes, from this seed, and depend on the order. The
-     * results are then only compared among the ranks; see digest. */
+    /* Not 0: sums and products of floats are of any magnitudes, from this seed, and depend on the
+     * order. The results are then only compared among the ranks; see digest. */
     uint64_t rough_seed;
     int odd_rank; /* this rank of job 0 posts odd_call instead of call 0; -1: none */
     struct plan_call odd_call;
@@ -88,14 +88,14 @@ struct scenario_result {
 void scenario_init(struct scenario *scenario, uint64_t seed);
 void scenario_add_call(struct scenario *scenario, int job, unsigned collective, unsigned op, unsigned dtype,
                        uint64_t count);
-/* Runs it. With expect_errors calls may end with errors (see result->ranks), and only those that end well are
- * checked. */
+/* Runs it. With expect_errors calls may end with errors (see result->ranks), and only those that
+ * end well are checked. */
 void scenario_run(const struct scenario *scenario, int expect_errors, struct scenario_result *result);
 
 /* Draws scenario `number` of the campaign `seed`. */
 void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number);
-/* Runs a drawn scenario; where a bit of a node's memory flips calls may end with errors, but only if some
- * rank is told which node it was, and none a wrong one. */
+/* Runs a drawn scenario; where a bit of a node's memory flips calls may end with errors, but only
+ * if some rank is told which node it was, and none a wrong one. */
 void scenario_campaign(const struct scenario *scenario, struct scenario_result *result);
 /* One paragraph for people. `text` of at least 1024 bytes. */
 void scenario_describe(const struct scenario *scenario, char *text, size_t bytes);

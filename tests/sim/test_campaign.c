@@ -1,7 +1,7 @@
 /*
- * A quick campaign of random scenarios, and the directed ones that need no death: windows of one and two,
- * faults of five per cent, a long straggler, a restart under the next generation, goodput under loss.
- * SIM_SEED and SIM_SECONDS change the campaign.
+ * A quick campaign of random scenarios, and the directed ones that need no death: windows of one
+ * and two, faults of five per cent, a long straggler, a restart under the next generation, goodput
+ * under loss. SIM_SEED and SIM_SECONDS change the campaign.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -182,8 +182,9 @@ static void a_host_that_pauses_for_long_delays_and_breaks_nothing(void **state)
     assert_true(result.endpoints.retx < 1000);
 }
 
-/* Four trees over two leaves, wide windows, nodes that look at their packets every `poll_ns` or so; `node`
- * loses all, or a part, of what comes for 5 ms of each 30. Returns the virtual time that an allreduce takes.
+/* Four trees over two leaves, wide windows, nodes that look at their packets every `poll_ns` or so;
+ * `node` loses all, or a part, of what comes for 5 ms of each 30. Returns the virtual time that an
+ * allreduce takes.
  */
 static uint64_t bursts(uint64_t seed, uint32_t poll_ns, int node, uint32_t loss)
 {
@@ -208,9 +209,9 @@ static uint64_t bursts(uint64_t seed, uint32_t poll_ns, int node, uint32_t loss)
 }
 
 /*
- * Round trips are long because windows are: what is sent waits in queues, and for ranks that look late. Then
- * a burst of losses empties the queues, and answers come sooner than ever. Repair must not take that for
- * lateness, nor a wait for others for a long path, nor a timeout for each chunk.
+ * Round trips are long because windows are: what is sent waits in queues, and for ranks that look
+ * late. Then a burst of losses empties the queues, and answers come sooner than ever. Repair must
+ * not take that for lateness, nor a wait for others for a long path, nor a timeout for each chunk.
  */
 static void bursts_of_losses_are_repaired_in_a_few_round_trips(void **state)
 {

@@ -1,6 +1,6 @@
 /*
- * What ranks are told when something is wrong for good: a switch or a host that dies, ranks that disagree.
- * Every rank ends, in time, with the name of the place.
+ * What ranks are told when something is wrong for good: a switch or a host that dies, ranks that
+ * disagree. Every rank ends, in time, with the name of the place.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -30,7 +30,8 @@ static int named(const char *name)
     return -1;
 }
 
-/* The node that a rank was told to suspect: the one that is waited for, else the one that is silent. */
+/* The node that a rank was told to suspect: the one that is waited for, else the one that is
+ * silent. */
 static int suspect_of(const struct by_call_status *status)
 {
     return status->missing_node != BY_NODE_NONE ? status->missing_node : status->node;
@@ -161,8 +162,8 @@ static int differ(const struct by_err_side *a, const struct by_err_side *b)
            a->optag != b->optag;
 }
 
-/* Every rank reads two calls, of which one is its own and the other that of the odd rank or, at the odd rank,
- * of the rest. */
+/* Every rank reads two calls, of which one is its own and the other that of the odd rank or, at the
+ * odd rank, of the rest. */
 static void check_sides(const char *what, int odd, const struct plan_call *odd_call)
 {
     const struct plan_call *common = &scenario.calls[0][0];

@@ -1,7 +1,7 @@
 /*
- * Two jobs on the same cables: how the network falls to them while both have data to send, whatever the
- * windows of their tables, the number of their trees and who came first. Jain's index is (x + y)^2 / 2 (x^2 +
- * y^2): 1 when both have the same, 0.5 when one has all.
+ * Two jobs on the same cables: how the network falls to them while both have data to send, whatever
+ * the windows of their tables, the number of their trees and who came first. Jain's index is (x +
+ * y)^2 / 2 (x^2 + y^2): 1 when both have the same, 0.5 when one has all.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -87,8 +87,8 @@ static void two_jobs_that_share_cables_get_equal_parts(void **state)
     }
 }
 
-/* One job with windows for a hundred times what the path holds: packets that a packet finds before it in a
- * queue. */
+/* One job with windows for a hundred times what the path holds: packets that a packet finds before
+ * it in a queue. */
 static double mean_queue(uint32_t mark_at)
 {
     static const struct fairness_pair alone = {"", {1, 1}, {1024, 1024}, 0, 0, 0, 0, 0};

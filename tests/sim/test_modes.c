@@ -1,7 +1,7 @@
 /*
- * What the modes promise, on whole fabrics: with data whose sums depend on the order, DET gives the same bits
- * on the same trees however packets arrive, EXACT gives the same bits on any trees, and FAST does not, so
- * that the data would show it.
+ * What the modes promise, on whole fabrics: with data whose sums depend on the order, DET gives the
+ * same bits on the same trees however packets arrive, EXACT gives the same bits on any trees, and
+ * FAST does not, so that the data would show it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

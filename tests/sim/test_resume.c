@@ -1,7 +1,7 @@
 /*
- * Calls that outlive a node: a switch dies or loses its memory in the middle of calls, the next generation
- * comes with other trees, and every rank gets every element right, in the buffers that it gave, and uses
- * these again as soon as a call has ended. No call ends with an error.
+ * Calls that outlive a node: a switch dies or loses its memory in the middle of calls, the next
+ * generation comes with other trees, and every rank gets every element right, in the buffers that
+ * it gave, and uses these again as soon as a call has ended. No call ends with an error.
  */
 #include <inttypes.h>
 #include <setjmp.h>

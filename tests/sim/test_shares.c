@@ -1,7 +1,7 @@
 /*
- * Shares of cables: two jobs that have more to send than the cables carry, and a switch that keeps to each
- * what is its own (offload/engine/meter.c). How what crosses falls to them, how much of the cable is in use
- * when one of them is idle, and that nobody's work is wasted on the way there.
+ * Shares of cables: two jobs that have more to send than the cables carry, and a switch that keeps
+ * to each what is its own (offload/engine/meter.c). How what crosses falls to them, how much of the
+ * cable is in use when one of them is idle, and that nobody's work is wasted on the way there.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -107,8 +107,8 @@ static void jobs_come_to_their_shares_and_to_what_others_leave(void **state)
     }
 }
 
-/* What arrives of the last of three packets that a switch passes on: they came with these bits of ECN, and it
- * left them with those. */
+/* What arrives of the last of three packets that a switch passes on: they came with these bits of
+ * ECN, and it left them with those. */
 static uint8_t arrives_as(struct by_world *world, uint8_t came, uint8_t left)
 {
     const struct by_tx made = {.ecn = came, .ref = BY_REF_NONE};

@@ -1,8 +1,8 @@
 /*
- * The kernel's half of a switch (offload/xdp): its program on a port, run on each frame without any port.
- * What it relays must be what the engine relays, with the same bytes by the same port; all else it must leave
- * alone, for the engine to see. Takes root; without it, or on a kernel that has no such thing, the trace goes
- * on without this shell.
+ * The kernel's half of a switch (offload/xdp): its program on a port, run on each frame without any
+ * port. What it relays must be what the engine relays, with the same bytes by the same port; all
+ * else it must leave alone, for the engine to see. Takes root; without it, or on a kernel that has
+ * no such thing, the trace goes on without this shell.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>

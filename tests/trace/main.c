@@ -1,11 +1,11 @@
 /*
- * Plays a trace to all shells and compares what they send, byte by byte, port by port. Packets without a
- * payload may share a datagram or not (PROTOCOL.md, "Carrier"): datagrams are taken apart first, and such
- * packets may overtake others.
+ * Plays a trace to all shells and compares what they send, byte by byte, port by port. Packets
+ * without a payload may share a datagram or not (PROTOCOL.md, "Carrier"): datagrams are taken apart
+ * first, and such packets may overtake others.
  *
  *   trace [SEED [FRAMES]]                 the engine alone, the DPDK shell and the simulator
- *   trace SEED FRAMES FOLDER              and the bare-metal image, whose ports are sockets in FOLDER
- *   trace image FILE                      writes the table that the image must have
+ *   trace SEED FRAMES FOLDER              and the bare-metal image, whose ports are sockets in
+ * FOLDER trace image FILE                      writes the table that the image must have
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,8 @@
 #include "tests/trace/trace.h"
 
 #define FRAMES 20000u
-/* What a relay changes of a frame: MAC addresses, and the UDP checksum at the end of the headers. */
+/* What a relay changes of a frame: MAC addresses, and the UDP checksum at the end of the headers.
+ */
 #define MACS_END           (2 * BY_MAC_BYTES)
 #define UDP_END            BY_FRAME_HEADER_BYTES
 #define UDP_CHECKSUM_BYTES 2u
@@ -89,8 +90,8 @@ static unsigned find(const struct trace_out *out, unsigned i, unsigned port, int
     return i;
 }
 
-/* The same packets on each port, in the same order among those that may share datagrams, and among the
- * others. */
+/* The same packets on each port, in the same order among those that may share datagrams, and among
+ * the others. */
 static int is_same(const struct trace_out *whole_a, const struct trace_out *whole_b)
 {
     static struct trace_out a, b;
@@ -135,8 +136,8 @@ static int is_first_sound(const struct trace_frame *in)
            by_header_decode(frame.data, by_datagram_first(frame.data, frame.bytes), &header, &payload) >= 0;
 }
 
-/* Does the kernel relay just what the engine relays, but for damaged datagrams? What it leaves alone the
- * engine gets, whatever it is. */
+/* Does the kernel relay just what the engine relays, but for damaged datagrams? What it leaves
+ * alone the engine gets, whatever it is. */
 static int is_relayed_alike(struct play *play, const struct trace_frame *in, const struct trace_out *expected,
                             struct trace_out *got)
 {

@@ -1,7 +1,8 @@
 /*
- * The bare-metal image: each port is a pair of datagram sockets, FOLDER/sN (QEMU's) and FOLDER/hN (ours), a
- * frame is a datagram. Its rounds may take several ports in any order, so each frame is seen through before
- * the next one: by what it must cause, or, where that is nothing, by an ARP request behind it.
+ * The bare-metal image: each port is a pair of datagram sockets, FOLDER/sN (QEMU's) and FOLDER/hN
+ * (ours), a frame is a datagram. Its rounds may take several ports in any order, so each frame is
+ * seen through before the next one: by what it must cause, or, where that is nothing, by an ARP
+ * request behind it.
  */
 #include <errno.h>
 #include <poll.h>

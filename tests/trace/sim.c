@@ -1,7 +1,8 @@
 /*
- * The simulator: its own nodes and cables (host-driver/sim), in which no time passes. What arrives at the
- * switch's neighbours is what it sent. A simulated packet has addresses and a UDP payload, but no frame: the
- * headers around it are made here, and frames that never become a packet have no meaning there.
+ * The simulator: its own nodes and cables (host-driver/sim), in which no time passes. What arrives
+ * at the switch's neighbours is what it sent. A simulated packet has addresses and a UDP payload,
+ * but no frame: the headers around it are made here, and frames that never become a packet have no
+ * meaning there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -78,7 +79,8 @@ static int is_own(uint32_t ip)
     return 0;
 }
 
-/* A frame around what came to a neighbour: a relayed one is that which came in, with other MAC addresses. */
+/* A frame around what came to a neighbour: a relayed one is that which came in, with other MAC
+ * addresses. */
 static void record(const struct trace_frame *in, unsigned port, const struct by_sim_parcel *parcel,
                    struct trace_out *out)
 {

@@ -182,7 +182,8 @@ static uint8_t flags_of(struct trace *trace, const struct trace_chunk *chunk, un
     return flags;
 }
 
-/* Values of an element type; floats are small numbers, since the bits of a NaN are the processor's choice. */
+/* Values of an element type; floats are small numbers, since the bits of a NaN are the processor's
+ * choice. */
 static void fill(struct trace *trace, unsigned dtype, uint8_t *payload, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at++)
@@ -244,7 +245,8 @@ static void contribute(struct trace *trace, struct trace_frame *frame, unsigned 
     send_packet(trace, frame, child, &header, payload, bytes);
 }
 
-/* Several credits in one datagram, for chunks one behind the other; now and then one of them is damaged. */
+/* Several credits in one datagram, for chunks one behind the other; now and then one of them is
+ * damaged. */
 static void credits(struct trace *trace, struct trace_frame *frame)
 {
     unsigned tree = below(trace, TRACE_TREES), child = below(trace, children(tree));
@@ -359,8 +361,8 @@ static void ask(struct trace *trace, struct trace_frame *frame)
     send_packet(trace, frame, port, &header, payload, bytes);
 }
 
-/* A packet that is passed on, whatever it says: any type, with a key or without, several credits. Returns the
- * bytes behind its header. */
+/* A packet that is passed on, whatever it says: any type, with a key or without, several credits.
+ * Returns the bytes behind its header. */
 static size_t passing(struct trace *trace, struct by_header *header, uint8_t payload[64])
 {
     header->tree = RELAYED;

@@ -1,11 +1,12 @@
 /*
- * One trace of frames for every shell around the engine: which bytes come out must not depend on who carries
- * them. A trace is made from a seed: a switch that is the root of one tree and an inner node of another, and
- * relays; chunks of all collectives, types, operators and modes to their end, and in between what is lost and
- * sent again, late, out of order, doubled, damaged, of another generation, foreign or none of ours. Shells:
- * plain.c (the engine and nothing else), dpdk.c (the shell of banyan-switchd on ring ports), sim.c (nodes and
- * cables of the simulator), metal.c (the bare-metal image in QEMU); and kernel.c, the programs that relay in
- * place of a switch. None has a clock.
+ * One trace of frames for every shell around the engine: which bytes come out must not depend on
+ * who carries them. A trace is made from a seed: a switch that is the root of one tree and an inner
+ * node of another, and relays; chunks of all collectives, types, operators and modes to their end,
+ * and in between what is lost and sent again, late, out of order, doubled, damaged, of another
+ * generation, foreign or none of ours. Shells: plain.c (the engine and nothing else), dpdk.c (the
+ * shell of banyan-switchd on ring ports), sim.c (nodes and cables of the simulator), metal.c (the
+ * bare-metal image in QEMU); and kernel.c, the programs that relay in place of a switch. None has a
+ * clock.
  */
 #ifndef BY_TESTS_TRACE_TRACE_H
 #define BY_TESTS_TRACE_TRACE_H
@@ -58,8 +59,9 @@ void trace_next(struct trace *trace, struct trace_frame *frame);
 /* An ARP request that the switch answers on `port`. */
 void trace_arp(unsigned port, struct trace_frame *frame);
 
-/* Each shell: load the table; take one frame, and say what it sent. `folder` holds the sockets of the image's
- * ports. trace_metal_step waits for `expected`, and returns whether just that came; `out` is what came. */
+/* Each shell: load the table; take one frame, and say what it sent. `folder` holds the sockets of
+ * the image's ports. trace_metal_step waits for `expected`, and returns whether just that came;
+ * `out` is what came. */
 void trace_plain_open(const uint8_t *image, size_t bytes);
 void trace_plain_step(const struct trace_frame *frame, struct trace_out *out);
 void trace_dpdk_open(const uint8_t *image, size_t bytes);

@@ -207,7 +207,8 @@ static bool is_named(const char *name, const char *list)
     return false;
 }
 
-/* What the options say about kinds; with one list given, what no file tells is of the other kind. */
+/* What the options say about kinds; with one list given, what no file tells is of the other kind.
+ */
 static int choose_kinds(struct by_draft *draft, size_t *file)
 {
     const struct by_import_options *options = draft->options;
@@ -349,7 +350,8 @@ static int compare_places(const void *left, const void *right)
     return a->number < b->number ? -1 : a->number > b->number;
 }
 
-/* Adds the nodes to the builder, compute nodes first; `index` (by draft node) receives their indices. */
+/* Adds the nodes to the builder, compute nodes first; `index` (by draft node) receives their
+ * indices. */
 static void add_nodes(const struct by_draft *draft, struct by_builder *builder, uint32_t *index)
 {
     struct place_in_order *places = by_alloc(draft->node_count, sizeof(*places));
@@ -374,8 +376,8 @@ static void add_nodes(const struct by_draft *draft, struct by_builder *builder, 
     free(places);
 }
 
-/* A name that a topology file can hold: what is not UTF-8, as files of old may have it, has its bytes above
- * ASCII replaced. The caller frees. */
+/* A name that a topology file can hold: what is not UTF-8, as files of old may have it, has its
+ * bytes above ASCII replaced. The caller frees. */
 static char *fit_fabric_name(const char *given)
 {
     char *name = by_copy_text(given);

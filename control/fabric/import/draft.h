@@ -1,6 +1,7 @@
 /*
- * A fabric while it is pieced together from files of others: nodes known by keys that nobody would type,
- * links seen from one end or both, names not yet fit. Private to the importers. One thread for each draft.
+ * A fabric while it is pieced together from files of others: nodes known by keys that nobody would
+ * type, links seen from one end or both, names not yet fit. Private to the importers. One thread
+ * for each draft.
  */
 #ifndef BY_FABRIC_IMPORT_DRAFT_H
 #define BY_FABRIC_IMPORT_DRAFT_H
@@ -52,21 +53,21 @@ struct by_draft {
 void by_draft_make(struct by_draft *draft, const struct by_import_options *options,
                    struct by_problem *problem);
 void by_draft_free(struct by_draft *draft);
-/* The node with this key; made with `label` when it is new. UINT32_MAX with `problem` filled when there are
- * too many nodes. */
+/* The node with this key; made with `label` when it is new. UINT32_MAX with `problem` filled when
+ * there are too many nodes. */
 uint32_t by_draft_node(struct by_draft *draft, const char *key, const char *label, struct by_place place);
 /* The node with this key, or UINT32_MAX. */
 uint32_t by_draft_find(const struct by_draft *draft, const char *key);
-/* Adds a link; 0, BY_EINVAL when it joins a node to itself or has no rate and the options have none,
- * BY_ELIMIT. */
+/* Adds a link; 0, BY_EINVAL when it joins a node to itself or has no rate and the options have
+ * none, BY_ELIMIT. */
 int by_draft_link(struct by_draft *draft, uint32_t a, uint32_t b, bool both_ways, struct by_fraction rate,
                   struct by_place place);
 /* Notes that something was left out. */
 void by_draft_leave_out(struct by_draft *draft, const char *name);
 /* Names, kinds, order: makes the topology. */
 int by_draft_finish(struct by_draft *draft, struct by_topology **topology, struct by_import_report *report);
-/* Lines and columns of offsets that come in order, or nearly so: counted from the one before. Zero but for
- * `text` before the first call. */
+/* Lines and columns of offsets that come in order, or nearly so: counted from the one before. Zero
+ * but for `text` before the first call. */
 struct by_draft_cursor {
     const char *text;
     size_t seen;

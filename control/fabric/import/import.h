@@ -1,6 +1,6 @@
 /*
- * Fabrics from the files of others: NCCL's topology XML, ibnetdiscover, lldpctl's JSON, Graphviz DOT. See
- * docs/exchange.md for what is read and what is assumed. One thread for each call.
+ * Fabrics from the files of others: NCCL's topology XML, ibnetdiscover, lldpctl's JSON, Graphviz
+ * DOT. See docs/exchange.md for what is read and what is assumed. One thread for each call.
  */
 #ifndef BY_FABRIC_IMPORT_IMPORT_H
 #define BY_FABRIC_IMPORT_IMPORT_H
@@ -34,8 +34,9 @@ struct by_import_report {
 };
 
 /*
- * Reads `count` files of a format ("nccl", "ibnetdiscover", "lldp", "dot"). 0 and a topology that the caller
- * frees; or a negative BY_E* with `problem` filled and `*file` the number of the file that it is in.
+ * Reads `count` files of a format ("nccl", "ibnetdiscover", "lldp", "dot"). 0 and a topology that
+ * the caller frees; or a negative BY_E* with `problem` filled and `*file` the number of the file
+ * that it is in.
  */
 int by_import(const char *format, const char *const *paths, size_t count,
               const struct by_import_options *options, struct by_topology **topology,

@@ -1,8 +1,8 @@
 /*
- * Graphviz DOT (its own grammar: "The DOT Language"): nodes, edges, subgraphs, defaults. What a node is
- * stands in the attribute `kind` (compute or switch; multicast, aggregate), else in the shapes that `banyan
- * plot` draws (circle, box). How fast an edge is stands in `bandwidth`, else in a `label` that is a number.
- * See import.h.
+ * Graphviz DOT (its own grammar: "The DOT Language"): nodes, edges, subgraphs, defaults. What a
+ * node is stands in the attribute `kind` (compute or switch; multicast, aggregate), else in the
+ * shapes that `banyan plot` draws (circle, box). How fast an edge is stands in `bandwidth`, else in
+ * a `label` that is a number. See import.h.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -311,7 +311,8 @@ static int apply_to_node(struct import_dot_reader *reader, uint32_t node, const 
     return 0;
 }
 
-/* A label such as "25" (GB/s), "12.5 GB/s" or "100 Gbit/s"; "5/10" is a load of a drawing, no bandwidth. */
+/* A label such as "25" (GB/s), "12.5 GB/s" or "100 Gbit/s"; "5/10" is a load of a drawing, no
+ * bandwidth. */
 static bool label_is_rate(const char *label, struct by_fraction *rate)
 {
     size_t bytes = strspn(label, "0123456789.");

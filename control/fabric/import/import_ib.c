@@ -1,7 +1,8 @@
 /*
- * ibnetdiscover's topology file (ibnetdiscover(8), "TOPOLOGY FILE FORMAT"): for each node a line with its
- * kind, count of ports and identity, then a line for each connected port with the peer and, at its end, width
- * and speed. Each link stands there twice and must agree with itself. See import.h.
+ * ibnetdiscover's topology file (ibnetdiscover(8), "TOPOLOGY FILE FORMAT"): for each node a line
+ * with its kind, count of ports and identity, then a line for each connected port with the peer
+ * and, at its end, width and speed. Each link stands there twice and must agree with itself. See
+ * import.h.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -227,8 +228,8 @@ static uint32_t resolve(const struct by_draft *draft, const char *id)
     return node;
 }
 
-/* Where the other end of a link stands, or NULL. With hosts of several adapters a port number may occur more
- * than once. */
+/* Where the other end of a link stands, or NULL. With hosts of several adapters a port number may
+ * occur more than once. */
 static const struct import_ib_end *find_other(const struct import_ib_reader *reader,
                                               const struct import_ib_end *end, uint32_t peer)
 {

@@ -1,8 +1,9 @@
 /*
- * What lldpctl -f json (or json0) prints: the neighbours on each interface of one node. One file for each
- * node, named after it (NAME.json), as a fabric is collected by a loop over ssh. A link between two nodes
- * that both have a file is seen twice; since port names may differ between a node's own view and what it
- * tells, the links of two nodes are counted on both sides and the larger count stands. See import.h.
+ * What lldpctl -f json (or json0) prints: the neighbours on each interface of one node. One file
+ * for each node, named after it (NAME.json), as a fabric is collected by a loop over ssh. A link
+ * between two nodes that both have a file is seen twice; since port names may differ between a
+ * node's own view and what it tells, the links of two nodes are counted on both sides and the
+ * larger count stands. See import.h.
  */
 #include <ctype.h>
 #include <jansson.h>
@@ -15,7 +16,8 @@
 #include "control/fabric/import/draft.h"
 #include "offload/base/errors.h"
 
-/* A node's file (bytes): thousands of neighbours. As objects in memory it is some twenty times as large. */
+/* A node's file (bytes): thousands of neighbours. As objects in memory it is some twenty times as
+ * large. */
 #define FILE_BYTES_MAX ((size_t)8 << 20)
 
 /* A neighbour on an interface of a node. */
@@ -96,7 +98,8 @@ static bool is_switch(const json_t *chassis)
     return false;
 }
 
-/* GB/s from the start of a MAU type, "100GbaseCR4 - ...", "10GigBaseSR - ...", "2p5GigT", "1000BaseTFD -
+/* GB/s from the start of a MAU type, "100GbaseCR4 - ...", "10GigBaseSR - ...", "2p5GigT",
+ * "1000BaseTFD -
  * ...": a number, in Gb/s when a G follows, else in Mb/s. */
 static struct by_fraction read_speed(const char *text)
 {
@@ -117,7 +120,8 @@ static struct by_fraction read_speed(const char *text)
     return rate;
 }
 
-/* The chassis of a neighbour: {"NAME": {...}}, or {"id": ...} of one that tells no name, or json0's {"name":
+/* The chassis of a neighbour: {"NAME": {...}}, or {"id": ...} of one that tells no name, or json0's
+ * {"name":
  * ...}. */
 static const json_t *find_chassis(const json_t *chassis, const char **name)
 {
@@ -184,8 +188,8 @@ static int read_interface(struct import_lldp_reader *reader, const char *interfa
     return 0;
 }
 
-/* "interface" is an object of one interface, an array of such objects, or json0's array of objects with
- * names. */
+/* "interface" is an object of one interface, an array of such objects, or json0's array of objects
+ * with names. */
 static int read_interfaces(struct import_lldp_reader *reader, json_t *interfaces)
 {
     size_t count = json_is_array(interfaces) ? json_array_size(interfaces) : 1;
@@ -320,7 +324,8 @@ int by_import_lldp(struct by_draft *draft, const char *const *paths, size_t coun
     }
     if (!error)
         error = join(&reader);
-    /* A node with a file that no neighbour has described is a host: switches are seen by their hosts. */
+    /* A node with a file that no neighbour has described is a host: switches are seen by their
+     * hosts. */
     for (uint32_t i = 0; i < draft->node_count; i++)
         if (draft->nodes[i].kind == BY_DRAFT_UNKNOWN)
             draft->nodes[i].kind = BY_DRAFT_COMPUTE;

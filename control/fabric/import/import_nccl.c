@@ -1,10 +1,10 @@
 /*
- * NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it: <system> with <cpu>, in these <pci> inside one
- * another, and in these <gpu> with <nvlink> and <c2c>, or <nic> with <net>. GPUs become compute nodes; CPUs,
- * PCIe switches, NVSwitches and network cards become switches that only forward. Each file is a host, or
- * several where CPUs state different host hashes. NVLinks to switches lead to one NVSwitch for each file, as
- * in NCCL's own model. Link rates are those of the standards, before protocol overhead (NCCL's own figures
- * are calibrated). See import.h.
+ * NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it: <system> with <cpu>, in these <pci> inside
+ * one another, and in these <gpu> with <nvlink> and <c2c>, or <nic> with <net>. GPUs become compute
+ * nodes; CPUs, PCIe switches, NVSwitches and network cards become switches that only forward. Each
+ * file is a host, or several where CPUs state different host hashes. NVLinks to switches lead to
+ * one NVSwitch for each file, as in NCCL's own model. Link rates are those of the standards, before
+ * protocol overhead (NCCL's own figures are calibrated). See import.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -85,8 +85,9 @@ static uint32_t add_switch(struct import_nccl_reader *reader, const char *kind, 
 
 /* ---- rates ---- */
 
-/* GB/s of one lane, from "16.0 GT/s PCIe": 8 of 10 bits are data at 2.5 and 5 GT/s, 128 of 130 up to 32, then
- * flits of 256 bytes with 242 of data. What is not stated counts as 8 GT/s, as NCCL does. */
+/* GB/s of one lane, from "16.0 GT/s PCIe": 8 of 10 bits are data at 2.5 and 5 GT/s, 128 of 130 up
+ * to 32, then flits of 256 bytes with 242 of data. What is not stated counts as 8 GT/s, as NCCL
+ * does. */
 static struct by_fraction lane_rate(const char *speed)
 {
     long rate = speed ? strtol(speed, NULL, 10) : 0;

@@ -1,5 +1,5 @@
-/* The table of presets, reading their parameters, and choosing which switches work in the network. See
- * preset.h. */
+/* The table of presets, reading their parameters, and choosing which switches work in the network.
+ * See preset.h. */
 #include "control/fabric/preset/preset.h"
 
 #include "control/base/alloc.h"
@@ -169,7 +169,8 @@ static int read_parameter(const struct by_parameter *parameter, const char *text
     return 0;
 }
 
-/* Whether `item` of a --capable list names this switch or its class: its name without the trailing digits. */
+/* Whether `item` of a --capable list names this switch or its class: its name without the trailing
+ * digits. */
 static bool item_matches(const char *item, size_t bytes, const char *name)
 {
     size_t class_bytes = strlen(name);

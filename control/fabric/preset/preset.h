@@ -1,6 +1,7 @@
 /*
- * Fabrics by name: a table of presets, each with its parameters and defaults, and the function that makes it.
- * `banyan topo` prints them, varied by vary.h; tests and the demo build on them. Pure functions: any thread.
+ * Fabrics by name: a table of presets, each with its parameters and defaults, and the function that
+ * makes it. `banyan topo` prints them, varied by vary.h; tests and the demo build on them. Pure
+ * functions: any thread.
  */
 #ifndef BY_FABRIC_PRESET_PRESET_H
 #define BY_FABRIC_PRESET_PRESET_H
@@ -39,15 +40,15 @@ struct by_preset {
 const struct by_preset *by_preset_list(size_t *count);
 const struct by_preset *by_preset_find(const char *name);
 /*
- * Makes a preset. `texts[i]` is parameter i as text, or NULL for its default. `capable` names what multicasts
- * and aggregates: switches, classes of switches (a name without its trailing digits), "all" or "none",
- * separated by commas; NULL is the default. 0, or BY_EINVAL with `problem` filled.
+ * Makes a preset. `texts[i]` is parameter i as text, or NULL for its default. `capable` names what
+ * multicasts and aggregates: switches, classes of switches (a name without its trailing digits),
+ * "all" or "none", separated by commas; NULL is the default. 0, or BY_EINVAL with `problem` filled.
  */
 int by_preset_make(const struct by_preset *preset, const char *const *texts, const char *capable,
                    struct by_topology **topology, struct by_problem *problem);
 
-/* Marks the switches that multicast and aggregate, as `capable` of by_preset_make says; before anybody else
- * sees the topology. 0, or BY_EINVAL with `problem` filled. */
+/* Marks the switches that multicast and aggregate, as `capable` of by_preset_make says; before
+ * anybody else sees the topology. 0, or BY_EINVAL with `problem` filled. */
 int by_capable_choose(struct by_topology *topology, const char *capable, struct by_problem *problem);
 
 /* Makers, one for each row of the table (preset_regular.c, preset_fabric.c, preset_box.c,

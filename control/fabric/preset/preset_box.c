@@ -1,6 +1,6 @@
 /*
- * Presets of boxes full of accelerators: two boxes, rails, DGX A100 and H100, MI250. The figures of the real
- * machines are those of ForestColl (NSDI'26, section 6). See preset.h.
+ * Presets of boxes full of accelerators: two boxes, rails, DGX A100 and H100, MI250. The figures of
+ * the real machines are those of ForestColl (NSDI'26, section 6). See preset.h.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/preset/preset.h"

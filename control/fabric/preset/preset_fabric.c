@@ -40,8 +40,8 @@ int by_preset_leafspine(struct by_builder *builder, const struct by_preset_value
     return 0;
 }
 
-/* Pods of K/2 edge and K/2 aggregation switches; core switch (i, j) meets the aggregation switch i of each
- * pod. */
+/* Pods of K/2 edge and K/2 aggregation switches; core switch (i, j) meets the aggregation switch i
+ * of each pod. */
 int by_preset_fattree(struct by_builder *builder, const struct by_preset_values *values,
                       struct by_problem *problem)
 {

@@ -1,15 +1,15 @@
 /*
- * Presets that are hard to plan for: boxes of different sizes behind a thin trunk, boxes whose GPUs reach the
- * network through PCIe switches and NICs, random regular graphs. See preset.h; links fail and bandwidths
- * scatter in vary.c.
+ * Presets that are hard to plan for: boxes of different sizes behind a thin trunk, boxes whose GPUs
+ * reach the network through PCIe switches and NICs, random regular graphs. See preset.h; links fail
+ * and bandwidths scatter in vary.c.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/preset/preset.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
-/* Tries of a random Hamiltonian circle that repeats no link (count): for degrees far below the number of
- * hosts one in a few succeeds. */
+/* Tries of a random Hamiltonian circle that repeats no link (count): for degrees far below the
+ * number of hosts one in a few succeeds. */
 #define CIRCLE_TRIES_MAX 10000u
 
 static const struct by_place nowhere = {0, 0};
@@ -63,7 +63,8 @@ int by_preset_hetero(struct by_builder *builder, const struct by_preset_values *
     return 0;
 }
 
-/* A PCIe switch for each two GPUs of a box, with a NIC for each GPU below it; NICs meet at one outer switch.
+/* A PCIe switch for each two GPUs of a box, with a NIC for each GPU below it; NICs meet at one
+ * outer switch.
  */
 int by_preset_pcie(struct by_builder *builder, const struct by_preset_values *values,
                    struct by_problem *problem)
@@ -123,8 +124,8 @@ static void shuffle(struct by_prng *prng, int64_t *order, int64_t count)
 }
 
 /*
- * A random order of the hosts in which neighbours have not met: a circle when `closed`, else pairs. A
- * shuffle, then each clash is swapped with a random place until none is left.
+ * A random order of the hosts in which neighbours have not met: a circle when `closed`, else pairs.
+ * A shuffle, then each clash is swapped with a random place until none is left.
  */
 static bool find_order(const struct meetings *meetings, struct by_prng *prng, int64_t *order, bool closed)
 {
@@ -150,7 +151,8 @@ static bool find_order(const struct meetings *meetings, struct by_prng *prng, in
     return false;
 }
 
-/* Random circles through all hosts, and random pairs when the degree is odd: connected, and no link twice. */
+/* Random circles through all hosts, and random pairs when the degree is odd: connected, and no link
+ * twice. */
 int by_preset_regular(struct by_builder *builder, const struct by_preset_values *values,
                       struct by_problem *problem)
 {

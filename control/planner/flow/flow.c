@@ -120,8 +120,8 @@ static bool find_levels(struct by_flow *flow)
     return flow->level[flow->source] != NO_LEVEL;
 }
 
-/* Sends what the path in `flow->path` can carry; returns the amount and sets `*depth` to the first saturated
- * place. */
+/* Sends what the path in `flow->path` can carry; returns the amount and sets `*depth` to the first
+ * saturated place. */
 static int64_t push_path(struct by_flow *flow, uint32_t *depth, int64_t wanted)
 {
     uint32_t length = *depth;

@@ -9,7 +9,8 @@ struct mesh_entry {
     int64_t capacity[2]; /* low to high, high to low */
 };
 
-/* The arcs as entries sorted by their lower end; `start` (node_count + 1) says where each begins. */
+/* The arcs as entries sorted by their lower end; `start` (node_count + 1) says where each begins.
+ */
 static struct mesh_entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count,
                                       uint32_t *start)
 {

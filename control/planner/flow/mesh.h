@@ -1,7 +1,8 @@
 /*
- * A sparse directed graph with integer capacities. Both directions between two nodes are the two halves of
- * one pair: half 2p runs from its lower end to its higher end, half 2p + 1 back; so the reverse of half h is
- * h ^ 1. Neighbours: reach.h asks for flows in it; planner/ builds and changes it. One thread for each net.
+ * A sparse directed graph with integer capacities. Both directions between two nodes are the two
+ * halves of one pair: half 2p runs from its lower end to its higher end, half 2p + 1 back; so the
+ * reverse of half h is h ^ 1. Neighbours: reach.h asks for flows in it; planner/ builds and changes
+ * it. One thread for each net.
  */
 #ifndef BY_PLANNER_FLOW_MESH_H
 #define BY_PLANNER_FLOW_MESH_H

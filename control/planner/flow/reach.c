@@ -104,8 +104,8 @@ static void label(struct by_reach *reach, uint32_t node, uint32_t distance)
     reach->queue[reach->queue_count++] = node;
 }
 
-/* Labels nodes with their distance to `node`; with `shortest`, no farther than where the source is first met.
- * Returns that distance, UINT32_MAX when the source is not met. */
+/* Labels nodes with their distance to `node`; with `shortest`, no farther than where the source is
+ * first met. Returns that distance, UINT32_MAX when the source is not met. */
 static uint32_t find_levels(struct by_reach *reach, uint32_t node, bool shortest)
 {
     const struct by_mesh *net = reach->net;
@@ -190,7 +190,8 @@ static bool advance(struct by_reach *reach, struct by_reach_frame *frame, uint32
     return false;
 }
 
-/* A blocking flow of at most `wanted` in the levels found. Each node hands back what it could gather. */
+/* A blocking flow of at most `wanted` in the levels found. Each node hands back what it could
+ * gather. */
 static int64_t gather(struct by_reach *reach, uint32_t node, int64_t wanted, uint32_t met, bool shortest)
 {
     struct by_reach_frame *frame = reach->frames;

@@ -1,9 +1,10 @@
 /*
- * Rooted connectivity: how much can reach a node from a source that has an arc to every node (`root`), and of
- * which some nodes are part (contracted). This is the one question behind the optimum, the oracle, tight sets
- * and tree growth, asked once for each node; so the search starts at the node, stops as soon as it meets the
- * source, and a query costs what it touches. Dinic's method, backward; after a few rounds on shortest ways
- * the source is taken wherever it is met, which long fabrics (rings) need. One thread for each.
+ * Rooted connectivity: how much can reach a node from a source that has an arc to every node
+ * (`root`), and of which some nodes are part (contracted). This is the one question behind the
+ * optimum, the oracle, tight sets and tree growth, asked once for each node; so the search starts
+ * at the node, stops as soon as it meets the source, and a query costs what it touches. Dinic's
+ * method, backward; after a few rounds on shortest ways the source is taken wherever it is met,
+ * which long fabrics (rings) need. One thread for each.
  */
 #ifndef BY_PLANNER_FLOW_REACH_H
 #define BY_PLANNER_FLOW_REACH_H
@@ -38,13 +39,15 @@ struct by_reach {
     uint32_t *touched; /* pairs, and nodes with the highest bit set, that differ from their capacity */
 };
 
-/* Capacities of the net, no roots, nothing contracted. The net is kept and must not change its shape. */
+/* Capacities of the net, no roots, nothing contracted. The net is kept and must not change its
+ * shape. */
 struct by_reach *by_reach_new(const struct by_mesh *net);
 void by_reach_free(struct by_reach *reach);
 /* Changes a capacity. Not between a query and what is asked about it. */
 void by_reach_set(struct by_reach *reach, uint32_t half, int64_t capacity);
 void by_reach_set_root(struct by_reach *reach, uint32_t node, int64_t amount);
-/* The most that reaches `node`, or `limit` once that is known to be possible. `node` is not contracted. */
+/* The most that reaches `node`, or `limit` once that is known to be possible. `node` is not
+ * contracted. */
 int64_t by_reach_flow(struct by_reach *reach, uint32_t node, int64_t limit);
 /* After a query that ended below its limit: the smallest set of nodes behind a minimum cut; in
  * `reach->queue`, the node asked for first. Returns the count. */

@@ -1,6 +1,7 @@
 /*
- * The last word on a solution: the model, the variables and the prices, and nothing of how they were found.
- * Primal feasible, dual feasible and of equal value is optimal (weak duality). See model.h.
+ * The last word on a solution: the model, the variables and the prices, and nothing of how they
+ * were found. Primal feasible, dual feasible and of equal value is optimal (weak duality). See
+ * model.h.
  */
 #include "control/planner/lp/model.h"
 

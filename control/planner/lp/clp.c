@@ -1,6 +1,6 @@
 /*
- * A proposal of the optimal basis, by Clp (COIN-OR) in floating point. Only which variables are basic is
- * taken from it; see lp.h for what decides. See model.h.
+ * A proposal of the optimal basis, by Clp (COIN-OR) in floating point. Only which variables are
+ * basic is taken from it; see lp.h for what decides. See model.h.
  */
 #include <coin/Clp_C_Interface.h>
 

@@ -1,7 +1,7 @@
 /*
- * Sparse elimination in rationals. See factor.h. Rows are held as lists of entries; a pivot freezes its row
- * and takes multiples of it off the other rows with an entry in its column. What was taken off is the lower
- * factor, a list of steps; the frozen rows are the upper one.
+ * Sparse elimination in rationals. See factor.h. Rows are held as lists of entries; a pivot freezes
+ * its row and takes multiples of it off the other rows with an entry in its column. What was taken
+ * off is the lower factor, a list of steps; the frozen rows are the upper one.
  */
 #include "control/planner/lp/factor.h"
 
@@ -124,8 +124,8 @@ static void note_row(struct by_factor *factor, uint32_t row)
     factor->single_rows[factor->single_row_count++] = row;
 }
 
-/* The row that is not frozen with an entry in the column and the fewest entries; drops outdated references.
- * Rows listed twice are harmless. */
+/* The row that is not frozen with an entry in the column and the fewest entries; drops outdated
+ * references. Rows listed twice are harmless. */
 static uint32_t shortest_row(struct by_factor *factor, uint32_t at)
 {
     struct factor_column *column = &factor->column[at];
@@ -147,8 +147,8 @@ static uint32_t shortest_row(struct by_factor *factor, uint32_t at)
     return best;
 }
 
-/* A pivot that fills in little: first of columns and rows with one entry, then of the columns with the fewest
- * entries. False when no entry is left. */
+/* A pivot that fills in little: first of columns and rows with one entry, then of the columns with
+ * the fewest entries. False when no entry is left. */
 static bool choose_pivot(struct by_factor *factor, uint32_t *row, uint32_t *column)
 {
     uint64_t best = UINT64_MAX;
@@ -202,7 +202,8 @@ static void drop(struct by_factor *factor, struct factor_row *row, uint32_t k)
         note_column(factor, column);
 }
 
-/* Takes a multiple of the pivot's row off row `to`, so that its entry in the pivot's column goes. */
+/* Takes a multiple of the pivot's row off row `to`, so that its entry in the pivot's column goes.
+ */
 static void eliminate(struct by_factor *factor, uint32_t from, uint32_t to, uint32_t column)
 {
     const struct factor_row *pivot = &factor->rows[from];

@@ -1,7 +1,7 @@
 /*
- * Factors of a sparse rational matrix: Gaussian elimination with the pivot that fills in least (Markowitz
- * 1957). Bases of network programs are nearly triangular, so the numbers stay short. Neighbours: simplex.c.
- * One thread for each factorisation.
+ * Factors of a sparse rational matrix: Gaussian elimination with the pivot that fills in least
+ * (Markowitz 1957). Bases of network programs are nearly triangular, so the numbers stay short.
+ * Neighbours: simplex.c. One thread for each factorisation.
  */
 #ifndef BY_PLANNER_LP_FACTOR_H
 #define BY_PLANNER_LP_FACTOR_H
@@ -21,8 +21,8 @@ void by_factor_free(struct by_factor *factor);
 /* Sets an entry that was not set before; `value` is not 0. */
 void by_factor_set(struct by_factor *factor, uint32_t row, uint32_t column, const mpq_t value);
 /*
- * Eliminates. `row_of` (by column) and `column_of` (by row) receive who was paired with whom, BY_FACTOR_NONE
- * for columns that depend on others and rows that are left over. Returns the rank.
+ * Eliminates. `row_of` (by column) and `column_of` (by row) receive who was paired with whom,
+ * BY_FACTOR_NONE for columns that depend on others and rows that are left over. Returns the rank.
  */
 uint32_t by_factor_run(struct by_factor *factor, uint32_t *row_of, uint32_t *column_of);
 /* Numbers held by the factors. */

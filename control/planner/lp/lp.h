@@ -1,12 +1,14 @@
 /*
- * Linear programs, solved exactly: maximise c x under rows a x <= b, >= b or = b, with x >= 0. A solver in
- * floating point (Clp, clp.h) proposes a basis; rational arithmetic decides (simplex.h): it solves for that
- * basis, pivots on from it until it is optimal, and at last checks primal and dual feasibility and the equal
- * values of both, from the model alone. Nothing that was not checked so is handed out. Neighbours: whoever
- * needs a program (control/study/bound, control/study/steady). One thread for each program.
+ * Linear programs, solved exactly: maximise c x under rows a x <= b, >= b or = b, with x >= 0. A
+ * solver in floating point (Clp, clp.h) proposes a basis; rational arithmetic decides (simplex.h):
+ * it solves for that basis, pivots on from it until it is optimal, and at last checks primal and
+ * dual feasibility and the equal values of both, from the model alone. Nothing that was not checked
+ * so is handed out. Neighbours: whoever needs a program (control/study/bound,
+ * control/study/steady). One thread for each program.
  *
- * Rows and columns may be added after a solution; the next one starts from the last basis, so programs whose
- * rows are found one by one (cuts) or whose columns are (trees) cost little more than their last version.
+ * Rows and columns may be added after a solution; the next one starts from the last basis, so
+ * programs whose rows are found one by one (cuts) or whose columns are (trees) cost little more
+ * than their last version.
  */
 #ifndef BY_PLANNER_LP_LP_H
 #define BY_PLANNER_LP_LP_H
@@ -54,16 +56,17 @@ uint32_t by_lp_row_count(const struct by_lp *lp);
 
 /*
  * Solves. 0: the optimum is found and verified. BY_EINVAL with `problem` filled: there is none, and
- * by_lp_state says whether no x satisfies the rows or the value has no limit. BY_ETIMEDOUT after the
- * deadline. BY_ESTATE: the verification failed, which is a bug of the solver, and no result is handed out.
- * `options` may be NULL.
+ * by_lp_state says whether no x satisfies the rows or the value has no limit. BY_ETIMEDOUT after
+ * the deadline. BY_ESTATE: the verification failed, which is a bug of the solver, and no result is
+ * handed out. `options` may be NULL.
  */
 int by_lp_solve(struct by_lp *lp, const struct by_lp_options *options, struct by_problem *problem);
 enum by_lp_state by_lp_state(const struct by_lp *lp);
 struct by_lp_work by_lp_work(const struct by_lp *lp);
 
-/* After by_lp_solve returned 0: the optimum, a variable, and the price of a row (what the optimum gains from
- * one more on its right side: >= 0 for at most, <= 0 for at least). The mpq_t are the caller's, initialised.
+/* After by_lp_solve returned 0: the optimum, a variable, and the price of a row (what the optimum
+ * gains from one more on its right side: >= 0 for at most, <= 0 for at least). The mpq_t are the
+ * caller's, initialised.
  */
 void by_lp_value(const struct by_lp *lp, mpq_t value);
 void by_lp_primal(const struct by_lp *lp, uint32_t column, mpq_t value);
@@ -77,8 +80,9 @@ int by_lp_fraction(const mpq_t value, struct by_fraction *fraction);
 /* The least common denominator of `count` rationals, of which `values` is the first. */
 void by_lp_denominator(const mpq_t *values, uint32_t count, mpz_t denominator);
 
-/* Writes the program in CPLEX format to `stream` (a FILE *), as other solvers read it (glpsol --cpxlp): for
- * tests and for looking at. All numbers are multiplied by the rows' common denominators. */
+/* Writes the program in CPLEX format to `stream` (a FILE *), as other solvers read it (glpsol
+ * --cpxlp): for tests and for looking at. All numbers are multiplied by the rows' common
+ * denominators. */
 void by_lp_write(const struct by_lp *lp, void *stream);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * The inside of a linear program: the model by columns, the basis, and the solution. Neighbours: lp.c fills
- * it, clp.c and simplex.c read it and set the basis, check.c reads it. One thread for each program.
+ * The inside of a linear program: the model by columns, the basis, and the solution. Neighbours:
+ * lp.c fills it, clp.c and simplex.c read it and set the basis, check.c reads it. One thread for
+ * each program.
  */
 #ifndef BY_PLANNER_LP_MODEL_H
 #define BY_PLANNER_LP_MODEL_H
@@ -38,12 +39,13 @@ struct by_lp {
     mpq_t *primal, *dual;
 };
 
-/* Sets the basis to what Clp holds for optimal. False when it has nothing to propose; the basis is then as
- * before. */
+/* Sets the basis to what Clp holds for optimal. False when it has nothing to propose; the basis is
+ * then as before. */
 bool by_lp_propose(struct by_lp *lp, double deadline);
 /* Pivots from the basis on, in rationals, and fills primal and dual. Errors as by_lp_solve. */
 int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem);
-/* Whether primal and dual are feasible and of equal value: from the model alone, without the basis. */
+/* Whether primal and dual are feasible and of equal value: from the model alone, without the basis.
+ */
 bool by_lp_verify(const struct by_lp *lp);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * The primal simplex method in rationals, from a given basis. See lp.h. Each iteration factors the basis
- * afresh: proposals of Clp need no pivot or a few. Phase one reduces the sum of what basic variables lack;
- * what is feasible stays so. Steps go to the steepest price until one makes no way; from there to the next
- * that does, variables are taken in order (Bland 1977), so it ends.
+ * The primal simplex method in rationals, from a given basis. See lp.h. Each iteration factors the
+ * basis afresh: proposals of Clp need no pivot or a few. Phase one reduces the sum of what basic
+ * variables lack; what is feasible stays so. Steps go to the steepest price until one makes no way;
+ * from there to the next that does, variables are taken in order (Bland 1977), so it ends.
  */
 #include "control/planner/lp/factor.h"
 #include "control/planner/lp/model.h"
@@ -93,8 +93,8 @@ static void enter_column(const struct simplex_work *work, struct by_factor *fact
     mpq_clear(one);
 }
 
-/* Factors the basis. One that is none (dependent columns, too many, too few) loses what depends on the rest,
- * and rows that are left over get their logical variables. */
+/* Factors the basis. One that is none (dependent columns, too many, too few) loses what depends on
+ * the rest, and rows that are left over get their logical variables. */
 static void factor_basis(struct simplex_work *work)
 {
     struct by_lp *lp = work->lp;

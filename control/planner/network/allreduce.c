@@ -1,12 +1,13 @@
 /*
  * Planning allreduce. See allreduce.h.
  *
- * Three kinds of trees compete. Trees rooted at compute nodes (phases.h) need no switch to work; on balanced
- * fabrics whose switches only forward no trees are better, and disjoint sets of nodes prove it. Trees for
- * both ways (packing.h), on symmetric fabrics: a tree used up and down loads each of its links once each
- * way, wherever its root is, so the question is how many (Steiner) trees fit into undirected links. Pairs of
- * trees (pairs.h), where links or switches differ between the directions. The bound is the least of the
- * least cut between compute nodes, which holds for every schedule, and what the kind of trees at hand allows.
+ * Three kinds of trees compete. Trees rooted at compute nodes (phases.h) need no switch to work; on
+ * balanced fabrics whose switches only forward no trees are better, and disjoint sets of nodes
+ * prove it. Trees for both ways (packing.h), on symmetric fabrics: a tree used up and down loads
+ * each of its links once each way, wherever its root is, so the question is how many (Steiner)
+ * trees fit into undirected links. Pairs of trees (pairs.h), where links or switches differ between
+ * the directions. The bound is the least of the least cut between compute nodes, which holds for
+ * every schedule, and what the kind of trees at hand allows.
  */
 #include "control/planner/network/allreduce.h"
 
@@ -54,7 +55,8 @@ static bool has_branching(const struct allreduce_task *task)
     return false;
 }
 
-/* Whether some switch does one thing and not the other: then trees up and down may differ to advantage. */
+/* Whether some switch does one thing and not the other: then trees up and down may differ to
+ * advantage. */
 static bool has_half_capable(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
@@ -80,8 +82,8 @@ static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by
     return error;
 }
 
-/* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each way once for
- * each tree that goes up and comes down. */
+/* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each
+ * way once for each tree that goes up and comes down. */
 static void bound_by_parts(struct allreduce_task *task)
 {
     const struct by_spanning *spanning = &task->phases.spanning;
@@ -115,8 +117,8 @@ static void offer(struct allreduce_task *task, struct by_tree_list *list, struct
     by_certificate_free(packed->proof);
 }
 
-/* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the directions, or
- * additions are limited, which only trees that carry up have. */
+/* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the
+ * directions, or additions are limited, which only trees that carry up have. */
 static bool wants_pairs(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
@@ -166,7 +168,8 @@ static int pack_programs(struct allreduce_task *task)
     return error;
 }
 
-/* Trees of the two phases instead of what was found so far, which stays where there is no time for them. */
+/* Trees of the two phases instead of what was found so far, which stays where there is no time for
+ * them. */
 static int pack_phases(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_tree_list list = {0};

@@ -1,6 +1,7 @@
 /*
- * Minimum spanning arborescences. See arborescence.h. Each level is the graph before a contraction; going
- * back, the arc that enters a contracted cycle replaces the cycle's own arc into the same node.
+ * Minimum spanning arborescences. See arborescence.h. Each level is the graph before a contraction;
+ * going back, the arc that enters a contracted cycle replaces the cycle's own arc into the same
+ * node.
  */
 #include "control/planner/network/arborescence.h"
 
@@ -39,8 +40,8 @@ static bool choose_best(struct arborescence_level *level)
     return true;
 }
 
-/* Numbers the nodes of the next level: each cycle of chosen arcs becomes one. Returns their count; equal to
- * level->count without cycle. */
+/* Numbers the nodes of the next level: each cycle of chosen arcs becomes one. Returns their count;
+ * equal to level->count without cycle. */
 static uint32_t number_cycles(const struct arborescence_level *level, uint32_t *number)
 {
     uint32_t *seen = by_alloc(level->count, sizeof(*seen)), next = 0;
@@ -67,7 +68,8 @@ static uint32_t number_cycles(const struct arborescence_level *level, uint32_t *
     return next;
 }
 
-/* The level above: cycles contracted, arcs into a node cheaper by the arc that was chosen for it. */
+/* The level above: cycles contracted, arcs into a node cheaper by the arc that was chosen for it.
+ */
 static void contract(const struct arborescence_level *below, const uint32_t *number, uint32_t count,
                      struct arborescence_level *above)
 {

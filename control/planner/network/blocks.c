@@ -1,7 +1,8 @@
 /*
- * Ordered trees over blocks of ranks. See blocks.h. A way is how blocks are formed (each rank alone, ranks
- * below one switch, what falls apart without the widest switches), how a block gathers (a star or a chain),
- * and how blocks are joined. All trees of a way have equal weights; the fullest link says how much.
+ * Ordered trees over blocks of ranks. See blocks.h. A way is how blocks are formed (each rank
+ * alone, ranks below one switch, what falls apart without the widest switches), how a block gathers
+ * (a star or a chain), and how blocks are joined. All trees of a way have equal weights; the
+ * fullest link says how much.
  */
 #include "control/planner/network/blocks.h"
 
@@ -66,8 +67,9 @@ static bool may_hop(const struct blocks_maker *maker, uint32_t half)
     return maker->net->capacity[half] > 0 && (!is_pair(maker) || maker->net->capacity[half ^ 1] > 0);
 }
 
-/* Takes in the neighbours of a node of the search: wide links first, so that of two shortest paths the wider
- * one is found, and of equal ones from number `turn` on. Returns the new end of the queue. */
+/* Takes in the neighbours of a node of the search: wide links first, so that of two shortest paths
+ * the wider one is found, and of equal ones from number `turn` on. Returns the new end of the
+ * queue. */
 static uint32_t take_neighbours(struct blocks_maker *maker, uint32_t at, uint32_t end, uint32_t turn,
                                 uint32_t tail)
 {
@@ -92,8 +94,8 @@ static uint32_t take_neighbours(struct blocks_maker *maker, uint32_t at, uint32_
     return tail;
 }
 
-/* A shortest path between two ranks that passes switches alone; among several `turn` chooses, so that trees
- * of different ranks take different ones. Its number, or NONE. */
+/* A shortest path between two ranks that passes switches alone; among several `turn` chooses, so
+ * that trees of different ranks take different ones. Its number, or NONE. */
 static uint32_t find_path(struct blocks_maker *maker, uint32_t upper, uint32_t lower, uint32_t turn)
 {
     uint32_t head = 0, tail = 0, count = 0, start = maker->node[upper], end = maker->node[lower];
@@ -261,8 +263,8 @@ static void gather(struct blocks_maker *maker, uint32_t from, uint32_t to)
     }
 }
 
-/* The rank of block `b` that gathers it in the trees of `rail`: it stands there, or next to there where that
- * one reaches no other block. */
+/* The rank of block `b` that gathers it in the trees of `rail`: it stands there, or next to there
+ * where that one reaches no other block. */
 static uint32_t gatherer(const struct blocks_maker *maker, uint32_t b, uint32_t rail)
 {
     uint32_t first = maker->spans[b].first, width = maker->spans[b].last - first + 1;
@@ -273,9 +275,9 @@ static uint32_t gatherer(const struct blocks_maker *maker, uint32_t b, uint32_t 
     return first + rail % width;
 }
 
-/* The block that stands at the top of blocks low..high: the next one in a chain towards `above`, or the one
- * whose number, counted from 1 or 2 (`shift`), has most factors of two: then a block is inner in one of the
- * two trees and a leaf of the other. */
+/* The block that stands at the top of blocks low..high: the next one in a chain towards `above`, or
+ * the one whose number, counted from 1 or 2 (`shift`), has most factors of two: then a block is
+ * inner in one of the two trees and a leaf of the other. */
 static uint32_t top_block(const struct blocks_maker *maker, uint32_t low, uint32_t high, bool above_is_left,
                           uint32_t shift)
 {
@@ -318,8 +320,9 @@ static void hang_blocks(struct blocks_maker *maker, struct pending first, uint32
 }
 
 /*
- * The tree to rank `root`: what lies left of its block enters over rank `left` of it, what lies right over
- * `right`, which gather the ranks beyond them; other blocks gather at the ranks that stand where these do.
+ * The tree to rank `root`: what lies left of its block enters over rank `left` of it, what lies
+ * right over `right`, which gather the ranks beyond them; other blocks gather at the ranks that
+ * stand where these do.
  */
 static void make_tree(struct blocks_maker *maker, uint32_t root, uint32_t left, uint32_t right,
                       uint32_t shift)
@@ -353,8 +356,8 @@ static uint32_t open_rank(const struct blocks_maker *maker, uint32_t first, uint
             return rank;
 }
 
-/* Where tree number `turn` to a rank lets the two sides enter the rank's block: all its ranks take part, the
- * root for the side that has fewer. Sides without blocks enter at the root. */
+/* Where tree number `turn` to a rank lets the two sides enter the rank's block: all its ranks take
+ * part, the root for the side that has fewer. Sides without blocks enter at the root. */
 static void find_entries(const struct blocks_maker *maker, uint32_t root, uint32_t turn, uint32_t *left,
                          uint32_t *right)
 {
@@ -374,7 +377,8 @@ static void find_entries(const struct blocks_maker *maker, uint32_t root, uint32
         *right = root;
 }
 
-/* Takes the tree at work into the sums, or into the list; false when some of its ranks have no path. */
+/* Takes the tree at work into the sums, or into the list; false when some of its ranks have no
+ * path. */
 static bool take_tree(struct blocks_maker *maker, uint32_t root, bool keep)
 {
     if (maker->missing) {

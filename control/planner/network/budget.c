@@ -13,7 +13,8 @@ static bool has_limits(const struct by_topology *topology)
     return false;
 }
 
-/* Adds (children - 1) x weight at each limited switch of one tree; `children` is all zero before and after.
+/* Adds (children - 1) x weight at each limited switch of one tree; `children` is all zero before
+ * and after.
  */
 static void add_tree(const struct by_tree_list *list, const struct by_tree *tree,
                      const struct by_topology *topology, uint32_t *children, mpq_t *sums)

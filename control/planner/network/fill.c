@@ -1,7 +1,7 @@
 /*
- * Filling a fabric with cheap trees. See fill.h. The second way is the multiplicative-weights method for
- * packings (Garg and Koenemann 2007) in integers: what a tree loads becomes dearer in proportion to its load.
- * Prices only guide; the rate is the exact one of the trees kept.
+ * Filling a fabric with cheap trees. See fill.h. The second way is the multiplicative-weights
+ * method for packings (Garg and Koenemann 2007) in integers: what a tree loads becomes dearer in
+ * proportion to its load. Prices only guide; the rate is the exact one of the trees kept.
  */
 #include "control/planner/network/fill.h"
 
@@ -14,8 +14,9 @@
 #define PRICE_MAX ((int64_t)1 << 34)
 /* A load of a whole link raises its price by 1 / SLOWNESS of it. */
 #define SLOWNESS 6
-/* Capacities are counted in parts of a unit: amounts are whole, and a link of 2 that a tree passes 32 times
- * has room for 1/16. Divisible by 32 and by all up to 12; less where capacities are larger than CAPACITY_MAX.
+/* Capacities are counted in parts of a unit: amounts are whole, and a link of 2 that a tree passes
+ * 32 times has room for 1/16. Divisible by 32 and by all up to 12; less where capacities are larger
+ * than CAPACITY_MAX.
  */
 #define PARTS        ((int64_t)110880)
 #define CAPACITY_MAX ((int64_t)1 << 32)
@@ -171,7 +172,8 @@ static __int128 price_of_counts(const struct fill *fill)
     return sum;
 }
 
-/* Grows a tree, or a pair from one root, at the prices; its counts and paths are then the last ones. */
+/* Grows a tree, or a pair from one root, at the prices; its counts and paths are then the last
+ * ones. */
 static bool grow_from(struct fill *fill, uint32_t root, struct fill_kept *kept)
 {
     enum by_tree_use first = fill->pairs ? BY_TREE_UP : BY_TREE_BOTH;
@@ -214,8 +216,8 @@ static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
     return -1;
 }
 
-/* From the middle of the fabric, which gives low trees, or from a compute node or the switch whose turn it is
- * where that is cheaper. */
+/* From the middle of the fabric, which gives low trees, or from a compute node or the switch whose
+ * turn it is where that is cheaper. */
 static bool grow_both_ways(struct fill *fill, struct fill_kept *kept)
 {
     uint32_t paths = fill->path_count, pool = fill->pool_count, best = fill->middle;

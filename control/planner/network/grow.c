@@ -4,7 +4,8 @@
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* A hop costs this little beside a unit of price, and a hop nearer to the root this little beside a hop. */
+/* A hop costs this little beside a unit of price, and a hop nearer to the root this little beside a
+ * hop. */
 #define HOP_SCALE   ((int64_t)1 << 18)
 #define DEPTH_SCALE ((int64_t)1 << 8)
 /* A hop where depth goes first: more than all prices of a path. */
@@ -199,8 +200,8 @@ static void add_path(struct growth *growth, const uint32_t *nodes, uint32_t coun
     growth->node_used += count;
 }
 
-/* Takes in a compute node with the path to it, in parts between places. Returns false when the tree would be
- * too long for its arrays, which no sensible price leads to, or too high. */
+/* Takes in a compute node with the path to it, in parts between places. Returns false when the tree
+ * would be too long for its arrays, which no sensible price leads to, or too high. */
 static bool attach(struct growth *growth, uint32_t node, uint32_t *way)
 {
     struct by_grower *grower = growth->grower;

@@ -1,8 +1,9 @@
 /*
- * Cheapest trees that add in order. See interval.h. Three tables over intervals of ranks and places p
- * (compute nodes and switches that aggregate): `at`, the least price of having the interval's sum at p, made
- * there; `sent`, of having it there from some other place; `joined`, of having it there in one or more parts.
- * A compute node adds what lies left of its rank, itself, and what lies right of it.
+ * Cheapest trees that add in order. See interval.h. Three tables over intervals of ranks and places
+ * p (compute nodes and switches that aggregate): `at`, the least price of having the interval's sum
+ * at p, made there; `sent`, of having it there from some other place; `joined`, of having it there
+ * in one or more parts. A compute node adds what lies left of its rank, itself, and what lies right
+ * of it.
  */
 #include "control/planner/network/interval.h"
 
@@ -276,8 +277,8 @@ static void unroll(const struct by_interval *interval, uint32_t first, uint32_t 
     }
 }
 
-/* Lays the tree out; false when a site comes up a second time (`*twice`), or a path passes a site of the tree
- * that adds. */
+/* Lays the tree out; false when a site comes up a second time (`*twice`), or a path passes a site
+ * of the tree that adds. */
 static bool lay_out(const struct by_interval *interval, uint32_t root, struct unrolled *out, uint32_t *twice)
 {
     bool *used = by_alloc(interval->node_count, sizeof(*used)), right = true;

@@ -35,8 +35,8 @@ struct joined {
     uint32_t *queue;
 };
 
-/* Numbers the parts that are left without `joint`; returns how many there are, and in `*most` the compute
- * nodes of the largest. */
+/* Numbers the parts that are left without `joint`; returns how many there are, and in `*most` the
+ * compute nodes of the largest. */
 static uint32_t take_apart(struct joined *joined, uint32_t joint, uint32_t *most)
 {
     const struct by_mesh *net = joined->both->net;
@@ -251,7 +251,8 @@ static int join_parts(const struct joined *joined, struct by_fraction rate, stru
     return error;
 }
 
-/* The part's proof in the numbers of the whole: the set that holds the joint takes in all other parts. */
+/* The part's proof in the numbers of the whole: the set that holds the joint takes in all other
+ * parts. */
 static struct by_certificate *lift_proof(const struct joined *joined, const struct joint_part *part)
 {
     struct by_certificate *proof = by_certificate_copy(part->plan->proof);

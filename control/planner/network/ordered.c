@@ -1,6 +1,7 @@
 /*
- * Ordered reduction. See ordered.h. A column of the program is all that one unit of the collective needs: a
- * pair of trees for allreduce, a tree for reduce, one tree to each compute node for reduce-scatter.
+ * Ordered reduction. See ordered.h. A column of the program is all that one unit of the collective
+ * needs: a pair of trees for allreduce, a tree for reduce, one tree to each compute node for
+ * reduce-scatter.
  */
 #include "control/planner/network/ordered.h"
 
@@ -17,8 +18,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Rows up to which the program is tried, columns after which it is left with what it has (counts), and work
- * (steps x rows^2). */
+/* Rows up to which the program is tried, columns after which it is left with what it has (counts),
+ * and work (steps x rows^2). */
 #define ROWS_MAX    400u
 #define COLUMNS_MAX 400u
 #define WORK_MAX    40000000u

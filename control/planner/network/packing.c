@@ -1,6 +1,6 @@
 /*
- * Packing trees into undirected links: a fractional packing of (Steiner) trees as a linear program whose
- * columns are priced one by one (simplex.h, steiner.h). See packing.h.
+ * Packing trees into undirected links: a fractional packing of (Steiner) trees as a linear program
+ * whose columns are priced one by one (simplex.h, steiner.h). See packing.h.
  */
 #include "control/planner/network/packing.h"
 
@@ -11,7 +11,8 @@
 #include "control/planner/network/steiner.h"
 #include "offload/base/assert.h"
 
-/* Links up to which the linear program is tried (count): its matrix has that many rows and columns. */
+/* Links up to which the linear program is tried (count): its matrix has that many rows and columns.
+ */
 #define PROGRAM_LINKS_MAX 512u
 /* Work after which it is left with what it has (steps x links^2): some ten seconds. */
 #define PROGRAM_WORK_MAX 100000000u
@@ -67,7 +68,8 @@ static void add_column(struct packing_program *program, int64_t greedy_amount)
     column->greedy_amount = greedy_amount;
 }
 
-/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has left. */
+/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has
+ * left. */
 static void price_scarcity(struct packing_work *work)
 {
     int64_t largest = 1;
@@ -83,9 +85,9 @@ static void price_scarcity(struct packing_work *work)
 }
 
 /*
- * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On regular
- * fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first columns of the
- * program.
+ * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On
+ * regular fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first
+ * columns of the program.
  */
 static void fill_greedily(struct packing_program *program, int64_t bound, struct packing_work *work)
 {
@@ -125,7 +127,8 @@ static void keep_bound(struct packing_program *program, const struct packing_wor
 
         by_steiner_row_ends(program->steiner, i, ends);
         rows[i] = (struct by_price){ends[0], ends[1], work->prices[i]};
-        /* A pair of different trees may add less where that costs: budgets are for pairs to prove. */
+        /* A pair of different trees may add less where that costs: budgets are for pairs to prove.
+         */
         links_only = links_only && (ends[0] != ends[1] || work->prices[i] == 0);
     }
     by_certificate_free(packed->proof);
@@ -137,8 +140,8 @@ static void keep_bound(struct packing_program *program, const struct packing_wor
     free(rows);
 }
 
-/* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by a quick
- * search first, and by a full one when that finds none that improves. */
+/* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by
+ * a quick search first, and by a full one when that finds none that improves. */
 static void improve(struct packing_program *program, int64_t bound, double deadline,
                     struct packing_work *work)
 {

@@ -1,5 +1,5 @@
-/* Packing pairs of trees into directed links: a linear program whose columns are priced one by one. See
- * pairs.h, simplex.h, tree_pair.h. */
+/* Packing pairs of trees into directed links: a linear program whose columns are priced one by one.
+ * See pairs.h, simplex.h, tree_pair.h. */
 #include "control/planner/network/pairs.h"
 
 #include "control/base/alloc.h"
@@ -8,8 +8,8 @@
 #include "control/planner/network/simplex.h"
 #include "control/planner/network/tree_pair.h"
 
-/* Rows and sites up to which the program is tried (count): a price takes an arborescence for each root and
- * each optional switch. */
+/* Rows and sites up to which the program is tried (count): a price takes an arborescence for each
+ * root and each optional switch. */
 #define PAIRS_ROWS_MAX  160u
 #define PAIRS_SITES_MAX 32u
 /* Columns after which it is left with what it has (count). */
@@ -69,8 +69,8 @@ static void keep_bound(const struct pairs_program *program, const int64_t *price
     free(rows);
 }
 
-/* Adds pairs until none improves, the bound is reached, or there are enough. Pairs are found by a quick
- * search first, and by a full one when that finds none that improves. */
+/* Adds pairs until none improves, the bound is reached, or there are enough. Pairs are found by a
+ * quick search first, and by a full one when that finds none that improves. */
 static void solve(struct pairs_program *program, int64_t bound, double deadline, struct by_packed *packed)
 {
     uint32_t rows = by_tree_pair_row_count(program->tree_pair);

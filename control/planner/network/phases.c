@@ -24,8 +24,8 @@ static bool is_balanced(const struct by_graph *graph)
 }
 
 /*
- * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side the first
- * gets the share b / (a + b) of every link.
+ * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side
+ * the first gets the share b / (a + b) of every link.
  */
 static int find_equal(struct by_phases *phases, struct by_problem *problem)
 {
@@ -125,7 +125,8 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     return error;
 }
 
-/* Trees of a fabric without switches, all packed from one root into links that are directed for it. */
+/* Trees of a fabric without switches, all packed from one root into links that are directed for it.
+ */
 static int spanning_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                           struct by_problem *problem)
 {

@@ -1,7 +1,7 @@
 /*
- * Allreduce by trees that start at compute nodes: sums go up to the roots and come down again, side by side.
- * With equal shares this is reduce-scatter and allgather; on balanced fabrics roots may be free, which is
- * never slower. One thread for each set.
+ * Allreduce by trees that start at compute nodes: sums go up to the roots and come down again, side
+ * by side. With equal shares this is reduce-scatter and allgather; on balanced fabrics roots may be
+ * free, which is never slower. One thread for each set.
  */
 #ifndef BY_PLANNER_NETWORK_PHASES_H
 #define BY_PLANNER_NETWORK_PHASES_H
@@ -30,8 +30,9 @@ struct by_phases {
 int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
                    struct by_phases *phases, struct by_problem *problem);
 void by_phases_free(struct by_phases *phases);
-/* Fills the empty list with trees at `phases->rate`: for both ways where the fabric is symmetric, else in
- * pairs. Switches that would add more than they may only forward in the graphs from then on. */
+/* Fills the empty list with trees at `phases->rate`: for both ways where the fabric is symmetric,
+ * else in pairs. Switches that would add more than they may only forward in the graphs from then
+ * on. */
 int by_phases_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                     struct by_problem *problem);
 

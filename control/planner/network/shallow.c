@@ -1,7 +1,8 @@
 /*
- * Low trees. See shallow.h. For each height, sets of trees (all that a unit of the collective needs) share
- * the links by multiplicative weights, as in fill.c: each set costs little at prices that rise with the load,
- * and in the end all shrink by the greatest load. Prices only guide; rates are exact.
+ * Low trees. See shallow.h. For each height, sets of trees (all that a unit of the collective
+ * needs) share the links by multiplicative weights, as in fill.c: each set costs little at prices
+ * that rise with the load, and in the end all shrink by the greatest load. Prices only guide; rates
+ * are exact.
  */
 #include "control/planner/network/shallow.h"
 

@@ -1,8 +1,8 @@
 /*
- * Revised simplex in integers. See simplex.h. The matrix holds, for each row, the determinant times the
- * inverse of the basis, then the determinant times the basic amount; the last row holds the prices and the
- * value. A step replaces each entry e by (e * pivot - alpha * e of the pivot row) / determinant, which is
- * always exact.
+ * Revised simplex in integers. See simplex.h. The matrix holds, for each row, the determinant times
+ * the inverse of the basis, then the determinant times the basic amount; the last row holds the
+ * prices and the value. A step replaces each entry e by (e * pivot - alpha * e of the pivot row) /
+ * determinant, which is always exact.
  */
 #include "control/planner/network/simplex.h"
 
@@ -73,7 +73,8 @@ void by_simplex_free(struct by_simplex *simplex)
     free(simplex);
 }
 
-/* Whether row a, divided by its alpha, comes before row b: by amount, then by the entries of the inverse. */
+/* Whether row a, divided by its alpha, comes before row b: by amount, then by the entries of the
+ * inverse. */
 static bool comes_before(struct by_simplex *simplex, uint32_t a, uint32_t b)
 {
     for (uint32_t k = 0; k < simplex->width; k++) {
@@ -209,8 +210,8 @@ static bool to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_
     return fits;
 }
 
-/* The greatest multiple of 2^-ROUNDED_BITS that is at most over / determinant. Row limits fit 61 bits less
- * the scale of the caller. */
+/* The greatest multiple of 2^-ROUNDED_BITS that is at most over / determinant. Row limits fit 61
+ * bits less the scale of the caller. */
 static void to_rounded(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
 {
     int error;

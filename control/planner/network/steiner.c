@@ -1,6 +1,6 @@
 /*
- * Cheapest trees on symmetric fabrics. See steiner.h. "Sites" are the nodes that a tree may have: compute
- * nodes and branching switches; everything else lies inside paths between sites.
+ * Cheapest trees on symmetric fabrics. See steiner.h. "Sites" are the nodes that a tree may have:
+ * compute nodes and branching switches; everything else lies inside paths between sites.
  */
 #include "control/planner/network/steiner.h"
 
@@ -157,7 +157,8 @@ bool by_steiner_can_prove(const struct by_steiner *steiner)
            steiner->site_count <= PROVED_SITES_MAX;
 }
 
-/* Cheapest paths from one site to the others, through nodes that are no sites (Dijkstra on a dense graph). */
+/* Cheapest paths from one site to the others, through nodes that are no sites (Dijkstra on a dense
+ * graph). */
 static void search_from(struct by_steiner *steiner, uint32_t site, const int64_t *prices)
 {
     const struct by_graph *graph = steiner->graph;
@@ -259,8 +260,8 @@ static void prune_leaves(struct by_steiner *steiner)
     }
 }
 
-/* The minimum spanning tree of compute nodes and chosen switches, without leaves that are switches; remembers
- * the best of all. */
+/* The minimum spanning tree of compute nodes and chosen switches, without leaves that are switches;
+ * remembers the best of all. */
 static void try_chosen(struct by_steiner *steiner)
 {
     uint32_t wanted = 0;

@@ -1,9 +1,9 @@
 /*
- * The cheapest tree for given prices on a symmetric fabric: it joins all compute nodes, branches only at
- * compute nodes and at switches that may, and passes the others by paths (paying a link once for each
- * passing). Without optional switches this is a minimum spanning tree of shortest paths; a few optional
- * switches are tried in all combinations, more by local search. The allreduce planner prices its columns
- * here. One thread for each pricer.
+ * The cheapest tree for given prices on a symmetric fabric: it joins all compute nodes, branches
+ * only at compute nodes and at switches that may, and passes the others by paths (paying a link
+ * once for each passing). Without optional switches this is a minimum spanning tree of shortest
+ * paths; a few optional switches are tried in all combinations, more by local search. The allreduce
+ * planner prices its columns here. One thread for each pricer.
  */
 #ifndef BY_PLANNER_NETWORK_STEINER_H
 #define BY_PLANNER_NETWORK_STEINER_H
@@ -14,8 +14,8 @@
 struct by_steiner;
 
 /*
- * The rows of the program that prices come from: first the links, which are the pairs of nodes with capacity
- * in order of (lower node, higher node), then the switches with a budget of additions.
+ * The rows of the program that prices come from: first the links, which are the pairs of nodes with
+ * capacity in order of (lower node, higher node), then the switches with a budget of additions.
  */
 struct by_steiner *by_steiner_new(const struct by_graph *graph);
 void by_steiner_free(struct by_steiner *steiner);
@@ -27,15 +27,16 @@ void by_steiner_row_ends(const struct by_steiner *steiner, uint32_t row, uint32_
 /* Whether prices can be proved: there are few optional switches. */
 bool by_steiner_can_prove(const struct by_steiner *steiner);
 /*
- * Finds a tree of little price (prices by row, each at most BY_PRICE_MAX; of equal prices the one with fewer
- * hops) and fills `counts` by row: how often the tree passes a link, and how many more than two links it has
- * at a switch with a budget: its additions when the root is elsewhere. Returns the price. With `prove`, looks
- * at all choices of optional switches; `*floor` then is a price that no tree is below, else it is -1.
+ * Finds a tree of little price (prices by row, each at most BY_PRICE_MAX; of equal prices the one
+ * with fewer hops) and fills `counts` by row: how often the tree passes a link, and how many more
+ * than two links it has at a switch with a budget: its additions when the root is elsewhere.
+ * Returns the price. With `prove`, looks at all choices of optional switches; `*floor` then is a
+ * price that no tree is below, else it is -1.
  */
 __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, bool prove, int32_t *counts,
                           __int128 *floor);
-/* The paths of the tree last found, from compute node `*root` outwards. The caller frees each path's nodes
- * and the array. */
+/* The paths of the tree last found, from compute node `*root` outwards. The caller frees each
+ * path's nodes and the array. */
 struct by_path *by_steiner_paths(const struct by_steiner *steiner, uint32_t *root, uint32_t *path_count);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Cheapest pairs of trees on directed fabrics. See tree_pair.h. Both trees are out-trees of their graph (the one
- * that carries up lives in the transposed graph), so one side of the pricer serves both.
+ * Cheapest pairs of trees on directed fabrics. See tree_pair.h. Both trees are out-trees of their
+ * graph (the one that carries up lives in the transposed graph), so one side of the pricer serves
+ * both.
  */
 #include "control/planner/network/tree_pair.h"
 
@@ -10,7 +11,8 @@
 
 /* A hop costs this little beside a unit of price, as in steiner.c. */
 #define HOP_SCALE ((int64_t)1 << 14)
-/* Optional switches of a direction that are tried in all combinations, and sites with it (counts). */
+/* Optional switches of a direction that are tried in all combinations, and sites with it (counts).
+ */
 #define EXHAUSTIVE_MAX   6u
 #define PROVED_SITES_MAX 40u
 
@@ -29,8 +31,8 @@ struct tree_pair_side {
     int64_t *reduced; /* costs among the chosen sites */
     uint32_t *parent;
     bool *chosen;
-    /* The tree under trial and the best one, as parents by site; UINT32_MAX for the root and for sites
-     * outside. */
+    /* The tree under trial and the best one, as parents by site; UINT32_MAX for the root and for
+     * sites outside. */
     uint32_t *tree;
     uint32_t *best;
 };
@@ -252,8 +254,8 @@ static void prune(const struct by_tree_pair *tree_pair, struct tree_pair_side *s
     }
 }
 
-/* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative when there
- * is none. */
+/* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative
+ * when there is none. */
 static __int128 try_chosen(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root)
 {
     uint32_t count = 0, root_number = 0, *sites = by_alloc(side->site_count, sizeof(*sites));
@@ -313,8 +315,8 @@ static __int128 best_of_all(const struct by_tree_pair *tree_pair, struct tree_pa
     return least;
 }
 
-/* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then each taken
- * out or put back. */
+/* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then
+ * each taken out or put back. */
 static __int128 best_from(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root,
                           uint32_t *best)
 {
@@ -375,7 +377,8 @@ static void count_additions(const struct by_tree_pair *tree_pair, int32_t *count
     }
 }
 
-/* Trees of a pair under trial, and the price of the best pair; negative as long as there is none. */
+/* Trees of a pair under trial, and the price of the best pair; negative as long as there is none.
+ */
 struct trial {
     uint32_t *up_tree;
     uint32_t *down_tree;

@@ -1,8 +1,8 @@
 /*
- * The best schedule with a given number of trees for each root: ForestColl, NSDI'26, section 5.5 and
- * algorithm 5. Instead of a binary search, each violated set of nodes gives the least factor U that satisfies
- * it; U only grows, so the first U without a violated set is the least, and nodes that have passed stay
- * passed. See optimum.h.
+ * The best schedule with a given number of trees for each root: ForestColl, NSDI'26, section 5.5
+ * and algorithm 5. Instead of a binary search, each violated set of nodes gives the least factor U
+ * that satisfies it; U only grows, so the first U without a violated set is the least, and nodes
+ * that have passed stay passed. See optimum.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
@@ -60,9 +60,9 @@ static struct fixed_kind *entering_kinds(const struct by_graph *graph, const str
 }
 
 /*
- * The least U for one set: a fraction j / b with b an entering capacity. Starts from the U that would do
- * without rounding and moves to the next point where one of the rounded capacities grows, until the sum is
- * reached; each move adds at least one.
+ * The least U for one set: a fraction j / b with b an entering capacity. Starts from the U that
+ * would do without rounding and moves to the next point where one of the rounded capacities grows,
+ * until the sum is reached; each move adds at least one.
  */
 static int least_factor(const struct fixed_kind *kinds, uint32_t count, int64_t wanted, struct by_fraction *u)
 {
@@ -197,15 +197,15 @@ bool by_optimum_balanced(const struct by_mesh *net, const int64_t *scaled)
     return true;
 }
 
-/* k * p/q times the capacity must be whole on every half that enters a bottleneck: k is a multiple of q over
- * their common divisor. */
+/* k * p/q times the capacity must be whole on every half that enters a bottleneck: k is a multiple
+ * of q over their common divisor. */
 static int64_t step_of(int64_t q, int64_t divisor)
 {
     return q / by_gcd(q, divisor);
 }
 
-/* The common divisor of the capacities that enter the side of the last query, if the side is a bottleneck as
- * well; else 0. */
+/* The common divisor of the capacities that enter the side of the last query, if the side is a
+ * bottleneck as well; else 0. */
 static int64_t tight_divisor(const struct by_graph *graph, const struct by_reach *reach,
                              const int64_t *shares, int64_t share_sum, int64_t p, int64_t q)
 {

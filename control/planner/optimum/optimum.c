@@ -1,5 +1,5 @@
-/* Bottleneck cuts of allgather, broadcast and allreduce. See optimum.h; the search for a fixed k is in
- * fixed.c. */
+/* Bottleneck cuts of allgather, broadcast and allreduce. See optimum.h; the search for a fixed k is
+ * in fixed.c. */
 #include "control/planner/optimum/optimum.h"
 
 #include "control/base/alloc.h"
@@ -49,7 +49,8 @@ static void rescale(struct optimum_search *search)
         by_reach_set_root(search->reach, i, search->q * search->shares[i]);
 }
 
-/* The candidate that the set `inside` gives: what all others send, over the capacity that enters it. */
+/* The candidate that the set `inside` gives: what all others send, over the capacity that enters
+ * it. */
 static int take_candidate(struct optimum_search *search, uint32_t node, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
@@ -108,9 +109,9 @@ static int improve(struct optimum_search *search, uint32_t node, struct by_probl
 }
 
 /*
- * One pass over the compute nodes is enough: a larger 1/x only loosens the condition, so a node that has
- * passed stays passed, and every cut violated later leaves it outside. It is therefore contracted into the
- * source, which keeps later flows local.
+ * One pass over the compute nodes is enough: a larger 1/x only loosens the condition, so a node
+ * that has passed stays passed, and every cut violated later leaves it outside. It is therefore
+ * contracted into the source, which keeps later flows local.
  */
 static int search_all(struct optimum_search *search, struct by_problem *problem)
 {
@@ -169,8 +170,8 @@ int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, b
     return error;
 }
 
-/* Lowers `*rate` to the least flow from `root` to a compute node. A node that hears `*rate` is in no lesser
- * cut: it becomes part of the source. */
+/* Lowers `*rate` to the least flow from `root` to a compute node. A node that hears `*rate` is in
+ * no lesser cut: it becomes part of the source. */
 static int least_flow(const struct by_graph *graph, struct by_reach *reach, uint32_t root, int64_t *rate,
                       bool *inside, struct by_problem *problem)
 {
@@ -213,7 +214,8 @@ int by_optimum_broadcast(const struct by_graph *graph, uint32_t root, int64_t *r
     return error;
 }
 
-/* Every cut between compute nodes has the first of them on one side: flows from it, and flows to it. */
+/* Every cut between compute nodes has the first of them on one side: flows from it, and flows to
+ * it. */
 int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *inside,
                          struct by_problem *problem)
 {

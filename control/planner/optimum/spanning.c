@@ -1,16 +1,17 @@
 /*
  * Spanning trees in undirected links. See spanning.h.
  *
- * When each link is directed (in parts), the capacity entering a set T is m(T) - within(T): what enters its
- * nodes, less what both starts and ends there. So for X out-trees from a root r only the numbers m(v) matter:
- * m(T) >= within(T) + X for each T without r, m(T) >= within(T) for each T with it. The right side is
- * supermodular on sets that meet, so the least m is found greedily, one flow for each node, and the tight
- * sets, joined where they meet, are a partition. If the m add up to more than there is capacity, it gives the
- * next, strictly smaller, X (Newton's method); if not, links can be directed so.
+ * When each link is directed (in parts), the capacity entering a set T is m(T) - within(T): what
+ * enters its nodes, less what both starts and ends there. So for X out-trees from a root r only the
+ * numbers m(v) matter: m(T) >= within(T) + X for each T without r, m(T) >= within(T) for each T
+ * with it. The right side is supermodular on sets that meet, so the least m is found greedily, one
+ * flow for each node, and the tight sets, joined where they meet, are a partition. If the m add up
+ * to more than there is capacity, it gives the next, strictly smaller, X (Newton's method); if not,
+ * links can be directed so.
  *
- * The flow for v finds the T with v that is least in 2 m(T - v) - 2 within(T) = sum of (2 m(u) - d(u)) over
- * T - v, plus the capacity between T and the rest, less d(v); d is the capacity at a node. Nodes not yet
- * treated are kept out of T.
+ * The flow for v finds the T with v that is least in 2 m(T - v) - 2 within(T) = sum of (2 m(u) -
+ * d(u)) over T - v, plus the capacity between T and the rest, less d(v); d is the capacity at a
+ * node. Nodes not yet treated are kept out of T.
  */
 #include "control/planner/optimum/spanning.h"
 
@@ -24,7 +25,8 @@
 
 #define ROOT 0u
 
-/* The links between nodes, a source (number node_count) and a sink (the next), with arcs to and from all. */
+/* The links between nodes, a source (number node_count) and a sink (the next), with arcs to and
+ * from all. */
 struct spanning_search {
     const struct by_graph *graph;
     struct by_spanning *spanning;
@@ -81,7 +83,8 @@ static void search_free(struct spanning_search *search)
     free(search->side);
 }
 
-/* Joins the nodes of `side` and all parts that they are in. Part numbers are those of one of their nodes. */
+/* Joins the nodes of `side` and all parts that they are in. Part numbers are those of one of their
+ * nodes. */
 static void join_parts(struct spanning_search *search, uint32_t node)
 {
     uint32_t n = search->graph->node_count, *part = search->spanning->part;
@@ -152,7 +155,8 @@ static void treat_node(struct spanning_search *search, uint32_t node, int64_t *g
     *gain += twice < 0 ? -twice : 0;
 }
 
-/* The least m for the rate; returns what they add up to. Leaves the partition that needs as much. */
+/* The least m for the rate; returns what they add up to. Leaves the partition that needs as much.
+ */
 static int64_t spread(struct spanning_search *search)
 {
     struct by_spanning *spanning = search->spanning;
@@ -211,8 +215,8 @@ void by_spanning_free(struct by_spanning *spanning)
     *spanning = (struct by_spanning){0};
 }
 
-/* Both directions start with half of each link; what enters a node too much is turned towards those that lack
- * it, along the links. */
+/* Both directions start with half of each link; what enters a node too much is turned towards those
+ * that lack it, along the links. */
 void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning, int64_t *directed)
 {
     uint32_t n = graph->node_count, *arc = by_alloc((size_t)n * n, sizeof(*arc));

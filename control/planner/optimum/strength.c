@@ -1,12 +1,13 @@
 /*
  * The strength of a fabric. See strength.h.
  *
- * For a rate X, the least number x(v) of trees that must start at each node is found greedily: what a node's
- * sets lack, x(v) = max over sets T with v of X - entering(T) - x(T without v), one flow each. The demand
- * X - entering(T) is supermodular on sets that share a compute node, so the greedy sum is the least there
- * is, and the sets that were tight, joined where they meet, are a family that proves it (Frank, Tardos).
- * When the sum exceeds X, that family gives the next, strictly smaller, X (Newton's method); when it is X,
- * the rate is right. Nodes not yet treated count as unlimited sources, which keeps the flows local.
+ * For a rate X, the least number x(v) of trees that must start at each node is found greedily: what
+ * a node's sets lack, x(v) = max over sets T with v of X - entering(T) - x(T without v), one flow
+ * each. The demand X - entering(T) is supermodular on sets that share a compute node, so the greedy
+ * sum is the least there is, and the sets that were tight, joined where they meet, are a family
+ * that proves it (Frank, Tardos). When the sum exceeds X, that family gives the next, strictly
+ * smaller, X (Newton's method); when it is X, the rate is right. Nodes not yet treated count as
+ * unlimited sources, which keeps the flows local.
  */
 #include "control/planner/optimum/strength.h"
 
@@ -20,7 +21,8 @@
 
 static const struct by_place nowhere = {0, 0};
 
-/* The graph with a source (node number node_count) that has an arc to each compute node, and the family. */
+/* The graph with a source (node number node_count) that has an arc to each compute node, and the
+ * family. */
 struct strength_search {
     const struct by_graph *graph;
     struct by_strength *strength;
@@ -74,8 +76,9 @@ static void clear_parts(struct strength_search *search)
     search->strength->part_count = 0;
 }
 
-/* Puts the set `side` into the family, joined with the sets that share a compute node with it. Switches that
- * another set has stay there: without them the set is no worse, since the graph is balanced. */
+/* Puts the set `side` into the family, joined with the sets that share a compute node with it.
+ * Switches that another set has stay there: without them the set is no worse, since the graph is
+ * balanced. */
 static void add_part(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -146,8 +149,8 @@ static int first_rate(struct strength_search *search, struct by_problem *problem
     return 0;
 }
 
-/* The least number of trees that must start at each node for the rate; returns their sum and the family that
- * needs them. */
+/* The least number of trees that must start at each node for the rate; returns their sum and the
+ * family that needs them. */
 static int64_t spread_roots(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -178,7 +181,8 @@ static int64_t spread_roots(struct strength_search *search)
     return sum;
 }
 
-/* The tight sets for the final roots: they hold all compute nodes wherever the graph is symmetric. */
+/* The tight sets for the final roots: they hold all compute nodes wherever the graph is symmetric.
+ */
 static void find_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;

@@ -1,10 +1,11 @@
 /*
- * The strength of a fabric: how many trees fit when they may start at any compute node, as out-trees in
- * directed capacity and with switches that only forward. With it comes the reason: disjoint sets of nodes,
- * each of which all trees but its own must enter. On a symmetric fabric half of it is the optimum of
- * allreduce over such trees. One thread for each call.
+ * The strength of a fabric: how many trees fit when they may start at any compute node, as
+ * out-trees in directed capacity and with switches that only forward. With it comes the reason:
+ * disjoint sets of nodes, each of which all trees but its own must enter. On a symmetric fabric
+ * half of it is the optimum of allreduce over such trees. One thread for each call.
  *
- * Tutte and Nash-Williams 1961 (undirected graphs), Frank 1978 (free roots), Cunningham 1985 (strength).
+ * Tutte and Nash-Williams 1961 (undirected graphs), Frank 1978 (free roots), Cunningham 1985
+ * (strength).
  */
 #ifndef BY_PLANNER_OPTIMUM_STRENGTH_H
 #define BY_PLANNER_OPTIMUM_STRENGTH_H
@@ -21,10 +22,11 @@ struct by_strength {
 };
 
 /*
- * The most trees, exactly: the least of (capacity entering the sets) / (sets - 1) over families of disjoint
- * sets that each hold a compute node. The graph must be balanced (as much in as out at each node) for trees
- * to exist at this rate, since switches are to be split off. BY_EINVAL, BY_ERANGE, and BY_ETIMEDOUT after
- * `deadline` (a time of by_plan_clock, 0 for none), with `problem` filled. Free after success and failure.
+ * The most trees, exactly: the least of (capacity entering the sets) / (sets - 1) over families of
+ * disjoint sets that each hold a compute node. The graph must be balanced (as much in as out at
+ * each node) for trees to exist at this rate, since switches are to be split off. BY_EINVAL,
+ * BY_ERANGE, and BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for none), with
+ * `problem` filled. Free after success and failure.
  */
 int by_strength_find(const struct by_graph *graph, double deadline, struct by_strength *strength,
                      struct by_problem *problem);

@@ -46,8 +46,8 @@ struct forest_work {
     struct by_path *views;
 };
 
-/* Which nodes trees will span: compute nodes, and branching switches that every tree can reach. Others are to
- * be removed. */
+/* Which nodes trees will span: compute nodes, and branching switches that every tree can reach.
+ * Others are to be removed. */
 static void choose_members(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;
@@ -98,7 +98,8 @@ static int check_balance(const struct by_forest *forest, struct by_problem *prob
             continue;
         bandwidth[0] = (struct by_fraction){in, 1};
         bandwidth[1] = (struct by_fraction){out, 1};
-        /* The planner's capacities may be turned round or rounded down: name the sums of the file. */
+        /* The planner's capacities may be turned round or rounded down: name the sums of the file.
+         */
         unbalanced = by_topology_unbalanced(graph->topology, &bandwidth[0], &bandwidth[1]);
         if (unbalanced < 0)
             unbalanced = i;
@@ -221,7 +222,8 @@ static uint32_t join_paths(struct by_paths *paths, uint32_t upper, uint32_t lowe
     return path;
 }
 
-/* Drops switches that lead nowhere, and makes those with one child mere forwarders. Returns the edges left.
+/* Drops switches that lead nowhere, and makes those with one child mere forwarders. Returns the
+ * edges left.
  */
 static uint32_t prune(struct forest_work *work, const uint32_t *paths, uint32_t count)
 {

@@ -1,6 +1,6 @@
-/* Lower trees at the same rate. See height.h. Rounds with falling targets: in each, every tree that is higher
- * than the target is taken apart on the way to its farthest node, from the middle on, until it is low enough
- * or nothing helps. */
+/* Lower trees at the same rate. See height.h. Rounds with falling targets: in each, every tree that
+ * is higher than the target is taken apart on the way to its farthest node, from the middle on,
+ * until it is low enough or nothing helps. */
 #include "control/planner/pack/height.h"
 
 #include "control/base/alloc.h"
@@ -8,15 +8,17 @@
 #include "control/planner/pack/height_work.h"
 #include "offload/base/assert.h"
 
-/* Cells of the tables (trees x nodes): of larger plans the highest trees are looked at, and the lowest, with
- * which they change places. */
+/* Cells of the tables (trees x nodes): of larger plans the highest trees are looked at, and the
+ * lowest, with which they change places. */
 #define CELLS_MAX ((size_t)6 << 20)
 /* Nodes that the tables have numbers for. */
 #define NODES_MAX 30000u
-/* Hops beyond what distances allow that are left as they are: what boxes with a bottleneck cannot do without.
+/* Hops beyond what distances allow that are left as they are: what boxes with a bottleneck cannot
+ * do without.
  */
 #define EXCESS_FINE 2u
-/* The same on fabrics of more compute nodes than LARGE, where the tables alone cost as much as packing. */
+/* The same on fabrics of more compute nodes than LARGE, where the tables alone cost as much as
+ * packing. */
 #define EXCESS_LARGE_FINE 9u
 #define LARGE             1100u
 /* Steps for each edge at least and at most. */
@@ -253,8 +255,8 @@ static void work_free(struct by_height_work *work)
     free(work->queue);
 }
 
-/* One branch on the way to the farthest node is hung nearer: from the middle of the way outwards the first
- * that gains enough, else the one that gains most. */
+/* One branch on the way to the farthest node is hung nearer: from the middle of the way outwards
+ * the first that gains enough, else the one that gains most. */
 static bool lower_once(struct by_height_work *work, uint32_t tree, uint32_t *way)
 {
     const uint16_t *arrival = work->arrival + by_height_cell(work, tree, 0);

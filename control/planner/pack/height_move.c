@@ -1,15 +1,16 @@
 /*
- * Places nearer to the root. See height.h. A branch of a tree can be hung anew in three ways: over links with
- * room (what its own way leaves included); by changing places with the same node of another tree; and where
- * its way crosses an edge of another tree at a switch, by going on from there each along the other's way.
- * The other tree must stay low enough itself.
+ * Places nearer to the root. See height.h. A branch of a tree can be hung anew in three ways: over
+ * links with room (what its own way leaves included); by changing places with the same node of
+ * another tree; and where its way crosses an edge of another tree at a switch, by going on from
+ * there each along the other's way. The other tree must stay low enough itself.
  */
 #include "control/planner/pack/height_work.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* Early nodes of a tree whose edges in other trees are looked at (count), and edges of each (count). */
+/* Early nodes of a tree whose edges in other trees are looked at (count), and edges of each
+ * (count). */
 #define TAILS_MAX 12u
 #define USES_MAX  768u
 /* Links that a search for room looks at (count), and hops. */
@@ -50,7 +51,8 @@ static bool may_feed(const struct by_height_work *work, uint32_t tree, uint32_t 
     return work->root[tree] == node || work->parent[by_height_cell(work, tree, node)] != BY_HEIGHT_NONE;
 }
 
-/* Whether the node can do with a child less: a switch that does not branch has no place in a tree. */
+/* Whether the node can do with a child less: a switch that does not branch has no place in a tree.
+ */
 static bool may_lose(const struct by_height_work *work, uint32_t tree, uint32_t node)
 {
     return work->graph->compute[node] || work->children[by_height_cell(work, tree, node)] > 2;
@@ -105,7 +107,8 @@ static void try_same_node(struct by_height_work *work, const struct height_move_
     }
 }
 
-/* Joins the start of one path, up to position `i`, with the rest of the other from position `j` on. */
+/* Joins the start of one path, up to position `i`, with the rest of the other from position `j` on.
+ */
 static uint32_t cross(struct by_path head, uint32_t i, struct by_path tail, uint32_t j, uint32_t *nodes)
 {
     uint32_t rest = tail.node_count - j - 1;

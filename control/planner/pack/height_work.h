@@ -1,6 +1,6 @@
 /*
- * Trees while they are made lower: a table of every node's parent, and who uses the links of each node.
- * Shared by height.c and height_move.c. One thread for each.
+ * Trees while they are made lower: a table of every node's parent, and who uses the links of each
+ * node. Shared by height.c and height_move.c. One thread for each.
  */
 #ifndef BY_PLANNER_PACK_HEIGHT_WORK_H
 #define BY_PLANNER_PACK_HEIGHT_WORK_H
@@ -71,8 +71,8 @@ void by_height_load(struct by_height_work *work, uint32_t path, int64_t amount);
 /* Finds the order, arrivals, branches and height of a tree anew. */
 void by_height_survey(struct by_height_work *work, uint32_t tree);
 /*
- * Finds a place nearer to the root for the branch at `node` of `tree`, which was surveyed last. False when
- * there is none.
+ * Finds a place nearer to the root for the branch at `node` of `tree`, which was surveyed last.
+ * False when there is none.
  */
 bool by_height_find(struct by_height_work *work, uint32_t tree, uint32_t node, struct by_height_move *move);
 /* Hangs the branch there. The trees that change are surveyed, `move->tree` last. */

@@ -18,7 +18,8 @@ struct merge_part {
     int64_t *bundle_left; /* by bundle */
 };
 
-/* What the tree being made uses: a strand of a half of the group's stand, or a bundle rooted at a node of it.
+/* What the tree being made uses: a strand of a half of the group's stand, or a bundle rooted at a
+ * node of it.
  */
 struct pick {
     bool is_flow_path;
@@ -98,7 +99,8 @@ static void place_children(struct merger *merger, const struct by_merge_group *g
         }
 }
 
-/* Sorts strands by group and half, into an array of their own: those of one half are looked at together. */
+/* Sorts strands by group and half, into an array of their own: those of one half are looked at
+ * together. */
 static void sort_flow_paths(struct merger *merger, const struct by_merge_flow_path *flow_paths,
                             uint32_t flow_path_count)
 {
@@ -226,7 +228,8 @@ static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t
     return node;
 }
 
-/* Goes on within a group from `node`, where the tree came in. Groups are nested only as deep as fabrics are.
+/* Goes on within a group from `node`, where the tree came in. Groups are nested only as deep as
+ * fabrics are.
  */
 static void enter(struct merger *merger, uint32_t group, uint32_t node)
 {

@@ -1,8 +1,8 @@
 /*
- * From the packings of the pieces of a nest to whole trees. A tree of the top piece says which groups hear
- * from which; within each group it goes on along a tree of that group's own packing, from the node where it
- * came in. The totals of all pieces agree exactly (laminar.h), so that whatever is picked, nothing runs out. One
- * thread for each call.
+ * From the packings of the pieces of a nest to whole trees. A tree of the top piece says which
+ * groups hear from which; within each group it goes on along a tree of that group's own packing,
+ * from the node where it came in. The totals of all pieces agree exactly (laminar.h), so that
+ * whatever is picked, nothing runs out. One thread for each call.
  */
 #ifndef BY_PLANNER_PACK_MERGE_H
 #define BY_PLANNER_PACK_MERGE_H
@@ -10,8 +10,8 @@
 #include "control/planner/pack/pack.h"
 #include "control/planner/split/laminar.h"
 
-/* A piece ready for packing: what stays of it after switch removal, without the outside. Trees that come from
- * the outside start where they enter. */
+/* A piece ready for packing: what stays of it after switch removal, without the outside. Trees that
+ * come from the outside start where they enter. */
 struct by_contraction {
     struct by_mesh *net;
     int64_t *roots;
@@ -44,14 +44,14 @@ struct by_merge_group {
     const struct by_packing *packing;
 };
 
-/* Makes all trees; 0, or BY_ETIMEDOUT when `deadline` (a time of by_plan_clock, 0 for none) passes before
- * all of them are made. `groups` is by group number. The strands between two children of a group add up to
- * the capacity that the group's stand has between them. */
+/* Makes all trees; 0, or BY_ETIMEDOUT when `deadline` (a time of by_plan_clock, 0 for none) passes
+ * before all of them are made. `groups` is by group number. The strands between two children of a
+ * group add up to the capacity that the group's stand has between them. */
 int by_merge_run(const struct by_laminar *laminar, const struct by_merge_group *groups,
                  const struct by_merge_flow_path *flow_paths, uint32_t flow_path_count, double deadline,
                  by_merge_emit *emit, void *context);
-/* For a nest without switches to remove: packs every piece and merges them into `packing`, whose nodes are
- * those of the nest's net. 0 or BY_ETIMEDOUT. */
+/* For a nest without switches to remove: packs every piece and merges them into `packing`, whose
+ * nodes are those of the nest's net. 0 or BY_ETIMEDOUT. */
 int by_merge_halves(struct by_laminar *laminar, double deadline, struct by_packing *packing);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * Tree packing: spanning out-trees with multiplicity, together within the capacities. Two ways: trees along
- * fixed orders of the nodes, which are shallow and quick to find where they exist (pack_order.c); and growth
- * of one bundle of equal trees after the other, which always succeeds (pack_grow.c; ForestColl, NSDI'26,
- * section 5.4, algorithm 4 and theorem 10, after Edmonds, Tarjan, Schrijver, Berczi and Frank), falling apart
- * along tight sets as they appear. One thread for each call.
+ * Tree packing: spanning out-trees with multiplicity, together within the capacities. Two ways:
+ * trees along fixed orders of the nodes, which are shallow and quick to find where they exist
+ * (pack_order.c); and growth of one bundle of equal trees after the other, which always succeeds
+ * (pack_grow.c; ForestColl, NSDI'26, section 5.4, algorithm 4 and theorem 10, after Edmonds,
+ * Tarjan, Schrijver, Berczi and Frank), falling apart along tight sets as they appear. One thread
+ * for each call.
  */
 #ifndef BY_PLANNER_PACK_PACK_H
 #define BY_PLANNER_PACK_PACK_H
@@ -22,15 +23,15 @@ struct by_packing {
 };
 
 /*
- * Packs roots[v] trees rooted at each v, all spanning the net. The oracle must pass with all nodes as
- * targets. `deadline` is a time of by_plan_clock, 0 for none: BY_ETIMEDOUT when it passes. The caller
- * releases the result either way.
+ * Packs roots[v] trees rooted at each v, all spanning the net. The oracle must pass with all nodes
+ * as targets. `deadline` is a time of by_plan_clock, 0 for none: BY_ETIMEDOUT when it passes. The
+ * caller releases the result either way.
  */
 int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
-/* The two ways. by_pack_order answers whether it found all trees; if not, it adds none. by_pack_grow adds to
- * what is there. */
+/* The two ways. by_pack_order answers whether it found all trees; if not, it adds none.
+ * by_pack_grow adds to what is there. */
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing);
 int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadline,

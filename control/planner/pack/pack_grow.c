@@ -1,13 +1,14 @@
 /*
- * Trees by growth, one bundle of equal trees at a time. See pack.h. All trees that are not begun are known by
- * how many start at each node, so that theorem 10's network needs a single extra node, the source of reach.h,
- * whatever the number of trees.
+ * Trees by growth, one bundle of equal trees at a time. See pack.h. All trees that are not begun
+ * are known by how many start at each node, so that theorem 10's network needs a single extra node,
+ * the source of reach.h, whatever the number of trees.
  *
- * An edge x->y may be given to mu trees of the bundle as long as every set of nodes keeps enough capacity for
- * the trees still to come: mu is what reaches y from the source and x together, less all trees still to come.
- * When mu is less than the bundle, the bundle may shrink to mu, and the rest goes back to its root as if it
- * had never grown. After each bundle the remainder may have fallen apart along tight sets; then each piece is
- * packed alone, which is where most of the speed comes from.
+ * An edge x->y may be given to mu trees of the bundle as long as every set of nodes keeps enough
+ * capacity for the trees still to come: mu is what reaches y from the source and x together, less
+ * all trees still to come. When mu is less than the bundle, the bundle may shrink to mu, and the
+ * rest goes back to its root as if it had never grown. After each bundle the remainder may have
+ * fallen apart along tight sets; then each piece is packed alone, which is where most of the speed
+ * comes from.
  */
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
@@ -101,7 +102,8 @@ static int64_t growth(struct grower *grower, uint32_t half)
     return mu;
 }
 
-/* Shrinks the bundle to `count` trees; the others start again from the root, and their edges are free again.
+/* Shrinks the bundle to `count` trees; the others start again from the root, and their edges are
+ * free again.
  */
 static void shrink(struct grower *grower, int64_t count)
 {
@@ -122,8 +124,8 @@ static void take_half(struct grower *grower, uint32_t half)
     grower->inside[by_mesh_head(grower->net, half)] = true;
 }
 
-/* Adds one node to the bundle: the first edge, nearest to the root, that all its trees may take, or at least
- * half of them; else the one that most may. */
+/* Adds one node to the bundle: the first edge, nearest to the root, that all its trees may take, or
+ * at least half of them; else the one that most may. */
 static void grow(struct grower *grower)
 {
     const struct by_mesh *net = grower->net;

@@ -1,9 +1,10 @@
 /*
- * Trees along fixed orders. See pack.h. For each root fix a key of the nodes that grows away from the root:
- * hops first, then some tie-break. At each node, and independently of all others, decide for each root over
- * which links its trees come in, from nodes of lower key only: a transport problem over the node's own links.
- * Whatever is decided elsewhere, the result is free of cycles, and with keys of hops alone each tree is as
- * shallow as can be. Where a transport has no solution, other tie-breaks are tried.
+ * Trees along fixed orders. See pack.h. For each root fix a key of the nodes that grows away from
+ * the root: hops first, then some tie-break. At each node, and independently of all others, decide
+ * for each root over which links its trees come in, from nodes of lower key only: a transport
+ * problem over the node's own links. Whatever is decided elsewhere, the result is free of cycles,
+ * and with keys of hops alone each tree is as shallow as can be. Where a transport has no solution,
+ * other tie-breaks are tried.
  */
 #include "control/planner/pack/pack_order.h"
 #include "control/base/alloc.h"
@@ -124,9 +125,9 @@ static void find_distances(struct by_orders *orders)
     free(done);
 }
 
-/* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can serve
- * alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are long, 4 those with
- * random ties. */
+/* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can
+ * serve alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are
+ * long, 4 those with random ties. */
 static void find_keys(struct by_orders *orders, uint32_t attempt)
 {
     const struct by_mesh *net = orders->net;
@@ -322,8 +323,8 @@ static void add_extra(struct by_orders *orders, uint32_t class, uint32_t node, u
     orders->first_extra[class] = orders->extra_count++;
 }
 
-/* Keeps what was decided at the node: the largest part as the main one, others as extras. What is missing is
- * a part without a half. */
+/* Keeps what was decided at the node: the largest part as the main one, others as extras. What is
+ * missing is a part without a half. */
 static void keep_node(struct by_orders *orders, uint32_t node)
 {
     uint32_t n = orders->net->node_count;
@@ -368,7 +369,8 @@ static void solve_node(struct by_orders *orders, uint32_t node)
     keep_node(orders, node);
 }
 
-/* Decides everywhere; gives up when more than `limit` trees are missing somewhere, or it is too late. */
+/* Decides everywhere; gives up when more than `limit` trees are missing somewhere, or it is too
+ * late. */
 static void solve(struct by_orders *orders, int64_t limit)
 {
     orders->extra_count = 0;

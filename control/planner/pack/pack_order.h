@@ -1,6 +1,6 @@
 /*
- * What pack_order.c decides at each node, as pack_write.c turns it into bundles or a table of trees. Internal
- * to packing. One thread for each.
+ * What pack_order.c decides at each node, as pack_write.c turns it into bundles or a table of
+ * trees. Internal to packing. One thread for each.
  */
 #ifndef BY_PLANNER_PACK_PACK_ORDER_H
 #define BY_PLANNER_PACK_PACK_ORDER_H
@@ -57,7 +57,8 @@ struct by_orders {
 
 /* Bundles of all trees, where nothing is missing. */
 void by_order_write(struct by_orders *orders, struct by_packing *packing);
-/* The trees as a table of units->count trees, what is missing included; the caller frees its arrays. */
+/* The trees as a table of units->count trees, what is missing included; the caller frees its
+ * arrays. */
 void by_order_units(const struct by_orders *orders, struct by_units *units);
 /* Bundles of the trees of a table without gaps. */
 void by_order_write_units(struct by_orders *orders, const struct by_units *units, struct by_packing *packing);

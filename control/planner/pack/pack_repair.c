@@ -1,10 +1,10 @@
 /*
- * Completing trees by exchange. See pack_repair.h. A tree that lacks a node needs one of the node's links,
- * from a node that is not below it. If all those are taken, some other tree gives way and takes another link
- * into the same node, and so on, until one is free: a shortest such chain is found, and all trees stay free
- * of cycles, because only the links into this one node change. Where there is no chain, the node is hung
- * below itself over a link that is free, and the cycle is broken at another of its nodes, which is then the
- * one that is lacking: a step of a random walk.
+ * Completing trees by exchange. See pack_repair.h. A tree that lacks a node needs one of the node's
+ * links, from a node that is not below it. If all those are taken, some other tree gives way and
+ * takes another link into the same node, and so on, until one is free: a shortest such chain is
+ * found, and all trees stay free of cycles, because only the links into this one node change. Where
+ * there is no chain, the node is hung below itself over a link that is free, and the cycle is
+ * broken at another of its nodes, which is then the one that is lacking: a step of a random walk.
  */
 #include "control/planner/pack/pack_repair.h"
 
@@ -14,8 +14,8 @@
 #include "offload/base/prng.h"
 
 #define NONE UINT32_MAX
-/* Work before giving up (trees looked at): on small nets little, because growth packs them quickly; from
- * there with the fourth power of the nodes, as growth takes. */
+/* Work before giving up (trees looked at): on small nets little, because growth packs them quickly;
+ * from there with the fourth power of the nodes, as growth takes. */
 #define SMALL_NODES 48u
 #define WORK_SMALL  ((uint64_t)2000000)
 #define WORK_LARGE  ((uint64_t)600000000)
@@ -107,7 +107,8 @@ static void move_chain(struct repairer *repairer, uint32_t node, uint32_t place)
         *parent_of(repairer, node, repairer->mover[place]) = near[place].half;
 }
 
-/* Notes that `tree` could come in at `place` if what is at `before` gave way; true when the place has room.
+/* Notes that `tree` could come in at `place` if what is at `before` gave way; true when the place
+ * has room.
  */
 static bool see_place(struct repairer *repairer, uint32_t node, uint32_t place, uint32_t before,
                       uint32_t tree, uint32_t *tail)

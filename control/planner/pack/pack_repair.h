@@ -1,6 +1,6 @@
 /*
- * Trees one by one, for nets where orders of the nodes place nearly all of them: what is missing is found by
- * exchange. Internal to packing. One thread for each table.
+ * Trees one by one, for nets where orders of the nodes place nearly all of them: what is missing is
+ * found by exchange. Internal to packing. One thread for each table.
  */
 #ifndef BY_PLANNER_PACK_PACK_REPAIR_H
 #define BY_PLANNER_PACK_PACK_REPAIR_H
@@ -19,8 +19,9 @@ struct by_units {
 };
 
 /*
- * Completes all trees; what is there is free of cycles and within the capacities. False when that was not
- * found before the work was too much, or the deadline (a time of by_plan_clock, 0 for none) passed.
+ * Completes all trees; what is there is free of cycles and within the capacities. False when that
+ * was not found before the work was too much, or the deadline (a time of by_plan_clock, 0 for none)
+ * passed.
  */
 bool by_pack_repair(struct by_units *units, double deadline);
 

@@ -46,8 +46,8 @@ static int compare_cuts(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Where the trees of a class change their link at some node: extras of a node follow each other from 0 on,
- * the main part has the rest. */
+/* Where the trees of a class change their link at some node: extras of a node follow each other
+ * from 0 on, the main part has the rest. */
 static void find_cuts(struct pack_write_writer *writer, uint32_t class, int64_t *used)
 {
     const struct by_orders *orders = writer->orders;
@@ -126,8 +126,8 @@ void by_order_write(struct by_orders *orders, struct by_packing *packing)
 
 /* ---- tree by tree ---- */
 
-/* The trees as a table, each class's one after the other. Extras of a node come first, the main part has the
- * rest. */
+/* The trees as a table, each class's one after the other. Extras of a node come first, the main
+ * part has the rest. */
 void by_order_units(const struct by_orders *orders, struct by_units *units)
 {
     uint32_t n = orders->net->node_count, first = 0;

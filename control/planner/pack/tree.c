@@ -1,6 +1,6 @@
 /*
- * From paths to the trees of a plan. See tree.h. While it is made, a tree is an array by node: the path from
- * the node's parent, or none for the root and for nodes outside the tree.
+ * From paths to the trees of a plan. See tree.h. While it is made, a tree is an array by node: the
+ * path from the node's parent, or none for the root and for nodes outside the tree.
  */
 #include "control/planner/pack/tree.h"
 
@@ -55,8 +55,8 @@ uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
     return count;
 }
 
-/* Adds a path: from the last of its nodes that the tree has already, with a stop at each switch that may
- * branch. */
+/* Adds a path: from the last of its nodes that the tree has already, with a stop at each switch
+ * that may branch. */
 static void shape_add(struct tree_shape *shape, const struct by_graph *graph, const struct by_path *path)
 {
     uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
@@ -185,7 +185,8 @@ static uint32_t shape_order(const struct tree_shape *shape, uint32_t *order)
     return tail;
 }
 
-/* What the node sees downwards: hops to the farthest node below, and below another child than that one's. */
+/* What the node sees downwards: hops to the farthest node below, and below another child than that
+ * one's. */
 struct reach {
     uint32_t first, second;
     uint32_t up; /* to the farthest node elsewhere */
@@ -214,8 +215,8 @@ static void find_reach(const struct tree_shape *shape, const uint32_t *order, ui
     }
 }
 
-/* Turns the shape to the root that makes it lowest. A switch with a budget does not become root: it would add
- * once more. */
+/* Turns the shape to the root that makes it lowest. A switch with a budget does not become root: it
+ * would add once more. */
 static void shape_centre(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);

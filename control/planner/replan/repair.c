@@ -41,7 +41,8 @@ static bool hangs(const struct by_repaired *tree, uint32_t node)
     return tree->parent[node] != BY_REPAIR_OUTSIDE && tree->parent[node] != BY_REPAIR_LOOSE;
 }
 
-/* How full a hop is, in eighths: rooms are not spent evenly, so the emptier way is the better one. */
+/* How full a hop is, in eighths: rooms are not spent evenly, so the emptier way is the better one.
+ */
 static uint32_t hop_fullness(const struct by_repair *repair, uint32_t half)
 {
     int64_t capacity = repair->capacity[half], used = capacity - repair->room[half];
@@ -49,7 +50,8 @@ static uint32_t hop_fullness(const struct by_repair *repair, uint32_t half)
     return capacity > 0 && used > 0 ? (uint32_t)((__int128)used * 8 / capacity) : 0;
 }
 
-/* Whether a tree of this use loads the half that runs from parent to child, and the one that runs back. */
+/* Whether a tree of this use loads the half that runs from parent to child, and the one that runs
+ * back. */
 static bool runs_down(enum by_tree_use use)
 {
     return use != BY_TREE_UP;
@@ -189,7 +191,8 @@ static bool better(const struct move *move, const struct move *best, int64_t wan
     return move->turns != best->turns ? move->turns < best->turns : move->cost < best->cost;
 }
 
-/* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for turning.
+/* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for
+ * turning.
  */
 static void search_from(struct repair_work *work, const struct by_repaired *tree, uint32_t start,
                         uint32_t turns, int64_t limit, struct move *best)
@@ -327,7 +330,8 @@ static void split(struct repair_work *work, struct by_repaired_list *trees, uint
     append(trees, copy);
 }
 
-/* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits. */
+/* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits.
+ */
 static void hang(struct repair_work *work, struct by_repaired_list *trees, uint32_t number, uint32_t loose,
                  const struct move *move)
 {
@@ -344,8 +348,8 @@ static void hang(struct repair_work *work, struct by_repaired_list *trees, uint3
 }
 
 /*
- * Hangs every loose branch of the tree. A branch that finds no place may find one below another branch, once
- * that hangs again; and a tree is split only when no branch can be hung whole.
+ * Hangs every loose branch of the tree. A branch that finds no place may find one below another
+ * branch, once that hangs again; and a tree is split only when no branch can be hung whole.
  */
 static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, uint32_t number)
 {
@@ -403,8 +407,8 @@ static void prune(struct repair_work *work, struct by_repaired *tree)
     }
 }
 
-/* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that carry too
- * much. Returns whether there was any. */
+/* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that
+ * carry too much. Returns whether there was any. */
 static bool take_off(struct repair_work *work, struct by_repaired *tree, bool overloads)
 {
     bool any = false;
@@ -430,8 +434,8 @@ static bool has_loose(const struct repair_work *work, const struct by_repaired *
     return false;
 }
 
-/* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a bit for each
- * use that there is. */
+/* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a
+ * bit for each use that there is. */
 static void flag_paths(const struct by_repair *repair, const struct by_repaired_list *trees, bool overloads,
                        uint8_t *flags)
 {
@@ -473,7 +477,8 @@ static void find_room(struct by_repair *repair, const struct by_repaired_list *t
     free(uses);
 }
 
-/* One pass over all trees: lost links first, then overloads (of the moment, so that little is moved). */
+/* One pass over all trees: lost links first, then overloads (of the moment, so that little is
+ * moved). */
 static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool overloads)
 {
     uint32_t flag_count = work->repair->paths.count, first_count = trees->count;

@@ -1,9 +1,9 @@
 /*
- * Mending trees: trees that were packed for another fabric are made to fit this one with as few changes as
- * possible. What hangs on a link that is gone, or that now carries too much, is taken off and hung elsewhere,
- * whole branches at a time: from any node still in the tree, over links with room, to any node of the branch,
- * which is turned round to start there. Neighbours: replan.c, which says how much each link may carry. One
- * thread for each job.
+ * Mending trees: trees that were packed for another fabric are made to fit this one with as few
+ * changes as possible. What hangs on a link that is gone, or that now carries too much, is taken
+ * off and hung elsewhere, whole branches at a time: from any node still in the tree, over links
+ * with room, to any node of the branch, which is turned round to start there. Neighbours: replan.c,
+ * which says how much each link may carry. One thread for each job.
  */
 #ifndef BY_PLANNER_REPLAN_MEND_H
 #define BY_PLANNER_REPLAN_MEND_H
@@ -45,9 +45,9 @@ struct by_repaired_list {
 };
 
 /*
- * Makes every tree whole and every load fit. Trees may be split: their copies are appended. False when no
- * place was found for some branch; then the trees are of no use. All nodes that are in a tree must be there
- * already, loose or not.
+ * Makes every tree whole and every load fit. Trees may be split: their copies are appended. False
+ * when no place was found for some branch; then the trees are of no use. All nodes that are in a
+ * tree must be there already, loose or not.
  */
 bool by_repair(struct by_repair *repair, struct by_repaired_list *trees);
 void by_repaired_free(struct by_repaired_list *trees);

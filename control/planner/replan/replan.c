@@ -1,7 +1,8 @@
 /*
- * From an old plan to a new one. See replan.h. Trees are counted in units of which each root has k: the old k
- * times what the new optimum needs, so that every old tree is a whole number of them. The capacity of a link
- * is how many units it carries at the rate that is tried: the optimum first, then a little less.
+ * From an old plan to a new one. See replan.h. Trees are counted in units of which each root has k:
+ * the old k times what the new optimum needs, so that every old tree is a whole number of them. The
+ * capacity of a link is how many units it carries at the rate that is tried: the optimum first,
+ * then a little less.
  */
 #include "control/planner/replan/replan_job.h"
 
@@ -139,7 +140,8 @@ static int64_t common_units(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, factor, &product) || product > UNITS_MAX ? a : product;
 }
 
-/* The new bound with its cut, the units, and how many of them a unit of capacity carries at the bound. */
+/* The new bound with its cut, the units, and how many of them a unit of capacity carries at the
+ * bound. */
 static int find_bound(struct by_replan_job *job, struct by_problem *problem)
 {
     struct by_graph *graph = job->graph;
@@ -185,8 +187,8 @@ static int find_bound(struct by_replan_job *job, struct by_problem *problem)
     return error;
 }
 
-/* The root, or where it is lost and may be any node, the first node below it that is there. The trees of a
- * pair have one root, a compute node then. */
+/* The root, or where it is lost and may be any node, the first node below it that is there. The
+ * trees of a pair have one root, a compute node then. */
 static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
 {
     const struct by_tree *old = &job->from->trees[number];
@@ -223,7 +225,8 @@ static void note_parents(const struct by_replan_job *job, const struct by_tree *
     }
 }
 
-/* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes too. */
+/* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes
+ * too. */
 static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
                      struct by_fraction whole, struct by_repaired *tree)
 {
@@ -306,8 +309,8 @@ static int set_capacity(struct by_replan_job *job, struct by_fraction slower)
     return 0;
 }
 
-/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered trees are
- * tried with other paths between the same nodes as well, which keeps the order. */
+/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered
+ * trees are tried with other paths between the same nodes as well, which keeps the order. */
 static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsigned ways,
                     struct by_replan_report *report)
 {
@@ -336,8 +339,8 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
     return BY_EUNSUPPORTED;
 }
 
-/* Tries the bound in several ways, then rates below it; among them that of the old plan, which stands where
- * nothing was lost. */
+/* Tries the bound in several ways, then rates below it; among them that of the old plan, which
+ * stands where nothing was lost. */
 static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
                         struct by_problem *problem)
 {

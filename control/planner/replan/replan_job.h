@@ -1,6 +1,6 @@
 /*
- * A re-plan at work: what replan.c, which chooses rates and ways, and replan_write.c, which makes a plan of
- * mended trees, know in common. One thread for each job.
+ * A re-plan at work: what replan.c, which chooses rates and ways, and replan_write.c, which makes a
+ * plan of mended trees, know in common. One thread for each job.
  */
 #ifndef BY_PLANNER_REPLAN_REPLAN_JOB_H
 #define BY_PLANNER_REPLAN_REPLAN_JOB_H
@@ -43,9 +43,9 @@ static inline bool by_replan_goes_up(const struct by_replan_job *job)
 }
 
 /*
- * The mended trees as the plan of `job`, whose rate is 1/`slower` of the bound, and in `report` what has
- * changed. BY_EUNSUPPORTED where they break a limit or the order, BY_ERANGE where a weight does not fit; the
- * plan has no trees then, and the trees stay the caller's.
+ * The mended trees as the plan of `job`, whose rate is 1/`slower` of the bound, and in `report`
+ * what has changed. BY_EUNSUPPORTED where they break a limit or the order, BY_ERANGE where a weight
+ * does not fit; the plan has no trees then, and the trees stay the caller's.
  */
 int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *trees,
                     struct by_fraction slower, struct by_replan_report *report);

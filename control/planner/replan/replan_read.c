@@ -1,6 +1,6 @@
 /*
- * Reading a plan whose fabric has changed since: what it names and the topology lacks is put back for the
- * reading. See replan.h.
+ * Reading a plan whose fabric has changed since: what it names and the topology lacks is put back
+ * for the reading. See replan.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/json.h"
@@ -92,8 +92,8 @@ static void cover_plan(struct cover *cover, struct by_json *json)
     }
 }
 
-/* A topology with everything that the plan names; kinds and bandwidths of what is added mean nothing. Nodes
- * that no path touches hang on the first one. */
+/* A topology with everything that the plan names; kinds and bandwidths of what is added mean
+ * nothing. Nodes that no path touches hang on the first one. */
 static int make_cover(const char *path, const struct by_topology *topology, struct by_topology **before,
                       struct by_problem *problem)
 {

@@ -1,6 +1,6 @@
 /*
- * Mended trees as a plan, and how it differs from the old one. See replan_job.h; neighbours: replan.c, which
- * says at what rate, and repair.c, which mends.
+ * Mended trees as a plan, and how it differs from the old one. See replan_job.h; neighbours:
+ * replan.c, which says at what rate, and repair.c, which mends.
  */
 #include "control/planner/replan/replan_job.h"
 
@@ -129,8 +129,8 @@ static void append(const struct by_replan_job *job, const struct by_repaired *tr
     free(edges);
 }
 
-/* The trees of pairs, each that goes up before one of the same root and weight that goes down; the sums of
- * both are equal for each root. */
+/* The trees of pairs, each that goes up before one of the same root and weight that goes down; the
+ * sums of both are equal for each root. */
 static int append_pairs(const struct by_replan_job *job, const struct by_repaired_list *trees,
                         struct by_fraction unit, struct by_tree_list *list)
 {

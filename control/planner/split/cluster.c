@@ -84,8 +84,8 @@ static void make_room(struct cluster_finder *finder)
     }
 }
 
-/* Takes a guess (any order of nodes), unless it is known, or holds no compute node or more than half of them:
- * as much must leave a set as enters it. */
+/* Takes a guess (any order of nodes), unless it is known, or holds no compute node or more than
+ * half of them: as much must leave a set as enters it. */
 static void guess(struct cluster_finder *finder, uint32_t *nodes, uint32_t count)
 {
     const struct by_mesh *net = finder->net;
@@ -312,7 +312,8 @@ static void guess_without_switch(struct cluster_finder *finder)
     }
 }
 
-/* Whether two neighbouring switches share at least two fifths of their switches, themselves included. */
+/* Whether two neighbouring switches share at least two fifths of their switches, themselves
+ * included. */
 static bool are_alike(struct cluster_finder *finder, uint32_t a, uint32_t b)
 {
     const struct by_mesh *net = finder->net;
@@ -369,8 +370,8 @@ static void guess_alike(struct cluster_finder *finder)
 
 /* ---- the choice ---- */
 
-/* By the part of the capacity that stays inside, then larger ones first; what bandwidth alone suggests comes
- * last. */
+/* By the part of the capacity that stays inside, then larger ones first; what bandwidth alone
+ * suggests comes last. */
 static int compare_guesses(const void *left, const void *right)
 {
     const struct guess *a = left, *b = right;
@@ -394,9 +395,9 @@ static int compare_sizes(const void *left, const void *right)
 }
 
 /*
- * Whether the set lies well with those chosen: for each of them it is disjoint, inside or around. `smallest`
- * (by node) is the smallest chosen set around each node, + 1. A set overlaps another in part exactly when its
- * nodes disagree about some chosen set that is not wholly inside it.
+ * Whether the set lies well with those chosen: for each of them it is disjoint, inside or around.
+ * `smallest` (by node) is the smallest chosen set around each node, + 1. A set overlaps another in
+ * part exactly when its nodes disagree about some chosen set that is not wholly inside it.
  */
 static bool lies_well(struct cluster_finder *finder, const uint32_t *nodes, uint32_t count,
                       const uint32_t *smallest, const uint32_t *around, const uint32_t *sizes)

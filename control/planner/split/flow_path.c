@@ -1,8 +1,8 @@
 /*
- * Paths behind logical capacity. See flow_path.h. Within a piece a thread is a path with an amount, from the
- * node that a half leaves to the node that a half enters; joins make threads longer. A thread that ends
- * outside its piece, or starts there, waits under the half by which it crosses, until the piece around asks
- * for that half.
+ * Paths behind logical capacity. See flow_path.h. Within a piece a thread is a path with an amount,
+ * from the node that a half leaves to the node that a half enters; joins make threads longer. A
+ * thread that ends outside its piece, or starts there, waits under the half by which it crosses,
+ * until the piece around asks for that half.
  */
 #include "control/planner/split/flow_path.h"
 
@@ -73,8 +73,8 @@ static void append(struct weaver *weaver, uint32_t from, uint32_t to, uint32_t p
     weaver->last[at] = thread;
 }
 
-/* Takes `amount` off a list, from all its threads in proportion; what rounding leaves from the fullest on.
- * Fills taken[side]. */
+/* Takes `amount` off a list, from all its threads in proportion; what rounding leaves from the
+ * fullest on. Fills taken[side]. */
 static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amount, int side)
 {
     size_t at = (size_t)from * weaver->piece->count + to;
@@ -223,8 +223,8 @@ static void note_whole(struct weaver *weaver, uint32_t thread, uint32_t group, u
     weaver->wholes[weaver->whole_count++] = (struct whole){thread, group, half};
 }
 
-/* Sorts what the joins left: threads across the border wait under their half; the others become strands
- * later. */
+/* Sorts what the joins left: threads across the border wait under their half; the others become
+ * strands later. */
 static void end_piece(struct weaver *weaver)
 {
     uint32_t count = weaver->piece->count, outside = weaver->piece->outside;
@@ -306,7 +306,8 @@ static void weave_halves(struct weaver *weaver, uint32_t number)
     }
 }
 
-/* How often a node has been joined to a distant group: a table of counts in which few share a place. */
+/* How often a node has been joined to a distant group: a table of counts in which few share a
+ * place. */
 static uint16_t *times_joined(struct weaver *weaver, uint32_t node, uint32_t far)
 {
     uint64_t key = ((uint64_t)node << 32 | far) * 0x9e3779b97f4a7c15u;
@@ -315,9 +316,9 @@ static uint16_t *times_joined(struct weaver *weaver, uint32_t node, uint32_t far
 }
 
 /*
- * Of the threads that wait under a half, the one whose other end has been joined least to what lies beyond:
- * then each node of a group has its own way to each other group, and trees need no detour. Used ones are
- * dropped.
+ * Of the threads that wait under a half, the one whose other end has been joined least to what lies
+ * beyond: then each node of a group has its own way to each other group, and trees need no detour.
+ * Used ones are dropped.
  */
 static uint32_t choose_waiting(struct weaver *weaver, uint32_t *list, bool leaving, uint32_t far)
 {

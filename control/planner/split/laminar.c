@@ -1,4 +1,5 @@
-/* Tight sets within each other, and their pieces. See laminar.h; finding tight sets is in tight.c. */
+/* Tight sets within each other, and their pieces. See laminar.h; finding tight sets is in tight.c.
+ */
 #include "control/planner/split/laminar.h"
 
 #include "control/base/alloc.h"

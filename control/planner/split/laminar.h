@@ -1,16 +1,17 @@
 /*
  * Tight sets within each other, and the pieces into which they cut a packing problem.
  *
- * Let trees be packed into capacities, `roots[v]` of them starting at each v, `total` together. Every set T
- * of nodes that holds a member needs capacity(into T) + roots(T) >= total. A set is tight when both are
- * equal: then every tree that starts outside enters T exactly once, all capacity into T is used, and no tree
- * that starts in T comes back. So the problem falls apart, exactly, into the graph with T contracted to one
- * node, and T alone, where each unit of capacity that enters is a tree that starts at the node where it
- * enters. Both are smaller, and each keeps every cut condition, because its cuts are cuts of the whole.
+ * Let trees be packed into capacities, `roots[v]` of them starting at each v, `total` together.
+ * Every set T of nodes that holds a member needs capacity(into T) + roots(T) >= total. A set is
+ * tight when both are equal: then every tree that starts outside enters T exactly once, all
+ * capacity into T is used, and no tree that starts in T comes back. So the problem falls apart,
+ * exactly, into the graph with T contracted to one node, and T alone, where each unit of capacity
+ * that enters is a tree that starts at the node where it enters. Both are smaller, and each keeps
+ * every cut condition, because its cuts are cuts of the whole.
  *
- * A nest is a family of such sets (disjoint or within each other); each of them, and the whole, is a group,
- * whose children are nodes and smaller groups. A piece is a group seen alone: its children, and one node that
- * stands for all outside. One thread for each nest.
+ * A nest is a family of such sets (disjoint or within each other); each of them, and the whole, is
+ * a group, whose children are nodes and smaller groups. A piece is a group seen alone: its
+ * children, and one node that stands for all outside. One thread for each nest.
  */
 #ifndef BY_PLANNER_SPLIT_NEST_H
 #define BY_PLANNER_SPLIT_NEST_H
@@ -38,7 +39,8 @@ struct by_laminar {
     uint32_t *child_of;              /* scratch, by node: where it stands in the piece being made */
 };
 
-/* A group's children, numbered from 0 in their order, and the outside as the last (not in the top piece). */
+/* A group's children, numbered from 0 in their order, and the outside as the last (not in the top
+ * piece). */
 struct by_piece {
     uint32_t group;
     uint32_t count;
@@ -58,8 +60,8 @@ enum by_piece_kind {
     BY_PIECE_OUTSIDE
 };
 
-/* The whole as the only group. Nodes without any capacity and without roots are left out. All arrays are
- * kept. */
+/* The whole as the only group. Nodes without any capacity and without roots are left out. All
+ * arrays are kept. */
 void by_laminar_make(struct by_laminar *laminar, const struct by_mesh *net, const int64_t *capacity,
                      const int64_t *roots, const bool *member, const bool *compute);
 void by_laminar_free(struct by_laminar *laminar);
@@ -75,8 +77,9 @@ bool by_piece_equal(const struct by_piece *a, const struct by_piece *b);
 uint64_t by_piece_hash(const struct by_piece *piece);
 
 /*
- * Disjoint tight sets of a piece that are worth a group of their own: `set_of` (by local node) receives 0, or
- * the number of the set from 1. Returns how many there are. The piece must satisfy all cut conditions.
+ * Disjoint tight sets of a piece that are worth a group of their own: `set_of` (by local node)
+ * receives 0, or the number of the set from 1. Returns how many there are. The piece must satisfy
+ * all cut conditions.
  */
 uint32_t by_tight_find(const struct by_piece *piece, uint32_t *set_of);
 /* Inserts tight sets, and tight sets within them, until no piece has one that is worth it. */

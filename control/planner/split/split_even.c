@@ -1,10 +1,10 @@
 /*
- * Switch removal, all switches of a piece at once. See split.h. For each switch a matrix says how much of
- * what comes from neighbour i goes on to neighbour j: rows and columns add up to the capacities, nothing
- * returns to where it came from, and otherwise it is as even as integers allow. Whether the result keeps
- * every tree is asked once, at the end; a violated cut is repaired by exchange: of two pairs through one
- * switch, one outside the cut and one inside, the ends are swapped, which gains the cut one unit for each
- * unit.
+ * Switch removal, all switches of a piece at once. See split.h. For each switch a matrix says how
+ * much of what comes from neighbour i goes on to neighbour j: rows and columns add up to the
+ * capacities, nothing returns to where it came from, and otherwise it is as even as integers allow.
+ * Whether the result keeps every tree is asked once, at the end; a violated cut is repaired by
+ * exchange: of two pairs through one switch, one outside the cut and one inside, the ends are
+ * swapped, which gains the cut one unit for each unit.
  */
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
@@ -108,7 +108,8 @@ static void give(struct split_even_hub *hub, uint32_t i, uint32_t j, int64_t amo
     hub->out_left[j] -= amount;
 }
 
-/* The commonest switch has equal links both ways to equal neighbours: a circulant matrix is exact at once. */
+/* The commonest switch has equal links both ways to equal neighbours: a circulant matrix is exact
+ * at once. */
 static bool fill_circulant(struct split_even_hub *hub)
 {
     uint32_t n = hub->in_count;
@@ -131,7 +132,8 @@ static bool fill_circulant(struct split_even_hub *hub)
     return true;
 }
 
-/* Scales the rows (or columns) of `part` to what each has; returns whether any changed by more than a little.
+/* Scales the rows (or columns) of `part` to what each has; returns whether any changed by more than
+ * a little.
  */
 static bool fit(const struct split_even_hub *hub, uint64_t *part, bool rows, int64_t total)
 {
@@ -194,7 +196,8 @@ static void fill_fitted(struct split_even_hub *hub)
     free(part);
 }
 
-/* Gives what rounding left, a little at a time along the diagonals, to pairs of at least this weight. */
+/* Gives what rounding left, a little at a time along the diagonals, to pairs of at least this
+ * weight. */
 static void fill_rest(struct split_even_hub *hub, uint8_t least)
 {
     for (bool moved = true; moved;) {
@@ -212,8 +215,8 @@ static void fill_rest(struct split_even_hub *hub, uint8_t least)
     }
 }
 
-/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b) and (a,
- * j). */
+/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b)
+ * and (a, j). */
 static bool exchange(struct split_even_hub *hub, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++)
@@ -271,7 +274,8 @@ static void spread(struct by_split *split)
     free(level);
 }
 
-/* Asks the oracle. Returns how much the violated cut lacks, 0 when there is none; `inside` is the cut. */
+/* Asks the oracle. Returns how much the violated cut lacks, 0 when there is none; `inside` is the
+ * cut. */
 static int64_t find_violation(const struct by_split *split, bool *inside)
 {
     uint32_t n = split->node_count, count = 0, room = 0;
@@ -333,8 +337,8 @@ static void swap_ends(struct by_split *split, uint32_t a, uint32_t b, int64_t am
     by_split_join(split, y.from, y.through, x.to, amount);
 }
 
-/* Gains the violated cut what it lacks; false when the exchanges do not suffice. Each pair gives a part at a
- * time, so that the change is spread. */
+/* Gains the violated cut what it lacks; false when the exchanges do not suffice. Each pair gives a
+ * part at a time, so that the change is spread. */
 static bool repair(struct by_split *split, const bool *inside, int64_t lacking)
 {
     for (int share = 4; share >= 1 && lacking > 0; share /= 2) {

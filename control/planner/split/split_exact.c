@@ -1,7 +1,8 @@
 /*
- * Switch removal switch by switch. See split.h. Every cut that was ever violated by an attempt is kept
- * ("learned"): what it has to spare bounds how much may be joined between two nodes on the same side of it,
- * opposite to the switch.
+ * Switch removal switch by switch. See split.h. Every cut that was ever violated by an attempt is
+ * kept
+ * ("learned"): what it has to spare bounds how much may be joined between two nodes on the same
+ * side of it, opposite to the switch.
  */
 #include "control/planner/split/split.h"
 
@@ -46,7 +47,8 @@ static void learn(struct learned *cuts, uint32_t node_count, const bool *side)
     cuts->spare[cuts->count++] = 0;
 }
 
-/* What a set has to spare: capacity entering it, plus the trees that start inside, less all trees. */
+/* What a set has to spare: capacity entering it, plus the trees that start inside, less all trees.
+ */
 static int64_t slack(const struct by_split *split, const bool *inside)
 {
     uint32_t n = split->node_count;
@@ -145,8 +147,8 @@ static int64_t hub_join(struct split_exact_hub *hub, struct learned *cuts, uint3
     return amount;
 }
 
-/* How a pair ranks: 0 is good; 1 is a way between two switches, or from the outside back to it; 2 leads back
- * to where it came from and is only capacity thrown away. */
+/* How a pair ranks: 0 is good; 1 is a way between two switches, or from the outside back to it; 2
+ * leads back to where it came from and is only capacity thrown away. */
 static int pair_rank(const struct by_split *split, uint32_t u, uint32_t t)
 {
     if (u == t)
@@ -184,8 +186,8 @@ static void fill_rank(const struct by_split *split, struct split_exact_hub *hub,
     }
 }
 
-/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b) and (a,
- * j). */
+/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b)
+ * and (a, j). */
 static bool exchange(struct split_exact_hub *hub, struct learned *cuts, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++) {
@@ -282,9 +284,9 @@ static bool split_evenly(struct by_split *split, struct split_exact_hub *hub, st
 }
 
 /*
- * Theorem 6: the most that u->w->t may be joined by. `entering` selects the cuts with w and a target inside
- * and u, t outside, or those with u, t and a target inside and w outside; infinite arcs hold the nodes on
- * their sides. Lowers `amount` to what they spare.
+ * Theorem 6: the most that u->w->t may be joined by. `entering` selects the cuts with w and a
+ * target inside and u, t outside, or those with u, t and a target inside and w outside; infinite
+ * arcs hold the nodes on their sides. Lowers `amount` to what they spare.
  */
 static int64_t exact_amount(const struct by_split *split, struct learned *cuts, uint32_t u, uint32_t w,
                             uint32_t t, bool entering, int64_t amount)

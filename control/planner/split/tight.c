@@ -1,16 +1,17 @@
 /*
- * Finding tight sets. See laminar.h. A node whose maximum flow is exactly `total` lies in a tight set; the
- * smallest one around it is what can still reach it in the residual graph. All others around it are unions of
- * that and of what can reach some further node without meeting the source (Picard and Queyranne). A node that
- * has been looked at, and a set that has been found, become part of the source: no later violated or tight
- * set that is disjoint from them changes.
+ * Finding tight sets. See laminar.h. A node whose maximum flow is exactly `total` lies in a tight
+ * set; the smallest one around it is what can still reach it in the residual graph. All others
+ * around it are unions of that and of what can reach some further node without meeting the source
+ * (Picard and Queyranne). A node that has been looked at, and a set that has been found, become
+ * part of the source: no later violated or tight set that is disjoint from them changes.
  */
 #include "control/base/alloc.h"
 #include "control/planner/optimum/oracle.h"
 #include "control/planner/split/laminar.h"
 #include "offload/base/assert.h"
 
-/* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way has. */
+/* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way
+ * has. */
 #define GROWTH_STEPS_MAX 20000u
 
 struct tight_finder {
@@ -30,8 +31,8 @@ static bool bears(const struct by_piece *piece, uint32_t node)
     return piece->kind[node] == BY_PIECE_COMPUTE || piece->kind[node] == BY_PIECE_GROUP;
 }
 
-/* Whether the set is worth a group: it joins two nodes that hold compute nodes, or one and a switch that is
- * to be split off, and is not all there is. */
+/* Whether the set is worth a group: it joins two nodes that hold compute nodes, or one and a switch
+ * that is to be split off, and is not all there is. */
 static bool is_worth(const struct tight_finder *finder)
 {
     const struct by_piece *piece = finder->piece;
@@ -46,7 +47,8 @@ static bool is_worth(const struct tight_finder *finder)
     return piece->outside == UINT32_MAX ? bearing < finder->bearing : finder->set_count + 1 < piece->count;
 }
 
-/* Collects what can reach `start` in the residual graph, without the set; false when the source can. */
+/* Collects what can reach `start` in the residual graph, without the set; false when the source
+ * can. */
 static bool collect(struct tight_finder *finder, uint32_t start)
 {
     const struct by_reach *reach = finder->reach;

@@ -1,9 +1,9 @@
 /*
- * Manufacturing tight sets. See tighten.h. Larger clusters come first; what one has lowered exactly to its
- * need, those inside it leave alone. Capacity is taken from the links across a border in proportion, as long
- * as every compute node and every cluster inside keeps what it needs. One pass of the oracle then asks for
- * all; a violated cut gives back what the cluster that took most across it has taken, which only helps the
- * nodes already passed.
+ * Manufacturing tight sets. See tighten.h. Larger clusters come first; what one has lowered exactly
+ * to its need, those inside it leave alone. Capacity is taken from the links across a border in
+ * proportion, as long as every compute node and every cluster inside keeps what it needs. One pass
+ * of the oracle then asks for all; a violated cut gives back what the cluster that took most across
+ * it has taken, which only helps the nodes already passed.
  */
 #include "control/planner/split/tighten.h"
 
@@ -111,7 +111,8 @@ static bool holds(const struct tightener *tightener, uint32_t cluster, uint32_t 
     return false;
 }
 
-/* By how much a pair may be lowered: each end, and each cluster whose border it crosses, keeps its need. */
+/* By how much a pair may be lowered: each end, and each cluster whose border it crosses, keeps its
+ * need. */
 static int64_t room_of(const struct tightener *tightener, uint32_t pair)
 {
     int64_t room = tightener->capacity[2 * pair];
@@ -148,8 +149,8 @@ static void lower(struct tightener *tightener, uint32_t pair, int64_t amount)
     }
 }
 
-/* Lowers what crosses the border to the need, in rounds of proportional parts; false (and nothing lowered)
- * when that cannot be. */
+/* Lowers what crosses the border to the need, in rounds of proportional parts; false (and nothing
+ * lowered) when that cannot be. */
 static bool lower_cluster(struct tightener *tightener, uint32_t cluster)
 {
     const int64_t *capacity = tightener->capacity;
@@ -227,7 +228,8 @@ static uint32_t find_culprit(const struct tightener *tightener, const struct by_
     return culprit;
 }
 
-/* One pass of the oracle; clusters that cuts complain about give back. Returns whether all could stay. */
+/* One pass of the oracle; clusters that cuts complain about give back. Returns whether all could
+ * stay. */
 static bool settle(struct tightener *tightener)
 {
     const struct by_mesh *net = tightener->net;

@@ -1,7 +1,7 @@
 /*
- * Pieces by a table of short blocks, as rsync finds them (Tridgell and Mackerras, "The rsync algorithm",
- * 1996), but with the old image at hand, so that each match is compared byte by byte and made as long as it
- * goes, both ways.
+ * Pieces by a table of short blocks, as rsync finds them (Tridgell and Mackerras, "The rsync
+ * algorithm", 1996), but with the old image at hand, so that each match is compared byte by byte
+ * and made as long as it goes, both ways.
  */
 #include "control/service/controller/delta.h"
 

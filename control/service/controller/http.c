@@ -18,8 +18,8 @@
 #define REPLY_BYTES_MAX (256u << 20)
 #define SCHEME          "http://"
 
-/* Where banyand serves what its user alone may do: of root, and in a user's runtime folder. NAME.sock there
- * are switches. */
+/* Where banyand serves what its user alone may do: of root, and in a user's runtime folder.
+ * NAME.sock there are switches. */
 #define SOCKET     "/run/banyan/banyand.socket"
 #define SOCKET_OWN "%s/banyan/banyand.socket"
 

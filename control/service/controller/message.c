@@ -27,8 +27,8 @@ static void make_plain(char *text)
             *text = '?';
 }
 
-/* Whoever answers at an address, its words go to terminals, logs and JSON: of its texts printable ASCII is
- * left. */
+/* Whoever answers at an address, its words go to terminals, logs and JSON: of its texts printable
+ * ASCII is left. */
 static void make_texts_plain(by_Response *response)
 {
     make_plain(response->text);

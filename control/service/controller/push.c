@@ -1,5 +1,5 @@
-/* Two-phase push, and what settles one that was interrupted. Neighbours: session.c talks to one switch;
- * `banyan push` and the lab call this. */
+/* Two-phase push, and what settles one that was interrupted. Neighbours: session.c talks to one
+ * switch; `banyan push` and the lab call this. */
 #include "control/service/controller/push.h"
 
 #include <stdbool.h>
@@ -20,7 +20,8 @@ uint64_t by_push_election(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Puts the switch's name in front of what went wrong with it, and what it means for the others behind. */
+/* Puts the switch's name in front of what went wrong with it, and what it means for the others
+ * behind. */
 static int blame(struct by_problem *problem, int error, const char *name, const char *consequence)
 {
     char text[sizeof(problem->text)];
@@ -30,7 +31,8 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
     return error;
 }
 
-/* The switch is who we think it is; whether it is large enough it says itself, and who holds what of it.
+/* The switch is who we think it is; whether it is large enough it says itself, and who holds what
+ * of it.
  * `*over`: what it has is the target's base. */
 static int greet(struct by_push_target *target, struct by_session *session, bool *over,
                  struct by_problem *problem)
@@ -119,8 +121,8 @@ static void work_close(struct push_work *work)
     free(work->each);
 }
 
-/* One step at all switches at once. 0, or the error of the first of those that it failed at, which `problem`
- * names, with `consequence` behind. */
+/* One step at all switches at once. 0, or the error of the first of those that it failed at, which
+ * `problem` names, with `consequence` behind. */
 static int work_do(struct push_work *work, by_parallel_fn *step, const char *consequence,
                    struct by_problem *problem)
 {

@@ -1,8 +1,9 @@
 /*
- * Tables onto many switches at once, in two phases: every switch has taken and validated its image before any
- * commits, so a refusal leaves all of them as they were. Within a phase all are spoken with at the same time.
- * Whatever ends a controller between the two phases, the switches know enough for another one to settle it.
- * The caller waits; threads of its own (parallel.h) do the talking.
+ * Tables onto many switches at once, in two phases: every switch has taken and validated its image
+ * before any commits, so a refusal leaves all of them as they were. Within a phase all are spoken
+ * with at the same time. Whatever ends a controller between the two phases, the switches know
+ * enough for another one to settle it. The caller waits; threads of its own (parallel.h) do the
+ * talking.
  */
 #ifndef BY_SERVICE_CONTROLLER_PUSH_H
 #define BY_SERVICE_CONTROLLER_PUSH_H
@@ -30,10 +31,11 @@ struct by_push_target {
 };
 
 /*
- * 0 when all are active. Otherwise an error with `problem` naming the switch; nothing was committed unless
- * the text says which were: pushing again, or by_push_settle, is then safe, since a commit of what is active
- * already succeeds. An election id of 0 stands for by_push_election(). The push id must be another one in
- * each push, and later than those before (0: the election id is, as one who pushes once does).
+ * 0 when all are active. Otherwise an error with `problem` naming the switch; nothing was committed
+ * unless the text says which were: pushing again, or by_push_settle, is then safe, since a commit
+ * of what is active already succeeds. An election id of 0 stands for by_push_election(). The push
+ * id must be another one in each push, and later than those before (0: the election id is, as one
+ * who pushes once does).
  */
 int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
             struct by_problem *problem);
@@ -45,9 +47,10 @@ enum by_push_settled {
 };
 
 /*
- * Settles a push that was interrupted, at all its switches (images are not looked at): completes it where one
- * of them has committed, since all had validated then; else has all forget it. BY_ESTATE when it cannot be
- * settled, because a switch has restarted in between: push again. Calling it twice is harmless.
+ * Settles a push that was interrupted, at all its switches (images are not looked at): completes it
+ * where one of them has committed, since all had validated then; else has all forget it. BY_ESTATE
+ * when it cannot be settled, because a switch has restarted in between: push again. Calling it
+ * twice is harmless.
  */
 int by_push_settle(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
                    enum by_push_settled *settled, struct by_problem *problem);

@@ -1,5 +1,5 @@
-/* One connection of the controller: one request at a time, each with a deadline. Neighbours: stream.c moves
- * messages, message.c codes them; push.c uses many sessions. */
+/* One connection of the controller: one request at a time, each with a deadline. Neighbours:
+ * stream.c moves messages, message.c codes them; push.c uses many sessions. */
 #include "control/service/controller/session.h"
 
 #include <inttypes.h>
@@ -216,8 +216,8 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
     return error;
 }
 
-/* Moves as much of the pieces into a request as it holds; `at` is where its literals come from. Returns how
- * many bytes of the image it adds. */
+/* Moves as much of the pieces into a request as it holds; `at` is where its literals come from.
+ * Returns how many bytes of the image it adds. */
 static size_t fill_stage(by_Stage *stage, struct by_delta_piece *pieces, uint32_t count, uint32_t *next,
                          const uint8_t *image)
 {

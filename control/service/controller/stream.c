@@ -20,8 +20,8 @@
 
 /* An address under a key is another one with this in front. */
 #define PSK "psk+"
-/* On a line with one client at a time the first answer may be meant for one who has just gone: so many are
- * passed over (count), each for so long (ms). */
+/* On a line with one client at a time the first answer may be meant for one who has just gone: so
+ * many are passed over (count), each for so long (ms). */
 #define OTHERS_MAX 3u
 #define OTHERS_MS  250
 /* A message, and what the key mode puts around it (bytes). */
@@ -93,8 +93,8 @@ static int connect_tls(struct by_stream *stream, const char *text, struct by_pro
     return error != 0 ? error : secure(stream, problem);
 }
 
-/* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with what to wait
- * for in
+/* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with
+ * what to wait for in
  * `*events`, or another error with `problem`. */
 static int64_t move_bytes(struct by_stream *stream, void *into, const void *from, size_t bytes, short *events,
                           struct by_problem *problem)
@@ -159,8 +159,8 @@ static int receive_frame(struct by_stream *stream, int64_t deadline, size_t *byt
     }
 }
 
-/* Why a frame of `bytes` at `in` is not taken under the key. A switch that refuses us says so without a tag:
- * then its words are given, as those of somebody. */
+/* Why a frame of `bytes` at `in` is not taken under the key. A switch that refuses us says so
+ * without a tag: then its words are given, as those of somebody. */
 static int distrust(const struct by_stream *stream, enum by_psk_fault fault, size_t bytes,
                     struct by_problem *problem)
 {

@@ -1,6 +1,6 @@
 /*
- * Admission. A job has one range of slots at each node, found by first fit and kept for as long as its tables
- * are active, so that the coming and going of others moves nothing. See admit.h.
+ * Admission. A job has one range of slots at each node, found by first fit and kept for as long as
+ * its tables are active, so that the coming and going of others moves nothing. See admit.h.
  */
 #include "control/service/daemon/admit.h"
 
@@ -220,7 +220,8 @@ static uint32_t name_sharers(const struct by_admit_job *others, uint32_t count, 
     return found;
 }
 
-/* Every switch's table has all jobs, wherever their trees are; so the one that keeps least counts. */
+/* Every switch's table has all jobs, wherever their trees are; so the one that keeps least counts.
+ */
 static int check_sharers(const struct by_topology *topology, const struct by_admit_job *job,
                          const struct by_admit_job *others, uint32_t count,
                          const struct by_admit_limits *limits, struct by_problem *problem)

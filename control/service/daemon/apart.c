@@ -47,7 +47,8 @@ static bool write_all(int fd, const void *bytes, size_t count)
     return true;
 }
 
-/* The child, which must not outlive the thread that waits for it, nor hold what others listen at. */
+/* The child, which must not outlive the thread that waits for it, nor hold what others listen at.
+ */
 static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *context)
 {
     struct head head = {0};

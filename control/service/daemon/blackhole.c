@@ -130,8 +130,8 @@ static uint64_t sent_within(const struct blackhole_end *end, uint64_t from_ms, u
     return last != NULL && first->answered_ms < last->answered_ms ? last->sent - first->sent : 0;
 }
 
-/* Whether what `end` sent arrived nowhere. The window ends with the last sample of the other end and goes
- * back for as long as that end received nothing: the longest is the best. */
+/* Whether what `end` sent arrived nowhere. The window ends with the last sample of the other end
+ * and goes back for as long as that end received nothing: the longest is the best. */
 static struct blackhole_verdict judge(const struct blackhole_link *link, unsigned end, uint32_t window_ms)
 {
     const struct blackhole_end *from = &link->end[end], *to = &link->end[1 - end];
@@ -152,7 +152,8 @@ static struct blackhole_verdict judge(const struct blackhole_link *link, unsigne
     return verdict;
 }
 
-/* What an end received or sent within the window, at least; UINT64_MAX where its samples do not reach so far.
+/* What an end received or sent within the window, at least; UINT64_MAX where its samples do not
+ * reach so far.
  */
 static uint64_t moved(const struct blackhole_end *end, bool received, uint32_t window_ms)
 {
@@ -183,9 +184,9 @@ static void look(struct view *view, const struct blackhole_link *link, unsigned 
     view->alive |= got > 0 || moved(&link->end[1 - own], true, window_ms) > 0;
 }
 
-/* A switch by which all is lost that its used links carry; two at least, since of one link nobody can say
- * which end it is. Or one that is fed by several and sends nothing: what a switch takes it answers or passes
- * on. */
+/* A switch by which all is lost that its used links carry; two at least, since of one link nobody
+ * can say which end it is. Or one that is fed by several and sends nothing: what a switch takes it
+ * answers or passes on. */
 static bool judge_switch(const struct view *view, uint32_t window_ms, struct by_blackhole_found *found)
 {
     bool lost = view->guilty && view->lost >= 2 && view->lost == view->used && !view->alive,

@@ -100,7 +100,8 @@ static struct by_job_tables *tables_of(const struct by_change_job *entry)
     return entry->anew ? entry->tables : entry->job->tables;
 }
 
-/* Says why the windows are smaller than they could be: a switch is too small for them, or others have slots.
+/* Says why the windows are smaller than they could be: a switch is too small for them, or others
+ * have slots.
  */
 static void note_window(const struct by_change *change, const struct by_job_tables *tables, uint32_t full,
                         char *note, size_t bytes)

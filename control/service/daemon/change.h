@@ -1,14 +1,14 @@
 /*
- * A change of the tables, from what shall be to what is: plan the jobs that are touched on what is left of
- * the fabric, admit and lower them, make the images of all switches, push them in two phases. One change is
- * on its way at a time (daemon->change): until it is done, the loop leaves the jobs' tables alone, since the
- * worker reads them.
+ * A change of the tables, from what shall be to what is: plan the jobs that are touched on what is
+ * left of the fabric, admit and lower them, make the images of all switches, push them in two
+ * phases. One change is on its way at a time (daemon->change): until it is done, the loop leaves
+ * the jobs' tables alone, since the worker reads them.
  *
- *   by_change_new, by_change_touch... -> by_change_plan -> planned() -> by_change_push -> pushed() ->
- *   by_change_adopt -> by_change_free
+ *   by_change_new, by_change_touch... -> by_change_plan -> planned() -> by_change_push -> pushed()
+ * -> by_change_adopt -> by_change_free
  *
- * Between planned and pushed is where hosts are told to freeze (recover.c); pushed, with error 0, is when
- * they may go on.
+ * Between planned and pushed is where hosts are told to freeze (recover.c); pushed, with error 0,
+ * is when they may go on.
  */
 #ifndef BY_SERVICE_DAEMON_CHANGE_H
 #define BY_SERVICE_DAEMON_CHANGE_H
@@ -70,19 +70,21 @@ struct by_change {
 
 /* A change that keeps all jobs that have tables and have not failed, on what is lost now. */
 struct by_change *by_change_new(struct by_daemon *daemon);
-/* Has a job planned anew, of the generation after its last. It is added when the change lacks it. */
+/* Has a job planned anew, of the generation after its last. It is added when the change lacks it.
+ */
 void by_change_touch(struct by_change *change, struct by_job *job, bool repair);
 /* Leaves a job out: it ends. */
 void by_change_leave(struct by_change *change, const struct by_job *job);
 /* The entry of a job, or NULL. */
 struct by_change_job *by_change_find(const struct by_change *change, uint16_t job);
 
-/* Plans, on the worker; then `planned` on the loop's thread: change->error is 0 or says why nothing can be
- * pushed; jobs have errors of their own. */
+/* Plans, on the worker; then `planned` on the loop's thread: change->error is 0 or says why nothing
+ * can be pushed; jobs have errors of their own. */
 void by_change_plan(struct by_daemon *daemon, struct by_change *change, by_change_fn *planned);
 /* Pushes to the switches that are up and whose table is another, on the worker; then `pushed`. */
 void by_change_push(struct by_daemon *daemon, struct by_change *change, by_change_fn *pushed);
-/* Makes the tables those of the jobs and switches, and frees those before. After a push without error. */
+/* Makes the tables those of the jobs and switches, and frees those before. After a push without
+ * error. */
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change);
 /* With all that was not adopted. */
 void by_change_free(struct by_change *change);

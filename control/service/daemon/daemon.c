@@ -1,7 +1,7 @@
 /*
- * The whole of banyand: reads the command line and the topology, finds the switches' addresses, and runs the
- * loop until a signal. What was made is undone in the opposite order; tables on the switches stay. The
- * calling thread is the loop's.
+ * The whole of banyand: reads the command line and the topology, finds the switches' addresses, and
+ * runs the loop until a signal. What was made is undone in the opposite order; tables on the
+ * switches stay. The calling thread is the loop's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -163,8 +163,8 @@ static int open_daemon(struct by_daemon *daemon)
 /* How long threads are waited for at the end (milliseconds). */
 #define END_MS 1500u
 
-/* Ends the process when threads take longer. What they do is whole or not there: the store's transactions,
- * and pushes, which the next life settles. */
+/* Ends the process when threads take longer. What they do is whole or not there: the store's
+ * transactions, and pushes, which the next life settles. */
 static void *end_anyway(void *argument)
 {
     const struct by_daemon *daemon = argument;

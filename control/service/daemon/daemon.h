@@ -1,12 +1,13 @@
 /*
- * banyand, the controller: what it knows, and who reacts to what. One thread, the loop's, owns struct
- * by_daemon and all that hangs on it. Beside it there is a thread for each switch (watch.c) and one for work
- * that takes long (work.c); they get copies or what is left alone meanwhile, and answer by events (event.h).
+ * banyand, the controller: what it knows, and who reacts to what. One thread, the loop's, owns
+ * struct by_daemon and all that hangs on it. Beside it there is a thread for each switch (watch.c)
+ * and one for work that takes long (work.c); they get copies or what is left alone meanwhile, and
+ * answer by events (event.h).
  *
- * The way of an event: loop.c takes it from the queue; a switch's heartbeat goes to switches.c, which knows
- * what is up, down, rebooted or without carrier, and tells by by_daemon_tell(); so do members.c of hosts and
- * change.c of pushes. by_daemon_tell (react.c) hands each to those who react: recover.c decides what is
- * planned anew, jobs.c makes and ends jobs.
+ * The way of an event: loop.c takes it from the queue; a switch's heartbeat goes to switches.c,
+ * which knows what is up, down, rebooted or without carrier, and tells by by_daemon_tell(); so do
+ * members.c of hosts and change.c of pushes. by_daemon_tell (react.c) hands each to those who
+ * react: recover.c decides what is planned anew, jobs.c makes and ends jobs.
  */
 #ifndef BY_SERVICE_DAEMON_DAEMON_H
 #define BY_SERVICE_DAEMON_DAEMON_H
@@ -100,7 +101,8 @@ struct by_watcher {
     void *context;
 };
 
-/* Adds, changes, removes a descriptor. The watcher must stay where it is until removed; 0 or BY_EIO. */
+/* Adds, changes, removes a descriptor. The watcher must stay where it is until removed; 0 or
+ * BY_EIO. */
 int by_daemon_watch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
 int by_daemon_rewatch(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events);
 void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher);

@@ -1,6 +1,7 @@
 /*
- * Events of banyand: what its other threads tell the loop's, in the order in which it happened. Neighbours:
- * watch.c and work.c put, loop.c takes; switches.c, members.c make the rest on the loop's own thread.
+ * Events of banyand: what its other threads tell the loop's, in the order in which it happened.
+ * Neighbours: watch.c and work.c put, loop.c takes; switches.c, members.c make the rest on the
+ * loop's own thread.
  */
 #ifndef BY_SERVICE_DAEMON_EVENT_H
 #define BY_SERVICE_DAEMON_EVENT_H

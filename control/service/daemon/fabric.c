@@ -15,7 +15,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Of the limit that the planner gets: after it it gives what it has found, which it still has to write down.
+/* Of the limit that the planner gets: after it it gives what it has found, which it still has to
+ * write down.
  */
 #define PLANNER_PART 0.8
 

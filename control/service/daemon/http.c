@@ -1,5 +1,5 @@
-/* The server: requests of libmicrohttpd on the daemon's loop. See http.h; http_jobs.c answers what is about
- * jobs. */
+/* The server: requests of libmicrohttpd on the daemon's loop. See http.h; http_jobs.c answers what
+ * is about jobs. */
 #include "control/service/daemon/http.h"
 
 #include <arpa/inet.h>
@@ -74,8 +74,8 @@ enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status,
     return by_http_answer_json(request, status, json_pack("{s:s}", "error", text));
 }
 
-/* A page of a browser may not speak to us: neither by a name that it has made to mean this machine, nor as
- * another origin. */
+/* A page of a browser may not speak to us: neither by a name that it has made to mean this machine,
+ * nor as another origin. */
 static bool is_page(struct MHD_Connection *connection)
 {
     static const char *const names[] = {"localhost", "127.0.0.1"};
@@ -143,7 +143,8 @@ static void take_body(struct by_http_request *request, const char *bytes, size_t
     request->body[request->body_bytes] = 0;
 }
 
-/* libmicrohttpd calls this with the head, with pieces of the body, at its end, and again when it is resumed.
+/* libmicrohttpd calls this with the head, with pieces of the body, at its end, and again when it is
+ * resumed.
  */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,
@@ -200,7 +201,8 @@ static bool take_out(struct by_http_door *door, const struct by_http_connection 
     return true;
 }
 
-/* Ends the connection that has asked for nothing for longest; not one that waits for an answer of ours. */
+/* Ends the connection that has asked for nothing for longest; not one that waits for an answer of
+ * ours. */
 static void end_oldest(struct by_http_door *door)
 {
     for (struct by_http_connection *at = door->oldest; at != NULL; at = at->next) {
@@ -288,7 +290,8 @@ void by_http_tick(struct by_daemon *daemon)
     run(&daemon->http->port);
 }
 
-/* Opens one door: at `fd`, which listens, or, when it is -1, at the loopback port of the options. */
+/* Opens one door: at `fd`, which listens, or, when it is -1, at the loopback port of the options.
+ */
 static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -313,7 +316,8 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
     return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
 }
 
-/* The folder of the default path, which others may look into. Whether it is there then, the socket shows. */
+/* The folder of the default path, which others may look into. Whether it is there then, the socket
+ * shows. */
 static void make_folder(const char *path)
 {
     char folder[BY_HTTP_PATH_MAX];

@@ -125,7 +125,8 @@ static int read_number(const json_t *value, const char *name, json_int_t most, j
     return by_problem_say(problem, BY_EFORMAT, "\"%s\": a number from 1 to %lld", name, (long long)most);
 }
 
-/* Cut off in the midst of a letter it would be no text any more, in which no answer could name the job. */
+/* Cut off in the midst of a letter it would be no text any more, in which no answer could name the
+ * job. */
 static int read_name(const json_t *value, struct by_job_spec *spec, struct by_problem *problem)
 {
     const char *text = json_string_value(value);

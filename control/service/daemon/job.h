@@ -1,7 +1,8 @@
 /*
- * A job: what was asked for, and the tables that were made of it. Tables do not change once made: a change of
- * the fabric gives a job others, of a later generation. Neighbours: fabric.c makes tables, jobs.c and
- * recover.c say when. What the worker reads here the loop leaves alone while a change is on its way.
+ * A job: what was asked for, and the tables that were made of it. Tables do not change once made: a
+ * change of the fabric gives a job others, of a later generation. Neighbours: fabric.c makes
+ * tables, jobs.c and recover.c say when. What the worker reads here the loop leaves alone while a
+ * change is on its way.
  */
 #ifndef BY_SERVICE_DAEMON_JOB_H
 #define BY_SERVICE_DAEMON_JOB_H
@@ -15,7 +16,8 @@
 #include "offload/base/siphash.h"
 #include "offload/wire/types.h"
 
-/* Plans of one job (count): one for each collective, and one for each root of broadcast and reduce. */
+/* Plans of one job (count): one for each collective, and one for each root of broadcast and reduce.
+ */
 #define BY_JOB_PLANS_MAX 16u
 
 /* A plan that is wanted. */
@@ -68,12 +70,12 @@ struct by_job {
     uint16_t renew_gen;
 };
 
-/* Reads "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, `@FILE` or names).
- * 0, or BY_EINVAL with `problem`. The spec's `member` is the caller's to free. */
+/* Reads "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, `@FILE` or
+ * names). 0, or BY_EINVAL with `problem`. The spec's `member` is the caller's to free. */
 int by_job_parse(const char *text, const struct by_topology *topology, struct by_job_spec *spec,
                  struct by_problem *problem);
-/* Takes one collective, "allreduce" or "broadcast@host2"; without a root it is the first rank. The member
- * list must be there already. */
+/* Takes one collective, "allreduce" or "broadcast@host2"; without a root it is the first rank. The
+ * member list must be there already. */
 int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const struct by_topology *topology,
                 struct by_problem *problem);
 /* Takes several with commas between, or "all" of them. */
@@ -92,7 +94,8 @@ static inline uint16_t by_job_gen_next(uint16_t gen)
     return gen == UINT16_MAX ? 1 : (uint16_t)(gen + 1);
 }
 
-/* The image of a host of the job, as libbanyan loads it: *bytes is the caller's to free. Milliseconds. */
+/* The image of a host of the job, as libbanyan loads it: *bytes is the caller's to free.
+ * Milliseconds. */
 int by_job_image(const struct by_job *job, uint32_t node, uint8_t **bytes, size_t *size,
                  struct by_problem *problem);
 

@@ -9,8 +9,8 @@
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
-/* Heartbeats that a switch may have another table than it shall have, before it gets that again (count): an
- * answer from before the push may still be on its way. */
+/* Heartbeats that a switch may have another table than it shall have, before it gets that again
+ * (count): an answer from before the push may still be on its way. */
 #define STRAY_BEATS 3u
 
 struct jobs_request {

@@ -1,6 +1,7 @@
 /*
- * The loop: one epoll for the event queue, a timer of one heartbeat, signals, and whatever others add
- * (by_daemon_watch: hosts' connections, HTTP). Everything that owns struct by_daemon runs from here.
+ * The loop: one epoll for the event queue, a timer of one heartbeat, signals, and whatever others
+ * add (by_daemon_watch: hosts' connections, HTTP). Everything that owns struct by_daemon runs from
+ * here.
  */
 #include <errno.h>
 #include <signal.h>

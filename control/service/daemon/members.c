@@ -203,8 +203,8 @@ static void flush(struct by_daemon *daemon, struct members_peer *peer)
     }
 }
 
-/* Says it. Recovery may be in the midst of a decision (recover.h: act): that the connection is lost it hears
- * later, by end_broken. */
+/* Says it. Recovery may be in the midst of a decision (recover.h: act): that the connection is lost
+ * it hears later, by end_broken. */
 static void put(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
     size_t waiting, begin;
@@ -245,7 +245,8 @@ static struct members_peer *find(const struct by_members *members, uint16_t job,
     return NULL;
 }
 
-/* Fault injection. What a connection begins and ends with is spared: a peer without it is another fault. */
+/* Fault injection. What a connection begins and ends with is spared: a peer without it is another
+ * fault. */
 static bool is_lost(struct by_daemon *daemon, uint8_t type)
 {
     if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_WELCOME ||
@@ -622,8 +623,8 @@ static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, 
     return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
 }
 
-/* How many hosts may be connected, so that descriptors are left for switches and all else, or three quarters
- * of few: their limit is raised as far as this process may. */
+/* How many hosts may be connected, so that descriptors are left for switches and all else, or three
+ * quarters of few: their limit is raised as far as this process may. */
 static uint32_t count_room(const struct by_daemon *daemon)
 {
     const rlim_t others = OTHERS + FOR_SWITCH * (rlim_t)daemon->switch_count, all = others + BY_MEMBERS_MAX;

@@ -1,9 +1,10 @@
 /*
- * The server of hosts: takes their connections (offload/wire/member.h), finds which rank of which job each
- * is, and carries what ranks tell each other. Over TLS a host is the one that its certificate names; over
- * plain connections it is believed. It never waits for anybody; who speaks wrongly, says too much or does not
- * take what it is sent is cut off, with the reason in the log. Neighbours: recovery.c is told of ranks and sends
- * them frames. The loop's thread; handshakes have one of their own (firmware/secure/acceptor.h).
+ * The server of hosts: takes their connections (offload/wire/member.h), finds which rank of which
+ * job each is, and carries what ranks tell each other. Over TLS a host is the one that its
+ * certificate names; over plain connections it is believed. It never waits for anybody; who speaks
+ * wrongly, says too much or does not take what it is sent is cut off, with the reason in the log.
+ * Neighbours: recovery.c is told of ranks and sends them frames. The loop's thread; handshakes have
+ * one of their own (firmware/secure/acceptor.h).
  */
 #ifndef BY_SERVICE_DAEMON_MEMBERS_H
 #define BY_SERVICE_DAEMON_MEMBERS_H
@@ -13,7 +14,8 @@
 
 /* Connections at a time (count). */
 #define BY_MEMBERS_MAX 4096u
-/* Bytes that wait for one host at most, a table and messages of others, and for all hosts together. */
+/* Bytes that wait for one host at most, a table and messages of others, and for all hosts together.
+ */
 #define BY_MEMBERS_WAITING_MAX     ((size_t)64 << 20)
 #define BY_MEMBERS_WAITING_ALL_MAX ((size_t)256 << 20)
 /* Bytes of a frame that are taken from a connection that is no rank of a job yet. */

@@ -13,7 +13,8 @@
 #include "offload/base/bytes.h"
 #include "offload/wire/member.h"
 
-/* How long a host's word may have been on its way (ms): when its counters were read is known no better. */
+/* How long a host's word may have been on its way (ms): when its counters were read is known no
+ * better. */
 #define HOST_MS 40u
 
 struct by_notice {
@@ -73,7 +74,8 @@ void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *d
                                            .received = beat->counters.ports[port].rx_packets});
 }
 
-/* Ranks of several jobs on one host have counters of their own, which only together would be the host's. */
+/* Ranks of several jobs on one host have counters of their own, which only together would be the
+ * host's. */
 static bool is_shared(const struct by_daemon *daemon, uint32_t node)
 {
     unsigned count = 0;

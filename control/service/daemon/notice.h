@@ -1,6 +1,6 @@
 /*
- * What the counters of switches and hosts show: gives them to blackhole.h, and, while ranks wait, tells
- * recovery what swallows packets. The loop's thread.
+ * What the counters of switches and hosts show: gives them to blackhole.h, and, while ranks wait,
+ * tells recovery what swallows packets. The loop's thread.
  */
 #ifndef BY_SERVICE_DAEMON_NOTICE_H
 #define BY_SERVICE_DAEMON_NOTICE_H

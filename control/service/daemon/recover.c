@@ -11,7 +11,8 @@
 #define CUT_NS    UINT64_C(3500000000)
 #define REPEAT_NS UINT64_C(100000000)
 #define TRUST_NS  UINT64_C(10000000000)
-/* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes later. */
+/* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes
+ * later. */
 #define REMINDER 4096u
 #define RETRY_NS UINT64_C(200000000) /* after a push that failed */
 /* Ranks that wait say so every 100 ms: who has not for so long waits no more. */
@@ -56,7 +57,8 @@ void by_recover_want(struct by_recover *r)
         start_plan(r);
 }
 
-/* A job whose next generation is under way already has what is wanted; one that has failed needs none. */
+/* A job whose next generation is under way already has what is wanted; one that has failed needs
+ * none. */
 static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
 {
     struct by_recover_state *job = event->job < r->job_count ? &r->jobs[event->job] : NULL;

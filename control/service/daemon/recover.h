@@ -1,12 +1,13 @@
 /*
- * What to do when a part of the fabric dies: which jobs get new trees, when their ranks freeze, when tables
- * go out, when calls go on, and when nothing is left but to say so. Events in, actions out; no time but what
- * events say, no input or output (offload/wire/PROTOCOL.md, "When a node dies", "Members"). Neighbours:
- * watch.c and members.c make events, the daemon's loop does the actions. The daemon's thread.
+ * What to do when a part of the fabric dies: which jobs get new trees, when their ranks freeze,
+ * when tables go out, when calls go on, and when nothing is left but to say so. Events in, actions
+ * out; no time but what events say, no input or output (offload/wire/PROTOCOL.md, "When a node
+ * dies", "Members"). Neighbours: watch.c and members.c make events, the daemon's loop does the
+ * actions. The daemon's thread.
  *
- * One attempt at a time for all jobs that are hit: PLAN, FREEZE to the ranks, PUSH to the switches, GO. What
- * happens meanwhile begins another one, of a later generation, as soon as the work at hand has ended. A job
- * is in its old generation until every rank has gone on.
+ * One attempt at a time for all jobs that are hit: PLAN, FREEZE to the ranks, PUSH to the switches,
+ * GO. What happens meanwhile begins another one, of a later generation, as soon as the work at hand
+ * has ended. A job is in its old generation until every rank has gone on.
  */
 #ifndef BY_SERVICE_DAEMON_RECOVER_H
 #define BY_SERVICE_DAEMON_RECOVER_H
@@ -25,20 +26,23 @@ enum by_recover_type {
     BY_RECOVER_SWITCH_GONE,     /* its process has ended: nobody listens at its address any more */
     BY_RECOVER_LINK_DOWN,
     BY_RECOVER_LINK_UP,
-    BY_RECOVER_SWITCH_SWALLOWS, /* these two: it is up, and what goes there comes nowhere (blackhole.h); */
+    BY_RECOVER_SWITCH_SWALLOWS, /* these two: it is up, and what goes there comes nowhere
+                                   (blackhole.h); */
     BY_RECOVER_LINK_SWALLOWS,   /* `text` says so, behind its name */
     /* Of a rank: `job` (place in the list), `rank`. */
-    BY_RECOVER_RANK_CAME,     /* `gen` of its table, 0: it has none; `number`: the nonce of its process */
+    BY_RECOVER_RANK_CAME,     /* `gen` of its table, 0: it has none; `number`: the nonce of its process
+                               */
     BY_RECOVER_RANK_LEFT,     /* by its own will */
     BY_RECOVER_RANK_DIED,     /* its connection ended */
     BY_RECOVER_RANK_ALIVE,    /* `number` of chunks */
     BY_RECOVER_RANK_SUSPECTS, /* a chunk waits for long */
     BY_RECOVER_RANK_CARRIED,  /* gone on in `gen` */
-    /* Of a job: `job` gets another generation on the fabric as it is; `text` says why, unless it has failed
-     * or the next one is on its way. */
+    /* Of a job: `job` gets another generation on the fabric as it is; `text` says why, unless it
+     * has failed or the next one is on its way. */
     BY_RECOVER_RENEW,
     /* Of the work that was asked for. */
-    BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; before the PLANNED of the same work */
+    BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; before the PLANNED of the same work
+                         */
     BY_RECOVER_PLANNED, /* `error`: nothing could be planned at all */
     BY_RECOVER_PUSHED,  /* to all switches that are up, or `error` */
     BY_RECOVER_TICK,    /* at least every 50 ms */
@@ -56,8 +60,8 @@ struct by_recover_event {
 };
 
 enum by_recover_do {
-    /* Plan the jobs of by_recover_planning on what is not lost, of their generations by_recover_next; then
-     * NO_PLAN for those that have no way left, and PLANNED. */
+    /* Plan the jobs of by_recover_planning on what is not lost, of their generations
+     * by_recover_next; then NO_PLAN for those that have no way left, and PLANNED. */
     BY_DO_PLAN = 1,
     BY_DO_PUSH,    /* what was planned last, to all switches that are not lost; then PUSHED */
     BY_DO_WELCOME, /* `job`, `rank`: the table of by_recover_base, with `image` */
@@ -106,7 +110,8 @@ struct by_recover_config {
 /* NULL: no memory. */
 struct by_recover *by_recover_open(const struct by_recover_config *config);
 void by_recover_close(struct by_recover *recover);
-/* A job more; its place in the list, or UINT32_MAX: no memory. Places of jobs that ended are used again. */
+/* A job more; its place in the list, or UINT32_MAX: no memory. Places of jobs that ended are used
+ * again. */
 uint32_t by_recover_add(struct by_recover *recover, const struct by_recover_job *job);
 /* The job ends: ranks that are there are told so. */
 void by_recover_remove(struct by_recover *recover, uint32_t job);
@@ -117,7 +122,8 @@ const bool *by_recover_lost_nodes(const struct by_recover *recover);
 const bool *by_recover_lost_links(const struct by_recover *recover);
 /* It has swallowed packets, and is not trusted yet. */
 bool by_recover_held(const struct by_recover *recover, bool is_link, uint32_t what);
-/* The generation that all ranks of the job are in, and the one that is coming; the same when none is. */
+/* The generation that all ranks of the job are in, and the one that is coming; the same when none
+ * is. */
 uint16_t by_recover_base(const struct by_recover *recover, uint32_t job);
 uint16_t by_recover_next(const struct by_recover *recover, uint32_t job);
 /* Between PLAN and PLANNED: the plan is for this job, too, of the generation by_recover_next. */

@@ -1,6 +1,6 @@
 /*
- * Inside of recovery: what recover.c (attempts), recover_part.c (the fabric) and recover_job.c (jobs and
- * their ranks) know in common. The daemon's thread.
+ * Inside of recovery: what recover.c (attempts), recover_part.c (the fabric) and recover_job.c
+ * (jobs and their ranks) know in common. The daemon's thread.
  */
 #ifndef BY_SERVICE_DAEMON_RECOVER_INSIDE_H
 #define BY_SERVICE_DAEMON_RECOVER_INSIDE_H
@@ -85,7 +85,8 @@ void by_recover_tell(struct by_recover *r, const char *format, ...) __attribute_
 void by_recover_to_rank(struct by_recover *r, enum by_recover_do what, uint32_t j, uint16_t rank, bool image);
 /* "rank 3 (host3)", in `text`. */
 const char *by_recover_rank_name(const struct by_recover *r, uint32_t j, uint16_t rank, char text[96]);
-/* FREEZE to all ranks that are there, with the table where it was not sent, and GO where they may. */
+/* FREEZE to all ranks that are there, with the table where it was not sent, and GO where they may.
+ */
 void by_recover_freeze_all(struct by_recover *r, uint32_t j);
 /* Whether a rank is in that state. */
 bool by_recover_any(const struct by_recover_state *job, enum by_recover_presence presence);
@@ -101,8 +102,8 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
 void by_recover_gone(struct by_recover *r, const struct by_recover_event *event);
 /* Ranks whose connection ended, and who did not come back in time. */
 void by_recover_bury(struct by_recover *r, uint32_t j);
-/* recover_part.c: events of the fabric's parts; who was thought to be silent is looked at again; what has
- * been back, or held, for long enough is used again. */
+/* recover_part.c: events of the fabric's parts; who was thought to be silent is looked at again;
+ * what has been back, or held, for long enough is used again. */
 void by_recover_part(struct by_recover *r, const struct by_recover_event *event);
 void by_recover_parts_tick(struct by_recover *r);
 void by_recover_parts_recovery(struct by_recover *r);

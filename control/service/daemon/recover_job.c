@@ -1,5 +1,5 @@
-/* Recovery: what is told to a job's ranks, when it is in its new generation, and how ranks come and go. See
- * recover.h. The daemon's thread. */
+/* Recovery: what is told to a job's ranks, when it is in its new generation, and how ranks come and
+ * go. See recover.h. The daemon's thread. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /*
- * Recovery: what becomes of the fabric's parts, switches and links. Lost when they are down, when their
- * process has ended, or when they swallow packets; then back, and used again after a while. What swallows
- * packets shows nothing when it is not used, so that it is tried again after a time, which doubles each time
- * it was in vain. See recover.h. The daemon's thread.
+ * Recovery: what becomes of the fabric's parts, switches and links. Lost when they are down, when
+ * their process has ended, or when they swallow packets; then back, and used again after a while.
+ * What swallows packets shows nothing when it is not used, so that it is tried again after a time,
+ * which doubles each time it was in vain. See recover.h. The daemon's thread.
  */
 #include <stdio.h>
 
@@ -10,7 +10,8 @@
 
 /* What swallows packets is held so long at most. */
 #define TRUST_MAX_NS UINT64_C(3600000000000)
-/* A part that was used for so many times as long as it was held has deserved a new beginning (count). */
+/* A part that was used for so many times as long as it was held has deserved a new beginning
+ * (count). */
 #define FORGIVE 4u
 /* Held, and nothing else is left for a job: it is tried once after so long (ns). */
 #define TRIAL_NS UINT64_C(1000000000)
@@ -40,7 +41,8 @@ static bool touch(struct by_recover *r, bool is_link, uint32_t what, const char 
         struct by_recover_state *job = &r->jobs[j];
         bool uses = job->exists && !job->failed && r->config.uses(r->config.user, j, is_link, what);
 
-        /* What is planned at this moment may use it, too; but its own cause is why that is planned. */
+        /* What is planned at this moment may use it, too; but its own cause is why that is planned.
+         */
         if (!job->exists || job->failed || (!job->open && !uses))
             continue;
         by_recover_touch(job, uses ? cause : NULL);
@@ -67,8 +69,8 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     }
 }
 
-/* Jobs that have no way left do not wait until what came back has been there for a while: they take it at
- * once. */
+/* Jobs that have no way left do not wait until what came back has been there for a while: they take
+ * it at once. */
 static void rescue(struct by_recover *r)
 {
     bool some = false;
@@ -180,9 +182,9 @@ static void free_part(struct by_recover *r, struct by_recover_part *part)
         part->back_ns = r->now_ns > r->config.quiet_ns ? r->now_ns - r->config.quiet_ns : 1;
 }
 
-/* Frees what was held long enough, and what is held for the first time while a job has nothing else left:
- * that shows whether it still swallows packets, and is done once. Such a job takes these at once, and what
- * has come back but not been there for long. */
+/* Frees what was held long enough, and what is held for the first time while a job has nothing else
+ * left: that shows whether it still swallows packets, and is done once. Such a job takes these at
+ * once, and what has come back but not been there for long. */
 static void look_at_held(struct by_recover *r)
 {
     uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;

@@ -113,7 +113,8 @@ static const struct by_job_tables *next_tables(const struct by_recovery *recover
     return entry != NULL && entry->anew ? entry->tables : job->tables;
 }
 
-/* Before tables are exchanged: ranks that are not there may still come, and begin where the others did. */
+/* Before tables are exchanged: ranks that are not there may still come, and begin where the others
+ * did. */
 static void keep_base(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;

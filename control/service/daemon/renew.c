@@ -21,8 +21,8 @@ uint64_t by_renew_chunks(const by_CountersReply *counters)
     return sum;
 }
 
-/* A generation begins here. Of one that was there before this daemon nobody knows when it began: then all
- * that the switches have counted is its own. */
+/* A generation begins here. Of one that was there before this daemon nobody knows when it began:
+ * then all that the switches have counted is its own. */
 static void mark(struct by_daemon *daemon, struct by_job *job)
 {
     if (job->renew_from == NULL)

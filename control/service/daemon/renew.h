@@ -1,22 +1,22 @@
 /*
- * Keyed jobs get another generation, and with it other keys, long before a tree's sequence numbers come again
- * (2^32 chunks): else what was recorded could be played again under the same key. How many chunks a tree can
- * have carried is known from switches' counters. Neighbours: recover.c plans and pushes the next generation
- * as it does after a fault. The loop's thread.
+ * Keyed jobs get another generation, and with it other keys, long before a tree's sequence numbers
+ * come again (2^32 chunks): else what was recorded could be played again under the same key. How
+ * many chunks a tree can have carried is known from switches' counters. Neighbours: recover.c plans
+ * and pushes the next generation as it does after a fault. The loop's thread.
  */
 #ifndef BY_SERVICE_DAEMON_RENEW_H
 #define BY_SERVICE_DAEMON_RENEW_H
 
 #include "control/service/daemon/daemon.h"
 
-/* Chunks of one tree after which its job is renewed (count): half of what there are numbers for, and ranks
- * need but a heartbeat to go on. */
+/* Chunks of one tree after which its job is renewed (count): half of what there are numbers for,
+ * and ranks need but a heartbeat to go on. */
 #define BY_RENEW_AFTER 2147483648u
 
 /*
- * The most chunks that any one tree can have carried through a switch since it started: each is summed, sent
- * up or passed on there at least once, so that all of these together are as many. Other trees' count, too:
- * renewing early does no harm.
+ * The most chunks that any one tree can have carried through a switch since it started: each is
+ * summed, sent up or passed on there at least once, so that all of these together are as many.
+ * Other trees' count, too: renewing early does no harm.
  */
 uint64_t by_renew_chunks(const by_CountersReply *counters);
 

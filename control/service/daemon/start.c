@@ -1,8 +1,8 @@
 /*
- * From the first heartbeats to leading. Switches are read until each has answered or been given up. Then the
- * election: where a switch has had a writer, and that one is not ourselves of before, its requests are
- * counted for a while; if they go on, another controller leads, and this one ends, unless it shall take over.
- * The loop's thread.
+ * From the first heartbeats to leading. Switches are read until each has answered or been given up.
+ * Then the election: where a switch has had a writer, and that one is not ourselves of before, its
+ * requests are counted for a while; if they go on, another controller leads, and this one ends,
+ * unless it shall take over. The loop's thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,8 +54,8 @@ static void create_jobs(struct by_daemon *daemon)
     }
 }
 
-/* Whether the push went through: a switch has what it was to get. Switches that have not are given it again
- * then, as all had taken it. */
+/* Whether the push went through: a switch has what it was to get. Switches that have not are given
+ * it again then, as all had taken it. */
 static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
 {
     for (uint32_t i = 0; i < push->count; i++) {
@@ -90,8 +90,8 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
         known = by_push_settle(targets, count, &access, &settled, &ignored) == 0;
     if (!known)
         by_daemon_say("%s", ignored.text);
-    /* What the last life asked for at its end may have been done after the heartbeats that were heard;
-     * settling has fenced it off. */
+    /* What the last life asked for at its end may have been done after the heartbeats that were
+     * heard; settling has fenced it off. */
     for (uint32_t i = 0; i < count && known; i++)
         by_switch_find(daemon, (uint32_t)by_topology_find(daemon->topology, targets[i].name))
             ->hello.table_hash = targets[i].hash;

@@ -1,6 +1,7 @@
 /*
- * The store. Set 0 of tables, plans and images is what the switches have, set 1 what an open push brings.
- * Neighbours: state_jobs.c reads jobs back; change.c writes before and after a push. See state.h.
+ * The store. Set 0 of tables, plans and images is what the switches have, set 1 what an open push
+ * brings. Neighbours: state_jobs.c reads jobs back; change.c writes before and after a push. See
+ * state.h.
  */
 #include "control/service/daemon/state.h"
 
@@ -27,7 +28,8 @@
 
 /* Of the tables below. */
 #define STATE_VERSION 2
-/* How long another process may hold the database (milliseconds): someone who looks at it by hand. */
+/* How long another process may hold the database (milliseconds): someone who looks at it by hand.
+ */
 #define BUSY_MS 2000
 /* How long the folder's lock is asked for (milliseconds): a daemon that was killed is gone then. */
 #define LOCK_MS      500u
@@ -186,7 +188,8 @@ static int guard_folder(struct by_state *state, struct by_problem *problem)
     return 0;
 }
 
-/* The database is there, and so are its files of an earlier life, for this user alone: it holds keys. */
+/* The database is there, and so are its files of an earlier life, for this user alone: it holds
+ * keys. */
 static int guard_files(struct by_state *state, struct by_problem *problem)
 {
     static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm"};
@@ -236,8 +239,8 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
                           state->folder);
 }
 
-/* Version 1 made the keys of all jobs from one seed. Jobs that run keep theirs until their next generation;
- * the seed is deleted. */
+/* Version 1 made the keys of all jobs from one seed. Jobs that run keep theirs until their next
+ * generation; the seed is deleted. */
 static int store_keys(struct by_state *state, struct by_problem *problem)
 {
     sqlite3_stmt *row;
@@ -451,7 +454,8 @@ static int put_images(struct by_state *state, const struct by_change *change, st
     return error;
 }
 
-/* A generation is used once, also by a push that came to nothing, and by a job that has ended since. */
+/* A generation is used once, also by a push that came to nothing, and by a job that has ended
+ * since. */
 static const char forget_push[] =
     "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 1 AND job NOT IN"
     " (SELECT job FROM job WHERE push = 0);"

@@ -106,7 +106,8 @@ static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, cons
     return 0;
 }
 
-/* The tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL where it has none.
+/* The tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL where it
+ * has none.
  */
 static int read_tables(struct by_state *state, struct by_job *job, struct by_problem *problem)
 {

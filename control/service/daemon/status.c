@@ -32,7 +32,8 @@ static json_t *fraction_json(struct by_fraction value)
                      by_fraction_value(value));
 }
 
-/* What a chunk waits for, as the switch's engine numbers it: the sums of children, or the parent's result. */
+/* What a chunk waits for, as the switch's engine numbers it: the sums of children, or the parent's
+ * result. */
 static const char *waits_for(uint32_t state)
 {
     return state == 2 ? "children" : state == 3 ? "parent" : "nothing";
@@ -67,7 +68,8 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_daem
 static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
-    /* What a switch said before it went down, or under another table, is of trees that are used no more. */
+    /* What a switch said before it went down, or under another table, is of trees that are used no
+     * more. */
     bool is_now = device->state == BY_SWITCH_UP && device->waiting_table == device->hello.table_hash;
 
     for (pb_size_t i = 0; is_now && i < device->waiting.entries_count; i++) {

@@ -1,5 +1,5 @@
-/* What the daemon knows, as JSON for programs (GET /v1/status) and as Prometheus text (GET /metrics). The
- * loop's thread. */
+/* What the daemon knows, as JSON for programs (GET /v1/status) and as Prometheus text (GET
+ * /metrics). The loop's thread. */
 #ifndef BY_SERVICE_DAEMON_STATUS_H
 #define BY_SERVICE_DAEMON_STATUS_H
 

@@ -1,8 +1,8 @@
 /*
- * Switches as the daemon sees them: what each heartbeat means. A switch is down when it has not answered for
- * three heartbeats or its process has ended, has rebooted when its boot nonce is another, and its word on the
- * carriers of its ports says which links are down. Each change is told once (by_daemon_tell). The loop's
- * thread.
+ * Switches as the daemon sees them: what each heartbeat means. A switch is down when it has not
+ * answered for three heartbeats or its process has ended, has rebooted when its boot nonce is
+ * another, and its word on the carriers of its ports says which links are down. Each change is told
+ * once (by_daemon_tell). The loop's thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,8 +17,9 @@
 
 /* Heartbeats without an answer that make a switch down (count). */
 #define SILENT_BEATS 3u
-/* A switch that has never answered is given this long (milliseconds), if that is more: all may be starting.
- * Not one whose process is away where this daemon has led before: its switches ran before it. */
+/* A switch that has never answered is given this long (milliseconds), if that is more: all may be
+ * starting. Not one whose process is away where this daemon has led before: its switches ran before
+ * it. */
 #define FIRST_MS 1000u
 
 struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts a thread that no signal interrupts; ends the program with a clear line where there can be none. */
+/* Starts a thread that no signal interrupts; ends the program with a clear line where there can be
+ * none. */
 static inline void by_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;

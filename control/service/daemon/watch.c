@@ -16,12 +16,14 @@
 #include "control/service/daemon/thread.h"
 #include "offload/base/errors.h"
 
-/* How often who is waited for is asked (milliseconds): it costs the switch a look at every entry. */
+/* How often who is waited for is asked (milliseconds): it costs the switch a look at every entry.
+ */
 #define WAITING_MS 1000u
-/* Heartbeats without an answer after which a call is given up (count): the same as make a switch down. */
+/* Heartbeats without an answer after which a call is given up (count): the same as make a switch
+ * down. */
 #define CALL_BEATS 3u
-/* A switch whose process has ended may be started anew at once: for so long (milliseconds) it is asked so
- * many times as often. */
+/* A switch whose process has ended may be started anew at once: for so long (milliseconds) it is
+ * asked so many times as often. */
 #define RETURN_MS   5000u
 #define RETURN_PART 4u
 
@@ -87,9 +89,9 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
     return error;
 }
 
-/* Ends a session that is of no more use. A switch that lives may have ended it for its own reasons, and takes
- * a new one; where nobody listens any more it has ended itself. One that is asked too often has said so in a
- * session that is as good as before. */
+/* Ends a session that is of no more use. A switch that lives may have ended it for its own reasons,
+ * and takes a new one; where nobody listens any more it has ended itself. One that is asked too
+ * often has said so in a session that is as good as before. */
 static void leave(struct by_watch *watch, struct by_beat *beat)
 {
     struct by_problem problem = {0};
@@ -107,7 +109,8 @@ static void leave(struct by_watch *watch, struct by_beat *beat)
     beat->gone = true;
 }
 
-/* Waits until `until`, or until a switch that lives ends the session. False when the watch is to end. */
+/* Waits until `until`, or until a switch that lives ends the session. False when the watch is to
+ * end. */
 static bool rest(const struct by_watch *watch, uint64_t until, bool lives)
 {
     struct pollfd fds[2] = {{.fd = watch->end_fd, .events = POLLIN},

@@ -38,8 +38,8 @@ struct by_watch_options {
 
 /* Watches, as a reader at first, whom no switch takes for a controller. */
 struct by_watch *by_watch_start(const struct by_watch_options *options, struct by_event_queue *events);
-/* From now on Hello carries this election id: older controllers are refused by the switch, and we hear so
- * when we are deposed. */
+/* From now on Hello carries this election id: older controllers are refused by the switch, and we
+ * hear so when we are deposed. */
 void by_watch_lead(struct by_watch *watch, uint64_t election_id);
 /* The beat was taken: the next may be told. */
 void by_watch_taken(struct by_watch *watch);

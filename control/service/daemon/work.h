@@ -1,6 +1,6 @@
 /*
- * Work that takes long - planning, lowering, pushes, the store - on one thread of its own, so that heartbeats
- * and hosts are never kept waiting. Tasks run in the order given, one at a time.
+ * Work that takes long - planning, lowering, pushes, the store - on one thread of its own, so that
+ * heartbeats and hosts are never kept waiting. Tasks run in the order given, one at a time.
  */
 #ifndef BY_SERVICE_DAEMON_WORK_H
 #define BY_SERVICE_DAEMON_WORK_H

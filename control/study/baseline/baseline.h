@@ -1,10 +1,11 @@
 /*
- * Other people's algorithms on the same fabrics, so that the planner's forests can be compared with what is
- * in use elsewhere: rings, recursive halving and doubling, double binary trees, MultiTree, Blink. Each is
- * laid onto the physical links, and its rate is exact: what the fullest link allows. Switches only forward.
+ * Other people's algorithms on the same fabrics, so that the planner's forests can be compared with
+ * what is in use elsewhere: rings, recursive halving and doubling, double binary trees, MultiTree,
+ * Blink. Each is laid onto the physical links, and its rate is exact: what the fullest link allows.
+ * Switches only forward.
  *
- * What an algorithm makes is either a forest, a plan like any other that `banyan verify` checks, or a
- * schedule of rounds (rounds.h). One thread for each call.
+ * What an algorithm makes is either a forest, a plan like any other that `banyan verify` checks, or
+ * a schedule of rounds (rounds.h). One thread for each call.
  */
 #ifndef BY_STUDY_BASELINE_BASELINE_H
 #define BY_STUDY_BASELINE_BASELINE_H
@@ -54,9 +55,9 @@ struct by_baseline {
 };
 
 /*
- * Runs an algorithm other than FOREST. `reference` is a plan for the same collective and root: its bound and
- * cut go into the result. BY_EUNSUPPORTED when the algorithm does not do this collective; `problem` is filled
- * with every error. Release with by_baseline_free.
+ * Runs an algorithm other than FOREST. `reference` is a plan for the same collective and root: its
+ * bound and cut go into the result. BY_EUNSUPPORTED when the algorithm does not do this collective;
+ * `problem` is filled with every error. Release with by_baseline_free.
  */
 int by_baseline_make(const struct by_topology *topology, const struct by_baseline_options *options,
                      const struct by_plan *reference, struct by_baseline *result, struct by_problem *problem);
@@ -92,7 +93,8 @@ int by_baseline_blink(struct by_baseline_task *task);
 /* Recursive halving and doubling: a schedule, which the caller frees. */
 int by_baseline_recursive(struct by_baseline_task *task, struct by_rounds **rounds);
 
-/* The boxes of a fabric: groups of compute nodes that are joined at least twice as wide inside as outside. */
+/* The boxes of a fabric: groups of compute nodes that are joined at least twice as wide inside as
+ * outside. */
 struct by_boxes {
     uint32_t count;   /* the number of ranks where there are no boxes */
     uint32_t *box_of; /* by rank */
@@ -102,16 +104,17 @@ struct by_boxes {
 void by_boxes_find(const struct by_baseline_net *net, struct by_boxes *boxes);
 void by_boxes_free(struct by_boxes *boxes);
 /*
- * A cycle through all compute nodes on what is left, from rank `start`, that leaves each box once; where
- * there is none such, one that leaves boxes oftener. Writes node indices into `order`. False when none was
- * found with reasonable effort.
+ * A cycle through all compute nodes on what is left, from rank `start`, that leaves each box once;
+ * where there is none such, one that leaves boxes oftener. Writes node indices into `order`. False
+ * when none was found with reasonable effort.
  */
 bool by_cycle_find(struct by_baseline_net *net, const struct by_boxes *boxes, uint32_t start,
                    uint32_t *order);
 /*
- * The next ring, number `index`: finds a cycle, lays its paths, and takes what it can carry of what is left.
- * The first ring always exists: in rank order where no cycle was found. Returns what it carries in capacity
- * units, 0 when there is no further ring, or a negative BY_E* with `problem` filled.
+ * The next ring, number `index`: finds a cycle, lays its paths, and takes what it can carry of what
+ * is left. The first ring always exists: in rank order where no cycle was found. Returns what it
+ * carries in capacity units, 0 when there is no further ring, or a negative BY_E* with `problem`
+ * filled.
  */
 struct by_baseline_ring {
     uint32_t *order; /* node indices */

@@ -1,8 +1,9 @@
 /*
- * Double binary trees (Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadcast, reduction
- * and scan", 2009), as NCCL uses them for allreduce: binary trees over the boxes, a chain inside each box,
- * and as many pairs of trees as a box has GPUs, so that each of them is once the one that talks to other
- * boxes. In each pair the inner nodes of one tree are leaves of the other. See baseline.h.
+ * Double binary trees (Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadcast,
+ * reduction and scan", 2009), as NCCL uses them for allreduce: binary trees over the boxes, a chain
+ * inside each box, and as many pairs of trees as a box has GPUs, so that each of them is once the
+ * one that talks to other boxes. In each pair the inner nodes of one tree are leaves of the other.
+ * See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
@@ -13,8 +14,8 @@
 
 #define NO_PARENT UINT32_MAX
 
-/* The parent in a binary tree whose inner nodes have the even numbers: the number with its lowest set bit
- * moved one up, where that exists. */
+/* The parent in a binary tree whose inner nodes have the even numbers: the number with its lowest
+ * set bit moved one up, where that exists. */
 static uint32_t parent_in_tree(uint32_t number, uint32_t count)
 {
     uint32_t bit = number & (~number + 1), up;
@@ -25,7 +26,8 @@ static uint32_t parent_in_tree(uint32_t number, uint32_t count)
     return up < count ? up : number ^ bit;
 }
 
-/* The same in the other tree of the pair: mirrored for even counts, shifted by one for odd counts. */
+/* The same in the other tree of the pair: mirrored for even counts, shifted by one for odd counts.
+ */
 static uint32_t parent_in_other(uint32_t number, uint32_t count)
 {
     uint32_t moved = count % 2 == 0 ? count - 1 - number : (number + count - 1) % count;
@@ -100,7 +102,8 @@ static void follow_ring(struct binary_shape *shape, const struct by_baseline_rin
     free(filled);
 }
 
-/* Parents of all ranks: trees over the first ranks of the boxes, chains inside. Returns the root. */
+/* Parents of all ranks: trees over the first ranks of the boxes, chains inside. Returns the root.
+ */
 static uint32_t set_parents(struct binary_shape *shape, bool other)
 {
     uint32_t root = 0;

@@ -1,9 +1,9 @@
 /*
- * Rings: a cycle through all compute nodes whose neighbours are joined through switches only. A search in
- * depth that prefers the widest way, then the shortest, then the neighbour with the fewest ways on
- * (Warnsdorff's rule, which finds its way through tori and cubes), then the next rank; inside a box the rule
- * comes first, and the box is not left before all of it was visited. It turns back where it must, within a
- * bound. See baseline.h.
+ * Rings: a cycle through all compute nodes whose neighbours are joined through switches only. A
+ * search in depth that prefers the widest way, then the shortest, then the neighbour with the
+ * fewest ways on (Warnsdorff's rule, which finds its way through tori and cubes), then the next
+ * rank; inside a box the rule comes first, and the box is not left before all of it was visited. It
+ * turns back where it must, within a bound. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/study/baseline/baseline.h"

@@ -1,11 +1,12 @@
 /*
- * MultiTree (Huang et al., "Communication algorithm-architecture co-design for distributed deep learning",
- * ISCA 2021): one tree for each root, all grown together in steps. In a step each link has as many units as
- * the slowest link fits into it (the multi-edges of the paper; ForestColl, NSDI'26, section 6.5, chooses the
- * unit so); trees take turns to add one node, from nodes of the steps before, until nothing fits; then the
- * next step begins. Of the ways to add a node, a tree takes the widest: the width of a way is that of its
- * narrowest link, and of equally wide ones that of the oldest member comes first. So a tree fills a box
- * before it leaves it. What the links are loaded with in the end gives the rate. See baseline.h.
+ * MultiTree (Huang et al., "Communication algorithm-architecture co-design for distributed deep
+ * learning", ISCA 2021): one tree for each root, all grown together in steps. In a step each link
+ * has as many units as the slowest link fits into it (the multi-edges of the paper; ForestColl,
+ * NSDI'26, section 6.5, chooses the unit so); trees take turns to add one node, from nodes of the
+ * steps before, until nothing fits; then the next step begins. Of the ways to add a node, a tree
+ * takes the widest: the width of a way is that of its narrowest link, and of equally wide ones that
+ * of the oldest member comes first. So a tree fills a box before it leaves it. What the links are
+ * loaded with in the end gives the rate. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/stage.h"
@@ -77,8 +78,8 @@ static void sort_arcs(struct garden *garden)
         }
 }
 
-/* A node outside the tree that `from` reaches through switches on units that are left of links of at least
- * `width`; UINT32_MAX if none. */
+/* A node outside the tree that `from` reaches through switches on units that are left of links of
+ * at least `width`; UINT32_MAX if none. */
 static uint32_t find_child(struct garden *garden, const struct grown *tree, uint32_t from, int64_t width)
 {
     struct by_baseline_net *net = garden->net;

@@ -110,8 +110,8 @@ void by_net_clear(struct by_baseline_net *net)
 }
 
 /*
- * Breadth first from `from`; with `relays` also through compute nodes. Fills hops and the queue's order, and
- * returns how many nodes were reached. With `left`, only arcs that have something left.
+ * Breadth first from `from`; with `relays` also through compute nodes. Fills hops and the queue's
+ * order, and returns how many nodes were reached. With `left`, only arcs that have something left.
  */
 static uint32_t search(struct by_baseline_net *net, uint32_t from, bool relays, bool left)
 {
@@ -177,8 +177,8 @@ static bool is_lighter(int64_t a, int64_t first, int64_t b, int64_t second)
 }
 
 /*
- * Among the shortest paths whose arcs are all at least `width` wide: the one whose most loaded arc is the
- * least loaded. Fills via.
+ * Among the shortest paths whose arcs are all at least `width` wide: the one whose most loaded arc
+ * is the least loaded. Fills via.
  */
 static void find_lightest(struct by_baseline_net *net, uint32_t from, uint32_t reached, bool relays,
                           bool left, int64_t width, int64_t units)

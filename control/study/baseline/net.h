@@ -1,6 +1,7 @@
 /*
- * Routing for baselines: the fabric with parallel links added up, and paths as a network without a planner
- * would choose them: fewest hops, then widest, then least loaded so far. One thread for each net.
+ * Routing for baselines: the fabric with parallel links added up, and paths as a network without a
+ * planner would choose them: fewest hops, then widest, then least loaded so far. One thread for
+ * each net.
  */
 #ifndef BY_STUDY_BASELINE_NET_H
 #define BY_STUDY_BASELINE_NET_H
@@ -42,15 +43,16 @@ uint32_t by_net_arc(const struct by_baseline_net *net, uint32_t from, uint32_t t
 /* Forgets what has been laid. */
 void by_net_clear(struct by_baseline_net *net);
 /*
- * A path for `units` of load: writes its nodes into `nodes` (node_count of room) and returns their count, 0
- * when there is none. With `left`, only arcs that have something left are used, and what is left is their
- * width; without, compute nodes relay where no path through switches exists. Adds the units to the loads.
+ * A path for `units` of load: writes its nodes into `nodes` (node_count of room) and returns their
+ * count, 0 when there is none. With `left`, only arcs that have something left are used, and what
+ * is left is their width; without, compute nodes relay where no path through switches exists. Adds
+ * the units to the loads.
  */
 uint32_t by_net_route(struct by_baseline_net *net, uint32_t from, uint32_t to, int64_t units, bool left,
                       uint32_t *nodes);
 /*
- * Searches from `from` through switches, on arcs that have something left: afterwards hops[v] (UINT32_MAX
- * where not reached) and width[v], the widest path of so few hops.
+ * Searches from `from` through switches, on arcs that have something left: afterwards hops[v]
+ * (UINT32_MAX where not reached) and width[v], the widest path of so few hops.
  */
 void by_net_reach(struct by_baseline_net *net, uint32_t from);
 

@@ -1,15 +1,16 @@
 /*
- * Recursive halving and doubling (Thakur, Rabenseifner, Gropp, "Optimization of collective communication
- * operations in MPICH", 2005). Ranks form a cube as large as fits; of a count that is no power of two, the
- * first ranks stand in pairs, and the odd one of a pair hands over before and gets the result after.
- * Allreduce is reduce-scatter and allgather; broadcast scatters and gathers to all, reduce is its mirror. See
- * baseline.h.
+ * Recursive halving and doubling (Thakur, Rabenseifner, Gropp, "Optimization of collective
+ * communication operations in MPICH", 2005). Ranks form a cube as large as fits; of a count that is
+ * no power of two, the first ranks stand in pairs, and the odd one of a pair hands over before and
+ * gets the result after. Allreduce is reduce-scatter and allgather; broadcast scatters and gathers
+ * to all, reduce is its mirror. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/study/baseline/baseline.h"
 #include "offload/wire/types.h"
 
-/* Numbers are ranks as seen from the root; a corner of the cube stands for a pair of numbers or for one. */
+/* Numbers are ranks as seen from the root; a corner of the cube stands for a pair of numbers or for
+ * one. */
 struct cube {
     struct by_rounds *rounds;
     uint32_t n;
@@ -61,7 +62,8 @@ static void exchange(struct cube *cube, bool halving)
     }
 }
 
-/* The odd number of each pair gives to the even one (`in`) or gets from it: all shards, or all but its own
+/* The odd number of each pair gives to the even one (`in`) or gets from it: all shards, or all but
+ * its own
  * (`but`), or only its own. */
 enum recursive_part { PART_ALL, PART_BUT_OWN, PART_OWN };
 

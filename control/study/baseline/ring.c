@@ -1,6 +1,6 @@
 /*
- * Rings. Every root's data goes round the ring as a chain; partial sums go round it towards their root, the
- * same way. See baseline.h.
+ * Rings. Every root's data goes round the ring as a chain; partial sums go round it towards their
+ * root, the same way. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/stage.h"

@@ -1,7 +1,8 @@
 /*
- * Schedules of rounds: in each round some nodes send some shards, and the next round begins when all have
- * arrived. The data are `shard_count` equal shards, one for each compute node. The time of a round for data
- * of size 1 is what its fullest link needs; the sum over rounds is exact. One thread for each schedule.
+ * Schedules of rounds: in each round some nodes send some shards, and the next round begins when
+ * all have arrived. The data are `shard_count` equal shards, one for each compute node. The time of
+ * a round for data of size 1 is what its fullest link needs; the sum over rounds is exact. One
+ * thread for each schedule.
  */
 #ifndef BY_STUDY_BASELINE_ROUNDS_H
 #define BY_STUDY_BASELINE_ROUNDS_H
@@ -38,13 +39,14 @@ struct by_rounds *by_rounds_new(unsigned collective, int64_t root, uint32_t shar
 void by_rounds_free(struct by_rounds *rounds);
 /* Adds a transfer to round number `round`, which is the last so far or the one after it. */
 void by_rounds_add(struct by_rounds *rounds, uint32_t round, struct by_baseline_transfer transfer);
-/* Routes all transfers and finds the times. BY_EINVAL when a node cannot reach another, BY_ERANGE when a time
- * exceeds 63 bits; `problem` is filled. */
+/* Routes all transfers and finds the times. BY_EINVAL when a node cannot reach another, BY_ERANGE
+ * when a time exceeds 63 bits; `problem` is filled. */
 int by_rounds_lay(struct by_rounds *rounds, struct by_baseline_net *net, struct by_problem *problem);
 /*
- * Executes the schedule on symbols: each node starts with its own contribution to each shard it contributes
- * to, sums must not count one twice, and in the end each node must have what the collective promises. False
- * with the first fault in `problem`; at most BY_ROUNDS_CHECK_MAX compute nodes.
+ * Executes the schedule on symbols: each node starts with its own contribution to each shard it
+ * contributes to, sums must not count one twice, and in the end each node must have what the
+ * collective promises. False with the first fault in `problem`; at most BY_ROUNDS_CHECK_MAX compute
+ * nodes.
  */
 #define BY_ROUNDS_CHECK_MAX 512u
 bool by_rounds_check(const struct by_rounds *rounds, struct by_problem *problem);

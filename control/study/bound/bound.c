@@ -55,8 +55,8 @@ static int check_plan(const struct bound_work *work, const struct by_plan *plan,
     return work->options->check ? work->options->check(plan, topology, work->problem) : 0;
 }
 
-/* The rate of the trees that the planner makes; those of one way need no switch to reach their bound. Where
- * there can be none, the reason is kept instead. */
+/* The rate of the trees that the planner makes; those of one way need no switch to reach their
+ * bound. Where there can be none, the reason is kept instead. */
 static int reach(const struct bound_work *work, unsigned collective, int64_t root,
                  struct by_fraction *reached)
 {
@@ -129,10 +129,10 @@ static int reduce_and_broadcast(struct by_bound *bound, struct by_problem *probl
     return 0;
 }
 
-/* Which bound reduce-scatter and then allgather reaches: theorem 19 of "Bandwidth Optimal Pipeline Schedule".
- * Its condition (a), half of the compute nodes on one side of a bottleneck, is the same as to reach the
- * cut-set bound, and (b), one compute node on one side and none of wider links, as to reach that of
- * processes.
+/* Which bound reduce-scatter and then allgather reaches: theorem 19 of "Bandwidth Optimal Pipeline
+ * Schedule". Its condition (a), half of the compute nodes on one side of a bottleneck, is the same
+ * as to reach the cut-set bound, and (b), one compute node on one side and none of wider links, as
+ * to reach that of processes.
  */
 static enum by_bound_proved proved(const struct by_bound_allreduce *allreduce, bool capable)
 {

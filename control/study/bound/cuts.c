@@ -14,8 +14,8 @@ static int refuse_range(struct by_problem *problem)
                           "an exact bound needs more than 63 bits; round the bandwidths");
 }
 
-/* The cut that data must enter `inside` across, in the graph's direction; told as the nodes that it must
- * leave. In a transposed graph these are the ones inside. */
+/* The cut that data must enter `inside` across, in the graph's direction; told as the nodes that it
+ * must leave. In a transposed graph these are the ones inside. */
 static int keep_cut(const struct by_graph *graph, bool up, const bool *inside, struct by_bound_cut *cut,
                     struct by_problem *problem)
 {
@@ -86,8 +86,9 @@ static void serve(const struct by_graph *graph, const bool *inside, uint32_t cut
 }
 
 /*
- * The least of all cuts limits every root outside of it. Those inside are asked one by one; where as much
- * enters each set as leaves it, all roots have the same rate, so what one of them finds serves others too.
+ * The least of all cuts limits every root outside of it. Those inside are asked one by one; where
+ * as much enters each set as leaves it, all roots have the same rate, so what one of them finds
+ * serves others too.
  */
 int by_cuts_rooted(const struct by_graph *graph, bool up, struct by_bound_rooted *rooted,
                    struct by_problem *problem)
@@ -128,8 +129,8 @@ int by_cuts_rooted(const struct by_graph *graph, bool up, struct by_bound_rooted
     return error;
 }
 
-/* The least cut that separates each compute node from all others, for data that leaves it (or, with `into`,
- * enters it); returns the greatest of them. */
+/* The least cut that separates each compute node from all others, for data that leaves it (or, with
+ * `into`, enters it); returns the greatest of them. */
 static int64_t widest_process(const struct by_graph *graph, bool into, uint32_t *process)
 {
     uint32_t n = graph->node_count, *other = by_alloc(n, sizeof(*other));

@@ -1,9 +1,10 @@
 /*
- * Variables and rows. See model.h. For each use and compute node a there is a flow along the arcs that leave
- * a and those between and behind switches, kept at each switch; what it brings to compute node b is the
- * capacity from a to b for that use. An arc carries all flows together. Where the fabric is symmetric the
- * trees up can be those down turned round: the mean of a solution and its mirror image is one, too. Then the
- * flows down alone are variables, and what they take of a link they take once each way.
+ * Variables and rows. See model.h. For each use and compute node a there is a flow along the arcs
+ * that leave a and those between and behind switches, kept at each switch; what it brings to
+ * compute node b is the capacity from a to b for that use. An arc carries all flows together. Where
+ * the fabric is symmetric the trees up can be those down turned round: the mean of a solution and
+ * its mirror image is one, too. Then the flows down alone are variables, and what they take of a
+ * link they take once each way.
  */
 #include "control/study/bound/model.h"
 
@@ -127,8 +128,8 @@ void by_model_free(struct by_model *model)
 }
 
 /*
- * Whatever its root, a tree down enters each set that does not hold the root, a tree up leaves it: so what
- * crosses is at least the trees that start outside.
+ * Whatever its root, a tree down enters each set that does not hold the root, a tree up leaves it:
+ * so what crosses is at least the trees that start outside.
  */
 bool by_model_cut(struct by_model *model, enum by_program_use use, const bool *inside)
 {

@@ -1,6 +1,7 @@
 /*
- * The inside of the program of program.h: its variables and rows, and the cuts found so far. Neighbours:
- * model.c makes it, separate.c finds cuts, program.c runs both. One thread for each model.
+ * The inside of the program of program.h: its variables and rows, and the cuts found so far.
+ * Neighbours: model.c makes it, separate.c finds cuts, program.c runs both. One thread for each
+ * model.
  */
 #ifndef BY_STUDY_BOUND_MODEL_H
 #define BY_STUDY_BOUND_MODEL_H
@@ -43,7 +44,8 @@ struct by_model {
 
 struct by_model *by_model_new(const struct by_graph *graph);
 void by_model_free(struct by_model *model);
-/* Adds the row of a cut, unless it is there: what is inside is a set of compute nodes. True when added. */
+/* Adds the row of a cut, unless it is there: what is inside is a set of compute nodes. True when
+ * added. */
 bool by_model_cut(struct by_model *model, enum by_program_use use, const bool *inside);
 
 /* Variables as integers, in 1/scale. */
@@ -56,12 +58,12 @@ struct by_model_amounts {
     int64_t *capacity; /* [use][from * compute_count + to]: between compute nodes */
 };
 
-/* The last solution as integers: exact where `exact` is wanted and 60 bits hold it (else false), or rounded
- * down. */
+/* The last solution as integers: exact where `exact` is wanted and 60 bits hold it (else false), or
+ * rounded down. */
 bool by_model_amounts(const struct by_model *model, bool exact, struct by_model_amounts *amounts);
 void by_model_amounts_free(struct by_model_amounts *amounts);
-/* Adds the cuts that these amounts violate; returns how many. Rounded amounts violate by more than rounding
- * explains. */
+/* Adds the cuts that these amounts violate; returns how many. Rounded amounts violate by more than
+ * rounding explains. */
 uint32_t by_model_separate(struct by_model *model, const struct by_model_amounts *amounts);
 
 #endif

@@ -42,8 +42,9 @@ static void first_cuts(struct by_model *model)
 }
 
 /*
- * Solves with more and more cuts until none is violated: first by amounts rounded down, whose flows are
- * quick, then by the exact ones. `*amounts` then holds these; false where they need too many bits.
+ * Solves with more and more cuts until none is violated: first by amounts rounded down, whose flows
+ * are quick, then by the exact ones. `*amounts` then holds these; false where they need too many
+ * bits.
  */
 static int find_cuts(struct by_model *model, double deadline, struct by_bound_program *program,
                      struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
@@ -74,9 +75,9 @@ static int find_cuts(struct by_model *model, double deadline, struct by_bound_pr
 }
 
 /*
- * The same rate with as little traffic as possible: what the program leaves open is decided so that trees are
- * short, and numbers mostly, too. Where rounding had hidden a cut, the rate is not to be had: `*exact` says
- * no. Errors are as of find_cuts.
+ * The same rate with as little traffic as possible: what the program leaves open is decided so that
+ * trees are short, and numbers mostly, too. Where rounding had hidden a cut, the rate is not to be
+ * had: `*exact` says no. Errors are as of find_cuts.
  */
 static int spare(struct by_model *model, double deadline, struct by_bound_program *program,
                  struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
@@ -148,7 +149,8 @@ static void add_way(struct by_program_ways *ways, const uint32_t *nodes, uint32_
     memcpy(way->nodes, nodes, count * sizeof(*nodes));
 }
 
-/* The flow of one compute node for one use, taken apart into ways; what goes round and round stays. */
+/* The flow of one compute node for one use, taken apart into ways; what goes round and round stays.
+ */
 struct program_walk {
     const struct by_model *model;
     const struct by_model_amounts *amounts;

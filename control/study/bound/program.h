@@ -1,12 +1,13 @@
 /*
- * The Reduce-Broadcast rate as a linear program, in polynomial time: how many pairs of trees, one up to a
- * compute node and one down from it, fit into a fabric whose switches only forward. One thread for each call.
+ * The Reduce-Broadcast rate as a linear program, in polynomial time: how many pairs of trees, one
+ * up to a compute node and one down from it, fit into a fabric whose switches only forward. One
+ * thread for each call.
  *
- * Zhou and Sun, "On the Computation Rate of All-Reduce", theorem 2, state it over all K^(2K-3) pairs of
- * trees; ForestColl (NSDI'26), appendix G, over shares of the links and flows, which has the same optimum.
- * Here the flows to each node are replaced by the cuts that they must cross, found one by one with maximum
- * flows, so the program stays small; switches keep ForestColl's level of indirection, flows between compute
- * nodes.
+ * Zhou and Sun, "On the Computation Rate of All-Reduce", theorem 2, state it over all K^(2K-3)
+ * pairs of trees; ForestColl (NSDI'26), appendix G, over shares of the links and flows, which has
+ * the same optimum. Here the flows to each node are replaced by the cuts that they must cross,
+ * found one by one with maximum flows, so the program stays small; switches keep ForestColl's level
+ * of indirection, flows between compute nodes.
  */
 #ifndef BY_STUDY_BOUND_PROGRAM_H
 #define BY_STUDY_BOUND_PROGRAM_H
@@ -43,9 +44,9 @@ struct by_bound_program {
 /* How many variables the program of this graph has, or somewhat less: the measure of the work. */
 uint64_t by_program_size(const struct by_graph *graph);
 /*
- * Solves. `graph` has data along its arcs, and no switch that branches. 0; BY_ERANGE, BY_ETIMEDOUT after
- * `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a verification failed, with `problem`
- * filled. Free after success and failure.
+ * Solves. `graph` has data along its arcs, and no switch that branches. 0; BY_ERANGE, BY_ETIMEDOUT
+ * after `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a verification failed,
+ * with `problem` filled. Free after success and failure.
  */
 int by_program_solve(const struct by_graph *graph, double deadline, struct by_bound_program *program,
                      struct by_problem *problem);

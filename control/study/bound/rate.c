@@ -1,7 +1,7 @@
 /*
- * The Reduce-Broadcast rate: by combinatorial algorithms where they are known to be exact, which is on every
- * symmetric fabric of compute nodes and wherever tight sets hold all compute nodes, else by the linear
- * program, else, where that is too large, by what the planner packs. See rate.h.
+ * The Reduce-Broadcast rate: by combinatorial algorithms where they are known to be exact, which is
+ * on every symmetric fabric of compute nodes and wherever tight sets hold all compute nodes, else
+ * by the linear program, else, where that is too large, by what the planner packs. See rate.h.
  */
 #include "control/study/bound/rate.h"
 

@@ -1,7 +1,7 @@
 /*
- * The Reduce-Broadcast rate of a fabric, the trees that reach it, and the proof that no trees carry more:
- * trees start at compute nodes, and switches only forward. Zhou and Sun, "On the Computation Rate of
- * All-Reduce", theorem 2. One thread for each call.
+ * The Reduce-Broadcast rate of a fabric, the trees that reach it, and the proof that no trees carry
+ * more: trees start at compute nodes, and switches only forward. Zhou and Sun, "On the Computation
+ * Rate of All-Reduce", theorem 2. One thread for each call.
  */
 #ifndef BY_STUDY_BOUND_RATE_H
 #define BY_STUDY_BOUND_RATE_H
@@ -23,9 +23,9 @@ struct by_bound_rate {
 };
 
 /*
- * Finds it. `topology` has no switch that multicasts or aggregates (by_bound_strip). 0, or BY_EINVAL,
- * BY_ERANGE, BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a
- * verification failed, with `problem` filled. Free after success and failure.
+ * Finds it. `topology` has no switch that multicasts or aggregates (by_bound_strip). 0, or
+ * BY_EINVAL, BY_ERANGE, BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for none),
+ * BY_ESTATE when a verification failed, with `problem` filled. Free after success and failure.
  */
 int by_rate_find(const struct by_topology *topology, double deadline, struct by_bound_rate *rate,
                  struct by_problem *problem);

@@ -1,6 +1,6 @@
 /*
- * Solutions as integers, and the cuts that they violate: for each use and each compute node a maximum flow
- * from all roots, which must bring all trees. See model.h.
+ * Solutions as integers, and the cuts that they violate: for each use and each compute node a
+ * maximum flow from all roots, which must bring all trees. See model.h.
  */
 #include "control/study/bound/model.h"
 

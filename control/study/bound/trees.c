@@ -1,8 +1,8 @@
 /*
- * Packing the trees of a program. See trees.h. For each use of the links there is a fabric of compute nodes
- * alone, whose links are what the program's flows bring from one to another; trees are packed there (Edmonds
- * 1973, by planner/pack/forest.h) and their edges laid onto the ways of the flows. A tree that is heavier
- * than what is left of a way is split.
+ * Packing the trees of a program. See trees.h. For each use of the links there is a fabric of
+ * compute nodes alone, whose links are what the program's flows bring from one to another; trees
+ * are packed there (Edmonds 1973, by planner/pack/forest.h) and their edges laid onto the ways of
+ * the flows. A tree that is heavier than what is left of a way is split.
  */
 #include "control/study/bound/trees.h"
 

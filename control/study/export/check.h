@@ -1,7 +1,7 @@
 /*
- * Checks exported schedules by executing them on symbols: every rank must end with the right data, each
- * contribution exactly once, and nothing may wait in a circle. Reads files only; knows nothing of plans, so
- * that it judges anybody's schedules. One thread for each call.
+ * Checks exported schedules by executing them on symbols: every rank must end with the right data,
+ * each contribution exactly once, and nothing may wait in a circle. Reads files only; knows nothing
+ * of plans, so that it judges anybody's schedules. One thread for each call.
  */
 #ifndef BY_STUDY_EXPORT_CHECK_H
 #define BY_STUDY_EXPORT_CHECK_H
@@ -22,10 +22,10 @@ struct by_check_report {
 };
 
 /*
- * `topology` may be NULL; with one, the ranks must be as many as its compute nodes, and the paths of trees
- * must exist in it. `slots`: how many messages a sender may be ahead of its receiver (MSCCL), at least 1. 0;
- * BY_EINVAL when the schedule is wrong, with the first fault in `problem`; BY_EFORMAT or BY_EIO when there is
- * none to check.
+ * `topology` may be NULL; with one, the ranks must be as many as its compute nodes, and the paths
+ * of trees must exist in it. `slots`: how many messages a sender may be ahead of its receiver
+ * (MSCCL), at least 1. 0; BY_EINVAL when the schedule is wrong, with the first fault in `problem`;
+ * BY_EFORMAT or BY_EIO when there is none to check.
  */
 int by_check_file(const char *path, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem);

@@ -1,9 +1,10 @@
 /*
- * Executes an MSCCL schedule on symbols: thread blocks run step after step, a message waits in its connection
- * until its receiver takes it, and a place holds which chunk it is and whose contributions are in it. What
- * must not happen: reading what was never written, adding one rank twice or two different chunks, getting a
- * chunk again, writing to an input that is not the output, waiting for ever, messages that nobody takes, an
- * order of steps that nothing guarantees, and wrong results. See msccl.h.
+ * Executes an MSCCL schedule on symbols: thread blocks run step after step, a message waits in its
+ * connection until its receiver takes it, and a place holds which chunk it is and whose
+ * contributions are in it. What must not happen: reading what was never written, adding one rank
+ * twice or two different chunks, getting a chunk again, writing to an input that is not the output,
+ * waiting for ever, messages that nobody takes, an order of steps that nothing guarantees, and
+ * wrong results. See msccl.h.
  */
 #include "control/study/export/execute.h"
 
@@ -271,7 +272,8 @@ static int add_values(struct by_export_machine *machine, uint32_t number, uint32
                  (long long)twice, by_value_chunk(machine->values, a));
 }
 
-/* One chunk of a step: `value` comes in with what was received and goes out with what is sent on. */
+/* One chunk of a step: `value` comes in with what was received and goes out with what is sent on.
+ */
 static int move_chunk(struct by_export_machine *machine, uint32_t number, uint32_t gpu, int32_t i,
                       uint32_t *value)
 {

@@ -1,6 +1,6 @@
 /*
- * A schedule being executed: what execute.c, happens.c and stuck.c share. Private to export/. One thread for
- * each machine.
+ * A schedule being executed: what execute.c, happens.c and stuck.c share. Private to export/. One
+ * thread for each machine.
  */
 #ifndef BY_STUDY_EXPORT_EXECUTE_H
 #define BY_STUDY_EXPORT_EXECUTE_H
@@ -66,10 +66,11 @@ struct by_export_machine {
     uint32_t *stack;
 };
 
-/* Whether step `first` is certain to be done before `second` begins, in every order of execution. -1 when the
- * search was given up. */
+/* Whether step `first` is certain to be done before `second` begins, in every order of execution.
+ * -1 when the search was given up. */
 int by_happens_before(struct by_export_machine *machine, uint32_t first, uint32_t second);
-/* Records that `step` reads or writes a place; BY_EINVAL when another order of execution could do otherwise.
+/* Records that `step` reads or writes a place; BY_EINVAL when another order of execution could do
+ * otherwise.
  */
 int by_happens_access(struct by_export_machine *machine, uint32_t place, uint32_t step, bool write);
 /* Says why nothing goes on; returns BY_EINVAL. */

@@ -1,7 +1,7 @@
 /*
- * Plans as schedules in the formats of others: ForestColl's tree XML, and MSCCL XML. What is exported are
- * trees among compute nodes, so plans whose switches multicast or aggregate are refused. See
- * docs/exchange.md. One thread for each call.
+ * Plans as schedules in the formats of others: ForestColl's tree XML, and MSCCL XML. What is
+ * exported are trees among compute nodes, so plans whose switches multicast or aggregate are
+ * refused. See docs/exchange.md. One thread for each call.
  */
 #ifndef BY_STUDY_EXPORT_EXPORT_H
 #define BY_STUDY_EXPORT_EXPORT_H
@@ -16,8 +16,8 @@ struct by_export_options {
 };
 
 /*
- * Writes a plan to `stream` (a FILE *). 0; BY_EUNSUPPORTED when the format cannot say it, BY_ELIMIT or
- * BY_ERANGE when it grows beyond the format's limits, each with `problem` filled; BY_EIO.
+ * Writes a plan to `stream` (a FILE *). 0; BY_EUNSUPPORTED when the format cannot say it, BY_ELIMIT
+ * or BY_ERANGE when it grows beyond the format's limits, each with `problem` filled; BY_EIO.
  */
 int by_export_forestcoll(const struct by_plan *plan, const struct by_topology *topology,
                          const struct by_export_options *options, void *stream, struct by_problem *problem);

@@ -1,8 +1,8 @@
 /*
- * ForestColl's tree XML, as its own generator writes it (its README: "Generate Spanning Trees"): an <Algo>
- * with chunks for each node, a <tree> for each tree, a <send> for each edge with its path. Reduce-scatter
- * runs the trees backwards, allreduce backwards and then forwards; which it is stands in an attribute of
- * ours, `coll`. See export.h.
+ * ForestColl's tree XML, as its own generator writes it (its README: "Generate Spanning Trees"): an
+ * <Algo> with chunks for each node, a <tree> for each tree, a <send> for each edge with its path.
+ * Reduce-scatter runs the trees backwards, allreduce backwards and then forwards; which it is
+ * stands in an attribute of ours, `coll`. See export.h.
  */
 #include "control/study/export/export.h"
 

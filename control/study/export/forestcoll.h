@@ -1,5 +1,6 @@
 /*
- * ForestColl's tree XML as read from a file, and its check. Private to export/. One thread for each object.
+ * ForestColl's tree XML as read from a file, and its check. Private to export/. One thread for each
+ * object.
  */
 #ifndef BY_STUDY_EXPORT_FORESTCOLL_H
 #define BY_STUDY_EXPORT_FORESTCOLL_H

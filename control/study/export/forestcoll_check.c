@@ -1,7 +1,7 @@
 /*
- * Reads and checks ForestColl's tree XML: a send can go once its source has the tree's data, every node must
- * get them exactly once, and the trees of each root must carry its whole shard. On a topology paths must be
- * links and switches, and their loads give the rate. See forestcoll.h.
+ * Reads and checks ForestColl's tree XML: a send can go once its source has the tree's data, every
+ * node must get them exactly once, and the trees of each root must carry its whole shard. On a
+ * topology paths must be links and switches, and their loads give the rate. See forestcoll.h.
  */
 #include "control/study/export/forestcoll.h"
 
@@ -178,7 +178,8 @@ static int read_tree(struct by_forestcoll *forest, const struct by_xml_element *
     return 0;
 }
 
-/* The next name of a path: names are parted by commas, but for those in parentheses, "(0, 'GPU', 1)". */
+/* The next name of a path: names are parted by commas, but for those in parentheses, "(0, 'GPU',
+ * 1)". */
 static size_t name_bytes(const char *text)
 {
     size_t bytes = 0;

@@ -1,7 +1,7 @@
 /*
- * What certainly happens before what. One execution shows one order; a schedule is right only if every order
- * does the same. So each write must be ordered against every other access to its place: by the order inside a
- * thread block, by dependences, or by messages. See execute.h.
+ * What certainly happens before what. One execution shows one order; a schedule is right only if
+ * every order does the same. So each write must be ordered against every other access to its place:
+ * by the order inside a thread block, by dependences, or by messages. See execute.h.
  */
 #include "control/base/alloc.h"
 #include "control/study/export/execute.h"

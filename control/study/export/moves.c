@@ -1,7 +1,8 @@
 /*
- * Making and writing moves. A lane's way through switches from one host to the next is one move; it begins in
- * the matching in which the host sends. Every message is cut into chunks so fine that what passes in one
- * matching is a whole number of them; a lane carries chunks that follow each other. See moves.h.
+ * Making and writing moves. A lane's way through switches from one host to the next is one move; it
+ * begins in the matching in which the host sends. Every message is cut into chunks so fine that
+ * what passes in one matching is a whole number of them; a lane carries chunks that follow each
+ * other. See moves.h.
  */
 #include "control/study/export/moves.h"
 

@@ -1,6 +1,6 @@
 /*
- * Reading moves and executing them on symbols: who has which chunks. What one round brings can be sent in the
- * next one. See moves.h.
+ * Reading moves and executing them on symbols: who has which chunks. What one round brings can be
+ * sent in the next one. See moves.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/json.h"
@@ -264,7 +264,8 @@ static int check_end(const struct moves_read_machine *machine)
     return 0;
 }
 
-/* A gossip has a message for each two of those who send and those who get; a scatter has one sender. */
+/* A gossip has a message for each two of those who send and those who get; a scatter has one
+ * sender. */
 static int list_messages(struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;

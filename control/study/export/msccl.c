@@ -1,11 +1,12 @@
 /*
- * MSCCL XML. Each edge of a tree is a transfer of some chunks from one GPU to another: a send step in a
- * thread block of the one, a receive step in a thread block of the other. A connection (sender, receiver,
- * channel) has one thread block at each end, whose steps are in one order for the whole schedule: by level,
- * where a level lies before all that depends on it. So no step waits for one of a later level, and nothing
- * can wait in a circle, even without buffers. Dependences between thread blocks of a GPU are written out,
- * also those of a write on a read before it, so that the same schedule works in place. See export.h; the
- * reader that judges the result is msccl_read.c.
+ * MSCCL XML. Each edge of a tree is a transfer of some chunks from one GPU to another: a send step
+ * in a thread block of the one, a receive step in a thread block of the other. A connection
+ * (sender, receiver, channel) has one thread block at each end, whose steps are in one order for
+ * the whole schedule: by level, where a level lies before all that depends on it. So no step waits
+ * for one of a later level, and nothing can wait in a circle, even without buffers. Dependences
+ * between thread blocks of a GPU are written out, also those of a write on a read before it, so
+ * that the same schedule works in place. See export.h; the reader that judges the result is
+ * msccl_read.c.
  */
 #include <stdio.h>
 
@@ -158,7 +159,8 @@ static int64_t at_root(const struct msccl_program *program, const struct msccl_p
                : part->first;
 }
 
-/* Partial sums towards the root; those of allreduce and the root's go to the output, others to scratch. */
+/* Partial sums towards the root; those of allreduce and the root's go to the output, others to
+ * scratch. */
 static void add_up(struct msccl_program *program, const struct msccl_part *part)
 {
     const struct by_tree *tree = part->tree;

@@ -1,14 +1,14 @@
 /*
- * MSCCL XML: its limits, as the runtime's reader states them, and a schedule as read from a file. Private to
- * export/. One thread for each schedule.
+ * MSCCL XML: its limits, as the runtime's reader states them, and a schedule as read from a file.
+ * Private to export/. One thread for each schedule.
  */
 #ifndef BY_STUDY_EXPORT_MSCCL_H
 #define BY_STUDY_EXPORT_MSCCL_H
 
 #include "control/fabric/build.h"
 
-/* The runtime's limits: steps of a thread block, chunks in one step, channels, thread blocks of a GPU that
- * send (or receive) on one channel, thread blocks of a GPU; offsets are 16 bits. */
+/* The runtime's limits: steps of a thread block, chunks in one step, channels, thread blocks of a
+ * GPU that send (or receive) on one channel, thread blocks of a GPU; offsets are 16 bits. */
 #define BY_MSCCL_STEPS_MAX    256u
 #define BY_MSCCL_COUNT_MAX    71
 #define BY_MSCCL_CHANNELS_MAX 32u
@@ -99,9 +99,9 @@ int by_msccl_reader_finish(struct by_msccl_reader *reader, struct by_msccl **msc
 void by_msccl_free(struct by_msccl *msccl);
 
 /*
- * Executes the schedule on symbols, in place or out of place. 0, or BY_EINVAL with the first fault in
- * `problem`; BY_ELIMIT when it would take too much memory. `slots`: how many steps a sender may be ahead of
- * its receiver, at least 1.
+ * Executes the schedule on symbols, in place or out of place. 0, or BY_EINVAL with the first fault
+ * in `problem`; BY_ELIMIT when it would take too much memory. `slots`: how many steps a sender may
+ * be ahead of its receiver, at least 1.
  */
 int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, struct by_problem *problem);
 

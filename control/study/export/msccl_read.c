@@ -1,6 +1,6 @@
 /*
- * Reads MSCCL XML as strictly as its runtime should: what the runtime would ignore in silence or hang on is
- * refused with its place. See msccl.h. The words are those of the runtime's own reader.
+ * Reads MSCCL XML as strictly as its runtime should: what the runtime would ignore in silence or
+ * hang on is refused with its place. See msccl.h. The words are those of the runtime's own reader.
  */
 #include "control/study/export/msccl.h"
 

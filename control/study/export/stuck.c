@@ -1,5 +1,5 @@
-/* Why a schedule does not go on: a message that never comes, one that nobody takes, or a circle. See
- * execute.h. */
+/* Why a schedule does not go on: a message that never comes, one that nobody takes, or a circle.
+ * See execute.h. */
 #include "control/study/export/execute.h"
 
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * Symbolic values: which chunk of the data a place holds, and whose contributions are in it. Equal values
- * have equal numbers. Private to export/. One thread for each table.
+ * Symbolic values: which chunk of the data a place holds, and whose contributions are in it. Equal
+ * values have equal numbers. Private to export/. One thread for each table.
  */
 #ifndef BY_STUDY_EXPORT_VALUE_H
 #define BY_STUDY_EXPORT_VALUE_H
@@ -23,8 +23,8 @@ uint32_t by_value_own(struct by_values *values, uint32_t chunk, uint32_t rank);
 /* The value with all ranks' contributions. */
 uint32_t by_value_all(struct by_values *values, uint32_t chunk);
 /*
- * The sum of two values of one chunk without a common contribution. With BY_VALUE_NONE something else is
- * wrong: `twice` is the rank that is in both, or -1 where the chunks differ.
+ * The sum of two values of one chunk without a common contribution. With BY_VALUE_NONE something
+ * else is wrong: `twice` is the rank that is in both, or -1 where the chunks differ.
  */
 uint32_t by_value_sum(struct by_values *values, uint32_t a, uint32_t b, int64_t *twice);
 uint32_t by_value_chunk(const struct by_values *values, uint32_t value);

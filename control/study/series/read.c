@@ -1,6 +1,7 @@
 /*
- * Reading the file of a periodic schedule, as in banyan-series(5). What later steps index by is checked here
- * (names, numbers, shapes); whether the schedule works is for control/verify. One thread for each call.
+ * Reading the file of a periodic schedule, as in banyan-series(5). What later steps index by is
+ * checked here (names, numbers, shapes); whether the schedule works is for control/verify. One
+ * thread for each call.
  */
 #include "control/base/json.h"
 #include "control/fabric/names.h"

@@ -1,8 +1,9 @@
 /*
- * The execution. What a task moves or makes in one period is worked out slot by slot, once, since periods are
- * alike; then the periods follow each other, and only counts change: of each task, how many batches (its
- * lane's amount) it has done, and how many of them were used. A combination takes batch i of both its inputs,
- * which are the same operations, because all tasks keep the order. See run.h.
+ * The execution. What a task moves or makes in one period is worked out slot by slot, once, since
+ * periods are alike; then the periods follow each other, and only counts change: of each task, how
+ * many batches (its lane's amount) it has done, and how many of them were used. A combination takes
+ * batch i of both its inputs, which are the same operations, because all tasks keep the order. See
+ * run.h.
  */
 #include "control/study/series/run.h"
 
@@ -204,7 +205,8 @@ static int check_amounts(struct series_run *run)
     return error;
 }
 
-/* Whether a work has all its inputs for this period; those that begin operations stop in time to be done. */
+/* Whether a work has all its inputs for this period; those that begin operations stop in time to be
+ * done. */
 static bool can_work(const struct series_run *run, const struct run_work *work, uint32_t period,
                      uint32_t periods)
 {
@@ -257,7 +259,8 @@ static void pass_period(struct series_run *run, uint32_t period, uint32_t period
     report->clean_periods = begins ? 0 : report->clean_periods + 1;
 }
 
-/* Operations that are complete: of scatters and gossips those of which every message has arrived. */
+/* Operations that are complete: of scatters and gossips those of which every message has arrived.
+ */
 static void count_operations(const struct series_run *run, mpz_t operations)
 {
     const struct by_series *series = run->series;

@@ -1,7 +1,7 @@
 /*
- * Executes a periodic schedule from rest to rest (LMR sections 3.4 and 4.5): at first most tasks have nothing
- * to work on (initialisation), then every period is alike, at last no operation begins any more and what is
- * on its way is finished (clean-up). One thread for each call.
+ * Executes a periodic schedule from rest to rest (LMR sections 3.4 and 4.5): at first most tasks
+ * have nothing to work on (initialisation), then every period is alike, at last no operation begins
+ * any more and what is on its way is finished (clean-up). One thread for each call.
  */
 #ifndef BY_STUDY_SERIES_RUN_H
 #define BY_STUDY_SERIES_RUN_H
@@ -25,10 +25,11 @@ struct by_series_report {
 void by_series_report_init(struct by_series_report *report);
 void by_series_report_clear(struct by_series_report *report);
 /*
- * Runs `periods` periods. At the start of a period each task looks whether what it needs for the period has
- * arrived in earlier ones; if so it works, in the slots that it has, else it rests. 0; BY_EINVAL with
- * `problem` filled when the schedule cannot be executed: a link that does not exist, two links at one port at
- * a time, work that does not fit the period, a task whose input nothing brings.
+ * Runs `periods` periods. At the start of a period each task looks whether what it needs for the
+ * period has arrived in earlier ones; if so it works, in the slots that it has, else it rests. 0;
+ * BY_EINVAL with `problem` filled when the schedule cannot be executed: a link that does not exist,
+ * two links at one port at a time, work that does not fit the period, a task whose input nothing
+ * brings.
  */
 int by_series_run(const struct by_series *series, const struct by_topology *topology, uint32_t periods,
                   struct by_series_report *report, struct by_problem *problem);

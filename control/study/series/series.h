@@ -1,10 +1,11 @@
 /*
  * A periodic schedule of a series of operations (scatters, gossips, reduces) and its file, as in
- * banyan-series(5): what every link and processor does in one period, which begins again when it ends. Made
- * by control/study/steady, judged by control/verify, executed by run.h, drawn by control/view/plot; this room
- * knows nothing of how schedules are found. After "Optimizing the steady-state throughput of scatter and
- * reduce operations on heterogeneous platforms" (Legrand, Marchal, Robert), which the comments call LMR. A
- * schedule is immutable once made: any thread may read it.
+ * banyan-series(5): what every link and processor does in one period, which begins again when it
+ * ends. Made by control/study/steady, judged by control/verify, executed by run.h, drawn by
+ * control/view/plot; this room knows nothing of how schedules are found. After "Optimizing the
+ * steady-state throughput of scatter and reduce operations on heterogeneous platforms" (Legrand,
+ * Marchal, Robert), which the comments call LMR. A schedule is immutable once made: any thread may
+ * read it.
  */
 #ifndef BY_STUDY_SERIES_SERIES_H
 #define BY_STUDY_SERIES_SERIES_H
@@ -22,9 +23,9 @@
 enum by_series_operation { BY_SERIES_SCATTER = 1, BY_SERIES_GOSSIP, BY_SERIES_REDUCE };
 
 /*
- * How links share the nodes at their ends. One port: a node sends one message at a time and receives one
- * (LMR section 2). Host ports: compute nodes do, switches serve all their links at once. Many ports: every
- * link has its own rate and nothing else limits it.
+ * How links share the nodes at their ends. One port: a node sends one message at a time and
+ * receives one (LMR section 2). Host ports: compute nodes do, switches serve all their links at
+ * once. Many ports: every link has its own rate and nothing else limits it.
  */
 enum by_series_ports { BY_SERIES_ONE_PORT = 1, BY_SERIES_HOST_PORTS, BY_SERIES_MANY_PORTS };
 
@@ -36,8 +37,8 @@ struct by_series_message {
 };
 
 /*
- * A step of a lane. A transfer moves `message` from `node` to `to`. A combination (`to` is BY_SERIES_NONE)
- * makes `message` of `left` and `right` at `node`.
+ * A step of a lane. A transfer moves `message` from `node` to `to`. A combination (`to` is
+ * BY_SERIES_NONE) makes `message` of `left` and `right` at `node`.
  */
 struct by_series_task {
     uint32_t message;
@@ -46,8 +47,9 @@ struct by_series_task {
 };
 
 /*
- * A way to carry an operation, or one of its messages: a route (scatter, gossip; all its tasks move one
- * message) or a reduction tree (LMR definition 1). Tasks stand after those whose results they need.
+ * A way to carry an operation, or one of its messages: a route (scatter, gossip; all its tasks move
+ * one message) or a reduction tree (LMR definition 1). Tasks stand after those whose results they
+ * need.
  */
 struct by_series_lane {
     mpz_t amount; /* how many a period */
@@ -68,7 +70,8 @@ struct by_series_busy {
     struct by_series_part *parts;
 };
 
-/* A matching: links that are busy at the same time without sharing a port. Slots follow each other. */
+/* A matching: links that are busy at the same time without sharing a port. Slots follow each other.
+ */
 struct by_series_slot {
     mpq_t duration;
     uint32_t busy_count;
@@ -76,8 +79,8 @@ struct by_series_slot {
 };
 
 /*
- * What a unit of time of a port or processor is worth: with these prices no operation costs less than their
- * sum over the throughput, so that none is faster. Dual of the linear programs of LMR.
+ * What a unit of time of a port or processor is worth: with these prices no operation costs less
+ * than their sum over the throughput, so that none is faster. Dual of the linear programs of LMR.
  */
 enum by_series_resource {
     BY_SERIES_SENDS = 1, /* a node's sending port */
@@ -128,13 +131,13 @@ char *by_series_message_name(const struct by_series *series, const struct by_top
                              uint32_t message, char text[BY_SERIES_NAME_BYTES]);
 
 /*
- * The stages of a lane: task i works on what was made ready in the period before, so in period p it carries
- * the operations that began stage[i] periods earlier. Fills `stage` (by task, from 0) and returns the number
- * of stages of the whole lane.
+ * The stages of a lane: task i works on what was made ready in the period before, so in period p it
+ * carries the operations that began stage[i] periods earlier. Fills `stage` (by task, from 0) and
+ * returns the number of stages of the whole lane.
  */
 uint32_t by_series_stages(const struct by_series_lane *lane, uint32_t *stage);
-/* The task before `task` that brings `message` to `node`, BY_SERIES_NONE when it must be there from the
- * start.
+/* The task before `task` that brings `message` to `node`, BY_SERIES_NONE when it must be there from
+ * the start.
  */
 uint32_t by_series_producer(const struct by_series_lane *lane, uint32_t task, uint32_t message,
                             uint32_t node);
@@ -149,8 +152,8 @@ void by_series_write_slots(const struct by_series *series, const struct by_topol
 /* Writes the file, as in banyan-series(5). 0 or BY_EIO. */
 int by_series_write(const struct by_series *series, const struct by_topology *topology, FILE *file);
 /*
- * Reads such a file: names, numbers and shapes are checked, not whether the schedule is any good (that is for
- * control/verify). 0, or a negative BY_E* with `problem` filled.
+ * Reads such a file: names, numbers and shapes are checked, not whether the schedule is any good
+ * (that is for control/verify). 0, or a negative BY_E* with `problem` filled.
  */
 int by_series_parse(const char *text, size_t bytes, const struct by_topology *topology,
                     struct by_series **series, struct by_problem *problem);

@@ -1,6 +1,6 @@
 /*
- * Writing the file of a periodic schedule: JSON with names instead of indices, as in banyan-series(5).
- * Reading is in read.c. One thread for each call.
+ * Writing the file of a periodic schedule: JSON with names instead of indices, as in
+ * banyan-series(5). Reading is in read.c. One thread for each call.
  */
 #include <jansson.h>
 

@@ -1,8 +1,9 @@
 /*
- * The colouring. The graph is made regular first: a copy of it stands beside it with both sides swapped, and
- * every vertex is joined to its copy for the time that it lacks of the busiest one. Then a matching of all
- * vertices always exists, lasts until one of its edges has no time left, and what remains is regular again.
- * Only the vertex that lost its edge looks for another one. See colour.h.
+ * The colouring. The graph is made regular first: a copy of it stands beside it with both sides
+ * swapped, and every vertex is joined to its copy for the time that it lacks of the busiest one.
+ * Then a matching of all vertices always exists, lasts until one of its edges has no time left, and
+ * what remains is regular again. Only the vertex that lost its edge looks for another one. See
+ * colour.h.
  */
 #include "control/study/steady/colour.h"
 
@@ -119,7 +120,8 @@ static void colour_free(struct colour *colour)
     free(colour->finder);
 }
 
-/* Gives `start` an edge, moving others along a path as short as there is. In a regular graph there is one. */
+/* Gives `start` an edge, moving others along a path as short as there is. In a regular graph there
+ * is one. */
 static void match(struct colour *colour, uint32_t start)
 {
     uint32_t head = 0, tail = 0, free_vertex = NONE;
@@ -181,7 +183,8 @@ static void take(struct colour *colour, struct by_matching *matching)
     }
 }
 
-/* Joins a matching to an equal one before it, or drops it when it is empty. Returns whether it stays. */
+/* Joins a matching to an equal one before it, or drops it when it is empty. Returns whether it
+ * stays. */
 static bool keep(struct by_matching *matchings, uint32_t count)
 {
     struct by_matching *last = &matchings[count];

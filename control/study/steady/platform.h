@@ -1,6 +1,6 @@
 /*
- * A fabric as LMR section 2 sees it: directed links with the time that a unit message takes, and nodes with
- * the time of one combination. Private to control/study/steady. Immutable once made.
+ * A fabric as LMR section 2 sees it: directed links with the time that a unit message takes, and
+ * nodes with the time of one combination. Private to control/study/steady. Immutable once made.
  */
 #ifndef BY_STUDY_STEADY_PLATFORM_H
 #define BY_STUDY_STEADY_PLATFORM_H
@@ -21,8 +21,8 @@ struct by_platform *by_platform_new(const struct by_topology *topology, enum by_
 void by_platform_free(struct by_platform *platform);
 /* Whether a node can combine messages at all. */
 bool by_platform_computes(const struct by_platform *platform, uint32_t node);
-/* The time of one combination into a message of `size`: the node's task_time, or at a switch that aggregates
- * its additions of so much data. */
+/* The time of one combination into a message of `size`: the node's task_time, or at a switch that
+ * aggregates its additions of so much data. */
 void by_platform_task_time(const struct by_platform *platform, uint32_t node, const mpq_t size, mpq_t time);
 
 #endif

@@ -136,8 +136,8 @@ struct steady_program_walk {
     uint32_t *path;         /* links */
 };
 
-/* Takes the circle that ends the walk off the flow: `path` from `at` on; returns the new length: the walk
- * goes on from the first link that is empty now. */
+/* Takes the circle that ends the walk off the flow: `path` from `at` on; returns the new length:
+ * the walk goes on from the first link that is empty now. */
 static uint32_t take_circle(struct steady_program_walk *walk, uint32_t at, uint32_t length)
 {
     mpq_t least;

@@ -1,7 +1,7 @@
 /*
- * What the linear programs of steady states have in common: a row for each port and processor, which no more
- * than all of its time is used of, and the lanes that a solution falls apart into. Private to
- * control/study/steady. One thread for each program.
+ * What the linear programs of steady states have in common: a row for each port and processor,
+ * which no more than all of its time is used of, and the lanes that a solution falls apart into.
+ * Private to control/study/steady. One thread for each program.
  */
 #ifndef BY_STUDY_STEADY_PROGRAM_H
 #define BY_STUDY_STEADY_PROGRAM_H
@@ -52,14 +52,14 @@ void by_steady_message_size(const struct by_steady_problem *problem, uint32_t fi
                             mpq_t size);
 
 /*
- * Takes circles out of a flow: `flow` by link; no node is reached any less. What is left runs from where it
- * starts to where it ends without meeting itself.
+ * Takes circles out of a flow: `flow` by link; no node is reached any less. What is left runs from
+ * where it starts to where it ends without meeting itself.
  */
 void by_flow_straighten(const struct by_links *links, uint32_t node_count, mpq_t *flow);
 
 /*
- * Builds and solves the program of scatters and gossips (SSSP, SSPA2A): fills in the series' messages, its
- * throughput and prices, and the routes. 0 or a negative BY_E* with `trouble` filled.
+ * Builds and solves the program of scatters and gossips (SSSP, SSPA2A): fills in the series'
+ * messages, its throughput and prices, and the routes. 0 or a negative BY_E* with `trouble` filled.
  */
 int by_program_flows(const struct by_steady_problem *problem, const struct by_platform *platform,
                      struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble);

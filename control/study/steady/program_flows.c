@@ -1,8 +1,9 @@
 /*
- * Scatters and gossips: the programs SSSP and SSPA2A of LMR sections 3.1 and 3.5. There, each kind of message
- * has variables of its own on every link. Messages of one sender are a single flow here, whose amounts count
- * data: ports see nothing else, and a flow that ends with the right amount at every receiver falls apart into
- * routes. So a scatter has one variable for each link, a gossip one for each link and sender. See program.h.
+ * Scatters and gossips: the programs SSSP and SSPA2A of LMR sections 3.1 and 3.5. There, each kind
+ * of message has variables of its own on every link. Messages of one sender are a single flow here,
+ * whose amounts count data: ports see nothing else, and a flow that ends with the right amount at
+ * every receiver falls apart into routes. So a scatter has one variable for each link, a gossip one
+ * for each link and sender. See program.h.
  */
 #include "control/study/series/rational.h"
 #include "control/study/steady/program.h"
@@ -99,8 +100,9 @@ static uint32_t widest_into(const struct by_links *links, mpq_t *flow, uint32_t 
     return best;
 }
 
-/* Routes of one message, until `left` (data in a unit of time) is carried. Every route empties a link or is
- * the receiver's last, so there are at most links + receivers of them for each source. */
+/* Routes of one message, until `left` (data in a unit of time) is carried. Every route empties a
+ * link or is the receiver's last, so there are at most links + receivers of them for each source.
+ */
 static void take_routes(const struct flows *flows, uint32_t root, uint32_t target, uint32_t message,
                         mpq_t *flow, const mpq_t size, mpq_t left, struct by_lanes *lanes)
 {

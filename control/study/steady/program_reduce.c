@@ -1,9 +1,10 @@
 /*
- * Reductions: the program SSR of LMR section 4.2. A message is a partial result: of neighbours in the
- * operator's order, or, where the operator commutes, of any set of values (LMR note 1 leaves that open; there
- * are 2^n sets, so n is small). Values may be taken from their holders without limit, and the whole result
- * ends at the target; everything else that reaches a node, or is made there, is used there or sent on. See
- * program.h; the reduction trees are taken out in reduction_tree.c.
+ * Reductions: the program SSR of LMR section 4.2. A message is a partial result: of neighbours in
+ * the operator's order, or, where the operator commutes, of any set of values (LMR note 1 leaves
+ * that open; there are 2^n sets, so n is small). Values may be taken from their holders without
+ * limit, and the whole result ends at the target; everything else that reaches a node, or is made
+ * there, is used there or sent on. See program.h; the reduction trees are taken out in
+ * reduction_tree.c.
  */
 #include "control/study/steady/program_reduce.h"
 
@@ -53,8 +54,8 @@ static void list_messages(struct by_reduction *reduction)
     reduction->whole = by_reduction_message(reduction, all);
 }
 
-/* The left parts of a message, one after the other, from 0 until 0: of an interval what stands before a cut,
- * of a set all parts with its lowest value. */
+/* The left parts of a message, one after the other, from 0 until 0: of an interval what stands
+ * before a cut, of a set all parts with its lowest value. */
 static uint64_t next_left(const struct by_reduction *reduction, uint64_t values, uint64_t left)
 {
     uint64_t lowest = values & -values;
@@ -261,8 +262,8 @@ static void take_solution(const struct program_reduce_program *program)
             by_lp_primal(program->lp, program->makes[i], reduction->makes[i]);
 }
 
-/* Solves for the throughput, or, with `optimum`, for the balance at that throughput; takes trees out of the
- * solution. */
+/* Solves for the throughput, or, with `optimum`, for the balance at that throughput; takes trees
+ * out of the solution. */
 static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by_series *series,
                  struct by_lanes *lanes, struct by_problem *trouble)
 {
@@ -299,8 +300,8 @@ static void period_of(const struct by_lanes *lanes, mpz_t period)
         mpz_lcm(period, period, mpq_denref(lanes->list[l].weight));
 }
 
-/* Puts balanced trees in place of those at hand, where that is asked for or costs little. A second program
- * that takes too long for what is only an improvement is left. */
+/* Puts balanced trees in place of those at hand, where that is asked for or costs little. A second
+ * program that takes too long for what is only an improvement is left. */
 static int balance(struct by_reduction *reduction, struct by_series *series, struct by_lanes *lanes,
                    struct by_problem *trouble)
 {

@@ -1,7 +1,7 @@
 /*
- * The inside of the program of reductions: its messages, the ways to combine them, and how much of each is
- * done. Neighbours: program_reduce.c builds and solves, reduction_tree.c takes trees out of a solution, also
- * out of one that somebody else found. One thread for each.
+ * The inside of the program of reductions: its messages, the ways to combine them, and how much of
+ * each is done. Neighbours: program_reduce.c builds and solves, reduction_tree.c takes trees out of
+ * a solution, also out of one that somebody else found. One thread for each.
  */
 #ifndef BY_STUDY_STEADY_PROGRAM_REDUCE_H
 #define BY_STUDY_STEADY_PROGRAM_REDUCE_H
@@ -33,13 +33,15 @@ struct by_reduction {
 void by_reduction_make(struct by_reduction *reduction, const struct by_steady_problem *problem,
                        const struct by_platform *platform);
 void by_reduction_free(struct by_reduction *reduction);
-/* The number of the message of these values, that of the split of `message` whose left part is `left`. */
+/* The number of the message of these values, that of the split of `message` whose left part is
+ * `left`. */
 uint32_t by_reduction_message(const struct by_reduction *reduction, uint64_t values);
 uint32_t by_reduction_split(const struct by_reduction *reduction, uint32_t message, uint32_t left);
 /*
- * Takes reduction trees out of the solution (LMR section 4.4), after sends in circles. Their weights add up
- * to the throughput. Each empties a send or a combination, so there are no more than these. Uses the solution
- * up: what is left is zero everywhere. False when the solution is none: a tree ends where nothing comes from.
+ * Takes reduction trees out of the solution (LMR section 4.4), after sends in circles. Their
+ * weights add up to the throughput. Each empties a send or a combination, so there are no more than
+ * these. Uses the solution up: what is left is zero everywhere. False when the solution is none: a
+ * tree ends where nothing comes from.
  */
 bool by_reduction_trees(struct by_reduction *reduction, struct by_lanes *lanes);
 

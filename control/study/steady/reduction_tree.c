@@ -1,8 +1,8 @@
 /*
- * Reduction trees out of a solution of SSR (LMR section 4.4, EXTRACT_TREES and FIND_TREE). From the result at
- * the target backwards: what is needed at a node was made there or came over a link, until only values of
- * their holders are needed. Where several ways have something left, the one with most is taken, so that trees
- * are few and heavy. See program_reduce.h.
+ * Reduction trees out of a solution of SSR (LMR section 4.4, EXTRACT_TREES and FIND_TREE). From the
+ * result at the target backwards: what is needed at a node was made there or came over a link,
+ * until only values of their holders are needed. Where several ways have something left, the one
+ * with most is taken, so that trees are few and heavy. See program_reduce.h.
  */
 #include "control/study/series/rational.h"
 #include "control/study/steady/program_reduce.h"
@@ -98,7 +98,8 @@ static bool find_tree(struct reduction_tree_finder *finder, struct by_steady_lan
     return true;
 }
 
-/* The tree's weight is what all its tasks have; it is taken off them. Its tasks are put in the order of work.
+/* The tree's weight is what all its tasks have; it is taken off them. Its tasks are put in the
+ * order of work.
  */
 static void take_tree(struct reduction_tree_finder *finder, struct by_steady_lane *lane)
 {

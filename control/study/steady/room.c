@@ -1,8 +1,8 @@
 /*
- * Whole numbers in a given period. Rounding down leaves room: where two trees run half a time each, neither
- * runs, though one of them could. Which whole numbers are best is an integer program; this takes one
- * operation at a time on the lanes that rounding cut most, which is never worse than rounding alone. See
- * room.h.
+ * Whole numbers in a given period. Rounding down leaves room: where two trees run half a time each,
+ * neither runs, though one of them could. Which whole numbers are best is an integer program; this
+ * takes one operation at a time on the lanes that rounding cut most, which is never worse than
+ * rounding alone. See room.h.
  */
 #include "control/study/steady/room.h"
 
@@ -33,8 +33,8 @@ static uint32_t find_places(const struct room *room, const struct by_series_task
     return count;
 }
 
-/* Takes `amount` runs of a lane out of the room, or gives them back where that is negative. Returns whether
- * what the lane uses has something left. */
+/* Takes `amount` runs of a lane out of the room, or gives them back where that is negative. Returns
+ * whether what the lane uses has something left. */
 static bool take(struct room *room, uint32_t lane, const mpz_t amount)
 {
     const struct by_series_lane *from = &room->series->lanes[lane];

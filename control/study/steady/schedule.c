@@ -1,7 +1,8 @@
 /*
- * The period and its slots (LMR section 3.3). What the lanes send over a link is added up first, so that the
- * graph to be coloured has one edge for each link; within a link's slots its transfers follow each other, and
- * one that meets the end of a slot goes on in the link's next one. See schedule.h.
+ * The period and its slots (LMR section 3.3). What the lanes send over a link is added up first, so
+ * that the graph to be coloured has one edge for each link; within a link's slots its transfers
+ * follow each other, and one that meets the end of a slot goes on in the link's next one. See
+ * schedule.h.
  */
 #include "control/study/steady/schedule.h"
 

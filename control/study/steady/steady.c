@@ -1,5 +1,5 @@
-/* Steady states: what is asked for is checked, its program solved, and the solution made a periodic schedule.
- * See steady.h. */
+/* Steady states: what is asked for is checked, its program solved, and the solution made a periodic
+ * schedule. See steady.h. */
 #include "control/study/steady/steady.h"
 
 #include "control/study/series/rational.h"
@@ -139,14 +139,15 @@ static struct by_series *copy(const struct by_series *from)
     return to;
 }
 
-/* Which of the messages that must keep pace a lane carries: its own, or for a reduction the result. */
+/* Which of the messages that must keep pace a lane carries: its own, or for a reduction the result.
+ */
 static uint32_t class_of(const struct by_series *series, uint32_t lane)
 {
     return series->operation == BY_SERIES_REDUCE ? 0 : series->lanes[lane].tasks[0].message;
 }
 
-/* Operations in a period: as many as the message has that the fewest lanes carry. `most` is the greatest
- * number of lanes of one message. */
+/* Operations in a period: as many as the message has that the fewest lanes carry. `most` is the
+ * greatest number of lanes of one message. */
 static void count_operations(const struct by_series *series, mpz_t least, uint32_t *most)
 {
     uint32_t classes = series->operation == BY_SERIES_REDUCE ? 1 : series->message_count;

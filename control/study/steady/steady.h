@@ -1,17 +1,19 @@
 /*
- * Steady states: the best throughput of a long series of scatters, gossips (personalised all-to-all) or
- * reductions on a fabric, and a periodic schedule that reaches it ("Optimizing the steady-state throughput of
- * scatter and reduce operations on heterogeneous platforms", Legrand, Marchal, Robert; LMR below). A node
- * sends, receives and computes at the same time (full overlap); how its links share it is by_series_ports.
- * All arithmetic is in rationals. Neighbours: control/study/series holds the schedules, control/planner/lp
- * solves the programs, control/verify judges the result. One thread for each call.
+ * Steady states: the best throughput of a long series of scatters, gossips (personalised
+ * all-to-all) or reductions on a fabric, and a periodic schedule that reaches it ("Optimizing the
+ * steady-state throughput of scatter and reduce operations on heterogeneous platforms", Legrand,
+ * Marchal, Robert; LMR below). A node sends, receives and computes at the same time (full overlap);
+ * how its links share it is by_series_ports. All arithmetic is in rationals. Neighbours:
+ * control/study/series holds the schedules, control/planner/lp solves the programs, control/verify
+ * judges the result. One thread for each call.
  */
 #ifndef BY_STUDY_STEADY_STEADY_H
 #define BY_STUDY_STEADY_STEADY_H
 
 #include "control/study/series/series.h"
 
-/* Values of a reduction whose operator commutes (count): every set of them is a message of the program. */
+/* Values of a reduction whose operator commutes (count): every set of them is a message of the
+ * program. */
 #define BY_STEADY_COMMUTATIVE_MAX 8u
 /* Variables of a program (count): what rational arithmetic does in minutes. */
 #define BY_STEADY_VARIABLES_MAX 200000u
@@ -24,8 +26,9 @@ struct by_steady_size {
 };
 
 /*
- * Reductions: of all best schedules, one that loads the busiest processor least. That often takes more trees
- * and a longer period: CHEAP takes it where the period is at most BY_STEADY_BALANCE_PERIODS times as long.
+ * Reductions: of all best schedules, one that loads the busiest processor least. That often takes
+ * more trees and a longer period: CHEAP takes it where the period is at most
+ * BY_STEADY_BALANCE_PERIODS times as long.
  */
 enum by_steady_balance { BY_BALANCE_NEVER = 1, BY_BALANCE_CHEAP, BY_BALANCE_ALWAYS };
 #define BY_STEADY_BALANCE_PERIODS 16u
@@ -48,17 +51,17 @@ struct by_steady_problem {
 };
 
 /*
- * The best schedule. 0; BY_EINVAL where there is none (a node cannot be reached, nobody can compute),
- * BY_ELIMIT where the program is too large, BY_ETIMEDOUT, each with `problem` filled.
+ * The best schedule. 0; BY_EINVAL where there is none (a node cannot be reached, nobody can
+ * compute), BY_ELIMIT where the program is too large, BY_ETIMEDOUT, each with `problem` filled.
  */
 int by_steady_make(const struct by_steady_problem *problem, struct by_series **series,
                    struct by_problem *trouble);
 
 /*
- * The same lanes in a given period (LMR section 4.6): each as often as the whole periods of it allow, and
- * again where ports and processors have room for whole operations; so a shorter schedule that is slower by at
- * most `lanes / period`, lanes being the most of one message (reduce:
- * of all), which `*loss` (initialised by the caller) receives. 0, or BY_EINVAL when the period is too short
+ * The same lanes in a given period (LMR section 4.6): each as often as the whole periods of it
+ * allow, and again where ports and processors have room for whole operations; so a shorter schedule
+ * that is slower by at most `lanes / period`, lanes being the most of one message (reduce: of all),
+ * which `*loss` (initialised by the caller) receives. 0, or BY_EINVAL when the period is too short
  * for a single operation.
  */
 int by_steady_fix(const struct by_series *series, const struct by_topology *topology, const mpz_t period,

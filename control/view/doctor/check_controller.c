@@ -1,4 +1,5 @@
-/* The check of banyand: that it answers, and what its status says of switches, links and jobs. See doctor.h.
+/* The check of banyand: that it answers, and what its status says of switches, links and jobs. See
+ * doctor.h.
  */
 #include <inttypes.h>
 #include <jansson.h>

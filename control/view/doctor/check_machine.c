@@ -1,4 +1,5 @@
-/* Checks of this machine: facts of machine.h and of the controller's keys. Pure but for the report. */
+/* Checks of this machine: facts of machine.h and of the controller's keys. Pure but for the report.
+ */
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* Checks of interfaces, alone or beside the table of this machine that names them. Facts of machine.h. Pure
- * but for the report. */
+/* Checks of interfaces, alone or beside the table of this machine that names them. Facts of
+ * machine.h. Pure but for the report. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Checks of switches: what they told (switches.h), beside the files that they should have. Pure but for the
- * report. */
+/* Checks of switches: what they told (switches.h), beside the files that they should have. Pure but
+ * for the report. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

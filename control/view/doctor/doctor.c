@@ -1,5 +1,5 @@
-/* The table of checks, and their run; see doctor.h. What each looks at is in banyan-doctor(1), with its
- * remedies.
+/* The table of checks, and their run; see doctor.h. What each looks at is in banyan-doctor(1), with
+ * its remedies.
  */
 #include "control/view/doctor/doctor.h"
 

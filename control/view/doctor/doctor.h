@@ -1,7 +1,8 @@
 /*
- * banyan doctor: looks for what would keep banyan from working, before it does. Facts are read first
- * (machine.h, switches.h), then each check of one table judges them, and says a remedy for what it does not
- * like. Neighbours: control/cli/doctor.c is the command, report.h what comes of it. Single-threaded.
+ * banyan doctor: looks for what would keep banyan from working, before it does. Facts are read
+ * first (machine.h, switches.h), then each check of one table judges them, and says a remedy for
+ * what it does not like. Neighbours: control/cli/doctor.c is the command, report.h what comes of
+ * it. Single-threaded.
  */
 #ifndef BY_VIEW_DOCTOR_DOCTOR_H
 #define BY_VIEW_DOCTOR_DOCTOR_H

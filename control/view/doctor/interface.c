@@ -1,5 +1,6 @@
-/* The facts of one interface: its flags, MTU, addresses, queues and features, by ioctl(2), and what its
- * driver can do with XDP, by the kernel's netlink family "netdev" (Linux 6.3). See machine.h. */
+/* The facts of one interface: its flags, MTU, addresses, queues and features, by ioctl(2), and what
+ * its driver can do with XDP, by the kernel's netlink family "netdev" (Linux 6.3). See machine.h.
+ */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <linux/ethtool.h>
@@ -21,7 +22,8 @@
 #include "control/view/doctor/machine.h"
 #include "offload/linux/feature.h"
 
-/* Of linux/netdev.h, which older headers lack: a device is asked for by index, and its features are bits. */
+/* Of linux/netdev.h, which older headers lack: a device is asked for by index, and its features are
+ * bits. */
 #define NETDEV_DEV_GET          1
 #define NETDEV_DEV_IFINDEX      1
 #define NETDEV_DEV_XDP_FEATURES 3
@@ -62,7 +64,8 @@ static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, 
     return (int)(count - (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN));
 }
 
-/* Where the value of an attribute lies among `size` bytes of them, and its bytes; 0 when it is not there. */
+/* Where the value of an attribute lies among `size` bytes of them, and its bytes; 0 when it is not
+ * there. */
 static int find_attribute(const char *attributes, int size, uint16_t type, const char **value)
 {
     for (int at = 0; at + (int)NLA_HDRLEN <= size;) {
@@ -116,7 +119,8 @@ static int has_native_xdp(const char *name)
     return result;
 }
 
-/* Whether a program for XDP sits at the interface: it may take frames before anybody else sees them. */
+/* Whether a program for XDP sits at the interface: it may take frames before anybody else sees
+ * them. */
 static bool has_program(const char *name)
 {
     struct {

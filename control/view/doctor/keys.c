@@ -1,5 +1,5 @@
-/* The certificates of a folder of keys: whether they can be used at all, and for how long. By OpenSSL 3.
- * Single-threaded. */
+/* The certificates of a folder of keys: whether they can be used at all, and for how long. By
+ * OpenSSL 3. Single-threaded. */
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>

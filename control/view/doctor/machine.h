@@ -1,6 +1,6 @@
 /*
- * What this machine and its interfaces are: facts that are read here and judged elsewhere, so that a test can
- * make them up. Single-threaded.
+ * What this machine and its interfaces are: facts that are read here and judged elsewhere, so that
+ * a test can make them up. Single-threaded.
  */
 #ifndef BY_VIEW_DOCTOR_MACHINE_H
 #define BY_VIEW_DOCTOR_MACHINE_H
@@ -60,9 +60,10 @@ void by_interface_read(const char *name, struct by_interface *interface);
 /* Who answers for `ip` at the other end of an interface. */
 enum by_peer { BY_PEER_ANSWERS = 1, BY_PEER_SILENT, BY_PEER_KNOWN, BY_PEER_UNSEEN };
 /*
- * Asks by ARP, as any host would, for at most `wait_ms`; a switch with a table answers for its ports. Without
- * the right to raw sockets the neighbour table is looked at: KNOWN when it has the address. `mac` is filled
- * in for ANSWERS and KNOWN. Addresses are in host order; `own_ip` and `own_mac` say who asks.
+ * Asks by ARP, as any host would, for at most `wait_ms`; a switch with a table answers for its
+ * ports. Without the right to raw sockets the neighbour table is looked at: KNOWN when it has the
+ * address. `mac` is filled in for ANSWERS and KNOWN. Addresses are in host order; `own_ip` and
+ * `own_mac` say who asks.
  */
 enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip,
                          unsigned wait_ms, uint8_t mac[6]);

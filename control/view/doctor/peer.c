@@ -1,6 +1,7 @@
 /*
- * Is somebody there? One question by ARP (RFC 826), which every host answers and a switch with a table does
- * for its ports, so that it harms nobody; else what the kernel knows of its neighbours. See machine.h.
+ * Is somebody there? One question by ARP (RFC 826), which every host answers and a switch with a
+ * table does for its ports, so that it harms nobody; else what the kernel knows of its neighbours.
+ * See machine.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -116,8 +117,8 @@ enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t o
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
                                   .sll_protocol = htons(ETH_P_ALL),
                                   .sll_ifindex = (int)if_nametoindex(interface)};
-    /* All frames: those who ask for one kind are served behind the rings of a switch, which keep what they
-     * take. */
+    /* All frames: those who ask for one kind are served behind the rings of a switch, which keep
+     * what they take. */
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     enum by_peer result = BY_PEER_UNSEEN;
     uint8_t frame[FRAME_BYTES];

@@ -1,6 +1,7 @@
 /*
- * What `banyan doctor` finds, and how it is shown: a list of findings, each of one check about one subject
- * (an interface, a switch), with a remedy. Neighbours: the checks add, the command prints. Single-threaded.
+ * What `banyan doctor` finds, and how it is shown: a list of findings, each of one check about one
+ * subject (an interface, a switch), with a remedy. Neighbours: the checks add, the command prints.
+ * Single-threaded.
  */
 #ifndef BY_VIEW_DOCTOR_REPORT_H
 #define BY_VIEW_DOCTOR_REPORT_H
@@ -30,14 +31,14 @@ struct by_report {
     const char *check; /* the one that runs */
 };
 
-/* Adds a finding of the check that runs; the text is printf's. `subject` and `remedy` are copied; `remedy`
- * may be NULL when all is well. */
+/* Adds a finding of the check that runs; the text is printf's. `subject` and `remedy` are copied;
+ * `remedy` may be NULL when all is well. */
 void by_report_add(struct by_report *report, enum by_grade grade, const char *subject, const char *remedy,
                    const char *format, ...) __attribute__((format(printf, 5, 6)));
 /* Findings of a grade (count). */
 uint32_t by_report_count(const struct by_report *report, enum by_grade grade);
-/* What is not well, aligned, with its remedy below; what is well as a count, or in lines of its own when
- * `verbose`. Colours where `colours`. */
+/* What is not well, aligned, with its remedy below; what is well as a count, or in lines of its own
+ * when `verbose`. Colours where `colours`. */
 void by_report_print(const struct by_report *report, bool verbose, bool colours, FILE *stream);
 /* All of it as one JSON object. */
 void by_report_print_json(const struct by_report *report, FILE *stream);

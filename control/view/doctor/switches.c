@@ -6,7 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A kernel tells of a carrier that has come up to a second late: who seems down is asked once more (us). */
+/* A kernel tells of a carrier that has come up to a second late: who seems down is asked once more
+ * (us). */
 #define LATE_US 1200000u
 
 static uint64_t clock_ns(clockid_t clock)

@@ -1,5 +1,5 @@
-/* What a switch tells of itself over the control channel: facts for the doctor, read in one visit that
- * changes nothing. Single-threaded. */
+/* What a switch tells of itself over the control channel: facts for the doctor, read in one visit
+ * that changes nothing. Single-threaded. */
 #ifndef BY_VIEW_DOCTOR_SWITCHES_H
 #define BY_VIEW_DOCTOR_SWITCHES_H
 

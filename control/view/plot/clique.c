@@ -1,5 +1,5 @@
-/* Groups of switches. See clique.h. Two neighbours are of one group when they have many neighbours in
- * common, as the members of a group have; what comes of that must be nearly complete. */
+/* Groups of switches. See clique.h. Two neighbours are of one group when they have many neighbours
+ * in common, as the members of a group have; what comes of that must be nearly complete. */
 #include "control/view/plot/clique.h"
 
 #include "control/base/alloc.h"
@@ -34,8 +34,8 @@ static uint32_t find(uint32_t *set, uint32_t a)
     return a;
 }
 
-/* Joins neighbours that have a third as many neighbours in common as any two: links that are lost do not tear
- * a group apart. */
+/* Joins neighbours that have a third as many neighbours in common as any two: links that are lost
+ * do not tear a group apart. */
 static void make_sets(struct clique_work *work)
 {
     uint32_t most = 0;

@@ -1,8 +1,9 @@
 /*
- * One tree of a plan with its equal branches drawn once: children whose whole branches are alike (same kind
- * of node, reached over the same kinds of switches, equal children in turn; Aho, Hopcroft, Ullman, "The
- * design and analysis of computer algorithms", 1974, section 3.2) stand as one with their number. A tree that
- * is still too wide is told by kinds and depth alone. Neighbours: summary_picture.c. Single-threaded.
+ * One tree of a plan with its equal branches drawn once: children whose whole branches are alike
+ * (same kind of node, reached over the same kinds of switches, equal children in turn; Aho,
+ * Hopcroft, Ullman, "The design and analysis of computer algorithms", 1974, section 3.2) stand as
+ * one with their number. A tree that is still too wide is told by kinds and depth alone.
+ * Neighbours: summary_picture.c. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_CROWN_H
 #define BY_VIEW_PLOT_CROWN_H

@@ -1,5 +1,5 @@
-/* The same facts for Graphviz: nodes, channels with their bandwidth and load, drawn trees in colours. See
- * picture.h. */
+/* The same facts for Graphviz: nodes, channels with their bandwidth and load, drawn trees in
+ * colours. See picture.h. */
 #include "control/view/plot/picture.h"
 
 #include <string.h>

@@ -1,4 +1,5 @@
-/* Merges cables into channels and adds up what the trees of a plan send through them. See fabric.h. */
+/* Merges cables into channels and adds up what the trees of a plan send through them. See fabric.h.
+ */
 #include "control/view/plot/fabric.h"
 
 #include "control/base/alloc.h"

@@ -1,7 +1,8 @@
 /*
- * What a picture knows of a fabric and a plan: neighbours (cables between the same two nodes merged), how
- * much of each direction the plan's trees use, and which trees are drawn. Floats are for drawing; nothing
- * here decides anything. Neighbours: layout.h places the nodes, picture.h and dot.h write. Single-threaded.
+ * What a picture knows of a fabric and a plan: neighbours (cables between the same two nodes
+ * merged), how much of each direction the plan's trees use, and which trees are drawn. Floats are
+ * for drawing; nothing here decides anything. Neighbours: layout.h places the nodes, picture.h and
+ * dot.h write. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_FABRIC_H
 #define BY_VIEW_PLOT_FABRIC_H
@@ -9,7 +10,8 @@
 #include "control/fabric/topology.h"
 #include "control/plan/plan.h"
 
-/* Two nodes that at least one cable joins; a < b. Index 0 of a pair is the direction a -> b, 1 is b -> a. */
+/* Two nodes that at least one cable joins; a < b. Index 0 of a pair is the direction a -> b, 1 is b
+ * -> a. */
 struct by_plot_channel {
     uint32_t a, b;
     uint32_t cable_count;
@@ -39,9 +41,9 @@ struct by_fabric {
 };
 
 /*
- * Merges cables, adds loads, and chooses up to `tree_max` trees: those of `root` (a node index), or with -1
- * those of the first root for collectives where each tree belongs to a root, else all. The caller frees. The
- * topology and the plan must outlive it.
+ * Merges cables, adds loads, and chooses up to `tree_max` trees: those of `root` (a node index), or
+ * with -1 those of the first root for collectives where each tree belongs to a root, else all. The
+ * caller frees. The topology and the plan must outlive it.
  */
 struct by_fabric *by_fabric_make(const struct by_topology *topology, const struct by_plan *plan, int64_t root,
                                  uint32_t tree_max);

@@ -1,4 +1,5 @@
-/* Gantt charts of periodic schedules. See gantt.h. Floats place the bars; nothing is decided by them. */
+/* Gantt charts of periodic schedules. See gantt.h. Floats place the bars; nothing is decided by
+ * them. */
 #include "control/view/plot/gantt.h"
 
 #include "control/study/series/rational.h"
@@ -284,8 +285,8 @@ static void draw_combinations(struct chart *chart)
 
 /* ---- the ground ---- */
 
-/* A line at a time, and the time above it where it keeps clear of `low` and `high`. Returns where the text
- * ends. */
+/* A line at a time, and the time above it where it keeps clear of `low` and `high`. Returns where
+ * the text ends. */
 static double draw_time(const struct chart *chart, const mpq_t time, double low, double high)
 {
     double x = place(chart, mpq_get_d(time)), half;
@@ -306,7 +307,8 @@ static double draw_time(const struct chart *chart, const mpq_t time, double low,
     return x + half;
 }
 
-/* Every second matching is shaded; times stand above where there is room, that of the period's end always. */
+/* Every second matching is shaded; times stand above where there is room, that of the period's end
+ * always. */
 static void draw_matchings(const struct chart *chart)
 {
     const struct by_series *series = chart->series;

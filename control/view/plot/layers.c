@@ -1,8 +1,8 @@
 /*
- * Layers: which level a node stands on, the order within a level, and coordinates. The order is found by the
- * barycentre method (Sugiyama, Tagawa, Toda, "Methods for visual understanding of hierarchical system
- * structures", IEEE SMC 1981): sweeps that sort each level by the mean position of its neighbours in the
- * level below or above. See layout.h.
+ * Layers: which level a node stands on, the order within a level, and coordinates. The order is
+ * found by the barycentre method (Sugiyama, Tagawa, Toda, "Methods for visual understanding of
+ * hierarchical system structures", IEEE SMC 1981): sweeps that sort each level by the mean position
+ * of its neighbours in the level below or above. See layout.h.
  */
 #include <math.h>
 
@@ -46,8 +46,8 @@ static void find_distances(struct layers_work *work)
             places[n].level = 1; /* unreachable; a topology that was read has none */
 }
 
-/* Direct hosts of `outer` include all of `inner` and more: then outer (the network between boxes) stands
- * above inner (a box's own). */
+/* Direct hosts of `outer` include all of `inner` and more: then outer (the network between boxes)
+ * stands above inner (a box's own). */
 static bool serves_more(const bool *hosts, uint32_t node_count, uint32_t outer, uint32_t inner)
 {
     bool more = false;
@@ -62,8 +62,8 @@ static bool serves_more(const bool *hosts, uint32_t node_count, uint32_t outer, 
     return more;
 }
 
-/* The direct hosts of a switch are far from each other in the file: a rail, which joins one host of each box.
- * (A box that has lost a link has a gap, no more.) */
+/* The direct hosts of a switch are far from each other in the file: a rail, which joins one host of
+ * each box. (A box that has lost a link has a gap, no more.) */
 static bool serves_scattered(const struct by_topology *topology, const bool *hosts, uint32_t node)
 {
     uint32_t count = 0, rank = 0, first = 0, last = 0;
@@ -146,8 +146,8 @@ static void fill_rows(struct layers_work *work)
     }
 }
 
-/* The mean of `position` over the neighbours of each node of `level` in the levels below (or above); those
- * without keep their own. */
+/* The mean of `position` over the neighbours of each node of `level` in the levels below (or
+ * above); those without keep their own. */
 static void find_means(const struct layers_work *work, uint32_t level, bool below, const double *position,
                        double *mean)
 {
@@ -191,8 +191,8 @@ static void number_row(struct layers_work *work, uint32_t level)
         work->key[work->rows[level][i]] = (i + 0.5) / work->row_count[level];
 }
 
-/* Orders all rows; leaves positions in [0, 1] in work->key. The file's order stays where no sweep makes it
- * better. */
+/* Orders all rows; leaves positions in [0, 1] in work->key. The file's order stays where no sweep
+ * makes it better. */
 static void order_rows(struct layers_work *work)
 {
     uint32_t levels = work->layout->level_count, count = work->fabric->topology->node_count;
@@ -252,8 +252,8 @@ static double place_hosts(struct layers_work *work)
 }
 
 /*
- * Each switch over the mean of what is below it, moved apart where they would overlap: nodes that touch form
- * a block which is centred on the mean of its members' wishes (pool adjacent violators).
+ * Each switch over the mean of what is below it, moved apart where they would overlap: nodes that
+ * touch form a block which is centred on the mean of its members' wishes (pool adjacent violators).
  */
 static void place_row(struct layers_work *work, uint32_t level, double gap)
 {

@@ -1,5 +1,5 @@
-/* Sizes of nodes, and the fabrics without switches: a grid for meshes and tori, a circle for all others. See
- * layout.h. */
+/* Sizes of nodes, and the fabrics without switches: a grid for meshes and tori, a circle for all
+ * others. See layout.h. */
 #include "control/view/plot/layout.h"
 
 #include <math.h>
@@ -66,8 +66,8 @@ static void size_nodes(const struct by_fabric *fabric, struct by_layout *layout)
     }
 }
 
-/* Whether all links join neighbours of a grid with this many columns, in the file's order, or the ends of a
- * row or column. */
+/* Whether all links join neighbours of a grid with this many columns, in the file's order, or the
+ * ends of a row or column. */
 static bool is_grid(const struct by_fabric *fabric, uint32_t columns)
 {
     uint32_t rows = fabric->topology->node_count / columns;

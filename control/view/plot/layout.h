@@ -1,9 +1,9 @@
 /*
- * Where each node of a fabric stands on a picture. Fabrics with switches stand in layers (layers.c): hosts at
- * the bottom, each switch above what it serves, spines on top; those whose switches form groups, as a
- * dragonfly's do, on a ring (ring.c). Fabrics without switches stand on a grid when their links are one, else
- * on a circle, in the file's order. Coordinates are in pixels of the picture, y grows downwards.
- * Single-threaded.
+ * Where each node of a fabric stands on a picture. Fabrics with switches stand in layers
+ * (layers.c): hosts at the bottom, each switch above what it serves, spines on top; those whose
+ * switches form groups, as a dragonfly's do, on a ring (ring.c). Fabrics without switches stand on
+ * a grid when their links are one, else on a circle, in the file's order. Coordinates are in pixels
+ * of the picture, y grows downwards. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_LAYOUT_H
 #define BY_VIEW_PLOT_LAYOUT_H

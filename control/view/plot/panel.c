@@ -1,5 +1,5 @@
-/* Draws one panel: what lies lower first (the cut's shade, links, trees), then nodes, then labels where they
- * find room. See panel.h. */
+/* Draws one panel: what lies lower first (the cut's shade, links, trees), then nodes, then labels
+ * where they find room. See panel.h. */
 #include "control/view/plot/panel.h"
 
 #include <math.h>
@@ -89,8 +89,8 @@ static bool keep_free(struct panel *panel, struct box box, bool force)
     return true;
 }
 
-/* Puts a label on the curve where nothing else is; leaves it out when there is no such place (the tip has
- * it). */
+/* Puts a label on the curve where nothing else is; leaves it out when there is no such place (the
+ * tip has it). */
 static void label_curve(struct panel *panel, const struct by_curve *curve, const char *text, const char *fill)
 {
     static const double tries[] = {0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72, 0.22, 0.78};
@@ -225,7 +225,8 @@ static void label_loads(struct panel *panel)
     }
 }
 
-/* Place of drawn tree `index` among the drawn trees that use the channel, and how many these are. */
+/* Place of drawn tree `index` among the drawn trees that use the channel, and how many these are.
+ */
 static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct by_plot_channel *wanted,
                         uint32_t *count)
 {

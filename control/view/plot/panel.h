@@ -1,6 +1,6 @@
 /*
- * One drawing of a fabric: its links (by capacity, by load, or pale with trees on them), the bottleneck's
- * side, nodes and labels. A picture is one or two panels. Single-threaded.
+ * One drawing of a fabric: its links (by capacity, by load, or pale with trees on them), the
+ * bottleneck's side, nodes and labels. A picture is one or two panels. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_PANEL_H
 #define BY_VIEW_PLOT_PANEL_H
@@ -12,7 +12,8 @@
 
 enum by_panel_kind { BY_PANEL_FABRIC = 1, BY_PANEL_LOAD, BY_PANEL_TREES };
 
-/* What the labels beside the links left for the legend to say, because it is the same everywhere. */
+/* What the labels beside the links left for the legend to say, because it is the same everywhere.
+ */
 struct by_panel_facts {
     bool one_bandwidth; /* every channel and direction has `bandwidth` */
     double bandwidth;

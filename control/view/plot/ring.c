@@ -1,7 +1,7 @@
 /*
- * Fabrics whose switches fall into groups that are nearly complete, such as a dragonfly: the groups stand
- * around a circle, their switches on an arc each, their hosts outside. Links within a group stay near the
- * arc, links between groups cross the middle. See layout.h.
+ * Fabrics whose switches fall into groups that are nearly complete, such as a dragonfly: the groups
+ * stand around a circle, their switches on an arc each, their hosts outside. Links within a group
+ * stay near the arc, links between groups cross the middle. See layout.h.
  */
 #include <math.h>
 

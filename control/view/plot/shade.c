@@ -59,7 +59,8 @@ void by_shade_draw(const struct by_fabric *fabric, const struct by_layout *layou
         draw_shape(fabric, layout, fabric->shaded, 1, BY_COLOR_CUT, 0.16, SHADE_MARGIN, SHADE_WIDTH, out);
 }
 
-/* A bar across a link near its inner end; where it joins two parts, beside the label in its middle. */
+/* A bar across a link near its inner end; where it joins two parts, beside the label in its middle.
+ */
 static void draw_bar(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t inner,
                      uint32_t outer, bool middle, FILE *out)
 {

@@ -1,7 +1,7 @@
 /*
- * What limits a plan, behind the links of a panel: the bottleneck's side as one soft shape, or the parts of
- * the partition that trees cannot beat, each a shape of its own; and bars across the links that count.
- * Single-threaded.
+ * What limits a plan, behind the links of a panel: the bottleneck's side as one soft shape, or the
+ * parts of the partition that trees cannot beat, each a shape of its own; and bars across the links
+ * that count. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_SHADE_H
 #define BY_VIEW_PLOT_SHADE_H

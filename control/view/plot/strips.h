@@ -1,7 +1,7 @@
 /*
- * The load of every link of a large fabric as strips of colour: one strip for each two kinds of nodes that
- * are joined, its links sorted by load, the fullest on the left. Neighbours: summary_picture.c.
- * Single-threaded.
+ * The load of every link of a large fabric as strips of colour: one strip for each two kinds of
+ * nodes that are joined, its links sorted by load, the fullest on the left. Neighbours:
+ * summary_picture.c. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_STRIPS_H
 #define BY_VIEW_PLOT_STRIPS_H

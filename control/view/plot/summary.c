@@ -11,8 +11,8 @@
 #define FRAMES_MAX  8u  /* different parts beside each other; the smallest others are drawn as one */
 #define CLASSES_MAX 24u
 #define NODES_MIN   101u /* larger fabrics are a texture when every node is drawn */
-/* Hosts that are joined directly beside their switches, from this many on: in a row their links would be one
- * tangle, in a frame they stand on a circle. */
+/* Hosts that are joined directly beside their switches, from this many on: in a row their links
+ * would be one tangle, in a frame they stand on a circle. */
 #define DIRECT_HOSTS_MIN 10u
 #define ROUNDS_MAX       16u
 
@@ -166,8 +166,8 @@ static uint32_t collect(struct summary_work *work, uint32_t start, uint32_t *nod
     return tail;
 }
 
-/* Splits all copies into connected pieces without the nodes of level `top`, and along groups of switches.
- * `nodes` has room for all. */
+/* Splits all copies into connected pieces without the nodes of level `top`, and along groups of
+ * switches. `nodes` has room for all. */
 static uint32_t find_pieces(struct summary_work *work, const struct summary_part *part, uint32_t top,
                             struct summary_piece *pieces, uint32_t *nodes)
 {
@@ -399,7 +399,8 @@ static void find_neighbours(struct summary_work *work)
     }
 }
 
-/* Takes the fabric apart with the classes of so many rounds; returns the most different parts in a frame. */
+/* Takes the fabric apart with the classes of so many rounds; returns the most different parts in a
+ * frame. */
 static uint32_t build(struct summary_work *work, uint32_t rounds, uint32_t *made)
 {
     struct by_summary *summary = work->summary;

@@ -1,10 +1,10 @@
 /*
- * A large fabric, told by classes: what is alike is drawn once with its multiplicity. The fabric is taken
- * apart from the top: the highest switches, then the parts that are left without them; parts that are alike
- * (pods, racks, boxes) become one frame, which is taken apart in the same way until it is small enough to be
- * drawn whole. Where the highest switches form groups (clique.h), these are the first parts. Every link of
- * the fabric is behind one edge of the summary. Neighbours: classes.h (who is alike), summary_draw.c (the
- * picture). Single-threaded.
+ * A large fabric, told by classes: what is alike is drawn once with its multiplicity. The fabric is
+ * taken apart from the top: the highest switches, then the parts that are left without them; parts
+ * that are alike (pods, racks, boxes) become one frame, which is taken apart in the same way until
+ * it is small enough to be drawn whole. Where the highest switches form groups (clique.h), these
+ * are the first parts. Every link of the fabric is behind one edge of the summary. Neighbours:
+ * classes.h (who is alike), summary_draw.c (the picture). Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_SUMMARY_H
 #define BY_VIEW_PLOT_SUMMARY_H

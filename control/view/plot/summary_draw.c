@@ -28,7 +28,8 @@ static void draw_frame(const struct by_summary *summary, uint32_t number, FILE *
                 frame->parent == 0 ? "#f4f7f9" : "#ffffff");
 }
 
-/* How many copies the frame stands for, in one copy of the frame around it where that is a whole number. */
+/* How many copies the frame stands for, in one copy of the frame around it where that is a whole
+ * number. */
 static void number_frame(const struct by_summary *summary, uint32_t number, FILE *out)
 {
     const struct by_plot_frame *frame = &summary->frames[number];
@@ -58,7 +59,8 @@ static void range_text(char text[TEXT_BYTES], double low, double high, const cha
                  by_number_text(high, numbers[1]), unit);
 }
 
-/* 24.3 becomes 24, 1.181 becomes 1.2: labels have no room for more. Below full is never shown as full. */
+/* 24.3 becomes 24, 1.181 becomes 1.2: labels have no room for more. Below full is never shown as
+ * full. */
 static double percent(double part)
 {
     double value = 100 * part, shown = value >= 10 ? floor(value + 0.5) : floor(10 * value + 0.5) / 10;
@@ -200,8 +202,8 @@ static void bundle_text(const struct by_summary *summary, const struct by_bundle
     snprintf(text + at, bytes - at, "%.60s", range);
 }
 
-/* The label of a bundle: its own where alike ones have few different ones, else one for them all. False when
- * an earlier bundle has told it. */
+/* The label of a bundle: its own where alike ones have few different ones, else one for them all.
+ * False when an earlier bundle has told it. */
 static bool choose_label(const struct by_summary *summary, uint32_t number, char text[TEXT_BYTES])
 {
     const struct by_bundle *self = &summary->bundles[number];

@@ -1,6 +1,6 @@
 /*
- * The picture of a large fabric: a heading, the fabric by classes, the load of all links, one tree, the
- * legend. See picture.h.
+ * The picture of a large fabric: a heading, the fabric by classes, the load of all links, one tree,
+ * the legend. See picture.h.
  */
 #include <math.h>
 

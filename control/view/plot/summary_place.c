@@ -1,7 +1,7 @@
 /*
- * Where the frames of a summary stand: a frame's own nodes in rows above, its parts side by side below.
- * Frames that are drawn whole put their hosts in a row, or on a circle when links join them directly. See
- * summary.h.
+ * Where the frames of a summary stand: a frame's own nodes in rows above, its parts side by side
+ * below. Frames that are drawn whole put their hosts in a row, or on a circle when links join them
+ * directly. See summary.h.
  */
 #include <math.h>
 
@@ -90,7 +90,8 @@ static double place_circle(struct by_summary *summary, uint32_t frame, double y)
     return 2 * radius;
 }
 
-/* Whether some group of the frame has links within itself: their label stands beside the frame's number. */
+/* Whether some group of the frame has links within itself: their label stands beside the frame's
+ * number. */
 static bool has_loop(const struct by_summary *summary, uint32_t frame)
 {
     for (uint32_t i = 0; i < summary->bundle_count; i++)
@@ -100,7 +101,8 @@ static bool has_loop(const struct by_summary *summary, uint32_t frame)
     return false;
 }
 
-/* Places a frame's own groups around x = 0 below y = 0; returns where its parts may begin, sets the width. */
+/* Places a frame's own groups around x = 0 below y = 0; returns where its parts may begin, sets the
+ * width. */
 static double place_own(struct by_summary *summary, uint32_t frame, double *width)
 {
     uint32_t top = 0;

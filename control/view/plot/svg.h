@@ -1,6 +1,7 @@
 /*
- * Writing SVG: shapes, text and curves with the few attributes that our pictures use. Text is escaped here
- * and nowhere else. Single-threaded; errors of the stream are found at the end by whoever opened it.
+ * Writing SVG: shapes, text and curves with the few attributes that our pictures use. Text is
+ * escaped here and nowhere else. Single-threaded; errors of the stream are found at the end by
+ * whoever opened it.
  */
 #ifndef BY_VIEW_PLOT_SVG_H
 #define BY_VIEW_PLOT_SVG_H
@@ -11,7 +12,8 @@ struct by_point {
     double x, y;
 };
 
-/* A link as it is drawn: a quadratic Bezier curve; a straight line has its control point in the middle. */
+/* A link as it is drawn: a quadratic Bezier curve; a straight line has its control point in the
+ * middle. */
 struct by_curve {
     struct by_point from, control, to;
 };
@@ -34,8 +36,8 @@ void by_svg_group_end(FILE *out);
 /* Escaped character data. */
 void by_svg_escape(FILE *out, const char *text);
 void by_svg_text(FILE *out, double x, double y, const struct by_svg_text *style, const char *text);
-/* Draws the curve; `extra` (may be NULL) is more attributes; `tip` (may be NULL) is shown when the pointer
- * rests on it. */
+/* Draws the curve; `extra` (may be NULL) is more attributes; `tip` (may be NULL) is shown when the
+ * pointer rests on it. */
 void by_svg_curve(FILE *out, const struct by_curve *curve, const char *stroke, double width,
                   const char *extra, const char *tip);
 /* A filled arrow head with its tip at `at`, pointing along `direction`. */

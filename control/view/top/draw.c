@@ -1,7 +1,7 @@
 /*
- * The screen of banyan top: a head, the jobs with who is missing, the switches, the links. Every line is put
- * together from cells of fixed width, and cut at the screen's, so that nothing wraps. Colours say what words
- * say, too. See draw.h.
+ * The screen of banyan top: a head, the jobs with who is missing, the switches, the links. Every
+ * line is put together from cells of fixed width, and cut at the screen's, so that nothing wraps.
+ * Colours say what words say, too. See draw.h.
  */
 #include "control/view/top/draw.h"
 
@@ -12,8 +12,8 @@
 #include "control/base/alloc.h"
 
 #define LINE_BYTES 1024u
-/* Characters of a bar; the width of a cell that takes what is left of the line; names; the least screen
- * (columns). */
+/* Characters of a bar; the width of a cell that takes what is left of the line; names; the least
+ * screen (columns). */
 #define BAR              10u
 #define REST             ((int)LINE_BYTES)
 #define NAME_MAX_COLUMNS 20u
@@ -58,7 +58,8 @@ static void append(struct line *line, const char *bytes, unsigned count)
     line->text[line->used] = 0;
 }
 
-/* Characters of UTF-8 up to `most`, as many as there are columns left; a character is as wide as a column. */
+/* Characters of UTF-8 up to `most`, as many as there are columns left; a character is as wide as a
+ * column. */
 static unsigned put_text(struct line *line, const char *text, unsigned most)
 {
     unsigned columns = 0;
@@ -375,7 +376,8 @@ static void draw_way(struct pen *pen, double rate, double capacity)
     cell(pen, PLAIN, 1, " ");
 }
 
-/* A link between two switches has an end at both: it is shown where it comes first, unless that one is down.
+/* A link between two switches has an end at both: it is shown where it comes first, unless that one
+ * is down.
  */
 static bool is_shown(const struct by_top_view *view, uint32_t index, const struct by_top_port *port)
 {

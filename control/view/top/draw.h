@@ -16,8 +16,8 @@ struct by_top_page {
     uint32_t count, room;
 };
 
-/* Draws a view for a screen of `columns` (at least 40; narrower ones are cut). `clock` is the time of day to
- * show. */
+/* Draws a view for a screen of `columns` (at least 40; narrower ones are cut). `clock` is the time
+ * of day to show. */
 void by_top_draw(const struct by_top_view *view, const char *clock, unsigned columns, bool colours,
                  struct by_top_page *page);
 void by_top_page_free(struct by_top_page *page);

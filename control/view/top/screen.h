@@ -1,5 +1,5 @@
-/* The terminal while banyan top is live: its other screen, keys as they are pressed, its size, and frames put
- * on it in one write, so that nothing flickers. One at a time; single-threaded. */
+/* The terminal while banyan top is live: its other screen, keys as they are pressed, its size, and
+ * frames put on it in one write, so that nothing flickers. One at a time; single-threaded. */
 #ifndef BY_VIEW_TOP_SCREEN_H
 #define BY_VIEW_TOP_SCREEN_H
 
@@ -17,7 +17,8 @@ enum by_top_key {
     BY_KEY_RESIZE
 };
 
-/* Takes the terminal; it is given back at the end of the process, whatever ends it but SIGKILL. 0 or -1. */
+/* Takes the terminal; it is given back at the end of the process, whatever ends it but SIGKILL. 0
+ * or -1. */
 int by_screen_open(void);
 void by_screen_close(void);
 /* Rows and columns now. */

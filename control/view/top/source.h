@@ -1,6 +1,6 @@
 /*
- * Where samples come from: a banyand's status, or the switches themselves. Neighbours: view.h is what they
- * fill. Single-threaded; calls block, for a bounded time.
+ * Where samples come from: a banyand's status, or the switches themselves. Neighbours: view.h is
+ * what they fill. Single-threaded; calls block, for a bounded time.
  */
 #ifndef BY_VIEW_TOP_SOURCE_H
 #define BY_VIEW_TOP_SOURCE_H
@@ -29,10 +29,11 @@ struct by_top_source {
     const struct by_topology *topology; /* names and capacities, or NULL */
 };
 
-/* Takes a sample into an empty view. 0, or why there is none in `problem`: a switch that does not answer is
- * no error, but in the view. */
+/* Takes a sample into an empty view. 0, or why there is none in `problem`: a switch that does not
+ * answer is no error, but in the view. */
 int by_top_sample(struct by_top_source *source, struct by_top_view *view, struct by_problem *problem);
-/* The part of it that reads a status (control/service/daemon/status.h), a text in JSON. 0 or BY_EFORMAT. */
+/* The part of it that reads a status (control/service/daemon/status.h), a text in JSON. 0 or
+ * BY_EFORMAT. */
 int by_top_read_status(const char *text, struct by_top_view *view, struct by_problem *problem);
 /* What one switch told, with its active image or NULL, added to a view. */
 void by_top_read_switch(struct by_top_view *view, const char *name, const by_HelloReply *hello,

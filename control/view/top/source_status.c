@@ -1,5 +1,5 @@
-/* A view out of the status of banyand (GET /v1/status); see source.h. What is missing in it stays empty, so
- * that a status of another version shows what it can. */
+/* A view out of the status of banyand (GET /v1/status); see source.h. What is missing in it stays
+ * empty, so that a status of another version shows what it can. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>

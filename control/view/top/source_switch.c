@@ -1,5 +1,5 @@
-/* A view out of switches that are asked one by one, for fabrics without a controller; see source.h. A table
- * is read once for each hash, as it names jobs and neighbours. */
+/* A view out of switches that are asked one by one, for fabrics without a controller; see source.h.
+ * A table is read once for each hash, as it names jobs and neighbours. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /*
- * What `banyan top` shows: one sample of the fabric's state, wherever it came from, and what two samples make
- * of counters: rates. Neighbours: source_*.c fill it, draw.c and json.c show it. Single-threaded.
+ * What `banyan top` shows: one sample of the fabric's state, wherever it came from, and what two
+ * samples make of counters: rates. Neighbours: source_*.c fill it, draw.c and json.c show it.
+ * Single-threaded.
  */
 #ifndef BY_VIEW_TOP_VIEW_H
 #define BY_VIEW_TOP_VIEW_H
@@ -13,7 +14,8 @@
 #define BY_TOP_NAME 48
 #define BY_TOP_TEXT 160
 
-/* A port of a switch, and so one end of a link. Rates and capacities in bytes a second; 0: not known. */
+/* A port of a switch, and so one end of a link. Rates and capacities in bytes a second; 0: not
+ * known. */
 struct by_top_port {
     char name[BY_TOP_NAME];
     char peer[BY_TOP_NAME]; /* "" when it is not known */
@@ -70,8 +72,8 @@ void by_top_add_share(struct by_top_view *view, uint32_t number, double share, u
                       uint64_t dropped);
 struct by_top_port *by_top_add_port(struct by_top_switch *device);
 struct by_top_wait *by_top_add_wait(struct by_top_switch *device);
-/* Fills in rates from the counters of an earlier sample, and which waits are old. A switch that has restarted
- * begins anew. */
+/* Fills in rates from the counters of an earlier sample, and which waits are old. A switch that has
+ * restarted begins anew. */
 void by_top_rates(struct by_top_view *view, const struct by_top_view *before);
 void by_top_view_free(struct by_top_view *view);
 

@@ -1,4 +1,5 @@
-/* The part of <limits.h> that nanopb's header asks for: the compiler's own wants a C library's behind it. */
+/* The part of <limits.h> that nanopb's header asks for: the compiler's own wants a C library's
+ * behind it. */
 #ifndef BY_BAREMETAL_LIMITS_H
 #define BY_BAREMETAL_LIMITS_H
 

@@ -1,25 +1,27 @@
 /*
- * libbanyan: collectives that the network computes. A process belongs to a job as one rank; the job's table
- * image, made by the controller for this host, says along which trees the network multicasts and sums. This
- * header needs nothing but the compiler.
+ * libbanyan: collectives that the network computes. A process belongs to a job as one rank; the
+ * job's table image, made by the controller for this host, says along which trees the network
+ * multicasts and sums. This header needs nothing but the compiler.
  *
- *   banyan_init -> banyan_comm_create -> banyan_allreduce ... -> banyan_comm_destroy -> banyan_finalize
+ *   banyan_init -> banyan_comm_create -> banyan_allreduce ... -> banyan_comm_destroy ->
+ * banyan_finalize
  *
  * or, without blocking, for each operation
  *
- *   banyan_allreduce_init -> banyan_post -> banyan_test | banyan_wait -> (post again ...) -> banyan_free
+ *   banyan_allreduce_init -> banyan_post -> banyan_test | banyan_wait -> (post again ...) ->
+ * banyan_free
  *
- * Threads: objects of different contexts, and different communicators of one context, may be used by
- * different threads at the same time. One communicator, with its requests, belongs to one thread at a time.
- * The exceptions say so. Communicators of contexts that share a fabric (banyan_fabric_open) count as one
- * communicator.
+ * Threads: objects of different contexts, and different communicators of one context, may be used
+ * by different threads at the same time. One communicator, with its requests, belongs to one thread
+ * at a time. The exceptions say so. Communicators of contexts that share a fabric
+ * (banyan_fabric_open) count as one communicator.
  *
- * Errors: every function that can fail returns BANYAN_OK (0) or a negative status; banyan_last_error() then
- * holds a sentence for people that names the object, the limit and the remedy. Outputs are written only on
- * success, unless said otherwise.
+ * Errors: every function that can fail returns BANYAN_OK (0) or a negative status;
+ * banyan_last_error() then holds a sentence for people that names the object, the limit and the
+ * remedy. Outputs are written only on success, unless said otherwise.
  *
- * Order: all ranks of a communicator post the same operations in the same order. Ranks that do not are told
- * (BANYAN_EMISMATCH); no wrong data are delivered.
+ * Order: all ranks of a communicator post the same operations in the same order. Ranks that do not
+ * are told (BANYAN_EMISMATCH); no wrong data are delivered.
  */
 #ifndef BANYAN_BANYAN_H
 #define BANYAN_BANYAN_H
@@ -67,8 +69,8 @@ typedef enum banyan_status {
     BANYAN_ERANGE = -18        /* a number cannot be represented */
 } banyan_status_t;
 
-/* Operators. Sums and products of integers wrap. min and max of floats: a NaN in any operand gives NaN, and
- * -0 < +0. */
+/* Operators. Sums and products of integers wrap. min and max of floats: a NaN in any operand gives
+ * NaN, and -0 < +0. */
 typedef enum banyan_op {
     BANYAN_SUM = 1,
     BANYAN_PROD = 2,
@@ -79,7 +81,8 @@ typedef enum banyan_op {
     BANYAN_BXOR = 7
 } banyan_op_t;
 
-/* Element types, little-endian in memory. F16 is IEEE 754 binary16; both 16-bit floats accumulate in F32. */
+/* Element types, little-endian in memory. F16 is IEEE 754 binary16; both 16-bit floats accumulate
+ * in F32. */
 typedef enum banyan_dtype {
     BANYAN_I8 = 1,
     BANYAN_U8 = 2,
@@ -104,8 +107,9 @@ typedef enum banyan_collective {
 } banyan_collective_t;
 
 /*
- * In which order the network adds (or multiplies) floats, which rounds at each step. All else is the same in
- * every mode. Rules for NaN, zeros, infinities and overflow, and bounds of the error: docs/arithmetic.md.
+ * In which order the network adds (or multiplies) floats, which rounds at each step. All else is
+ * the same in every mode. Rules for NaN, zeros, infinities and overflow, and bounds of the error:
+ * docs/arithmetic.md.
  */
 typedef enum banyan_mode {
     BANYAN_FAST = 1, /* as contributions arrive: results are the same bits on all ranks, not in all runs */
@@ -131,8 +135,8 @@ struct banyan_request; /* one operation, posted once or many times */
 /* ---- Library ---- */
 
 /*
- * The version of the library that runs: major * 10000 + minor * 100 + patch; compare with BANYAN_VERSION. Any
- * thread.
+ * The version of the library that runs: major * 10000 + minor * 100 + patch; compare with
+ * BANYAN_VERSION. Any thread.
  */
 BANYAN_API int banyan_version(void);
 
@@ -142,13 +146,15 @@ BANYAN_API int banyan_version(void);
 BANYAN_API const char *banyan_strerror(banyan_status_t status);
 
 /*
- * The text of the last error in the calling thread: what failed, the limit, the remedy. "" when nothing has
- * failed yet. The text is the library's and stays until the next error in this thread. Any thread.
+ * The text of the last error in the calling thread: what failed, the limit, the remedy. "" when
+ * nothing has failed yet. The text is the library's and stays until the next error in this thread.
+ * Any thread.
  */
 BANYAN_API const char *banyan_last_error(void);
 
 /*
- * 1 when `op` on `dtype` can be reduced by the network, else 0 (also for unknown values). Any thread.
+ * 1 when `op` on `dtype` can be reduced by the network, else 0 (also for unknown values). Any
+ * thread.
  */
 BANYAN_API int banyan_supports(banyan_op_t op, banyan_dtype_t dtype);
 
@@ -163,19 +169,21 @@ BANYAN_API int banyan_supports_mode(banyan_mode_t mode, banyan_op_t op, banyan_d
 BANYAN_API size_t banyan_dtype_size(banyan_dtype_t dtype);
 
 /*
- * Names for people and command lines ("sum", "f32"); "?" for an unknown value. Static memory. Any thread.
+ * Names for people and command lines ("sum", "f32"); "?" for an unknown value. Static memory. Any
+ * thread.
  */
 BANYAN_API const char *banyan_op_name(banyan_op_t op);
 BANYAN_API const char *banyan_dtype_name(banyan_dtype_t dtype);
 BANYAN_API const char *banyan_mode_name(banyan_mode_t mode);
 
 /*
- * Enumerates the settings: name of the environment variable, default, help, value in force and its origin
- * ("default", "environment" or the path of a file) of setting `index`, counted from 0. Index 0 reads the
- * files and the environment anew, and warns on stderr of unknown settings. Each pointer may be NULL when it
- * is not wanted; the texts are the calling thread's until it asks for index 0 again. BANYAN_ENOENT beyond the
- * last one (sets no error text); BANYAN_EINVAL when a file has a malformed line or a value is too long. Any
- * thread, as long as nobody changes the environment.
+ * Enumerates the settings: name of the environment variable, default, help, value in force and its
+ * origin
+ * ("default", "environment" or the path of a file) of setting `index`, counted from 0. Index 0
+ * reads the files and the environment anew, and warns on stderr of unknown settings. Each pointer
+ * may be NULL when it is not wanted; the texts are the calling thread's until it asks for index 0
+ * again. BANYAN_ENOENT beyond the last one (sets no error text); BANYAN_EINVAL when a file has a
+ * malformed line or a value is too long. Any thread, as long as nobody changes the environment.
  */
 BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback,
                                           const char **help, const char **value, const char **origin);
@@ -183,12 +191,13 @@ BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, con
 /* ---- Fabric in this process ---- */
 
 /*
- * Builds a fabric in this process from `folder`: every NODE.table in it is a host or a switch, switches run
- * the same engine as real ones, and ports are joined in memory by the addresses in the images. No privileges
- * are needed. Time is simulated, so with faults injected (BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER,
- * BANYAN_SEED: at the receive side of every node) a run is the same for the same seed. The progress of any
- * communicator moves the whole fabric: post on every rank before you wait for one. Errors: BANYAN_EINVAL,
- * BANYAN_ENOENT (no folder, or no table in it), an image's errors, BANYAN_ENOMEM.
+ * Builds a fabric in this process from `folder`: every NODE.table in it is a host or a switch,
+ * switches run the same engine as real ones, and ports are joined in memory by the addresses in the
+ * images. No privileges are needed. Time is simulated, so with faults injected (BANYAN_LOSS,
+ * BANYAN_DUP, BANYAN_REORDER, BANYAN_SEED: at the receive side of every node) a run is the same for
+ * the same seed. The progress of any communicator moves the whole fabric: post on every rank before
+ * you wait for one. Errors: BANYAN_EINVAL, BANYAN_ENOENT (no folder, or no table in it), an image's
+ * errors, BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_fabric_open(const char *folder, struct banyan_fabric **fabric);
 
@@ -198,15 +207,15 @@ BANYAN_API banyan_status_t banyan_fabric_open(const char *folder, struct banyan_
 BANYAN_API banyan_status_t banyan_fabric_close(struct banyan_fabric *fabric);
 
 /*
- * Name of host `index`, counted from 0 in the order of ranks of the fabric; NULL beyond the last. The text
- * lives as long as the fabric.
+ * Name of host `index`, counted from 0 in the order of ranks of the fabric; NULL beyond the last.
+ * The text lives as long as the fabric.
  */
 BANYAN_API const char *banyan_fabric_host(const struct banyan_fabric *fabric, uint32_t index);
 
 /*
- * One direction of a cable of the fabric: names of the sender, its port, the receiver and its port, and what
- * was sent so far (bytes are whole Ethernet frames without preamble and checksum). BANYAN_ENOENT beyond the
- * last `index` (sets no error text).
+ * One direction of a cable of the fabric: names of the sender, its port, the receiver and its port,
+ * and what was sent so far (bytes are whole Ethernet frames without preamble and checksum).
+ * BANYAN_ENOENT beyond the last `index` (sets no error text).
  */
 struct banyan_link {
     const char *from, *from_port, *to, *to_port;
@@ -219,11 +228,11 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
 /* ---- Context ---- */
 
 /*
- * Who this process is, from a program that knows: for ranks that meet without a table, or with one that has
- * too few trees (banyan_comm_create). `allgather` gives every rank the `bytes` bytes of all, in the order of
- * ranks: all[rank_count * bytes]. It is called by the first banyan_comm_create of a context that wants it, in
- * its thread, on all ranks; it may block, and returns 0 or, when it has failed, anything else. A program
- * under MPI hands over MPI_Allgather here.
+ * Who this process is, from a program that knows: for ranks that meet without a table, or with one
+ * that has too few trees (banyan_comm_create). `allgather` gives every rank the `bytes` bytes of
+ * all, in the order of ranks: all[rank_count * bytes]. It is called by the first banyan_comm_create
+ * of a context that wants it, in its thread, on all ranks; it may block, and returns 0 or, when it
+ * has failed, anything else. A program under MPI hands over MPI_Allgather here.
  */
 struct banyan_bootstrap {
     size_t size; /* sizeof(struct banyan_bootstrap) */
@@ -234,8 +243,9 @@ struct banyan_bootstrap {
 };
 
 /*
- * What banyan_init may be told. Fill it with banyan_config_init, then change what you want; a field left
- * alone means the environment variable of that name, and then the default. The strings are copied.
+ * What banyan_init may be told. Fill it with banyan_config_init, then change what you want; a field
+ * left alone means the environment variable of that name, and then the default. The strings are
+ * copied.
  */
 struct banyan_config {
     size_t size;           /* sizeof(struct banyan_config) of the headers that you compiled with */
@@ -258,9 +268,9 @@ struct banyan_config {
 BANYAN_API void banyan_config_init(struct banyan_config *config);
 
 /*
- * Makes a context: reads settings and the table image. `config` may be NULL. Opens no socket yet. The caller
- * frees it with banyan_finalize. Errors: BANYAN_EINVAL (a setting), BANYAN_EVERSION (config->size),
- * BANYAN_ENOENT and the image's errors, BANYAN_ENOMEM.
+ * Makes a context: reads settings and the table image. `config` may be NULL. Opens no socket yet.
+ * The caller frees it with banyan_finalize. Errors: BANYAN_EINVAL (a setting), BANYAN_EVERSION
+ * (config->size), BANYAN_ENOENT and the image's errors, BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_context **context);
 
@@ -272,23 +282,24 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
 /* ---- Communicator ---- */
 
 /*
- * Joins job `job` of the context's table as the rank that the table gives this host: opens the transport and,
- * where this host is an inner node of a tree, starts its engine. `job` 0 means BANYAN_JOB, or else the only
- * job of the table. Not collective: it returns without waiting for other ranks. Where there is no table, or
- * one without trees for some collective, and RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, it is
- * collective: the ranks meet, and what the table does not serve runs between the hosts (BANYAN_FALLBACK).
- * Rank 0 prints one line on stderr saying which transport and trees it uses, and why. Errors: BANYAN_ENOENT
- * (no such job, several jobs, an interface is missing), BANYAN_EBUSY (another process has the address),
- * BANYAN_EPERM, BANYAN_ENOMEM, BANYAN_EIO.
+ * Joins job `job` of the context's table as the rank that the table gives this host: opens the
+ * transport and, where this host is an inner node of a tree, starts its engine. `job` 0 means
+ * BANYAN_JOB, or else the only job of the table. Not collective: it returns without waiting for
+ * other ranks. Where there is no table, or one without trees for some collective, and RANK,
+ * WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, it is collective: the ranks meet, and what the
+ * table does not serve runs between the hosts (BANYAN_FALLBACK). Rank 0 prints one line on stderr
+ * saying which transport and trees it uses, and why. Errors: BANYAN_ENOENT (no such job, several
+ * jobs, an interface is missing), BANYAN_EBUSY (another process has the address), BANYAN_EPERM,
+ * BANYAN_ENOMEM, BANYAN_EIO.
  */
 BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
                                               struct banyan_comm **comm);
 
 /*
- * Leaves the job and frees the communicator with all its requests. Operations that still run are aborted. A
- * host that is an inner node of a tree first answers others for BANYAN_LINGER milliseconds of silence, in
- * case its last packets were lost, but never longer than BANYAN_TIMEOUT: it returns whoever is dead.
- * BANYAN_EINVAL for NULL.
+ * Leaves the job and frees the communicator with all its requests. Operations that still run are
+ * aborted. A host that is an inner node of a tree first answers others for BANYAN_LINGER
+ * milliseconds of silence, in case its last packets were lost, but never longer than
+ * BANYAN_TIMEOUT: it returns whoever is dead. BANYAN_EINVAL for NULL.
  */
 BANYAN_API banyan_status_t banyan_comm_destroy(struct banyan_comm *comm);
 
@@ -303,22 +314,23 @@ BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; without a table "tcp" or "udp"
- * (BANYAN_EXCHANGE). Static memory. NULL for NULL.
+ * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; without a table "tcp"
+ * or "udp" (BANYAN_EXCHANGE). Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 
 /*
- * 1 when this rank's table has trees for `collective` (with `root` as the root of broadcast and reduce; else
- * it is ignored); 0 when a post would fail with BANYAN_EUNSUPPORTED or, where ranks have met, run between the
- * hosts; also for unknown values and NULL. Tables that were made together say the same on all ranks.
+ * 1 when this rank's table has trees for `collective` (with `root` as the root of broadcast and
+ * reduce; else it is ignored); 0 when a post would fail with BANYAN_EUNSUPPORTED or, where ranks
+ * have met, run between the hosts; also for unknown values and NULL. Tables that were made together
+ * say the same on all ranks.
  */
 BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective,
                                   uint32_t root);
 
 /*
- * A question: what would become of an operation, and its answer. Fill it with banyan_query_init (a sum of
- * f32), then change what you want.
+ * A question: what would become of an operation, and its answer. Fill it with banyan_query_init (a
+ * sum of f32), then change what you want.
  */
 struct banyan_query {
     size_t size; /* sizeof(struct banyan_query) of the headers that you compiled with */
@@ -350,100 +362,105 @@ struct banyan_query {
 BANYAN_API void banyan_query_init(struct banyan_query *query);
 
 /*
- * Answers by what the communicator has: it decides as a post does. Sends nothing; tables that were made
- * together, and the same settings, give all ranks the same path. An operator that the type does not have and
- * the like are errors, as of the _init functions; a mode without such an operation, a table without trees, or
- * with trees whose nodes cannot compute it and no way between the hosts, is an answer (BANYAN_NOWHERE).
- * Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on type), BANYAN_ELIMIT, BANYAN_EVERSION
- * (query->size), BANYAN_ENOMEM.
+ * Answers by what the communicator has: it decides as a post does. Sends nothing; tables that were
+ * made together, and the same settings, give all ranks the same path. An operator that the type
+ * does not have and the like are errors, as of the _init functions; a mode without such an
+ * operation, a table without trees, or with trees whose nodes cannot compute it and no way between
+ * the hosts, is an answer (BANYAN_NOWHERE). Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on
+ * type), BANYAN_ELIMIT, BANYAN_EVERSION (query->size), BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_query *query);
 
 /*
- * The same before there is a communicator: by the table, job `job` as for banyan_comm_create, and the
- * settings. Opens nothing and meets nobody, so that what ranks measure when they meet is not known yet.
- * Errors: those of both. Any thread.
+ * The same before there is a communicator: by the table, job `job` as for banyan_comm_create, and
+ * the settings. Opens nothing and meets nobody, so that what ranks measure when they meet is not
+ * known yet. Errors: those of both. Any thread.
  */
 BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
                                                 struct banyan_query *query);
 
 /*
- * The mode that requests of this communicator begin with: that of its context. BANYAN_FAST for NULL.
+ * The mode that requests of this communicator begin with: that of its context. BANYAN_FAST for
+ * NULL.
  */
 BANYAN_API banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm);
 
 /*
- * The first fatal error of the communicator, BANYAN_OK while there is none: found by any operation or by
- * banyan_abort. After one, posts fail with BANYAN_ESTATE. Any thread.
+ * The first fatal error of the communicator, BANYAN_OK while there is none: found by any operation
+ * or by banyan_abort. After one, posts fail with BANYAN_ESTATE. Any thread.
  */
 BANYAN_API banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm);
 
 /*
- * Ends all operations of the communicator with BANYAN_EABORTED, at the next test or wait; a wait that sleeps
- * wakes at once. Destroy is the only thing to do with the communicator then. Any thread,
- * and signal handlers.
+ * Ends all operations of the communicator with BANYAN_EABORTED, at the next test or wait; a wait
+ * that sleeps wakes at once. Destroy is the only thing to do with the communicator then. Any
+ * thread, and signal handlers.
  */
 BANYAN_API banyan_status_t banyan_abort(struct banyan_comm *comm);
 
 /*
- * Brings the pages of a buffer into memory and keeps them there until it is deregistered or the communicator
- * destroyed, so that no operation waits for the system to find them. No buffer needs it: operations take any
- * memory. Pages that two registered buffers share are let go of with the first of them. Errors: BANYAN_EINVAL
- * (NULL, 0 bytes, no memory of this process), BANYAN_EEXIST (a buffer that begins there is registered),
- * BANYAN_ENOENT (none is), BANYAN_ENOMEM and BANYAN_EPERM (the system's limit of locked memory).
+ * Brings the pages of a buffer into memory and keeps them there until it is deregistered or the
+ * communicator destroyed, so that no operation waits for the system to find them. No buffer needs
+ * it: operations take any memory. Pages that two registered buffers share are let go of with the
+ * first of them. Errors: BANYAN_EINVAL (NULL, 0 bytes, no memory of this process), BANYAN_EEXIST (a
+ * buffer that begins there is registered), BANYAN_ENOENT (none is), BANYAN_ENOMEM and BANYAN_EPERM
+ * (the system's limit of locked memory).
  */
 BANYAN_API banyan_status_t banyan_register(struct banyan_comm *comm, void *buffer, size_t bytes);
 BANYAN_API banyan_status_t banyan_deregister(struct banyan_comm *comm, void *buffer);
 
 /*
- * Counter `index`, counted from 0: a name like "port/eth0/rx_bytes", "endpoint/retx", "engine/contrib", and
- * its value since the communicator was made. The name lives as long as the communicator. BANYAN_ENOENT beyond
- * the last (sets no error text).
+ * Counter `index`, counted from 0: a name like "port/eth0/rx_bytes", "endpoint/retx",
+ * "engine/contrib", and its value since the communicator was made. The name lives as long as the
+ * communicator. BANYAN_ENOENT beyond the last (sets no error text).
  */
 BANYAN_API banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t index,
                                                const char **name, uint64_t *value);
 
 /*
- * A buffer of at least `bytes`, on a page's start, in *memory. Where this host shares memory with its
- * switches (transport "shm"), they read what is sent from it in place; other buffers are copied first.
- * Elsewhere, and beyond BANYAN_ARENA, it is plain memory: right for all buffers of operations. The caller
- * gives it back by banyan_dealloc; what is left goes with the communicator. Errors: BANYAN_ENOMEM,
- * BANYAN_EINVAL (NULL). Thread: that of the communicator.
+ * A buffer of at least `bytes`, on a page's start, in *memory. Where this host shares memory with
+ * its switches (transport "shm"), they read what is sent from it in place; other buffers are copied
+ * first. Elsewhere, and beyond BANYAN_ARENA, it is plain memory: right for all buffers of
+ * operations. The caller gives it back by banyan_dealloc; what is left goes with the communicator.
+ * Errors: BANYAN_ENOMEM, BANYAN_EINVAL (NULL). Thread: that of the communicator.
  */
 BANYAN_API banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, void **memory);
 
 /*
- * Gives back a buffer of banyan_alloc, which no operation uses any more. BANYAN_EINVAL when it is none of
- * this communicator's. Thread: that of the communicator.
+ * Gives back a buffer of banyan_alloc, which no operation uses any more. BANYAN_EINVAL when it is
+ * none of this communicator's. Thread: that of the communicator.
  */
 BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory);
 
 /* ---- Operations ---- */
 
 /*
- * Describe an operation; nothing is sent before banyan_post. Counts are elements, n = banyan_comm_size.
- * Buffers are the caller's, are aligned as C wants it for the type, and must not change (send) or be read
- * (recv) between the post and its end. send and recv may overlap only "in place", as said. The request is
- * freed by banyan_free, or with the communicator. A request describes one operation and may be posted again
- * and again, one post at a time. Errors: BANYAN_EINVAL (a NULL, a root that is no rank, an overlap),
- * BANYAN_EUNSUPPORTED (operator on type), BANYAN_ENOMEM.
+ * Describe an operation; nothing is sent before banyan_post. Counts are elements, n =
+ * banyan_comm_size. Buffers are the caller's, are aligned as C wants it for the type, and must not
+ * change (send) or be read (recv) between the post and its end. send and recv may overlap only "in
+ * place", as said. The request is freed by banyan_free, or with the communicator. A request
+ * describes one operation and may be posted again and again, one post at a time. Errors:
+ * BANYAN_EINVAL (a NULL, a root that is no rank, an overlap), BANYAN_EUNSUPPORTED (operator on
+ * type), BANYAN_ENOMEM.
  *
  * - allreduce: send[count] of all, reduced, to recv[count] of all. In place: send == recv.
- * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count, (r + 1) *
- *   count), to its recv[count]. In place: recv == send + r * count; other shares stay as they were.
- * - reduce_scatterv: the same where rank r's share has counts[r] elements and begins behind those of the
- *   ranks before it. In place: recv is where send has the share.
- * - allgather: send[count] of each, one behind the other in the order of ranks, to recv[n * count] of all.
- *   In place: send == recv + r * count.
- * - allgatherv: the same where rank r gives counts[r] elements. In place: send is where recv has the share.
+ * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count, (r +
+ * 1) * count), to its recv[count]. In place: recv == send + r * count; other shares stay as they
+ * were.
+ * - reduce_scatterv: the same where rank r's share has counts[r] elements and begins behind those
+ * of the ranks before it. In place: recv is where send has the share.
+ * - allgather: send[count] of each, one behind the other in the order of ranks, to recv[n * count]
+ * of all. In place: send == recv + r * count.
+ * - allgatherv: the same where rank r gives counts[r] elements. In place: send is where recv has
+ * the share.
  * - broadcast: buffer[count] of root to buffer[count] of all.
- * - reduce: send[count] of all, reduced, to recv[count] of root. In place: send == recv. recv is not used at
- *   other ranks; it may be NULL there.
+ * - reduce: send[count] of all, reduced, to recv[count] of root. In place: send == recv. recv is
+ * not used at other ranks; it may be NULL there.
  * - barrier: ends when all ranks have entered.
  *
- * Results are the same bits on all ranks. `counts` has n elements, the same at all ranks; it is copied, and
- * any of them may be 0: the buffer of such a share may be NULL. With equal counts the operation is the one
- * without v. Plans for such shares: banyan plan --shares.
+ * Results are the same bits on all ranks. `counts` has n elements, the same at all ranks; it is
+ * copied, and any of them may be 0: the buffer of such a share may be NULL. With equal counts the
+ * operation is the one without v. Plans for such shares: banyan plan --shares.
  */
 BANYAN_API banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send, void *recv,
                                                  uint64_t count, banyan_dtype_t dtype, banyan_op_t op,
@@ -469,50 +486,52 @@ BANYAN_API banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const vo
 BANYAN_API banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request);
 
 /*
- * Sets the mode of a request that is not running; else it is banyan_comm_mode(). All ranks must take the same
- * (BANYAN_EMISMATCH of the operation names those that did not). Of no effect where nothing is reduced.
- * Errors: BANYAN_EUNSUPPORTED (banyan_supports_mode), BANYAN_EBUSY, BANYAN_EINVAL.
+ * Sets the mode of a request that is not running; else it is banyan_comm_mode(). All ranks must
+ * take the same (BANYAN_EMISMATCH of the operation names those that did not). Of no effect where
+ * nothing is reduced. Errors: BANYAN_EUNSUPPORTED (banyan_supports_mode), BANYAN_EBUSY,
+ * BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode);
 
 /*
- * Starts the operation and returns at once. Operations of a communicator run in the order of their posts and
- * overlap in time. A sum of floats in mode BANYAN_EXACT takes memory (about twice the elements of f32, once
- * those of f64), which the next such request uses again, and counts as two operations. Errors: BANYAN_EBUSY
- * (this request is posted already), BANYAN_EAGAIN (64 operations run; wait for one), BANYAN_ESTATE (the
- * communicator has failed, see banyan_comm_async_error), BANYAN_EUNSUPPORTED (the table has no trees for
- * this, or says that their nodes cannot compute it, and ranks have not met to do it between hosts; the mode
- * has no such operation, or not on so many ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or freed).
+ * Starts the operation and returns at once. Operations of a communicator run in the order of their
+ * posts and overlap in time. A sum of floats in mode BANYAN_EXACT takes memory (about twice the
+ * elements of f32, once those of f64), which the next such request uses again, and counts as two
+ * operations. Errors: BANYAN_EBUSY (this request is posted already), BANYAN_EAGAIN (64 operations
+ * run; wait for one), BANYAN_ESTATE (the communicator has failed, see banyan_comm_async_error),
+ * BANYAN_EUNSUPPORTED (the table has no trees for this, or says that their nodes cannot compute it,
+ * and ranks have not met to do it between hosts; the mode has no such operation, or not on so many
+ * ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or freed).
  */
 BANYAN_API banyan_status_t banyan_post(struct banyan_request *request);
 
 /*
- * Moves packets without blocking, and says whether the operation has ended: *done = 1 and the operation's
- * result is returned, else *done = 0 and BANYAN_OK. After an end, and before the next post, it returns that
- * result again. *done is written in every case but BANYAN_EINVAL. Errors besides the result: BANYAN_ESTATE
- * (never posted), BANYAN_EINVAL.
+ * Moves packets without blocking, and says whether the operation has ended: *done = 1 and the
+ * operation's result is returned, else *done = 0 and BANYAN_OK. After an end, and before the next
+ * post, it returns that result again. *done is written in every case but BANYAN_EINVAL. Errors
+ * besides the result: BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_test(struct banyan_request *request, int *done);
 
 /*
- * Moves packets until the operation has ended and returns its result; sleeps when there is nothing to move.
- * Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank), BANYAN_EMISMATCH, BANYAN_EUNSUPPORTED (a
- * node cannot compute it, such as mode BANYAN_DET without slots for it in the table), BANYAN_EABORTED,
- * BANYAN_ESTATE (never posted), BANYAN_EINVAL.
+ * Moves packets until the operation has ended and returns its result; sleeps when there is nothing
+ * to move. Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank), BANYAN_EMISMATCH,
+ * BANYAN_EUNSUPPORTED (a node cannot compute it, such as mode BANYAN_DET without slots for it in
+ * the table), BANYAN_EABORTED, BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait(struct banyan_request *request);
 
 /*
- * The same for at most `microseconds`: for those who have other things to move as well; the time is that of
- * the fabric where it is simulated. *done = 1 and the operation's result is returned when it has ended, else
- * *done = 0 and BANYAN_OK. *done is written in every case but BANYAN_EINVAL. Errors besides the result:
- * BANYAN_ESTATE (never posted), BANYAN_EINVAL.
+ * The same for at most `microseconds`: for those who have other things to move as well; the time is
+ * that of the fabric where it is simulated. *done = 1 and the operation's result is returned when
+ * it has ended, else *done = 0 and BANYAN_OK. *done is written in every case but BANYAN_EINVAL.
+ * Errors besides the result: BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microseconds, int *done);
 
 /*
- * Frees a request that is not running. BANYAN_EBUSY while it runs; BANYAN_EINVAL for NULL, or when it was
- * freed already.
+ * Frees a request that is not running. BANYAN_EBUSY while it runs; BANYAN_EINVAL for NULL, or when
+ * it was freed already.
  */
 BANYAN_API banyan_status_t banyan_free(struct banyan_request *request);
 

@@ -1,8 +1,9 @@
 /*
- * The component for Open MPI 4.1: one module for MPI_COMM_WORLD and for each communicator of the same ranks,
- * which takes the collectives that libbanyan serves and hands all else to the module that had them before.
- * Open MPI loads it from a folder of mca_base_component_path; banyan-run says where. Its interface is that of
- * ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for modules.
+ * The component for Open MPI 4.1: one module for MPI_COMM_WORLD and for each communicator of the
+ * same ranks, which takes the collectives that libbanyan serves and hands all else to the module
+ * that had them before. Open MPI loads it from a folder of mca_base_component_path; banyan-run says
+ * where. Its interface is that of ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for
+ * modules.
  */
 #include <ompi_config.h>
 
@@ -186,8 +187,8 @@ static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
-/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that alone,
- * since libbanyan wants one order of calls over all. */
+/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that
+ * alone, since libbanyan wants one order of calls over all. */
 static int fits(ompi_communicator_t *comm)
 {
     int same = MPI_UNEQUAL;

@@ -1,7 +1,7 @@
 /*
- * What the MPI plugins share and MPI does not see: one communicator of libbanyan for a process, the ranks'
- * agreement on using it, calls that leave MPI time to move its own messages, and the count of what was
- * offloaded. No MPI type is in here: shim.c translates. One thread at a time.
+ * What the MPI plugins share and MPI does not see: one communicator of libbanyan for a process, the
+ * ranks' agreement on using it, calls that leave MPI time to move its own messages, and the count
+ * of what was offloaded. No MPI type is in here: shim.c translates. One thread at a time.
  */
 #ifndef BY_PLUGIN_MPI_CORE_H
 #define BY_PLUGIN_MPI_CORE_H
@@ -13,7 +13,8 @@
 
 #define BY_MPI_TEXT_MAX 400
 
-/* What a rank says of itself. All ranks exchange this before they agree; fixed bytes, no pointers. */
+/* What a rank says of itself. All ranks exchange this before they agree; fixed bytes, no pointers.
+ */
 struct by_mpi_facts {
     uint32_t version; /* BANYAN_VERSION of the plugin */
     int32_t status;   /* banyan_status_t; not 0: `text` says why this rank cannot */
@@ -60,33 +61,33 @@ struct by_mpi_call {
     void *recv;
 };
 
-/* Reads the settings and the table of the environment. Opens no socket, and prints nothing. Always fills
- * `facts`, as far as these tell. */
+/* Reads the settings and the table of the environment. Opens no socket, and prints nothing. Always
+ * fills `facts`, as far as these tell. */
 void by_mpi_prepare(struct by_mpi_facts *facts);
 
-/* The verdict over what all ranks have prepared, like by_mpi_agree's: 1 when each rank has a place of its own
- * in the tables. */
+/* The verdict over what all ranks have prepared, like by_mpi_agree's: 1 when each rank has a place
+ * of its own in the tables. */
 int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
 /* Joins the job of the environment, after by_mpi_prepare succeeded. Always completes `facts`. */
 void by_mpi_join(struct by_mpi_facts *facts);
 
 /*
- * The verdict over the facts of all ranks, in the order of MPI's ranks: 1 when all can and all agree, else 0;
- * `text` says what is used, or who cannot and why. A pure function of its input, so all ranks come to the
- * same.
+ * The verdict over the facts of all ranks, in the order of MPI's ranks: 1 when all can and all
+ * agree, else 0; `text` says what is used, or who cannot and why. A pure function of its input, so
+ * all ranks come to the same.
  */
 int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
-/* The first operation, in which tables that have served a run before show; `idle` is called now and then
- * while it waits. The result goes to facts->status and text. */
+/* The first operation, in which tables that have served a run before show; `idle` is called now and
+ * then while it waits. The result goes to facts->status and text. */
 void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
 
 /* Runs a call to its end. 0, or a banyan_status_t with banyan_last_error() set. */
 int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void));
 
-/* 1 when the job's mode defines `op` on `dtype` and its trees can compute it: the same on all ranks, since
- * both are agreed upon. */
+/* 1 when the job's mode defines `op` on `dtype` and its trees can compute it: the same on all
+ * ranks, since both are agreed upon. */
 int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype);
 
 /* Counts a call that was left to MPI. by_mpi_run counts the others. */

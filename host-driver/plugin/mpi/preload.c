@@ -1,11 +1,12 @@
 /*
- * The preload for MPICH: MPI's collectives over MPI_COMM_WORLD, and over communicators of the same ranks,
- * through libbanyan; all else, and what it cannot serve, through MPICH's own functions. LD_PRELOAD it, or let
- * banyan-run do so. Handles of another MPI have another size, so it refuses to live in a process of one.
+ * The preload for MPICH: MPI's collectives over MPI_COMM_WORLD, and over communicators of the same
+ * ranks, through libbanyan; all else, and what it cannot serve, through MPICH's own functions.
+ * LD_PRELOAD it, or let banyan-run do so. Handles of another MPI have another size, so it refuses
+ * to live in a process of one.
  *
- * Every name of a collective is taken: MPI_, PMPI_ and the large counts of each. Ranks of one call may use
- * different names, and MPICH's bindings do: that of mpi_f08 calls PMPI_Barrier, and others the functions of
- * large counts.
+ * Every name of a collective is taken: MPI_, PMPI_ and the large counts of each. Ranks of one call
+ * may use different names, and MPICH's bindings do: that of mpi_f08 calls PMPI_Barrier, and others
+ * the functions of large counts.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -107,8 +108,8 @@ static int gather(const struct by_shim_gather *on, const void *mine, void *all, 
     return real.Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
 }
 
-/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that alone,
- * since libbanyan wants one order of calls over all. */
+/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that
+ * alone, since libbanyan wants one order of calls over all. */
 static int fits(MPI_Comm comm)
 {
     int between = 1, same = MPI_UNEQUAL, level = MPI_THREAD_MULTIPLE, known = 0;
@@ -150,8 +151,9 @@ static int end(MPI_Comm comm, int code)
     return code;
 }
 
-/* ---- MPICH's checks of arguments: on a communicator of this process alone the same functions refuse the
- * same arguments and send nothing. What they refuse goes to MPICH, so that the user reads what it says. */
+/* ---- MPICH's checks of arguments: on a communicator of this process alone the same functions
+ * refuse the same arguments and send nothing. What they refuse goes to MPICH, so that the user
+ * reads what it says. */
 
 static MPI_Comm alone = MPI_COMM_NULL;
 
@@ -167,7 +169,8 @@ static int can_check(void)
     return alone != MPI_COMM_NULL;
 }
 
-/* 0 for NULL, MPI_IN_PLACE and a type that is not committed. A broadcast to no other rank moves nothing. */
+/* 0 for NULL, MPI_IN_PLACE and a type that is not committed. A broadcast to no other rank moves
+ * nothing. */
 static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
 {
     if (buffer == MPI_IN_PLACE)
@@ -176,8 +179,8 @@ static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
            real.Bcast((void *)buffer, (int)count, type, 0, alone) == MPI_SUCCESS;
 }
 
-/* Both buffers of a reduction, where this rank gets a result. MPICH would copy one to the other here, so it
- * is asked only if they are the same. */
+/* Both buffers of a reduction, where this rank gets a result. MPICH would copy one to the other
+ * here, so it is asked only if they are the same. */
 static int are_buffers(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
     if (!is_buffer(recv, count, type) || (send != MPI_IN_PLACE && !is_buffer(send, count, type)))

@@ -91,7 +91,8 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     return verdict;
 }
 
-/* MPI_COMM_WORLD's ranks without its attributes: MPI_Comm_dup would run the user's functions that copy them.
+/* MPI_COMM_WORLD's ranks without its attributes: MPI_Comm_dup would run the user's functions that
+ * copy them.
  */
 static int make_silent(void)
 {
@@ -105,8 +106,8 @@ static int make_silent(void)
     return made;
 }
 
-/* No rank opens a socket before all have a place; then all join, and the first operation shows whether the
- * switches take them. */
+/* No rank opens a socket before all have a place; then all join, and the first operation shows
+ * whether the switches take them. */
 static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
 {
     struct by_mpi_facts mine;
@@ -258,8 +259,8 @@ static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
 
     if (call->send != MPI_IN_PLACE)
         return run(call, code);
-    /* MPI wants the result at the start of the input, where another rank's share lies that is still to be
-     * sent. */
+    /* MPI wants the result at the start of the input, where another rank's share lies that is still
+     * to be sent. */
     call->send = recv;
     call->recv = malloc(bytes > 0 ? bytes : 1);
     if (call->recv == NULL)
@@ -415,7 +416,8 @@ static void *place_of(const struct gathering *g, int rank)
     return (char *)g->recv + place_at(g, rank) * g->extent;
 }
 
-/* Elements of all ranks, which lie before those of `rank`. -1: a count is negative, which MPI tells the user.
+/* Elements of all ranks, which lie before those of `rank`. -1: a count is negative, which MPI tells
+ * the user.
  */
 static int64_t count_before(const struct gathering *g, int rank)
 {

@@ -36,8 +36,8 @@ static const struct types_entry {
     {MPI_DOUBLE, {BANYAN_F64, 1, FLOAT}},
     {MPI_C_FLOAT_COMPLEX, {BANYAN_F32, 2, COMPLEX}},
     {MPI_C_DOUBLE_COMPLEX, {BANYAN_F64, 2, COMPLEX}},
-    /* Fortran's, at the sizes that the MPI was built with; a program built with others has it use REAL8 and
-     * so on by itself. */
+    /* Fortran's, at the sizes that the MPI was built with; a program built with others has it use
+     * REAL8 and so on by itself. */
     {MPI_INTEGER, {SIGNED(sizeof(MPI_Fint)), 1, INTEGER}},
     {MPI_INTEGER1, {BANYAN_I8, 1, INTEGER}},
     {MPI_INTEGER4, {BANYAN_I32, 1, INTEGER}},

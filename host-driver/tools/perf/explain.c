@@ -1,8 +1,8 @@
 /*
- * banyan-perf --explain, which `banyan explain` runs: the library is asked what would become of each
- * operation (banyan_context_query), by the code that decides when one is posted. The optimum is what the
- * caller knows of the plan; the prediction adds what packets carry beside data, or takes the rounds between
- * hosts.
+ * banyan-perf --explain, which `banyan explain` runs: the library is asked what would become of
+ * each operation (banyan_context_query), by the code that decides when one is posted. The optimum
+ * is what the caller knows of the plan; the prediction adds what packets carry beside data, or
+ * takes the rounds between hosts.
  */
 #include "host-driver/tools/perf/explain.h"
 
@@ -18,8 +18,8 @@
 #include "host-driver/tools/perf/world.h"
 #include "offload/wire/types.h"
 
-/* What a packet has beside data: Ethernet, IPv4, UDP and banyan's headers, and on the cable preamble,
- * checksum and gap (bytes). */
+/* What a packet has beside data: Ethernet, IPv4, UDP and banyan's headers, and on the cable
+ * preamble, checksum and gap (bytes). */
 #define HEADER_BYTES (82u + 24u)
 
 struct explaining {

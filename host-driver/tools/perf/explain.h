@@ -4,7 +4,8 @@
 
 #include "host-driver/tools/perf/options.h"
 
-/* Says so of every operation that the options name, for people or as JSON. What fails is on stderr. */
+/* Says so of every operation that the options name, for people or as JSON. What fails is on stderr.
+ */
 enum perf_exit perf_explain(const struct perf_options *options);
 
 #endif

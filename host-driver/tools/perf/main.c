@@ -1,6 +1,7 @@
 /*
- * banyan-perf: runs collectives of growing sizes on all ranks of a job, checks every element and prints what
- * nccl-tests prints. Rank 0 speaks for all; the others are silent unless something is wrong. One thread.
+ * banyan-perf: runs collectives of growing sizes on all ranks of a job, checks every element and
+ * prints what nccl-tests prints. Rank 0 speaks for all; the others are silent unless something is
+ * wrong. One thread.
  */
 #include <errno.h>
 #include <signal.h>
@@ -86,8 +87,8 @@ static enum perf_exit run_one(struct perf_world *w, const struct perf_options *o
                : PERF_ENVIRONMENT;
 }
 
-/* Collectives that reduce run for each operator and type that fit; those that only move, for each type; the
- * barrier once. */
+/* Collectives that reduce run for each operator and type that fit; those that only move, for each
+ * type; the barrier once. */
 static enum perf_exit run_collective(struct perf_world *w, const struct perf_options *options,
                                      unsigned collective, struct perf_results *results, bool speaks)
 {

@@ -253,7 +253,8 @@ static int read_optimum(const char *text, struct perf_options *options)
     return 0;
 }
 
-/* Settings given as options become settings of the environment, where the library reads and checks them. */
+/* Settings given as options become settings of the environment, where the library reads and checks
+ * them. */
 static int put_setting(const char *name, const char *value)
 {
     if (setenv(name, value, 1) == 0)

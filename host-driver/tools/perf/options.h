@@ -39,7 +39,8 @@ struct perf_options {
 /* Exit codes of the program. */
 enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMENT = 3 };
 
-/* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version said all. */
+/* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version
+ * said all. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
 
 /* The size after `bytes`. */

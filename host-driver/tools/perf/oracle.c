@@ -1,6 +1,6 @@
-/* The scalar oracle of banyan-perf; see oracle.h. Works in blocks that stay in the cache: all ranks' values
- * are reduced in 64-bit integers or in double precision, then compared with what the network gave. Pure; any
- * thread. */
+/* The scalar oracle of banyan-perf; see oracle.h. Works in blocks that stay in the cache: all
+ * ranks' values are reduced in 64-bit integers or in double precision, then compared with what the
+ * network gave. Pure; any thread. */
 #include "host-driver/tools/perf/oracle.h"
 
 #include <math.h>
@@ -43,8 +43,8 @@ static inline uint32_t key(const struct perf_oracle *oracle, uint32_t rank)
     return mix(oracle->salt * 0x9e3779b1u + rank + 1);
 }
 
-/* Largest magnitude of whole numbers whose sums over all ranks the type holds exactly, however they are
- * grouped. */
+/* Largest magnitude of whole numbers whose sums over all ranks the type holds exactly, however they
+ * are grouped. */
 static double magnitude(const struct perf_oracle *oracle)
 {
     double limit = oracle->dtype == BY_DTYPE_F16 ? 2048 : oracle->dtype == BY_DTYPE_BF16 ? 256 : 16777216;
@@ -286,7 +286,8 @@ static uint64_t count_wrong_int(unsigned dtype, const union oracle_wide *want, c
     return wrong;
 }
 
-/* `bound`: the sum of magnitudes of each element, already times n u; NULL: exact. A NaN is never right. */
+/* `bound`: the sum of magnitudes of each element, already times n u; NULL: exact. A NaN is never
+ * right. */
 static uint64_t count_wrong_float(const union oracle_wide *want, const union oracle_wide *got,
                                   const double *bound, uint32_t count)
 {
@@ -355,7 +356,8 @@ uint64_t perf_oracle_wrong_copy(const struct perf_oracle *oracle, uint32_t rank,
     return wrong;
 }
 
-/* One block: reduces all ranks' values, and sums their magnitudes where an error bound is wanted. */
+/* One block: reduces all ranks' values, and sums their magnitudes where an error bound is wanted.
+ */
 static void expect(const struct perf_oracle *oracle, uint64_t first, uint32_t count, union oracle_wide *want,
                    double *bound)
 {

@@ -1,5 +1,5 @@
-/* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, with %opt added: algbw
- * over the proven optimum. */
+/* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, with %opt
+ * added: algbw over the proven optimum. */
 #include "host-driver/tools/perf/report.h"
 #include "offload/wire/types.h"
 

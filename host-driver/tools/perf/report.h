@@ -1,4 +1,5 @@
-/* What banyan-perf prints: the table, JSON for programs, and the report file of each rank. One thread. */
+/* What banyan-perf prints: the table, JSON for programs, and the report file of each rank. One
+ * thread. */
 #ifndef BY_PERF_REPORT_H
 #define BY_PERF_REPORT_H
 
@@ -16,8 +17,8 @@ struct perf_results {
 void perf_print_heading(const struct perf_world *world, const struct perf_options *options);
 void perf_print_result(const struct perf_result *result);
 void perf_print_trailer(const struct perf_results *results);
-/* One JSON object of the rank `rank`: results, and with `counters` those of ports, endpoint, engine and
- * cables too. */
+/* One JSON object of the rank `rank`: results, and with `counters` those of ports, endpoint, engine
+ * and cables too. */
 void perf_print_json(FILE *stream, const struct perf_world *world, const struct perf_rank *rank,
                      const struct perf_results *results, bool counters);
 /* All BANYAN_* settings, for people or as JSON. PERF_USAGE when they cannot be read, reported. */

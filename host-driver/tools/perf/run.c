@@ -1,9 +1,9 @@
 /*
- * One operation of one size, out of place and in place: fill, warm up, time, check every element on every
- * rank. Ranks synchronise by banyan's own barrier; the time is that of the slowest rank and the count of
- * wrong elements that of all, by banyan's own allreduce. Out of place the result of the last timed operation
- * is checked; in place, where repetition changes the data, one more operation on fresh data is checked. One
- * thread.
+ * One operation of one size, out of place and in place: fill, warm up, time, check every element on
+ * every rank. Ranks synchronise by banyan's own barrier; the time is that of the slowest rank and
+ * the count of wrong elements that of all, by banyan's own allreduce. Out of place the result of
+ * the last timed operation is checked; in place, where repetition changes the data, one more
+ * operation on fresh data is checked. One thread.
  */
 #include "host-driver/tools/perf/run.h"
 
@@ -105,8 +105,8 @@ static const uint8_t *result_at(const struct perf_world *world, const struct per
     return rank->recv;
 }
 
-/* 64 bits of all results: the sum over ranks of each one's, mixed with its number. The multiplier is that of
- * FNV-1a. */
+/* 64 bits of all results: the sum over ranks of each one's, mixed with its number. The multiplier
+ * is that of FNV-1a. */
 static banyan_status_t digest(struct perf_world *world, const struct perf_call *call, uint64_t *sum,
                               uint32_t *failed)
 {
@@ -135,8 +135,8 @@ static banyan_status_t digest(struct perf_world *world, const struct perf_call *
     return status;
 }
 
-/* All ranks must hold the same bits after an allreduce: counts the whole result as wrong when a checksum
- * differs. */
+/* All ranks must hold the same bits after an allreduce: counts the whole result as wrong when a
+ * checksum differs. */
 static banyan_status_t check_same_bits(struct perf_world *world, const struct perf_call *call,
                                        uint64_t *wrong, uint32_t *failed)
 {

@@ -34,8 +34,8 @@ struct perf_result {
     struct perf_half out_of_place, in_place;
 };
 
-/* Runs `result->call` (in_place is set here) both ways. On failure *failed is the rank and the text is
- * banyan_last_error(). */
+/* Runs `result->call` (in_place is set here) both ways. On failure *failed is the rank and the text
+ * is banyan_last_error(). */
 banyan_status_t perf_run(struct perf_world *world, const struct perf_options *options, uint32_t salt,
                          struct perf_result *result, uint32_t *failed);
 /* Reads the port counters of a communicator. */

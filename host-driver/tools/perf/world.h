@@ -1,6 +1,6 @@
 /*
- * The ranks that live in this process: one, or with --in-process all of them. All are driven by one thread:
- * an operation is posted on every one of them, then waited for on every one.
+ * The ranks that live in this process: one, or with --in-process all of them. All are driven by one
+ * thread: an operation is posted on every one of them, then waited for on every one.
  */
 #ifndef BY_PERF_WORLD_H
 #define BY_PERF_WORLD_H
@@ -42,7 +42,8 @@ struct perf_call {
     bool in_place;
 };
 
-/* Elements of a rank's share (or of the whole call, where there are no shares), and of those before it. */
+/* Elements of a rank's share (or of the whole call, where there are no shares), and of those before
+ * it. */
 static inline uint64_t perf_share_count(const struct perf_call *call, uint32_t rank)
 {
     return call->offsets != NULL ? (call->offsets[rank + 1] - call->offsets[rank]) * call->count
@@ -54,15 +55,15 @@ static inline uint64_t perf_share_first(const struct perf_call *call, uint32_t r
     return (call->offsets != NULL ? call->offsets[rank] : rank) * call->count;
 }
 
-/* Opens contexts and communicators, with buffers of `bytes` for each rank. Returns PERF_RIGHT, or says on
- * stderr what fails. */
+/* Opens contexts and communicators, with buffers of `bytes` for each rank. Returns PERF_RIGHT, or
+ * says on stderr what fails. */
 enum perf_exit perf_world_open(struct perf_world *world, const struct perf_options *options, uint64_t bytes);
 void perf_world_close(struct perf_world *world);
 /* From a signal handler: ends what runs. */
 void perf_world_abort(struct perf_world *world);
 
-/* Describes `call` for every local rank, `depth` (<= PERF_PIPELINE) times; posts one; waits for one; frees. A
- * failure's text is banyan_last_error() and *failed the rank. */
+/* Describes `call` for every local rank, `depth` (<= PERF_PIPELINE) times; posts one; waits for
+ * one; frees. A failure's text is banyan_last_error() and *failed the rank. */
 banyan_status_t perf_world_init(struct perf_world *world, const struct perf_call *call, uint32_t depth,
                                 uint32_t *failed);
 banyan_status_t perf_world_post(struct perf_world *world, uint32_t which, uint32_t *failed);
@@ -72,8 +73,8 @@ void perf_world_free(struct perf_world *world);
 banyan_status_t perf_world_run(struct perf_world *world, const struct perf_call *call, uint32_t *failed);
 
 banyan_status_t perf_world_barrier(struct perf_world *world, uint32_t *failed);
-/* Reduces one value of each rank over all ranks of the job, by an allreduce of one element; `local` holds
- * those of the local ranks. */
+/* Reduces one value of each rank over all ranks of the job, by an allreduce of one element; `local`
+ * holds those of the local ranks. */
 banyan_status_t perf_world_sum(struct perf_world *world, const uint64_t *local, uint64_t *sum,
                                uint32_t *failed);
 banyan_status_t perf_world_max(struct perf_world *world, const double *local, double *max, uint32_t *failed);

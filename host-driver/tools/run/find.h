@@ -7,12 +7,14 @@ enum by_run_mpi { BY_RUN_UNKNOWN, BY_RUN_OPENMPI, BY_RUN_MPICH };
 /* "openmpi", "mpich"; BY_RUN_UNKNOWN for another word. */
 enum by_run_mpi by_run_named(const char *name);
 
-/* The path of `program`, as the shell would find it, without links; NULL when there is none. To be freed. */
+/* The path of `program`, as the shell would find it, without links; NULL when there is none. To be
+ * freed. */
 char *by_run_locate(const char *program);
 
 /*
- * The MPI of the program at `path`: that of the launcher that started this process, or the launcher that it
- * is, or the one that it links with. `*why` becomes a phrase that says by what it was told; static memory.
+ * The MPI of the program at `path`: that of the launcher that started this process, or the launcher
+ * that it is, or the one that it links with. `*why` becomes a phrase that says by what it was told;
+ * static memory.
  */
 enum by_run_mpi by_run_mpi_of(const char *path, const char **why);
 

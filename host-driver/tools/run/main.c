@@ -1,7 +1,7 @@
 /*
- * banyan-run: starts a program with the MPI plugin that fits its MPI, by the environment alone. It stands
- * before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4 banyan-run a.out),
- * and then becomes it.
+ * banyan-run: starts a program with the MPI plugin that fits its MPI, by the environment alone. It
+ * stands before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4
+ * banyan-run a.out), and then becomes it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -96,7 +96,8 @@ static int set(const struct options *options, const char *name, const char *valu
     return 0;
 }
 
-/* Puts a path before a list in the environment: Open MPI stops at the first folder that is not there. */
+/* Puts a path before a list in the environment: Open MPI stops at the first folder that is not
+ * there. */
 static int set_list(const struct options *options, const char *name, const char *path, const char *fallback)
 {
     const char *before = getenv(name);

@@ -1,9 +1,10 @@
 /*
- * Inputs, the right answer, and every delivered chunk held against it. Memory does not grow with the ranks:
- * inputs of a reduction are one block, in which rank r's begins r lines further on; results of all ranks go
- * to the same place, and each chunk is looked at as soon as an endpoint has taken it. Before, its place is
- * overwritten, so that what another rank has left there is never taken for it. Values are f32 that are small
- * integers, so that sums are exact in any order. Single-threaded.
+ * Inputs, the right answer, and every delivered chunk held against it. Memory does not grow with
+ * the ranks: inputs of a reduction are one block, in which rank r's begins r lines further on;
+ * results of all ranks go to the same place, and each chunk is looked at as soon as an endpoint has
+ * taken it. Before, its place is overwritten, so that what another rank has left there is never
+ * taken for it. Values are f32 that are small integers, so that sums are exact in any order.
+ * Single-threaded.
  */
 #ifndef BY_SIM_CHECK_H
 #define BY_SIM_CHECK_H

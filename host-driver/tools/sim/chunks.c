@@ -59,8 +59,8 @@ void chunks_add_roll(struct chunks *chunks)
     first->next_seq += (4 * chunks->rank_count + first->leaf.payload_max - 1) / first->leaf.payload_max;
 }
 
-/* Trees for a shard or a root: those planned for the collective and this rank, else for any rank, else those
- * of allreduce. */
+/* Trees for a shard or a root: those planned for the collective and this rank, else for any rank,
+ * else those of allreduce. */
 static int serves(const struct by_image_leaf *leaf, unsigned collective, uint32_t owner, int pass)
 {
     switch (pass) {

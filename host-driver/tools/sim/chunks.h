@@ -1,7 +1,7 @@
 /*
- * Which bytes of a call are chunk `seq` of a tree: the rule of offload/wire/PROTOCOL.md, "Collectives",
- * worked out anew from the LEAF records of one host, so that what the endpoints do is held against it. Pure
- * but for memory; single-threaded.
+ * Which bytes of a call are chunk `seq` of a tree: the rule of offload/wire/PROTOCOL.md,
+ * "Collectives", worked out anew from the LEAF records of one host, so that what the endpoints do
+ * is held against it. Pure but for memory; single-threaded.
  */
 #ifndef BY_SIM_CHUNKS_H
 #define BY_SIM_CHUNKS_H
@@ -47,8 +47,8 @@ int chunks_open(struct chunks *chunks, const uint8_t *image);
 void chunks_close(struct chunks *chunks);
 /* The roll call takes the first chunks of the first tree. */
 void chunks_add_roll(struct chunks *chunks);
-/* Goes on by a call; forgets the runs of the one before. `shard_bytes` as of `count` elements in by_call. 0,
- * BY_ENOMEM, or BY_EUNSUPPORTED when no tree serves it. */
+/* Goes on by a call; forgets the runs of the one before. `shard_bytes` as of `count` elements in
+ * by_call. 0, BY_ENOMEM, or BY_EUNSUPPORTED when no tree serves it. */
 int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, uint64_t shard_bytes);
 /* 1 and the chunk, when (tree, seq) is one of the last call and holds data. */
 int chunks_find(const struct chunks *chunks, uint32_t tree, uint32_t seq, struct chunks_chunk *chunk);

@@ -1,7 +1,7 @@
 /*
- * banyan-sim: runs one collective on a simulated fabric, with the engines and endpoints that real nodes run,
- * and prints what happened as JSON. `banyan sim` prepares its folder and explains its answer.
- * Single-threaded.
+ * banyan-sim: runs one collective on a simulated fabric, with the engines and endpoints that real
+ * nodes run, and prints what happened as JSON. `banyan sim` prepares its folder and explains its
+ * answer. Single-threaded.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* The run of banyan-sim: every rank posts the call, first once as a short warm-up, which agrees on the
- * session, then all at the same instant; the time is that of the last rank. Single-threaded. */
+/* The run of banyan-sim: every rank posts the call, first once as a short warm-up, which agrees on
+ * the session, then all at the same instant; the time is that of the last rank. Single-threaded. */
 #ifndef BY_SIM_RUN_H
 #define BY_SIM_RUN_H
 
@@ -33,8 +33,8 @@ struct sim_run {
     uint64_t missing; /* chunks, over all calls */
 };
 
-/* Runs `work`; the images of its fabric go to the world. 0 (also when results are wrong or a call ended with
- * an error: see the run), or a negative BY_E* with the error's text set. */
+/* Runs `work`; the images of its fabric go to the world. 0 (also when results are wrong or a call
+ * ended with an error: see the run), or a negative BY_E* with the error's text set. */
 int run_all(struct sim_run *run, const struct sim_work *work);
 void run_close(struct sim_run *run);
 

@@ -1,5 +1,5 @@
-/* What banyan-sim is to do: DIR/work, a line for each word, and the tables in DIR. Read once, constant
- * afterwards. Single-threaded. */
+/* What banyan-sim is to do: DIR/work, a line for each word, and the tables in DIR. Read once,
+ * constant afterwards. Single-threaded. */
 #ifndef BY_SIM_WORK_H
 #define BY_SIM_WORK_H
 

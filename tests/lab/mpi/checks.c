@@ -1,8 +1,8 @@
 /*
- * What a program sees of MPI besides results: its attributes are not copied by calls that it has not
- * made, its MPI refuses the arguments that it refuses otherwise, and calls without data have no
- * effect. A plain MPI program without any call of banyan. Rank 0 prints one line for each check; exit
- * 1 when one is wrong.
+ * What a program sees of MPI besides results: its attributes are not copied by calls that it has
+ * not made, its MPI refuses the arguments that it refuses otherwise, and calls without data have no
+ * effect. A plain MPI program without any call of banyan. Rank 0 prints one line for each check;
+ * exit 1 when one is wrong.
  */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /*
- * One call by different names: in each collective the odd ranks use another of MPI's interfaces than
- * the even ones. First mpi_f08's beside C's, then PMPI's beside MPI's, then, where the MPI has them,
- * large counts beside others. A plain MPI program, linked with mixed_f08.f90. Rank 0 prints one line
- * for each check; exit 1 when one is wrong.
+ * One call by different names: in each collective the odd ranks use another of MPI's interfaces
+ * than the even ones. First mpi_f08's beside C's, then PMPI's beside MPI's, then, where the MPI has
+ * them, large counts beside others. A plain MPI program, linked with mixed_f08.f90. Rank 0 prints
+ * one line for each check; exit 1 when one is wrong.
  */
 #include <mpi.h>
 #include <stdio.h>

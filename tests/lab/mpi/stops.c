@@ -1,6 +1,6 @@
-/* Rank 2 ends its part in the middle of allreduces: it hangs, is stopped or is killed (argument: hang, stop,
- * kill). The others must come to an error, not wait for ever; MPI_ERRORS_RETURN lets them say so by
- * themselves, and after how long. */
+/* Rank 2 ends its part in the middle of allreduces: it hangs, is stopped or is killed (argument:
+ * hang, stop, kill). The others must come to an error, not wait for ever; MPI_ERRORS_RETURN lets
+ * them say so by themselves, and after how long. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

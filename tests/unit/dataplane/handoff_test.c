@@ -1,4 +1,5 @@
-/* Work handed from another thread to the loop: it runs once, on the loop's thread, or not at all. */
+/* Work handed from another thread to the loop: it runs once, on the loop's thread, or not at all.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Loss, duplication and reordering at receive: every frame is dropped, passed, doubled or passed later, and
- * none is lost or leaked. */
+/* Loss, duplication and reordering at receive: every frame is dropped, passed, doubled or passed
+ * later, and none is lost or leaked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -77,7 +77,8 @@ int link_huge_file(int seals)
 bool link_huge;
 /* Answers the challenge in the hello; NULL: nobody does. */
 void (*link_prover)(const struct dataplane_link_end *end, struct by_shm_hello *hello);
-/* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none. */
+/* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none.
+ */
 int link_greet(struct by_shell *shell, struct dataplane_link_end *end, unsigned host,
                struct by_shm_hello *hello, unsigned count, int seals)
 {
@@ -166,8 +167,9 @@ void link_join(struct by_shell *shell, struct dataplane_link_end *end, unsigned 
     assert_int_equal(link_greet(shell, end, host, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
 }
 
-/* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at` on as the
- * packet says. Without a sum the packet's psum is wrong, and the cable says that it has none. */
+/* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at`
+ * on as the packet says. Without a sum the packet's psum is wrong, and the cable says that it has
+ * none. */
 void link_give_summed(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
 {
     uint8_t packet[2048];

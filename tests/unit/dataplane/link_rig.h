@@ -1,6 +1,6 @@
 /*
- * The host's end of a port that shares memory: greeting, giving values, taking results. Shared by the tests
- * of link.c and link_host.c.
+ * The host's end of a port that shares memory: greeting, giving values, taking results. Shared by
+ * the tests of link.c and link_host.c.
  */
 #ifndef BY_TEST_LINK_RIG_H
 #define BY_TEST_LINK_RIG_H

@@ -1,7 +1,7 @@
 /*
- * A port whose hosts share memory, from the host's end: who is let in, how sums come back without a copy,
- * what becomes of packets that point anywhere, and of hosts that leave. The test is the host; the shell runs
- * round by round. DPDK without hugepages, devices or root.
+ * A port whose hosts share memory, from the host's end: who is let in, how sums come back without a
+ * copy, what becomes of packets that point anywhere, and of hosts that leave. The test is the host;
+ * the shell runs round by round. DPDK without hugepages, devices or root.
  */
 #include <fcntl.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
- * The shell on memory ports: a result for many children is one payload in the engine's bank, sent by
- * reference; a port that takes no chains gets copies; a relay leaves in the buffer that it came in; what is
- * not ours is counted; and nothing leaks, whatever fails.
+ * The shell on memory ports: a result for many children is one payload in the engine's bank, sent
+ * by reference; a port that takes no chains gets copies; a relay leaves in the buffer that it came
+ * in; what is not ours is counted; and nothing leaks, whatever fails.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +33,8 @@ static void contribute(struct by_shell *shell, uint32_t seq, unsigned skip)
     }
 }
 
-/* The frame must be the result of `seq` for `host`; its payload, in one or two segments, is returned. */
+/* The frame must be the result of `seq` for `host`; its payload, in one or two segments, is
+ * returned. */
 static const uint8_t *check_result(struct rte_mbuf *frame, unsigned host, uint32_t seq, uint8_t room[2048])
 {
     struct by_frame fields;
@@ -130,8 +131,8 @@ static void ports_that_take_no_chains_get_copies_beside_those_that_do(void **sta
     by_shell_close(shell);
 }
 
-/* A pool is emptied, a chunk completes, and its results are lost: they are counted, nothing leaks, and a
- * duplicate brings them. */
+/* A pool is emptied, a chunk completes, and its results are lost: they are counted, nothing leaks,
+ * and a duplicate brings them. */
 static void without_buffers_results_are_dropped_and_counted(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);
@@ -154,7 +155,8 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
             got += frame != NULL;
             rte_pktmbuf_free(frame);
         }
-        /* Without segments a copy in a frame's buffer does it; without headers nothing can be sent. */
+        /* Without segments a copy in a frame's buffer does it; without headers nothing can be sent.
+         */
         assert_int_equal(got, i == 0 ? 0 : HOSTS);
         for (unsigned k = 0; k < count; k++)
             rte_pktmbuf_free(hoard[k]);
@@ -192,8 +194,8 @@ static void put_ports(uint8_t *image, unsigned count)
     }
 }
 
-/* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host 2 would
- * be. */
+/* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host
+ * 2 would be. */
 static void load_inner(struct by_shell *shell)
 {
     struct by_image_header header = {
@@ -239,8 +241,8 @@ static void load_inner(struct by_shell *shell)
     assert_int_equal(by_shell_commit(shell), 0);
 }
 
-/* One round that takes the parent's question and its result: the sum goes up again and the result down, both
- * out of one bank. */
+/* One round that takes the parent's question and its result: the sum goes up again and the result
+ * down, both out of one bank. */
 static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **state)
 {
     struct by_shell *shell = memory_shell(3);
@@ -289,8 +291,8 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
     by_shell_close(shell);
 }
 
-/* An image with one relay: from host 0, whose cable brings so much (1000 bytes a second), to host 1 through
- * the switch. */
+/* An image with one relay: from host 0, whose cable brings so much (1000 bytes a second), to host 1
+ * through the switch. */
 static void load_relay(struct by_shell *shell, uint32_t share, uint32_t rate)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
@@ -558,8 +560,8 @@ static void acknowledgements_of_one_tree_share_a_frame(void **state)
     by_shell_close(shell);
 }
 
-/* Who is the source of every other chunk gets all sums before the acknowledgements, which would part the
- * frames that leave as one train. */
+/* Who is the source of every other chunk gets all sums before the acknowledgements, which would
+ * part the frames that leave as one train. */
 static void acknowledgements_go_behind_the_results_of_a_round(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);

@@ -1,5 +1,5 @@
-/* The controller's end of the control channel for tests: requests as frames, responses decoded. No sockets
- * here. */
+/* The controller's end of the control channel for tests: requests as frames, responses decoded. No
+ * sockets here. */
 #ifndef BY_TESTS_UNIT_FIRMWARE_CLIENT_H
 #define BY_TESTS_UNIT_FIRMWARE_CLIENT_H
 

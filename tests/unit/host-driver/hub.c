@@ -188,8 +188,8 @@ void hub_stop(struct host_driver_hub *hub)
     hub->listener = -1;
 }
 
-/* Sends all of it, however slow the rank is: it turns meanwhile in its own process only, so a full socket of
- * a test would be a bug of the test. */
+/* Sends all of it, however slow the rank is: it turns meanwhile in its own process only, so a full
+ * socket of a test would be a bug of the test. */
 static void put(struct hub_peer *peer, const struct by_member_frame *frame)
 {
     uint8_t *bytes = malloc(BY_MEMBER_FIXED_MAX + frame->bytes);

@@ -1,8 +1,8 @@
 /*
- * A controller and switches inside a test's process, for ranks that go on when a switch dies: hosts that are
- * each cabled to all switches, over UDP on the loopback interface, tables of several generations of which
- * each has one switch less, and the hub that carries what ranks tell each other. Single-threaded: who waits
- * turns.
+ * A controller and switches inside a test's process, for ranks that go on when a switch dies: hosts
+ * that are each cabled to all switches, over UDP on the loopback interface, tables of several
+ * generations of which each has one switch less, and the hub that carries what ranks tell each
+ * other. Single-threaded: who waits turns.
  */
 #ifndef TESTS_UNIT_HOST_HUB_H
 #define TESTS_UNIT_HOST_HUB_H
@@ -48,8 +48,8 @@ struct host_driver_hub {
     struct banyan_comm *comm[HUB_HOSTS];
 };
 
-/* Tables, switches of generation 1, a controller. `inner`: from generation 2 on host 0 is the root of the
- * trees, over the switches that are left. */
+/* Tables, switches of generation 1, a controller. `inner`: from generation 2 on host 0 is the root
+ * of the trees, over the switches that are left. */
 void hub_open(struct host_driver_hub *hub, uint64_t seed, bool inner);
 /* The ranks, from generation 1. */
 void hub_join(struct host_driver_hub *hub);

@@ -34,7 +34,8 @@ static void new_folder(char folder[64])
         by_image_put_##section(named, i, &record);                                                           \
     }
 
-/* The same image with a name for every node, as the controller's images have them. Frees the old one. */
+/* The same image with a name for every node, as the controller's images have them. Frees the old
+ * one. */
 static uint8_t *add_names(const struct fabric *fabric, uint8_t *image, size_t *bytes)
 {
     struct by_image_header header;
@@ -98,8 +99,8 @@ void rig_remove(const char *folder)
     rmdir(folder);
 }
 
-/* Moves an image of hosts around host 0 to the loopback interface: node n has 127.0.0.(n + 1) on its only
- * port. */
+/* Moves an image of hosts around host 0 to the loopback interface: node n has 127.0.0.(n + 1) on
+ * its only port. */
 static void move_to_loopback(uint8_t *image)
 {
     const uint32_t base = 0x7f000001;

@@ -1,7 +1,7 @@
 /*
- * What the tests of the host driver share: table images of small fabrics in a folder of their own, ranks
- * opened on a fabric in memory, and operations over all of them. Single-threaded unless a test says
- * otherwise.
+ * What the tests of the host driver share: table images of small fabrics in a folder of their own,
+ * ranks opened on a fabric in memory, and operations over all of them. Single-threaded unless a
+ * test says otherwise.
  */
 #ifndef TESTS_UNIT_HOST_RIG_H
 #define TESTS_UNIT_HOST_RIG_H
@@ -32,8 +32,8 @@ struct host_driver_rig {
 void rig_write(const struct fabric *fabric, char folder[64]);
 /* Removes the folder and what rig_write put there. */
 void rig_remove(const char *folder);
-/* The same for `hosts` hosts on the loopback interface, 127.0.0.1 and so on: host 0 is the root of the only
- * tree. */
+/* The same for `hosts` hosts on the loopback interface, 127.0.0.1 and so on: host 0 is the root of
+ * the only tree. */
 void rig_write_loopback(int hosts, char folder[64]);
 
 /* A star with one tree that carries all collectives, its window `window`. */

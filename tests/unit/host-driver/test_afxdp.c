@@ -1,7 +1,7 @@
 /*
- * AF_XDP between two network namespaces, by banyan-perf, which checks every element: native mode and
- * multi-buffer; that everything else passes to the kernel; that nothing stays behind after a kill. Needs
- * root, and is skipped without it.
+ * AF_XDP between two network namespaces, by banyan-perf, which checks every element: native mode
+ * and multi-buffer; that everything else passes to the kernel; that nothing stays behind after a
+ * kill. Needs root, and is skipped without it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -161,8 +161,8 @@ static int program_attached(int host)
     return command("ip -n %s link show %.12s | grep -q xdp", name[host], port_of(host).name) == 0;
 }
 
-/* errno of a TCP connection from host 0 to a closed port of host 1: ECONNREFUSED proves that both kernels
- * took part. */
+/* errno of a TCP connection from host 0 to a closed port of host 1: ECONNREFUSED proves that both
+ * kernels took part. */
 static int knock(void)
 {
     int status;

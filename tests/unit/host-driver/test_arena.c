@@ -1,4 +1,5 @@
-/* The range that is shared with switches: pieces that do not overlap, gaps that are used again, and clean. */
+/* The range that is shared with switches: pieces that do not overlap, gaps that are used again, and
+ * clean. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

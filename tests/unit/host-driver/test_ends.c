@@ -1,7 +1,7 @@
 /*
- * How operations end that nobody helps to an end: a rank alone over UDP on the loopback interface, whose peer
- * never comes or has died. An abort from another thread ends all of them at once, whatever sleeps wakes, and
- * what frees a communicator returns whatever still arrives.
+ * How operations end that nobody helps to an end: a rank alone over UDP on the loopback interface,
+ * whose peer never comes or has died. An abort from another thread ends all of them at once,
+ * whatever sleeps wakes, and what frees a communicator returns whatever still arrives.
  */
 #include <arpa/inet.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /*
- * The examples of the public interface, each as two processes over UDP on the loopback interface: real
- * sockets, no privileges. They check their results themselves. Also what a process says whose peer dies or
- * whose address is taken.
+ * The examples of the public interface, each as two processes over UDP on the loopback interface:
+ * real sockets, no privileges. They check their results themselves. Also what a process says whose
+ * peer dies or whose address is taken.
  */
 #include <fcntl.h>
 #include <libgen.h>

@@ -1,5 +1,5 @@
-/* Collectives over the fabric in memory: all six, on several shapes, with and without faults; and what is
- * said when they fail. */
+/* Collectives over the fabric in memory: all six, on several shapes, with and without faults; and
+ * what is said when they fail. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static void set_faults(const char *probability, const char *seed)
     rig_set("BANYAN_SEED", seed);
 }
 
-/* Runs all six collectives by banyan-perf's own machinery, which checks every element on every rank. Returns
- * the words that name a failure, or NULL. */
+/* Runs all six collectives by banyan-perf's own machinery, which checks every element on every
+ * rank. Returns the words that name a failure, or NULL. */
 static const char *run_all(const char *folder, uint64_t bytes)
 {
     static char failure[300];

@@ -11,8 +11,8 @@ static uint32_t seen[PACKETS];
 static uint32_t order[PACKETS * 2];
 static uint32_t order_count;
 
-/* Sends PACKETS numbered packets through in batches of `batch`, whose memory is overwritten after each, and
- * notes what comes out. */
+/* Sends PACKETS numbered packets through in batches of `batch`, whose memory is overwritten after
+ * each, and notes what comes out. */
 static void pass_all(uint32_t loss, uint32_t duplicate, uint32_t reorder, uint32_t batch)
 {
     struct by_fault fault = {.prng.state = 42, .loss = loss, .duplicate = duplicate, .reorder = reorder};

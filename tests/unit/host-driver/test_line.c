@@ -1,6 +1,6 @@
 /*
- * The connection to the controller, whose other end here says too much: what is not taken yet is bounded and
- * comes in the end, and a frame that is too long ends the connection with a word why.
+ * The connection to the controller, whose other end here says too much: what is not taken yet is
+ * bounded and comes in the end, and a frame that is too long ends the connection with a word why.
  */
 #include <errno.h>
 #include <fcntl.h>

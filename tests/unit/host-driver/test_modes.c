@@ -1,6 +1,7 @@
 /*
- * Modes as users have them: by setting, by config, for each request; the same bits on other fabrics in mode
- * exact; what is said where a mode cannot be; and that the caller's floating-point environment does not show.
+ * Modes as users have them: by setting, by config, for each request; the same bits on other fabrics
+ * in mode exact; what is said where a mode cannot be; and that the caller's floating-point
+ * environment does not show.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* What MPI's ranks agree on: the same verdict from the same facts, and the text that names who cannot. */
+/* What MPI's ranks agree on: the same verdict from the same facts, and the text that names who
+ * cannot. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /*
- * What the library says that would become of an operation: the same as becomes of it when it is posted, over
- * trees, between hosts, or nowhere, and why.
+ * What the library says that would become of an operation: the same as becomes of it when it is
+ * posted, over trees, between hosts, or nowhere, and why.
  */
 #include <stdio.h>
 #include <string.h>
@@ -30,7 +30,8 @@ static void must_say(const struct banyan_query *query, banyan_path_t path, const
         fail_msg("path %d, '%s' does not say '%s'", (int)query->path, query->reason, words);
 }
 
-/* Two trees of allreduce, the second with a third of the data, and one for rank 1's shard of allgather. */
+/* Two trees of allreduce, the second with a third of the data, and one for rank 1's shard of
+ * allgather. */
 static void make_fabric(void)
 {
     static const uint16_t collectives[] = {1u << BY_COLLECTIVE_ALLREDUCE, 1u << BY_COLLECTIVE_ALLREDUCE,
@@ -218,7 +219,8 @@ static void what_nodes_of_the_trees_cannot_compute_is_known_before(void **state)
     rig_close(&rig);
 }
 
-/* The trees of one collective say nothing of another, but for the first tree, which all calls pass. */
+/* The trees of one collective say nothing of another, but for the first tree, which all calls pass.
+ */
 static void each_collective_asks_its_own_trees(void **state)
 {
     struct banyan_query query = asked(BANYAN_REDUCE_SCATTER, 64);

@@ -236,7 +236,8 @@ static void every_setting_can_be_listed(void **state)
     assert_int_equal(count, BY_SETTING_COUNT);
 }
 
-/* Runs `banyan-perf --settings OPTION`; its exit status, and what it says on stdout and stderr together. */
+/* Runs `banyan-perf --settings OPTION`; its exit status, and what it says on stdout and stderr
+ * together. */
 static int run_settings(const char *option, char *said, size_t bytes)
 {
     char command[512];
@@ -293,7 +294,8 @@ static void the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones
     setenv("HOME", "/nonexistent", 1);
 }
 
-/* A copy of this program that runs with another group's rights loads no library that its caller names. */
+/* A copy of this program that runs with another group's rights loads no library that its caller
+ * names. */
 static void a_program_with_more_rights_than_its_caller_ignores_the_environment(void **state)
 {
     char folder[] = "banyan-settings-XXXXXX", command[256];

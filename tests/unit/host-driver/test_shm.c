@@ -1,6 +1,6 @@
 /*
- * A host at the socket of a switch that answers wrongly: it says so, and keeps nothing of what came with the
- * answer. The switch is a thread of the test.
+ * A host at the socket of a switch that answers wrongly: it says so, and keeps nothing of what came
+ * with the answer. The switch is a thread of the test.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /*
- * Ranks that go on when switches die: results are right to the bit, whatever is lost between ranks and
- * controller, calls keep their requests and counters, and what cannot go on ends with an error that says why.
- * A failing round prints the seed: BANYAN_TEST_SEED=N replays it.
+ * Ranks that go on when switches die: results are right to the bit, whatever is lost between ranks
+ * and controller, calls keep their requests and counters, and what cannot go on ends with an error
+ * that says why. A failing round prints the seed: BANYAN_TEST_SEED=N replays it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,7 +35,8 @@ static int32_t sum_of(uint64_t i)
     return (int32_t)sum;
 }
 
-/* One round of all ranks, switches and the controller. How many ranks are done; an error ends the test. */
+/* One round of all ranks, switches and the controller. How many ranks are done; an error ends the
+ * test. */
 static int turn(void)
 {
     int ended = 0;
@@ -255,7 +256,8 @@ static void check(unsigned which)
     }
 }
 
-/* What a careful controller does until all have gone on: it reminds, and gives tables to who comes anew. */
+/* What a careful controller does until all have gone on: it reminds, and gives tables to who comes
+ * anew. */
 static void care(uint16_t gen, struct by_prng *prng)
 {
     uint64_t begin_ns = by_clock_ns(), reminded_ns = begin_ns;

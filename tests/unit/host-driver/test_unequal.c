@@ -1,7 +1,7 @@
 /*
- * Shares of unequal size over trees: allgatherv and reduce_scatterv on tables planned for each rank and on
- * those of allreduce alone, in place and not, in every mode, with packets lost; every element is checked by
- * banyan-perf's oracle. And what is said when ranks disagree, or misuse them.
+ * Shares of unequal size over trees: allgatherv and reduce_scatterv on tables planned for each rank
+ * and on those of allreduce alone, in place and not, in every mode, with packets lost; every
+ * element is checked by banyan-perf's oracle. And what is said when ranks disagree, or misuse them.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,14 +14,15 @@
 static struct fabric fabric;
 static struct host_driver_rig rig;
 
-/* Parts of each rank, as sums: one much larger, empty ones first, in the middle and last, all at one rank. */
+/* Parts of each rank, as sums: one much larger, empty ones first, in the middle and last, all at
+ * one rank. */
 static const uint64_t parts[][RANKS + 1] = {
     {0, 3, 4, 6, 7}, {0, 0, 5, 5, 6}, {0, 1, 1, 1, 2}, {0, 0, 0, 9, 9}, {0, 7, 7, 7, 7}, {0, 2, 4, 6, 8},
 };
 #define SPLITS (sizeof(parts) / sizeof(parts[0]))
 
-/* A star whose trees say for whom they are: one for each rank and collective, but `orphan`'s, which those of
- * allreduce serve. */
+/* A star whose trees say for whom they are: one for each rank and collective, but `orphan`'s, which
+ * those of allreduce serve. */
 static void make_owned(int orphan)
 {
     int job;

@@ -1,10 +1,10 @@
 /*
- * The planner's campaign: random balanced fabrics, each planned for every collective, with and without
- * branching switches. The optimum must be what trying every cut gives, every plan must be proven OPTIMAL by
- * the verifier; for allreduce the ratio to its bound is collected. With --dump and --lp the fabrics and the
- * planner's claims are written for the oracles of tests/oracle, which are other people's programs. A failure
- * prints its seed and a command that replays it, and writes the fabric. `make planner-check` runs it all.
- * Single-threaded.
+ * The planner's campaign: random balanced fabrics, each planned for every collective, with and
+ * without branching switches. The optimum must be what trying every cut gives, every plan must be
+ * proven OPTIMAL by the verifier; for allreduce the ratio to its bound is collected. With --dump
+ * and --lp the fabrics and the planner's claims are written for the oracles of tests/oracle, which
+ * are other people's programs. A failure prints its seed and a command that replays it, and writes
+ * the fabric. `make planner-check` runs it all. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -103,7 +103,8 @@ static void fail(struct campaign *campaign, const char *format, ...)
     now.failed = true;
 }
 
-/* Plans, and has the verifier check the file; NULL after a failure. The verdict goes to `report`. */
+/* Plans, and has the verifier check the file; NULL after a failure. The verdict goes to `report`.
+ */
 static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root,
                             const int64_t *shares, bool in_network, struct by_verify_report *report)
 {
@@ -144,7 +145,8 @@ static void claim(const struct campaign *campaign, const char *what, uint32_t ro
                 (long long)value.den);
 }
 
-/* One collective whose optimum is always reached. `value` is what the cuts say of inv_x, or of the rate. */
+/* One collective whose optimum is always reached. `value` is what the cuts say of inv_x, or of the
+ * rate. */
 static void check_exact(struct campaign *campaign, unsigned collective, int64_t root, const int64_t *shares,
                         bool in_network, struct cut_value value, bool inverse)
 {
@@ -387,8 +389,8 @@ static int run(struct campaign *campaign, uint64_t ratio_least)
     return campaign->failures ? 1 : 0;
 }
 
-/* Runs the campaign in a process of its own, so that a crash of the planner, a failed assertion or a hang is
- * told with its seed and fabric, too. */
+/* Runs the campaign in a process of its own, so that a crash of the planner, a failed assertion or
+ * a hang is told with its seed and fabric, too. */
 static int watch(struct campaign *campaign, uint64_t ratio_least)
 {
     pid_t child = fork();

@@ -1,6 +1,6 @@
 /*
- * The bounds of small fabrics by trying every set of nodes: nothing of the planner's flows, nothing clever.
- * Exact in 128 bits. Pure functions: any thread.
+ * The bounds of small fabrics by trying every set of nodes: nothing of the planner's flows, nothing
+ * clever. Exact in 128 bits. Pure functions: any thread.
  */
 #ifndef TESTS_CAMPAIGN_CUTS_H
 #define TESTS_CAMPAIGN_CUTS_H
@@ -23,7 +23,8 @@ struct cuts {
 };
 
 void cuts_find(const struct by_topology *topology, uint32_t root, struct cuts *cuts);
-/* Shards of unequal size: the greatest (parts of the nodes inside, or outside) / (leaving) over all sets. */
+/* Shards of unequal size: the greatest (parts of the nodes inside, or outside) / (leaving) over all
+ * sets. */
 struct cut_value cuts_shares(const struct by_topology *topology, const int64_t *shares, bool outside);
 bool cut_equals(struct cut_value value, struct by_fraction fraction);
 /* Whether the fraction is at most the value. */

@@ -1,6 +1,6 @@
 /*
- * How near allreduce comes to its bound, over many fabrics: exact ratios sorted into classes, apart for
- * fabrics whose switches can do everything, nothing, or some of it. One thread for each table.
+ * How near allreduce comes to its bound, over many fabrics: exact ratios sorted into classes, apart
+ * for fabrics whose switches can do everything, nothing, or some of it. One thread for each table.
  */
 #ifndef TESTS_CAMPAIGN_RATIO_H
 #define TESTS_CAMPAIGN_RATIO_H

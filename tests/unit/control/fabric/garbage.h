@@ -1,6 +1,6 @@
 /*
- * Readers under limits: a process of its own for each file, with a limit of address space and of processor
- * time that the kernel enforces.
+ * Readers under limits: a process of its own for each file, with a limit of address space and of
+ * processor time that the kernel enforces.
  */
 #ifndef TESTS_TOPOLOGY_GARBAGE_H
 #define TESTS_TOPOLOGY_GARBAGE_H
@@ -10,7 +10,8 @@
 /* Reads a file; 0 when it takes it, else `problem` is filled. */
 typedef int garbage_read(const char *path, struct by_problem *problem);
 
-/* Runs the reader on a file that it must refuse; the text of its refusal goes to `text`. Prints what it took.
+/* Runs the reader on a file that it must refuse; the text of its refusal goes to `text`. Prints
+ * what it took.
  */
 void garbage_refuse(garbage_read *read, const char *file, const char *what, char *text, size_t bytes);
 

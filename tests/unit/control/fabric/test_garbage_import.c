@@ -1,6 +1,6 @@
 /*
- * Files of other programs, of shares and of ranks that are long and wrong: each is refused within limits.
- * What ends at a limit of the fabric says so, what makes no sense says where.
+ * Files of other programs, of shares and of ranks that are long and wrong: each is refused within
+ * limits. What ends at a limit of the fabric says so, what makes no sense says where.
  */
 #include <setjmp.h>
 #include <stdarg.h>

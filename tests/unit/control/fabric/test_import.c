@@ -1,5 +1,5 @@
-/* Fabrics from files of others: samples of each format, what is refused and where, and garbage. Runs in the
- * root. */
+/* Fabrics from files of others: samples of each format, what is refused and where, and garbage.
+ * Runs in the root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -128,7 +128,8 @@ static void several_dumps_are_several_hosts(void **state)
     by_topology_free(topology);
 }
 
-/* The sample is what ibnetdiscover printed of a simulated fabric (ibsim): 2 leaves, 2 spines, 4 hosts. */
+/* The sample is what ibnetdiscover printed of a simulated fabric (ibsim): 2 leaves, 2 spines, 4
+ * hosts. */
 static void what_ibnetdiscover_prints_is_a_fabric(void **state)
 {
     struct by_topology *topology = import_one("ibnetdiscover", &usual, SAMPLES "ibnetdiscover-sim.txt");

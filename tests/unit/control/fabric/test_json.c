@@ -1,4 +1,5 @@
-/* The pull parser agrees with a library about what is JSON, and gives strings and integers exactly. */
+/* The pull parser agrees with a library about what is JSON, and gives strings and integers exactly.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Topology files: what is accepted is exact, what is wrong is refused with its place and its name. */
+/* Topology files: what is accepted is exact, what is wrong is refused with its place and its name.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -55,7 +55,8 @@ struct by_fraction exhaustive_inv_x(const struct by_topology *topology)
     return greatest;
 }
 
-/* The least cut among sets that contain `with`, miss `without`, and have some but not all compute nodes. */
+/* The least cut among sets that contain `with`, miss `without`, and have some but not all compute
+ * nodes. */
 static struct by_fraction least_cut(const struct by_topology *topology, uint32_t with, uint32_t without)
 {
     uint32_t compute = compute_set(topology);

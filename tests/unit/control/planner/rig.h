@@ -1,5 +1,5 @@
-/* What the planner's tests share: presets by text, planning, and checking each plan by the independent
- * verifier. */
+/* What the planner's tests share: presets by text, planning, and checking each plan by the
+ * independent verifier. */
 #ifndef TESTS_PLAN_RIG_H
 #define TESTS_PLAN_RIG_H
 
@@ -7,8 +7,8 @@
 #include "control/verify/verify.h"
 #include "offload/wire/types.h"
 
-/* A topology from JSON text, or from a preset's name and parameters ("4", "10", in the preset's order, ended
- * by NULL). */
+/* A topology from JSON text, or from a preset's name and parameters ("4", "10", in the preset's
+ * order, ended by NULL). */
 struct by_topology *rig_parse(const char *json);
 struct by_topology *rig_preset_list(const char *name, const char *capable, const char *const *parameters);
 #define rig_preset(name, capable, ...) rig_preset_list((name), (capable), (const char *const[]){__VA_ARGS__})

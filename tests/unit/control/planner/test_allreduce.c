@@ -1,5 +1,5 @@
-/* Allreduce rooted in the network: few, low trees at the rate of the cut on regular fabrics; honest rates
- * elsewhere. */
+/* Allreduce rooted in the network: few, low trees at the rate of the cut on regular fabrics; honest
+ * rates elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -133,10 +133,10 @@ static void regular_fabrics_reach_the_cut_with_few_low_trees(void **state)
     }
 }
 
-/* Zhou and Sun 2026: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U - 1) on cubes, for links
- * of 1. */
-/* Boxes whose own switch only forwards, joined at one that adds: 8 links of 50 and 8 of 450 a box, of which a
- * tree with e links out takes e and 2 (8 - e). */
+/* Zhou and Sun 2026: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U - 1) on cubes, for
+ * links of 1. */
+/* Boxes whose own switch only forwards, joined at one that adds: 8 links of 50 and 8 of 450 a box,
+ * of which a tree with e links out takes e and 2 (8 - e). */
 static void boxes_that_meet_at_one_switch_are_planned_one_by_one(void **state)
 {
     static const char *const boxes[] = {"2", "16", "128"};
@@ -170,8 +170,8 @@ static void a_link_that_a_tree_passes_often_is_shared_in_parts(void **state)
 
 static void the_slowest_part_says_how_fast_the_whole_is(void **state)
 {
-    /* Two rings of three at one switch, and one host that hangs on it by 1; the ring of links of 2 would
-     * allow 3/2 each way, the other 3/4. */
+    /* Two rings of three at one switch, and one host that hangs on it by 1; the ring of links of 2
+     * would allow 3/2 each way, the other 3/4. */
     struct by_topology *topology = rig_parse(
         "{\"name\": \"parts\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"},"
         "{\"name\": \"b\", \"kind\": \"compute\"}, {\"name\": \"c\", \"kind\": \"compute\"},"
@@ -236,8 +236,8 @@ static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
     by_topology_free(topology);
 }
 
-/* Hosts that send 10 and receive 20: reduce-scatter (12) and allgather (24) in turn give 8, the network
- * gives 10. */
+/* Hosts that send 10 and receive 20: reduce-scatter (12) and allgather (24) in turn give 8, the
+ * network gives 10. */
 static void an_unequal_star_reduces_in_the_network_with_one_pair(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
@@ -272,8 +272,8 @@ static void half_a_capability_is_used_as_far_as_it_goes(void **state)
     }
 }
 
-/* What branching switches gain over reduce-scatter and allgather: 2 (N - 1) / N of a star, (M - 1) / M * 2 of
- * M boxes whose links to the outside are the bottleneck. */
+/* What branching switches gain over reduce-scatter and allgather: 2 (N - 1) / N of a star, (M - 1)
+ * / M * 2 of M boxes whose links to the outside are the bottleneck. */
 static void branching_switches_gain_what_the_closed_forms_say(void **state)
 {
     static const struct {
@@ -303,8 +303,8 @@ static void branching_switches_gain_what_the_closed_forms_say(void **state)
     }
 }
 
-/* A star of 4 whose switch adds at most 15: with b = 10 one tree adds 3 x 10; half of the rate is added
- * there, as far as the links then go. */
+/* A star of 4 whose switch adds at most 15: with b = 10 one tree adds 3 x 10; half of the rate is
+ * added there, as far as the links then go. */
 static void a_limit_of_addition_costs_what_it_costs(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "4", "10", NULL);

@@ -1,4 +1,5 @@
-/* The figures that the papers print, and closed forms, reproduced exactly; each plan checked by the verifier.
+/* The figures that the papers print, and closed forms, reproduced exactly; each plan checked by the
+ * verifier.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -92,7 +93,8 @@ static void a_fixed_k_gives_the_rates_of_the_table(void **state)
     by_topology_free(topology);
 }
 
-/* The rates of that table say which k is the least for a loss: 320, 341.33, 342.86, 341.33, 347.83 of 354.13.
+/* The rates of that table say which k is the least for a loss: 320, 341.33, 342.86, 341.33, 347.83
+ * of 354.13.
  */
 static void the_least_k_within_a_loss_is_found(void **state)
 {
@@ -117,7 +119,8 @@ static void the_least_k_within_a_loss_is_found(void **state)
     by_topology_free(topology);
 }
 
-/* A thousand GPUs, with and without switches that branch, and what they looked like when this was written. */
+/* A thousand GPUs, with and without switches that branch, and what they looked like when this was
+ * written. */
 static void a_thousand_gpus_have_optimal_plans(void **state)
 {
     static const struct {
@@ -174,8 +177,8 @@ static void a_star_sends_each_shard_once(void **state)
     }
 }
 
-/* A tree on a star whose switch multicasts is host -> switch -> all other hosts: one edge up, and branches at
- * the switch. */
+/* A tree on a star whose switch multicasts is host -> switch -> all other hosts: one edge up, and
+ * branches at the switch. */
 static void a_capable_switch_is_a_node_of_the_tree(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "5", "10", NULL);

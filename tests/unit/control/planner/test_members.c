@@ -1,6 +1,6 @@
 /*
- * Plans for some of the compute nodes: lists of them, plans against the fabric that is left, against every
- * cut of it, and plan files that use what they may not.
+ * Plans for some of the compute nodes: lists of them, plans against the fabric that is left,
+ * against every cut of it, and plan files that use what they may not.
  */
 #include <setjmp.h>
 #include <stdarg.h>

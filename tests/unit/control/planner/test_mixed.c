@@ -1,6 +1,7 @@
 /*
- * Allreduce on random fabrics of which some switches multicast, some aggregate, some do both or neither, with
- * one-way links on some: each plan is checked, and nearly all reach their bound. SEED=N runs one seed alone.
+ * Allreduce on random fabrics of which some switches multicast, some aggregate, some do both or
+ * neither, with one-way links on some: each plan is checked, and nearly all reach their bound.
+ * SEED=N runs one seed alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,8 +26,8 @@ static uint32_t below(struct by_prng *prng, uint32_t bound)
     return (uint32_t)by_prng_below(prng, bound);
 }
 
-/* With `kinds` 0 all switches do both, 1 some do both, 2 some multicast and some aggregate; with `limits`
- * some that aggregate have a limit. */
+/* With `kinds` 0 all switches do both, 1 some do both, 2 some multicast and some aggregate; with
+ * `limits` some that aggregate have a limit. */
 static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t hosts, uint32_t switches,
                       uint32_t kinds, bool limits)
 {

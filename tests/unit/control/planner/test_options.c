@@ -98,7 +98,8 @@ static void a_time_limit_ends_planning_with_an_error(void **state)
     by_topology_free(topology);
 }
 
-/* Whatever the limit is, there is a right plan or an error, and soon: also halfway, when a small k is taken.
+/* Whatever the limit is, there is a right plan or an error, and soon: also halfway, when a small k
+ * is taken.
  */
 static void a_plan_under_any_time_limit_is_right(void **state)
 {

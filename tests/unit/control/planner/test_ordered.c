@@ -1,5 +1,5 @@
-/* Ordered reduction: every partial sum an interval of ranks, found where it costs nothing and honest where it
- * costs; the verifier refuses what is not ordered. SEED=N runs one seed alone. */
+/* Ordered reduction: every partial sum an interval of ranks, found where it costs nothing and
+ * honest where it costs; the verifier refuses what is not ordered. SEED=N runs one seed alone. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -72,7 +72,8 @@ static void a_root_between_the_ranks_hears_two_partial_sums(void **state)
     by_topology_free(topology);
 }
 
-/* Preset, collective, root: at least num / den of the bound, on fabrics beyond the exact program. */
+/* Preset, collective, root: at least num / den of the bound, on fabrics beyond the exact program.
+ */
 static void order_costs_little_on_large_regular_fabrics(void **state)
 {
     static const struct {

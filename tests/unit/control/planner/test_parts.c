@@ -1,4 +1,5 @@
-/* The planner's parts alone: arborescences and packings against all there are, programs against known values.
+/* The planner's parts alone: arborescences and packings against all there are, programs against
+ * known values.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -106,8 +107,8 @@ static void a_program_finds_the_fractional_optimum(void **state)
     by_simplex_free(simplex);
 }
 
-/* Twelve hosts whose pairs share limits of large primes: the exact solution needs more than 63 bits and is
- * rounded down. */
+/* Twelve hosts whose pairs share limits of large primes: the exact solution needs more than 63 bits
+ * and is rounded down. */
 static void a_solution_beyond_63_bits_is_rounded_down_within_the_limits(void **state)
 {
     enum { ROWS = 24 };
@@ -170,8 +171,8 @@ static void random_eulerian(struct by_prng *prng, uint32_t n, int64_t *capacity)
     }
 }
 
-/* What is left of a random graph after its switches are split off, packed: the oracle's answer and the
- * balance stay, and there are all trees. */
+/* What is left of a random graph after its switches are split off, packed: the oracle's answer and
+ * the balance stay, and there are all trees. */
 static void split_and_pack(uint64_t seed, bool exactly)
 {
     enum { N = 9, COMPUTE = 5 };
@@ -249,8 +250,8 @@ static void the_exact_way_of_splitting_keeps_every_tree(void **state)
         split_and_pack(seed, true);
 }
 
-/* The least cut between the source and a node, over all sets: roots outside a set can reach the node only
- * through the capacity that enters it. */
+/* The least cut between the source and a node, over all sets: roots outside a set can reach the
+ * node only through the capacity that enters it. */
 static int64_t least_of_all_cuts(uint32_t n, const int64_t *capacity, const int64_t *roots,
                                  const bool *contracted, uint32_t node)
 {

@@ -1,6 +1,7 @@
 /*
- * Planning again after losses: every mended plan is checked by the verifier on the fabric that is left, trees
- * that lost nothing stay, and the report counts what changed. Prints how often the bound is reached.
+ * Planning again after losses: every mended plan is checked by the verifier on the fabric that is
+ * left, trees that lost nothing stay, and the report counts what changed. Prints how often the
+ * bound is reached.
  */
 #include <setjmp.h>
 #include <stdarg.h>

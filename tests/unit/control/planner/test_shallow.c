@@ -1,4 +1,5 @@
-/* Latency-aware plans: no tree higher than said, no rate lost beyond what was allowed, and right. */
+/* Latency-aware plans: no tree higher than said, no rate lost beyond what was allowed, and right.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * Shards of unequal size: the file that says how large they are, plans for them against trying every cut, and
- * plan files whose shares were tampered with.
+ * Shards of unequal size: the file that says how large they are, plans for them against trying
+ * every cut, and plan files whose shares were tampered with.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -196,7 +196,8 @@ static void data_of_one_node_alone_go_as_fast_as_a_broadcast(void **state)
     by_topology_free(topology);
 }
 
-/* On a star of N hosts with b each: host 0 has all but it must hear the others, and its data leave once. */
+/* On a star of N hosts with b each: host 0 has all but it must hear the others, and its data leave
+ * once. */
 static void a_star_is_bound_by_who_sends_most_or_hears_most(void **state)
 {
     struct by_topology *star = rig_preset("star", "none", "4", "10", NULL);
@@ -351,8 +352,8 @@ static void a_cut_that_no_data_must_leave(json_t *plan)
     json_object_set_new(bottleneck, "exiting", json_pack("{s:i, s:i}", "num", 10, "den", 1));
 }
 
-/* A part of the data weighs 5/3, all of it 10: the tree of host0 in two, neither a whole number of equal
- * trees. */
+/* A part of the data weighs 5/3, all of it 10: the tree of host0 in two, neither a whole number of
+ * equal trees. */
 static void parts_of_trees(json_t *plan)
 {
     json_t *trees = json_object_get(plan, "trees"), *first = json_array_get(trees, 0), *copy;

@@ -1,6 +1,6 @@
 /*
- * The strength of fabrics whose switches only forward, against every family of disjoint sets, and the plans
- * of allreduce that it proves optimal. SEED=N runs one seed alone.
+ * The strength of fabrics whose switches only forward, against every family of disjoint sets, and
+ * the plans of allreduce that it proves optimal. SEED=N runs one seed alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,8 @@
 
 static uint64_t first_seed = 1, last_seed = SEEDS;
 
-/* Hosts and switches that only forward, joined by both-way links; with `cycles` also by one-way circles. */
+/* Hosts and switches that only forward, joined by both-way links; with `cycles` also by one-way
+ * circles. */
 static struct by_topology *random_fabric(uint64_t seed, bool cycles)
 {
     struct by_prng prng = {seed * 104729};
@@ -154,7 +155,8 @@ static void allreduce_over_switches_that_only_forward_is_mostly_proved_optimal(v
     assert_true(first_seed == last_seed || proved * 100 >= (last_seed - first_seed + 1) * 80);
 }
 
-/* ForestColl's appendix G leaves roots free; equal shares are worse where one host is badly joined. */
+/* ForestColl's appendix G leaves roots free; equal shares are worse where one host is badly joined.
+ */
 static void free_roots_beat_equal_shares_where_hosts_are_unequal(void **state)
 {
     struct by_topology *topology =

@@ -1,5 +1,5 @@
-/* Fabrics, plans and images for the tests of lowering. Neighbours: bench.h says what each does; walk.c
- * follows the tables. */
+/* Fabrics, plans and images for the tests of lowering. Neighbours: bench.h says what each does;
+ * walk.c follows the tables. */
 #include "tests/unit/control/tables/bench.h"
 
 #include <setjmp.h>

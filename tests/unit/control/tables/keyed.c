@@ -1,4 +1,5 @@
-/* Keyed lowerings: who gets which key, and that nobody reads it where he should not. Single-threaded. */
+/* Keyed lowerings: who gets which key, and that nobody reads it where he should not.
+ * Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

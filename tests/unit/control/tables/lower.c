@@ -1,6 +1,6 @@
 /*
- * Lowering: tables of small fabrics, checked as a switch checks them and walked as packets would; shares,
- * windows, merging, limits, and what happens to plans that do not fit. Single-threaded.
+ * Lowering: tables of small fabrics, checked as a switch checks them and walked as packets would;
+ * shares, windows, merging, limits, and what happens to plans that do not fit. Single-threaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -300,7 +300,8 @@ static void parallel_cables_are_filled_evenly(void **state)
     by_topology_free(topology);
 }
 
-/* A host's table names who passes packets on between a node and its parent, in their order from the node on.
+/* A host's table names who passes packets on between a node and its parent, in their order from the
+ * node on.
  */
 static void a_hop_names_the_relays_on_its_way(void **state)
 {

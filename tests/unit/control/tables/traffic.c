@@ -1,5 +1,5 @@
-/* Predicted bytes of calls on small fabrics, held against figures worked out by hand; dumps and differences
- * of images. Single-threaded. */
+/* Predicted bytes of calls on small fabrics, held against figures worked out by hand; dumps and
+ * differences of images. Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /*
- * Follows table images as packets would: out of a port, over the cable that both ends describe, through
- * relays, into the node that the sender's record names. It knows no topology and no plan. Fails the running
- * test with the place of the first contradiction.
+ * Follows table images as packets would: out of a port, over the cable that both ends describe,
+ * through relays, into the node that the sender's record names. It knows no topology and no plan.
+ * Fails the running test with the place of the first contradiction.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -43,7 +43,8 @@ static struct by_image_port port_of(const struct bench_images *images, uint32_t 
     return record;
 }
 
-/* Over the cable of `port`: the peer's port whose own address is our peer's, and which points back at us. */
+/* Over the cable of `port`: the peer's port whose own address is our peer's, and which points back
+ * at us. */
 static struct walk_flight cross(const struct bench_images *images, uint32_t node, uint32_t port)
 {
     struct by_image_port near = port_of(images, node, port);
@@ -143,7 +144,8 @@ static uint16_t listens_on(const struct bench_images *images, uint32_t node, uin
     return 0;
 }
 
-/* The link between a parent's child record and what the child says of its parent, in both directions. */
+/* The link between a parent's child record and what the child says of its parent, in both
+ * directions. */
 static void check_tie(const struct bench_images *images, struct tree_key key, uint32_t parent, uint32_t bit,
                       const struct by_image_child *child, uint16_t up_port, uint16_t up_node, uint32_t up_ip,
                       uint16_t up_udp, uint8_t up_child)
@@ -162,8 +164,8 @@ static void check_tie(const struct bench_images *images, struct tree_key key, ui
     down = send_packet(images, key, parent, child->port, child->ip);
     assert_int_equal(down.node, child->node);
     assert_int_equal(down.port, up_port);
-    /* A result is taken only from the parent's address, a contribution only from the child's: the sender's
-     * port has it. */
+    /* A result is taken only from the parent's address, a contribution only from the child's: the
+     * sender's port has it. */
     assert_int_equal(port_of(images, parent, child->port).own_ip, up_ip);
     assert_int_equal(port_of(images, child->node, up_port).own_ip, child->ip);
     up = send_packet(images, key, child->node, up_port, up_ip);
@@ -212,7 +214,8 @@ static uint32_t walk_tree(const struct bench_images *images, struct tree_key key
     return hops;
 }
 
-/* Ranges of slots do not overlap and stay below the header's count; all ranks say the same of the tree. */
+/* Ranges of slots do not overlap and stay below the header's count; all ranks say the same of the
+ * tree. */
 static void check_slots(const struct bench_images *images, uint32_t node)
 {
     struct by_image_header header = header_of(images, node);

@@ -50,8 +50,8 @@ static void set_weight(json_t *plan, size_t number, int num, int den)
     json_object_set_new(tree(plan, number), "weight", fraction(num, den));
 }
 
-/* Each corruption breaks one thing. The allgather's tree 0 is host0-leaf0, leaf0-host1, leaf0-spine0-leaf1,
- * leaf1-host2, -host3. */
+/* Each corruption breaks one thing. The allgather's tree 0 is host0-leaf0, leaf0-host1,
+ * leaf0-spine0-leaf1, leaf1-host2, -host3. */
 static void no_weight(json_t *plan)
 {
     set_weight(plan, 0, 0, 1);

@@ -1,6 +1,6 @@
 /*
- * A channel under a pre-shared key, over a real engine: who has the key is answered, who has not is refused
- * with a reason that is counted, and is not read from at the speed of the line.
+ * A channel under a pre-shared key, over a real engine: who has the key is answered, who has not is
+ * refused with a reason that is counted, and is not read from at the speed of the line.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* What an agent knows beyond one table: what it keeps for the next life of the switch and offers after it,
- * which push waits, and who may still write. */
+/* What an agent knows beyond one table: what it keeps for the next life of the switch and offers
+ * after it, which push waits, and who may still write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

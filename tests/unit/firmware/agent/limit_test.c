@@ -1,5 +1,5 @@
-/* What an agent says when a table is more than the switch has, what it remembers, how often it may be asked,
- * and messages of other versions. */
+/* What an agent says when a table is more than the switch has, what it remembers, how often it may
+ * be asked, and messages of other versions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

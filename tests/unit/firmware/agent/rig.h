@@ -1,5 +1,5 @@
-/* The agent over a real engine, without sockets or DPDK, and the controller's words to it. For the tests
- * beside. */
+/* The agent over a real engine, without sockets or DPDK, and the controller's words to it. For the
+ * tests beside. */
 #ifndef BY_TESTS_UNIT_FIRMWARE_AGENT_RIG_H
 #define BY_TESTS_UNIT_FIRMWARE_AGENT_RIG_H
 
@@ -36,8 +36,8 @@ int make_bench(void **state);
 int make_bench_restarted(void **state);
 int free_bench(void **state);
 
-/* Sends the bench's request through the channel and decodes the answer, whose id must be the request's.
- * Returns its error. */
+/* Sends the bench's request through the channel and decodes the answer, whose id must be the
+ * request's. Returns its error. */
 int ask(struct rig_bench *bench);
 int stage_all(struct rig_bench *bench, const uint8_t *image, size_t bytes);
 int validate(struct rig_bench *bench, uint64_t hash);

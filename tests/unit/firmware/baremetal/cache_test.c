@@ -1,6 +1,6 @@
 /*
- * The drivers of the bare-metal image with devices that do not see the processor's caches: every byte must
- * come and go right, whatever the cache does in between (model.h). SEED= replays a run.
+ * The drivers of the bare-metal image with devices that do not see the processor's caches: every
+ * byte must come and go right, whatever the cache does in between (model.h). SEED= replays a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@
 #include "offload/base/prng.h"
 #include "tests/unit/firmware/baremetal/model.h"
 
-/* Runs with seeds one after another, each with a cache that is busier or calmer, and rounds of each (count).
+/* Runs with seeds one after another, each with a cache that is busier or calmer, and rounds of each
+ * (count).
  */
 #define RUNS        8u
 #define ROUNDS      400u
@@ -67,7 +68,8 @@ uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *a
     return 0;
 }
 
-/* Pieces that a client sends as soon as there is room for them, and of which none ends a message (count). */
+/* Pieces that a client sends as soon as there is room for them, and of which none ends a message
+ * (count). */
 static unsigned flood;
 
 /* Gives back what it gets; nothing in a flood. */

@@ -1,4 +1,5 @@
-/* A pair of NOR chips; see chip.h. Commands as in JEDEC JEP137, sets 1 and 3; the query as in JESD68.01. */
+/* A pair of NOR chips; see chip.h. Commands as in JEDEC JEP137, sets 1 and 3; the query as in
+ * JESD68.01. */
 #include "tests/unit/firmware/baremetal/chip.h"
 
 #include <setjmp.h>

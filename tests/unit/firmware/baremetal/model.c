@@ -1,4 +1,5 @@
-/* The machine; see model.h. Takes the place of memory.c, cache.c, fault.c, interrupt.c, clock.c and a board.
+/* The machine; see model.h. Takes the place of memory.c, cache.c, fault.c, interrupt.c, clock.c and
+ * a board.
  */
 #include "tests/unit/firmware/baremetal/model.h"
 
@@ -25,7 +26,8 @@
 #define WINDOW      0x200u
 #define QUEUES_MAX  12u
 
-/* What the processor sees, what is in memory, and what of each line came from there or went there last. */
+/* What the processor sees, what is in memory, and what of each line came from there or went there
+ * last. */
 static uint8_t arena[ARENA_BYTES] __attribute__((aligned(4096)));
 static uint8_t memory[ARENA_BYTES], synced[ARENA_BYTES];
 static size_t taken;

@@ -1,9 +1,9 @@
 /*
- * A machine for drivers of the bare-metal image: one arena of memory, which the processor sees through a
- * cache and devices see as it is, and two virtio devices, a network port and a console. Whenever a driver
- * touches a register, a barrier or a cache, lines of the cache are at random written back or read anew, as a
- * cache may do at any time. So what a driver forgets to clean or to drop is seen as wrong bytes.
- * Single-threaded.
+ * A machine for drivers of the bare-metal image: one arena of memory, which the processor sees
+ * through a cache and devices see as it is, and two virtio devices, a network port and a console.
+ * Whenever a driver touches a register, a barrier or a cache, lines of the cache are at random
+ * written back or read anew, as a cache may do at any time. So what a driver forgets to clean or to
+ * drop is seen as wrong bytes. Single-threaded.
  */
 #ifndef BY_TEST_BAREMETAL_MODEL_H
 #define BY_TEST_BAREMETAL_MODEL_H
@@ -22,7 +22,8 @@ void model_reset(void);
 unsigned model_cleans(void);
 unsigned model_drops(void);
 
-/* A device writes `bytes` into the next buffers that its queue offers; false when there are none. */
+/* A device writes `bytes` into the next buffers that its queue offers; false when there are none.
+ */
 bool model_give(unsigned device, unsigned queue, const uint8_t *data, size_t bytes);
 /* A device takes the next chain of its queue: its bytes, at most `room`; 0 when there is none. */
 size_t model_take(unsigned device, unsigned queue, uint8_t *data, size_t room);

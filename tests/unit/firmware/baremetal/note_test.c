@@ -1,5 +1,5 @@
-/* What a life leaves for the next one: it must outlive a reset, which empties caches whatever devices see of
- * them (model.h), be told once, and say how long to wait before the next life. */
+/* What a life leaves for the next one: it must outlive a reset, which empties caches whatever
+ * devices see of them (model.h), be told once, and say how long to wait before the next life. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,6 +1,7 @@
 /*
- * Tables in flash: whatever fails at whatever moment, power, a write or a chip, one whole table is read back,
- * and packets never wait. Each test goes through all works of the chips (chip.h). SEED= replays a run.
+ * Tables in flash: whatever fails at whatever moment, power, a write or a chip, one whole table is
+ * read back, and packets never wait. Each test goes through all works of the chips (chip.h). SEED=
+ * replays a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,8 @@
 #include "tests/unit/firmware/star.h"
 
 #define IMAGE_BYTES_MAX 8000u
-/* Steps in which a store must come to its end: a dead chip may take the 20 s that are believed (count). */
+/* Steps in which a store must come to its end: a dead chip may take the 20 s that are believed
+ * (count). */
 #define STEPS 100000u
 /* Reads and writes that packets may wait for: a page, and a dozen (count). */
 #define ACCESSES 80u

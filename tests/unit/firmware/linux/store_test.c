@@ -1,4 +1,5 @@
-/* Tables kept for the next life: what comes back after ends of any kind, and after files were damaged. */
+/* Tables kept for the next life: what comes back after ends of any kind, and after files were
+ * damaged. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

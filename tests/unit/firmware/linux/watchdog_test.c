@@ -1,4 +1,5 @@
-/* The watchdog beside a pulse that the test moves: when it speaks, when it is silent, what systemd hears. */
+/* The watchdog beside a pulse that the test moves: when it speaks, when it is silent, what systemd
+ * hears. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 /*
- * Handshakes in a thread of their own: who shows who it is is handed over, others are named, and those who
- * say nothing keep nobody out. The other ends are this thread's, over loopback TCP.
+ * Handshakes in a thread of their own: who shows who it is is handed over, others are named, and
+ * those who say nothing keep nobody out. The other ends are this thread's, over loopback TCP.
  */
 #include <arpa/inet.h>
 #include <dirent.h>

@@ -1,7 +1,7 @@
 /*
- * The key mode of the control channel, both ends in one process: sessions, tags, numbers, and what of an
- * attacker's is taken (nothing). The bytes of the format are pinned by values that a separate program made
- * from its description.
+ * The key mode of the control channel, both ends in one process: sessions, tags, numbers, and what
+ * of an attacker's is taken (nothing). The bytes of the format are pinned by values that a separate
+ * program made from its description.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * TLS of control channels, both ends in one thread over a socket pair, with keys as `banyan keys` makes
- * them: who may talk to whom, and what is said to those who may not.
+ * TLS of control channels, both ends in one thread over a socket pair, with keys as `banyan keys`
+ * makes them: who may talk to whom, and what is said to those who may not.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /*
- * How ranks find each other: texts of places and lines of PMI-1, and whole meetings over the program's
- * callbacks and over a launcher of PMI-1 that lives in the test, right and wrong ones.
+ * How ranks find each other: texts of places and lines of PMI-1, and whole meetings over the
+ * program's callbacks and over a launcher of PMI-1 that lives in the test, right and wrong ones.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -117,7 +117,8 @@ static void a_near_network_is_tried_first_and_an_own_address_never(void **state)
 
 /* ---- meetings: each rank a process */
 
-/* What a member does once its environment is set: an allreduce over the communicator. 0 is right. */
+/* What a member does once its environment is set: an allreduce over the communicator. 0 is right.
+ */
 static int meet(const struct banyan_config *config, uint32_t rank)
 {
     struct banyan_context *context = NULL;

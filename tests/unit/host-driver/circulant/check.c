@@ -1,7 +1,8 @@
 /*
- * How far the schedules between hosts are right: circulant-check [EVERY_RANK_TO [SOME_RANKS_TO]]. All ranks
- * of every count up to the first number, then drawn ranks of every count up to the second and all ranks of
- * some of these counts. Prints what was checked; exit status 1 with the first violation. One thread.
+ * How far the schedules between hosts are right: circulant-check [EVERY_RANK_TO [SOME_RANKS_TO]].
+ * All ranks of every count up to the first number, then drawn ranks of every count up to the second
+ * and all ranks of some of these counts. Prints what was checked; exit status 1 with the first
+ * violation. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -47,7 +47,8 @@ static uint32_t blocks_between(const struct by_circulant *circulant, uint32_t fi
     return blocks;
 }
 
-/* The same for first ... last of which the lower ones may be below 0: p is added to them. The root has none.
+/* The same for first ... last of which the lower ones may be below 0: p is added to them. The root
+ * has none.
  */
 static uint32_t blocks_around(const struct by_circulant *circulant, int64_t first, int64_t last)
 {

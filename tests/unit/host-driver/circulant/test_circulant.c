@@ -1,7 +1,7 @@
 /*
- * The schedules between hosts: against the paper's table, against the straightforward construction, against
- * the conditions that make them right, and executed: every collective made of them is run on all its ranks in
- * memory. How far `make circulant-check` goes is in check.c.
+ * The schedules between hosts: against the paper's table, against the straightforward construction,
+ * against the conditions that make them right, and executed: every collective made of them is run
+ * on all its ranks in memory. How far `make circulant-check` goes is in check.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,8 @@
 /*
- * Two ends of a pair (host-driver/fallback/pair.h) and a simulated network between them, in virtual time: it
- * loses, doubles, delays and damages packets as a seed says, and has a queue of limited length in front of a
- * link of limited speed. Each end writes random bytes and checks those that it reads.
+ * Two ends of a pair (host-driver/fallback/pair.h) and a simulated network between them, in virtual
+ * time: it loses, doubles, delays and damages packets as a seed says, and has a queue of limited
+ * length in front of a link of limited speed. Each end writes random bytes and checks those that it
+ * reads.
  */
 #ifndef TESTS_UNIT_HOST_FALLBACK_LINK_H
 #define TESTS_UNIT_HOST_FALLBACK_LINK_H
@@ -42,12 +43,13 @@ struct fallback_link {
     uint64_t dropped;
 };
 
-/* Ends with rings of `slots` and windows of `window` parcels; no faults, 50 us, 1 us a packet, a long queue.
+/* Ends with rings of `slots` and windows of `window` parcels; no faults, 50 us, 1 us a packet, a
+ * long queue.
  */
 void link_open(struct fallback_link *link, uint64_t seed, uint32_t slots, uint32_t window);
 void link_close(struct fallback_link *link);
-/* Runs until all bytes are read and acknowledged, or so long. True: they are. Fails the test when bytes are
- * wrong. */
+/* Runs until all bytes are read and acknowledged, or so long. True: they are. Fails the test when
+ * bytes are wrong. */
 bool link_run(struct fallback_link *link, uint64_t limit_ns);
 /* What an end has to send goes on the wire, or with `lost` nowhere; returns how many packets. */
 uint32_t link_send(struct fallback_link *link, uint32_t from, bool lost);

@@ -1,6 +1,7 @@
 /*
- * Teams of processes on the loopback interface, one for each rank, that meet as real ones do. A member runs a
- * body and exits with what it returns: 0 is right; what is wrong it says on stderr. Single-threaded.
+ * Teams of processes on the loopback interface, one for each rank, that meet as real ones do. A
+ * member runs a body and exits with what it returns: 0 is right; what is wrong it says on stderr.
+ * Single-threaded.
  */
 #ifndef TESTS_UNIT_HOST_FALLBACK_TEAM_H
 #define TESTS_UNIT_HOST_FALLBACK_TEAM_H
@@ -29,8 +30,8 @@ struct team {
     double seconds;       /* from the start to the last end */
 };
 
-/* For groups of tests: what carries messages; tcp, unless BANYAN_EXCHANGE is set; udp; or udp that loses,
- * doubles and reorders packets. */
+/* For groups of tests: what carries messages; tcp, unless BANYAN_EXCHANGE is set; udp; or udp that
+ * loses, doubles and reorders packets. */
 int team_tcp(void **state);
 int team_udp(void **state);
 int team_lossy_udp(void **state);

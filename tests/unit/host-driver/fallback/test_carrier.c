@@ -1,6 +1,7 @@
 /*
- * Carriers and their batches where the network is not as it was, or refuses: what ranks have told each other
- * holds, trains of segments end where the way takes none, and only there. In a network of its own.
+ * Carriers and their batches where the network is not as it was, or refuses: what ranks have told
+ * each other holds, trains of segments end where the way takes none, and only there. In a network
+ * of its own.
  */
 #include <arpa/inet.h>
 #include <errno.h>

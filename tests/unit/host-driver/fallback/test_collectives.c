@@ -1,8 +1,8 @@
 /*
- * Collectives between hosts, each rank a process of its own on the loopback interface: all of them, for every
- * way, with sizes from one element to some hundred kilobytes, in place and out of place, against what the
- * members work out themselves. Values are small whole numbers, so that sums of floats are exact in any order;
- * where they are not, all ranks must have the same bits.
+ * Collectives between hosts, each rank a process of its own on the loopback interface: all of them,
+ * for every way, with sizes from one element to some hundred kilobytes, in place and out of place,
+ * against what the members work out themselves. Values are small whole numbers, so that sums of
+ * floats are exact in any order; where they are not, all ranks must have the same bits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,8 @@ static int open_all(struct team_member *member, struct collectives_buffers *buff
     return member_open(member);
 }
 
-/* Element `index` of rank `rank`: from 0 to 6, so that sums of 17 ranks are exact also in 16 bits. */
+/* Element `index` of rank `rank`: from 0 to 6, so that sums of 17 ranks are exact also in 16 bits.
+ */
 static uint32_t value_of(uint32_t rank, uint64_t index)
 {
     return (uint32_t)((index * 5 + rank * 3 + (index >> 7)) % 7);
@@ -228,7 +229,8 @@ static int run_types(struct team_member *member)
     return wrong;
 }
 
-/* Shares of unequal size: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some have none. */
+/* Shares of unequal size: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some have
+ * none. */
 static int shares(const struct team_member *member, struct collectives_buffers *b, uint64_t part,
                   banyan_dtype_t dtype, int in_place)
 {

@@ -1,6 +1,6 @@
 /*
- * How calls are divided between trees and hosts: by what the table serves, by what the nodes of its trees can
- * compute, by size, and by what ranks have measured. Each rank is a process.
+ * How calls are divided between trees and hosts: by what the table serves, by what the nodes of its
+ * trees can compute, by size, and by what ranks have measured. Each rank is a process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -146,8 +146,8 @@ static int use_small(struct team_member *member)
     return wrong;
 }
 
-/* With measured times: operations of all sizes go where they are foretold to be sooner done, and all ranks
- * foretell the same. */
+/* With measured times: operations of all sizes go where they are foretold to be sooner done, and
+ * all ranks foretell the same. */
 static int use_sooner(struct team_member *member)
 {
     uint32_t send[40000] = {0}, recv[40000];
@@ -277,7 +277,8 @@ static int sum_runs(struct team_member *member, banyan_op_t op, banyan_dtype_t d
     return 0;
 }
 
-/* What rank 0 has said on stderr, since that was turned to the file: so many lines, with these words. */
+/* What rank 0 has said on stderr, since that was turned to the file: so many lines, with these
+ * words. */
 static int must_have_said(struct team_member *member, FILE *caught, unsigned lines, const char *words)
 {
     char text[4000] = "";

@@ -1,6 +1,6 @@
 /*
- * How collectives between hosts begin and end when something is wrong: ranks that are killed, stopped or in
- * another collective, that abort or do not come. Each rank is a process.
+ * How collectives between hosts begin and end when something is wrong: ranks that are killed,
+ * stopped or in another collective, that abort or do not come. Each rank is a process.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -31,8 +31,8 @@
 
 static float send_buffer[ELEMENTS], recv_buffer[ELEMENTS];
 
-/* Runs allreduces until one fails; which must be within the timeout and a second, with this status, and say
- * the rank. */
+/* Runs allreduces until one fails; which must be within the timeout and a second, with this status,
+ * and say the rank. */
 static int until_it_fails(struct team_member *member, banyan_status_t wanted, const char *said)
 {
     banyan_status_t status = BANYAN_OK;
@@ -124,8 +124,8 @@ static void a_stopped_rank_is_named_by_all_others_in_time(void **state)
     expect_right_but_culprit(&team);
 }
 
-/* Around a ring each rank waits for the one before it, and rank 4 loses patience first: it waits for rank 3,
- * which is held up itself. */
+/* Around a ring each rank waits for the one before it, and rank 4 loses patience first: it waits
+ * for rank 3, which is held up itself. */
 static int suffer_impatiently(struct team_member *member)
 {
     setenv("BANYAN_FALLBACK", "ring", 1);
@@ -387,7 +387,8 @@ static void a_communicator_says_in_one_line_that_it_is_not_offloaded(void **stat
     team_must(2, speak, NULL);
 }
 
-/* Two from each of the others come to a rank (data and control), perhaps while it does something else. */
+/* Two from each of the others come to a rank (data and control), perhaps while it does something
+ * else. */
 static void a_listener_has_room_for_connections_that_are_not_taken_yet(void **state)
 {
     int fds[64];

@@ -1,6 +1,6 @@
 /*
- * What a rank has sent arrives though it computes, ends, or another is stopped, whatever carries messages;
- * and all ranks take the same. Each rank is a process.
+ * What a rank has sent arrives though it computes, ends, or another is stopped, whatever carries
+ * messages; and all ranks take the same. Each rank is a process.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -26,8 +26,8 @@
 
 static float buffer[ELEMENTS], wide[MANY];
 
-/* What was sent arrives though its sender computes, and though it ends while a receiver computes. Over UDP
- * packets are lost on the way. */
+/* What was sent arrives though its sender computes, and though it ends while a receiver computes.
+ * Over UDP packets are lost on the way. */
 static int compute_and_leave(struct team_member *member)
 {
     useconds_t pause = (useconds_t)(0.6 * TIMEOUT * 1e6);
@@ -59,8 +59,8 @@ static void what_was_sent_arrives_though_its_sender_computes_or_ends(void **stat
     team_must(3, compute_and_leave, NULL);
 }
 
-/* Rank 0 leaves in the midst of an operation that rank 1 comes to late: it waits for nobody, and rank 1 is
- * told.
+/* Rank 0 leaves in the midst of an operation that rank 1 comes to late: it waits for nobody, and
+ * rank 1 is told.
  */
 static int leave_in_the_midst(struct team_member *member)
 {
@@ -151,8 +151,8 @@ static void a_stopped_rank_does_not_keep_others_from_ending(void **state)
     assert_true(WIFEXITED(team.status[0]) && WEXITSTATUS(team.status[0]) == 0);
 }
 
-/* Rank 0, once it has heard that rank 1 has ended: what it sends then is an error that names rank 1, and
- * there is nothing to wait for at the end. */
+/* Rank 0, once it has heard that rank 1 has ended: what it sends then is an error that names rank
+ * 1, and there is nothing to wait for at the end. */
 static int send_in_vain(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
     const struct by_host_message message = {.bytes = sizeof(buffer[0])};
@@ -180,7 +180,8 @@ static int hear_nonsense(const struct team_member *member, struct by_host_mesh *
     return fault.error == BY_EIO && fault.rank == CULPRIT ? 0 : member_wrong(member, "error %d", fault.error);
 }
 
-/* Two ranks with a mesh over UDP, of which rank 1 ends at once; `argument`: it says nonsense before. */
+/* Two ranks with a mesh over UDP, of which rank 1 ends at once; `argument`: it says nonsense
+ * before. */
 static int mesh_and_end(struct team_member *member)
 {
     const struct by_mesh_fault nonsense = {.error = 5, .rank = CULPRIT};

@@ -1,6 +1,6 @@
 /*
- * The thread beside the owner of a carrier, and the batches between both and the socket: nothing that is due
- * or has come waits for the next packet.
+ * The thread beside the owner of a carrier, and the batches between both and the socket: nothing
+ * that is due or has come waits for the next packet.
  */
 #include <arpa/inet.h>
 #include <poll.h>

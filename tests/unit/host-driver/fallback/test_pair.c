@@ -1,7 +1,7 @@
 /*
- * A pair: its bytes arrive in order whatever the network does, it repeats what is lost and nothing else, it
- * shares a link that is full, and it waits for an end that does not read. SEED=n runs one seed of the first
- * test.
+ * A pair: its bytes arrive in order whatever the network does, it repeats what is lost and nothing
+ * else, it shares a link that is full, and it waits for an end that does not read. SEED=n runs one
+ * seed of the first test.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -99,7 +99,8 @@ static uint32_t fill(struct fallback_link *link)
     return link_send(link, 0, true);
 }
 
-/* What end 1 would say when everything before `ack` has come, and the parcels of `map` behind it. */
+/* What end 1 would say when everything before `ack` has come, and the parcels of `map` behind it.
+ */
 static void answer(struct fallback_link *link, uint32_t ack, uint8_t map, uint32_t newest)
 {
     struct by_parcel parcel = {.kind = BY_PARCEL_ACK,

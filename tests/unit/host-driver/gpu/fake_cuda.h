@@ -1,7 +1,7 @@
 /*
- * A driver library that stands for CUDA's where no GPU is: its device memory faults when the processor
- * touches it, only its copies reach it, and these run late, when somebody asks for their end. Loaded by path,
- * so that tests find these functions by dlsym. Single-threaded.
+ * A driver library that stands for CUDA's where no GPU is: its device memory faults when the
+ * processor touches it, only its copies reach it, and these run late, when somebody asks for their
+ * end. Loaded by path, so that tests find these functions by dlsym. Single-threaded.
  */
 #ifndef TESTS_UNIT_HOST_GPU_FAKE_CUDA_H
 #define TESTS_UNIT_HOST_GPU_FAKE_CUDA_H

@@ -1,7 +1,7 @@
 /*
- * Operations on buffers in a GPU's memory, over a driver library of our own whose device memory faults when
- * the processor touches it: every collective, in place and not, whole and in chunks, with device memory at
- * any of the ranks and at either end.
+ * Operations on buffers in a GPU's memory, over a driver library of our own whose device memory
+ * faults when the processor touches it: every collective, in place and not, whole and in chunks,
+ * with device memory at any of the ranks and at either end.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -166,8 +166,8 @@ static void check(enum gpu_kind kind, uint32_t rank, const struct buffer *result
     }
 }
 
-/* Asks all in turn until each has ended: on a fabric in memory a wait for one rank moves the packets of all,
- * but not their copies. */
+/* Asks all in turn until each has ended: on a fabric in memory a wait for one rank moves the
+ * packets of all, but not their copies. */
 static void finish(struct banyan_request **request, uint32_t count)
 {
     uint32_t left = count;
@@ -287,7 +287,8 @@ static void every_collective_takes_device_buffers_in_chunks(void **state)
     close_all(NULL);
 }
 
-/* Rank 0 has the first operation on a device and the second not: both go out in the order of their posts. */
+/* Rank 0 has the first operation on a device and the second not: both go out in the order of their
+ * posts. */
 static void what_is_posted_after_a_device_buffer_waits_for_its_turn(void **state)
 {
     struct banyan_request *request[RANKS][2];

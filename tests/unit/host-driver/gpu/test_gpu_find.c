@@ -1,6 +1,6 @@
 /*
- * How CUDA's driver library is looked for: calls of dlopen are counted, since each reads the linker's cache
- * and folders, which a small collective would notice.
+ * How CUDA's driver library is looked for: calls of dlopen are counted, since each reads the
+ * linker's cache and folders, which a small collective would notice.
  */
 #include <setjmp.h>
 #include <stdarg.h>

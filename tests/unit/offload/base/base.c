@@ -110,8 +110,8 @@ static void faults_come_as_often_as_asked_and_the_same_for_a_seed(void **state)
     assert_in_range(seen[BY_FAULT_HOLD], 8500, 10300);
 }
 
-/* Appendix A of the paper has the last row; the others are those of its authors' own program: key 0, 1 .. 15,
- * messages 0, 1 .. of each length. */
+/* Appendix A of the paper has the last row; the others are those of its authors' own program: key
+ * 0, 1 .. 15, messages 0, 1 .. of each length. */
 static void siphash_gives_the_values_of_its_paper(void **state)
 {
     static const uint64_t want[16] = {

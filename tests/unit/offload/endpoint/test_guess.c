@@ -25,7 +25,8 @@ struct guess_row {
     int known;
 };
 
-/* A rank whose third call is an allreduce of COUNT f32; its second, still open, was a broadcast of 7. */
+/* A rank whose third call is an allreduce of COUNT f32; its second, still open, was a broadcast
+ * of 7. */
 static struct endpoint_rig *start(void)
 {
     struct rig_tree tree = {.window = 16};

@@ -1,4 +1,5 @@
-/* Keyed jobs at a host: its contributions carry its parent's tags, and a result counts only with its own. */
+/* Keyed jobs at a host: its contributions carry its parent's tags, and a result counts only with
+ * its own. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -131,7 +132,8 @@ static void only_a_result_with_the_right_tag_ends_a_keyed_call(void **state)
     }
 }
 
-/* WAIT or ERR from the switch, with the tag of `key`, and afterwards one word more and another less. */
+/* WAIT or ERR from the switch, with the tag of `key`, and afterwards one word more and another
+ * less. */
 static void hear(struct one *one, unsigned type, const struct by_siphash_key *key, unsigned shifted)
 {
     const struct by_err err = {.node = 0, .reason = BY_ERR_WINDOW, .seq = one->first.seq};

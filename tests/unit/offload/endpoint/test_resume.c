@@ -1,7 +1,7 @@
 /*
- * One rank's side of resuming calls, against messages that are written here byte by byte: what it reports,
- * asks for, gives, takes and refuses, and which chunks it sends in the trees that follow. Whether ranks
- * together are right is explored in tests/model and simulated in tests/sim.
+ * One rank's side of resuming calls, against messages that are written here byte by byte: what it
+ * reports, asks for, gives, takes and refuses, and which chunks it sends in the trees that follow.
+ * Whether ranks together are right is explored in tests/model and simulated in tests/sim.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ static void *memory;
 static uint8_t said[512];
 static uint16_t to;
 
-/* An allreduce of six chunks, window 4: results of chunks 0 and 2 are in, so 1, 3, 4 are in flight. */
+/* An allreduce of six chunks, window 4: results of chunks 0 and 2 are in, so 1, 3, 4 are in flight.
+ */
 static void start(int keeps)
 {
     struct rig_tree tree = {.window = 4, .payload_max = BYTES};

@@ -305,8 +305,9 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
     stop(rig);
 }
 
-/* Loses the whole window of 32, lets the timer send the oldest again, and answers that: with `flags` more or
- * less, and after a WAIT in `wait_state` (0: none). Returns how many chunks go again. */
+/* Loses the whole window of 32, lets the timer send the oldest again, and answers that: with
+ * `flags` more or less, and after a WAIT in `wait_state` (0: none). Returns how many chunks go
+ * again. */
 static uint32_t go_again(unsigned wait_state, int resent)
 {
     struct rig_tree tree = {.window = 32};
@@ -406,7 +407,8 @@ static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
     stop(rig);
 }
 
-/* What goes again is what went before, or the call ends: two versions of an input must not meet in one sum.
+/* What goes again is what went before, or the call ends: two versions of an input must not meet in
+ * one sum.
  */
 static void a_send_buffer_that_changed_is_not_sent_again(void **state)
 {

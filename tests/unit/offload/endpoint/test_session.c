@@ -1,4 +1,5 @@
-/* The roll call before a run's first chunk: what it sends, whom it believes, and how it ends on used tables.
+/* The roll call before a run's first chunk: what it sends, whom it believes, and how it ends on
+ * used tables.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -33,7 +34,8 @@ static void post(struct endpoint_rig *rig, unsigned collective, uint64_t count, 
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, id, NULL), 0);
 }
 
-/* A rig with an allreduce of eight chunks over two trees, and a barrier, posted: nothing is sent yet. */
+/* A rig with an allreduce of eight chunks over two trees, and a barrier, posted: nothing is sent
+ * yet. */
 static struct endpoint_rig *start(int ranks)
 {
     struct rig_tree trees[2] = {{.window = 8}, {.window = 8}};

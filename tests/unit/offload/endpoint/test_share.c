@@ -1,4 +1,5 @@
-/* Geometry: which trees serve a call, how its bytes are split over them, how a segment is cut into chunks. */
+/* Geometry: which trees serve a call, how its bytes are split over them, how a segment is cut into
+ * chunks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -145,8 +146,8 @@ static void a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce(v
     }
 }
 
-/* Posts a call and lets the parent answer until it has ended; counts the chunks of each tree and their
- * elements. */
+/* Posts a call and lets the parent answer until it has ended; counts the chunks of each tree and
+ * their elements. */
 struct share_tally {
     uint32_t chunks[4];
     uint64_t elements[4];

@@ -14,8 +14,8 @@
 #define STALL (1000 * MS)
 
 /*
- * A fabric of three levels: core0 over spine0 and spine1, spine0 over leaf0, spine1 over leaf1, two hosts
- * under each leaf. The endpoint under test is h0, under leaf0.
+ * A fabric of three levels: core0 over spine0 and spine1, spine0 over leaf0, spine1 over leaf1, two
+ * hosts under each leaf. The endpoint under test is h0, under leaf0.
  */
 #include "tests/sim/fabric.h"
 
@@ -125,8 +125,8 @@ static void hear_wait(struct suspect_bench *b, const struct heard *heard)
     bench_give(b, &header, payload, BY_WAIT_BYTES, 1);
 }
 
-/* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says (may be
- * NULL). */
+/* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says
+ * (may be NULL). */
 static int bench_end(struct suspect_bench *b, const struct heard heard[3], struct by_call_status *status)
 {
     int error;

@@ -1,6 +1,7 @@
 /*
- * The wheel of timers against what it stands for: after any sequence of settings and steps of time each lane
- * is looked at once it is due, within a tick, and in vain no more often than the wheel has levels.
+ * The wheel of timers against what it stands for: after any sequence of settings and steps of time
+ * each lane is looked at once it is due, within a tick, and in vain no more often than the wheel
+ * has levels.
  */
 #include <inttypes.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /*
- * All collectives on the one machine, by the flags of contributions: who needs the value, who has data; and
- * trees of two levels, wired by hand from three engines.
+ * All collectives on the one machine, by the flags of contributions: who needs the value, who has
+ * data; and trees of two levels, wired by hand from three engines.
  */
 #include "tests/unit/offload/engine/rig.h"
 

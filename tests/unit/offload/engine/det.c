@@ -1,6 +1,7 @@
 /*
- * Mode DET: sums of floats come out the same bits in whatever order the children's packets arrive, and they
- * are the sums that docs/arithmetic.md writes down: pairs of children first, then the pairs in their order.
+ * Mode DET: sums of floats come out the same bits in whatever order the children's packets arrive,
+ * and they are the sums that docs/arithmetic.md writes down: pairs of children first, then the
+ * pairs in their order.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -56,7 +57,8 @@ static float written_sum(unsigned children, uint64_t data, unsigned element)
     return sum;
 }
 
-/* One chunk with the children in `order`; those outside `data` give none. The values at the root. */
+/* One chunk with the children in `order`; those outside `data` give none. The values at the root.
+ */
 static void run_chunk(const struct rig_entry *entry, const unsigned *order, uint64_t data, uint32_t seq,
                       float *values)
 {
@@ -121,8 +123,8 @@ static void sums_are_the_same_bits_in_every_order_of_arrival(void **state)
     }
 }
 
-/* The same question for each type whose sums and products have an order: the bits after any order are those
- * after the first one. */
+/* The same question for each type whose sums and products have an order: the bits after any order
+ * are those after the first one. */
 static void every_ordered_type_and_operator_is_deterministic(void **state)
 {
     static const uint8_t dtypes[] = {BY_DTYPE_F16, BY_DTYPE_BF16, BY_DTYPE_F32, BY_DTYPE_F64};
@@ -188,7 +190,8 @@ static void a_node_without_the_slots_for_det_says_that_it_is_unsupported(void **
     rig_close(&rig);
 }
 
-/* Integers, minima and maxima have one value in every order, two floats have one sum: they need no slots. */
+/* Integers, minima and maxima have one value in every order, two floats have one sum: they need no
+ * slots. */
 static void det_needs_no_slots_where_order_does_not_matter(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 3, .window = 4};
@@ -214,7 +217,8 @@ static void det_needs_no_slots_where_order_does_not_matter(void **state)
     }
 }
 
-/* A poisoned chunk leaves values in the pairs' slots; the next chunk of the bank must not see them. */
+/* A poisoned chunk leaves values in the pairs' slots; the next chunk of the bank must not see them.
+ */
 static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 4, .window = 1, .depth = 2};
@@ -239,8 +243,9 @@ static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
     rig_close(&rig);
 }
 
-/* The list of free places changes while two values wait. Whoever is given one that is none, or none, or one
- * that is taken, is told that memory has changed; no value is lost or taken for another. */
+/* The list of free places changes while two values wait. Whoever is given one that is none, or
+ * none, or one that is taken, is told that memory has changed; no value is lost or taken for
+ * another. */
 static void a_list_of_places_that_has_changed_ends_the_chunk(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 8, .window = 1, .depth = 4};
@@ -313,7 +318,8 @@ static void slots_that_do_not_fit_are_refused(void **state)
     rig_close(&rig);
 }
 
-/* A user's buffer, which its owner writes to whenever the node has looked at it: one of two values. */
+/* A user's buffer, which its owner writes to whenever the node has looked at it: one of two values.
+ */
 static float restless[COUNT], both[2][COUNT];
 static unsigned now_of_both;
 static const struct by_reducer *undisturbed;

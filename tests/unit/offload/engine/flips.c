@@ -1,8 +1,8 @@
 /*
- * Bits that flip in a node's slots while a chunk waits there: in a bank's header, in its sum, in the result,
- * in the slots of mode DET. Every single one either changes nothing that is sent, or ends the chunk with an
- * objection that names the node; no value with a flipped bit leaves with a psum, count of leaves and witness
- * that hold.
+ * Bits that flip in a node's slots while a chunk waits there: in a bank's header, in its sum, in
+ * the result, in the slots of mode DET. Every single one either changes nothing that is sent, or
+ * ends the chunk with an objection that names the node; no value with a flipped bit leaves with a
+ * psum, count of leaves and witness that hold.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -125,14 +125,15 @@ static int is_spacing(size_t byte, unsigned bit)
            (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> bit & 1));
 }
 
-/* In which mode, and whether the last child sends first: what it sends then waits for the others. */
+/* In which mode, and whether the last child sends first: what it sends then waits for the others.
+ */
 static const struct flips_way {
     uint8_t mode, backwards;
 } ways[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}};
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
-/* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the root) the
- * parent's answer, then every child again. */
+/* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the
+ * root) the parent's answer, then every child again. */
 static void run_flip(const struct rig_entry *entry, struct flips_way way, size_t byte, unsigned bit,
                      unsigned when)
 {
@@ -234,8 +235,8 @@ static void a_sealed_header_tells_each_flipped_bit(void **state)
         }
 }
 
-/* The whole chunk is void after an alarm: what comes later gets the same objection, and the next chunk of the
- * bank is sound again. */
+/* The whole chunk is void after an alarm: what comes later gets the same objection, and the next
+ * chunk of the bank is sound again. */
 static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **state)
 {
     const struct rig_entry *entry = &entries[0];
@@ -256,8 +257,8 @@ static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **sta
     rig_close(&rig);
 }
 
-/* A header that has changed may be that of any chunk. So a late packet of an old one must not hide it from
- * who needs the chunk that was there; and no later chunk is summed in it. */
+/* A header that has changed may be that of any chunk. So a late packet of an old one must not hide
+ * it from who needs the chunk that was there; and no later chunk is summed in it. */
 static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **state)
 {
     struct rig_entry entry = entries[1];
@@ -333,7 +334,8 @@ static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
     rig_close(&rig);
 }
 
-/* The child is to blame, not the memory of this node: its value is dropped, so that it stays missing. */
+/* The child is to blame, not the memory of this node: its value is dropped, so that it stays
+ * missing. */
 static void a_value_of_other_leaves_than_its_child_has_is_dropped(void **state)
 {
     static const struct {

@@ -1,6 +1,7 @@
 /*
- * Keyed jobs at a node: what its neighbours made counts; what is forged, altered, of another place, sent back
- * or not keyed is dropped before a bank is touched; and what goes out has tags that its receivers accept.
+ * Keyed jobs at a node: what its neighbours made counts; what is forged, altered, of another place,
+ * sent back or not keyed is dropped before a bank is touched; and what goes out has tags that its
+ * receivers accept.
  */
 #include "tests/unit/offload/engine/rig.h"
 

@@ -1,6 +1,6 @@
 /*
- * Tables of an engine: sizes and limits, stage, commit, abort; what a bad image leaves behind; entries that
- * stay, change, leave and come while packets are on their way.
+ * Tables of an engine: sizes and limits, stage, commit, abort; what a bad image leaves behind;
+ * entries that stay, change, leave and come while packets are on their way.
  */
 #include "tests/unit/offload/engine/rig.h"
 

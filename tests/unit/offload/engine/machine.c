@@ -1,6 +1,6 @@
 /*
- * The slot machine of one node, row by row of PROTOCOL.md: the way of a chunk at a root and below one, each
- * event in each state, the two banks, windows and wraps, element types, and references.
+ * The slot machine of one node, row by row of PROTOCOL.md: the way of a chunk at a root and below
+ * one, each event in each state, the two banks, windows and wraps, element types, and references.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -481,8 +481,8 @@ static void the_oldest_incomplete_chunk_is_found(void **state)
     assert_int_equal(by_engine_bank(rig.engine, 1, 0, 0, &view), BY_ENOENT);
 }
 
-/* Who replicates results without a look into them gets one packet for all; what answers one child alone names
- * it. */
+/* Who replicates results without a look into them gets one packet for all; what answers one child
+ * alone names it. */
 static void results_for_several_children_are_one_packet_where_the_shell_wants_that(void **state)
 {
     const float sum[2] = {3, -3};

@@ -1,6 +1,6 @@
 /*
- * Packets at the door: every malformed kind in its own counter and without effect, jobs and trees kept apart,
- * relays, the local port, and steps that stop where actions might not fit.
+ * Packets at the door: every malformed kind in its own counter and without effect, jobs and trees
+ * kept apart, relays, the local port, and steps that stop where actions might not fit.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -624,8 +624,8 @@ static void random_packet(struct by_prng *prng, const struct rig_entry *entry, u
     rx->ecn = (uint8_t)(r >> 62);
 }
 
-/* No crash (sanitizers), no reference lost, no action beyond what the children need; and all states are met
- * on the way. */
+/* No crash (sanitizers), no reference lost, no action beyond what the children need; and all states
+ * are met on the way. */
 static void random_packets_leave_the_engine_whole(void **state)
 {
     static uint8_t bytes[BY_WIRE_HEADER_BYTES + 64];

@@ -1,5 +1,6 @@
-/* Who is missing, beyond a node's own children: questions to a child that has not contributed, what it says,
- * and how that comes up and is told to those who ask. Duplicates and probes as such are in repair.c. */
+/* Who is missing, beyond a node's own children: questions to a child that has not contributed, what
+ * it says, and how that comes up and is told to those who ask. Duplicates and probes as such are in
+ * repair.c. */
 #include "tests/unit/offload/engine/rig.h"
 
 #define DEEP 321u /* a node below */

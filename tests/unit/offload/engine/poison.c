@@ -1,5 +1,5 @@
-/* Disagreement at one node: how an objection begins, spreads to all sides and is repeated, and that a
- * poisoned chunk never gets a value. */
+/* Disagreement at one node: how an objection begins, spreads to all sides and is repeated, and that
+ * a poisoned chunk never gets a value. */
 #include "tests/unit/offload/engine/rig.h"
 
 static struct engine_rig rig;
@@ -64,8 +64,8 @@ static struct rig_packet probe(const struct rig_entry *entry, unsigned child, ui
     return packet;
 }
 
-/* The step's actions are ERR to the children of `children` (ascending) and, when `up`, to the parent; all
- * with the same payload. */
+/* The step's actions are ERR to the children of `children` (ascending) and, when `up`, to the
+ * parent; all with the same payload. */
 static struct by_err expect_objection(const struct rig_entry *entry, uint32_t seq, uint64_t children, int up)
 {
     struct by_err err;
@@ -189,7 +189,8 @@ static void an_objection_is_repeated_to_the_parent_too(void **state)
     expect_objection(&below, 0, 1, 0);
 }
 
-/* Ranks that have heard the objection end; then only the parent can ask for one that was lost on its way up.
+/* Ranks that have heard the objection end; then only the parent can ask for one that was lost on
+ * its way up.
  */
 static void a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again(void **state)
 {
@@ -287,7 +288,8 @@ static void an_objection_of_the_parent_poisons_and_goes_to_all_children(void **s
     rig_expect_drop_of(&rig, drop_poison);
 }
 
-/* Only the bank's own chunk, until the parent has answered: no objection to a later one takes it away. */
+/* Only the bank's own chunk, until the parent has answered: no objection to a later one takes it
+ * away. */
 static void an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];
@@ -400,7 +402,8 @@ static void a_parent_that_lost_its_place_is_reported_to_the_leaves_and_voids_not
     }
 }
 
-/* A leaf on used tables: whoever still waits for it must hear, and a chunk that is over stays as it is. */
+/* A leaf on used tables: whoever still waits for it must hear, and a chunk that is over stays as it
+ * is. */
 static void a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];

@@ -1,6 +1,6 @@
 /*
- * Loss and duplication at one node: what a duplicate causes in each state, how repairs are spaced out with
- * and without a clock, WAIT and PROBE. Disagreement is in poison.c.
+ * Loss and duplication at one node: what a duplicate causes in each state, how repairs are spaced
+ * out with and without a clock, WAIT and PROBE. Disagreement is in poison.c.
  */
 #include "tests/unit/offload/engine/rig.h"
 

@@ -1,7 +1,7 @@
 /*
- * A node under test: an engine, its table, and packets to and from neighbours that exist only as addresses.
- * Child c of every tree is at port c % RIG_CHILD_PORTS with address RIG_CHILD_IP + c, the parent at port
- * RIG_PARENT_PORT with RIG_PARENT_IP.
+ * A node under test: an engine, its table, and packets to and from neighbours that exist only as
+ * addresses. Child c of every tree is at port c % RIG_CHILD_PORTS with address RIG_CHILD_IP + c,
+ * the parent at port RIG_PARENT_PORT with RIG_PARENT_IP.
  */
 #ifndef TESTS_UNIT_OFFLOAD_ENGINE_RIG_H
 #define TESTS_UNIT_OFFLOAD_ENGINE_RIG_H
@@ -76,7 +76,8 @@ void rig_close(struct engine_rig *rig);
 const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const struct by_image_relay *relays,
                          uint32_t relay_count, size_t *bytes);
 
-/* f32 sum from a child; from there change what the test needs. `values` must outlive the sending. */
+/* f32 sum from a child; from there change what the test needs. `values` must outlive the sending.
+ */
 struct rig_packet rig_contrib(const struct rig_entry *entry, unsigned child, uint32_t seq,
                               const float *values, uint16_t count);
 struct rig_packet rig_credit(const struct rig_entry *entry, unsigned child, uint32_t seq, uint16_t count,
@@ -90,22 +91,23 @@ void rig_send(struct engine_rig *rig, const struct rig_packet *packet);
 void rig_send_bytes(struct engine_rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
                     uint32_t dst_ip);
 
-/* Action `index` of the last step, decoded; fails when header, psum, address or reference are wrong for
- * `entry`. */
+/* Action `index` of the last step, decoded; fails when header, psum, address or reference are wrong
+ * for `entry`. */
 struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entry, uint32_t index,
                             const uint8_t **payload);
-/* Fails unless the last step's actions are one RESULT for each child with these values (NULL: NODATA) and
- * nothing else. */
+/* Fails unless the last step's actions are one RESULT for each child with these values (NULL:
+ * NODATA) and nothing else. */
 void rig_expect_results(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq,
                         const float *values, uint16_t count);
-/* Fails unless the last step's one action is a CONTRIB to the parent with these values (NULL: NODATA). */
+/* Fails unless the last step's one action is a CONTRIB to the parent with these values (NULL:
+ * NODATA). */
 void rig_expect_up(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
                    const float *values, uint16_t count);
 /* Releases what the last step's actions hold. */
 void rig_release(struct engine_rig *rig);
 struct by_bank_view rig_bank(struct engine_rig *rig, uint32_t entry, uint32_t slot, unsigned bank);
-/* Fails unless exactly the counter at `offset` of the drop counters (and alarm) has grown, by one, in the
- * last step. */
+/* Fails unless exactly the counter at `offset` of the drop counters (and alarm) has grown, by one,
+ * in the last step. */
 void rig_expect_drop(struct engine_rig *rig, size_t offset);
 #define rig_expect_drop_of(rig, name) rig_expect_drop((rig), offsetof(struct by_engine_counters, name))
 

@@ -1,7 +1,7 @@
 /*
- * Shares of ports: exactly how long who has to wait, what nobody else uses, and what is kept over a change of
- * tables. Packets that a node only passes on are metered as all others are, and carry any job and length; so
- * most is shown by them.
+ * Shares of ports: exactly how long who has to wait, what nobody else uses, and what is kept over a
+ * change of tables. Packets that a node only passes on are metered as all others are, and carry any
+ * job and length; so most is shown by them.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/prng.h"
@@ -80,8 +80,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A packet of `job` that passes through with these bits of ECN, and goes on with those. What becomes of it: 0
- * passed, UINT64_MAX dropped, else its wait. */
+/* A packet of `job` that passes through with these bits of ECN, and goes on with those. What
+ * becomes of it: 0 passed, UINT64_MAX dropped, else its wait. */
 static uint64_t pass_as(uint16_t job, uint32_t payload, int held, uint8_t ecn, uint8_t leaves)
 {
     static uint8_t data[BY_WIRE_HEADER_BYTES + RIG_PAYLOAD];
@@ -122,9 +122,9 @@ static uint64_t pass(uint16_t job, uint32_t payload, int held)
 }
 
 /*
- * A job that is never done: what its meter holds is all that was let in or held since the beginning, less its
- * rate times the time that passed, in one product; whatever the steps, and however late in the life of a
- * clock.
+ * A job that is never done: what its meter holds is all that was let in or held since the
+ * beginning, less its rate times the time that passed, in one product; whatever the steps, and
+ * however late in the life of a clock.
  */
 static void waits_are_exact_over_any_steps_and_times(void **state)
 {
@@ -175,8 +175,9 @@ static void waits_are_exact_over_any_steps_and_times(void **state)
     }
 }
 
-/* One job sends at exactly its share, the other ten times what the cable carries: it gets what is left of
- * that, and what its meter and those that wait hold, whether it has a share of its own or not. */
+/* One job sends at exactly its share, the other ten times what the cable carries: it gets what is
+ * left of that, and what its meter and those that wait hold, whether it has a share of its own or
+ * not. */
 static void a_job_within_its_share_never_waits_whatever_others_send(void **state)
 {
     (void)state;

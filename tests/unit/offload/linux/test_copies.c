@@ -1,5 +1,5 @@
-/* Copies at an interface's exit, on pairs of virtual interfaces in a network of this test's own. Skipped
- * without root. */
+/* Copies at an interface's exit, on pairs of virtual interfaces in a network of this test's own.
+ * Skipped without root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -118,7 +118,8 @@ static int send_bytes(struct by_copies *copies, unsigned carrier, uint16_t bytes
     return by_copies_send(copies, count, near[carrier], &message);
 }
 
-/* What came to a pair's other end must be what was sent, in `frames` frames, with headers of its own. */
+/* What came to a pair's other end must be what was sent, in `frames` frames, with headers of its
+ * own. */
 static void check_frames(unsigned pair, unsigned frames, uint16_t bytes)
 {
     uint8_t data[FRAME_MOST];

@@ -1,4 +1,5 @@
-/* AF_XDP sockets on the loopback interface of a network of this test's own. Skipped without root. */
+/* AF_XDP sockets on the loopback interface of a network of this test's own. Skipped without root.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

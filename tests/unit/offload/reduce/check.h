@@ -1,6 +1,6 @@
 /*
- * What the tests of offload/reduce share: the instruction sets to try, elements by index, the seed and how it
- * is replayed. Include after cmocka.h.
+ * What the tests of offload/reduce share: the instruction sets to try, elements by index, the seed
+ * and how it is replayed. Include after cmocka.h.
  */
 #ifndef BY_TESTS_REDUCE_CHECK_H
 #define BY_TESTS_REDUCE_CHECK_H
@@ -32,8 +32,8 @@ static inline void element_put(void *base, unsigned bytes, size_t index, uint64_
     memcpy((uint8_t *)base + index * bytes, &value, bytes);
 }
 
-/* Where element `index` of `count` lies in a slot: bf16 in whole blocks of 32, those with an even index
- * first. */
+/* Where element `index` of `count` lies in a slot: bf16 in whole blocks of 32, those with an even
+ * index first. */
 static inline uint32_t slot_place(unsigned dtype, uint32_t index, uint32_t count)
 {
     if (dtype != BY_DTYPE_BF16 || index >= count / 32 * 32)

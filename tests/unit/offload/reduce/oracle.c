@@ -1,4 +1,5 @@
-/* The oracle of oracle.h. Doubles carry f16, bf16 and f32 exactly, quad carries f64. Single-threaded. */
+/* The oracle of oracle.h. Doubles carry f16, bf16 and f32 exactly, quad carries f64.
+ * Single-threaded. */
 #include <math.h>
 #include <string.h>
 
@@ -92,8 +93,8 @@ static double value_of(const struct oracle_format *format, uint64_t bits)
     return negative(format, bits) ? -value : value;
 }
 
-/* The bits of the number nearest to `value`, ties to even, in a format of at most 24 bits of precision. Not
- * for NaN. */
+/* The bits of the number nearest to `value`, ties to even, in a format of at most 24 bits of
+ * precision. Not for NaN. */
 static uint64_t bits_of(const struct oracle_format *format, double value)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
@@ -217,8 +218,8 @@ static uint64_t apply_extremum(unsigned op, const struct oracle_format *format, 
     return (op == BY_OP_MIN) == a_first ? a : b;
 }
 
-/* Sums and products of f32 in double round twice without harm: 53 >= 2 * 24 + 2 (Figueroa, "When is double
- * rounding innocuous?", SIGNUM 1995); those of f64 in quad likewise: 113 >= 2 * 53 + 2. */
+/* Sums and products of f32 in double round twice without harm: 53 >= 2 * 24 + 2 (Figueroa, "When is
+ * double rounding innocuous?", SIGNUM 1995); those of f64 in quad likewise: 113 >= 2 * 53 + 2. */
 static uint64_t apply_float(unsigned op, const struct oracle_format *format, uint64_t a, uint64_t b)
 {
     uint64_t quiet = (((uint64_t)2 << format->exponent) - 1) << (format->fraction - 1);

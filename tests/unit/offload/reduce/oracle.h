@@ -1,7 +1,7 @@
 /*
- * What a reduction must give, worked out one element at a time from the definition of the formats: fields to
- * exact numbers, numbers to fields with one rounding. Shares no code with offload/reduce. Single-threaded,
- * like the tests that use it.
+ * What a reduction must give, worked out one element at a time from the definition of the formats:
+ * fields to exact numbers, numbers to fields with one rounding. Shares no code with offload/reduce.
+ * Single-threaded, like the tests that use it.
  */
 #ifndef BY_TESTS_REDUCE_ORACLE_H
 #define BY_TESTS_REDUCE_ORACLE_H
@@ -16,8 +16,8 @@ int oracle_is_float(unsigned dtype);
 /* 1 when `op` is defined on `dtype`. */
 int oracle_defined(unsigned op, unsigned dtype);
 
-/* Elements are their bits in the low end of an integer: as on the wire (`in`, result of store) or as in a
- * slot (`acc`). */
+/* Elements are their bits in the low end of an integer: as on the wire (`in`, result of store) or
+ * as in a slot (`acc`). */
 uint64_t oracle_load(unsigned dtype, uint64_t in);
 uint64_t oracle_apply(unsigned op, unsigned dtype, uint64_t acc, uint64_t in);
 uint64_t oracle_store(unsigned dtype, uint64_t acc);

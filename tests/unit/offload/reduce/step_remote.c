@@ -1,7 +1,8 @@
 /*
- * Steps a second copy of this program, which qemu's emulation of a user's processor runs, by gdb's remote
- * protocol; this copy runs in such an emulation too. BY_TEST_QEMU names the emulator. The stepped copy waits
- * in SIGUSR1 between two runs, and the emulator keeps that signal from it. Single-threaded.
+ * Steps a second copy of this program, which qemu's emulation of a user's processor runs, by gdb's
+ * remote protocol; this copy runs in such an emulation too. BY_TEST_QEMU names the emulator. The
+ * stepped copy waits in SIGUSR1 between two runs, and the emulator keeps that signal from it.
+ * Single-threaded.
  */
 #include "tests/unit/offload/reduce/step.h"
 
@@ -41,7 +42,8 @@ static _Noreturn void live(int fd, size_t bytes, void (*run)(void *))
     }
 }
 
-/* Sends a packet and returns the signal of the stop that answers it; 0 if another or no answer comes. */
+/* Sends a packet and returns the signal of the stop that answers it; 0 if another or no answer
+ * comes. */
 static unsigned command(char letter)
 {
     char packet[8], answer[512];

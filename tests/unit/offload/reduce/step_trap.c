@@ -1,7 +1,7 @@
 /*
- * Steps this program itself: the trap flag of x86, and a handler of its debug exception. For a machine on
- * which the program runs in ring 0 without an operating system, and whose gate of that exception names a
- * stack (tests/avx512/rom.S). Single-threaded.
+ * Steps this program itself: the trap flag of x86, and a handler of its debug exception. For a
+ * machine on which the program runs in ring 0 without an operating system, and whose gate of that
+ * exception names a stack (tests/avx512/rom.S). Single-threaded.
  */
 #include "tests/unit/offload/reduce/step.h"
 

@@ -1,8 +1,8 @@
 /*
- * The bounds of docs/arithmetic.md for modes FAST and DET: sums along random trees, made by the kernels as
- * nodes make them (offload/engine/contrib.c), against sums in exact arithmetic. The comparison itself is
- * exact: with e in units of 2^-p, |error| <= e / (1 - e) S + N w is held as |error| 2^p <= e (S + |error|) +
- * N w 2^p.
+ * The bounds of docs/arithmetic.md for modes FAST and DET: sums along random trees, made by the
+ * kernels as nodes make them (offload/engine/contrib.c), against sums in exact arithmetic. The
+ * comparison itself is exact: with e in units of 2^-p, |error| <= e / (1 - e) S + N w is held as
+ * |error| 2^p <= e (S + |error|) + N w 2^p.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +34,8 @@ static int is_half(const struct wide_format *f)
     return f->dtype == BY_DTYPE_F16 || f->dtype == BY_DTYPE_BF16;
 }
 
-/* Adds `count` children in the order given; or, in mode DET, pairs of them, each in one pass to the sum. */
+/* Adds `count` children in the order given; or, in mode DET, pairs of them, each in one pass to the
+ * sum. */
 static void add_node(unsigned isa, const struct wide_format *f, const struct partial *child[], unsigned count,
                      int det, struct partial *sum)
 {
@@ -63,7 +64,8 @@ static void add_node(unsigned isa, const struct wide_format *f, const struct par
     sum->roundings++;
 }
 
-/* Fails when element i of `sum`, the root's of `nodes`, is beyond the bound; returns error / bound, about. */
+/* Fails when element i of `sum`, the root's of `nodes`, is beyond the bound; returns error / bound,
+ * about. */
 static double check_element(const struct wide_format *f, unsigned ranks, unsigned nodes,
                             const struct partial *sum, unsigned i)
 {
@@ -101,8 +103,8 @@ static double check_element(const struct wide_format *f, unsigned ranks, unsigne
     return ratio[1] > 0 ? ratio[0] / ratio[1] : 0;
 }
 
-/* Merges random parts, until one is left, as nodes with 2 to FAN_MAX children would. Returns the worst error
- * over its bound. */
+/* Merges random parts, until one is left, as nodes with 2 to FAN_MAX children would. Returns the
+ * worst error over its bound. */
 static double run_tree(unsigned isa, const struct wide_format *f, unsigned ranks, int det,
                        struct by_prng *prng)
 {
@@ -199,7 +201,8 @@ static void the_bound_of_additions_is_sharp(void **state)
     }
 }
 
-/* The same for the roundings of 16-bit floats: a chain of nodes, each of which loses what it adds. */
+/* The same for the roundings of 16-bit floats: a chain of nodes, each of which loses what it adds.
+ */
 static void the_bound_of_roundings_is_sharp(void **state)
 {
     (void)state;

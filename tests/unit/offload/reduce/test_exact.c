@@ -1,7 +1,7 @@
 /*
- * Mode EXACT: sums of blocks against sums in arithmetic that is wide enough to be exact (wide.h), in every
- * order, with the written bound of the error, and the written rules for zeros, subnormals, infinities and
- * NaNs.
+ * Mode EXACT: sums of blocks against sums in arithmetic that is wide enough to be exact (wide.h),
+ * in every order, with the written bound of the error, and the written rules for zeros, subnormals,
+ * infinities and NaNs.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -115,9 +115,9 @@ static struct reduce_wide exact_sum(const struct wide_format *f, unsigned ranks,
 }
 
 /*
- * Where all elements of a block lie within so many powers of two of the greatest that each is a whole number
- * of quanta, the result is the exact sum, rounded once. Everything below the least exponent of a format
- * counts too.
+ * Where all elements of a block lie within so many powers of two of the greatest that each is a
+ * whole number of quanta, the result is the exact sum, rounded once. Everything below the least
+ * exponent of a format counts too.
  */
 static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
 {
@@ -153,10 +153,10 @@ static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
 }
 
 /*
- * The bound of docs/arithmetic.md: |result - exact| <= n/2 quanta + half a unit in the last place of the
- * result. Checked as: the exact sum lies within n/2 quanta of an interval of numbers that round to the
- * result; as no float decides it, by rounding exact - n/2 quanta and exact + n/2 quanta: the result is not
- * outside.
+ * The bound of docs/arithmetic.md: |result - exact| <= n/2 quanta + half a unit in the last place
+ * of the result. Checked as: the exact sum lies within n/2 quanta of an interval of numbers that
+ * round to the result; as no float decides it, by rounding exact - n/2 quanta and exact + n/2
+ * quanta: the result is not outside.
  */
 static void sums_of_any_span_keep_to_the_bound(void **state)
 {
@@ -284,7 +284,8 @@ static void zeros_and_subnormals_are_exact(void **state)
     }
 }
 
-/* What overflows on the way and comes back is finite; only a sum that is too large is an infinity. */
+/* What overflows on the way and comes back is finite; only a sum that is too large is an infinity.
+ */
 static void only_the_sum_itself_can_overflow(void **state)
 {
     struct by_prng prng = {5};

@@ -1,4 +1,5 @@
-/* Every operator on every element type, on every instruction set that this processor has, against oracle.h.
+/* Every operator on every element type, on every instruction set that this processor has, against
+ * oracle.h.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,8 +11,8 @@
 #include "tests/unit/offload/reduce/check.h"
 #include "tests/unit/offload/reduce/oracle.h"
 
-/* Element counts on both sides of each loop's boundaries, a full packet of f32 (352) and of the largest
- * payload. */
+/* Element counts on both sides of each loop's boundaries, a full packet of f32 (352) and of the
+ * largest payload. */
 static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 65, 351, 352, 2048};
 #define COUNTS    (sizeof(counts) / sizeof(counts[0]))
 #define COUNT_MAX 2048u
@@ -51,8 +52,8 @@ static uint64_t element_draw(struct by_prng *prng, unsigned dtype)
     }
 }
 
-/* `count` elements at `offset` in an exact allocation, so that a read past its end is seen by the address
- * sanitizer. */
+/* `count` elements at `offset` in an exact allocation, so that a read past its end is seen by the
+ * address sanitizer. */
 static uint8_t *contribution_draw(struct by_prng *prng, unsigned dtype, uint32_t count, size_t offset)
 {
     unsigned size = oracle_element_bytes(dtype);
@@ -70,8 +71,8 @@ static void guard_check(const uint8_t *acc, size_t span)
         assert_int_equal(acc[span + i], 0xa5);
 }
 
-/* ROUNDS contributions of `count` elements, one step at a time beside the oracle. Gives 0 or the number of
- * the step. */
+/* ROUNDS contributions of `count` elements, one step at a time beside the oracle. Gives 0 or the
+ * number of the step. */
 static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
                     struct by_prng *prng)
 {
@@ -130,7 +131,8 @@ static void every_pair_matches_the_oracle(void **state)
         }
 }
 
-/* NaNs of both kinds and signs, infinities, zeros, both ends of the subnormals and normals, ones, as f32. */
+/* NaNs of both kinds and signs, infinities, zeros, both ends of the subnormals and normals, ones,
+ * as f32. */
 static const uint32_t special[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
                                    0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
                                    0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff,
@@ -228,8 +230,8 @@ static void all_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
-/* 1 when accumulate_pair leaves the bits of two separate additions by the scalar kernels, and then tells each
- * flipped bit of what has waited, and of the slot. */
+/* 1 when accumulate_pair leaves the bits of two separate additions by the scalar kernels, and then
+ * tells each flipped bit of what has waited, and of the slot. */
 static int pair_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
                     struct by_prng *prng)
 {

@@ -1,7 +1,7 @@
 /*
- * A kernel looks at its input once, so that what its owner writes meanwhile gives one of the two values and a
- * guard that holds. The kernels run one instruction at a time (step.h), and in between their input is
- * overwritten with either of two values.
+ * A kernel looks at its input once, so that what its owner writes meanwhile gives one of the two
+ * values and a guard that holds. The kernels run one instruction at a time (step.h), and in between
+ * their input is overwritten with either of two values.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -71,7 +71,8 @@ static void change_input(void *memory)
     changes++;
 }
 
-/* Runs the kernel that `shared` describes; between two instructions the input is of either value. */
+/* Runs the kernel that `shared` describes; between two instructions the input is of either value.
+ */
 static void run_kernel(void)
 {
     changes = 0;
@@ -163,7 +164,8 @@ static void what_changes_under_a_kernel_is_one_of_both_values(void **state)
                 check_pair(isa, op, dtype, seed);
 }
 
-/* Elements of the slot that are not those of a pair of the first value, and one more if its guard is wrong.
+/* Elements of the slot that are not those of a pair of the first value, and one more if its guard
+ * is wrong.
  */
 static unsigned count_wrong_pairs(unsigned op, unsigned dtype)
 {

@@ -1,5 +1,5 @@
-/* psum and psum_copy against a sum byte by byte, at every alignment and length that a loop boundary can fall
- * on. */
+/* psum and psum_copy against a sum byte by byte, at every alignment and length that a loop boundary
+ * can fall on. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
- * Sums of floats in arithmetic that is wide enough to be exact: fixed point in 64-bit limbs, whose unit is
- * the least subnormal of f64, 2^-1074; two's complement. For tests, which hold sums and bounds of errors
- * against it. Pure; any thread.
+ * Sums of floats in arithmetic that is wide enough to be exact: fixed point in 64-bit limbs, whose
+ * unit is the least subnormal of f64, 2^-1074; two's complement. For tests, which hold sums and
+ * bounds of errors against it. Pure; any thread.
  */
 #ifndef BY_TESTS_REDUCE_WIDE_H
 #define BY_TESTS_REDUCE_WIDE_H

@@ -1,7 +1,7 @@
 /*
- * Table images: written and read back; every field out of its range is refused with its name; and no
- * truncation, no flipped bit, and no flipped bit under a right CRC gets past the check to harm a reader (run
- * with SANITIZE=address,undefined).
+ * Table images: written and read back; every field out of its range is refused with its name; and
+ * no truncation, no flipped bit, and no flipped bit under a right CRC gets past the check to harm a
+ * reader (run with SANITIZE=address,undefined).
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* A table image with every kind of record, as structures: a host that is the root of one tree and a leaf of
- * two. */
+/* A table image with every kind of record, as structures: a host that is the root of one tree and a
+ * leaf of two. */
 #ifndef TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
 #define TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
 

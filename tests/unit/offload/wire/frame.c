@@ -61,8 +61,8 @@ static void a_built_frame_parses_to_what_it_was_built_from(void **state)
     assert_ptr_equal(got.data, frame_bytes + BY_FRAME_HEADER_BYTES);
 }
 
-/* The header of the example in many texts on the Internet checksum: 45 00 00 73 .. c0 a8 00 c7 has the sum
- * b8 61. */
+/* The header of the example in many texts on the Internet checksum: 45 00 00 73 .. c0 a8 00 c7 has
+ * the sum b8 61. */
 static void the_ip_checksum_is_that_of_a_known_header(void **state)
 {
     static const uint8_t known[20] = {0x45, 0,    0,    0x73, 0, 0, 0x40, 0,    0x40, 0x11,

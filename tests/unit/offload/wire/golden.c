@@ -1,6 +1,6 @@
 /*
- * Golden packets: the files of tests/golden, made by an independent encoder, against offload/wire in both
- * directions. Run from the root of the tree.
+ * Golden packets: the files of tests/golden, made by an independent encoder, against offload/wire
+ * in both directions. Run from the root of the tree.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Frames between hosts and the controller: what is written is read, in any pieces, and nothing else is. */
+/* Frames between hosts and the controller: what is written is read, in any pieces, and nothing else
+ * is. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Headers that must be refused, bit by bit and kind by kind; patching; tags of leaves and calls; payloads of
- * WAIT and ERR. */
+/* Headers that must be refused, bit by bit and kind by kind; patching; tags of leaves and calls;
+ * payloads of WAIT and ERR. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -165,7 +165,8 @@ static void leaf_tags_of_a_job_are_almost_all_different(void **state)
     assert_int_not_equal(by_leaf_tag(0, 1), by_leaf_tag(1, 0));
 }
 
-/* Ranks of different builds must agree, so the values are fixed: splitmix64 of what wire.h names. */
+/* Ranks of different builds must agree, so the values are fixed: splitmix64 of what wire.h names.
+ */
 static void tags_keep_their_values(void **state)
 {
     (void)state;

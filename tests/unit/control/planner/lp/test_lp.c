@@ -1,6 +1,7 @@
 /*
- * Exact linear programs: known optima, programs without one, programs that floating point gets wrong, and
- * random ones, where a start from Clp's basis and a start without it must agree. SEED=N runs one seed alone.
+ * Exact linear programs: known optima, programs without one, programs that floating point gets
+ * wrong, and random ones, where a start from Clp's basis and a start without it must agree. SEED=N
+ * runs one seed alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -266,8 +267,8 @@ static void a_start_without_clp_ends_at_the_same_optimum(void **state)
             by_lp_value(without, other);
             solved++;
         }
-        /* A program may both contradict itself and have no limit on the way: states are compared where one
-         * solver ended at an optimum. */
+        /* A program may both contradict itself and have no limit on the way: states are compared
+         * where one solver ended at an optimum. */
         if (a != b || !mpq_equal(value, other))
             fail_msg("seed %llu: %d and %d; replay: SEED=%llu build/release/tests/lp-solve",
                      (unsigned long long)seed, a, b, (unsigned long long)seed);

@@ -1,7 +1,7 @@
 /*
- * The controller against real agents: threads that serve by_agent on UNIX sockets, with a node behind each
- * that can be told to refuse. Coding, deadlines, two-phase push, reading back. The test's own thread is the
- * controller; each server has one thread, joined at its end.
+ * The controller against real agents: threads that serve by_agent on UNIX sockets, with a node
+ * behind each that can be told to refuse. Coding, deadlines, two-phase push, reading back. The
+ * test's own thread is the controller; each server has one thread, joined at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -301,8 +301,8 @@ static uint32_t generation(const struct controller_fake *fake)
     return job.gen;
 }
 
-/* A push in a process of its own, which ends as `crash` says. True when it did, false when the push was done
- * first. */
+/* A push in a process of its own, which ends as `crash` says. True when it did, false when the push
+ * was done first. */
 static bool push_until(struct setup *setup, struct crash *crash, uint32_t at_once)
 {
     struct by_session_options options = plain;
@@ -462,7 +462,8 @@ static void a_deposed_writer_is_told_so(void **state)
     setup_close(&setup);
 }
 
-/* A listener that takes connections and never says a word: what must not be sent to it is refused before. */
+/* A listener that takes connections and never says a word: what must not be sent to it is refused
+ * before. */
 static void keys_of_jobs_do_not_go_over_plain_tcp_unasked(void **state)
 {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

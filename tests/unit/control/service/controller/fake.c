@@ -113,7 +113,8 @@ static bool is_write(const uint8_t *bytes, size_t count)
     return !end && tag >= by_Request_stage_tag && tag <= by_Request_abort_tag;
 }
 
-/* The next request is here. True when it is the one at which the controller ends, which it then does. */
+/* The next request is here. True when it is the one at which the controller ends, which it then
+ * does. */
 static bool is_last(struct crash *crash, bool writes)
 {
     if ((crash->writes && !writes) || atomic_fetch_sub(&crash->left, 1) != 1)

@@ -1,5 +1,5 @@
-/* Switches without packets: real agents behind UNIX sockets, a thread each, with nodes that can be told to
- * refuse. For the tests of the controller and its bench. */
+/* Switches without packets: real agents behind UNIX sockets, a thread each, with nodes that can be
+ * told to refuse. For the tests of the controller and its bench. */
 #ifndef BY_TEST_CONTROLLER_FAKE_H
 #define BY_TEST_CONTROLLER_FAKE_H
 
@@ -57,7 +57,8 @@ struct controller_fake {
 /* Of late switches: those that thought about a request at the same time, at most (count). */
 extern atomic_int fake_busy_most;
 
-/* Starts a switch with 8192 bytes of payload and 256 ports, which takes tables of at most `image_bytes_max`.
+/* Starts a switch with 8192 bytes of payload and 256 ports, which takes tables of at most
+ * `image_bytes_max`.
  */
 struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
 void fake_stop(struct controller_fake *fake);

@@ -1,6 +1,6 @@
 /*
- * The controller under a pre-shared key, against real agents that are guarded, and against somebody in
- * between who listens, plays again, and answers in a switch's place. Key files, too.
+ * The controller under a pre-shared key, against real agents that are guarded, and against somebody
+ * in between who listens, plays again, and answers in a switch's place. Key files, too.
  */
 #include <pthread.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* The server of hosts of a fabric of two hosts, h0 and h1, with a loop of the test's own in place of the
- * daemon's. One at a time; single-threaded. */
+/* The server of hosts of a fabric of two hosts, h0 and h1, with a loop of the test's own in place
+ * of the daemon's. One at a time; single-threaded. */
 #ifndef BY_TEST_DAEMON_LOOP_H
 #define BY_TEST_DAEMON_LOOP_H
 

@@ -1,5 +1,5 @@
-/* A whole banyand in a process of its own, between two switches without packets (controller/fake.h), for
- * tests that stop and start it. */
+/* A whole banyand in a process of its own, between two switches without packets
+ * (controller/fake.h), for tests that stop and start it. */
 #ifndef BY_TEST_DAEMON_RIG_H
 #define BY_TEST_DAEMON_RIG_H
 
@@ -25,7 +25,8 @@ struct rig_daemon {
 
 void rig_open(struct daemon_rig *rig);
 void rig_close(struct daemon_rig *rig);
-/* Starts banyand for the rig's switches with its store, and with `more` options (NULL-terminated). */
+/* Starts banyand for the rig's switches with its store, and with `more` options (NULL-terminated).
+ */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);
 /* Waits until its output holds `text`; fails the test after some seconds, and shows the output. */
 void rig_await(const struct rig_daemon *daemon, const char *text);

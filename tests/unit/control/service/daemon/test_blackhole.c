@@ -1,9 +1,9 @@
 /*
- * What swallows packets is found by the counters of both ends, and nothing else is taken for it. A small
- * world: two leaves, two spines and four hosts, whose links carry requests and answers that are lost,
- * repeated after ever longer times, swallowed, or late because somebody stands still; and counters that are
- * read ten times a second, each end at a time of its own. A failure prints the seed: BANYAN_TEST_SEED=N
- * replays it.
+ * What swallows packets is found by the counters of both ends, and nothing else is taken for it. A
+ * small world: two leaves, two spines and four hosts, whose links carry requests and answers that
+ * are lost, repeated after ever longer times, swallowed, or late because somebody stands still; and
+ * counters that are read ten times a second, each end at a time of its own. A failure prints the
+ * seed: BANYAN_TEST_SEED=N replays it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -173,7 +173,8 @@ static bool look(struct by_blackhole_found *found)
     return by_blackhole_find(w.blackhole, used, found);
 }
 
-/* Runs so long, and looks each 100 ms as if ranks waited all the time. True as soon as something is found. */
+/* Runs so long, and looks each 100 ms as if ranks waited all the time. True as soon as something is
+ * found. */
 static bool run(uint64_t ms, struct by_blackhole_found *found)
 {
     for (uint64_t end = w.now_ms + ms; w.now_ms < end; w.now_ms++) {
@@ -394,7 +395,8 @@ static void links_that_nobody_waits_for_are_not_looked_at(void **state)
     close_world();
 }
 
-/* Switches are read each heartbeat, hosts tell ten times a second: neither knows the other's pace. */
+/* Switches are read each heartbeat, hosts tell ten times a second: neither knows the other's pace.
+ */
 static void counters_are_judged_however_often_they_are_read(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* banyand as a whole: its watch, one controller at a time, and its death at any step of a push. Switches are
- * agents without packets, the daemon is a process that really ends. */
+/* banyand as a whole: its watch, one controller at a time, and its death at any step of a push.
+ * Switches are agents without packets, the daemon is a process that really ends. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -195,8 +195,8 @@ static void ask(const struct daemon_rig *rig, const char *method, const char *pa
     free(reply);
 }
 
-/* No other job gets a job's key and generation: not the job of that number after it, nor after it when
- * the daemon has started again in between. */
+/* No other job gets a job's key and generation: not the job of that number after it, nor after it
+ * when the daemon has started again in between. */
 static void no_job_has_the_key_of_one_that_has_ended(void **state)
 {
     struct daemon_rig rig;
@@ -485,8 +485,8 @@ static void check_agreement(struct daemon_rig *rig, uint64_t active[2])
     by_state_close(store);
 }
 
-/* Two jobs are made one after the other by a daemon that is killed at a request that writes; another one goes
- * on from there. True when it was killed. */
+/* Two jobs are made one after the other by a daemon that is killed at a request that writes;
+ * another one goes on from there. True when it was killed. */
 static bool kill_at(int step, bool before)
 {
     struct daemon_rig rig;

@@ -1,6 +1,6 @@
 /*
- * The server of hosts against those who misbehave: each is cut off, with a reason in the log, and nobody else
- * notices. A loop of the test's own in place of the daemon's.
+ * The server of hosts against those who misbehave: each is cut off, with a reason in the log, and
+ * nobody else notices. A loop of the test's own in place of the daemon's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -230,7 +230,8 @@ static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state
     assert_true(told.count == 2 && told.last == BY_RECOVER_RANK_DIED);
 }
 
-/* Whether it has said HELLO or not, a connection that is no rank cannot make banyand keep a long frame. */
+/* Whether it has said HELLO or not, a connection that is no rank cannot make banyand keep a long
+ * frame. */
 static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
 {
     static uint8_t frame[BY_MEMBERS_STRANGER_MAX + 1];
@@ -350,7 +351,8 @@ static void a_listener_of_ipv6_may_have_brackets(void **state)
         close(fd);
 }
 
-/* So many strangers at once; what the log says of them, and of them when nobody has come for a while. */
+/* So many strangers at once; what the log says of them, and of them when nobody has come for a
+ * while. */
 static void a_crowd_of_strangers_makes_few_lines(void **state)
 {
     int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);

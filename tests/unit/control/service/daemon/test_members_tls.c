@@ -1,6 +1,6 @@
 /*
- * Hosts that join over TLS, with libbanyan's own line at their end: each is who its certificate names, and
- * whoever is none of the fabric's hosts says nothing to the controller.
+ * Hosts that join over TLS, with libbanyan's own line at their end: each is who its certificate
+ * names, and whoever is none of the fabric's hosts says nothing to the controller.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -94,8 +94,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Joins with these keys as the host of that name, and goes on until the controller says something or the
- * connection has ended twice. What it said, or why the line is down. */
+/* Joins with these keys as the host of that name, and goes on until the controller says something
+ * or the connection has ended twice. What it said, or why the line is down. */
 static void join(const char *keys, const char *name, char text[400])
 {
     struct by_member_frame hello = {.type = BY_MEMBER_HELLO,

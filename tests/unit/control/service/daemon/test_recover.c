@@ -92,7 +92,8 @@ static void a_new_run_gets_a_generation_of_its_own(void **state)
     by_recover_close(world.recover);
 }
 
-/* The controller has started anew, plans what was lost meanwhile, and ranks come back one after another. */
+/* The controller has started anew, plans what was lost meanwhile, and ranks come back one after
+ * another. */
 static void ranks_that_come_back_to_a_new_controller_are_taken_along(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Recovery as a step, in random orders of everything that can happen: once the faults end every rank is in
- * one generation. A failure prints the seed: BANYAN_TEST_SEED=N replays it.
+ * Recovery as a step, in random orders of everything that can happen: once the faults end every
+ * rank is in one generation. A failure prints the seed: BANYAN_TEST_SEED=N replays it.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-/* Recovery as a step: what becomes of switches and links that are lost, swallow packets, and come back. */
+/* Recovery as a step: what becomes of switches and links that are lost, swallow packets, and come
+ * back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* What the worker makes: plans on what is left of a fabric, places of slots, refusals with their texts; and
- * what the store refuses. */
+/* What the worker makes: plans on what is left of a fabric, places of slots, refusals with their
+ * texts; and what the store refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -291,7 +291,8 @@ static mode_t mode_of(const char *folder, const char *file)
     return status.st_mode & 07777;
 }
 
-/* What another user can read of the store: the number of files, and 100 for the folder. As root alone. */
+/* What another user can read of the store: the number of files, and 100 for the folder. As root
+ * alone. */
 static int others_read(const char *folder)
 {
     pid_t child = fork();

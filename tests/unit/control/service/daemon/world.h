@@ -1,7 +1,8 @@
 /*
- * A world for recovery as a step: two jobs of four ranks, six switches and four links, whose planner and
- * switches need some rounds for what they are asked. It checks what always holds: work never overlaps, calls
- * go on only with tables that are on the switches. One at a time; single-threaded.
+ * A world for recovery as a step: two jobs of four ranks, six switches and four links, whose
+ * planner and switches need some rounds for what they are asked. It checks what always holds: work
+ * never overlaps, calls go on only with tables that are on the switches. One at a time;
+ * single-threaded.
  */
 #ifndef BY_TEST_DAEMON_WORLD_H
 #define BY_TEST_DAEMON_WORLD_H
@@ -53,7 +54,8 @@ void world_give(struct by_recover_event event);
 void world_come(uint32_t job, uint16_t rank);
 void world_leave(uint32_t job, uint16_t rank, bool dies);
 void world_swallows(bool is_link, uint32_t what);
-/* 20 ms: work gets done, ranks come back and go on; where it is not calm pushes fail now and then. */
+/* 20 ms: work gets done, ranks come back and go on; where it is not calm pushes fail now and then.
+ */
 void world_round(bool calm);
 /* The same, and nobody comes back. */
 void world_round_alone(void);

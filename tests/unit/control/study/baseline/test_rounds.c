@@ -1,5 +1,5 @@
-/* Schedules of rounds: right for every count of nodes, exact times, and faults that the execution on symbols
- * finds. */
+/* Schedules of rounds: right for every count of nodes, exact times, and faults that the execution
+ * on symbols finds. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,8 @@ static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_RE
                                        BY_COLLECTIVE_REDUCE};
 #define COLLECTIVE_COUNT (sizeof(collectives) / sizeof(collectives[0]))
 
-/* The schedule for `hosts` hosts of 10 at a switch; the last host is the root where there is one. */
+/* The schedule for `hosts` hosts of 10 at a switch; the last host is the root where there is one.
+ */
 static struct by_rounds *make(unsigned hosts, unsigned collective)
 {
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
@@ -69,7 +70,8 @@ static void times_on_a_star_have_their_closed_forms(void **state)
         {8, BY_COLLECTIVE_BROADCAST, 40, 7, 6},
         {8, BY_COLLECTIVE_REDUCE, 40, 7, 6},
         {16, BY_COLLECTIVE_ALLGATHER, 160, 15, 4},
-        /* Six hosts are four corners, two of them pairs: 1/6, then 2/6 and 4/6 (the pairs' block), then 5/6.
+        /* Six hosts are four corners, two of them pairs: 1/6, then 2/6 and 4/6 (the pairs' block),
+         * then 5/6.
          */
         {6, BY_COLLECTIVE_ALLGATHER, 60, 12, 4},
         {2, BY_COLLECTIVE_ALLGATHER, 20, 1, 1},

@@ -1,5 +1,5 @@
-/* Forests of other people's algorithms: closed forms, and every plan checked by the verifier, on random
- * fabrics too. */
+/* Forests of other people's algorithms: closed forms, and every plan checked by the verifier, on
+ * random fabrics too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -159,7 +159,8 @@ static void rates_have_their_closed_forms(void **state)
         {"star", {"8", "10"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 80, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 40, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_REDUCE, 10, 1},
-        /* Every node is inside one tree with two children: it gets 1 + 2 halves up and 1 + 1 halves down. */
+        /* Every node is inside one tree with two children: it gets 1 + 2 halves up and 1 + 1 halves
+           down. */
         {"star", {"8", "10"}, BY_ALGORITHM_DOUBLE_BINARY, BY_COLLECTIVE_ALLREDUCE, 5, 1},
         /* One ring uses one direction of a circle, two use both; so does MultiTree. */
         {"ring", {"7", "10"}, BY_ALGORITHM_RING, BY_COLLECTIVE_ALLGATHER, 70, 6},
@@ -174,8 +175,9 @@ static void rates_have_their_closed_forms(void **state)
         {"a100", {"2"}, BY_ALGORITHM_RING, BY_COLLECTIVE_ALLGATHER, 80, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLGATHER, 640, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLREDUCE, 320, 3},
-        /* Trees that fill a box before they leave it enter every other box once, which is the optimum
-         * where boxes are many (ForestColl, NSDI'26, figure 14); of two, NVLinks carry 14 shards. */
+        /* Trees that fill a box before they leave it enter every other box once, which is the
+         * optimum where boxes are many (ForestColl, NSDI'26, figure 14); of two, NVLinks carry 14
+         * shards. */
         {"a100", {"2"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 2400, 7},
         {"a100", {"3"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 300, 1},
         {"a100", {"4"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLREDUCE, 400, 3},
@@ -200,7 +202,8 @@ static void rates_have_their_closed_forms(void **state)
     }
 }
 
-/* Where links are unequal the planner has pairs of trees from the program; Blink turns them to one root. */
+/* Where links are unequal the planner has pairs of trees from the program; Blink turns them to one
+ * root. */
 static void blinks_allreduce_has_one_root_and_is_as_fast_as_any_roots(void **state)
 {
     (void)state;

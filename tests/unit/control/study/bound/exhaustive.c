@@ -1,7 +1,8 @@
 /*
- * All small fabrics against everything tried: `bound-exhaustive [--lp FOLDER] [--only WHAT [--index N]]`. Run
- * by `make bound-check`; --lp also writes a sample of the programs over all trees for glpsol --exact. A
- * difference prints the command that replays it. Closes with `N passed, N failed`. Single-threaded.
+ * All small fabrics against everything tried: `bound-exhaustive [--lp FOLDER] [--only WHAT [--index
+ * N]]`. Run by `make bound-check`; --lp also writes a sample of the programs over all trees for
+ * glpsol --exact. A difference prints the command that replays it. Closes with `N passed, N
+ * failed`. Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * All bounds of known fabrics: figures of the papers, what proves reduce-scatter and then allgather optimal,
- * which switches must work, and fabrics that are refused.
+ * All bounds of known fabrics: figures of the papers, what proves reduce-scatter and then allgather
+ * optimal, which switches must work, and fabrics that are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>

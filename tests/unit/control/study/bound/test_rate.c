@@ -1,8 +1,9 @@
 /*
- * The Reduce-Broadcast rate against the closed forms of Zhou and Sun, "On the Computation Rate of All-Reduce"
- * (2026). Each rate comes with trees that reach it and a proof that no trees carry more; the verifier checks
- * both. The remark to theorem 6 has a slip (the factor must read 4/3), and the weights of its (38) add up to
- * (a + b + c)/4. SEED=N runs one seed of the random classes alone.
+ * The Reduce-Broadcast rate against the closed forms of Zhou and Sun, "On the Computation Rate of
+ * All-Reduce" (2026). Each rate comes with trees that reach it and a proof that no trees carry
+ * more; the verifier checks both. The remark to theorem 6 has a slip (the factor must read 4/3),
+ * and the weights of its (38) add up to (a + b + c)/4. SEED=N runs one seed of the random classes
+ * alone.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -165,8 +166,8 @@ static void trees_of_links_carry_their_narrowest_link(void **state)
     }
 }
 
-/* Section 3.3: sums of tree pairs that share a cut-edge 0 -> 1, the only link into node 1, where every link
- * but that one may be wider than its trees need. */
+/* Section 3.3: sums of tree pairs that share a cut-edge 0 -> 1, the only link into node 1, where
+ * every link but that one may be wider than its trees need. */
 static void networks_of_pairs_with_one_cut_edge_carry_their_weights(void **state)
 {
     (void)state;

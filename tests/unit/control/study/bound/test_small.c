@@ -1,6 +1,7 @@
 /*
- * Bounds and rates of small fabrics against everything tried: every set of nodes, every partition, every tree
- * as a variable. `make bound-check` runs many more, up to all connected graphs of six nodes.
+ * Bounds and rates of small fabrics against everything tried: every set of nodes, every partition,
+ * every tree as a variable. `make bound-check` runs many more, up to all connected graphs of six
+ * nodes.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
-/* Wrong schedules are refused: a table of written ones with what is said of each, and every fault at every
- * step of exported ones. */
+/* Wrong schedules are refused: a table of written ones with what is said of each, and every fault
+ * at every step of exported ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* Every export is executed: right on all fabrics, for all collectives and algorithms; what a format cannot
- * say is refused. */
+/* Every export is executed: right on all fabrics, for all collectives and algorithms; what a format
+ * cannot say is refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -53,7 +53,8 @@ static int64_t size_of(const struct by_steady_problem *problem, uint32_t first, 
     return size;
 }
 
-/* ---- kinds of messages: pairs (from, to) for scatters and gossips, intervals (k, m) for reductions ---- */
+/* ---- kinds of messages: pairs (from, to) for scatters and gossips, intervals (k, m) for
+ * reductions ---- */
 
 static uint32_t kinds(const struct oracle *oracle)
 {

@@ -1,4 +1,5 @@
-/* The checker of schedules names the violation of each kind of wrong one, and readers refuse what is none. */
+/* The checker of schedules names the violation of each kind of wrong one, and readers refuse what
+ * is none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -324,7 +325,8 @@ static void wrong_moves_are_named(void **state)
     }
 }
 
-/* Every prefix of a right file, and every file with one byte changed, ends with a verdict or a refusal. */
+/* Every prefix of a right file, and every file with one byte changed, ends with a verdict or a
+ * refusal. */
 static void no_damage_to_a_file_does_harm(void **state)
 {
     struct by_topology *topology = steady_parse(PLATFORM_6);

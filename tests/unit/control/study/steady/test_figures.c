@@ -1,4 +1,5 @@
-/* The figures of LMR, as far as they can be read, and what the command's options promise on small platforms.
+/* The figures of LMR, as far as they can be read, and what the command's options promise on small
+ * platforms.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -163,10 +164,11 @@ static void a_solution_whose_values_come_from_nowhere_has_no_trees(void **state)
 }
 
 /*
- * Figure 9: which nodes are joined is read from the routes of figures 10 to 12. 17 bandwidths are legible, as
- * many as there are links: 1000 within the four LANs, and 10, 8, 14 on the chain of routers between both
- * halves (only so does the loading of figure 10 fill router 0's ports, as the throughput of 2/9 asks for).
- * Which of the other ten belongs to which of ten links cannot be told; the throughput does not depend on it.
+ * Figure 9: which nodes are joined is read from the routes of figures 10 to 12. 17 bandwidths are
+ * legible, as many as there are links: 1000 within the four LANs, and 10, 8, 14 on the chain of
+ * routers between both halves (only so does the loading of figure 10 fill router 0's ports, as the
+ * throughput of 2/9 asks for). Which of the other ten belongs to which of ten links cannot be told;
+ * the throughput does not depend on it.
  */
 static struct by_topology *figure_9(uint32_t turn)
 {
@@ -228,8 +230,8 @@ static void figure_9_reduces_two_times_in_nine_units(void **state)
     }
 }
 
-/* A star of four: a scatter from one host sends three messages by its own port, a gossip twelve by the
- * switch's one port, or three by each host's where switches have many. */
+/* A star of four: a scatter from one host sends three messages by its own port, a gossip twelve by
+ * the switch's one port, or three by each host's where switches have many. */
 static void ports_decide_what_a_star_can_do(void **state)
 {
     static const char star[] =
@@ -267,7 +269,8 @@ static void ports_decide_what_a_star_can_do(void **state)
     by_topology_free(topology);
 }
 
-/* Two trees of 1/2 would not run once in a period of 1; rounding leaves room, which one of them takes. */
+/* Two trees of 1/2 would not run once in a period of 1; rounding leaves room, which one of them
+ * takes. */
 static void any_whole_period_of_figure_6_reaches_its_throughput(void **state)
 {
     struct by_topology *topology = steady_parse(PLATFORM_6);
@@ -298,7 +301,8 @@ static void any_whole_period_of_figure_6_reaches_its_throughput(void **state)
     by_topology_free(topology);
 }
 
-/* A scatter to three receivers through one port: an operation takes 3, so that a period of 2 is too short. */
+/* A scatter to three receivers through one port: an operation takes 3, so that a period of 2 is too
+ * short. */
 static void a_period_without_room_for_an_operation_is_refused(void **state)
 {
     struct by_topology *topology = steady_parse(

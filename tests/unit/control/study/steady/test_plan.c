@@ -1,8 +1,8 @@
 /*
- * The planner and the program of reductions (SSR), which share no code, on small fabrics whose switches add
- * at limited rates: where links alone share nothing, hosts combine without cost and the operator commutes, a
- * planned reduce is as fast as any; with switches alone to combine, the limits decide, and SSR finds what
- * additions they allow.
+ * The planner and the program of reductions (SSR), which share no code, on small fabrics whose
+ * switches add at limited rates: where links alone share nothing, hosts combine without cost and
+ * the operator commutes, a planned reduce is as fast as any; with switches alone to combine, the
+ * limits decide, and SSR finds what additions they allow.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -135,9 +135,9 @@ static int tell_seed(void **state)
 }
 
 /*
- * A star of `hosts` with links of 10 up and 1000 down: what goes up limits. Hosts combine without cost, so
- * the switch's rate matters little to SSR; when they cannot (no task_time), n - 1 additions for each
- * operation must be made by the switch, and its limit r allows r / (n - 1).
+ * A star of `hosts` with links of 10 up and 1000 down: what goes up limits. Hosts combine without
+ * cost, so the switch's rate matters little to SSR; when they cannot (no task_time), n - 1
+ * additions for each operation must be made by the switch, and its limit r allows r / (n - 1).
  */
 static void a_switch_that_adds_alone_reduces_at_its_rate_over_the_additions(void **state)
 {

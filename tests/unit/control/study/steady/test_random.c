@@ -1,7 +1,7 @@
 /*
- * Random platforms: every schedule is checked, executed and read back (rig.h), and its throughput is that of
- * LMR's own programs solved by glpsol (oracle.h). The seed of a failure is printed; SEED=N runs it alone, N=M
- * runs M seeds.
+ * Random platforms: every schedule is checked, executed and read back (rig.h), and its throughput
+ * is that of LMR's own programs solved by glpsol (oracle.h). The seed of a failure is printed;
+ * SEED=N runs it alone, N=M runs M seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -75,8 +75,8 @@ static void shuffle(struct by_prng *prng, uint32_t *nodes, uint32_t count)
     }
 }
 
-/* As moves of hosts, written, read back and executed. A schedule whose messages would be cut too fine is left
- * out. */
+/* As moves of hosts, written, read back and executed. A schedule whose messages would be cut too
+ * fine is left out. */
 static void export_moves(const struct by_series *series, const struct by_topology *topology)
 {
     struct by_moves moves, read = {0};

@@ -15,7 +15,8 @@ void sound_image(struct by_switch_facts *facts, const struct by_image_header *he
 void sound_status(struct by_doctor *doctor, const char *state, const char *table, const char *job,
                   const char *election, const char *version);
 
-/* The finding of a check that is not well, or NULL when there is none; fails the test when there are several.
+/* The finding of a check that is not well, or NULL when there is none; fails the test when there
+ * are several.
  */
 const struct by_finding *sound_find(const struct by_doctor *doctor, const char *check);
 

@@ -1,7 +1,7 @@
 /*
- * Each check of banyan doctor on facts that are made up: nothing is found in sound ones, and one thing in
- * those that are spoilt in one place, with a remedy. The facts of real sockets, and of this machine, after
- * that.
+ * Each check of banyan doctor on facts that are made up: nothing is found in sound ones, and one
+ * thing in those that are spoilt in one place, with a remedy. The facts of real sockets, and of
+ * this machine, after that.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,8 @@ struct ill {
     void (*spoil)(struct by_doctor *doctor);
 };
 
-/* X(NAME, "check", GRADE, "text", "remedy", what is spoilt) with M machine, K keys, P a place, S a switch */
+/* X(NAME, "check", GRADE, "text", "remedy", what is spoilt) with M machine, K keys, P a place, S a
+ * switch */
 #define ILL_LIST(X)                                                                                          \
     X(no_rights, "rights", ADVICE, "lacks CAP_NET_RAW CAP_NET_ADMIN CAP_BPF", "run as root",                 \
       M->capabilities = 0)                                                                                   \

@@ -1,5 +1,5 @@
-/* Pictures: loads, places and the text of the files. The fabrics are small and written out, the plans are
- * made by hand. */
+/* Pictures: loads, places and the text of the files. The fabrics are small and written out, the
+ * plans are made by hand. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>

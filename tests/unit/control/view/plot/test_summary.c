@@ -1,4 +1,5 @@
-/* Large fabrics by classes: who is alike, what stands for whom, and that nothing is lost on the way. */
+/* Large fabrics by classes: who is alike, what stands for whom, and that nothing is lost on the
+ * way. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -82,7 +83,8 @@ static void a_lost_link_tells_its_ends_apart(void **state)
     by_topology_free(ring);
 }
 
-/* Every node is behind one group, every channel behind one bundle, and frames hold what stands in them. */
+/* Every node is behind one group, every channel behind one bundle, and frames hold what stands in
+ * them. */
 static void check_whole(const struct by_summary *summary)
 {
     const struct by_fabric *fabric = summary->fabric;

@@ -1,6 +1,6 @@
 /*
- * banyan top without a terminal: a status of banyand or the answers of a switch become a view, two views give
- * rates and say who is missing, and a view becomes lines that fit the screen.
+ * banyan top without a terminal: a status of banyand or the answers of a switch become a view, two
+ * views give rates and say who is missing, and a view becomes lines that fit the screen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
