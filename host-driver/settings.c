@@ -227,7 +227,8 @@ int by_settings_decimal(const struct by_settings *settings, enum by_setting whic
     char *end;
     double number = strtod(text, &end);
 
-    if (text[0] == 0 || *end != 0 || !isfinite(number) || number < 0 || number > max)
+    if (!isdigit((unsigned char)text[0]) || text[1] == 'x' || *end != 0 || !isfinite(number) || number < 0 ||
+        number > max)
         return by_fail(BY_EINVAL, "%s is '%s' (%s); it takes a number from 0 to %g", infos[which].name, text,
                        settings->origin[which], max);
     *value = number;

@@ -43,7 +43,8 @@ static const char help[] =
 
 struct job_arguments {
     const char *collectives, *ranks, *name, *share, *output, *controller;
-    uint64_t job, window;
+    uint64_t job;
+    uint32_t window;
     bool json;
 };
 
@@ -63,6 +64,7 @@ static const struct option options[] = {
 
 static int parse(int argc, char **argv, struct job_arguments *arguments)
 {
+    struct by_fraction share;
     int option, status = 0;
 
     optind = 0;
@@ -83,10 +85,11 @@ static int parse(int argc, char **argv, struct job_arguments *arguments)
             arguments->name = optarg;
             break;
         case 'w':
-            status = by_cli_number("--window", optarg, 1, BY_WINDOW_MAX, &arguments->window);
+            status = by_cli_window("--window", optarg, &arguments->window);
             break;
         case 's':
             arguments->share = optarg;
+            status = by_cli_share("--share", optarg, &share);
             break;
         case 'o':
             arguments->output = optarg;

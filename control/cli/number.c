@@ -53,6 +53,26 @@ int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t hi
     return 0;
 }
 
+int by_cli_window(const char *option, const char *text, uint32_t *window)
+{
+    uint64_t value;
+
+    if (read_number(text, 0, &value) != 0 || value == 0 || value > BY_WINDOW_MAX ||
+        (value & (value - 1)) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a power of two up to %u", option, text, BY_WINDOW_MAX);
+    *window = (uint32_t)value;
+    return 0;
+}
+
+int by_cli_share(const char *option, const char *text, struct by_fraction *share)
+{
+    if (by_fraction_parse(text, strlen(text), share) != 0 || share->num <= 0 || share->num > share->den)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "%s %.40s: a part of the job's links above 0 and up to 1, as 1/4 or 0.25", option,
+                           text);
+    return 0;
+}
+
 int by_cli_repeated(const char *option, const char *text)
 {
     return by_cli_fail(BY_EXIT_USAGE,
@@ -65,7 +85,7 @@ int by_cli_probability(const char *option, const char *text)
     char *end;
     double value = strtod(text, &end);
 
-    if (text[0] < '0' || text[0] > '9' || *end != 0 || !(value >= 0.0 && value <= 1.0))
+    if (text[0] < '0' || text[0] > '9' || text[1] == 'x' || *end != 0 || !(value >= 0.0 && value <= 1.0))
         return by_cli_fail(BY_EXIT_USAGE, "%s %s: give a probability between 0 and 1", option, text);
     return 0;
 }
@@ -82,5 +102,7 @@ int by_cli_keyed(const struct by_cli_keys *keys, struct by_lower_options *option
     error = by_lower_keyed(options, keys->cover, keys->seed, &problem);
     if (error == 0)
         return 0;
-    return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "--keyed: %s", problem.text);
+    return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "%s%s: %s",
+                       keys->seed != NULL ? "--key-seed " : "--keyed", keys->seed != NULL ? keys->seed : "",
+                       problem.text);
 }

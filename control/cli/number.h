@@ -11,6 +11,10 @@
 int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
 /* The same with a binary suffix K, M or G. */
 int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
+/* A window: a power of two up to BY_WINDOW_MAX. 0, or BY_EXIT_USAGE after an error was printed. */
+int by_cli_window(const char *option, const char *text, uint32_t *window);
+/* A part of the links, above 0 and up to 1. 0, or BY_EXIT_USAGE after an error was printed. */
+int by_cli_share(const char *option, const char *text, struct by_fraction *share);
 /* Refuses an option that is given a second time, with `text`. BY_EXIT_USAGE. */
 int by_cli_repeated(const char *option, const char *text);
 /*

@@ -103,22 +103,25 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
                                         : 1;
 }
 
-/* Opens the output, which `dot` may end in .dot for; else a status after an error was printed. */
-static int open_output(const struct plot_arguments *arguments, bool dot, struct by_output *output)
+/* Opens the output, whose name may end in .dot if `dot`; false with `*status` after an error was printed. */
+static bool open_output(const struct plot_arguments *arguments, bool dot, struct by_output *output,
+                        int *status)
 {
-    if (strcmp(arguments->output, "-") != 0 && !ends_with(arguments->output, ".svg") &&
-        !(dot && ends_with(arguments->output, ".dot")))
-        return by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
-                           dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
-    return by_cli_create(output, arguments->output) ? BY_EXIT_DONE : BY_EXIT_ENVIRONMENT;
+    *status = BY_EXIT_ENVIRONMENT;
+    if (strcmp(arguments->output, "-") == 0 || ends_with(arguments->output, ".svg") ||
+        (dot && ends_with(arguments->output, ".dot")))
+        return by_cli_create(output, arguments->output);
+    *status = by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
+                          dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
+    return false;
 }
 
 static int write_picture(const struct plot_arguments *arguments, const struct by_fabric *fabric)
 {
     struct by_output output;
-    int status = open_output(arguments, true, &output);
+    int status;
 
-    if (status != BY_EXIT_DONE)
+    if (!open_output(arguments, true, &output, &status))
         return status;
     if (ends_with(arguments->output, ".dot"))
         by_dot_write(fabric, output.stream);
@@ -146,8 +149,7 @@ static int draw_series(const struct plot_arguments *arguments, const struct by_t
     else if (by_series_parse(text, bytes, topology, &series, &problem) != 0)
         status = by_cli_refuse(arguments->plan, &problem);
     else {
-        status = open_output(arguments, false, &output);
-        if (status == BY_EXIT_DONE) {
+        if (open_output(arguments, false, &output, &status)) {
             by_gantt_write(series, topology, output.stream);
             status = by_cli_finish(&output, true);
         }

@@ -113,8 +113,8 @@ int by_cli_time_limit(const char *text, double *seconds)
     char *end;
 
     *seconds = strtod(text, &end);
-    if (text[0] < '0' || text[0] > '9' || *end || !isfinite(*seconds) || *seconds <= 0 ||
-        *seconds > LIMIT_MAX)
+    if (text[0] < '0' || text[0] > '9' || text[strspn(text, "0123456789.eE+-")] != 0 || *end ||
+        !isfinite(*seconds) || *seconds <= 0 || *seconds > LIMIT_MAX)
         return by_cli_fail(BY_EXIT_USAGE,
                            "--time-limit is '%.40s'; it must be a number of seconds above 0 and at most %g",
                            text, (double)LIMIT_MAX);

@@ -15,6 +15,7 @@
 #include "control/cli/number.h"
 #include "control/service/controller/counters.h"
 #include "control/service/controller/session.h"
+#include "control/service/controller/target.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "offload/base/errors.h"
@@ -118,7 +119,9 @@ static int open_table(const char *from, const struct by_session_options *access,
             return by_cli_refuse(from, &problem);
         return 0;
     }
-    error = by_session_open(from, access, &table->session, &problem);
+    error = by_target_check(from, &problem);
+    if (error == 0)
+        error = by_session_open(from, access, &table->session, &problem);
     if (error == 0)
         error = by_session_hello(table->session, &table->hello, &problem);
     if (error == 0 && table->hello.table_bytes > 0) {

@@ -86,12 +86,12 @@ static int lower(struct sim *sim, uint32_t mtu, uint32_t window)
     return 0;
 }
 
-/* Elements of a call: as nccl-tests count bytes, those of all shards together. A train is simulated
+/* Elements of a call: as nccl-tests count bytes, those of all shards together. A batch is simulated
  * by its first frame. */
 static int choose_size(struct sim *sim)
 {
     bool sharded = by_collective_is_sharded(sim->collective);
-    uint64_t unit = (uint64_t)SIM_ELEMENT * (sharded ? sim->ranks : 1) * sim->choice.train;
+    uint64_t unit = (uint64_t)SIM_ELEMENT * (sharded ? sim->ranks : 1) * sim->choice.batch;
 
     if (sim->collective == BY_COLLECTIVE_BARRIER)
         return 0;

@@ -1,6 +1,6 @@
 /*
  * banyan sim: plans on a simulated fabric. Shared by sim.c (the command), sim_options.c,
- * sim_choose.c (chunk, window and train), sim_work.c (the folder that banyan-sim runs) and
+ * sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim runs) and
  * sim_report.c. Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
@@ -30,7 +30,7 @@ struct sim_options {
     unsigned collective; /* 0: that of the first plan */
     int64_t root;        /* rank; -1: that of the plan */
     uint64_t bytes;
-    uint32_t chunk, window, inflight, train; /* 0: as recommended */
+    uint32_t chunk, window, inflight, batch; /* 0: as recommended */
     uint64_t latency_ps;
     uint32_t loss, dup, reorder; /* parts of 2^32 */
     uint64_t seed, buffer, mark;
@@ -41,7 +41,7 @@ struct sim_options {
 
 /* What sim_choose found out, and recommends. */
 struct sim_choice {
-    uint32_t chunk, window, train;
+    uint32_t chunk, window, batch;
     uint32_t inflight;  /* chunks of a rank on their way over all trees */
     uint32_t height;    /* cables from the farthest leaf to the root, of the highest tree */
     double fill_ps;     /* what each byte of a chunk adds to the longest way of the first one */
@@ -58,7 +58,7 @@ struct sim {
     unsigned collective;
     uint32_t root, ranks;
     struct by_fraction unit; /* bytes/s of one of the topology's unit */
-    uint64_t count;          /* elements of a call that are simulated: one in `train` */
+    uint64_t count;          /* elements of a call that are simulated: one in `batch` */
     uint64_t bytes;          /* that the call stands for */
     struct sim_choice choice;
     struct by_lowering *lowering;

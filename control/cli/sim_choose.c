@@ -184,7 +184,7 @@ static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chun
     return window;
 }
 
-static uint32_t choose_train(const struct sim *sim, const struct sim_choose_load *load, uint32_t chunk)
+static uint32_t choose_batch(const struct sim *sim, const struct sim_choose_load *load, uint32_t chunk)
 {
     double packets = 0;
 
@@ -232,11 +232,11 @@ static void look(struct sim *sim, const struct sim_choose_load *load, double rat
 static uint32_t choose_inflight(const struct sim *sim, double rate)
 {
     const struct sim_choice *choice = &sim->choice;
-    double train = choice->train, bytes = choice->chunk + SIM_HEADER_BYTES;
-    double chunk_rate = rate / (choice->chunk * train) / 1e12; /* a ps */
+    double batch = choice->batch, bytes = choice->chunk + SIM_HEADER_BYTES;
+    double chunk_rate = rate / (choice->chunk * batch) / 1e12; /* a ps */
     double latency = (double)sim->options.latency_ps;
-    double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * train;
-    double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * train;
+    double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
+    double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
     double way_ps =
         fmax(fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS), 1.5 * longest);
 
@@ -257,7 +257,7 @@ void sim_choose(struct sim *sim)
         options->chunk
             ? options->chunk
             : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 * SIM_HEADER_BYTES / choice->fill_ps));
-    choice->train = options->train ? options->train : choose_train(sim, &load, choice->chunk);
+    choice->batch = options->batch ? options->batch : choose_batch(sim, &load, choice->chunk);
     choice->inflight = options->inflight ? options->inflight : choose_inflight(sim, rate);
     window = (goes_up(sim) ? WINDOW_UP_PARTS : WINDOW_PARTS) * choice->inflight * choice->tree_rate / rate +
              WINDOW_MORE;

@@ -23,7 +23,7 @@ static const char help[] =
     "      --chunk N        payload of a packet in bytes, a multiple of 64 up to 8192 (default auto)\n"
     "      --window N       slots of a tree at a node, a power of two up to 4096 (default auto)\n"
     "      --inflight N     chunks of a rank on their way over all trees (default auto)\n"
-    "      --train N        frames that one simulated packet stands for (default auto)\n"
+    "      --batch N        frames that one simulated packet stands for (default auto)\n"
     "      --latency T      of every link, with ns, us or ms (default 500ns);  --latency-ns N the same\n"
     "      --loss P --dup P --reorder P\n"
     "                       faults at every switch (at hosts where there is none)\n"
@@ -42,7 +42,7 @@ enum {
     OPT_CHUNK = 256,
     OPT_WINDOW,
     OPT_INFLIGHT,
-    OPT_TRAIN,
+    OPT_BATCH,
     OPT_LATENCY,
     OPT_LATENCY_NS,
     OPT_LOSS,
@@ -66,7 +66,7 @@ static const struct option long_options[] = {
     {"chunk", required_argument, NULL, OPT_CHUNK},
     {"window", required_argument, NULL, OPT_WINDOW},
     {"inflight", required_argument, NULL, OPT_INFLIGHT},
-    {"train", required_argument, NULL, OPT_TRAIN},
+    {"batch", required_argument, NULL, OPT_BATCH},
     {"latency", required_argument, NULL, OPT_LATENCY},
     {"latency-ns", required_argument, NULL, OPT_LATENCY_NS},
     {"loss", required_argument, NULL, OPT_LOSS},
@@ -209,8 +209,8 @@ static int read_work(int option, const char *value, struct sim_options *options)
         return read_window(value, &options->window);
     case OPT_INFLIGHT:
         return number_or_auto("--inflight", value, UINT32_MAX, &options->inflight);
-    case OPT_TRAIN:
-        return number_or_auto("--train", value, 4096, &options->train);
+    case OPT_BATCH:
+        return number_or_auto("--batch", value, 4096, &options->batch);
     case OPT_WARMUP:
         return number("--warmup", value, 0, 1000, &options->warmup);
     default:

@@ -90,9 +90,9 @@ static const char *compare_traffic(const struct sim *sim, const struct sim_repor
         const struct by_arc *arc = &sim->topology->arcs[verdict->rows[i].arc];
         const struct by_traffic_arc *said =
             &arcs[2 * arc->link + (sim->topology->links[arc->link].a == arc->from ? 0 : 1)];
-        uint64_t payload = (said->bytes - said->packets * BY_LOWER_HEADER_BYTES) * sim->choice.train;
+        uint64_t payload = (said->bytes - said->packets * BY_LOWER_HEADER_BYTES) * sim->choice.batch;
 
-        if (said->packets * sim->choice.train != verdict->rows[i].packets ||
+        if (said->packets * sim->choice.batch != verdict->rows[i].packets ||
             payload != verdict->rows[i].payload)
             answer = "differs";
     }
@@ -199,7 +199,7 @@ static json_t *make_json(const struct sim *sim, const struct sim_report_verdict 
         "collective", by_collective_name(sim->collective), "root", (int)sim->root, "ranks", (int)sim->ranks,
         "bytes", (json_int_t)sim->bytes, "unit", sim->topology->unit, "seed", (json_int_t)options->seed,
         "chunk", (int)choice->chunk, "window", (int)choice->window, "inflight", (int)choice->inflight,
-        "train", (int)choice->train, "latency_ns", (double)options->latency_ps / 1000);
+        "batch", (int)choice->batch, "latency_ns", (double)options->latency_ps / 1000);
 
     json_object_set_new(object, "time_us", json_real((double)verdict->time_ps / 1e6));
     json_object_set_new(object, "algbw", json_real(verdict->algbw));
@@ -288,7 +288,7 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
            sim->lowering->tree_count, choice->height, choice->chunk,
            sim->options.chunk ? "" : " (recommended)", choice->window,
            sim->options.window ? "" : " (recommended)", choice->inflight,
-           sim->options.inflight ? "" : " (recommended)", choice->train, by_plural(choice->train));
+           sim->options.inflight ? "" : " (recommended)", choice->batch, by_plural(choice->batch));
     printf("time %.3f us, algbw %.3f %s", (double)verdict->time_ps / 1e6, verdict->algbw,
            sim->topology->unit);
     if (verdict->raw > 0)

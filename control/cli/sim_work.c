@@ -53,8 +53,8 @@ static int write_lines(const struct sim *sim, FILE *stream)
     int status = 0;
 
     fprintf(stream,
-            "collective %u\nroot %u\ncount %" PRIu64 "\ntrain %u\ninflight %u\nwarmup %u\nseed %" PRIu64 "\n",
-            sim->collective, sim->root, sim->count, sim->choice.train, sim->choice.inflight, options->warmup,
+            "collective %u\nroot %u\ncount %" PRIu64 "\nbatch %u\ninflight %u\nwarmup %u\nseed %" PRIu64 "\n",
+            sim->collective, sim->root, sim->count, sim->choice.batch, sim->choice.inflight, options->warmup,
             options->seed);
     fprintf(stream, "loss %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nmark %" PRIu64 "\nspoil %d\n",
             options->loss, options->dup, options->reorder, options->buffer, options->mark, options->spoil);

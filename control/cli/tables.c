@@ -109,11 +109,8 @@ static int read_share(struct tables_arguments *arguments, const char *text)
 {
     struct by_fraction share;
 
-    if (by_fraction_parse(text, strlen(text), &share) != 0 || share.num == 0 || share.num > share.den)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--share %.40s: a part of the job's links above 0 and up to 1, as 1/4 "
-                           "or 0.25",
-                           text);
+    if (by_cli_share("--share", text, &share) != 0)
+        return BY_EXIT_USAGE;
     arguments->shares[arguments->job] = by_lower_share(share);
     return 0;
 }
@@ -138,8 +135,7 @@ static int parse(int argc, char **argv, struct tables_arguments *arguments)
             arguments->job = (uint32_t)value;
             break;
         case 'w':
-            status = by_cli_number("--window", optarg, 1, BY_WINDOW_MAX, &value);
-            arguments->options.window = (uint32_t)value;
+            status = by_cli_window("--window", optarg, &arguments->options.window);
             break;
         case 's':
             status = by_cli_number("--slots", optarg, 1, UINT32_MAX, &value);

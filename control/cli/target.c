@@ -14,9 +14,12 @@ int by_cli_target(const char *text, by_cli_target_fn *add, void *context)
 {
     const char *address;
     size_t length = by_target_split(text, &address);
+    struct by_problem problem = {0};
 
     if (length == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--to %s: " BY_TARGET_FORM, text);
+    if (by_target_check(address, &problem) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--to %.100s: %s", text, problem.text);
     add(context, text, length, address);
     return 0;
 }

@@ -114,6 +114,9 @@ static int check(struct lab *lab)
     if (options->root >= ranks)
         return by_cli_fail(BY_EXIT_USAGE, "--root %u: %s has ranks 0 to %u", options->root, options->topology,
                            ranks - 1);
+    if (options->counts != NULL && options->count_count != ranks)
+        return by_cli_fail(BY_EXIT_USAGE, "--counts %s: %u numbers, but %s has %u ranks", options->counts,
+                           options->count_count, options->topology, ranks);
     if (options->kill_node != NULL) {
         node = by_topology_find(lab->topology, options->kill_node);
         if (node < 0 || lab->topology->nodes[node].compute)

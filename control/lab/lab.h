@@ -37,6 +37,7 @@ struct lab_options {
     const char *topology;
     const char *ranks;  /* NULL: all compute nodes */
     const char *shares; /* a file of shards of unequal size, for plans and calls; NULL: equal */
+    uint32_t count_count;
     const char *counts; /* the parts of each rank, for calls alone; NULL: those of `shares` */
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as given, for banyan-perf */

@@ -274,6 +274,31 @@ static int read_work(int option, char *value, struct lab_options *options)
     }
 }
 
+/* Parts of each rank; banyan-perf reads them again. */
+static int read_counts(const char *text, struct lab_options *options)
+{
+    bool some = false;
+    const char *at = text;
+
+    for (options->count_count = 0;; at++) {
+        size_t digits = strspn(at, "0123456789");
+
+        if (digits == 0 || digits > 9 || (at[digits] != 0 && at[digits] != ','))
+            break;
+        some |= strspn(at, "0") < digits;
+        options->count_count++;
+        at += digits;
+        if (*at == 0)
+            break;
+    }
+    options->counts = text;
+    if (*at == 0 && some)
+        return 0;
+    return by_cli_fail(
+        BY_EXIT_USAGE,
+        "--counts %s: give whole numbers below 10^9 with commas between, one for each rank, not all 0", text);
+}
+
 static int read_fabric(int option, char *value, struct lab_options *options)
 {
     static const char *const transports[] = {"auto", "afxdp", "udp", "shm", NULL};
@@ -291,8 +316,7 @@ static int read_fabric(int option, char *value, struct lab_options *options)
         options->shares = value;
         return 0;
     case OPT_COUNTS:
-        options->counts = value;
-        return 0;
+        return read_counts(value, options);
     case OPT_DATA:
         return one_of("--data", value, data, &options->data);
     case OPT_TRANSPORT:
@@ -306,7 +330,7 @@ static int read_fabric(int option, char *value, struct lab_options *options)
     case OPT_MTU:
         return number("--mtu", value, 576, 9216, &options->lower.mtu);
     case OPT_WINDOW:
-        return number("--window", value, 1, BY_WINDOW_MAX, &options->lower.window);
+        return by_cli_window("--window", value, &options->lower.window);
     case OPT_SLOTS:
         return number("--slots", value, 1, 1u << 24, &options->lower.slots);
     case OPT_JOBS:

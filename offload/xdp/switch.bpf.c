@@ -4,10 +4,11 @@
  * relays, and decides nothing: which packet goes to which children is the engine's word, each time,
  * and everything here follows from the table image alone (docs/decisions/0185).
  *
- *   by_port   on each port: relays what is a sound packet of a relay in the table; gives all else
- * to the port's AF_XDP socket, where the engine sees it by_group  at the end of a cable into which
- * the switch puts what is for several children: it goes to all ports of its group (a devmap) at
- * once by_child  behind by_group, for each copy: the headers for the child behind that port
+ *   by_port    on each port: relays valid packets of a relay in the table, and gives all others to
+ *              the port's AF_XDP socket, where the engine receives them
+ *   by_group   at the end of a veth pair into which the switch sends what several children get:
+ *              redirects it to all ports of its group (a devmap) at once
+ *   by_child   behind by_group, for each copy: writes the headers for the child behind that port
  *
  * Neighbours: switch.h (maps), dataplane/xdp.c (the loader). Runs on the processor that received,
  * or wrote.

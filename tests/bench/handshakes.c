@@ -2,8 +2,10 @@
  * How long controllers that connect over TLS keep the thread that moves packets: the switch's
  * server, with a real agent behind it, is served in a loop as the shell does, while controllers
  * connect at once, ask one question and go. Printed are the processor time of that thread in the
- * longest turn and in all turns (us), and that of the whole process. bench-handshakes [CONTROLLERS
- * [ROUNDS]] The controllers are another process, whose time is not counted.
+ * longest turn and in all turns (us), and that of the whole process. The controllers are another
+ * process, whose time is not counted.
+ *
+ *   bench-handshakes [CONTROLLERS [ROUNDS]]
  */
 #include <arpa/inet.h>
 #include <setjmp.h>

@@ -7,8 +7,8 @@
  * the time is that of the slowest rank, the processor time that of all ranks and of the kernel's
  * threads for interrupts (ksoftirqd). One more call, on fresh data, is checked.
  *
- *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...     allreduce, broadcast or
- * allgather
+ *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...
+ *                  COLLECTIVE: allreduce, broadcast or allgather
  *
  * Rank 0 prints one line for each size: `COLLECTIVE ranks= bytes= iterations= time_us= algbw= cpu=
  * wrong=`, algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns for a byte of

@@ -2,9 +2,12 @@
  * Communicators that come and go: in each round every rank, a thread of this process, makes a
  * context and a communicator, sums over it and frees both. In the end there must be no more memory
  * allocated, and no more files open, than after the first rounds; malloc must be told to keep
- * nothing for its threads (lab-leaks.sh does). communicators ROUNDS tcp RANKS between hosts, on the
- * loopback interface communicators ROUNDS udp|afxdp COMMAND NAMESPACE=TABLE...       one rank in
- * each network namespace; COMMAND renews the tables before each round
+ * nothing for its threads (lab-leaks.sh does).
+ *
+ *   communicators ROUNDS tcp RANKS
+ *       between hosts, on the loopback interface
+ *   communicators ROUNDS udp|afxdp COMMAND NAMESPACE=TABLE...
+ *       one rank in each network namespace; COMMAND renews the tables before each round
  */
 #include <dirent.h>
 #include <fcntl.h>

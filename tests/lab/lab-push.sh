@@ -87,7 +87,7 @@ refused "another switch's image" 3 "answers as 'switch0'" bash -c "
     '$banyan' tables '$dir/l.json' '$dir/l.plan' -o '$dir/leaf' && '$banyan' push '$dir/leaf/leaf0.table' --to leaf0=$address"
 refused "a host's image" 2 "BANYAN_TABLE" "$banyan" push "$dir/one/host0.table" --to "host0=$address"
 refused "an image without an address" 2 "--to switch0=ADDR" "$banyan" push "$dir/one" --to "x=$address"
-refused "an address that is none" 3 "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT" "$banyan" push "$dir/one" --to switch0=nowhere
+refused "an address that is none" 2 "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT" "$banyan" push "$dir/one" --to switch0=nowhere
 check "after all refusals the table is the one before" "$banyan" diff "$address" "$dir/two/switch0.table"
 refused "without an earlier life nothing is offered" 3 "offers no table of an earlier life" "$banyan" push --saved --sockets "$dir"
 check "settle: no push was open" bash -c "'$banyan' push --settle --sockets '$dir' | grep -q 'no push was open'"

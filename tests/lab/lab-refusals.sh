@@ -11,7 +11,7 @@ make_topologies
 
 refused "tables without a plan" 2 "at least one plan" "$banyan" tables "$dir/star4.json" -o "$dir/t"
 refused "tables: a window that is no power of two" 2 "power of two" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window 48
-refused "tables: a window that is no number" 2 "between 1 and 4096" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window -1
+refused "tables: a window that is no number" 2 "give a power of two up to 4096" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window -1
 refused "tables: an MTU below the headers" 2 "between 132 and 65535" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --mtu 100
 refused "tables: the same plan twice" 2 "two allreduce plans" "$banyan" tables "$dir/star4.json" "$dir/a.plan" "$dir/a.plan" -o "$dir/t"
 refused "tables: jobs out of order" 2 "ascending" "$banyan" tables "$dir/star4.json" --job 2 "$dir/a.plan" --job 1 "$dir/a.plan" -o "$dir/t"
@@ -27,11 +27,11 @@ refused "lab: an operator that the type lacks" 2 "--op band is not defined on --
 refused "lab: less than one element" 2 "give 0, or 4 or more" "$banyan" lab run "$dir/star4.json" -b 3 -d f32
 refused "lab: -c twice" 2 "-c is given twice" "$banyan" lab run "$dir/star4.json" -c barrier -c reduce
 refused "banyan-perf: less than one element" 2 "banyan-perf: -b 3: less than one element of f32" "$build/bin/banyan-perf" -b 3 -d f32
-refused "explain: less than one element" 2 "banyan explain: -b 3: less than one element of f32" "$banyan" explain --size 3 -d f32
+refused "explain: less than one element" 2 "banyan explain: --size 3: less than one element of f32" "$banyan" explain --size 3 -d f32
 refused "info -c: a setting that is no number" 2 "banyan info: BANYAN_TIMEOUT is 'abc' (environment); it takes a number from 0 to 86400" env BANYAN_TIMEOUT=abc "$banyan" info -c
 "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/tables" >/dev/null
 refused "switchd: a name with a blank" 2 "without '/', blanks" "$build/bin/banyan-switchd" --name "a b" --iface lo
-refused "push to a port above 65535" 3 "99999: not an address: write tcp:HOST:PORT, with a port up to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999
+refused "push to a port above 65535" 2 "with a port from 1 to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999
 refused "lab: a root that is no rank" 2 "ranks 0 to 3" "$banyan" lab run "$dir/star4.json" --in-process --root 4
 refused "lab: a probability above 1" 2 "between 0 and 1" "$banyan" lab run "$dir/star4.json" --loss 2
 refused "lab: a switch to kill that is none" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --kill host0@1

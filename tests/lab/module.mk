@@ -1,5 +1,5 @@
 # lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-gso lab-xdp switchd plot planning documents sim output
+LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-gso lab-xdp switchd plot planning documents sim output options
 
 # What somebody with a raw socket can try, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm

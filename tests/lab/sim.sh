@@ -62,7 +62,7 @@ survives "loss, duplication and reordering are repaired" retransmissions a100 a1
 survives "on hosts too, where there is no switch" retransmissions ring ring -b 2M --loss 0.001
 survives "short buffers lose, and nothing is wrong" overflowed star star-allreduce -b 4M --buffer 100K --inflight 1000 --window 512
 survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K --inflight 1000 --window 512
-survives "trains" checked_elements star star-allreduce -b 64M --train 8
+survives "batches" checked_elements star star-allreduce -b 64M --batch 8
 
 faulty=(a100 a100-allgather -b 2M --loss 0.001 --seed 7 --report)
 sim "${faulty[@]}" "$dir/one" >/dev/null

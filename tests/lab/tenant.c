@@ -3,8 +3,9 @@
  * BANYAN_TABLE and BANYAN_JOB say which. All ranks stop with the same operation, as the wish to do
  * so is summed as well.
  *
- *   lab-tenant PROGRESS STOP    PROGRESS: a file that holds how many operations are done; STOP: one
- * that tells to stop by being there
+ *   lab-tenant PROGRESS STOP
+ *       PROGRESS   a file that holds the number of completed operations
+ *       STOP       a file whose existence ends the rank
  *
  * Prints operations, wrong elements and the packets that keys have kept out. Exit 0: all right; 1:
  * wrong elements; 3: an operation failed. Single-threaded.

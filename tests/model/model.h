@@ -3,11 +3,12 @@
  * a small fabric under an adversary that owns the network, the clocks and the crashes
  * (docs/model.md). The words of this folder:
  *
- *   component   an engine or an endpoint, with all that belongs to it, in one block of memory (an
- * arena) local state the bytes of an arena, made canonical (canon.c) and interned: a number message
- * a packet on its way between two components, interned: a number state       the local states of
- * all components and the set of messages that exist action      something that the adversary lets
- * one component do
+ *   component     an engine or an endpoint, with all that belongs to it, in one block of memory (an
+ *                 arena)
+ *   local state   the bytes of an arena, made canonical (canon.c) and interned: a number
+ *   message       a packet on its way between two components, interned: a number
+ *   state         the local states of all components and the set of messages that exist
+ *   action        something that the adversary lets one component do
  *
  * Engines and endpoints are pure functions, so what an action does to a local state is found once,
  * by running the real code, and remembered (component.c). Single-threaded; one configuration at a

@@ -3,9 +3,9 @@
  * without a payload may share a datagram or not (PROTOCOL.md, "Carrier"): datagrams are taken apart
  * first, and such packets may overtake others.
  *
- *   trace [SEED [FRAMES]]                 the engine alone, the DPDK shell and the simulator
- *   trace SEED FRAMES FOLDER              and the bare-metal image, whose ports are sockets in
- * FOLDER trace image FILE                      writes the table that the image must have
+ *   trace [SEED [FRAMES]]      the engine alone, the DPDK shell and the simulator
+ *   trace SEED FRAMES FOLDER   and the bare-metal image, whose ports are sockets in FOLDER
+ *   trace image FILE           writes the table that the image must have
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * phases. One change is on its way at a time (daemon->change): until it is done, the loop leaves
  * the jobs' tables alone, since the worker reads them.
  *
- *   by_change_new, by_change_touch... -> by_change_plan -> planned() -> by_change_push -> pushed()
- * -> by_change_adopt -> by_change_free
+ *   by_change_new, by_change_touch... -> by_change_plan -> planned() -> by_change_push ->
+ *   pushed() -> by_change_adopt -> by_change_free
  *
  * Between planned and pushed is where hosts are told to freeze (recover.c); pushed, with error 0,
  * is when they may go on.

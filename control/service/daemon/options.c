@@ -164,6 +164,7 @@ static int take_keyed(struct by_daemon_options *options, const char *cover)
 
 static int take(struct by_daemon_options *options, int code, const char *value)
 {
+    struct by_problem problem = {0};
     const char *address;
     uint32_t number = 0;
     int status;
@@ -172,6 +173,8 @@ static int take(struct by_daemon_options *options, int code, const char *value)
     case OPT_TO:
         if (by_target_split(value, &address) == 0)
             return refuse("--to %.100s: " BY_TARGET_FORM, value);
+        if (by_target_check(address, &problem) != 0)
+            return refuse("--to %.300s", problem.text);
         return add("--to", value, options->to, &options->to_count, BY_OPTIONS_TO_MAX);
     case OPT_SOCKETS:
         options->sockets = value;

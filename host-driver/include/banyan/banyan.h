@@ -444,18 +444,18 @@ BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory
  * type), BANYAN_ENOMEM.
  *
  * - allreduce: send[count] of all, reduced, to recv[count] of all. In place: send == recv.
- * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count, (r +
- * 1) * count), to its recv[count]. In place: recv == send + r * count; other shares stay as they
- * were.
+ * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count,
+ *   (r + 1) * count), to its recv[count]. In place: recv == send + r * count; other shares stay as
+ *   they were.
  * - reduce_scatterv: the same where rank r's share has counts[r] elements and begins behind those
- * of the ranks before it. In place: recv is where send has the share.
+ *   of the ranks before it. In place: recv is where send has the share.
  * - allgather: send[count] of each, one behind the other in the order of ranks, to recv[n * count]
- * of all. In place: send == recv + r * count.
+ *   of all. In place: send == recv + r * count.
  * - allgatherv: the same where rank r gives counts[r] elements. In place: send is where recv has
- * the share.
+ *   the share.
  * - broadcast: buffer[count] of root to buffer[count] of all.
  * - reduce: send[count] of all, reduced, to recv[count] of root. In place: send == recv. recv is
- * not used at other ranks; it may be NULL there.
+ *   not used at other ranks; it may be NULL there.
  * - barrier: ends when all ranks have entered.
  *
  * Results are the same bits on all ranks. `counts` has n elements, the same at all ranks; it is

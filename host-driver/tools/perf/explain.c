@@ -226,6 +226,8 @@ static enum perf_exit explain_all(struct explaining *e)
         fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
         return PERF_USAGE;
     }
+    if (!perf_options_defined(e->options, BANYAN_FAST))
+        return PERF_USAGE;
     if (e->options->offsets != NULL && e->options->share_count != query.rank_count) {
         fprintf(stderr, "%s: --counts has %u numbers; the job has %u ranks\n", program_invocation_short_name,
                 e->options->share_count, query.rank_count);

@@ -153,16 +153,13 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
                 options->share_count, w->size);
         return PERF_USAGE;
     }
+    if (!perf_options_defined(options, banyan_comm_mode(w->ranks[0].comm)))
+        return PERF_USAGE;
     if (first && !options->json)
         perf_print_heading(w, options);
     for (unsigned c = 1; code == PERF_RIGHT && c < BY_COLLECTIVE_COUNT; c++)
         if (options->collective[c])
             code = run_collective(w, options, c, &results, first && !options->json);
-    if (code == PERF_RIGHT && results.count == 0) {
-        fprintf(stderr, "%s: none of the operators given is defined on the types given in mode %s\n",
-                program_invocation_short_name, banyan_mode_name(banyan_comm_mode(w->ranks[0].comm)));
-        code = PERF_USAGE;
-    }
     if (first && options->json)
         perf_print_json(stdout, w, &w->ranks[0], &results, false);
     else if (first && results.count > 0)

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/base/limits.h"
+#include "offload/reduce/reduce.h"
+
 #define COUNT_MAX 1000000u
 #define PARTS_MAX 1000000000u
 
@@ -120,6 +123,12 @@ static int bad(const char *option, const char *value, const char *wanted)
 {
     fprintf(stderr, "%s: %s '%s': it takes %s\n", program_invocation_short_name, option, value, wanted);
     return -1;
+}
+
+/* banyan explain calls the size --size. */
+static const char *size_option(void)
+{
+    return strcmp(program_invocation_short_name, "banyan explain") == 0 ? "--size" : "-b";
 }
 
 static int read_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value)
@@ -234,7 +243,7 @@ static int read_optimum(const char *text, struct perf_options *options)
     char copy[512];
     char *rest = NULL;
 
-    if (strlen(text) >= sizeof(copy))
+    if (strlen(text) >= sizeof(copy) || text[0] == 0)
         return bad("--optimum", text, wanted);
     memcpy(copy, text, strlen(text) + 1);
     for (char *pair = strtok_r(copy, ",", &rest); pair != NULL; pair = strtok_r(NULL, ",", &rest)) {
@@ -268,8 +277,21 @@ static int read_data(const char *text, bool *random_data)
     return *random_data || strcmp(text, "exact") == 0 ? 0 : bad("--data", text, "exact or random");
 }
 
+static int read_positive(const char *option, const char *text, const char *wanted, double *value)
+{
+    char *end;
+
+    *value = strtod(text, &end);
+    return isdigit((unsigned char)text[0]) && text[1] != 'x' && *end == 0 && *value > 0 && *value < 1e9
+               ? 0
+               : bad(option, text, wanted);
+}
+
 static int read_environment_option(struct perf_options *options, int option, const char *value)
 {
+    uint64_t number;
+    double seconds;
+
     switch (option) {
     case OPT_IN_PROCESS:
         options->folder = value;
@@ -278,7 +300,10 @@ static int read_environment_option(struct perf_options *options, int option, con
         options->table = value;
         return 0;
     case OPT_JOB:
-        return read_count("--job", value, 1, &options->job);
+        if (read_number("--job", value, 1, BY_JOBS_MAX - 1, &number) != 0)
+            return -1;
+        options->job = (uint32_t)number;
+        return 0;
     case OPT_TRANSPORT:
         options->transport = value;
         return 0;
@@ -291,18 +316,12 @@ static int read_environment_option(struct perf_options *options, int option, con
     case OPT_SEED:
         return put_setting("BANYAN_SEED", value);
     case 'T':
+        if (read_positive("-T", value, "seconds, more than 0", &seconds) != 0)
+            return -1;
         return put_setting("BANYAN_TIMEOUT", value);
     default:
         return -1;
     }
-}
-
-static int read_positive(const char *option, const char *text, const char *wanted, double *value)
-{
-    char *end;
-
-    *value = strtod(text, &end);
-    return end != text && *end == 0 && *value > 0 && *value < 1e9 ? 0 : bad(option, text, wanted);
 }
 
 /* Parts of each rank, as the sums over those before it. */
@@ -334,17 +353,22 @@ static int read_option(struct perf_options *options, int option, const char *val
 
     switch (option) {
     case 'c':
+        if (options->collectives_given)
+            return bad("-c", value, "one list: -c is given twice; put commas between the names");
+        options->collectives_given = true;
         return read_list(
             "-c", value, by_collective_from_name, options->collective, BY_COLLECTIVE_COUNT,
             "all, or allreduce, reduce-scatter, allgather, broadcast, reduce, barrier with commas between");
     case 'o':
+        options->all_ops = strcmp(value, "all") == 0;
         return read_list("-o", value, by_op_from_name, options->op, BY_OP_COUNT,
                          "all, or sum, prod, min, max, band, bor, bxor with commas between");
     case 'd':
+        options->all_dtypes = strcmp(value, "all") == 0;
         return read_list("-d", value, by_dtype_from_name, options->dtype, BY_DTYPE_COUNT,
                          "all, or i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64 with commas between");
     case 'b':
-        return read_size("-b", value, &options->bytes_min);
+        return read_size(size_option(), value, &options->bytes_min);
     case 'e':
         return read_size("-e", value, &options->bytes_max);
     case 'f':
@@ -396,6 +420,44 @@ static int read_option(struct perf_options *options, int option, const char *val
     default:
         return read_environment_option(options, option, value);
     }
+}
+
+static bool reduces(const struct perf_options *options)
+{
+    for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
+        if (options->collective[c] && by_collective_reduces(c))
+            return true;
+    return false;
+}
+
+static bool undefined(const char *option, const char *name, const char *others, banyan_mode_t mode)
+{
+    fprintf(
+        stderr,
+        "%s: %s %s: not defined with any %s in mode %s; choose another, or only allgather, broadcast and barrier with -c\n",
+        program_invocation_short_name, option, name, others, by_mode_name((unsigned)mode));
+    return false;
+}
+
+bool perf_options_defined(const struct perf_options *options, banyan_mode_t mode)
+{
+    bool op_runs[BY_OP_COUNT] = {false}, dtype_runs[BY_DTYPE_COUNT] = {false}, some = false;
+
+    if (!reduces(options))
+        return true;
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)
+        for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+            if (options->op[op] && options->dtype[dtype] &&
+                by_reducer_get(BY_ISA_SCALAR, op, dtype) != NULL &&
+                by_reduction_dtype((unsigned)mode, op, dtype) != 0)
+                op_runs[op] = dtype_runs[dtype] = some = true;
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)
+        if (options->op[op] && !op_runs[op] && (!options->all_ops || !some))
+            return undefined("-o", by_op_name(op), "data type of -d", mode);
+    for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+        if (options->dtype[dtype] && !dtype_runs[dtype] && (!options->all_dtypes || !some))
+            return undefined("-d", by_dtype_name(dtype), "operator of -o", mode);
+    return true;
 }
 
 uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes)
@@ -451,8 +513,8 @@ enum perf_exit perf_options_read(struct perf_options *options, int argc, char **
     }
     for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
         if (options->dtype[dtype] && options->bytes_min > 0 && options->bytes_min < by_dtype_bytes(dtype)) {
-            fprintf(stderr, "%s: -b %llu: less than one element of %s; it takes 0, or %u or more\n",
-                    program_invocation_short_name, (unsigned long long)options->bytes_min,
+            fprintf(stderr, "%s: %s %llu: less than one element of %s; it takes 0, or %u or more\n",
+                    program_invocation_short_name, size_option(), (unsigned long long)options->bytes_min,
                     by_dtype_name(dtype), by_dtype_bytes(dtype));
             return PERF_USAGE;
         }

@@ -6,11 +6,14 @@
 #include <stdint.h>
 
 #include "offload/wire/types.h"
+#include <banyan/banyan.h>
 
 struct perf_options {
     bool collective[BY_COLLECTIVE_COUNT];
+    bool collectives_given;
     bool op[BY_OP_COUNT];
     bool dtype[BY_DTYPE_COUNT];
+    bool all_ops, all_dtypes;            /* "all": pairs that are not defined are left out */
     double optimum[BY_COLLECTIVE_COUNT]; /* GB/s of algbw; 0 = not known */
     uint64_t bytes_min, bytes_max;
     uint64_t step_factor; /* > 1, or 0: step_bytes */
@@ -42,6 +45,10 @@ enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMEN
 /* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version
  * said all. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
+
+/* Whether each operator and each type that a list names has a defined pair in `mode`; prints an error if not.
+ */
+bool perf_options_defined(const struct perf_options *options, banyan_mode_t mode);
 
 /* The size after `bytes`. */
 uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes);

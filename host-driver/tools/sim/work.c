@@ -2,9 +2,10 @@
  * Reading a folder that `banyan sim` has written: NODE.table for each node, and `work`, whose lines
  * are a word and its numbers:
  *
- *   arc FROM PORT TO PORT NUM DEN LATENCY   one direction of a cable: a byte takes NUM / DEN ps,
- * LATENCY is ps node ID NUM DEN                         a node whose additions are limited: a byte
- * takes NUM / DEN ps WORD NUMBER                             see SIM_WORD_LIST
+ *   arc FROM PORT TO PORT NUM DEN LATENCY
+ *                      one direction of a cable: a byte takes NUM / DEN ps; LATENCY is in ps
+ *   node ID NUM DEN    a node whose additions are limited: a byte takes NUM / DEN ps
+ *   WORD NUMBER        see SIM_WORD_LIST
  *
  * Nodes are their ids, all from 0 on. Single-threaded.
  */
