@@ -45,8 +45,10 @@ $(O)/sysroot/nanopb-%/.done: boards/sysroot.sh
 metal_flags = -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -ffreestanding -nostdinc -isystem firmware/baremetal/include \
 	-isystem $(shell $($(1)_CROSS)gcc -print-file-name=include 2>/dev/null) -isystem $(O)/boards/$(1)/include -fno-stack-protector $(NOLOOPS) -fno-pic -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -mno-outline-atomics -Wframe-larger-than=16384 -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$($(1)_ARCH)) $($(1)_FLAGS) $(WARN)
-# The limits of a board.json as -DBOARD_ports=16 and so on.
-board_limits = $(shell sed -n 's/^ *"\([a-z_]*\)": *\([0-9][0-9]*\),\{0,1\}$$/-DBOARD_\1=\2u/p' boards/$(1)/board.json)
+# The limits of a board.json as -DBOARD_ports=16u and so on.
+board_limits = $(foreach k,ports slots payload_max entries relays image_bytes,$(or \
+	$(shell sed -n 's/^ *"$k": *\([1-9][0-9]*\),\{0,1\}$$/-DBOARD_$k=\1u/p' boards/$(1)/board.json), \
+	$(error boards/$(1)/board.json: "$k": give a whole number above 0, on a line of its own)))
 metal_obj = $(patsubst %,$(O)/boards/$(1)/obj/%.o,$(basename $(patsubst $(GEN)/%,gen/%,$(2))))
 metal_sources = $(call BAREMETAL_CORE,$($(1)_ARCH)) $(agent_SRC) $(baremetal_SRC) boards/$(1)/board.c firmware/baremetal/start.S
 

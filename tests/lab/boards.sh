@@ -27,7 +27,11 @@ sed -i 's/"qemu-virt-arm64"/"scratch-metal"/' "$dir/tree/boards/scratch-metal/"b
 sed -i 's/"code_bytes_max": [0-9]*/"code_bytes_max": 100000/' "$dir/tree/boards/scratch-metal/board.json"
 refused "an image that outgrows its board does not build" 2 "allows 100000: make it smaller" in_copy firmware BOARD=scratch-metal
 check "and leaves none behind" test ! -e "$out/boards/scratch-metal/banyan.elf"
-sed -i 's/"code_bytes_max": [0-9]*/"code_bytes_max": 300000/; s/"slots": [0-9]*/"slots": 96/' "$dir/tree/boards/scratch-metal/board.json"
+sed -i 's/"ports": [0-9]*/"ports": -4/' "$dir/tree/boards/scratch-metal/board.json"
+refused "a bare-metal board with fewer than no ports" 2 'board.json: "ports": give a whole number above 0' in_copy firmware BOARD=scratch-metal
+cp boards/qemu-virt-arm64/board.json "$dir/tree/boards/scratch-metal/board.json"
+sed -i 's/"qemu-virt-arm64"/"scratch-metal"/; s/"code_bytes_max": [0-9]*/"code_bytes_max": 300000/; s/"slots": [0-9]*/"slots": 96/' \
+    "$dir/tree/boards/scratch-metal/board.json"
 check "a bare-metal board is added by a folder" in_copy firmware BOARD=scratch-metal
 qemu-system-aarch64 -M virt -cpu cortex-a53 -m 256 -nodefaults -nographic -global virtio-mmio.force-legacy=false -serial stdio \
     -kernel "$out/boards/scratch-metal/banyan.elf" -netdev "dgram,id=n0,local.type=unix,local.path=$dir/s0,remote.type=unix,remote.path=$dir/h0" \

@@ -34,11 +34,11 @@ static struct {
     enum by_recover_type last;
 } told;
 
-void __wrap_by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                         uint16_t gen, uint64_t number);
+void __wrap_by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                             uint16_t gen, uint64_t number);
 
-void __wrap_by_heal_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                         uint16_t gen, uint64_t number)
+void __wrap_by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
+                             uint16_t gen, uint64_t number)
 {
     (void)daemon;
     (void)job;
