@@ -12,10 +12,6 @@
 #include "host-driver/faults.h"
 #include "offload/wire/types.h"
 
-/* An operation over the trees is timed with a byte of each rank and with so many, so many times. */
-#define MEASURED_SHARD  (16u << 10)
-#define MEASURED_ROUNDS 6u
-
 static int read_way(const struct by_settings *settings, enum by_way *way)
 {
     const char *text = settings->value[BY_SETTING_FALLBACK];
@@ -41,8 +37,7 @@ static int read_exchange(const struct by_settings *settings, enum by_exchange *e
                    settings->origin[BY_SETTING_EXCHANGE]);
 }
 
-/* Whether the table has trees for the collective, with any root. */
-static bool has_trees(const struct banyan_comm *comm, unsigned collective)
+bool by_hosts_has_trees(const struct banyan_comm *comm, unsigned collective)
 {
     bool rooted = by_collective_is_rooted(collective);
 
@@ -57,7 +52,7 @@ static bool has_trees(const struct banyan_comm *comm, unsigned collective)
 static bool has_all_trees(const struct banyan_comm *comm)
 {
     for (unsigned collective = BY_COLLECTIVE_ALLREDUCE; collective < BY_COLLECTIVE_COUNT; collective++)
-        if (!has_trees(comm, collective))
+        if (!by_hosts_has_trees(comm, collective))
             return false;
     return true;
 }
@@ -87,7 +82,7 @@ static bool find_unable(const struct banyan_comm *comm, unsigned *op, unsigned *
     for (; *op < BY_OP_COUNT; ++*op, *dtype = 1)
         for (; *dtype < BY_DTYPE_COUNT; ++*dtype)
             for (size_t i = 0; i < sizeof(sums); i++)
-                if (has_trees(comm, sums[i]) && is_unable(comm, sums[i], *op, *dtype))
+                if (by_hosts_has_trees(comm, sums[i]) && is_unable(comm, sums[i], *op, *dtype))
                     return true;
     return false;
 }
@@ -172,94 +167,6 @@ void by_hosts_close(struct banyan_comm *comm)
     by_fallback_close(comm->hosts.fallback);
     comm->hosts.fallback = NULL;
     comm->hosts.ready = false;
-}
-
-/* One operation of `bytes` in all, in place in `buffer`; rank 0 is the root where there is one. */
-static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
-                                      uint64_t bytes)
-{
-    uint64_t shard = bytes / comm->job.rank_count;
-    uint8_t *own = buffer + comm->job.rank * shard;
-
-    switch ((enum by_collective)collective) {
-    case BY_COLLECTIVE_ALLREDUCE:
-        return banyan_allreduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR);
-    case BY_COLLECTIVE_REDUCE_SCATTER:
-        return banyan_reduce_scatter(comm, buffer, own, shard, BANYAN_U8, BANYAN_BOR);
-    case BY_COLLECTIVE_ALLGATHER:
-        return banyan_allgather(comm, own, buffer, shard, BANYAN_U8);
-    case BY_COLLECTIVE_BROADCAST:
-        return banyan_broadcast(comm, buffer, bytes, BANYAN_U8, 0);
-    case BY_COLLECTIVE_REDUCE:
-        return banyan_reduce(comm, buffer, buffer, bytes, BANYAN_U8, BANYAN_BOR, 0);
-    case BY_COLLECTIVE_BARRIER:
-    default:
-        return banyan_barrier(comm);
-    }
-}
-
-/* The least of several times of it. */
-static int time_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer, uint64_t bytes,
-                      uint64_t *best_ns)
-{
-    *best_ns = UINT64_MAX;
-    for (unsigned i = 0; i < MEASURED_ROUNDS; i++) {
-        uint64_t begin_ns = by_clock_ns(), took_ns;
-        banyan_status_t status = run_over_trees(comm, collective, buffer, bytes);
-
-        if (status != BANYAN_OK)
-            return status;
-        took_ns = by_clock_ns() - begin_ns;
-        *best_ns = took_ns < *best_ns ? took_ns : *best_ns;
-    }
-    return 0;
-}
-
-/* By two sizes; a barrier has one. */
-static int measure_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
-                         struct by_tree_time *time)
-{
-    uint64_t least = comm->job.rank_count, small_ns = 0, large_ns = 0;
-    int error = time_trees(comm, collective, buffer, least, &small_ns);
-
-    if (error == 0 && collective != BY_COLLECTIVE_BARRIER)
-        error = time_trees(comm, collective, buffer, least * MEASURED_SHARD, &large_ns);
-    if (error != 0)
-        return error;
-    time->latency_ns = small_ns > 0 ? small_ns : 1;
-    if (collective != BY_COLLECTIVE_BARRIER)
-        time->gap_ps =
-            (large_ns > small_ns ? large_ns - small_ns : 1) * 1000u / (least * (MEASURED_SHARD - 1)) + 1;
-    return 0;
-}
-
-int by_hosts_measure(struct banyan_comm *comm)
-{
-    struct by_tree_time tree[BY_COLLECTIVE_COUNT] = {{0}};
-    uint64_t numbers[2 * BY_COLLECTIVE_COUNT];
-    uint8_t *buffer;
-    int error = 0;
-
-    if (!comm->hosts.by_time || comm->hosts.fallback == NULL || comm->progress.endpoint == NULL)
-        return 0;
-    buffer = calloc(comm->job.rank_count, MEASURED_SHARD);
-    if (buffer == NULL)
-        return by_fail(BY_ENOMEM, "no memory to measure the trees: %u bytes for each of %u ranks",
-                       MEASURED_SHARD, comm->job.rank_count);
-    for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT && error == 0; c++)
-        if (has_trees(comm, c))
-            error = measure_trees(comm, c, buffer, &tree[c]);
-    free(buffer);
-    for (unsigned c = 0; c < BY_COLLECTIVE_COUNT; c++) {
-        numbers[2 * c] = tree[c].latency_ns;
-        numbers[2 * c + 1] = tree[c].gap_ps;
-    }
-    /* The slowest rank's, so that all decide alike. */
-    if (error == 0)
-        error = banyan_allreduce(comm, numbers, numbers, 2 * BY_COLLECTIVE_COUNT, BANYAN_U64, BANYAN_MAX);
-    for (unsigned c = 0; c < BY_COLLECTIVE_COUNT && error == 0; c++)
-        comm->hosts.tree[c] = (struct by_tree_time){numbers[2 * c], numbers[2 * c + 1]};
-    return error;
 }
 
 /* With the numbers of both, all of which all ranks share. */
@@ -376,7 +283,7 @@ void by_hosts_announce(const struct banyan_comm *comm)
                                                                           : "BANYAN_TABLE names no table");
     for (unsigned collective = BY_COLLECTIVE_ALLREDUCE;
          comm->image != NULL && collective < BY_COLLECTIVE_COUNT; collective++)
-        if (!has_trees(comm, collective)) {
+        if (!by_hosts_has_trees(comm, collective)) {
             by_append(why, sizeof(why), "%s%s", before, by_collective_name(collective));
             before = ", ";
         }

@@ -51,6 +51,8 @@ int by_hosts_expect(struct banyan_comm *comm);
 /* With BANYAN_SMALL=auto, where there are both trees and connections: measures each collective over
  * its trees, all ranks together. For a communicator that is open. 0, or an error with its text. */
 int by_hosts_measure(struct banyan_comm *comm);
+/* Whether the table has trees for the collective, with any root. */
+bool by_hosts_has_trees(const struct banyan_comm *comm, unsigned collective);
 /* Whether the call runs between hosts; *why may be NULL. */
 bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why);
 /* Prints once for a communicator and mode that the call runs between hosts as nodes of its trees

@@ -36,6 +36,7 @@ host-driver_SRC := \
 	host-driver/gpu/driver.c \
 	host-driver/gpu/staged.c \
 	host-driver/hosts.c \
+	host-driver/hosts_measure.c \
 	host-driver/image_file.c \
 	host-driver/line.c \
 	host-driver/member.c \

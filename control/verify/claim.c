@@ -4,6 +4,7 @@
  */
 #include "control/verify/claim.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -56,6 +57,41 @@ struct claim_reader {
     uint32_t tree_room;
     size_t edge_count, edge_room;
 };
+
+bool by_claim_violate(struct by_claim *claim, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    vsnprintf(claim->reason, sizeof(claim->reason), format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+const char *by_claim_name(const struct by_claim *claim, uint32_t node)
+{
+    return claim->topology->nodes[node].name;
+}
+
+void by_claim_init(struct by_claim *claim, const struct by_topology *topology)
+{
+    *claim = (struct by_claim){.topology = topology, .root = -1};
+    mpq_inits(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
+    claim->cut = by_alloc(topology->node_count, sizeof(*claim->cut));
+}
+
+void by_claim_clear(struct by_claim *claim)
+{
+    for (uint32_t i = 0; i < claim->tree_count; i++)
+        mpq_clear(claim->trees[i].weight);
+    free(claim->trees);
+    free(claim->cut);
+    free(claim->member);
+    free(claim->shares);
+    free(claim->part);
+    free(claim->prices);
+    mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
+}
 
 void by_claim_arrays_free(struct by_claim_arrays *arrays)
 {

@@ -2,6 +2,7 @@
 control_SRC += \
 	control/verify/budget.c \
 	control/verify/claim.c \
+	control/verify/claim_proof.c \
 	control/verify/load.c \
 	control/verify/order.c \
 	control/verify/price.c \

@@ -1,10 +1,8 @@
 /* Cache maintenance by address, to the point of coherency (Arm ARM, section D7.5); see cache.h. */
 #include "firmware/baremetal/cache.h"
 
-#include <stdbool.h>
 #include <stdint.h>
 
-#include "firmware/baremetal/fault.h"
 #include "firmware/baremetal/hal.h"
 
 /* The shortest line of all data caches (bytes). */
@@ -16,10 +14,9 @@ static size_t line_bytes(void)
     return (size_t)4 << (type >> 16 & 15);
 }
 
-void by_cache_open(void)
+bool by_cache_fits(void)
 {
-    if (!by_hal.is_coherent && line_bytes() > BY_CACHE_LINE)
-        by_fault_say("the processor's cache lines are longer than 64 bytes: raise BY_CACHE_LINE");
+    return by_hal.is_coherent || line_bytes() <= BY_CACHE_LINE;
 }
 
 /* Cleans each line of a piece of memory, and with `is_drop` forgets it: should it be ours in part,

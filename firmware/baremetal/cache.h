@@ -7,14 +7,15 @@
 #ifndef BY_BAREMETAL_CACHE_H
 #define BY_BAREMETAL_CACHE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The longest line that is allowed for (bytes): what the memory plan aligns to. */
 #define BY_CACHE_LINE    64u
 #define BY_CACHE_ALIGNED __attribute__((aligned(BY_CACHE_LINE)))
 
-/* Halts where lines are longer than BY_CACHE_LINE and devices do not see them. */
-void by_cache_open(void);
+/* Whether devices see the caches, or no line is longer than BY_CACHE_LINE. */
+bool by_cache_fits(void);
 /* What we wrote there is in memory when this returns. */
 void by_cache_clean(const volatile void *at, size_t bytes);
 /* What we read there next comes from memory, and nothing of ours goes over it later. */

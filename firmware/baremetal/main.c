@@ -247,7 +247,8 @@ void by_main(uint64_t is_at_el2)
     if (by_setting_number("halt", 0, 1))
         by_reset_halt_instead();
     read_provoked();
-    by_cache_open();
+    if (!by_cache_fits())
+        by_fault_say("the processor's cache lines are longer than 64 bytes: raise BY_CACHE_LINE");
     by_memory_open();
     by_interrupt_open();
     by_interrupt_enable(by_hal.timer_interrupt);

@@ -5,9 +5,9 @@
 
 #include "control/base/alloc.h"
 #include "control/view/plot/classes.h"
+#include "control/view/plot/color.h"
 #include "control/view/plot/layout.h"
 #include "control/view/plot/panel.h"
-#include "control/view/plot/picture.h"
 #include "control/view/plot/svg.h"
 
 #define TWIGS_MAX 40u /* more, and branches are told by kinds alone */

@@ -3,9 +3,9 @@
 #include "control/view/plot/gantt.h"
 
 #include "control/study/series/rational.h"
+#include "control/view/plot/color.h"
 #include "control/view/plot/layout.h"
 #include "control/view/plot/panel.h"
-#include "control/view/plot/picture.h"
 
 /* Rows that one chart shows (count): what a page holds; the busiest are taken. */
 #define ROWS_MAX    160u

@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "control/base/fraction.h"
+#include "control/view/plot/color.h"
 #include "control/view/plot/layout.h"
 #include "control/view/plot/panel.h"
-#include "control/view/plot/picture.h"
 #include "control/view/plot/shade.h"
 #include "control/view/plot/svg.h"
 

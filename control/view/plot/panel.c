@@ -5,7 +5,6 @@
 #include <math.h>
 
 #include "control/base/alloc.h"
-#include "control/view/plot/picture.h"
 #include "control/view/plot/shade.h"
 #include "control/view/plot/svg.h"
 
@@ -27,23 +26,6 @@ struct panel {
     struct box *boxes; /* what a label must not cover */
     uint32_t box_count, box_room;
 };
-
-const char *by_load_color(double part, char color[BY_COLOR_BYTES])
-{
-    static const double stops[4][4] = {
-        {0, 206, 214, 222}, {0.5, 242, 196, 68}, {0.8, 240, 128, 36}, {1, 205, 33, 42}};
-    double rgb[3];
-    unsigned i = 0;
-
-    part = fmin(fmax(part, 0), 1);
-    while (i < 2 && part > stops[i + 1][0])
-        i++;
-    for (unsigned c = 0; c < 3; c++)
-        rgb[c] = stops[i][c + 1] + (stops[i + 1][c + 1] - stops[i][c + 1]) * (part - stops[i][0]) /
-                                       (stops[i + 1][0] - stops[i][0]);
-    snprintf(color, BY_COLOR_BYTES, "#%02x%02x%02x", (unsigned)rgb[0], (unsigned)rgb[1], (unsigned)rgb[2]);
-    return color;
-}
 
 double by_link_width(const struct by_fabric *fabric, double capacity)
 {

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "control/view/plot/color.h"
 #include "control/view/plot/fabric.h"
 #include "control/view/plot/layout.h"
 
@@ -24,19 +25,11 @@ struct by_panel_facts {
 void by_panel_facts(const struct by_fabric *fabric, struct by_panel_facts *facts);
 void by_panel_draw(const struct by_fabric *fabric, const struct by_layout *layout, enum by_panel_kind kind,
                    FILE *out);
-/* Colour for a part 0..1 of a link's capacity: pale, amber, red. */
-#define BY_COLOR_BYTES 8
-const char *by_load_color(double part, char color[BY_COLOR_BYTES]);
 /* Width of a link's line, 0 for no link. */
 double by_link_width(const struct by_fabric *fabric, double capacity);
 
 /* Node symbols, for the legend too: kind 0 host, 1 capable switch, 2 plain switch. */
 void by_symbol_draw(FILE *out, enum by_symbol kind, double x, double y, double half_width,
                     double half_height);
-
-#define BY_COLOR_TEXT  "#1d2733"
-#define BY_COLOR_MUTED "#66727f"
-#define BY_COLOR_LINK  "#b4bfca"
-#define BY_COLOR_CUT   "#6d3fc0"
 
 #endif

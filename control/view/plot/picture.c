@@ -15,15 +15,6 @@
 #define PANEL_TITLE 30.0
 #define WIDE        1500.0 /* panels stand beside each other up to this width */
 
-/* After Okabe and Ito, "Color universal design" (2008): told apart by colour-blind readers too. */
-const char *by_tree_color(uint32_t index)
-{
-    static const char *const colors[BY_PLOT_TREES_MAX] = {"#0072b2", "#d55e00", "#009e73", "#b0408a",
-                                                          "#d99100", "#3aa6dd", "#6a3d9a", "#7a4a2b"};
-
-    return colors[index % BY_PLOT_TREES_MAX];
-}
-
 static void panel_title(FILE *out, double width, const char *text)
 {
     by_svg_text(

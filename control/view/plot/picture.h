@@ -8,10 +8,8 @@
 
 #include <stdio.h>
 
+#include "control/view/plot/color.h"
 #include "control/view/plot/fabric.h"
-
-/* Trees that one picture shows at most: each has a colour of its own. */
-#define BY_PLOT_TREES_MAX 8u
 
 /* Writes the whole SVG file. */
 void by_picture_write(const struct by_fabric *fabric, FILE *out);
@@ -21,7 +19,5 @@ void by_picture_write(const struct by_fabric *fabric, FILE *out);
 void by_picture_summary_write(const struct by_fabric *fabric, FILE *out);
 /* Writes the same as a DOT file for Graphviz. */
 void by_dot_write(const struct by_fabric *fabric, FILE *out);
-/* Colour of the drawn tree number `index`. */
-const char *by_tree_color(uint32_t index);
 
 #endif

@@ -8,7 +8,6 @@
 #include "control/base/alloc.h"
 #include "control/view/plot/clique.h"
 #include "control/view/plot/layout.h"
-#include "control/view/plot/panel.h"
 
 #define RADIUS_MIN 190.0
 #define OUTSIDE    92.0 /* from the switches to their hosts */

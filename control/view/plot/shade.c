@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "control/view/plot/panel.h"
+#include "control/view/plot/color.h"
 #include "control/view/plot/svg.h"
 
 #define SHADE_MARGIN 14.0
