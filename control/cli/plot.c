@@ -103,7 +103,8 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
                                         : 1;
 }
 
-/* Opens the output, whose name may end in .dot if `dot`; false with `*status` after an error was printed. */
+/* Opens the output, whose name may end in .dot if `dot`. False, with `*status` set, after it has
+ * printed an error. */
 static bool open_output(const struct plot_arguments *arguments, bool dot, struct by_output *output,
                         int *status)
 {

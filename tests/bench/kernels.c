@@ -7,8 +7,8 @@
  * fast as only looking at the data. Single-threaded.
  *
  *   cached   payloads and slots of 1408 B in the first-level cache
- *   stream   payloads one after another from a buffer that no cache holds, slots cached; each payload
- *            is prefetched while the one before it is added, or read, as the engine does
+ *   stream   payloads one after another from a buffer that no cache holds, slots cached; as in the
+ *            engine, each payload is prefetched while the previous one is added or read
  */
 #include <stdint.h>
 #include <stdio.h>

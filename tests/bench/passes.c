@@ -7,8 +7,8 @@
  *   add               nothing but the sum; no check at all
  *   guard             the kernel: the slot's words are checked and summed anew as they are added to
  *   psum, then guard  as the engine does it: a damaged payload is found before the sum is touched
- *   one pass          psum, sum and guard at once, in place: a damaged payload is found when the sum
- *                     is ruined
+ *   one pass          psum, sum and guard at once, in place: a damaged payload is found only after
+ *                     the sum is ruined
  *   one pass, aside   the same into a second slot, which counts only when psum holds: safe
  *
  * Single-threaded.

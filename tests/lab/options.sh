@@ -67,7 +67,7 @@ option --gen "0 65536" "$banyan" tables star.json star.plan -o out %
 option --key-seed "12" "$banyan" tables star.json star.plan -o out --keyed %
 option --bytes "" "$banyan" sim star.json star.plan %
 option --root 4 "$banyan" sim star.json star.plan -c broadcast %
-for o in "--chunk 1" "--window 3" "--inflight " "--train " "--latency 1h" "--latency-ns " "--loss $chance" "--dup $chance" "--reorder $chance" "--seed " "--buffer " "--mark " "--warmup "; do
+for o in "--chunk 1" "--window 3" "--inflight " "--batch " "--latency 1h" "--latency-ns " "--loss $chance" "--dup $chance" "--reorder $chance" "--seed " "--buffer " "--mark " "--warmup "; do
     option "${o%% *}" "${o#* }" "$banyan" sim star.json star.plan %
 done
 option --trees 9 "$banyan" plot star.json gather.plan -o a.svg %

@@ -46,8 +46,8 @@ enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMEN
  * said all. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
 
-/* Whether each operator and each type that a list names has a defined pair in `mode`; prints an error if not.
- */
+/* Whether each operator and each type of the lists has a defined pair in `mode`; prints an error if
+ * not. */
 bool perf_options_defined(const struct perf_options *options, banyan_mode_t mode);
 
 /* The size after `bytes`. */
