@@ -70,7 +70,8 @@ struct by_claim_arrays {
  * format. */
 int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
                   bool *right, struct by_problem *problem);
-/* The value of "proof" (claim_proof.c); false with the first violation, or when the JSON is wrong. */
+/* The value of "proof" (claim_proof.c); false with the first violation, or when the JSON is
+ * wrong. */
 bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names);
 void by_claim_arrays_free(struct by_claim_arrays *arrays);
 

@@ -1,4 +1,4 @@
-/* Reads the member "proof" of a plan file into a claim. See checker.h; proof.c checks what it holds. */
+/* Reads the member "proof" of a plan file into a claim; proof.c checks it. See checker.h. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-/* After Okabe and Ito, "Color universal design" (2008): colour-blind readers can tell them apart. */
+/* After Okabe and Ito, "Color universal design" (2008), for colour-blind readers. */
 const char *by_tree_color(uint32_t index)
 {
     static const char *const colors[BY_PLOT_TREES_MAX] = {"#0072b2", "#d55e00", "#009e73", "#b0408a",
