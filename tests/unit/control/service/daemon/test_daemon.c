@@ -17,6 +17,7 @@
 #include <sqlite3.h>
 
 #include "control/service/controller/http.h"
+#include "control/service/daemon/daemon.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
@@ -537,7 +538,8 @@ static void a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation
     }
 }
 
-int main(void)
+/* As "banyand" it is the daemon of rig_start. */
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
@@ -554,5 +556,7 @@ int main(void)
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
 
+    if (strcmp(argv[0], "banyand") == 0)
+        return by_daemon_main(argc, argv);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
