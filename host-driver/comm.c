@@ -353,7 +353,7 @@ const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
     if (!is_comm(comm, "banyan_comm_transport"))
         return NULL;
-    return comm->transport != NULL ? comm->transport->ops->name : by_exchange_name(comm->hosts.exchange);
+    return comm->transport != NULL ? comm->transport->ops->name : "tcp";
 }
 
 banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)

@@ -9,7 +9,6 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
-#include "host-driver/faults.h"
 #include "offload/wire/types.h"
 
 static int read_way(const struct by_settings *settings, enum by_way *way)
@@ -24,17 +23,6 @@ static int read_way(const struct by_settings *settings, enum by_way *way)
         return 0;
     return by_fail(BY_EINVAL, "BANYAN_FALLBACK is '%s' (%s); it takes circulant, ring, rhd or off", text,
                    settings->origin[BY_SETTING_FALLBACK]);
-}
-
-static int read_exchange(const struct by_settings *settings, enum by_exchange *exchange)
-{
-    const char *text = settings->value[BY_SETTING_EXCHANGE];
-
-    *exchange = strcmp(text, "udp") == 0 ? BY_EXCHANGE_UDP : BY_EXCHANGE_TCP;
-    if (*exchange == BY_EXCHANGE_UDP || strcmp(text, "tcp") == 0)
-        return 0;
-    return by_fail(BY_EINVAL, "BANYAN_EXCHANGE is '%s' (%s); it takes tcp or udp", text,
-                   settings->origin[BY_SETTING_EXCHANGE]);
 }
 
 bool by_hosts_has_trees(const struct banyan_comm *comm, unsigned collective)
@@ -96,8 +84,6 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     unsigned op = 1, dtype = 1;
     int error = read_way(&context->settings, &hosts->way);
 
-    if (error == 0)
-        error = read_exchange(&context->settings, &hosts->exchange);
     hosts->by_time = strcmp(small, "auto") == 0;
     if (error == 0 && !hosts->by_time)
         error = by_settings_number(&context->settings, BY_SETTING_SMALL, UINT32_MAX, &hosts->small_bytes);
@@ -144,10 +130,6 @@ int by_hosts_open(struct banyan_comm *comm)
     if (error != 0)
         return error;
     config.way = comm->hosts.way;
-    config.exchange = comm->hosts.exchange;
-    error = by_faults_read(&context->settings, context->bootstrap.meeting.rank, &config.fault);
-    if (error != 0)
-        return error;
     /* The communicators of a job meet one after another, at the same place. */
     config.key = (uint32_t)comm->job.job << 16 ^ atomic_fetch_add(&context->meeting_count, 1);
     error = by_fallback_open(&config, &comm->hosts.fallback);
@@ -239,9 +221,9 @@ void by_hosts_say_unable(struct banyan_comm *comm, const struct by_call *call)
     comm->hosts.said = (uint8_t)(said | 1u << call->mode);
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s of %s in mode %s, which nodes of the trees "
-            "cannot compute, runs between hosts over %s%s\n",
+            "cannot compute, runs between hosts over TCP%s\n",
             comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, by_op_name(call->op),
-            by_dtype_name(call->dtype), by_mode_name(call->mode), by_exchange_name(comm->hosts.exchange),
+            by_dtype_name(call->dtype), by_mode_name(call->mode),
             call->mode == BY_MODE_DET ? " (banyan tables --det gives them slots)" : "");
 }
 
@@ -294,9 +276,8 @@ void by_hosts_announce(const struct banyan_comm *comm)
         by_append(why, sizeof(why), "%sat most %llu bytes (BANYAN_SMALL)", between(why),
                   (unsigned long long)comm->hosts.small_bytes);
     fprintf(stderr,
-            "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over %s, by %s "
+            "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over TCP, by %s "
             "schedules; a message takes %.1f us and %.3f ns a byte\n",
             comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, why,
-            by_exchange_name(comm->hosts.exchange), by_way_name(team->way), (double)team->latency_ns / 1e3,
-            (double)team->gap_ps / 1e3);
+            by_way_name(team->way), (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
 }

@@ -25,10 +25,9 @@ struct by_hosts {
     struct by_fallback *fallback; /* or NULL */
     bool ready;                   /* they may; without `fallback` only of a communicator that is to be made */
     enum by_way way;              /* 0: BANYAN_FALLBACK is off */
-    enum by_exchange exchange;
-    uint64_t small_bytes; /* calls of at most so many bytes run there, though the table serves them */
-    bool by_time;         /* BANYAN_SMALL=auto: those that are sooner done there */
-    uint8_t said;         /* bit 1 << enum by_mode: it was said of what nodes cannot compute in this mode */
+    uint64_t small_bytes;         /* calls of at most so many bytes run there, though the table serves them */
+    bool by_time;                 /* BANYAN_SMALL=auto: those that are sooner done there */
+    uint8_t said; /* bit 1 << enum by_mode: it was said of what nodes cannot compute in this mode */
     struct by_tree_time tree[BY_COLLECTIVE_COUNT]; /* with it */
 };
 

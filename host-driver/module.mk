@@ -17,20 +17,14 @@ host-driver_SRC := \
 	host-driver/describe.c \
 	host-driver/error.c \
 	host-driver/fabric.c \
-	host-driver/fallback/batch.c \
-	host-driver/fallback/carrier.c \
 	host-driver/fallback/door.c \
 	host-driver/fallback/fallback.c \
-	host-driver/fallback/keeper.c \
 	host-driver/fallback/measure.c \
 	host-driver/fallback/mesh.c \
 	host-driver/fallback/moves.c \
 	host-driver/fallback/notice.c \
-	host-driver/fallback/pair.c \
-	host-driver/fallback/parcel.c \
 	host-driver/fallback/peers.c \
 	host-driver/fallback/socket.c \
-	host-driver/fallback/tempo.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \
 	host-driver/gpu/driver.c \

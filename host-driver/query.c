@@ -102,8 +102,7 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  comm->header.name, name);
         break;
     }
-    by_append(query->reason, sizeof(query->reason), "; %s schedules over %s", by_way_name(hosts->way),
-              by_exchange_name(hosts->exchange));
+    by_append(query->reason, sizeof(query->reason), "; %s schedules over TCP", by_way_name(hosts->way));
     if (hosts->fallback != NULL)
         query->predicted_ns =
             by_work_predict_ns(by_fallback_team(hosts->fallback), call, &query->round_count);

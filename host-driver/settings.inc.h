@@ -19,7 +19,6 @@
       "of these that is there")                                                                              \
     X(FALLBACK, "circulant",                                                                                 \
       "schedules between hosts, where the table does not serve: circulant, ring, rhd or off")                \
-    X(EXCHANGE, "tcp", "what carries messages between hosts: tcp or udp; the same on all ranks")             \
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most so many bytes run between hosts; auto: those that are sooner "    \
       "done there, by what ranks measure when they meet")                                                    \

@@ -30,7 +30,6 @@ struct by_fallback {
     uint64_t stall_ns;
     struct slot slots[BY_CALLS_MAX];
     uint32_t posted, done; /* calls; call i lies in slot i % BY_CALLS_MAX */
-    bool met;              /* all ranks have */
     bool running;          /* call `done` has begun */
     uint32_t phase, index; /* of the running call: its round */
     uint32_t round_number; /* over its phases */
@@ -48,11 +47,6 @@ struct by_fallback {
     char text[256];
     struct by_fallback_counters counters;
 };
-
-const char *by_exchange_name(enum by_exchange exchange)
-{
-    return exchange == BY_EXCHANGE_UDP ? "udp" : "tcp";
-}
 
 const char *by_way_name(enum by_way way)
 {
@@ -89,15 +83,12 @@ static int open_team(struct by_team *team, const struct by_fallback_config *conf
 static int meet(struct by_fallback *fallback, const struct by_fallback_config *config)
 {
     uint64_t deadline_ns = by_clock_ns() + config->stall_ns;
-    struct by_carrier *carrier = NULL;
     uint64_t numbers[2];
     int error = by_peers_meet(&fallback->peers, config->meeting, config->key, deadline_ns);
 
-    if (error == 0 && config->exchange == BY_EXCHANGE_UDP)
-        error = by_carrier_open(fallback->peers.rank, fallback->peers.rank_count, &config->fault, &carrier);
     if (error == 0)
-        error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, carrier,
-                             config->key, deadline_ns);
+        error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, config->key,
+                             deadline_ns);
     if (error == 0)
         error = by_measure(&fallback->mesh, &fallback->team, deadline_ns);
     numbers[0] = fallback->team.latency_ns;
@@ -107,7 +98,6 @@ static int meet(struct by_fallback *fallback, const struct by_fallback_config *c
     fallback->team.latency_ns = numbers[0];
     fallback->team.gap_ps = numbers[1];
     by_peers_part(&fallback->peers);
-    fallback->met = error == 0;
     return error;
 }
 
@@ -140,25 +130,10 @@ int by_fallback_open(const struct by_fallback_config *config, struct by_fallback
     return 0;
 }
 
-/* What was sent may be lost on its way: who ends without an answer takes it along. */
-static void linger(struct by_fallback *fallback)
-{
-    uint64_t end_ns = by_clock_ns() + fallback->stall_ns;
-    struct by_mesh_fault fault = {0};
-
-    fallback->mesh.send.active = fallback->mesh.receive.active = false;
-    while (fault.error == 0 && !by_mesh_settled(&fallback->mesh) && by_clock_ns() < end_ns) {
-        by_mesh_sleep(&fallback->mesh, end_ns);
-        by_mesh_step(&fallback->mesh, &fault);
-    }
-}
-
 void by_fallback_close(struct by_fallback *fallback)
 {
     if (fallback == NULL)
         return;
-    if (fallback->met && fallback->error == 0)
-        linger(fallback);
     for (; fallback->done < fallback->posted; fallback->done++)
         by_work_end(&fallback->slots[fallback->done % BY_CALLS_MAX].work);
     by_mesh_close(&fallback->mesh);
@@ -406,17 +381,10 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 static void count_mesh(struct by_fallback *fallback)
 {
     struct by_fallback_counters *counters = &fallback->counters;
-    struct by_carrier_counters udp;
 
     counters->messages = fallback->mesh.messages;
     counters->tx_bytes = fallback->mesh.tx_bytes;
     counters->rx_bytes = fallback->mesh.rx_bytes;
-    if (fallback->mesh.carrier == NULL)
-        return;
-    by_carrier_count(fallback->mesh.carrier, &udp);
-#define X(name, help) counters->name = udp.name;
-    BY_CARRIER_COUNTER_LIST(X)
-#undef X
 }
 
 /* Rounds and messages until nothing moves. */
@@ -466,13 +434,10 @@ uint64_t by_fallback_deadline(const struct by_fallback *fallback)
 {
     uint64_t first_ns = fallback->moved_ns + fallback->stall_ns / 2;
     uint64_t next_ns = fallback->asked_ns + fallback->stall_ns / QUESTIONS;
-    uint64_t mesh_ns;
 
     if (fallback->done == fallback->posted)
         return UINT64_MAX;
-    mesh_ns = by_mesh_deadline(&fallback->mesh);
-    next_ns = next_ns > first_ns ? next_ns : first_ns;
-    return next_ns < mesh_ns ? next_ns : mesh_ns;
+    return next_ns > first_ns ? next_ns : first_ns;
 }
 
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)

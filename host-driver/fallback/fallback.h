@@ -19,15 +19,10 @@
 struct by_fallback;
 struct pollfd;
 
-/* What carries messages. */
-enum by_exchange { BY_EXCHANGE_TCP = 1, BY_EXCHANGE_UDP };
-
 struct by_fallback_config {
     const struct by_meeting *meeting;
     uint32_t key; /* of the job: the same at all ranks */
     enum by_way way;
-    enum by_exchange exchange;
-    struct by_fault fault; /* injected, over UDP */
     uint64_t stall_ns; /* without progress for so long a call fails; and how long ranks wait for each other */
 };
 
@@ -37,8 +32,7 @@ struct by_fallback_config {
     X(rounds, "their rounds")                                                                                \
     X(messages, "messages sent")                                                                             \
     X(tx_bytes, "bytes sent, with heads of messages")                                                        \
-    X(rx_bytes, "bytes received")                                                                            \
-    BY_CARRIER_COUNTER_LIST(X)
+    X(rx_bytes, "bytes received")
 
 struct by_fallback_counters {
 #define X(name, help) uint64_t name;
@@ -48,8 +42,6 @@ struct by_fallback_counters {
 
 /* Meets the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
-/* Over UDP it waits, for stall_ns at most, until what it has sent has arrived, unless a call has
- * failed. */
 void by_fallback_close(struct by_fallback *fallback);
 
 /* As by_endpoint_post, _test, _abort. A failed call's text is by_fallback_text. */
@@ -69,8 +61,6 @@ uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds)
 int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team);
 const struct by_team *by_fallback_team(const struct by_fallback *fallback);
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);
-/* "tcp" or "udp". */
-const char *by_exchange_name(enum by_exchange exchange);
 /* "circulant", "ring" or "rhd". */
 const char *by_way_name(enum by_way way);
 

@@ -20,8 +20,8 @@
 #define HELLO_BYTES 16u                  /* magic, key, rank, kind */
 #define PIECES_MAX  64u                  /* of one system call */
 
-/* What a connection is for; KIND_UDP: for notices, of a rank whose data go over UDP. */
-enum mesh_kind { KIND_DATA = 1, KIND_CONTROL, KIND_UDP };
+/* What a connection carries. */
+enum mesh_kind { KIND_DATA = 1, KIND_CONTROL };
 
 /* ---- opening */
 
@@ -95,17 +95,13 @@ static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, 
     rank = by_get32(hello + 8);
     kind = by_get32(hello + 12);
     slot = slot_for(mesh, rank, kind);
-    if (slot == NULL || *slot >= 0 || kind < KIND_DATA || kind > KIND_UDP) {
+    if (slot == NULL || *slot >= 0 || kind < KIND_DATA || kind > KIND_CONTROL) {
         close(fd);
         return 0;
     }
     *slot = fd;
     --*missing;
-    if ((kind == KIND_UDP) == (mesh->carrier != NULL))
-        return 0;
-    return by_fail(BY_EMISMATCH,
-                   "rank %u sends over %s, and rank %u over %s: BANYAN_EXCHANGE must be the same", rank,
-                   kind == KIND_UDP ? "udp" : "tcp", mesh->rank, mesh->carrier != NULL ? "udp" : "tcp");
+    return 0;
 }
 
 static int watch_all(struct by_host_mesh *mesh)
@@ -127,7 +123,6 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
                        const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
 {
     bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
-    enum mesh_kind notices = mesh->carrier != NULL ? KIND_UDP : KIND_CONTROL;
     struct by_door door;
     uint32_t missing = 0;
     int error = 0;
@@ -136,14 +131,13 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
         return by_fail(BY_ENOMEM, "no memory for %u peers", mesh->rank_count);
     mark_neighbours(circulant, mesh->rank, wanted);
     for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
-        missing += wanted[rank] && rank > mesh->rank ? (mesh->carrier != NULL ? 1 : 2) : 0;
+        missing += wanted[rank] && rank > mesh->rank ? 2 : 0;
     for (uint32_t rank = 0; error == 0 && rank < mesh->rank; rank++) {
         if (!wanted[rank])
             continue;
-        if (mesh->carrier == NULL)
-            error = greet(mesh, peers, rank, key, KIND_DATA, deadline_ns);
+        error = greet(mesh, peers, rank, key, KIND_DATA, deadline_ns);
         if (error == 0)
-            error = greet(mesh, peers, rank, key, notices, deadline_ns);
+            error = greet(mesh, peers, rank, key, KIND_CONTROL, deadline_ns);
     }
     by_door_open(&door, peers->listener, HELLO_BYTES);
     while (error == 0 && missing > 0) {
@@ -151,7 +145,7 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
 
         error = admit(mesh, &door, key, deadline_ns, &missing);
         by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
-        if (error != 0 && error != BY_EMISMATCH)
+        if (error != 0)
             by_fail(error, "rank %u waits for connections of other ranks; these have not come: %s",
                     mesh->rank, text);
     }
@@ -160,55 +154,14 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
     return error;
 }
 
-/* The address at the other end of a connection, which is on the way that packets to that rank take.
- */
-static uint32_t address_of(const struct by_host_mesh *mesh, uint32_t rank)
-{
-    struct sockaddr_in address = {0};
-    socklen_t bytes = sizeof(address);
-
-    if (getpeername(mesh->control[rank], (struct sockaddr *)&address, &bytes) != 0)
-        return mesh->ip[rank];
-    return ntohl(address.sin_addr.s_addr);
-}
-
-/* Ranks tell each other where their UDP sockets are: all write first, which a connection always
- * takes. */
-static int exchange_cards(struct by_host_mesh *mesh, uint64_t deadline_ns)
-{
-    uint8_t card[BY_CARRIER_CARD_BYTES];
-    int error;
-
-    for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
-        if (mesh->control[rank] < 0)
-            continue;
-        by_carrier_card(mesh->carrier, rank, address_of(mesh, rank), card);
-        error = by_peer_write(mesh->control[rank], card, sizeof(card), deadline_ns);
-        if (error != 0)
-            return fail_peer(mesh, rank, error);
-    }
-    for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
-        if (mesh->control[rank] < 0)
-            continue;
-        error = by_peer_read(mesh->control[rank], card, sizeof(card), deadline_ns);
-        if (error != 0)
-            return fail_peer(mesh, rank, error);
-        error = by_carrier_meet(mesh->carrier, rank, address_of(mesh, rank), card);
-        if (error != 0)
-            return error;
-    }
-    return by_carrier_start(mesh->carrier);
-}
-
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, struct by_carrier *carrier, uint32_t key, uint64_t deadline_ns)
+                 const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
 {
     uint32_t count = peers->rank_count;
     int error;
 
     memset(mesh, 0, sizeof(*mesh));
     mesh->watch = -1;
-    mesh->carrier = carrier;
     mesh->rank = peers->rank;
     mesh->rank_count = count;
     mesh->suspect = peers->rank;
@@ -222,14 +175,11 @@ int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant
     if (mesh->data == NULL || mesh->control == NULL || mesh->gone == NULL || mesh->inbox == NULL)
         return by_fail(BY_ENOMEM, "no memory for %u peers", count);
     error = connect_all(mesh, circulant, peers, key, deadline_ns);
-    if (error == 0 && mesh->carrier != NULL)
-        error = exchange_cards(mesh, deadline_ns);
     return error == 0 ? watch_all(mesh) : error;
 }
 
 void by_mesh_close(struct by_host_mesh *mesh)
 {
-    by_carrier_close(mesh->carrier);
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < mesh->rank_count; rank++) {
         if (mesh->data[rank] >= 0)
             close(mesh->data[rank]);
@@ -332,17 +282,10 @@ static ssize_t move_pieces(struct by_host_mesh *mesh, const struct by_host_trans
                            struct iovec *list, uint32_t count)
 {
     struct msghdr message = {.msg_iov = list, .msg_iovlen = count};
-    bool sends = transfer == &mesh->send;
-    uint32_t left = transfer->piece_count - transfer->piece_at + (transfer->head_done < BY_MESSAGE_BYTES);
-    size_t moved;
 
-    if (mesh->carrier == NULL)
-        return sends ? sendmsg(mesh->data[transfer->peer], &message, MSG_NOSIGNAL | MSG_DONTWAIT)
-                     : recvmsg(mesh->data[transfer->peer], &message, MSG_DONTWAIT);
-    moved = sends ? by_carrier_write(mesh->carrier, transfer->peer, list, count, count == left)
-                  : by_carrier_read(mesh->carrier, transfer->peer, list, count);
-    errno = EAGAIN;
-    return moved > 0 ? (ssize_t)moved : -1;
+    return transfer == &mesh->send
+               ? sendmsg(mesh->data[transfer->peer], &message, MSG_NOSIGNAL | MSG_DONTWAIT)
+               : recvmsg(mesh->data[transfer->peer], &message, MSG_DONTWAIT);
 }
 
 static uint64_t send_some(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
@@ -404,57 +347,18 @@ static uint64_t receive_some(struct by_host_mesh *mesh, struct by_mesh_fault *fa
     return moved;
 }
 
-/* Over UDP the sender must know: a socket takes packets for nobody, and they would be repeated
- * until our end. Who ends has all that it was to get, so that this is of another call. */
-static bool sends_in_vain(const struct by_host_mesh *mesh)
-{
-    return mesh->carrier != NULL && mesh->send.active && mesh->gone[mesh->send.peer];
-}
-
-/* Over UDP the end of a peer is seen by its connection for notices. It ends when all that it has
- * sent was acknowledged, and lies here. */
-static uint64_t find_gone(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
-{
-    uint64_t moved = 0;
-
-    if (mesh->receive.active && mesh->gone[mesh->receive.peer]) {
-        moved = receive_some(mesh, fault);
-        if (fault->error == 0 && mesh->receive.active)
-            *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = mesh->receive.peer};
-    }
-    if (fault->error == 0 && sends_in_vain(mesh))
-        *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = mesh->send.peer};
-    return moved;
-}
-
 uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
 {
     uint64_t moved = 0;
 
     *fault = (struct by_mesh_fault){0};
-    if (mesh->carrier != NULL)
-        by_carrier_step(mesh->carrier, by_clock_ns());
-    if (sends_in_vain(mesh))
-        lose(mesh, mesh->send.peer, fault);
-    else if (mesh->send.active)
+    if (mesh->send.active)
         moved += send_some(mesh, fault);
     if (mesh->receive.active && fault->error == 0)
         moved += receive_some(mesh, fault);
     if (moved == 0 && fault->error == 0)
         by_mesh_listen(mesh, fault);
-    if (moved == 0 && fault->error == 0 && mesh->carrier != NULL)
-        moved += find_gone(mesh, fault);
     return moved;
-}
-
-bool by_mesh_settled(const struct by_host_mesh *mesh)
-{
-    return mesh->carrier == NULL || by_carrier_settled(mesh->carrier);
-}
-
-uint64_t by_mesh_deadline(const struct by_host_mesh *mesh)
-{
-    return mesh->carrier != NULL ? by_carrier_deadline(mesh->carrier) : UINT64_MAX;
 }
 
 uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
@@ -462,10 +366,6 @@ uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
     uint32_t count = 0;
 
     fds[count++] = (struct pollfd){.fd = mesh->watch, .events = POLLIN};
-    if (mesh->carrier != NULL) {
-        by_carrier_fds(mesh->carrier, BY_MESH_SLEEP_NS, fds + count);
-        return count + BY_CARRIER_FDS;
-    }
     if (mesh->send.active)
         fds[count++] = (struct pollfd){.fd = mesh->data[mesh->send.peer], .events = POLLOUT};
     if (mesh->receive.active)
@@ -475,12 +375,9 @@ uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
 
 void by_mesh_sleep(const struct by_host_mesh *mesh, uint64_t until_ns)
 {
-    uint64_t now_ns = by_clock_ns(), due_ns = by_mesh_deadline(mesh);
+    uint64_t now_ns = by_clock_ns(), wait_ns = until_ns > now_ns ? until_ns - now_ns : 0;
     struct pollfd fds[BY_MESH_FDS];
-    uint64_t wait_ns;
 
-    due_ns = due_ns < until_ns ? due_ns : until_ns;
-    wait_ns = due_ns > now_ns ? due_ns - now_ns : 0;
     if (wait_ns > BY_MESH_SLEEP_NS)
         wait_ns = BY_MESH_SLEEP_NS;
     poll(fds, by_mesh_fds(mesh, fds), (int)((wait_ns + 999999u) / 1000000u));

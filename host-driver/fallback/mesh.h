@@ -1,10 +1,10 @@
 /*
- * Connections between the ranks of a job, and messages over them. To each rank that its schedules
- * need, a rank has two ways: a TCP connection for notices, so that these never wait behind data: of
- * a failure, or the question to a silent rank whom it waits for itself; and for data another TCP
- * connection, whose kernel acknowledges, repeats and keeps order also while the application
- * computes, or UDP (carrier.h). One message is sent and one received at a time, in pieces that lie
- * anywhere. Nothing blocks but by_mesh_open; one thread.
+ * Connections between the ranks of a job, and messages over them. A rank has two TCP connections to
+ * each rank that its schedules need: one for data, and one for notices, which must not wait behind
+ * data. A notice reports a failure, or asks a silent rank which rank it waits for. The kernel
+ * acknowledges, retransmits and keeps the order of data also while the application computes. A rank
+ * sends one message and receives one at a time, in pieces that lie anywhere in memory. Only
+ * by_mesh_open blocks; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -15,7 +15,6 @@
 #include <sys/uio.h>
 
 #include "host-driver/circulant/circulant.h"
-#include "host-driver/fallback/carrier.h"
 #include "host-driver/fallback/peers.h"
 
 struct pollfd;
@@ -54,13 +53,12 @@ struct by_inbox {
 struct by_host_mesh {
     uint32_t rank, rank_count;
     uint32_t *ip;
-    int *data, *control;        /* to each rank, or -1 */
-    struct by_carrier *carrier; /* of data; NULL: they go over TCP */
-    bool *gone;                 /* the rank has closed its connection */
-    struct by_inbox *inbox;     /* of each rank */
-    int watch;                  /* epoll of all control connections */
-    uint32_t suspect;           /* whom the peer that is waited for has named; our own rank: nobody */
-    uint32_t answered;          /* answers to by_mesh_ask */
+    int *data, *control;    /* to each rank, or -1 */
+    bool *gone;             /* the rank has closed its connection */
+    struct by_inbox *inbox; /* of each rank */
+    int watch;              /* epoll of all control connections */
+    uint32_t suspect;       /* whom the peer that is waited for has named; our own rank: nobody */
+    uint32_t answered;      /* answers to by_mesh_ask */
     uint64_t tx_bytes, rx_bytes, messages;
     struct by_host_transfer send, receive;
     struct by_host_message expected;
@@ -74,11 +72,9 @@ struct by_mesh_fault {
 };
 
 /* Connects to all that `circulant` needs, neighbours of its ring and partners of its cube among
- * them; data go over `carrier`, which is the mesh's from then on, or, if it is NULL, over TCP. 0,
- * or an error with its text. The caller ends with by_mesh_close, also after an error. */
+ * them. 0, or an error with its text. The caller ends with by_mesh_close, also after an error. */
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, struct by_carrier *carrier, uint32_t key,
-                 uint64_t deadline_ns);
+                 const struct by_peers *peers, uint32_t key, uint64_t deadline_ns);
 void by_mesh_close(struct by_host_mesh *mesh);
 
 /* Begins to send or to receive a message; that direction must be idle. */
@@ -100,13 +96,9 @@ uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
 void by_mesh_ask(struct by_host_mesh *mesh);
 /* Whom this rank waits for, as far as it knows: by_mesh_peer, or whom that one has named. */
 uint32_t by_mesh_suspect(const struct by_host_mesh *mesh);
-/* All that was sent has arrived, or needs nobody here to arrive. */
-bool by_mesh_settled(const struct by_host_mesh *mesh);
-/* When a step is due, though nothing comes; UINT64_MAX: never. */
-uint64_t by_mesh_deadline(const struct by_host_mesh *mesh);
 /* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
 uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds);
-/* Sleeps on them until something comes, a step is due, or the time. */
+/* Sleeps on them until one is ready, or until `until_ns`. */
 void by_mesh_sleep(const struct by_host_mesh *mesh, uint64_t until_ns);
 
 #endif

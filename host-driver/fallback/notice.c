@@ -92,8 +92,6 @@ static bool read_one(struct by_host_mesh *mesh, uint32_t from, struct by_mesh_fa
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
         mesh->gone[from] = true; /* which is right when it has ended its part */
         epoll_ctl(mesh->watch, EPOLL_CTL_DEL, mesh->control[from], NULL);
-        if (mesh->carrier != NULL)
-            by_carrier_forget(mesh->carrier, from);
     }
     if (got <= 0)
         return false;

@@ -13,7 +13,7 @@ command -v mpirun.openmpi >/dev/null || { echo "Open MPI is missing: make mpi"; 
 hosts=8
 rounds=${ROUNDS:-3}
 read -ra sizes <<<"${SIZES:-16384 65536 1048576 8388608}"
-read -ra contenders <<<"${CONTENDERS:-tcp udp openmpi trees}"
+read -ra contenders <<<"${CONTENDERS:-tcp openmpi trees}"
 # shellcheck disable=SC2317
 cleanup_more() { down_of "$dir/up.out"; outside_down; }
 
@@ -44,9 +44,9 @@ perf() { # SIZE ITERATIONS ENVIRONMENT...: one process for each host; rank 0's a
 # of CONTENDER SIZE ITERATIONS
 of() {
     case $1 in
-    tcp | udp)
+    tcp)
         port=$((port + 1))
-        perf "$2" "$3" BANYAN_OFFLOAD=off BANYAN_EXCHANGE="$1" WORLD_SIZE=$hosts MASTER_ADDR=$subnet.1 MASTER_PORT=$port
+        perf "$2" "$3" BANYAN_OFFLOAD=off WORLD_SIZE=$hosts MASTER_ADDR=$subnet.1 MASTER_PORT=$port
         ;;
     trees)
         "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/push.out" 2>&1 || cat "$dir/push.out" >&2
@@ -74,7 +74,7 @@ ratio() {
 status=0
 printf '%10s' bytes
 printf ' %9s' "${contenders[@]}"
-printf '   GB/s; ratios tcp/openmpi, udp/openmpi, trees/openmpi, udp/tcp; processor time udp/tcp\n'
+printf '   GB/s; ratios tcp/openmpi, trees/openmpi; processor time tcp/trees\n'
 for size in "${sizes[@]}"; do
     iterations=$((size <= 65536 ? 50 : 8))
     for ((round = 0; round < rounds; round++)); do
@@ -86,7 +86,6 @@ for size in "${sizes[@]}"; do
     done
     printf '%10d' "$size"
     for who in "${contenders[@]}"; do printf ' %9s' "$(median "$dir/$who.$size")"; done
-    printf '   %s %s %s %s; %s\n' "$(ratio tcp openmpi "$size")" "$(ratio udp openmpi "$size")" "$(ratio trees openmpi "$size")" "$(ratio udp tcp "$size")" \
-        "$(ratio udp-time tcp-time "$size")"
+    printf '   %s %s; %s\n' "$(ratio tcp openmpi "$size")" "$(ratio trees openmpi "$size")" "$(ratio tcp-time trees-time "$size")"
 done
 exit $status

@@ -37,10 +37,9 @@ start() {
     read -ra words <<<"$(host_line "$2")"
     case $1 in
     udp) environment+=(BANYAN_RING=off) ;;
-    circulant | ring | rhd | circulant-udp)
-        environment=(BANYAN_TIMEOUT="$timeout" BANYAN_OFFLOAD=off BANYAN_FALLBACK="${1%-udp}" RANK="${2#host}"
+    circulant | ring | rhd)
+        environment=(BANYAN_TIMEOUT="$timeout" BANYAN_OFFLOAD=off BANYAN_FALLBACK="$1" RANK="${2#host}"
             WORLD_SIZE="$(hosts | wc -l)" MASTER_ADDR="$subnet.1" MASTER_PORT=$((29000 + $$ % 1000)))
-        [ "$1" = "${1%-udp}" ] || environment+=(BANYAN_EXCHANGE=udp)
         ;;
     esac
     (
@@ -298,13 +297,13 @@ if [ "${FAULTS:-}" = all ]; then
         hosts)
             topology=star4 options=() switches=''
             up
-            for schedule in circulant ring rhd circulant-udp; do between $schedule stop kill link bridge; done
+            for schedule in circulant ring rhd; do between $schedule stop kill link bridge; done
             ;;
         esac
     done
     # shellcheck disable=SC2086
     matrix "Through switches: seconds from the fault to the end of the last other rank; BANYAN_TIMEOUT is $timeout s, $((timeout + 1)) s are allowed." $transports
-    matrix "Between hosts, by schedule, and over UDP" circulant ring rhd circulant-udp
+    matrix "Between hosts, by schedule" circulant ring rhd
     echo
 else
     topology=star4

@@ -314,8 +314,8 @@ BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; without a table "tcp"
- * or "udp" (BANYAN_EXCHANGE). Static memory. NULL for NULL.
+ * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; without a table
+ * "tcp". Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 

@@ -1,4 +1,4 @@
-# Collectives between hosts, each rank a process on the loopback interface; a pair of them over UDP, simulated; and the thread beside it.
+# Collectives between hosts, each rank a process on the loopback interface.
 TESTS += test_host_fallback
 test_host_fallback_SRC    := tests/unit/host-driver/fallback/test_collectives.c tests/unit/host-driver/fallback/team.c
 test_host_fallback_LIBS   := host-driver offload
@@ -20,18 +20,3 @@ TESTS += test_host_exchange
 test_host_exchange_SRC    := tests/unit/host-driver/fallback/test_exchange.c tests/unit/host-driver/fallback/team.c
 test_host_exchange_LIBS   := host-driver offload
 test_host_exchange_LDLIBS = -lcmocka $(host-driver_LDLIBS)
-
-TESTS += test_host_pair
-test_host_pair_SRC    := tests/unit/host-driver/fallback/test_pair.c tests/unit/host-driver/fallback/link.c
-test_host_pair_LIBS   := host-driver offload
-test_host_pair_LDLIBS = -lcmocka $(host-driver_LDLIBS)
-
-TESTS += test_host_keeper
-test_host_keeper_SRC    := tests/unit/host-driver/fallback/test_keeper.c
-test_host_keeper_LIBS   := host-driver offload
-test_host_keeper_LDLIBS = -lcmocka $(host-driver_LDLIBS)
-
-TESTS += test_host_carrier
-test_host_carrier_SRC    := tests/unit/host-driver/fallback/test_carrier.c
-test_host_carrier_LIBS   := host-driver offload
-test_host_carrier_LDLIBS = -lcmocka $(host-driver_LDLIBS)

@@ -49,26 +49,6 @@ static _Noreturn void live(uint32_t rank, uint32_t count, member_fn *body, const
     _exit(body(&member));
 }
 
-int team_tcp(void **state)
-{
-    (void)state;
-    return setenv("BANYAN_EXCHANGE", "tcp", 0);
-}
-
-int team_udp(void **state)
-{
-    (void)state;
-    return setenv("BANYAN_EXCHANGE", "udp", 1);
-}
-
-int team_lossy_udp(void **state)
-{
-    setenv("BANYAN_LOSS", "0.02", 1);
-    setenv("BANYAN_DUP", "0.02", 1);
-    setenv("BANYAN_REORDER", "0.02", 1);
-    return team_udp(state);
-}
-
 void team_run(struct team *team, uint32_t count, member_fn *body, const void *argument)
 {
     uint64_t begin_ns = by_clock_ns();

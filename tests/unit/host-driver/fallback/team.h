@@ -30,12 +30,6 @@ struct team {
     double seconds;       /* from the start to the last end */
 };
 
-/* For groups of tests: what carries messages; tcp, unless BANYAN_EXCHANGE is set; udp; or udp that
- * loses, doubles and reorders packets. */
-int team_tcp(void **state);
-int team_udp(void **state);
-int team_lossy_udp(void **state);
-
 /* Starts `count` members, waits for all of them. BANYAN_TIMEOUT is 20 s unless it is set. */
 void team_run(struct team *team, uint32_t count, member_fn *body, const void *argument);
 /* The same; each must return 0. */

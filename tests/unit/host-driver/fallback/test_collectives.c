@@ -456,15 +456,6 @@ static void communicators_come_and_go(void **state)
     team_must(3, make_many, NULL);
 }
 
-static void results_are_exact_also_where_packets_are_lost(void **state)
-{
-    (void)state;
-    team_must(2, run_sizes, NULL);
-    team_must(5, run_sizes, NULL);
-    team_must(4, run_many, NULL);
-    team_must(3, make_many, NULL);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -478,18 +469,6 @@ int main(void)
         cmocka_unit_test(many_operations_run_at_a_time_and_again),
         cmocka_unit_test(communicators_come_and_go),
     };
-    /* What does not depend on what carries messages is left to the first group. */
-    const struct CMUnitTest carried[] = {
-        cmocka_unit_test(circulant_schedules_give_exact_results_for_1_to_9_ranks),
-        cmocka_unit_test(ranks_with_other_shares_are_told),
-        cmocka_unit_test(many_operations_run_at_a_time_and_again),
-        cmocka_unit_test(communicators_come_and_go),
-    };
-    const struct CMUnitTest lossy[] = {
-        cmocka_unit_test(results_are_exact_also_where_packets_are_lost),
-    };
 
-    return cmocka_run_group_tests_name("over tcp", tests, team_tcp, NULL) +
-           cmocka_run_group_tests_name("over udp", carried, team_udp, NULL) +
-           cmocka_run_group_tests_name("over udp, with faults", lossy, team_lossy_udp, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

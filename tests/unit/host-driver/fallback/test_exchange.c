@@ -26,15 +26,12 @@
 
 static float buffer[ELEMENTS], wide[MANY];
 
-/* What was sent arrives though its sender computes, and though it ends while a receiver computes.
- * Over UDP packets are lost on the way. */
+/* What was sent arrives though its sender computes, and though it ends while a receiver computes. */
 static int compute_and_leave(struct team_member *member)
 {
     useconds_t pause = (useconds_t)(0.6 * TIMEOUT * 1e6);
-    int wrong;
+    int wrong = member_open(member);
 
-    setenv("BANYAN_LOSS", "0.1", 1);
-    wrong = member_open(member);
     for (int i = 0; i < 20 && !wrong; i++) {
         uint64_t begin_ns = by_clock_ns(), count = i == 19 ? 1000 : ELEMENTS;
         double seconds;
@@ -95,25 +92,6 @@ static void who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it(
     team_must(2, leave_in_the_midst, NULL);
 }
 
-static int take_another_way(struct team_member *member)
-{
-    setenv("BANYAN_EXCHANGE", member->rank == CULPRIT ? "tcp" : "udp", 1);
-    if (banyan_init(NULL, &member->context) != BANYAN_OK)
-        return member_wrong(member, "%s", banyan_last_error());
-    if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
-        return member_wrong(member, "there is a communicator over both");
-    if (member->rank == 0 && strstr(banyan_last_error(), "BANYAN_EXCHANGE must be the same") == NULL)
-        return member_wrong(member, "does not say why: %s", banyan_last_error());
-    member_close(member);
-    return 0;
-}
-
-static void ranks_that_send_over_different_ways_are_told(void **state)
-{
-    (void)state;
-    team_must(3, take_another_way, NULL);
-}
-
 /* The others have nothing to do any more but to tell the stopped one what they have. */
 static int end_beside_a_stopped_one(struct team_member *member)
 {
@@ -151,25 +129,6 @@ static void a_stopped_rank_does_not_keep_others_from_ending(void **state)
     assert_true(WIFEXITED(team.status[0]) && WEXITSTATUS(team.status[0]) == 0);
 }
 
-/* Rank 0, once it has heard that rank 1 has ended: what it sends then is an error that names rank
- * 1, and there is nothing to wait for at the end. */
-static int send_in_vain(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
-{
-    const struct by_host_message message = {.bytes = sizeof(buffer[0])};
-    struct iovec piece = {buffer, sizeof(buffer[0])};
-    struct by_mesh_fault fault = {0};
-
-    while (!mesh->gone[CULPRIT] && by_clock_ns() < deadline_ns)
-        by_mesh_listen(mesh, &fault);
-    if (!mesh->gone[CULPRIT] || fault.error != 0)
-        return member_wrong(member, "is not told that rank 1 has ended, or more: %d", fault.error);
-    by_mesh_send(mesh, CULPRIT, &message, &piece, 1);
-    by_mesh_step(mesh, &fault);
-    if (fault.error != BY_EIO || fault.rank != CULPRIT)
-        return member_wrong(member, "error %d, rank %u", fault.error, fault.rank);
-    return by_mesh_settled(mesh) ? 0 : member_wrong(member, "would wait for an answer of rank 1");
-}
-
 /* Rank 0, which is told of a failure whose error is none. */
 static int hear_nonsense(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
@@ -180,14 +139,11 @@ static int hear_nonsense(const struct team_member *member, struct by_host_mesh *
     return fault.error == BY_EIO && fault.rank == CULPRIT ? 0 : member_wrong(member, "error %d", fault.error);
 }
 
-/* Two ranks with a mesh over UDP, of which rank 1 ends at once; `argument`: it says nonsense
- * before. */
+/* Two ranks with a mesh; rank 1 sends a notice that makes no sense and ends. */
 static int mesh_and_end(struct team_member *member)
 {
     const struct by_mesh_fault nonsense = {.error = 5, .rank = CULPRIT};
     uint64_t deadline_ns = by_clock_ns() + (uint64_t)(TIMEOUT * 1e9);
-    const struct by_fault fault = {0};
-    struct by_carrier *carrier = NULL;
     struct by_circulant circulant;
     struct by_meeting meeting;
     struct by_peers peers;
@@ -196,29 +152,21 @@ static int mesh_and_end(struct team_member *member)
 
     if (by_meeting_read(&meeting) != 0 || by_peers_meet(&peers, &meeting, 1, deadline_ns) != 0 ||
         !by_circulant_init(&circulant, member->count) ||
-        by_carrier_open(member->rank, member->count, &fault, &carrier) != 0 ||
-        by_mesh_open(&mesh, &circulant, &peers, carrier, 1, deadline_ns) != 0)
+        by_mesh_open(&mesh, &circulant, &peers, 1, deadline_ns) != 0)
         return member_wrong(member, "%s", banyan_last_error());
     if (member->rank != CULPRIT)
-        wrong = member->argument != NULL ? hear_nonsense(member, &mesh, deadline_ns)
-                                         : send_in_vain(member, &mesh, deadline_ns);
-    else if (member->argument != NULL)
+        wrong = hear_nonsense(member, &mesh, deadline_ns);
+    else
         by_mesh_warn(&mesh, &nonsense);
     by_mesh_close(&mesh);
     by_peers_close(&peers);
     return wrong;
 }
 
-static void a_message_to_a_rank_that_is_known_to_have_ended_is_an_error_at_once(void **state)
-{
-    (void)state;
-    team_must(2, mesh_and_end, NULL);
-}
-
 static void a_notice_of_a_failure_is_one_whatever_its_error(void **state)
 {
     (void)state;
-    team_must(2, mesh_and_end, "nonsense");
+    team_must(2, mesh_and_end, NULL);
 }
 
 int main(void)
@@ -227,19 +175,9 @@ int main(void)
         cmocka_unit_test(what_was_sent_arrives_though_its_sender_computes_or_ends),
         cmocka_unit_test(a_stopped_rank_does_not_keep_others_from_ending),
         cmocka_unit_test(who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it),
-    };
-    const struct CMUnitTest different[] = {
-        cmocka_unit_test(ranks_that_send_over_different_ways_are_told),
-    };
-
-    const struct CMUnitTest udp[] = {
-        cmocka_unit_test(a_message_to_a_rank_that_is_known_to_have_ended_is_an_error_at_once),
         cmocka_unit_test(a_notice_of_a_failure_is_one_whatever_its_error),
     };
 
     setenv("BANYAN_TIMEOUT", "2", 1);
-    return cmocka_run_group_tests_name("over tcp", tests, team_tcp, NULL) +
-           cmocka_run_group_tests_name("over udp", tests, team_udp, NULL) +
-           cmocka_run_group_tests_name("over udp alone", udp, team_udp, NULL) +
-           cmocka_run_group_tests_name("over both", different, NULL, NULL);
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }
