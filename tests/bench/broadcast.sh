@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Broadcasts between 8 hosts, each a namespace of its own, interleaved: broadcast.sh BUILD
-# Between hosts by circulant schedules over TCP and over UDP, Open MPI over TCP on the same links, and trees over UDP through a switch. Segmentation
-# offload is off for all (OFFLOAD=on leaves it on): frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median of ROUNDS rounds (3), and
-# the ratios to Open MPI and of UDP to TCP, medians of those of each round; and the ratio of the processor time that the ranks took over UDP and over
-# TCP. SIZES and CONTENDERS choose. Exit 0; 1 something failed; 77 cannot run here.
+# Contenders: circulant schedules between hosts over TCP, Open MPI over TCP on the same links, and trees over UDP through a switch.
+# Segmentation offload is off for all (OFFLOAD=on leaves it on): frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median
+# of ROUNDS rounds (3); the ratios to Open MPI, medians of those of each round; and the ranks' processor time over TCP as a ratio to
+# that over trees. SIZES and CONTENDERS choose. Exit 0; 1 something failed; 77 cannot run here.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154

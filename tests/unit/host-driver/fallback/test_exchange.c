@@ -26,7 +26,7 @@
 
 static float buffer[ELEMENTS], wide[MANY];
 
-/* What was sent arrives though its sender computes, and though it ends while a receiver computes. */
+/* A message arrives while its sender computes, and after its sender has ended. */
 static int compute_and_leave(struct team_member *member)
 {
     useconds_t pause = (useconds_t)(0.6 * TIMEOUT * 1e6);

@@ -90,7 +90,7 @@ struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more)
     fd = open(daemon.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
-    /* The switches' threads run: between fork and exec only async-signal-safe functions are allowed. */
+    /* The switches' threads run, so only async-signal-safe functions are allowed up to exec. */
     execv("/proc/self/exe", argv);
     _exit(127);
 }
