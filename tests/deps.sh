@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing; says what it does. Quiet when nothing is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|avx512]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal|avx512|picture]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
       dpdk libdpdk-dev libbpf-dev libxdp-dev libelf-dev zlib1g-dev
       libjansson-dev libexpat1-dev libgmp-dev libssl-dev coinor-libclp-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
-      iproute2 ethtool openssl mandoc liblemon-dev glpk-utils)
+      iproute2 ethtool openssl python3-minimal mandoc liblemon-dev glpk-utils)
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy hpcc scalapack-mpi-test)
 neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 metal=(gcc-aarch64-linux-gnu qemu-system-arm)
 avx512=(bochs bochs-term)
+picture=(graphviz)
 
 verbose=0
 sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | avx512) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, avx512" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal | avx512 | picture) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, avx512, picture" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)
