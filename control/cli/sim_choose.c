@@ -109,9 +109,8 @@ static struct sim_choose_way longest_way(const struct sim *sim, const struct by_
 /* The call's load on the trees that serve it. */
 struct sim_choose_load {
     unsigned bit;
-    double
-        /* sum of the shares of an owner's trees; after the ranks, of the trees without an owner */
-        *shares;
+    /* by owner: sum of its trees' shares; the element after all ranks: trees without an owner */
+    double *shares;
 };
 
 static uint32_t owner_of(const struct sim *sim, const struct by_lowered_tree *tree)
