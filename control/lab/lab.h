@@ -53,8 +53,8 @@ struct lab_options {
     const char *report;
     const char *kill_node; /* a node that is killed during the run, or NULL */
     double kill_seconds;
-    const char
-        *program[LAB_PROGRAMS_MAX]; /* NODE=PROGRAM: the program of that switch instead of banyan-switchd */
+    /* NODE=PROGRAM: the program of that switch instead of banyan-switchd */
+    const char *program[LAB_PROGRAMS_MAX];
     uint32_t program_count;
     uint32_t iterations, warmup, root, jobs;
     uint32_t stall_s; /* timeout of an operation without progress */
@@ -199,7 +199,7 @@ static inline bool lab_has_faults(const struct lab_options *options)
     return options->loss != NULL || options->dup != NULL || options->reorder != NULL;
 }
 /*
- * The hosts' transport. It is not AF_XDP if several jobs run, because two processes cannot share an
+ * Returns the hosts' transport. With several jobs, auto means UDP: two processes cannot share an
  * interface's AF_XDP queue.
  */
 static inline const char *lab_transport(const struct lab_options *options)

@@ -245,8 +245,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
             set_offload(fd, name, commands[i], false);
         /*
-         * With native XDP, the kernel passes its own frames to a veth only if the other end
-         * receives them one by one.
+         * Frames that an XDP program redirects to a veth arrive only if the other end receives
+         * frames one by one, by NAPI; GRO turns NAPI on.
          */
         if (xdp)
             set_offload(fd, name, ETHTOOL_SGRO, true);
