@@ -13,9 +13,12 @@
 #define PANEL_GAP   40.0
 #define HEAD_HEIGHT 84.0
 #define PANEL_TITLE 30.0
-#define WIDE        1500.0 /* panels stand beside each other up to this width */
+#define WIDE        1500.0 /* maximum width for two panels side by side */
 
-/* After Okabe and Ito, "Color universal design" (2008): told apart by colour-blind readers too. */
+/*
+ * After Okabe and Ito, "Color universal design" (2008): colour-blind readers can distinguish the
+ * colours.
+ */
 const char *by_tree_color(uint32_t index)
 {
     static const char *const colors[BY_PLOT_TREES_MAX] = {"#0072b2", "#d55e00", "#009e73", "#b0408a",
