@@ -16,8 +16,8 @@ struct by_hops {
 };
 
 /*
- * Load of each arc by one plan, in units of 2^-20 of weight, used to fill parallel cables
- * evenly. The caller zeroes it for each plan. It is an integer because it decides which cable a tree uses,
+ * Load of each arc by one plan, in units of 2^-20 of weight, used to fill parallel cables evenly.
+ * The caller zeroes it for each plan. It is an integer because it decides which cable a tree uses,
  * and the decision must be the same on every machine.
  */
 struct by_lower_load {

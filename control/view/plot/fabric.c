@@ -86,8 +86,7 @@ static void add_loads(struct by_fabric *fabric)
                     by_fabric_channel(fabric, path.nodes[i], path.nodes[i + 1], &direction);
 
                 if (channel == NULL)
-                    continue; /* an invalid plan, which `banyan verify` reports; the picture omits this edge
-                               */
+                    continue; /* an invalid plan; `banyan verify` reports it */
                 if (down)
                     channel->load[direction] += weight;
                 if (up)

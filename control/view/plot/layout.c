@@ -183,8 +183,8 @@ struct by_curve by_layout_curve(const struct by_fabric *fabric, const struct by_
         return by_layout_ring_curve(layout, from, to);
     if (layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
         curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
-    } else if (layout->shape == BY_SHAPE_GRID) { /* a link between the ends of a row or column is curved
-                                                    around the nodes between them */
+    } else if (layout->shape == BY_SHAPE_GRID) {
+        /* A link between the ends of a row or column is curved around the nodes between them. */
         uint32_t columns = layout->columns, rows = fabric->topology->node_count / columns;
         uint32_t down = (from > to ? from - to : to - from) / columns;
 
