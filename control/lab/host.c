@@ -189,7 +189,7 @@ struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
     return lab_process_start(lab, 0, job, argv, NULL, log, true);
 }
 
-/* Prints the output of rank 0 of each job, which contains the results table. */
+/* Prints a line of a host's output. Only rank 0 of each job has output: the results table. */
 static void host_line(struct lab *lab, struct lab_process *process, const char *line)
 {
     if (!lab_is_host(process) || lab->options.json)

@@ -12,8 +12,8 @@
 #define CLASSES_MAX 24u
 #define NODES_MIN   101u /* least nodes of a summarised fabric: a picture of every node would be a texture */
 /*
- * Least number of hosts with links between hosts, in addition to switches, for which a summary is
- * used. In a row these links would be a tangle; in a frame the hosts are on a circle.
+ * For a fabric with switches and also many links between hosts: least number of hosts for which a
+ * summary is used. In a row these links would be a tangle; in a frame the hosts are on a circle.
  */
 #define DIRECT_HOSTS_MIN 10u
 #define ROUNDS_MAX       16u
