@@ -48,10 +48,9 @@ struct by_lower_options {
     uint32_t mtu;   /* IP packet size of every link, in bytes; 0 = BY_LOWER_MTU */
     uint16_t gen;   /* install generation; 0 = 1 */
     uint8_t det;    /* entries get the slots for sums in mode DET: one for each two children */
-    uint8_t
-        bare; /* omit HOP and NAME, which only error texts need, from the images of hosts: for simulation */
-    uint8_t
-        cover; /* tag coverage of keyed jobs: enum by_cover (offload/wire/seal.h); by_lower_keyed() sets it */
+    /* Omits HOP and NAME, which only error texts need, from the images of hosts: for simulation. */
+    uint8_t bare;
+    uint8_t cover;    /* of the tags of keyed jobs: enum by_cover (offload/wire/seal.h); by_lower_keyed() */
     uint8_t seed[16]; /* derives the keys of jobs without their own: secret, different for each lowering */
 };
 

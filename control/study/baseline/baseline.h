@@ -113,12 +113,7 @@ void by_boxes_free(struct by_boxes *boxes);
  */
 bool by_cycle_find(struct by_baseline_net *net, const struct by_boxes *boxes, uint32_t start,
                    uint32_t *order);
-/*
- * Makes ring number `index`: finds a cycle, lays its paths, and subtracts the capacity that it can
- * carry. The first ring always exists: if no cycle is found it follows rank order. Returns what the
- * ring carries in capacity units, 0 if there is no further ring, or a negative BY_E* with `problem`
- * filled.
- */
+/* A ring: its nodes and the paths between neighbours. */
 struct by_baseline_ring {
     uint32_t *order; /* node indices */
     uint32_t *forth; /* path from order[i] to order[i + 1] */
@@ -128,6 +123,12 @@ struct by_baseline_ring {
 
 void by_ring_make(struct by_baseline_ring *ring, const struct by_baseline_net *net);
 void by_ring_free(struct by_baseline_ring *ring);
+/*
+ * Makes ring number `index`: finds a cycle, lays its paths, and subtracts the capacity that it can
+ * carry. The first ring always exists: if no cycle is found it follows rank order. Returns what the
+ * ring carries in capacity units, 0 if there is no further ring, or a negative BY_E* with `problem`
+ * filled.
+ */
 int64_t by_ring_next(struct by_baseline_ring *ring, struct by_baseline_task *task, uint32_t index);
 
 #endif

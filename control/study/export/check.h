@@ -18,8 +18,8 @@ struct by_check_report {
     uint32_t blocks_max;  /* MSCCL: most thread blocks of any GPU */
     bool in_place, out_of_place;
     bool has_rate;
-    struct by_fraction
-        rate; /* of trees on a topology: total data size divided by time, in the topology's unit */
+    /* Trees on a topology: total data size divided by time, in the topology's unit. */
+    struct by_fraction rate;
 };
 
 /*
