@@ -1,4 +1,7 @@
-/* banyan plan --algorithm: plans and schedules of other people's algorithms. Single-threaded. */
+/*
+ * The option --algorithm of `banyan plan`: plans and schedules of baseline algorithms.
+ * Single-threaded.
+ */
 #include "control/cli/baseline.h"
 
 #include <errno.h>

@@ -1,5 +1,7 @@
-/* banyan bound: what no schedule can beat, for each collective, beside the rates that trees reach;
- * every tree is verified before its rate counts. Single-threaded. */
+/*
+ * The command `banyan bound`: upper bounds for the rate of any schedule, for each collective, and
+ * the rates of trees. A rate counts only after its trees are verified. Single-threaded.
+ */
 #include "control/study/bound/bound.h"
 
 #include <errno.h>
@@ -39,7 +41,7 @@ static const char help[] =
     "      --json          print the result as one JSON object\n"
     "  -h, --help\n";
 
-/* Returns -1 to go on, else the exit status. */
+/* Parses the arguments. Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct bound_arguments *arguments)
 {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
@@ -86,7 +88,7 @@ static int read_arguments(int argc, char **argv, struct bound_arguments *argumen
     return -1;
 }
 
-/* A plan that the verifier does not believe counts for nothing. */
+/* Checks a plan with the verifier. The rate of a plan that fails does not count. */
 static int check_plan(const struct by_plan *plan, const struct by_topology *topology,
                       struct by_problem *problem)
 {
@@ -99,8 +101,10 @@ static int check_plan(const struct by_plan *plan, const struct by_topology *topo
                           "the planner made a wrong plan, please report it: %.200s", report.reason);
 }
 
-/* Writes the trees of the rate. Where switches could do more than forward, the proof that trees
- * cannot carry more does not hold for the fabric; the cut does. */
+/*
+ * Writes the trees of the rate. If switches can do more than forward, the proof that trees carry no
+ * more does not hold for the fabric, but the cut does.
+ */
 static int write_plan(struct by_bound *bound, const struct by_topology *topology, const char *path)
 {
     struct by_plan *plan = bound->allreduce.rate.plan;

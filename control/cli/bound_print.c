@@ -1,4 +1,4 @@
-/* The words and the JSON of `banyan bound`. See bound_print.h. */
+/* Text and JSON output of `banyan bound`. See bound_print.h. */
 #include "control/cli/bound_print.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 
-/* Names that are listed for people (count). */
+/* Most names listed in text (count). */
 #define NAMES_MAX 6u
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-/* "346.667 (1040/3)"; nothing for a rate that is not known. */
+/* Prints "346.667 (1040/3)"; nothing if the rate is unknown. */
 static void print_rate(struct by_fraction rate)
 {
     char text[BY_FRACTION_TEXT_BYTES] = "", words[BY_FRACTION_TEXT_BYTES + 3] = "";
@@ -47,7 +47,7 @@ static void print_names(const struct by_topology *topology, const uint32_t *node
         printf(" and %u more", count - NAMES_MAX);
 }
 
-/* What may leave the cut, named from its smaller side. */
+/* Prints the bandwidth that leaves the cut; the nodes named are those of its smaller side. */
 static void print_cut(const struct by_bound *bound, const struct by_topology *topology,
                       const struct by_bound_cut *cut)
 {
@@ -83,7 +83,7 @@ static void print_shared(const char *name, const struct by_bound *bound, const s
     fputc('\n', stdout);
 }
 
-/* A line for each cut of a rooted collective. */
+/* Prints a line for each cut of a rooted collective. */
 static void print_rooted(const char *name, const struct by_bound *bound, const struct by_topology *topology,
                          const struct by_bound_rooted *rooted)
 {
@@ -127,7 +127,7 @@ static void print_figure(const char *name, struct by_fraction rate, const char *
     printf("%s", words);
 }
 
-/* Bounds of allreduce, each with the schedules that it holds for. */
+/* Prints the bounds of allreduce, each with the schedules for which it holds. */
 static void print_bounds(const struct by_bound *bound, const struct by_topology *topology)
 {
     const struct by_bound_allreduce *allreduce = &bound->allreduce;
@@ -157,7 +157,7 @@ static void print_bounds(const struct by_bound *bound, const struct by_topology 
     }
 }
 
-/* "switches that sum: leaf0, leaf1 and 2 more" */
+/* Prints "switches that sum: leaf0, leaf1 and 2 more". */
 static void print_switches(const struct by_topology *topology, const char *what, const bool *marked,
                            uint32_t total)
 {
@@ -250,7 +250,7 @@ static void json_text(const char *text)
     putchar('"');
 }
 
-/* "key": {fraction}, "key_float": number; null for a rate that is not known. */
+/* Prints "key": {fraction}, "key_float": number; null if the rate is unknown. */
 static void json_rate(const char *key, struct by_fraction rate)
 {
     char text[BY_FRACTION_JSON_BYTES];

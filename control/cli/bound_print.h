@@ -1,4 +1,4 @@
-/* What `banyan bound` prints: for people, and as one JSON object. One thread for each call. */
+/* Prints the results of `banyan bound`, as text or as one JSON object. One thread for each call. */
 #ifndef BY_CLI_BOUND_PRINT_H
 #define BY_CLI_BOUND_PRINT_H
 

@@ -1,6 +1,6 @@
 /*
- * Verifying a plan that is still in memory: it is handed to the verifier as a claim, which shares
- * nothing of the planner but these numbers. See check.h.
+ * Verifies a plan in memory. The verifier receives the plan as a claim and shares no other data
+ * with the planner. See check.h.
  */
 #include "control/cli/check.h"
 

@@ -1,5 +1,7 @@
-/* banyan circulant: the schedules by which hosts compute collectives among themselves, as libbanyan
- * uses them where no switch helps. Single-threaded. */
+/*
+ * The command `banyan circulant`: prints the schedules by which hosts compute collectives among
+ * themselves. libbanyan uses them if no switch can help. Single-threaded.
+ */
 #include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -8,15 +10,15 @@
 #include "control/cli/number.h"
 #include "host-driver/circulant/circulant.h"
 
-/* Ranks of which one run prints the schedules: more is a job for -r. */
+/* Most ranks whose schedules one run prints. For more, use -r. */
 #define LISTED_MAX 4096u
-/* Rounds that one run prints. */
+/* Most rounds that one run prints. */
 #define ROUNDS_MAX 1000000u
 
 struct circulant_arguments {
     uint64_t rank_count;
     uint64_t rank;
-    uint64_t block_count; /* 0: no broadcast is asked for */
+    uint64_t block_count; /* 0: no broadcast */
     bool one, json;
 };
 
@@ -103,7 +105,7 @@ static void print_row(const int8_t *blocks, uint32_t count)
         printf(" %3d", blocks[k]);
 }
 
-/* "3 from 7", or "-". */
+/* Writes "3 from 7", or "-". */
 static void write_block(char text[32], uint32_t block, const char *preposition, uint32_t peer)
 {
     if (block == BY_CIRCULANT_NONE)

@@ -1,4 +1,7 @@
-/* What all subcommands share: error lines and reading a topology. Single-threaded. */
+/*
+ * Functions shared by all subcommands: error messages, output files, and reading a topology.
+ * Single-threaded.
+ */
 #include "control/cli/cli.h"
 
 #include <errno.h>

@@ -1,15 +1,20 @@
-/* The banyan command: one file for each subcommand, one table in main.c. */
+/*
+ * Shared declarations of the banyan command. Each subcommand has its own file; main.c has the table
+ * of subcommands.
+ */
 #ifndef BY_CLI_CLI_H
 #define BY_CLI_CLI_H
 
 #include "control/fabric/topology.h"
 #include "offload/linux/output.h"
 
-/* Exit statuses, as in banyan(1). */
+/* Exit statuses (banyan(1)). */
 enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVIRONMENT = 3 };
 
-/* A subcommand: argv[0] is its own name ("plan"). Returns an enum by_exit. Parses its options with
- * getopt_long after optind = 0. */
+/*
+ * A subcommand: argv[0] is its name ("plan"). Sets optind = 0, then parses its options with
+ * getopt_long. Returns an enum by_exit.
+ */
 typedef int by_command_fn(int argc, char **argv);
 
 by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push,
@@ -17,27 +22,36 @@ by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_ta
     by_command_export, by_command_circulant, by_command_sim, by_command_keys, by_command_bound,
     by_command_steady, by_command_explain, by_command_doctor, by_command_top, by_command_job;
 
-/* Prints `banyan: file:line:col: text` (or without line and column when line is 0) to stderr;
- * returns BY_EXIT_USAGE. */
+/*
+ * Prints `banyan: file:line:col: text` (without line and column if line is 0) to stderr; returns
+ * BY_EXIT_USAGE.
+ */
 int by_cli_refuse(const char *file, const struct by_problem *problem);
-/* The same for what the planner refused with `error`: BY_EXIT_ENVIRONMENT where its time limit
- * passed. */
+/*
+ * Prints the planner's error in the same form; returns BY_EXIT_ENVIRONMENT if its time limit
+ * passed, else BY_EXIT_USAGE.
+ */
 int by_cli_refuse_work(const char *file, int error, const struct by_problem *problem);
 /* Prints `banyan: <formatted>` to stderr; returns `status`. */
 int by_cli_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* Opens `path` ("-": standard output) for writing; false after an error was printed. */
+/* Opens `path` ("-": standard output) for writing. Returns false after it printed an error. */
 bool by_cli_create(struct by_output *output, const char *path);
-/* Closes it: BY_EXIT_DONE, or BY_EXIT_ENVIRONMENT after an error was printed, when `right` is false
- * or the file could not be written; then a file that had the name before is as it was. */
+/*
+ * Closes the output. If `right` is false or writing failed, it discards the output, so an existing
+ * file of that name stays unchanged. Returns BY_EXIT_DONE, or BY_EXIT_ENVIRONMENT after it printed
+ * an error.
+ */
 int by_cli_finish(struct by_output *output, bool right);
-/* Reads a topology, or says why not. NULL after an error was printed. */
+/* Reads a topology. Returns NULL after it printed an error. */
 struct by_topology *by_cli_topology(const char *path);
 
-/* Becomes the program beside this one; argv[0] is what its errors begin with. Returns
- * BY_EXIT_ENVIRONMENT, said aloud, if that fails. */
+/*
+ * Replaces this process by a program in the same directory; argv[0] is the prefix of its error
+ * messages. Returns only on failure: BY_EXIT_ENVIRONMENT after it printed an error.
+ */
 int by_cli_become(const char *program, char *const argv[]);
 
-/* The ending of a noun that is counted. */
+/* Returns the plural ending of a noun for this count. */
 static inline const char *by_plural(uint32_t count)
 {
     return count == 1 ? "" : "s";

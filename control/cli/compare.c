@@ -1,5 +1,7 @@
-/* banyan compare: what each algorithm reaches on a fabric, beside what no schedule can exceed.
- * Single-threaded. */
+/*
+ * The command `banyan compare`: the rate of each algorithm on a fabric, compared with the upper
+ * bound. Single-threaded.
+ */
 #include <getopt.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,26 +18,26 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Rows of one table (count): the algorithms, and the forest on hosts alone. */
+/* Most rows of one table (count): the algorithms, and the forest on hosts only. */
 #define ROWS_MAX (BY_ALGORITHM_COUNT + 1)
-/* Of one algorithm for one collective, where nobody says (seconds). */
+/* Default time limit of one algorithm for one collective (seconds). */
 #define TIME_LIMIT_S 60
 
 struct compare_row {
     enum by_algorithm algorithm;
-    bool hosts; /* the forest, whose switches only forward */
+    bool hosts; /* a forest whose switches only forward */
     struct by_sketch_facts facts;
     uint32_t round_count;
-    struct by_fraction ratio; /* to the bound */
+    struct by_fraction ratio; /* rate divided by the bound */
     double seconds;
-    char refused[400]; /* why there is none */
+    char refused[400]; /* error message if there is no rate */
 };
 
 struct compare_arguments {
     const char *topology;
     const char *root;
-    unsigned collective; /* 0: several */
-    double time_limit_s; /* of one algorithm for one collective */
+    unsigned collective; /* 0: several collectives */
+    double time_limit_s; /* limit of one algorithm for one collective */
     bool json, progress;
     bool wanted[BY_ALGORITHM_COUNT];
 };
@@ -148,7 +150,10 @@ static void finish_row(struct compare_row *row, struct by_fraction optimum, doub
         snprintf(row->refused, sizeof(row->refused), "its ratio to the bound needs more than 63 bits");
 }
 
-/* A forest that the time limit cut short is not what the name stands for. */
+/*
+ * Fills in the row of a forest. A forest that the time limit interrupted is not optimal, so it has
+ * no figures.
+ */
 static void describe_forest(const struct by_plan *plan, uint32_t node_count, struct compare_row *row,
                             struct by_problem *problem)
 {
@@ -286,7 +291,7 @@ static int compare_one(const struct by_topology *topology, const struct compare_
 
     by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);
     options.stage = &progress.stage;
-    /* Without the bound there is no table. */
+    /* The table requires the bound. */
     options.time_limit_s = arguments->time_limit_s > TIME_LIMIT_S ? arguments->time_limit_s : TIME_LIMIT_S;
     error = by_plan_make(topology, &options, &reference, &problem);
     by_cli_progress_stop(&progress);

@@ -1,6 +1,6 @@
 /*
- * banyan doctor: reads the facts that the options ask for, has them judged, prints what was found.
- * Neighbours: control/view/doctor. Single-threaded.
+ * The command `banyan doctor`: collects the facts that the options name, runs the checks, and
+ * prints the findings. Neighbour: control/view/doctor. Single-threaded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "control/tables/file.h"
 #include "control/view/doctor/doctor.h"
 
-/* How long a peer may take to answer (ms). */
+/* Time in which a peer must answer (ms). */
 #define PEER_MS 900u
 
 static const char help[] =
@@ -91,7 +91,7 @@ static void add_switch(void *context, const char *name, size_t length, const cha
     *facts = (struct by_switch_facts){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
-/* The ports of this machine's table, and who is at their other ends. */
+/* Adds the ports of this machine's table, and the peers at their other ends. */
 static int add_table(struct by_doctor *doctor, const char *path)
 {
     struct by_problem problem = {0};
@@ -120,7 +120,9 @@ static int add_table(struct by_doctor *doctor, const char *path)
     return 0;
 }
 
-/* What the entries of a switch's image are for, as the leaves of a host's image have it. */
+/*
+ * Returns the collectives of a switch image's entries, according to the leaves of a host's image.
+ */
 static uint32_t collectives_of(const uint8_t *image, const uint8_t *host)
 {
     struct by_image_header header, other;
@@ -133,7 +135,7 @@ static uint32_t collectives_of(const uint8_t *image, const uint8_t *host)
         uint32_t low = 0, high = header.count[BY_SECTION_ENTRY];
 
         by_image_leaf(host, i, &leaf);
-        while (low < high) { /* entries ascend by job and tree */
+        while (low < high) { /* entries are sorted by job and tree */
             struct by_image_entry entry;
             uint32_t middle = low + (high - low) / 2;
 
@@ -158,8 +160,10 @@ static int is_table(const struct dirent *entry)
     return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
 }
 
-/* Adds what one file of the folder says: it is a switch's own table, or a host's, which tells what
- * trees are for. Switches come first. */
+/*
+ * Adds the facts of one file of the folder: a switch's own table; or a host's, whose leaves define
+ * the collectives of trees. Switches are read first.
+ */
 static int take_file(struct by_doctor *doctor, const char *folder, const char *name, bool hosts)
 {
     struct by_problem problem = {0};

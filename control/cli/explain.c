@@ -1,8 +1,9 @@
 /*
- * banyan explain: what a job would do for an operation: which trees, which transport, offloaded or
- * by which schedule and why, and when by the optimum of its plan. The decision is libbanyan's, so
- * banyan-perf, which stands beside this program, says it; here plans become the table of one host,
- * and their bounds its optima. Single-threaded.
+ * The command `banyan explain`: shows which path a job would use for a call: the trees, the
+ * transport, offloaded or by which schedule and why, and the best possible time according to the
+ * plan. libbanyan makes this decision, so banyan-perf, a program in the same directory, prints it.
+ * This command converts the plans to the table of one host, and their bounds to optima.
+ * Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -44,8 +45,9 @@ static const char help[] =
     "      --help\n";
 
 #define PLANS_MAX 16u
-/* Arguments of banyan-perf that are not this command's: its name, what to do, a table, optima, the
- * end. */
+/*
+ * Arguments of banyan-perf that this command adds: its name, the action, a table, optima, the end.
+ */
 #define OWN_ARGUMENTS 8
 
 struct explain {
@@ -53,10 +55,10 @@ struct explain {
     struct by_plan *plans[PLANS_MAX];
     uint32_t plan_count;
     const char *host;
-    char **argv; /* of banyan-perf, with room for all that this command was given */
+    char **argv; /* arguments of banyan-perf, with room for all arguments of this command */
     int argc;
     char table[32];
-    bool has_optimum; /* given by an option */
+    bool has_optimum; /* an option gave the optimum */
     char optimum[512];
 };
 
@@ -85,8 +87,9 @@ static int read_plans(struct explain *explain, int count, char **paths)
     return 0;
 }
 
-/* The host whose table it is: the first rank of the plans, or the one named. -1 after an error was
- * printed.
+/*
+ * Returns the host whose table is used: the named one, or the first rank of the plans. Returns -1
+ * after it printed an error.
  */
 static int64_t find_host(const struct explain *explain, const struct by_lowering *lowering)
 {
@@ -101,7 +104,7 @@ static int64_t find_host(const struct explain *explain, const struct by_lowering
     return -1;
 }
 
-/* A file without a name, which banyan-perf inherits. */
+/* Stores the table in a file without a name, which banyan-perf inherits. */
 static int keep_table(struct explain *explain, const uint8_t *bytes, size_t size)
 {
     int fd = memfd_create("table", 0);
@@ -147,7 +150,7 @@ static int make_table(struct explain *explain)
     return status;
 }
 
-/* The bounds of the plans in GB/s, unless --optimum gave others. */
+/* Passes the bounds of the plans in GB/s, unless --optimum was given. */
 static int pass_optima(struct explain *explain)
 {
     const char *unit = explain->topology->unit;
@@ -222,7 +225,7 @@ int by_command_explain(int argc, char **argv)
     struct explain explain = {0};
     int status;
 
-    /* An option and its value are two arguments at most, however they were written. */
+    /* An option with its value is at most two arguments, in any notation. */
     explain.argv = by_alloc(2 * (size_t)argc + OWN_ARGUMENTS, sizeof(*explain.argv));
     pass(&explain, "banyan explain", "--explain");
     status = read_options(&explain, argc, argv);

@@ -1,5 +1,7 @@
-/* banyan export: writes a plan in the formats of others, and checks such schedules by executing
- * them. What is written has been checked before. Single-threaded. */
+/*
+ * The command `banyan export`: writes a plan in foreign formats, and checks such schedules by
+ * executing them. An exported schedule is checked before it is written. Single-threaded.
+ */
 #include "control/study/export/export.h"
 
 #include <errno.h>
@@ -17,17 +19,19 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Sizes that a schedule is for when nobody says (bytes): all that MSCCL is likely to be asked for.
- */
+/* Default for the largest size of a schedule (bytes): above any size in use with MSCCL. */
 #define MAX_BYTES_DEFAULT (INT64_C(1) << 40)
-/* Thread blocks of a GPU beyond which an A100 cannot hold them all (count): its multiprocessors. */
+/*
+ * Number of multiprocessors of an A100. A GPU with more thread blocks than that cannot run them all
+ * at once.
+ */
 #define BLOCKS_USUAL 108u
 
 struct export_arguments {
     const char *topology;
     const char *plan;
-    const char *format; /* NULL: not named */
-    bool msccl, hosts;  /* the format, else ForestColl's */
+    const char *format; /* NULL: not given */
+    bool msccl, hosts;  /* the format is MSCCL's, or the moves of hosts; else ForestColl's */
     const char *output;
     const char *check;
     uint64_t slots;
@@ -174,7 +178,7 @@ static void print_json(const struct by_check_report *report)
     printf("}\n");
 }
 
-/* The verdict on a schedule that is wrong. */
+/* Prints the verdict on a wrong schedule. */
 static int print_wrong(const struct export_arguments *arguments, const struct by_problem *problem)
 {
     if (arguments->json) {
@@ -224,7 +228,7 @@ static int write_file(const struct export_arguments *arguments, const char *text
     return by_cli_finish(&output, fwrite(text, 1, bytes, output.stream) == bytes);
 }
 
-/* Exports into memory, executes, and only then writes. */
+/* Exports into memory, executes the result, and writes it if it is correct. */
 static int export(const struct export_arguments *arguments, const struct by_topology *topology,
                   const struct by_plan *plan)
 {
@@ -270,8 +274,10 @@ static int export(const struct export_arguments *arguments, const struct by_topo
     return BY_EXIT_DONE;
 }
 
-/* A plan for some of the compute nodes is exported as one for the fabric that they have: its ranks
- * are numbered from 0. */
+/*
+ * A plan for some of the compute nodes is exported with the fabric of these nodes; its ranks are
+ * numbered from 0.
+ */
 static int read_plan(const char *path, struct by_topology **topology, struct by_plan **plan,
                      struct by_problem *problem)
 {

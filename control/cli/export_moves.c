@@ -1,4 +1,4 @@
-/* Schedules of banyan steady as moves of hosts. See export_moves.h. */
+/* Exports schedules of `banyan steady` as moves of hosts. See export_moves.h. */
 #include "control/cli/export_moves.h"
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "control/verify/series.h"
 #include "offload/base/errors.h"
 
-/* A file of moves (bytes). */
+/* Largest file of moves (bytes). */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
 static void print_right(FILE *out, const struct by_moves *moves, const char *file, bool json)
@@ -38,7 +38,7 @@ static int write_text(const char *output, const char *text, size_t bytes)
     return by_cli_finish(&file, fwrite(text, 1, bytes, file.stream) == bytes);
 }
 
-/* Writes into memory, executes what was written, and only then lets it out. */
+/* Exports into memory, executes the result, and writes it if it is correct. */
 static int export(const struct by_series *series, const struct by_topology *topology, const char *path,
                   const char *output, bool json)
 {
@@ -98,7 +98,7 @@ int by_cli_check_moves(const char *path, bool json)
     int error, status = BY_EXIT_DONE;
 
     if (by_text_read(path, FILE_BYTES_MAX, &text, &bytes, &problem) != 0)
-        return -1; /* whoever reads it next says why */
+        return -1; /* the next reader reports the error */
     if (!by_moves_suits(text, bytes)) {
         free(text);
         return -1;

@@ -1,4 +1,4 @@
-/* Questions to banyand, and what its answers mean for the user. See http.h. */
+/* Requests to banyand, and error messages for its answers. See http.h. */
 #include "control/cli/http.h"
 
 #include <stdlib.h>

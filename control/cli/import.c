@@ -1,4 +1,7 @@
-/* banyan topo import: a fabric from the files of others, as topology JSON. Single-threaded. */
+/*
+ * The command `banyan topo import`: converts foreign descriptions of a fabric to topology JSON.
+ * Single-threaded.
+ */
 #include "control/fabric/import/import.h"
 
 #include <getopt.h>

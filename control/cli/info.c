@@ -1,7 +1,7 @@
 /*
- * banyan info: what this build and this machine can do, and with -c every setting with its value.
- * The settings belong to libbanyan, so banyan-perf, which stands beside this program, prints them.
- * Single-threaded.
+ * The command `banyan info`: prints the features of this build and this machine, and with -c every
+ * setting and its value. The settings belong to libbanyan, so banyan-perf, a program in the same
+ * directory, prints them. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -25,7 +25,7 @@ struct facts {
     const char *instruction_sets;
     unsigned long long hugepages_total, hugepages_free, hugepage_kib;
     bool af_xdp;
-    char af_xdp_why[TEXT_BYTES]; /* when not */
+    char af_xdp_why[TEXT_BYTES]; /* the reason if AF_XDP is not available */
     bool namespaces;
     long processors;
 };

@@ -1,5 +1,7 @@
-/* banyan job: makes, ends and lists the jobs of a running banyand, and fetches hosts' tables.
- * Neighbour: http.c asks. Single-threaded. */
+/*
+ * The command `banyan job`: creates, ends and lists the jobs of a running banyand, and fetches the
+ * tables of hosts. Neighbour: http.c sends the requests. Single-threaded.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -15,7 +17,9 @@
 #include "control/tables/file.h"
 #include "offload/base/limits.h"
 
-/* Planning a large fabric takes its time (seconds). */
+/*
+ * Timeout for a job's creation (seconds), which includes planning; a large fabric can need minutes.
+ */
 #define CREATE_S 600u
 #define ASK_S    30u
 
@@ -115,7 +119,7 @@ static double rate(const json_t *plan, const char *key)
     return json_number_value(json_object_get(json_object_get(plan, key), "value"));
 }
 
-/* One job for people. */
+/* Prints one job as text. */
 static void print_job(const json_t *job)
 {
     const char *note = json_string_value(json_object_get(job, "note")),
@@ -169,7 +173,7 @@ static void print(const struct job_arguments *arguments, const json_t *object)
         print_job(object);
 }
 
-/* The table of one host into the folder. */
+/* Fetches the table of one host into the folder. */
 static int fetch_table(const struct job_arguments *arguments, long long job, const char *host)
 {
     struct by_cli_answer answer;
@@ -192,7 +196,7 @@ static int fetch_table(const struct job_arguments *arguments, long long job, con
     return status;
 }
 
-/* Tables of all the job's hosts. */
+/* Fetches the tables of all hosts of the job. */
 static int fetch_tables(const struct job_arguments *arguments, const json_t *job)
 {
     const json_t *hosts = json_object_get(job, "hosts");

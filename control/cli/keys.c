@@ -1,7 +1,7 @@
 /*
- * banyan keys: an authority of one's own, and certificates for switches, controllers and hosts; or
- * a pre-shared key. Neighbours: control/service/controller/keys.c and psk_file.c make them.
- * Single-threaded.
+ * The command `banyan keys`: creates a certificate authority and certificates for switches,
+ * controllers and hosts, or a pre-shared key. Neighbours: control/service/controller/keys.c and
+ * psk_file.c create them. Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>

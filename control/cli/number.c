@@ -1,4 +1,4 @@
-/* Numbers on the command line. */
+/* Parses numbers on the command line. See number.h. */
 #include "control/cli/number.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ static int read_number(const char *text, int suffixes, uint64_t *value)
     unsigned shift = 0;
     char *end;
 
-    /* strtoull would take a sign and leading blanks. */
+    /* strtoull would accept a sign and leading blanks. */
     if (text[0] < '0' || text[0] > '9')
         return -1;
     errno = 0;

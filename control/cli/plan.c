@@ -1,5 +1,7 @@
-/* banyan plan: computes the best trees for a collective on a fabric, prints what was found, writes
- * the plan file. Single-threaded. */
+/*
+ * The command `banyan plan`: computes the best trees for a collective on a fabric, prints the
+ * result, and writes the plan file. Single-threaded.
+ */
 #include "control/plan/plan.h"
 #include "control/planner/planner.h"
 
@@ -25,7 +27,7 @@
 #include "control/study/bound/pack.h"
 #include "offload/wire/types.h"
 
-/* Names of the bottleneck that are listed for people (count). */
+/* Most names of a bottleneck's nodes in text output (count). */
 #define CUT_NAMES_MAX 6u
 
 struct plan_arguments {
@@ -38,8 +40,8 @@ struct plan_arguments {
     enum by_algorithm algorithm;
     struct by_cli_from from;
     struct by_plan_options options;
-    bool *member;   /* what --ranks says: options.member */
-    int64_t *parts; /* what --shares says: options.shares */
+    bool *member;   /* from --ranks; used as options.member */
+    int64_t *parts; /* from --shares; used as options.shares */
 };
 
 static const char help[] =
@@ -96,7 +98,7 @@ static const struct option long_options[] = {{"collective", required_argument, N
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
-/* K, or auto:LOSS where LOSS is a part of the rate: 1%, 0.01 or 1/100. */
+/* Parses K, or auto:LOSS. LOSS is a part of the rate: 1%, 0.01 or 1/100. */
 static int read_fixed_k(const char *text, struct by_plan_options *options)
 {
     size_t bytes = strlen(text);
@@ -123,7 +125,7 @@ static int read_fixed_k(const char *text, struct by_plan_options *options)
     return -1;
 }
 
-/* A name for one of the lists of what is lost. */
+/* Appends a name to one of the lists of failed elements. */
 static int add_lost(const char **list, uint32_t *count)
 {
     if (*count == BY_CLI_LOST_MAX)
@@ -134,7 +136,7 @@ static int add_lost(const char **list, uint32_t *count)
     return -1;
 }
 
-/* One option of planning again; -1 to go on, else the exit status. */
+/* Reads one option of --from. Returns -1 to continue, else the exit status. */
 static int read_from(int option, struct by_cli_from *from)
 {
     switch (option) {
@@ -151,7 +153,7 @@ static int read_from(int option, struct by_cli_from *from)
     }
 }
 
-/* One option; -1 to go on, else the exit status. */
+/* Reads one option. Returns -1 to continue, else the exit status. */
 static int read_option(int option, struct plan_arguments *arguments)
 {
     switch (option) {
@@ -270,7 +272,7 @@ static int find_root(const struct by_topology *topology, struct plan_arguments *
     return -1;
 }
 
-/* The files of --ranks and --shares. */
+/* Reads the files of --ranks and --shares. */
 static int read_job(const struct by_topology *topology, struct plan_arguments *arguments)
 {
     struct by_problem problem = {0};
@@ -285,12 +287,14 @@ static int read_job(const struct by_topology *topology, struct plan_arguments *a
     return -1;
 }
 
-/* What the verifier says of the plan, which shares no code with the planner; verdict 0: it was not
- * asked. A plan that is not what it claims is never shown or written. */
+/*
+ * The verifier's result on the plan; it shares no code with the planner. Verdict 0: not verified. A
+ * plan that fails the check is never printed or written.
+ */
 struct plan_check {
     struct by_verify_report report;
     double seconds;
-    const struct by_cli_from *from; /* planned again: from what, and what changed */
+    const struct by_cli_from *from; /* --from: the previous plan, and what changed */
     struct by_replan_report replan;
 };
 
@@ -313,7 +317,7 @@ static uint32_t compute_in_cut(const struct by_plan *plan, const struct by_topol
     return count;
 }
 
-/* "key": {fraction}, "key_float": number */
+/* Prints "key": {fraction}, "key_float": number. */
 static void print_fraction(const char *key, struct by_fraction value)
 {
     char text[BY_FRACTION_JSON_BYTES];
@@ -389,8 +393,10 @@ static void print_rate(FILE *stream, const char *what, struct by_fraction rate, 
                 by_fraction_text(rate, text));
 }
 
-/* The bottleneck, told from the side with fewer compute nodes: data leave the one and enter the
- * other. */
+/*
+ * Prints the bottleneck. The nodes named are those of the side with fewer compute nodes; data leave
+ * one side and enter the other.
+ */
 static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
 {
     uint32_t inside = compute_in_cut(plan, topology);
@@ -417,7 +423,10 @@ static void print_cut(FILE *stream, const struct by_plan *plan, const struct by_
             plan->compute_count);
 }
 
-/* Unequal shards: how many parts there are, who has most, and what has to cross the bottleneck. */
+/*
+ * Prints unequal shards: the number of parts, the largest shards, and the data that must cross the
+ * bottleneck.
+ */
 static void print_shares(FILE *stream, const struct by_plan *plan, const struct by_topology *topology)
 {
     uint32_t most = 0, having = 0;
@@ -497,7 +506,10 @@ static int write_plan(const struct by_plan *plan, const struct by_topology *topo
     return by_cli_finish(&output, by_plan_write(plan, topology, output.stream) == 0);
 }
 
-/* Plans anew and verifies, under a progress bar; -1 to go on. */
+/*
+ * Plans without a previous plan and verifies the result, under a progress bar. Returns -1 to
+ * continue.
+ */
 static int make_plan(struct plan_arguments *arguments, const struct by_topology *topology,
                      struct by_plan **plan, struct plan_check *check)
 {

@@ -1,6 +1,6 @@
 /*
- * What `banyan plan` says of allreduce: for whom the bound holds, and when reduce-scatter and then
- * allgather is as good. See plan_allreduce.h.
+ * Output of `banyan plan` for allreduce: the class of schedules for which the bound holds, and
+ * whether reduce-scatter followed by allgather is as fast. See plan_allreduce.h.
  */
 #include "control/cli/plan_allreduce.h"
 

@@ -1,6 +1,7 @@
 /*
- * What a switch's capability is worth: the plan is made anew on copies of the topology in which the
- * switches in question can, and cannot, do it; everything else stays as it is. See plan_whatif.h.
+ * Measures the value of a switch capability: plans on two copies of the topology, in which the
+ * selected switches have the capability and do not have it. Everything else is unchanged. See
+ * plan_whatif.h.
  */
 #include "control/cli/plan_whatif.h"
 
@@ -13,7 +14,7 @@
 #include "control/planner/planner.h"
 #include "offload/wire/types.h"
 
-/* Switches up to which each has a row of its own for "all" (count). */
+/* Most switches for which "all" prints a row each (count). */
 #define ROWS_MAX 64u
 
 struct plan_whatif_question {
@@ -23,15 +24,18 @@ struct plan_whatif_question {
     bool multicast, aggregate;
     bool json;
     bool first;   /* no row has been printed */
-    bool unknown; /* some rate was not known to be the best */
+    bool unknown; /* a rate is not known to be optimal */
 };
 
-/* What one plan came to. */
+/* Result of one plan. */
 struct plan_whatif_answer {
     struct by_fraction rate, bound;
 };
 
-/* Length of a name without its trailing digits, the whole where there is nothing else. */
+/*
+ * Returns the length of a name without its trailing digits, or of the whole name if it is only
+ * digits.
+ */
 static size_t class_length(const char *name)
 {
     size_t length = strlen(name);
@@ -50,7 +54,7 @@ static bool is_of(const struct by_node *node, const char *name, bool class)
     return strlen(name) == class_length(node->name) && strncmp(node->name, name, strlen(name)) == 0;
 }
 
-/* Plans with the switches in question set; -1, or the exit status. */
+/* Plans with the capability of the selected switches set. Returns -1, or the exit status. */
 static int ask(const struct plan_whatif_question *question, const char *name, bool class, bool able,
                struct plan_whatif_answer *answer)
 {
@@ -147,7 +151,7 @@ static void print_row(const struct plan_whatif_question *question, const char *n
     printf("\n");
 }
 
-/* One row; -1, or the exit status. */
+/* Prints one row. Returns -1, or the exit status. */
 static int answer_row(struct plan_whatif_question *question, const char *name, bool class)
 {
     struct plan_whatif_answer without = {{0, 1}, {0, 1}}, with = {{0, 1}, {0, 1}};
@@ -164,7 +168,7 @@ static int answer_row(struct plan_whatif_question *question, const char *name, b
     return status;
 }
 
-/* A row for each class, and for each switch where there are not too many. */
+/* Prints a row for each class, and for each switch unless there are too many. */
 static int answer_all(struct plan_whatif_question *question)
 {
     const struct by_topology *topology = question->topology;
@@ -188,7 +192,7 @@ static int answer_all(struct plan_whatif_question *question)
     return status;
 }
 
-/* Takes NAME[=CAPABILITY] apart; -1, or the exit status. */
+/* Parses NAME[=CAPABILITY]. Returns -1, or the exit status. */
 static int read_question(struct plan_whatif_question *question, const char *what, char name[64])
 {
     const char *capability = strchr(what, '=');

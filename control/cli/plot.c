@@ -1,4 +1,7 @@
-/* banyan plot: draws a fabric, and a plan on it, into an SVG or DOT file. Single-threaded. */
+/*
+ * The command `banyan plot`: draws a fabric, and a plan on it, into an SVG or DOT file.
+ * Single-threaded.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -12,12 +15,12 @@
 #include "control/view/plot/picture.h"
 #include "control/view/plot/summary.h"
 
-/* A schedule (bytes): larger ones are no pictures. */
+/* Largest schedule that is drawn (bytes); a picture of a larger one would be unreadable. */
 #define SERIES_BYTES_MAX ((size_t)256 << 20)
 
 struct plot_arguments {
     const char *topology, *plan, *output, *root;
-    uint32_t trees; /* UINT32_MAX: as many as the picture can hold */
+    uint32_t trees; /* UINT32_MAX: as many as fit into the picture */
     enum { BY_SIZE, BY_CLASSES, WHOLE } style;
 };
 
@@ -34,7 +37,7 @@ static void help(FILE *stream)
           stream);
 }
 
-/* Returns -1 to go on, else the exit status. */
+/* Parses the arguments. Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct plot_arguments *arguments)
 {
     static const struct option options[] = {{"output", required_argument, NULL, 'o'},
@@ -94,7 +97,7 @@ static bool ends_with(const char *text, const char *end)
     return bytes >= tail && strcmp(text + bytes - tail, end) == 0;
 }
 
-/* Trees beside each other on every link: what the eye can follow. */
+/* Returns the number of trees that can be distinguished side by side on every link. */
 static uint32_t trees_that_fit(const struct by_topology *topology)
 {
     return topology->node_count <= 14   ? BY_PLOT_TREES_MAX
@@ -103,8 +106,10 @@ static uint32_t trees_that_fit(const struct by_topology *topology)
                                         : 1;
 }
 
-/* Opens the output, whose name may end in .dot if `dot`. False, with `*status` set, after it has
- * printed an error. */
+/*
+ * Opens the output; its name may end in .dot only if `dot` is set. Returns false with `*status`
+ * after it printed an error.
+ */
 static bool open_output(const struct plot_arguments *arguments, bool dot, struct by_output *output,
                         int *status)
 {
@@ -133,7 +138,7 @@ static int write_picture(const struct plot_arguments *arguments, const struct by
     return by_cli_finish(&output, true);
 }
 
-/* A schedule instead of a plan. Returns -1 when the file is none. */
+/* Draws a schedule instead of a plan. Returns -1 if the file holds no schedule. */
 static int draw_series(const struct plot_arguments *arguments, const struct by_topology *topology)
 {
     struct by_series *series;
@@ -144,7 +149,7 @@ static int draw_series(const struct plot_arguments *arguments, const struct by_t
     int status;
 
     if (by_text_read(arguments->plan, SERIES_BYTES_MAX, &text, &bytes, &problem) != 0)
-        return -1; /* whoever reads it as a plan says why */
+        return -1; /* reading it as a plan reports the error */
     if (!by_series_suits(text, bytes))
         status = -1;
     else if (by_series_parse(text, bytes, topology, &series, &problem) != 0)

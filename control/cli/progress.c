@@ -12,17 +12,19 @@
 #include "control/base/clock.h"
 #include "control/cli/cli.h"
 
-/* Work that is done sooner is not worth a bar (seconds). */
+/* Delay before the bar appears (seconds). */
 #define QUIET_S 1.0
-/* Between two looks (milliseconds), and between two lines where there is no terminal (seconds). */
+/*
+ * Interval between two updates (milliseconds), and between two lines without a terminal (seconds).
+ */
 #define LOOK_MS 100
 #define LINE_S  5.0
-/* Of the bar (columns). */
+/* Width of the bar (columns). */
 #define BAR_WIDTH 24
 /* The longest time limit (seconds): a year. */
 #define LIMIT_MAX 31536000.0
 
-/* What there is to say, without the seconds. */
+/* Describes the stage, without the seconds. */
 static void describe(const struct by_cli_progress *progress, char *text, size_t bytes)
 {
     const char *name = atomic_load_explicit(&progress->stage.name, memory_order_relaxed);
@@ -46,7 +48,7 @@ static void draw(const struct by_cli_progress *progress, double seconds)
     describe(progress, text, sizeof(text));
     for (int i = 0; i < BAR_WIDTH; i++)
         bar[i] = i < filled ? '#' : '.';
-    /* Of what nobody knows the length a mark runs to and fro. */
+    /* If the length of the work is unknown, a mark moves through the bar. */
     if (total == 0)
         bar[(int)(4 * seconds) % BAR_WIDTH] = '#';
     bar[BAR_WIDTH] = 0;
@@ -54,7 +56,7 @@ static void draw(const struct by_cli_progress *progress, double seconds)
     fflush(stderr);
 }
 
-/* Waits for the time until the next look; true when the work is done before. */
+/* Waits until the next update; returns true if the work completes before. */
 static bool wait_for_end(struct by_cli_progress *progress)
 {
     struct timespec until;
@@ -91,7 +93,7 @@ void by_cli_progress_start(struct by_cli_progress *progress, const char *what, b
     memset(progress, 0, sizeof(*progress));
     progress->what = what;
     progress->terminal = isatty(STDERR_FILENO) == 1;
-    /* Without a thread the work goes on as well. */
+    /* If no thread can be created, the work runs without a bar. */
     if ((progress->terminal || asked) && sem_init(&progress->ends, 0, 0) == 0)
         progress->running = pthread_create(&progress->thread, NULL, look, progress) == 0;
 }

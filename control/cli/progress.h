@@ -1,8 +1,8 @@
 /*
- * A progress bar for work that takes longer than a second: a thread looks at the stage every tenth
- * of a second and draws on standard error, where that is a terminal; elsewhere, when asked for, it
- * prints a line now and then. The bar is gone before anything else is printed: stop first, then
- * print. One thread for each bar, besides its own.
+ * A progress bar for work that takes longer than a second. A thread reads the work's stage ten
+ * times a second. On a terminal it draws a bar on standard error. Elsewhere, if requested, it
+ * prints a line from time to time. Stop the bar, which erases it, before printing anything else.
+ * One caller thread for each bar, in addition to the bar's own.
  */
 #ifndef BY_CLI_PROGRESS_H
 #define BY_CLI_PROGRESS_H
@@ -14,23 +14,30 @@
 #include "control/base/stage.h"
 
 struct by_cli_progress {
-    struct by_stage stage; /* to be given to the work */
-    const char *what;      /* before the stage's name: "allgather, multitree"; NULL for nothing */
+    struct by_stage stage; /* passed to the work, which updates it */
+    const char *what;      /* printed before the stage's name: "allgather, multitree"; NULL: nothing */
     bool running, terminal;
-    sem_t ends; /* posted when the work is done */
+    sem_t ends; /* posted when the work is complete */
     pthread_t thread;
 };
 
-/* Starts looking; `asked`: also where standard error is no terminal. Without either nothing is
- * started. */
+/*
+ * Starts the progress thread if standard error is a terminal or `asked` is set; otherwise does
+ * nothing.
+ */
 void by_cli_progress_start(struct by_cli_progress *progress, const char *what, bool asked);
-/* Erases the bar. Does nothing for a progress that was never started (all zero), or stopped before.
+/*
+ * Erases the bar. Does nothing for a progress that was never started (all zero) or is already
+ * stopped.
  */
 void by_cli_progress_stop(struct by_cli_progress *progress);
 
-/* --time-limit: seconds above 0, up to a year. -1, or an exit status after an error was printed. */
+/*
+ * Parses --time-limit: seconds above 0, up to a year. Returns -1, or an exit status after it
+ * printed an error.
+ */
 int by_cli_time_limit(const char *text, double *seconds);
-/* The most memory that this process has had (bytes). */
+/* Returns the peak memory of this process (bytes). */
 long long by_cli_memory(void);
 
 #endif

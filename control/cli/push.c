@@ -1,6 +1,7 @@
 /*
- * banyan push: table images onto running switches, all or none. Neighbours:
- * control/service/controller talks to them; `tables` made the files. Single-threaded.
+ * The command `banyan push`: installs table images on running switches, on all of them or on none.
+ * Neighbours: control/service/controller communicates with the switches; `tables` makes the files.
+ * Single-threaded.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -54,7 +55,7 @@ struct push_load {
     char *path;
     char name[BY_NAME_MAX + 1];
     char *address;
-    uint8_t *bytes, *base; /* base: of --over, or NULL */
+    uint8_t *bytes, *base; /* base: the image from --over, or NULL */
     size_t size, base_size;
 };
 
@@ -63,7 +64,7 @@ struct push_arguments {
     struct by_session_options access;
     int json, renew, saved, settle;
     uint32_t to_count, to_room;
-    char **to; /* NAME=ADDR */
+    char **to; /* "NAME=ADDR" each */
     uint32_t load_count, load_room;
     struct push_load *loads;
 };
@@ -84,7 +85,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Adds one file. A host's image is an error only when it was named itself. */
+/* Adds one file. A host's image is an error only if the user named the file. */
 static int add_file(struct push_arguments *arguments, const char *path, int named)
 {
     struct by_image_header header;
@@ -122,7 +123,7 @@ static int is_table(const struct dirent *entry)
     return length > 6 && strcmp(entry->d_name + length - 6, ".table") == 0;
 }
 
-/* Raises the generation in all images of folder `path`. */
+/* Raises the generation of all images in folder `path`. */
 static int renew(const char *path, struct dirent **entries, int count)
 {
     struct by_problem problem = {0};
@@ -179,13 +180,13 @@ static void add_switch(void *context, const char *name, size_t length, const cha
     struct push_arguments *arguments = context;
     struct push_load load = {0};
 
-    (void)address; /* find_address has the same */
+    (void)address; /* find_address looks it up again */
     snprintf(load.name, sizeof(load.name), "%.*s", (int)length, name);
     BY_GROW(arguments->loads, arguments->load_count, arguments->load_room);
     arguments->loads[arguments->load_count++] = load;
 }
 
-/* When options are read, images are not known yet. */
+/* Checks the syntax only: while options are read, the images are not known yet. */
 static void add_nothing(void *context, const char *name, size_t length, const char *address)
 {
     (void)context;
@@ -194,7 +195,7 @@ static void add_nothing(void *context, const char *name, size_t length, const ch
     (void)address;
 }
 
-/* Without images: every switch that --to names or that listens in --sockets. */
+/* For actions without images: adds every switch named by --to or found in --sockets. */
 static int add_switches(struct push_arguments *arguments, int files)
 {
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
@@ -284,7 +285,7 @@ static void find_address(const struct push_arguments *arguments, struct push_loa
     }
 }
 
-/* Every image has an address, and every address an image. */
+/* Checks that every image has an address and every address an image. */
 static int pair(struct push_arguments *arguments)
 {
     for (uint32_t i = 0; i < arguments->load_count; i++) {
@@ -365,7 +366,7 @@ static int push(struct push_arguments *arguments)
     return status;
 }
 
-/* Reads what --over holds for the switches; a switch that it lacks gets its whole table. */
+/* Reads the images of --over. A switch without one receives its whole table. */
 static int read_bases(struct push_arguments *arguments)
 {
     struct by_problem problem = {0};

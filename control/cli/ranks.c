@@ -1,4 +1,4 @@
-/* --ranks. See ranks.h. */
+/* The option --ranks. See ranks.h. */
 #include "control/cli/ranks.h"
 
 #include <string.h>

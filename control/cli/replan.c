@@ -1,4 +1,6 @@
-/* Reading what was lost, planning again, and telling what changed. See replan.h. */
+/*
+ * Removes failed elements from the fabric, adapts the plan, and prints what changed. See replan.h.
+ */
 #include "control/cli/replan.h"
 
 #include <errno.h>
@@ -9,7 +11,7 @@
 #include "control/fabric/vary.h"
 #include "offload/wire/types.h"
 
-/* Marks the links between the two nodes that "A,B" names; parallel ones all of them. */
+/* Marks all links between the two nodes in "A,B". */
 static int lose_link(const struct by_topology *topology, const char *path, const char *text, bool *lost)
 {
     const char *comma = strchr(text, ',');
@@ -38,7 +40,7 @@ static int lose_link(const struct by_topology *topology, const char *path, const
                : by_cli_fail(BY_EXIT_USAGE, "--fail-link %.100s: %s has no link between the two", text, path);
 }
 
-/* The fabric without what --fail-link and --fail-node name. */
+/* Makes the fabric without the elements of --fail-link and --fail-node. */
 static int lose(const struct by_cli_from *from, const char *path, const struct by_topology *topology,
                 struct by_topology **left)
 {
@@ -86,7 +88,7 @@ int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned col
 
     if (from->link_count + from->node_count > 0) {
         status = lose(from, path, *topology, &now);
-        if (status < 0) { /* TOPO is the fabric of the old plan */
+        if (status < 0) { /* TOPO is the fabric of the previous plan */
             before = *topology;
             *topology = now;
         }

@@ -1,7 +1,7 @@
 /*
- * banyan show and banyan diff: a table read back from a switch or from a file, for people and
- * programs; and what differs between two. Neighbours: control/service/controller reads,
- * control/tables prints. Single-threaded.
+ * The commands `banyan show` and `banyan diff`: print a table from a switch or a file, and the
+ * difference of two tables. Neighbours: control/service/controller reads tables, control/tables
+ * prints them. Single-threaded.
  */
 #include <getopt.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ struct show_arguments {
     struct by_session_options access;
 };
 
-/* A table and, when it is a switch's, the session that it came from. */
+/* A table and, if it is a switch's, the session with that switch. */
 struct table {
     struct by_session *session;
     by_HelloReply hello;
@@ -108,7 +108,10 @@ static int parse(int argc, char **argv, const char *help, struct show_arguments 
     return status;
 }
 
-/* Reads a table from wherever it is. A switch without one is no error here: image stays NULL. */
+/*
+ * Reads a table from a switch or a file. A switch without a table is no error here: image stays
+ * NULL.
+ */
 static int open_table(const char *from, const struct by_session_options *access, struct table *table)
 {
     struct by_problem problem = {0};
@@ -140,7 +143,7 @@ static void close_table(struct table *table)
     free(table->image);
 }
 
-/* "share job 1 (0.25): ..."; the first row is that of all jobs without. */
+/* Prints "share job 1 (0.25): ...". The first row is for all jobs without a share. */
 static void show_shares(const by_CountersReply *reply)
 {
     for (pb_size_t i = 0; i < reply->shares_count; i++) {
@@ -205,7 +208,7 @@ static int show_counters(struct table *table, json_t *object)
     return 0;
 }
 
-/* The nodes behind the bits of `missing` in the entry of (job, tree). */
+/* Names the nodes whose bits are set in `missing` in the entry of (job, tree). */
 static void missing_text(const struct table *table, const by_WaitingEntry *waiting, char text[512])
 {
     struct by_image_header header;
@@ -251,7 +254,7 @@ static int show_waiting(struct table *table, json_t *object)
     return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
 }
 
-/* One event: when it was by the clock here, what, and how often in a row. */
+/* Prints one event: its time by the local clock, its kind, and how often it repeated. */
 static void show_event(const by_LogReply *reply, const by_LogEvent *event, json_t *array)
 {
     struct timespec now;
@@ -298,7 +301,7 @@ static int show_log(struct table *table, json_t *object)
     return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
 }
 
-/* A hash as JSON has it; null for none. */
+/* Returns a hash as JSON; null for none. */
 static json_t *hash_json(uint64_t hash)
 {
     char text[17];
@@ -316,7 +319,7 @@ static json_t *switch_json(const by_HelloReply *hello)
                      hash_json(hello->validated_hash), "saved", hash_json(hello->saved_hash));
 }
 
-/* What the switch holds beside its active table, and what to do about it. */
+/* Prints the other tables that the switch holds, and the commands that use them. */
 static void show_beside(const by_HelloReply *hello)
 {
     if (hello->validated_hash != 0)

@@ -1,7 +1,7 @@
 /*
- * banyan sim: plans are lowered to the tables that nodes load, and banyan-sim runs them on links of
- * the topology's rates. Control knows what is proved, the other program how a fabric behaves;
- * between them are a folder and a JSON object. Single-threaded; one child.
+ * The command `banyan sim`: lowers plans to the tables that nodes load; banyan-sim runs them on
+ * links with the topology's rates. This command has the proved bounds, and banyan-sim the model of
+ * a fabric; they exchange a folder and a JSON object. Single-threaded; one child process.
  */
 #include "control/cli/sim.h"
 
@@ -19,7 +19,7 @@
 #include "control/fabric/unit.h"
 #include "offload/wire/types.h"
 
-/* Slots of a node: as many as its trees' windows are. */
+/* Slots of a simulated node: enough for all windows of its trees. */
 #define SLOTS_MAX (1u << 24)
 
 static int read_plans(struct sim *sim)
@@ -39,7 +39,7 @@ static int read_plans(struct sim *sim)
     return 0;
 }
 
-/* What is run: the collective and root that were asked for, or those of the first plan. */
+/* Chooses the collective and root of the run: the requested ones, or those of the first plan. */
 static int choose_call(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
@@ -86,8 +86,10 @@ static int lower(struct sim *sim, uint32_t mtu, uint32_t window)
     return 0;
 }
 
-/* Elements of a call: as nccl-tests count bytes, those of all shards together. A batch is simulated
- * by its first frame. */
+/*
+ * Chooses the elements of a call. Bytes are counted as in nccl-tests: those of all shards together.
+ * Only the first frame of a batch is simulated.
+ */
 static int choose_size(struct sim *sim)
 {
     bool sharded = by_collective_is_sharded(sim->collective);
@@ -132,10 +134,10 @@ static void remove_folder(struct sim *sim)
     rmdir(sim->folder);
 }
 
-/* For the handler, to which nothing is passed: the child that runs now, 0: none. */
+/* The running child, or 0. Global, because a signal handler has no other arguments. */
 static volatile sig_atomic_t child;
 
-/* The child ends by the same signal; then the folder goes. */
+/* Ends the child with the same signal, then removes the folder. */
 static void on_signal(int signal_number)
 {
     if (child > 0)
@@ -151,7 +153,7 @@ static void catch_signals(bool on)
     sigaction(SIGHUP, &action, NULL);
 }
 
-/* The child's half. Does not return. */
+/* Runs in the child. Does not return. */
 static void become(const struct sim *sim, const char *result)
 {
     char program[SIM_PATH + 32];

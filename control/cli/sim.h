@@ -1,7 +1,7 @@
 /*
- * banyan sim: plans on a simulated fabric. Shared by sim.c (the command), sim_options.c,
- * sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim runs) and
- * sim_report.c. Single-threaded.
+ * The command `banyan sim`: runs plans on a simulated fabric. Files: sim.c (the command),
+ * sim_options.c, sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim
+ * runs) and sim_report.c. Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
 #define BY_CLI_SIM_H
@@ -18,8 +18,10 @@
 
 #define SIM_PLANS_MAX 16u
 #define SIM_PATH      512u
-/* Bytes that a packet takes on a cable beside its payload: banyan, UDP, IP and Ethernet headers,
- * preamble, check sequence and gap. */
+/*
+ * Bytes that a packet occupies on a cable in addition to its payload: banyan, UDP, IP and Ethernet
+ * headers, preamble, check sequence and gap.
+ */
 #define SIM_HEADER_BYTES 106u
 #define SIM_ELEMENT      4u /* f32 */
 
@@ -27,53 +29,53 @@ struct sim_options {
     const char *topology;
     uint32_t plan_count;
     const char *plans[SIM_PLANS_MAX];
-    unsigned collective; /* 0: that of the first plan */
-    int64_t root;        /* rank; -1: that of the plan */
+    unsigned collective; /* 0: the first plan's */
+    int64_t root;        /* rank; -1: the plan's */
     uint64_t bytes;
-    uint32_t chunk, window, inflight, batch; /* 0: as recommended */
+    uint32_t chunk, window, inflight, batch; /* 0: recommended values */
     uint64_t latency_ps;
-    uint32_t loss, dup, reorder; /* parts of 2^32 */
+    uint32_t loss, dup, reorder; /* probabilities in units of 2^-32 */
     uint64_t seed, buffer, mark;
     uint32_t warmup;
     const char *report;
     bool json, keep, spoil;
 };
 
-/* What sim_choose found out, and recommends. */
+/* Properties of the call that sim_choose measures, and its recommendations. */
 struct sim_choice {
     uint32_t chunk, window, batch;
-    uint32_t inflight;  /* chunks of a rank on their way over all trees */
-    uint32_t height;    /* cables from the farthest leaf to the root, of the highest tree */
-    double fill_ps;     /* what each byte of a chunk adds to the longest way of the first one */
-    double mean_height; /* the same as means over trees, by what they carry */
+    uint32_t inflight;  /* chunks of a rank in flight over all trees */
+    uint32_t height;    /* cables from the root to the farthest leaf, of the highest tree */
+    double fill_ps;     /* picoseconds that each byte of a chunk adds to the first chunk's longest way */
+    double mean_height; /* the same two values as means over trees, weighted by their load */
     double mean_fill_ps;
-    double tree_rate; /* of the fastest tree, bytes/s */
+    double tree_rate; /* bytes/s of the fastest tree */
 };
 
 struct sim {
     struct sim_options options;
     struct by_topology *topology;
     struct by_plan *plans[SIM_PLANS_MAX];
-    const struct by_plan *plan; /* of the collective, or NULL: trees of another plan serve it */
+    const struct by_plan *plan; /* the collective's plan, or NULL if trees of another plan serve it */
     unsigned collective;
     uint32_t root, ranks;
-    struct by_fraction unit; /* bytes/s of one of the topology's unit */
-    uint64_t count;          /* elements of a call that are simulated: one in `batch` */
-    uint64_t bytes;          /* that the call stands for */
+    struct by_fraction unit; /* bytes/s in one unit of the topology */
+    uint64_t count;          /* elements simulated for a call: one in `batch` */
+    uint64_t bytes;          /* size of the call */
     struct sim_choice choice;
     struct by_lowering *lowering;
     char folder[SIM_PATH];
-    json_t *result; /* what banyan-sim said */
-    int status;     /* its exit status */
+    json_t *result; /* the JSON output of banyan-sim */
+    int status;     /* exit status of banyan-sim */
 };
 
-/* -1 after --help, 0, or BY_EXIT_USAGE. */
+/* Parses the options. Returns 0, -1 after --help, or BY_EXIT_USAGE. */
 int sim_options_read(int argc, char **argv, struct sim_options *options);
-/* A recommendation for the collective on the trees of sim->lowering; sizes that were given stay. */
+/* Recommends sizes for the collective on the trees of sim->lowering. Sizes that were given stay. */
 void sim_choose(struct sim *sim);
-/* Writes tables and `work` into sim->folder. 0 or an exit status. */
+/* Writes the tables and `work` into sim->folder. Returns 0 or an exit status. */
 int sim_work_write(const struct sim *sim);
-/* Prints the result; returns the exit status that it deserves. */
+/* Prints the result; returns the corresponding exit status. */
 int sim_report(const struct sim *sim);
 
 #endif

@@ -1,18 +1,18 @@
 /*
- * How long chunks should be, how many of a tree may be on their way, and how many frames a
- * simulated packet should stand for. Advice: nothing is proved by it, so floats do.
+ * Recommends the length of chunks, the number of a tree's chunks in flight, and the number of
+ * frames that a simulated packet represents. This is advice and no proof depends on it, so floating
+ * point suffices.
  *
- * A call over a tree takes the time of its bytes with their headers on the fullest link, and that
- * of the first chunk on its way: B / A (1 + H / c) + c F, with B bytes at rate A, H bytes of header
- * for each chunk of c, and F the time of a byte on each link of the longest way, one after the
- * other. That is least for c = sqrt(B / A H / F).
+ * A call over a tree takes the time of its bytes with their headers on the most loaded link, plus
+ * the time that the first chunk needs for its way: B / A (1 + H / c) + c F. Here B bytes are sent
+ * at rate A with H header bytes for each chunk of c bytes, and F is the time of a byte on each link
+ * of the longest way, added up. The minimum is at c = sqrt(B / A H / F).
  *
- * All trees of an optimal plan share links without any slack, so each must run at its part of the
- * rate, neither slower nor faster. What sees to it is the number of chunks that a rank has on their
- * way over all trees: it sends to trees by their shares, and one that is behind keeps what is on
- * its way to itself, so that the others wait for it. That number is several times what an unloaded
- * round trip carries, as links must not run empty. Windows of single trees only have to be wider
- * than their parts of it.
+ * All trees of an optimal plan share links without slack, so each must run exactly at its part of
+ * the rate. The limit on the chunks that a rank has in flight over all trees ensures this. A rank
+ * sends to trees by their shares; a slow tree keeps its chunks in flight, and so makes the others
+ * wait for it. The limit is several times the capacity of an unloaded round trip, because links
+ * must not run empty. The window of each tree must only be wider than its part of the limit.
  */
 #include <math.h>
 
@@ -21,28 +21,32 @@
 #include "control/cli/sim.h"
 #include "offload/wire/types.h"
 
-/* A rank's chunks on their way are so many times what unloaded round trips carry (the mean over
- * trees), */
+/*
+ * Chunks of a rank in flight: this multiple of an unloaded round trip's capacity (mean over trees),
+ */
 #define INFLIGHT_TRIPS 8.0
-/* but no more than come back in this time: endpoints take what is away for 50 us for lost, at
- * first. Where sums go up, a chunk waits at each node for the last child, which is no queue on a
- * link: more may be away.
+/*
+ * but no more than return in this time, because endpoints at first treat a chunk without an answer
+ * for 50 us as lost. On the way up a chunk waits at each node for the last child. That wait is no
+ * queue on a link, so more may be in flight.
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
-/* A tree's window is so many times its part of them, and so many chunks more. */
+/* A tree's window is this multiple of its part of the chunks in flight, plus some chunks. */
 #define WINDOW_PARTS    3.0
-#define WINDOW_UP_PARTS 4.0 /* where sums go up */
+#define WINDOW_UP_PARTS 4.0 /* for sums on the way up */
 #define WINDOW_MORE     4.0
-/* Packets on cables that a run should not much exceed (count): some minutes of one core. */
+/* Approximate limit for the packets on cables of one run (count): some minutes on one core. */
 #define PACKETS_MAX 40e6
-/* Memory of slots that all nodes together should not exceed (bytes); what no chunk ever comes to is
- * not touched. */
+/*
+ * Approximate limit for the slots of all nodes together (bytes). Slots that no chunk uses occupy no
+ * memory.
+ */
 #define SLOT_BYTES_MAX 18e9
 
 #define BIT(collective) (1u << (collective))
 
-/* What serves the collective: a bit of by_lowered_tree.collectives. */
+/* Returns the bit of by_lowered_tree.collectives that serves the collective. */
 static unsigned serving_bit(const struct sim *sim)
 {
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
@@ -51,7 +55,7 @@ static unsigned serving_bit(const struct sim *sim)
     return BIT(BY_COLLECTIVE_ALLREDUCE);
 }
 
-/* Time of a byte on one direction of a cable, ps. */
+/* Returns the time of a byte on one direction of a cable (ps). */
 static double byte_ps(const struct sim *sim, uint32_t link, uint32_t from)
 {
     const struct by_link *cable = &sim->topology->links[link];
@@ -72,9 +76,11 @@ static double way_ps(const struct sim *sim, const struct by_hop_step *way, uint3
     return ps;
 }
 
-/* The longest way from the root down and back: cables, and the time of a byte on all of them. */
+/*
+ * The longest way from the root down and back: its cables, and the time of a byte on all of them.
+ */
 struct sim_choose_way {
-    uint32_t cables; /* of one direction */
+    uint32_t cables; /* in one direction */
     double down_ps, up_ps;
 };
 
@@ -100,10 +106,11 @@ static struct sim_choose_way longest_way(const struct sim *sim, const struct by_
     return longest;
 }
 
-/* The call on the trees that serve it. */
+/* The call's load on the trees that serve it. */
 struct sim_choose_load {
     unsigned bit;
-    double *shares; /* sum of those of an owner's trees; behind the ranks, of trees that nobody owns */
+    /* by owner: sum of its trees' shares; the element after all ranks: trees without an owner */
+    double *shares;
 };
 
 static uint32_t owner_of(const struct sim *sim, const struct by_lowered_tree *tree)
@@ -121,7 +128,7 @@ static struct sim_choose_load load_make(const struct sim *sim)
     return load;
 }
 
-/* Part of the call's bytes that a tree carries; 0 of a tree that does not serve it. */
+/* Returns the part of the call's bytes that a tree carries; 0 if it does not serve the call. */
 static double part_of(const struct sim *sim, const struct sim_choose_load *load,
                       const struct by_lowered_tree *tree)
 {
@@ -132,7 +139,7 @@ static double part_of(const struct sim *sim, const struct sim_choose_load *load,
     return tree->share / load->shares[owner] / (owner < sim->ranks ? sim->ranks : 1);
 }
 
-/* Bytes/s that the plan promises; a guess, the slowest host's links, where there is none. */
+/* Returns the plan's rate in bytes/s; without a plan an estimate, the links of the slowest host. */
 static double promised_rate(const struct sim *sim)
 {
     double least = 0;
@@ -169,9 +176,7 @@ static uint32_t power_of_two(double count)
     return power;
 }
 
-/* Halves the window while all slots (two banks of two payloads) would take more memory than there
- * should be.
- */
+/* Halves the window until all slots (two banks of two payloads each) fit into the memory limit. */
 static uint32_t fit_memory(const struct sim *sim, uint32_t window, uint32_t chunk)
 {
     double entries = 0;
@@ -204,7 +209,7 @@ static int goes_up(const struct sim *sim)
     return by_collective_reduces(sim->collective);
 }
 
-/* Looks at all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
+/* Examines all trees: the longest way, the mean of the trees' longest ways, the fastest tree. */
 static void look(struct sim *sim, const struct sim_choose_load *load, double rate)
 {
     int up_too = goes_up(sim);
@@ -228,12 +233,12 @@ static void look(struct sim *sim, const struct sim_choose_load *load, double rat
     }
 }
 
-/* Chunks of a rank on their way. */
+/* Chooses the number of a rank's chunks in flight. */
 static uint32_t choose_inflight(const struct sim *sim, double rate)
 {
     const struct sim_choice *choice = &sim->choice;
     double batch = choice->batch, bytes = choice->chunk + SIM_HEADER_BYTES;
-    double chunk_rate = rate / (choice->chunk * batch) / 1e12; /* a ps */
+    double chunk_rate = rate / (choice->chunk * batch) / 1e12; /* per ps */
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;

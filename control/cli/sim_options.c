@@ -93,7 +93,7 @@ static int number(const char *option, const char *text, uint64_t low, uint64_t h
     return status;
 }
 
-/* A number, or the word auto for 0. */
+/* Parses a number, or the word auto for 0. */
 static int number_or_auto(const char *option, const char *text, uint64_t high, uint32_t *value)
 {
     *value = 0;

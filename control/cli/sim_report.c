@@ -1,7 +1,6 @@
 /*
- * What a simulated run has shown: time and bandwidth beside the proven optimum, links, slots,
- * repairs. The time is held against the bound exactly: nothing may be faster than what is proved to
- * be the best.
+ * Reports a simulated run: time and bandwidth compared with the proved optimum, links, slots,
+ * repairs. The comparison with the bound is exact: no run may be faster than the proved bound.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +14,7 @@
 #define LINKS_SHOWN 8u
 #define PS          INT64_C(1000000000000)
 
-/* A direction of a link, as it was used. */
+/* The use of one direction of a link. */
 struct sim_report_row {
     uint32_t arc;
     uint64_t packets, payload, header, busy_ps, queue_high, dropped, marked;
@@ -25,15 +24,18 @@ struct sim_report_verdict {
     uint64_t time_ps;
     uint32_t row_count;
     struct sim_report_row *rows;
-    uint32_t fullest;    /* row with the most payload for its rate */
+    uint32_t fullest;    /* row with the longest payload time */
     double algbw;        /* in the topology's unit */
-    double header_share; /* of the time that the fullest link was busy */
-    double raw, net;     /* parts of the optimum: as it is, and with headers counted apart; 0: not known */
-    int wrong;           /* elements, or chunks that are missing */
-    int impossible;      /* faster than the bound */
+    double header_share; /* part of the most loaded link's busy time */
+    double raw, net;     /* parts of the optimum: measured, and without headers; 0: unknown */
+    int wrong;           /* elements with a wrong value, or chunks that are missing */
+    int impossible;      /* the run was faster than the bound */
     int repairs;
-    const char *traffic; /* counted bytes beside those that the tables predict: "equal", "differs", or NULL
-                            where faults make it worthless */
+    /*
+     * Comparison of the counted bytes with the prediction of the tables: "equal" or "differs". NULL
+     * if injected faults make it meaningless.
+     */
+    const char *traffic;
 };
 
 static uint64_t number(const json_t *object, const char *key)
@@ -41,7 +43,7 @@ static uint64_t number(const json_t *object, const char *key)
     return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-/* Seconds of payload on the link, for comparing links. */
+/* Returns the payload's time on the link in seconds, to compare links. */
 static double payload_time(const struct sim *sim, const struct sim_report_row *row)
 {
     return (double)row->payload / (double)sim->topology->arcs[row->arc].capacity;
@@ -72,7 +74,7 @@ static void read_rows(const struct sim *sim, struct sim_report_verdict *verdict)
     }
 }
 
-/* Counted bytes of each direction beside those that follow from the tables. */
+/* Compares the counted bytes of each direction with the prediction of the tables. */
 static const char *compare_traffic(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const struct sim_options *options = &sim->options;
@@ -100,7 +102,10 @@ static const char *compare_traffic(const struct sim *sim, const struct sim_repor
     return answer;
 }
 
-/* 1 when the bytes came in less time than the bound allows: bytes / time > optimum, in integers. */
+/*
+ * Returns 1 if the bytes needed less time than the bound allows: bytes / time > optimum, in
+ * integers.
+ */
 static int is_impossible(const struct sim *sim, uint64_t time_ps)
 {
     const struct by_fraction *optimum = &sim->plan->optimum;

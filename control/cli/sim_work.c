@@ -1,6 +1,7 @@
 /*
- * The folder that banyan-sim runs: a table for each node, and `work`, where links and limits are
- * times of a byte in picoseconds, as exact fractions. Its lines are described in banyan-sim(1).
+ * Writes the folder that banyan-sim runs: a table for each node, and the file `work`. There, rates
+ * of links and nodes are times of a byte in picoseconds, as exact fractions. banyan-sim(1)
+ * describes its lines.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +14,10 @@
 
 #define PS UINT64_C(1000000000000)
 
-/* The time of a byte in ps at `rate` of the topology's units; 0 when it is not exact in 63 bits. */
+/*
+ * Computes the time of a byte in ps at `rate` of the topology's units; 0 if it is not exact in 63
+ * bits.
+ */
 static int byte_time(const struct sim *sim, struct by_fraction rate, struct by_fraction *time)
 {
     return by_fraction_set((__int128)PS * rate.den * sim->unit.den, (__int128)rate.num * sim->unit.num, time);
@@ -65,7 +69,7 @@ static int write_lines(const struct sim *sim, FILE *stream)
     return status;
 }
 
-/* Node numbers are names enough, and any topology has them. */
+/* Files are named by node number, which exists in every topology. */
 static int write_tables(const struct sim *sim)
 {
     for (uint32_t n = 0; n < sim->topology->node_count; n++) {

@@ -1,5 +1,8 @@
-/* banyan steady: the best throughput of a series of scatters, gossips or reductions, and a periodic
- * schedule that reaches it; checked by the verifier, executed, written. Single-threaded. */
+/*
+ * The command `banyan steady`: computes the best throughput of a series of scatters, gossips or
+ * reductions, and a periodic schedule that reaches it. The schedule is verified, executed and
+ * written. Single-threaded.
+ */
 #include "control/study/steady/steady.h"
 
 #include <errno.h>
@@ -15,9 +18,9 @@
 #include "control/study/series/rational.h"
 #include "offload/base/errors.h"
 
-/* Sizes on one command line (count). */
+/* Most --size options of a command line (count). */
 #define SIZES_MAX 4096u
-/* A period that is asked for (units of time). */
+/* Largest period for --period (units of time). */
 #define PERIOD_MAX 1000000000000u
 
 struct steady_arguments {
@@ -25,14 +28,14 @@ struct steady_arguments {
     enum by_series_operation operation;
     const char *sizes[SIZES_MAX];
     uint32_t size_count;
-    char *sources, *targets, *order; /* names with commas between them, or NULL */
+    char *sources, *targets, *order; /* names separated by commas, or NULL */
     enum by_series_ports ports;
     uint64_t period, periods, time_limit;
     enum by_steady_balance balance;
     bool commutative, json;
 };
 
-/* What the names stand for. */
+/* The nodes of these names. */
 struct steady_request {
     uint32_t *sources, *targets, *holders;
     struct by_steady_size *sizes;
@@ -87,7 +90,7 @@ static const struct option long_options[] = {{"op", required_argument, NULL, 'O'
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
 
-/* Appends names to a list with commas. */
+/* Appends names to a comma-separated list. */
 static void append(char **list, const char *names)
 {
     size_t before = *list ? strlen(*list) : 0;
@@ -173,7 +176,7 @@ static int read_option(int option, struct steady_arguments *arguments)
     }
 }
 
-/* Options that the operation has no use for. */
+/* Refuses options that the operation does not use. */
 static int check_options(const struct steady_arguments *arguments)
 {
     bool reduce = arguments->operation == BY_SERIES_REDUCE;
@@ -216,8 +219,10 @@ static int read_arguments(int argc, char **argv, struct steady_arguments *argume
     return check_options(arguments);
 }
 
-/* The nodes of a list of names; all compute nodes where there is no list. Returns the exit status
- * or -1. */
+/*
+ * Finds the nodes of a list of names; without a list, all compute nodes. Returns the exit status or
+ * -1.
+ */
 static int read_nodes(const struct by_topology *topology, const char *file, const char *option,
                       const char *list, uint32_t **nodes, uint32_t *count)
 {
@@ -248,7 +253,7 @@ static int read_nodes(const struct by_topology *topology, const char *file, cons
     return status;
 }
 
-/* One --size. */
+/* Parses one --size option. */
 static int read_size(const struct by_topology *topology, const struct steady_arguments *arguments,
                      const char *text, uint32_t values, struct by_steady_size *size)
 {
@@ -328,7 +333,7 @@ static int write_file(const struct by_series *series, const struct by_topology *
     return by_cli_finish(&output, by_series_write(series, topology, output.stream) == 0);
 }
 
-/* The best schedule; with --period in that period, in place of the least one. */
+/* Computes the best schedule; with --period, in that period instead of the least one. */
 static int make(const struct steady_arguments *arguments, const struct by_steady_problem *problem,
                 struct by_series **series, mpq_t loss, struct by_problem *trouble)
 {
@@ -346,7 +351,7 @@ static int make(const struct steady_arguments *arguments, const struct by_steady
     return error;
 }
 
-/* Whether the period has time for more operations, by the optimum. */
+/* Whether the optimum allows more operations in the period. */
 static bool falls_short(const struct by_series *series)
 {
     mpq_t more;
@@ -361,8 +366,10 @@ static bool falls_short(const struct by_series *series)
     return short_of;
 }
 
-/* Balance spreads a reduction over more trees, which a short period has no whole numbers of: where
- * nobody has asked for it, the schedule without may be better. */
+/*
+ * Balancing spreads a reduction over more trees, and in a short period their amounts may round down
+ * to 0. So, unless balance was requested, the schedule without it is tried too.
+ */
 static int make_best(const struct steady_arguments *arguments, struct by_steady_problem *problem,
                      struct by_cli_steady *result, struct by_series **series)
 {
@@ -389,7 +396,7 @@ static int make_best(const struct steady_arguments *arguments, struct by_steady_
     return error ? by_cli_refuse_work(arguments->topology, error, &trouble) : -1;
 }
 
-/* Checks, executes, tells and writes. */
+/* Checks, executes, prints and writes the schedule. */
 static int finish(const struct steady_arguments *arguments, struct by_cli_steady *result)
 {
     struct by_problem trouble = {0};

@@ -1,4 +1,6 @@
-/* What `banyan steady` tells, for people and as JSON. Neighbour: steady.c. Single-threaded. */
+/*
+ * Prints the results of `banyan steady`, as text and as JSON. Neighbour: steady.c. Single-threaded.
+ */
 #ifndef BY_CLI_STEADY_H
 #define BY_CLI_STEADY_H
 
@@ -10,10 +12,10 @@ struct by_cli_steady {
     const struct by_topology *topology;
     const struct by_series *series;
     struct by_series_verdict verdict;
-    bool has_run; /* whether it was executed */
+    bool has_run; /* the schedule was executed */
     struct by_series_report run;
-    bool fixed; /* in a given period */
-    mpq_t loss; /* then: what it may lose at most */
+    bool fixed; /* a period was given */
+    mpq_t loss; /* fixed: largest possible loss of throughput */
     double seconds;
 };
 

@@ -1,11 +1,11 @@
-/* What `banyan steady` tells. See steady.h. */
+/* Output of `banyan steady`. See steady.h. */
 #include "control/cli/steady.h"
 
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
 #include "control/study/series/rational.h"
 
-/* Lanes and slots that are listed for people (count). */
+/* Most lanes and slots in text output (count). */
 #define LISTED_MAX 12u
 
 static void write_weight(const struct by_series *series, uint32_t lane, mpq_t weight)

@@ -1,6 +1,7 @@
 /*
- * banyan tables: plans to a table image and a readable dump for each node. Neighbours:
- * control/tables does the work; `push` and banyan-switchd take the files. Single-threaded.
+ * The command `banyan tables`: converts plans to a table image and a readable dump for each node.
+ * Neighbours: control/tables does the conversion; `push` and banyan-switchd read the files.
+ * Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -47,8 +48,7 @@ static const char help[] =
 
 #define JOBS_MAX 16
 
-/* Tables beyond this many bytes are not written as texts as well: `banyan show FILE` prints them.
- */
+/* Tables of more bytes get no text file; `banyan show FILE` prints them. */
 #define TEXT_BYTES_MAX 65536u
 
 struct tables_arguments {
@@ -59,8 +59,8 @@ struct tables_arguments {
     struct by_lower_job jobs[JOBS_MAX];
     struct by_plan **plans[JOBS_MAX];
     const char **paths[JOBS_MAX];
-    uint32_t job;                 /* of the plans that come next */
-    uint32_t shares[BY_JOBS_MAX]; /* by job: parts of BY_SHARE_ONE, 0: none */
+    uint32_t job;                 /* job of the plans that follow */
+    uint32_t shares[BY_JOBS_MAX]; /* by job: share in units of BY_SHARE_ONE, 0: none */
     struct by_cli_keys keys;
     int json;
 };
@@ -81,7 +81,7 @@ static const struct option options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* A path: the topology first, then plans of the job in hand. */
+/* Adds a path: the topology first, then plans of the current job. */
 static int add_path(struct tables_arguments *arguments, const char *path)
 {
     uint32_t index = arguments->job_count - 1;
@@ -104,7 +104,7 @@ static int add_path(struct tables_arguments *arguments, const char *path)
     return 0;
 }
 
-/* --share: of the job in hand, whose plans may come before or after it. */
+/* --share of the current job, whose plans may precede or follow the option. */
 static int read_share(struct tables_arguments *arguments, const char *text)
 {
     struct by_fraction share;
@@ -121,7 +121,7 @@ static int parse(int argc, char **argv, struct tables_arguments *arguments)
     int option, status = 0;
 
     optind = 0;
-    /* '-': paths come in their order among the options, so that --job can divide them. */
+    /* '-' returns paths in order among the options, so --job can separate them. */
     while (status == 0 && (option = getopt_long(argc, argv, "-o:h", options, NULL)) != -1) {
         switch (option) {
         case 1:
@@ -230,7 +230,7 @@ static int write_node(const struct by_lowering *lowering, uint32_t node, const c
     *total += size;
     snprintf(path, sizeof(path), "%s/%s.txt", folder, name);
     if (size > TEXT_BYTES_MAX) {
-        unlink(path); /* of another table, should there be one */
+        unlink(path); /* a file from an earlier table may exist */
         free(bytes);
         return 0;
     }

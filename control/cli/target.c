@@ -1,4 +1,4 @@
-/* Options that name switches; see target.h. Single-threaded. */
+/* Options that name switches. See target.h. Single-threaded. */
 #include "control/cli/target.h"
 
 #include <dirent.h>

@@ -1,6 +1,6 @@
 /*
- * banyan top: what runs on a fabric, live on a terminal, or once. Neighbours: control/view/top
- * takes samples and draws. Single-threaded.
+ * The command `banyan top`: shows the activity on a fabric, live on a terminal or once. Neighbour:
+ * control/view/top takes samples and draws them. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,9 +18,12 @@
 #include "control/view/top/screen.h"
 #include "control/view/top/source.h"
 
-/* A switch that does not answer holds the screen up for so long, once in a while (ms). */
+/*
+ * Timeout for a switch that does not answer (ms). It blocks the screen for this time, once in a
+ * while.
+ */
 #define SWITCH_MS 1000u
-/* Columns of what is not a terminal. */
+/* Width of the output if it is not a terminal (columns). */
 #define PLAIN_COLUMNS 120u
 
 static const char help[] =
@@ -159,7 +162,7 @@ static void print_page(const struct by_top_view *view)
     by_top_page_free(&page);
 }
 
-/* One look: two samples, an interval apart. */
+/* Prints one view, from two samples an interval apart. */
 static int look_once(struct by_top_source *source, const struct top_arguments *arguments)
 {
     struct by_top_view before = {0}, view = {0};
@@ -182,7 +185,7 @@ static int look_once(struct by_top_source *source, const struct top_arguments *a
     return error == 0 ? BY_EXIT_DONE : by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
 }
 
-/* Moves the lines below the head; the last one stays on the screen. */
+/* Scrolls the lines below the head; the last line stays visible. */
 static void scroll(uint32_t *first, int64_t by, uint32_t lines)
 {
     unsigned rows, columns;
@@ -220,7 +223,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Serves keys until it is time for the next sample. False: the user has seen enough. */
+/* Handles keys until the next sample is due. Returns false if the user quits. */
 static bool serve_keys(const struct by_top_view *view, const char *trouble, uint32_t *first, int64_t until)
 {
     unsigned rows, columns;
@@ -276,7 +279,7 @@ static int look_live(struct by_top_source *source, const struct top_arguments *a
             break;
         problem.text[0] = 0;
         error = by_top_sample(source, &next, &problem);
-        if (error != 0) { /* what was seen last stays, and why it is old is said */
+        if (error != 0) { /* keep the last view, and show why it is not updated */
             by_top_view_free(&next);
             continue;
         }

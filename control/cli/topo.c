@@ -1,5 +1,7 @@
-/* banyan topo: prints a preset fabric as topology JSON, whole or with failed links and scattered
- * bandwidths. Single-threaded. */
+/*
+ * The command `banyan topo`: prints a preset fabric as topology JSON, unchanged or with failed
+ * links and randomly varied bandwidths. Single-threaded.
+ */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -12,13 +14,16 @@
 #include "control/fabric/preset/preset.h"
 #include "control/fabric/vary.h"
 
-/* Values that getopt_long returns: a parameter's number plus this, so that they meet no letter. */
+/*
+ * Base of the getopt_long values of parameters: a parameter's number plus this, which differs from
+ * any letter.
+ */
 #define PARAMETER_BASE 1000
-/* Greatest factor of --scatter. */
+/* Largest factor of --scatter. */
 #define SCATTER_MAX 1000000
 
 struct topo_arguments {
-    const char *texts[BY_PRESET_PARAMETERS_MAX]; /* of the preset's parameters, NULL = default */
+    const char *texts[BY_PRESET_PARAMETERS_MAX]; /* by parameter of the preset; NULL = default */
     const char *capable, *fail, *scatter, *seed;
 };
 
@@ -71,7 +76,7 @@ static void describe_preset(const struct by_preset *preset)
     printf("\nRATE is in GB/s: an integer, a decimal or a fraction such as 25/2.\n");
 }
 
-/* Reads the options; returns -1 to go on, else the exit status. */
+/* Reads the options. Returns -1 to continue, else the exit status. */
 static int read_options(int argc, char **argv, const struct by_preset *preset,
                         struct topo_arguments *arguments)
 {
@@ -117,7 +122,7 @@ static int read_options(int argc, char **argv, const struct by_preset *preset,
     return -1;
 }
 
-/* Reads "0.05", "1/20" or "5%". */
+/* Parses "0.05", "1/20" or "5%". */
 static bool read_part(const char *text, struct by_fraction *part)
 {
     size_t bytes = strlen(text);
@@ -130,7 +135,7 @@ static bool read_part(const char *text, struct by_fraction *part)
     return by_fraction_compare(*part, (struct by_fraction){1, 1}) < 0;
 }
 
-/* Reads "1..5". */
+/* Parses "1..5". */
 static bool read_range(const char *text, int64_t *low, int64_t *high)
 {
     char *end;
@@ -144,7 +149,7 @@ static bool read_range(const char *text, int64_t *low, int64_t *high)
     return *end == 0 && *low >= 1 && *low <= *high && *high <= SCATTER_MAX;
 }
 
-/* Fails links and scatters bandwidths, as asked; replaces `*topology`. */
+/* Applies link failures and random bandwidths as requested; replaces `*topology`. */
 static int vary(const struct topo_arguments *arguments, struct by_topology **topology)
 {
     struct by_variation variation = {.fail = {0, 1}, .seed = 1};

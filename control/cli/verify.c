@@ -1,4 +1,7 @@
-/* banyan verify: checks a plan with code that shares nothing with the planner. Single-threaded. */
+/*
+ * The command `banyan verify`: checks a plan with code that is independent of the planner.
+ * Single-threaded.
+ */
 #include "control/verify/verify.h"
 
 #include <getopt.h>
@@ -11,7 +14,7 @@
 #include "control/cli/cli.h"
 #include "control/verify/series.h"
 
-/* A plan or a schedule (bytes): many times a plan for 4096 nodes. */
+/* Largest file of a plan or schedule (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 
 static const char help[] =
@@ -23,7 +26,9 @@ static const char help[] =
     "the cut\n"
     "allows, or INVALID with the first violation. Exit status: 0, or 1 when the plan is invalid.\n";
 
-/* Decimal digits as JSON: beyond 2^53, 16 digits at the least, in quotes. */
+/*
+ * Prints decimal digits as JSON. Numbers of 16 or more digits, which can exceed 2^53, are quoted.
+ */
 static void print_digits(const char *digits)
 {
     const char *quote = strlen(digits) > 15 ? "\"" : "";
@@ -81,7 +86,7 @@ static void print_people(const struct by_verify_report *report, const char *unit
                report->bound.value);
 }
 
-/* A periodic schedule of banyan steady. */
+/* Verifies a periodic schedule of `banyan steady`. */
 static int verify_series(const struct by_topology *topology, const char *path, const char *text, size_t bytes,
                          bool json)
 {

@@ -1,8 +1,8 @@
 /*
- * The lab's controller: with --controller a banyand loads the tables and keeps them, in place of
- * one push. It runs in this program's own namespace, talks to the switches over their UNIX sockets,
- * and hosts talk to it over another. Its state and its last words are in the lab's folder. All
- * waiting is bounded.
+ * The lab's controller. With --controller, a banyand loads and maintains the tables; without it, a
+ * single push loads them. banyand runs in the lab's own namespace. It communicates with the
+ * switches over their UNIX sockets, and hosts reach it over another one. Its state and its log are
+ * in the lab's folder. All waits have timeouts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 #include "control/lab/lab.h"
 
 #define ARGUMENTS_MAX (32 + 2 * LAB_JOBS_MAX)
-/* A question about a job (seconds). */
+/* Timeout for a request about a job (seconds). */
 #define ASK_S 10u
 
 static struct lab_process *find(struct lab *lab)
@@ -24,7 +24,7 @@ static struct lab_process *find(struct lab *lab)
     return NULL;
 }
 
-/* "banyand: ready, ..." */
+/* Handles the line "banyand: ready, ...". */
 static void controller_line(struct lab *lab, struct lab_process *process, const char *line)
 {
     (void)lab;
@@ -32,7 +32,7 @@ static void controller_line(struct lab *lab, struct lab_process *process, const 
         process->ready = true;
 }
 
-/* The collectives of the plans, as `--job` takes them, for job `job`. */
+/* Writes the collectives of the plans in the form of `--job`, for job `job`. */
 static void job_text(const struct lab *lab, uint32_t job, char *text, size_t bytes)
 {
     size_t used = (size_t)snprintf(text, bytes, "%u=", job);
@@ -111,7 +111,7 @@ int lab_controller_fail(struct lab *lab, const char *what)
                        text[0] ? text : "it said nothing");
 }
 
-/* 1 when the job runs, 0 while it does not, or an exit status below 0. */
+/* Returns 1 if the job runs, 0 if it does not run yet, or an exit status below 0. */
 static int job_runs(struct lab *lab, uint32_t job)
 {
     struct by_cli_answer answer;
@@ -132,7 +132,7 @@ static int job_runs(struct lab *lab, uint32_t job)
     if (state != NULL && strcmp(state, "running") == 0)
         runs = 1;
     else if (answer.status == 404 || (state != NULL && strcmp(state, "failed") == 0))
-        runs = -1; /* it was refused, or will never run */
+        runs = -1; /* the job was refused, or can never run */
     json_decref(object);
     free(answer.body);
     return runs;

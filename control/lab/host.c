@@ -1,8 +1,7 @@
 /*
- * The lab's hosts: one banyan-perf for each host and job, or one for all in process; watched until
- * all have ended, or will not; what they reported. All waiting is bounded: operations by --timeout,
- * the run by
- * --limit.
+ * The lab's hosts: one banyan-perf for each host and job, or with --in-process one for each job.
+ * Watches them until all have ended or must be stopped, and collects their reports. All waits have
+ * timeouts: --timeout for operations, --limit for the run.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -14,8 +13,10 @@
 #include "control/lab/lab.h"
 #include "offload/wire/types.h"
 
-/* What hosts get after the first one failed, beyond an operation's own timeout, to say why they
- * fail as well (seconds). */
+/*
+ * Time that the other hosts get after the first failure, in addition to an operation's timeout, to
+ * report their own errors (seconds).
+ */
 #define GRACE_S       10
 #define ARGUMENTS_MAX 192
 
@@ -34,13 +35,13 @@ void lab_last_line(const char *path, char *text, size_t bytes)
         fclose(stream);
 }
 
-/* Whether calls are of the shares that were planned. */
+/* Whether the calls use the shares that were planned. */
 static bool is_as_planned(const struct lab *lab, unsigned collective)
 {
     return lab->options.counts == NULL || !by_collective_is_sharded(collective);
 }
 
-/* The proven optima in GB/s, for the column %opt: "allreduce=10,allgather=40/3". */
+/* Writes the proved optima in GB/s, for the column %opt: "allreduce=10,allgather=40/3". */
 static void optimum_text(const struct lab *lab, char *text, size_t bytes)
 {
     size_t used = 0;
@@ -59,7 +60,10 @@ static void optimum_text(const struct lab *lab, char *text, size_t bytes)
     }
 }
 
-/* Options of banyan-perf that hosts and --in-process share. Returns their count. */
+/*
+ * Adds the options of banyan-perf that are the same with and without --in-process; returns their
+ * count.
+ */
 static int perf_arguments(const struct lab *lab, char *argv[], char numbers[4][16], char *optimum,
                           char *report)
 {
@@ -158,14 +162,14 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         environment[set++] = segments;
     if (!lab_has_shm(&lab->options) && lab_has_gso(&lab->options) && lab->options.cut)
         environment[set++] = ring;
-    if (lab->options.controller) { /* which gives it its table */
+    if (lab->options.controller) { /* banyand sends the host its table */
         environment[set++] = controller;
         environment[set++] = name;
     }
     return lab_process_start(lab, node, job, argv, environment, log, true);
 }
 
-/* All hosts and switches of one job in one process. */
+/* Starts all hosts and switches of one job in one process. */
 struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
@@ -185,7 +189,7 @@ struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
     return lab_process_start(lab, 0, job, argv, NULL, log, true);
 }
 
-/* Rank 0 of each job speaks: its table goes straight to people. */
+/* Prints a line of a host's output. Only rank 0 of each job has output: the results table. */
 static void host_line(struct lab *lab, struct lab_process *process, const char *line)
 {
     if (!lab_is_host(process) || lab->options.json)
@@ -197,7 +201,7 @@ static void host_line(struct lab *lab, struct lab_process *process, const char *
     fflush(stdout);
 }
 
-/* Why a host failed, from its own words; kept for the report, and shown. */
+/* Stores and prints the reason for a host's failure, from its log. */
 static void note_failure(struct lab *lab, const struct lab_process *process)
 {
     char log[LAB_PATH + 64], report[LAB_PATH + 64], text[512], end[32], line[700];
@@ -212,7 +216,7 @@ static void note_failure(struct lab *lab, const struct lab_process *process)
         snprintf(lab->error, sizeof(lab->error), "%s", line);
 }
 
-/* A host that ended otherwise than with right or wrong results. */
+/* Whether a host ended abnormally, neither with right nor with wrong results. */
 static bool has_failed(const struct lab_process *process)
 {
     return process->ended && !(WIFEXITED(process->status) && WEXITSTATUS(process->status) <= BY_EXIT_NO);
@@ -232,7 +236,7 @@ static void kill_one(struct lab *lab)
     }
 }
 
-/* Looks after the hosts until all have ended, or will not. */
+/* Watches the hosts until all have ended or must be stopped. */
 void lab_host_watch(struct lab *lab)
 {
     double start = lab_now(), first_failure = 0;
@@ -282,7 +286,7 @@ void lab_host_reports(struct lab *lab)
         for (uint32_t node = 0; node < lab->topology->node_count; node++) {
             char log[LAB_PATH + 64], path[LAB_PATH + 64];
             json_t *report;
-            /* In one process rank 0 reports for all, under the name of node 0. */
+            /* With --in-process, rank 0 reports for all, under the name of node 0. */
             if (lab->options.in_process ? node > 0 : !lab->topology->nodes[node].compute)
                 continue;
             host_files(lab, node, job, log, path);
@@ -298,13 +302,13 @@ int lab_host_end(struct lab *lab)
 
     for (uint32_t job = 1; job <= lab->options.jobs; job++)
         lab_process_stop(lab, job, 3000);
-    /* What is left in the pipes of those that ended. */
+    /* Reads what is left in the pipes of the hosts that have ended. */
     lab_process_poll(lab, 0, host_line);
     for (uint32_t i = 0; i < lab->process_count; i++) {
         if (!lab_is_host(&lab->processes[i]) || !has_failed(&lab->processes[i]))
             continue;
         status = BY_EXIT_ENVIRONMENT;
-        /* One that we ended has nothing to tell. */
+        /* Hosts that the lab ended have no error to report. */
         if (!lab_stopping && !lab->processes[i].expected)
             note_failure(lab, &lab->processes[i]);
     }

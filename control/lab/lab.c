@@ -1,8 +1,8 @@
 /*
- * banyan lab: a fabric of any topology file on this machine, in network namespaces with real
- * switches, or in one process. Whatever happens - an error, Ctrl-C, a child's death, a call of
- * exit() - what was made is undone; what even that cannot undo (SIGKILL) is undone by the state
- * file, by `lab down` or the next run. Single-threaded.
+ * The command `banyan lab`: a fabric of any topology file on this machine, in network namespaces
+ * with real switches, or in one process. Everything that it creates is removed again after an
+ * error, Ctrl-C, the failure of a child, or exit(). After SIGKILL, `lab down` or the next run
+ * removes it with the help of the state file. Single-threaded.
  */
 #include "control/lab/lab.h"
 
@@ -19,8 +19,10 @@
 
 volatile int lab_stopping;
 
-/* For atexit, which passes nothing: the lab that exists now. Children leave by _exit and exec, and
- * never come here. */
+/*
+ * The current lab, for the atexit handler, which has no arguments. Children end by _exit or exec
+ * and never run the handler.
+ */
 static struct lab *current;
 
 static void on_signal(int number)
@@ -65,7 +67,7 @@ static void free_lab(struct lab *lab)
     by_topology_free(lab->topology);
 }
 
-/* Every --switch names a switch of the fabric, and a program that is there. */
+/* Checks that every --switch names a switch of the fabric and an existing program. */
 static int check_programs(const struct lab *lab)
 {
     const struct lab_options *options = &lab->options;
@@ -88,7 +90,10 @@ static int check_programs(const struct lab *lab)
     return 0;
 }
 
-/* A host shares memory with a switch, which reads and writes it: with a host it cannot. */
+/*
+ * Checks that no link joins two hosts: only a switch can serve shared memory, so a host cannot
+ * share it with another host.
+ */
 static int check_shm(const struct lab *lab)
 {
     for (uint32_t i = 0; i < lab->topology->link_count; i++) {
@@ -104,7 +109,7 @@ static int check_shm(const struct lab *lab)
     return 0;
 }
 
-/* What the options ask of this fabric and this machine. */
+/* Checks the options against this fabric and this machine. */
 static int check(struct lab *lab)
 {
     const struct lab_options *options = &lab->options;
@@ -135,7 +140,10 @@ static int check(struct lab *lab)
     return lab_process_find(lab);
 }
 
-/* The fabric of the job: what --ranks leaves out is not there, or only forwards and is a switch. */
+/*
+ * Applies --ranks to the fabric: a compute node that is not a rank is removed, or becomes a switch
+ * if it must forward.
+ */
 static int take_ranks(struct lab *lab)
 {
     struct by_topology *part = NULL;
@@ -160,7 +168,9 @@ static int take_ranks(struct lab *lab)
     return status;
 }
 
-/* What each rank has of allgather and reduce-scatter: planned by --shares, and run by --counts. */
+/*
+ * Reads each rank's parts of allgather and reduce-scatter: --shares for plans, --counts for calls.
+ */
 static int take_shares(struct lab *lab)
 {
     uint32_t n = lab->topology->node_count;
@@ -231,7 +241,7 @@ static int run(struct lab *lab)
     return status;
 }
 
-/* How to use what stands now. */
+/* Explains how to use the running lab. */
 static void explain(const struct lab *lab)
 {
     printf("# lab %s is up; its tables, sockets and logs are in %s\n", lab->id, lab->folder);

@@ -1,10 +1,12 @@
 /*
- * The lab's network: a namespace for each node, a veth pair for each link, addresses and neighbours
- * from the tables' own scheme. All by iproute2's batch mode, so that a fabric of hundreds of links
- * takes one `ip` for each namespace. Switch ports get no address: their kernel must not answer for
- * the switch. Offloads that rewrite or merge frames are turned off by the ethtool ioctl, because
- * the bytes on a cable are counted and no hardware would fill in a checksum; unless both ends of
- * the links take trains of frames (--driver gso).
+ * The lab's network: a namespace for each node, a veth pair for each link, and addresses and
+ * neighbours as in the tables. It uses the batch mode of iproute2, so a fabric with hundreds of
+ * links runs one `ip` for each namespace. Switch ports have no IP address, because the kernel must
+ * not answer for the switch.
+ *
+ * Offloads that rewrite or merge frames are turned off with the ethtool ioctl, because the bytes on
+ * a cable are counted and no hardware would fill in a checksum. Exception: both ends of the links
+ * support GSO batches (--driver gso).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,14 +26,17 @@
 #include "control/lab/lab.h"
 #include "offload/linux/feature.h"
 
-/* Routing table of interface 0 of a host; any number that nobody else uses. */
+/* Number of the routing table of a host's interface 0; any unused number works. */
 #define TABLE_BASE 1000
-/* Interfaces' indices. Ends of a cable must not have the same one: such a pair looks to Linux like
- * a device with nothing below it, whose carrier it acts on up to a second late
- * (linkwatch_urgent_event() in net/core/link_watch.c), and what is sent in that second is lost. */
+/*
+ * Base of interface indices. The two ends of a cable must have different indices. Linux treats a
+ * pair with equal indices like a device without a lower device and handles its carrier up to a
+ * second late (linkwatch_urgent_event() in net/core/link_watch.c); frames sent in that second are
+ * lost.
+ */
 #define INDEX_BASE 1000
 
-/* Feeds `batch` to `ip -batch -`, in namespace `ns` or here. */
+/* Passes `batch` to `ip -batch -`, in namespace `ns` or in the current one. */
 static int run_ip(const char *ns, const char *batch, size_t bytes)
 {
     int ends[2], status = 0;
@@ -53,7 +58,7 @@ static int run_ip(const char *ns, const char *batch, size_t bytes)
     for (size_t done = 0; pid > 0 && done < bytes;) {
         ssize_t count = write(ends[1], batch + done, bytes - done);
         if (count <= 0 && errno != EINTR)
-            break; /* `ip` ended early: its status says why */
+            break; /* `ip` ended early; its exit status is checked below */
         done += count > 0 ? (size_t)count : 0;
     }
     close(ends[1]);
@@ -82,7 +87,7 @@ void lab_net_delete(const char *ns)
         ;
 }
 
-/* Names that people can type: lab-ID-NODE where the node's name allows, else its number. */
+/* Names a namespace lab-ID-NODE if the node's name is usable, else by its number. */
 static void name_namespace(const struct lab *lab, uint32_t node, char name[80])
 {
     const char *text = lab->topology->nodes[node].name;
@@ -150,9 +155,9 @@ static int add_cables(struct lab *lab)
 }
 
 /*
- * Inside a node: interfaces up; on hosts an address, the neighbour across each cable, and a routing
- * table for each interface, so that what is sent from an interface's address leaves by it, also to
- * nodes behind the switch there.
+ * Configures a node: sets its interfaces up. A host also gets an address, the neighbour across each
+ * cable, and a routing table for each interface, so packets sent from an interface's address leave
+ * by it, also to nodes behind the switch there.
  */
 static int configure(struct lab *lab, uint32_t node)
 {
@@ -194,7 +199,7 @@ static void write_setting(const char *path, const char *value)
     int fd = open(path, O_WRONLY | O_CLOEXEC);
 
     if (fd < 0)
-        return; /* a kernel without that feature needs no setting for it */
+        return; /* a kernel without this feature needs no setting */
     if (write(fd, value, strlen(value)) < 0)
         fprintf(stderr, "banyan: lab: %s: %s\n", path, strerror(errno));
     close(fd);
@@ -206,15 +211,14 @@ static void set_offload(int fd, const char *interface, uint32_t command, bool on
     struct ifreq request = {.ifr_data = (char *)&value};
 
     snprintf(request.ifr_name, sizeof(request.ifr_name), "%s", interface);
-    /* Not every kernel has every offload: one that cannot be set is one that is not there. */
+    /* Errors are ignored: a kernel that cannot set an offload does not have it. */
     (void)ioctl(fd, SIOCETHTOOL, &request);
 }
 
-/* In a child inside the namespace: what `ip` cannot set. */
+/* Runs in a child inside the namespace: changes the settings that `ip` cannot change. */
 static int prepare_inside(const struct lab *lab, uint32_t node)
 {
-    /* A train that is cut must have a checksum; it is left to the link, as every wire would fill it
-     * in. */
+    /* A GSO batch that is cut needs a checksum. The link computes it, as a NIC would. */
     static const uint32_t commands[] = {ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO, ETHTOOL_STXCSUM,
                                         ETHTOOL_SRXCSUM};
     bool xdp = strcmp(lab->options.driver, "xdp") == 0;
@@ -240,8 +244,10 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
         by_address_interface(lab->topology, node, port, name);
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
             set_offload(fd, name, commands[i], false);
-        /* What a kernel gives to a veth comes through only where the other end takes frames one by
-         * one. */
+        /*
+         * Frames that an XDP program redirects to a veth arrive only if the other end receives
+         * frames one by one, by NAPI; GRO turns NAPI on.
+         */
         if (xdp)
             set_offload(fd, name, ETHTOOL_SGRO, true);
         if (lab->options.cut)

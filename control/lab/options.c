@@ -1,4 +1,4 @@
-/* The command line of `banyan lab`. */
+/* Parses the command line of `banyan lab`. See lab.h. */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +61,7 @@ static const char help[] =
     "Exit status: 0 every element right; 1 wrong elements; 2 bad usage or input; 3 a switch, a host or the "
     "system failed.\n";
 
-/* Where links are memory a packet may be as large as any (bytes). */
+/* Default MTU if links are shared memory, which allows packets of the maximum size (bytes). */
 #define SHM_MTU 9000u
 
 enum {
@@ -274,7 +274,7 @@ static int read_work(int option, char *value, struct lab_options *options)
     }
 }
 
-/* Parts of each rank; banyan-perf reads them again. */
+/* Checks the parts of each rank; banyan-perf parses the same text again. */
 static int read_counts(const char *text, struct lab_options *options)
 {
     bool some = false;
@@ -386,7 +386,7 @@ static int read_one(int option, char *value, struct lab_options *options)
     }
 }
 
-/* What a banyand is not told. */
+/* Refuses options that cannot be passed to banyand. */
 static int check_controller(const struct lab_options *options)
 {
     const char *option = options->in_process         ? "--in-process"
@@ -401,7 +401,7 @@ static int check_controller(const struct lab_options *options)
                : by_cli_fail(BY_EXIT_USAGE, "%s and --controller do not go together: leave one out", option);
 }
 
-/* What banyan-perf would leave out or could not run: refused before anything starts. */
+/* Refuses work that banyan-perf would skip or cannot run, before anything starts. */
 static int check_work(const struct lab_options *options)
 {
     unsigned op = by_op_from_name(options->op), dtype = by_dtype_from_name(options->dtype);
@@ -462,7 +462,8 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     if (optind < argc)
         return by_cli_fail(BY_EXIT_USAGE, "'%s' is one argument too many; see banyan lab --help",
                            argv[optind]);
-    options->cut = options->cut || strcmp(options->driver, "ring") == 0; /* it takes no others */
+    options->cut =
+        options->cut || strcmp(options->driver, "ring") == 0; /* the ring driver accepts only single frames */
     if (options->topology == NULL && strcmp(argv[0], "down") != 0)
         return by_cli_fail(BY_EXIT_USAGE, "lab %s needs a topology file; see banyan lab --help", argv[0]);
     return 0;

@@ -1,5 +1,7 @@
-/* The lab's plans: one for each collective asked for, verified, lowered for every job, and written
- * beside the logs. */
+/*
+ * The lab's plans: one for each requested collective. They are verified, lowered for every job, and
+ * written beside the logs.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* The node of a rank. */
+/* Returns the node of a rank. */
 static int64_t node_of_rank(const struct by_topology *topology, uint32_t rank)
 {
     for (uint32_t i = 0; i < topology->node_count; i++)
@@ -22,7 +24,7 @@ static int64_t node_of_rank(const struct by_topology *topology, uint32_t rank)
     return -1;
 }
 
-/* Holds a plan against the independent verifier, through the same file that a user would check. */
+/* Checks a plan with the independent verifier, through the same file that a user would check. */
 static int verify(struct lab *lab, struct lab_plan *entry)
 {
     static const char *const words[] = {
@@ -118,7 +120,10 @@ static int write_tables(struct lab *lab)
 
 int lab_plan(struct lab *lab)
 {
-    /* Ranks meet by allreduce and barrier, whatever else they run. */
+    /*
+     * An allreduce plan is always made, because ranks synchronise by allreduce and barrier in every
+     * run.
+     */
     int status = make_plan(lab, BY_COLLECTIVE_ALLREDUCE);
 
     for (unsigned i = 1; i < BY_COLLECTIVE_COUNT && status == 0; i++)

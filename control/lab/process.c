@@ -1,7 +1,7 @@
 /*
- * The lab's children: banyan-switchd and banyan-perf, each in its node's namespace (entered with
- * setns alone, so that mounts stay as they are) and in a process group of its own: Ctrl-C reaches
- * the lab, which ends them in order. They die with the lab, unless it is left up.
+ * The lab's children: banyan-switchd and banyan-perf. Each runs in its node's namespace, entered
+ * with setns only, so mounts stay unchanged. Each has its own process group: Ctrl-C reaches only
+ * the lab, which ends the children in order. They die with the lab, unless it is left up.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -55,7 +55,7 @@ static int enter(const char *ns)
     return fd >= 0 && setns(fd, CLONE_NEWNET) == 0 ? 0 : -1;
 }
 
-/* The child's half of a start. Does not return. */
+/* Runs in the child after the fork. Does not return. */
 static void become(const struct lab *lab, uint32_t node, char *const *argv, char *const *environment,
                    const char *log, int out, pid_t parent)
 {
@@ -64,9 +64,12 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     setpgid(0, 0);
-    /* Nodes share a few cores in lock step: who is woken waits for its turn, and finds more to do
-     * then, where it would else take the core from another in mid-batch. The controller is woken to
-     * be in time. Who runs the lab in a class of his choice means it. */
+    /*
+     * Nodes share a few cores and depend on one another. With SCHED_BATCH a process that is woken
+     * does not preempt the running one in the middle of a packet batch; it waits for its turn and
+     * then finds more work. The controller keeps the default class, because it must react in time.
+     * If the user has started the lab in another class, that class is kept.
+     */
     if (node != LAB_NODE_NONE && sched_getscheduler(0) == SCHED_OTHER)
         sched_setscheduler(0, SCHED_BATCH, &(struct sched_param){0});
     if (!lab->detached) {
@@ -103,7 +106,7 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
         by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: pipe: %s", strerror(errno));
         return NULL;
     }
-    if (pipe_out) /* the writer must not meet a full pipe as an error */
+    if (pipe_out) /* the child's end blocks, so a full pipe is no error for it */
         fcntl(ends[1], F_SETFL, 0);
     fflush(NULL);
     *process = (struct lab_process){.node = node, .job = job, .out = ends[0]};
@@ -126,7 +129,7 @@ struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t j
     return process;
 }
 
-/* Splits what came from a child into lines. */
+/* Splits a child's output into lines. */
 static void take_output(struct lab *lab, struct lab_process *process,
                         void (*line)(struct lab *, struct lab_process *, const char *))
 {
@@ -211,7 +214,7 @@ void lab_process_stop(struct lab *lab, uint32_t job, uint32_t grace_ms)
         lab_process_poll(lab, 20, NULL);
 }
 
-/* What the scheduler has given to a process; 0 when it is gone, or the kernel does not tell. */
+/* Returns the processor time of a process; 0 if it has ended or the kernel does not report it. */
 static double run_seconds(long pid)
 {
     unsigned long long ns = 0;

@@ -1,8 +1,8 @@
 /*
- * What a lab prints: the plans before the run, and after it the bytes counted on each cable beside
- * those that the tables predict. The prediction replays what banyan-perf does on every rank: for
- * each result the operations of both halves, its own barriers, and the small allreduces by which
- * ranks agree on times and counts.
+ * The lab's output: the plans before the run; after it the bytes counted on each cable, compared
+ * with the prediction of the tables. The prediction replays what banyan-perf does on every rank:
+ * for each result the operations of both halves, its own barriers, and the small allreduces by
+ * which ranks agree on times and counts.
  */
 #include <inttypes.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
-/* Bytes of what ranks agree on in one small allreduce: a 64-bit number. */
+/* Bytes of one agreement between ranks, a small allreduce: a 64-bit number. */
 #define AGREEMENT_BYTES 8
 
 struct link_bytes {
@@ -85,8 +85,10 @@ static void add_calls(const struct lab *lab, struct by_traffic_call call, uint64
     free(one);
 }
 
-/* A collective as endpoints run it: a sum of floats in mode exact is two calls, one that agrees on
- * the scales of blocks, and one over wide integers. */
+/*
+ * Adds a collective as endpoints execute it. A sum of floats in mode exact is two calls: one agrees
+ * on the scales of blocks, the other sums wide integers.
+ */
 static void add_collective(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
                            uint64_t count, uint64_t times, struct by_traffic_arc *arcs)
 {
@@ -107,7 +109,10 @@ static void add_collective(const struct lab *lab, struct by_traffic_call call, u
     add_calls(lab, call, times, arcs);
 }
 
-/* Allgather and reduce-scatter of unequal shares: `parts` of the `count` elements for each rank. */
+/*
+ * Adds an allgather or reduce-scatter with unequal shares: `parts` of the `count` elements for each
+ * rank.
+ */
 static void add_unequal(const struct lab *lab, struct by_traffic_call call, unsigned op, unsigned dtype,
                         uint64_t count, const json_t *parts, uint64_t times, struct by_traffic_arc *arcs)
 {
@@ -122,8 +127,10 @@ static void add_unequal(const struct lab *lab, struct by_traffic_call call, unsi
     for (size_t rank = 0; rank < json_array_size(parts) && sum > 0; rank++)
         shards[rank] =
             count / sum * (uint64_t)json_integer_value(json_array_get(parts, rank)) * by_dtype_bytes(wire);
-    /* Blocks of scales lie where shards would begin and leave one unused before each
-     * (endpoint/exact.c). */
+    /*
+     * Blocks of scales begin where shards begin, and one unused block precedes each shard
+     * (endpoint/exact.c).
+     */
     if (wire != dtype && count > 0)
         add_calls(lab,
                   (struct by_traffic_call){.job = call.job,
@@ -136,7 +143,7 @@ static void add_unequal(const struct lab *lab, struct by_traffic_call call, unsi
     free(shards);
 }
 
-/* Whether the parts are the same: then the call is one with equal shares. */
+/* Whether the parts are equal; then the call has equal shares. */
 static bool are_equal(const json_t *parts)
 {
     for (size_t rank = 1; rank < json_array_size(parts); rank++)
@@ -145,7 +152,7 @@ static bool are_equal(const json_t *parts)
     return true;
 }
 
-/* One line of banyan-perf's table, as every rank runs it. */
+/* Adds one line of banyan-perf's table, as every rank executes it. */
 static void predict_result(const struct lab *lab, uint16_t job, const json_t *result,
                            struct by_traffic_arc *arcs)
 {
@@ -160,7 +167,10 @@ static void predict_result(const struct lab *lab, uint16_t job, const json_t *re
          checks_bits = collective == BY_COLLECTIVE_ALLREDUCE && count > 0;
     struct by_traffic_call call = {.job = job, .collective = collective, .root = lab->options.root};
 
-    /* In place the data change with each operation: one more, on fresh data, is checked. */
+    /*
+     * In place, every operation changes the data. So the check is one more operation, on fresh
+     * data.
+     */
     if (json_is_array(parts) && !are_equal(parts))
         add_unequal(lab, call, op, dtype, count, parts, operations + 1, arcs);
     else
@@ -168,8 +178,10 @@ static void predict_result(const struct lab *lab, uint16_t job, const json_t *re
                        json_is_array(parts) ? count / lab->lowering->map.rank_count : count,
                        operations + (barrier ? 0 : 1), arcs);
     add_calls(lab, (struct by_traffic_call){.job = job, .collective = BY_COLLECTIVE_BARRIER}, 2, arcs);
-    /* The slowest time, the count of wrong elements and the digest of each half; for an allreduce
-     * also the extremes of the checksums. */
+    /*
+     * Each half agrees on the slowest time, the number of wrong elements and the digest; an
+     * allreduce also on the minimum and maximum of the checksums.
+     */
     add_calls(lab,
               (struct by_traffic_call){
                   .job = job, .collective = BY_COLLECTIVE_ALLREDUCE, .shard_bytes = AGREEMENT_BYTES},
@@ -188,7 +200,7 @@ static void predict(const struct lab *lab, struct by_traffic_arc *arcs)
 
 /* ---- counting ---- */
 
-/* A switch's own counters of one port over the run; transmitted or received. */
+/* Reads a switch's own counters of one port over the run: transmitted or received bytes. */
 static bool from_switch(const struct lab *lab, uint32_t link, uint32_t node, bool sent,
                         struct by_traffic_arc *counted)
 {
@@ -208,7 +220,7 @@ static bool from_switch(const struct lab *lab, uint32_t link, uint32_t node, boo
     return true;
 }
 
-/* What the host's processes sent by one interface, all jobs together. */
+/* Reads what the host's processes sent by one interface, for all jobs together. */
 static bool from_host(const struct lab *lab, uint32_t link, uint32_t node, struct by_traffic_arc *counted)
 {
     uint32_t rank = lab->lowering->map.rank[node];
@@ -233,7 +245,7 @@ static bool from_host(const struct lab *lab, uint32_t link, uint32_t node, struc
     return found;
 }
 
-/* In one process the fabric in memory counts its own cables. */
+/* With --in-process, the in-memory fabric counts the bytes of its cables. */
 static bool from_memory(const struct lab *lab, uint32_t link, uint32_t from, struct by_traffic_arc *counted)
 {
     const char *name = lab->topology->nodes[from].name;
@@ -257,7 +269,7 @@ static bool from_memory(const struct lab *lab, uint32_t link, uint32_t from, str
     return found;
 }
 
-/* [2 * link] from end a to end b, [2 * link + 1] back. */
+/* Counts bytes: [2 * link] is from end a to end b, [2 * link + 1] the opposite direction. */
 static struct link_bytes *measure(const struct lab *lab)
 {
     uint32_t count = 2 * lab->topology->link_count;
@@ -362,8 +374,10 @@ static json_t *plans_json(const struct lab *lab)
     return array;
 }
 
-/* What each switch's engine counted during the run: the words of `banyan show --counters`, without
- * zeros. */
+/*
+ * What each switch's engine counted during the run, with the names of `banyan show --counters`;
+ * zeros are omitted.
+ */
 static json_t *switches_json(const struct lab *lab)
 {
     json_t *object = json_object();
@@ -385,7 +399,7 @@ static json_t *switches_json(const struct lab *lab)
     return object;
 }
 
-/* After a failure: what switches dropped, for whoever looks for the reason. */
+/* Prints what switches dropped, to help find the reason of a failure. */
 static void print_drops(const struct lab *lab)
 {
     json_t *switches = switches_json(lab), *counters, *value;
@@ -409,8 +423,9 @@ static void print_drops(const struct lab *lab)
     json_decref(switches);
 }
 
-/* Wrong elements over all jobs, as rank 0 of each counted them for all ranks. -1 when a job has no
- * results.
+/*
+ * Returns the number of wrong elements of all jobs, as rank 0 of each job counted them for all
+ * ranks; -1 if a job has no results.
  */
 static int64_t count_wrong(const struct lab *lab)
 {

@@ -1,7 +1,7 @@
 /*
- * The run itself: namespaces, switches, tables, hosts, and everything undone in the opposite order.
- * A failure anywhere leaves by the same door: lab_run_undo looks at what exists. Neighbours:
- * lab_net.c, lab_switch.c, lab_host.c do the parts.
+ * The sequence of a run: namespaces, switches, tables, hosts; then everything is undone in the
+ * opposite order. Every failure leads to lab_run_undo, which undoes what exists. Neighbours: net.c,
+ * switch.c and host.c do the parts.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -57,7 +57,7 @@ int lab_run_in_process(struct lab *lab)
     int status = 0;
 
     lab->processes = by_alloc(lab->options.jobs, sizeof(*lab->processes));
-    /* One after the other: each job's process holds the whole fabric. */
+    /* The jobs run one after the other, because each job's process contains the whole fabric. */
     for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++) {
         if (lab_host_start_all(lab, job) == NULL)
             return BY_EXIT_ENVIRONMENT;

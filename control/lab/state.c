@@ -1,8 +1,8 @@
 /*
- * What a lab must undo, on disk: a folder for each lab, and in it a state file that is written
- * before anything comes to be. A lab that is killed leaves the file behind, and `banyan lab down`
- * (or the next run) undoes it. A process is known by number and start time, so that a later one
- * with the same number is never touched.
+ * The lab's state on disk: a folder for each lab with a state file, which records everything before
+ * it is created. A lab that is killed leaves the file behind, and `banyan lab down` or the next run
+ * undoes it. Processes are identified by PID and start time, so a later process with the same PID
+ * is never ended.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -44,8 +44,10 @@ unsigned long long lab_state_started(pid_t pid)
     bytes = fread(text, 1, sizeof(text) - 1, stream);
     fclose(stream);
     text[bytes] = 0;
-    /* Field 22, counted after the name, which may hold anything and ends at the last parenthesis; a
-     * zombie is gone for our purposes. */
+    /*
+     * Field 22. Fields are counted after the name, which may contain any character and ends at the
+     * last parenthesis. A zombie counts as ended.
+     */
     at = strrchr(text, ')');
     if (at == NULL || at[1] == 0 || at[2] == 'Z')
         return 0;
@@ -84,7 +86,10 @@ int lab_state_open(struct lab *lab)
     base_folder(base);
     if (mkdir(base, 0755) != 0 && errno != EEXIST)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot make the folder: %s", base, strerror(errno));
-    /* The number of a living process is nobody else's; a dead one's leftovers may have it. */
+    /*
+     * The PID of a running process is unique, but a dead process with the same PID may have left a
+     * folder; then a suffix is added.
+     */
     for (unsigned attempt = 0; attempt < 100; attempt++) {
         snprintf(lab->id, sizeof(lab->id), attempt ? "%ld.%u" : "%ld", (long)getpid(), attempt);
         snprintf(lab->folder, sizeof(lab->folder), "%.400s/lab-%s", base, lab->id);
@@ -138,7 +143,7 @@ static void pause_ms(long ms)
     nanosleep(&time, NULL);
 }
 
-/* Ends a process that is not our child, if it is still the one that was noted. */
+/* Ends a process that is not a child of this one, if it is still the recorded process. */
 static void end_process(pid_t pid, unsigned long long started)
 {
     for (int waited = 0; lab_state_started(pid) == started; waited += 50) {
@@ -179,7 +184,7 @@ static int read_owner(const char *folder, struct noted *noted)
     return found;
 }
 
-/* Undoes a lab by its state file: processes, then namespaces, then the folder. */
+/* Undoes a lab according to its state file: processes, then namespaces, then the folder. */
 static void undo(const char *folder)
 {
     char path[LAB_PATH + 400], line[512], name[128];
@@ -202,7 +207,7 @@ static void undo(const char *folder)
     remove_folder(folder);
 }
 
-/* Is this lab the one that `id` (an id or a topology file) means? */
+/* Whether `id` (an id or a topology file) selects this lab. */
 static bool matches(const char *folder, const struct noted *noted, const char *id)
 {
     const char *name = strrchr(folder, '/');
@@ -210,7 +215,7 @@ static bool matches(const char *folder, const struct noted *noted, const char *i
     return strcmp(noted->topology, id) == 0 || (name != NULL && strcmp(name + 5, id) == 0);
 }
 
-/* 1 when the lab was undone. */
+/* Undoes one lab if it is selected. Returns 1 if it was undone. */
 static int sweep_one(const char *folder, const char *id, bool all, bool quiet)
 {
     struct noted noted;

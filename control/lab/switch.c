@@ -1,6 +1,6 @@
 /*
- * The lab's switches: started with the faults asked for, awaited, given their tables, asked for
- * their counters. All waiting is bounded.
+ * The lab's switches: starts them with the requested faults, waits until they are ready, loads
+ * their tables, and reads their counters. All waits have timeouts.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 /* Longest wait for carriers (seconds). */
 #define CARRIERS_S 3
 
-/* What runs on a switch. */
+/* Returns the program that runs on a switch. */
 static const char *program_of(const struct lab *lab, uint32_t node)
 {
     const char *name = lab_name(lab, node);
@@ -27,7 +27,9 @@ static const char *program_of(const struct lab *lab, uint32_t node)
     return "banyan-switchd";
 }
 
-/* What the tables need; with a controller room for more jobs, and for trees that take another way.
+/*
+ * Returns the slots of a switch: what the tables need. With a controller there are more, for
+ * further jobs and for trees on other paths.
  */
 static uint32_t slots_of(const struct lab *lab)
 {
@@ -54,7 +56,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     snprintf(log, sizeof(log), "%.480s/%.47s.log", lab->folder, lab_name(lab, node));
     snprintf(slots, sizeof(slots), "%u", slots_of(lab));
     snprintf(payload, sizeof(payload), "%u", lab->lowering->payload_max);
-    /* Every switch draws its own faults. */
+    /* Every switch has its own random sequence of faults. */
     snprintf(seed, sizeof(seed), "%llu", (options->seed ? strtoull(options->seed, NULL, 10) : 1ull) + node);
     argv[count++] = (char *)(uintptr_t)program_of(lab, node);
     argv[count++] = "--name";
@@ -77,11 +79,11 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     }
     argv[count++] = "--control";
     argv[count++] = control;
-    if (strcmp(lab_driver(options), "auto") != 0) { /* else the board's */
+    if (strcmp(lab_driver(options), "auto") != 0) { /* auto: the board chooses its own driver */
         argv[count++] = "--driver";
         argv[count++] = (char *)(uintptr_t)lab_driver(options);
     }
-    /* Many switches on one machine would race for its hugepages. */
+    /* Many switches on one machine would compete for its hugepages. */
     argv[count++] = "--no-huge";
     argv[count++] = "--slots";
     argv[count++] = slots;
@@ -108,7 +110,6 @@ static void switch_line(struct lab *lab, struct lab_process *process, const char
         process->ready = true;
 }
 
-/* The first switch that ended by itself, or NULL. */
 struct lab_process *lab_switch_dead(struct lab *lab)
 {
     for (uint32_t i = 0; i < lab->process_count; i++)
@@ -128,7 +129,10 @@ int lab_switch_fail(const struct lab *lab, const struct lab_process *process, co
                        lab_process_end(process, end), text[0] ? text : "it said nothing");
 }
 
-/* A switch's counters, the caller's; NULL when it does not tell them. */
+/*
+ * Reads a switch's counters, which the caller frees. Returns NULL if the switch does not report
+ * them.
+ */
 static by_CountersReply *counters_of(const struct lab *lab, uint32_t node, struct by_problem *problem)
 {
     const struct by_session_options access = {.timeout_ms = LAB_CALL_MS};
@@ -146,7 +150,7 @@ static by_CountersReply *counters_of(const struct lab *lab, uint32_t node, struc
     return counters;
 }
 
-/* Whether a switch says that a port of it has no carrier. */
+/* Whether a switch reports a port without a carrier. */
 static bool is_cut_off(const struct lab *lab, uint32_t node)
 {
     struct by_problem ignored = {0};
@@ -159,7 +163,10 @@ static bool is_cut_off(const struct lab *lab, uint32_t node)
     return down;
 }
 
-/* The kernel may tell of carriers late, and a controller plans around a link without one. */
+/*
+ * Waits for the carriers: the kernel may report them late, and a controller would plan around such
+ * a link.
+ */
 static void await_carriers(const struct lab *lab)
 {
     double deadline = lab_now() + CARRIERS_S;
@@ -232,7 +239,6 @@ int lab_switch_push(struct lab *lab)
     return status;
 }
 
-/* Reads the counters of every switch that lives. */
 by_CountersReply **lab_switch_counters(struct lab *lab)
 {
     by_CountersReply **all = by_alloc(lab->topology->node_count, sizeof(by_CountersReply *));

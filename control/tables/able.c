@@ -1,4 +1,4 @@
-/* What all inner nodes of a tree can do; see able.h. */
+/* Which operators, types and modes all inner nodes of a tree support. See able.h. */
 #include "control/tables/able.h"
 
 void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *tree)
@@ -14,7 +14,10 @@ void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *t
             continue;
         if (by_lower_depth(lowering, hop) < by_image_det_depth(hop->child_count))
             tree->modes &= (uint8_t) ~(1u << BY_MODE_DET);
-        /* What is only copied, and the roll call, travel as bor of u8: every node has these. */
+        /*
+         * Data that are only copied, and the roll call, are sent as bor of u8. Every node supports
+         * these.
+         */
         if (node->ops != 0)
             tree->ops &= (uint16_t)(node->ops | 1u << BY_OP_BOR);
         if (node->dtypes != 0)

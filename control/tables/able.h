@@ -1,7 +1,8 @@
 /*
- * What the inner nodes of a tree can do together: operators, types, and modes, for which det wants
- * slots. Hosts' tables say it, so that a call is known to be one for the trees before it is made.
- * Neighbours: lower.c asks, emit.c writes it into LEAF. Pure; any thread.
+ * Which operators, types and modes all inner nodes of a tree support; mode det needs enough slots.
+ * The hosts' tables contain the result, so a host can decide whether the trees can serve a call
+ * before it starts. Neighbours: lower.c calls it, emit.c writes the result into LEAF. Pure; any
+ * thread.
  */
 #ifndef BY_TABLES_ABLE_H
 #define BY_TABLES_ABLE_H
@@ -9,11 +10,14 @@
 #include "control/tables/lower.h"
 #include "offload/wire/types.h"
 
-/* All that the kernels of this tree have: what a node can do of which its topology says nothing. */
+/*
+ * Everything that the kernels of this source tree support: the default for a node whose topology
+ * entry lists nothing.
+ */
 #define BY_LOWER_OPS    ((1u << BY_OP_COUNT) - 2)
 #define BY_LOWER_DTYPES ((1u << BY_DTYPE_COUNT) - 2)
 
-/* Sets `modes`, `ops` and `dtypes` of the tree, whose hops are laid. */
+/* Sets `modes`, `ops` and `dtypes` of the tree, whose hops must be laid. */
 void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *tree);
 
 #endif

@@ -21,7 +21,7 @@ static int check_sizes(const struct by_topology *topology, struct by_problem *pr
 {
     char text[400];
 
-    /* Node ids are 16 bits, and 0xffff means none. */
+    /* Node IDs have 16 bits; 0xffff means none. */
     if (topology->node_count >= 0xffffu) {
         snprintf(text, sizeof(text), "the fabric has %u nodes; a table can name 65534: split the fabric",
                  topology->node_count);

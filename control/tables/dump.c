@@ -1,6 +1,6 @@
 /*
- * Table images as text and as JSON. Each record is one line that says everything about it and
- * nothing about its place in the file, so that two images can be compared line by line. Neighbours:
+ * Prints table images as text. Each record is one line, which contains all of its fields but not
+ * its position in the file, so two images can be compared line by line. Neighbours: the commands
  * `tables`, `show`, `diff`. Any thread.
  */
 #include "control/tables/dump.h"
@@ -18,7 +18,7 @@
 #define LINE_BYTES  4096
 #define WORDS_BYTES 128
 
-/* A node by name where the image knows it (hosts), else by id. */
+/* Returns a node's name if the image has it (images of hosts), else its ID. */
 static const char *node_name(const uint8_t *image, uint16_t node, char text[64])
 {
     struct by_image_header header;
@@ -62,7 +62,7 @@ static char *mac_text(const uint8_t mac[6], char text[18])
     return text;
 }
 
-/* The names of bits 1 to count - 1, comma separated. */
+/* Writes the names of bits 1 to count - 1, separated by commas. */
 static const char *words_text(uint16_t bits, unsigned count, const char *(*name)(unsigned),
                               char text[WORDS_BYTES])
 {
@@ -135,7 +135,10 @@ static void entry_line(const uint8_t *image, uint32_t index, char *line)
     }
 }
 
-/* What the nodes of its tree can do: modes, and operators and types where these are not all. */
+/*
+ * Writes what the nodes of the leaf's tree support: the modes, and the operators and types unless
+ * all are supported.
+ */
 static void abilities_text(const struct by_image_leaf *leaf, char *text, size_t bytes)
 {
     char modes[WORDS_BYTES], ops[WORDS_BYTES], dtypes[WORDS_BYTES];
@@ -216,7 +219,7 @@ static void name_line(const uint8_t *image, uint32_t index, char *line)
         snprintf(line + used, LINE_BYTES - (size_t)used, ", rank %u", name.rank);
 }
 
-/* Never the key itself: by its name two images can be compared. */
+/* Prints the key's name, never the key itself. Names are sufficient for comparing images. */
 static void key_line(const uint8_t *image, uint32_t index, char *line)
 {
     struct by_image_key key;
@@ -227,7 +230,7 @@ static void key_line(const uint8_t *image, uint32_t index, char *line)
              key.cover == BY_COVER_PAYLOAD ? "header and payload" : "the header");
 }
 
-/* Children are told with their entries. */
+/* CHILD records are printed with their entries. */
 static void (*const line_of[BY_SECTION_COUNT])(const uint8_t *, uint32_t, char *) = {
     [BY_SECTION_PORT] = port_line, [BY_SECTION_JOB] = job_line,     [BY_SECTION_ENTRY] = entry_line,
     [BY_SECTION_LEAF] = leaf_line, [BY_SECTION_RELAY] = relay_line, [BY_SECTION_HOP] = hop_line,

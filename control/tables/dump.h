@@ -1,6 +1,6 @@
 /*
- * A table image for people and for programs: one line for each record, and JSON. Also the
- * difference of two images. The images must have been accepted by by_image_check. Any thread.
+ * Prints table images as text (one line for each record) and as JSON, and compares two images. The
+ * images must have passed by_image_check. Any thread.
  */
 #ifndef BY_TABLES_DUMP_H
 #define BY_TABLES_DUMP_H
@@ -11,12 +11,14 @@
 
 #include "offload/table/image.h"
 
-/* The whole image, section by section. */
+/* Writes the whole image, section by section. */
 void by_dump_text(const uint8_t *image, size_t bytes, FILE *stream);
-/* The same as a new object, which the caller releases. */
+/* Returns the image as a new JSON object, which the caller releases. */
 json_t *by_dump_json(const uint8_t *image, size_t bytes);
-/* Writes "- line" for what only `a` has and "+ line" for what only `b` has; returns how many lines.
- * `stream` may be NULL, to count. */
+/*
+ * Writes "- line" for records only in `a` and "+ line" for records only in `b`; returns the number
+ * of lines. If `stream` is NULL it only counts.
+ */
 uint32_t by_dump_diff(const uint8_t *a, const uint8_t *b, FILE *stream);
 
 #endif

@@ -1,5 +1,7 @@
-/* A table image as JSON: the fields of image.h under their own names, addresses as text.
- * Neighbours: dump.c writes text. Any thread. */
+/*
+ * A table image as JSON: the fields of image.h under their own names, addresses as text. Neighbour:
+ * dump.c prints text. Any thread.
+ */
 #include <inttypes.h>
 
 #include "control/tables/address.h"
@@ -14,7 +16,7 @@ static json_t *ip_json(uint32_t ip)
     return json_string(by_address_text(ip, text));
 }
 
-/* 16-bit numbers with "none" as null. */
+/* A 16-bit number; "none" becomes null. */
 static json_t *or_null(uint16_t value)
 {
     return value == 0xffff ? json_null() : json_integer(value);
@@ -93,7 +95,7 @@ static json_t *entries_json(const uint8_t *image, uint32_t count)
     return array;
 }
 
-/* The names of bits 1 to count - 1. */
+/* Returns the names of bits 1 to count - 1. */
 static json_t *words_json(uint16_t bits, unsigned count, const char *(*name)(unsigned))
 {
     json_t *array = json_array();
@@ -104,7 +106,7 @@ static json_t *words_json(uint16_t bits, unsigned count, const char *(*name)(uns
     return array;
 }
 
-/* null: the table does not say. */
+/* null if the table does not contain the abilities. */
 static json_t *abilities_json(const struct by_image_leaf *leaf)
 {
     if (leaf->modes == 0)
@@ -163,7 +165,7 @@ static json_t *names_json(const uint8_t *image, uint32_t count)
     return array;
 }
 
-/* Keys by name: of what they are nothing is told. */
+/* Lists keys by name only; the key itself is never printed. */
 static json_t *keys_json(const uint8_t *image, uint32_t count)
 {
     json_t *array = json_array();

@@ -1,7 +1,7 @@
 /*
- * One node's table image from a lowering. Every address in it is derived from cables, so that both
- * ends of a hop name each other alike. The image is checked as a switch would check it before it is
- * given out. Neighbours: lower.c makes the lowering. Pure but for memory.
+ * Writes one node's table image from a lowering. All addresses are derived from cables, so both
+ * ends of a hop use the same address for each other. Before the image is returned, it is checked as
+ * a switch would check it. Neighbour: lower.c makes the lowering. Pure except for memory.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,13 +17,13 @@
 struct emit_writer {
     const struct by_lowering *lowering;
     uint32_t node;
-    bool host; /* else a switch, or a compute node that forwards for others alone */
+    bool host; /* false: a switch, or a compute node that only forwards for others */
     uint8_t *image;
-    uint32_t next[BY_SECTION_COUNT]; /* records written */
+    uint32_t next[BY_SECTION_COUNT]; /* number of records written, by section */
     uint32_t slot_base;
 };
 
-/* The first relay record of a node. */
+/* Returns the index of a node's first relay. */
 static uint32_t first_relay(const struct by_lowering *lowering, uint32_t node)
 {
     uint32_t low = 0, high = lowering->relay_count;
@@ -38,7 +38,7 @@ static uint32_t first_relay(const struct by_lowering *lowering, uint32_t node)
     return low;
 }
 
-/* A compute node that only forwards is a switch to those who load tables. */
+/* For table loading, a compute node that only forwards counts as a switch. */
 static bool is_host(const struct by_lowering *lowering, uint32_t node)
 {
     uint32_t relay = first_relay(lowering, node);
@@ -83,15 +83,17 @@ static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION
     count[BY_SECTION_NAME] = w->host && !lowering->bare ? lowering->node_count : 0;
 }
 
-/* UDP port on which `node` takes packets of `job`: hosts listen by job, so that two jobs can live
- * on one host. */
+/*
+ * UDP port at which `node` receives packets of `job`. Hosts use a port for each job, so two jobs
+ * can run on one host.
+ */
 static uint16_t udp_port(const struct by_lowering *lowering, uint32_t node, uint16_t job)
 {
     return lowering->topology->nodes[node].compute ? (uint16_t)(BY_UDP_PORT + job - 1)
                                                    : (uint16_t)BY_UDP_PORT;
 }
 
-/* A host's address for packets between its own halves. */
+/* A host's address for packets between its own leaf and its own engine. */
 static uint32_t local_ip(const struct by_lowering *lowering, uint32_t node)
 {
     if (lowering->map.port_count[node] == 0)
@@ -106,7 +108,10 @@ uint32_t by_lower_share(struct by_fraction share)
     return parts == 0 && share.num > 0 ? 1 : parts > BY_SHARE_ONE ? BY_SHARE_ONE : (uint32_t)parts;
 }
 
-/* What a cable carries in one direction, 1000 bytes a second; 0 where the topology does not say. */
+/*
+ * Bandwidth of a cable in one direction, in units of 1000 bytes per second; 0 if the topology does
+ * not define it.
+ */
 static uint32_t rate_of(const struct by_topology *topology, uint32_t arc)
 {
     struct by_fraction rate;
@@ -158,7 +163,7 @@ static void put_ports(struct emit_writer *w)
     }
 }
 
-/* The way to the parent: same fields in an entry and in a leaf. */
+/* The path to the parent; an entry and a leaf have the same fields. */
 struct upward {
     uint16_t port, node, udp_port;
     uint32_t ip;
@@ -259,7 +264,7 @@ static void put_leaf(struct emit_writer *w, const struct by_lowered_tree *tree, 
     by_image_put_leaf(w->image, w->next[BY_SECTION_LEAF]++, &leaf);
 }
 
-/* The whole tree, by node, for a host's error texts. */
+/* Writes the whole tree, node by node, for a host's error texts. */
 static void put_hops(struct emit_writer *w, const struct by_lowered_tree *tree)
 {
     for (uint32_t node = 0; node < w->lowering->node_count; node++) {
@@ -288,7 +293,7 @@ static void put_hops(struct emit_writer *w, const struct by_lowered_tree *tree)
 static void put_trees(struct emit_writer *w)
 {
     const struct by_lowering *lowering = w->lowering;
-    uint32_t job = 0; /* its place */
+    uint32_t job = 0; /* index in the lowering's jobs */
 
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
@@ -309,7 +314,7 @@ static void put_trees(struct emit_writer *w)
     }
 }
 
-/* The ranks by which a host knows the others: those of the first job that it is in. */
+/* Ranks under which a host's image lists the other nodes: those of the host's first job. */
 static const uint32_t *ranks_of(const struct by_lowering *lowering, uint32_t node)
 {
     for (uint32_t i = 0; i < lowering->job_count; i++)
@@ -343,7 +348,7 @@ static void put_relays_and_names(struct emit_writer *w)
     }
 }
 
-/* Slots that the entries lie in: up to the end of the last job's. */
+/* Returns the number of slots that cover all entries: up to the end of the last job's slots. */
 static uint32_t slot_count(const struct by_lowering *lowering, uint32_t node)
 {
     uint32_t next = 0, most = 0;

@@ -1,5 +1,7 @@
-/* Table image files: read with every check that a switch would make, written so that a reader never
- * sees half a file. Any thread. */
+/*
+ * Reads and writes table image files. Reading applies every check of a switch. Writing is atomic: a
+ * reader never sees a partial file. Any thread.
+ */
 #ifndef BY_TABLES_FILE_H
 #define BY_TABLES_FILE_H
 
@@ -9,14 +11,17 @@
 #include "control/fabric/topology.h"
 
 /*
- * Reads and checks an image: *bytes is the caller's to free (NULL after an error). BY_ENOENT or
- * BY_EIO (the file), or what by_image_check returns, with `problem` saying section, record and what
- * is wrong.
+ * Reads and checks an image. The caller frees *bytes, which is NULL after an error. Returns 0;
+ * BY_ENOENT or BY_EIO for the file; or the error of by_image_check, with `problem` naming section,
+ * record and fault.
  */
 int by_image_file_read(const char *path, uint8_t **bytes, size_t *size, struct by_problem *problem);
-/* The check alone, with the same texts. */
+/* Runs only the check, with the same messages. */
 int by_image_explain(const uint8_t *bytes, size_t size, struct by_problem *problem);
-/* Writes to a temporary file beside `path` and renames it. 0 or BY_EIO with `problem`. */
+/*
+ * Writes to a temporary file beside `path` and renames it. Returns 0, or BY_EIO with `problem`
+ * filled.
+ */
 int by_image_file_write(const char *path, const uint8_t *bytes, size_t size, struct by_problem *problem);
 
 #endif

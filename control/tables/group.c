@@ -1,7 +1,6 @@
 /*
- * Plans of one job to groups of trees: who owns them, in which proportions they share the data, and
- * which collectives can use the same trees. Shares are exact wherever they fit 32 bits. Internal to
- * tables/.
+ * Groups the trees of a job's plans: owners, shares of the data, and the collectives that can use
+ * the same trees. Shares are exact if they fit 32 bits. Private to tables/.
  */
 #include "control/tables/group.h"
 
@@ -38,7 +37,7 @@ static struct by_table_group *find_group(struct by_table_groups *groups, uint16_
     return &groups->groups[groups->count++];
 }
 
-/* What a tree of this plan is for: the bit of its group, and which way its data run. */
+/* Returns the collective bits of a tree's group, and sets the direction of its data. */
 static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enum by_table_flow *flow)
 {
     switch ((enum by_collective)plan->collective) {
@@ -108,7 +107,8 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         enum by_table_flow flow;
         uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
 
-        /* One-way trees of an allreduce give way to a reduce-scatter's or an allgather's own plan.
+        /*
+         * A plan for reduce-scatter or allgather replaces the one-way trees of an allreduce plan.
          */
         if (plan->collective == BY_COLLECTIVE_ALLREDUCE && flow != BY_FLOW_BOTH &&
             plans_have(job, flow == BY_FLOW_UP ? BY_COLLECTIVE_REDUCE_SCATTER : BY_COLLECTIVE_ALLGATHER))
@@ -146,7 +146,7 @@ static int order_trees(const void *a, const void *b)
     return by_hops_compare(&x->hops, &y->hops);
 }
 
-/* Equal trees of a group become one of their summed weight. */
+/* Merges equal trees of a group into one with the sum of their weights. */
 static void merge_trees(struct by_table_group *group)
 {
     uint32_t kept = 0;
@@ -165,8 +165,10 @@ static void merge_trees(struct by_table_group *group)
         group->count = kept + 1;
 }
 
-/* Weights to whole numbers without a common divisor; rounded, never to zero, when they do not fit
- * 32 bits. 1 when it rounded. */
+/*
+ * Converts weights to integers without a common divisor. If these do not fit 32 bits, it rounds
+ * them, but never to 0, and returns 1.
+ */
 static int share_out(struct by_table_group *group)
 {
     mpz_t lcm, divisor, value, largest;
@@ -228,7 +230,9 @@ static void remove_group(struct by_table_groups *groups, uint32_t index)
     groups->count--;
 }
 
-/* Groups with the same trees, shares and owner serve all their collectives together. */
+/*
+ * Merges groups with the same trees, shares and owner into one that serves all their collectives.
+ */
 static void merge_groups(struct by_table_groups *groups)
 {
     uint32_t shared = 0;
@@ -248,8 +252,10 @@ static void merge_groups(struct by_table_groups *groups)
         by_group_note(groups, "%u trees serve several collectives, because their plans are the same", shared);
 }
 
-/* Rules over the plans of a job: none twice; an allreduce of one-way trees needs reduce-scatter and
- * allgather for itself. */
+/*
+ * Checks the plans of a job: no two plans for one purpose; an allreduce with one-way trees also
+ * needs plans for reduce-scatter and allgather.
+ */
 static int check_plans(const struct by_address_map *map, const struct by_lower_job *job,
                        struct by_problem *problem)
 {
@@ -281,7 +287,7 @@ static int check_plans(const struct by_address_map *map, const struct by_lower_j
     return 0;
 }
 
-/* Whether a plan says that the node has no data in this collective. */
+/* Whether a plan gives the node no data in this collective. */
 static bool has_no_share(const struct by_lower_job *job, unsigned collective, uint32_t node)
 {
     for (uint32_t i = 0; i < job->plan_count; i++)
@@ -290,8 +296,9 @@ static bool has_no_share(const struct by_lower_job *job, unsigned collective, ui
     return false;
 }
 
-/* Each rank's shard needs trees, or a call could not be served; but for those that are planned to
- * be empty.
+/*
+ * Checks that each rank's shard has trees; without them a call could not be served. Shards that are
+ * planned to be empty need none.
  */
 static int check_owners(const struct by_address_map *map, const struct by_lower_job *job,
                         const struct by_table_groups *groups, unsigned collective, struct by_problem *problem)
@@ -319,8 +326,9 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
 }
 
 /*
- * A job that has only one-way trees must still serve allreduce and barrier. Every tree can run both
- * ways, so those of reduce-scatter do: right, though the way down was not planned for data.
+ * A job with only one-way trees must still serve allreduce and barrier. Every tree can carry data
+ * in both directions, so the trees of reduce-scatter serve them too. The results are correct,
+ * although the way down was not planned for data.
  */
 static void lend_allreduce(const struct by_lower_job *job, struct by_table_groups *groups)
 {

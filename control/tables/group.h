@@ -1,7 +1,7 @@
 /*
- * The trees of one job by what they serve: a group is the set of trees that carries one collective
- * for one owner, with exact shares. Groups of equal trees and shares are one group that serves
- * several collectives. Internal to tables/.
+ * Groups the trees of one job. A group is the set of trees that carries one collective for one
+ * owner, with exact shares. Groups with equal trees and shares become one group that serves several
+ * collectives. Private to tables/.
  */
 #ifndef BY_TABLES_GROUP_H
 #define BY_TABLES_GROUP_H
@@ -17,8 +17,8 @@ struct by_group_tree {
 };
 
 struct by_table_group {
-    uint16_t collectives; /* bits */
-    uint16_t owner;       /* rank or BY_RANK_NONE */
+    uint16_t collectives; /* bit set */
+    uint16_t owner;       /* rank, or BY_RANK_NONE */
     uint32_t count, room;
     struct by_group_tree *trees;
 };
@@ -30,8 +30,10 @@ struct by_table_groups {
     char **notes;
 };
 
-/* Reads all plans of a job. 0 or an error with `problem`; on success the caller frees with
- * by_groups_free. */
+/*
+ * Groups the trees of all plans of a job. Returns 0, or an error with `problem` filled. After
+ * success the caller frees with by_groups_free.
+ */
 int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job,
                    struct by_table_groups *groups, struct by_problem *problem);
 void by_groups_free(struct by_table_groups *groups);

@@ -1,7 +1,7 @@
 /*
- * Keys of jobs. A key comes with the job (banyand draws and stores one for each generation of each
- * job), or is two SipHashes of job and generation under the lowering's seed, which is drawn for
- * each run of a command. Neighbours: emit.c puts keys into images. Any thread.
+ * Keys of jobs. Either the job has its own key (banyand draws and stores one for each generation of
+ * each job), or the key is two SipHashes of job and generation under the lowering's seed, which
+ * each run of a command draws again. Neighbour: emit.c writes keys into images. Any thread.
  */
 #include "control/tables/keyed.h"
 
@@ -15,7 +15,7 @@
 #include "offload/base/siphash.h"
 #include "offload/wire/seal.h"
 
-/* The value of a hex digit, or 16. */
+/* Returns the value of a hex digit, or 16 if it is none. */
 static unsigned digit(char c)
 {
     static const char digits[] = "0123456789abcdef";

@@ -1,7 +1,6 @@
 /*
- * Lowering as a whole: groups of trees of every job are numbered, windows are chosen so that every
- * node's slots suffice, relays are collected. The images are written by emit.c. Pure but for
- * memory.
+ * The steps of a lowering: numbers the groups of trees of every job, chooses windows so that every
+ * node's slots suffice, and collects relays. emit.c writes the images. Pure except for memory.
  */
 #include "control/tables/lower.h"
 
@@ -52,7 +51,7 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
     return 0;
 }
 
-/* Moves the trees of a job's groups into the lowering, numbered from 0. */
+/* Moves the trees of a job's groups into the lowering, and numbers them from 0. */
 static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_table_groups *groups,
                       struct by_problem *problem)
 {
@@ -89,7 +88,10 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_tabl
     return 0;
 }
 
-/* The ranks of a job, as its first plan has them; the others must agree (group.c). */
+/*
+ * Numbers the ranks of a job by its first plan. group.c checks that the other plans have the same
+ * ranks.
+ */
 static void number_ranks(struct by_lowering *lowering, const struct by_lower_job *job,
                          struct by_address_map *map)
 {
@@ -103,7 +105,7 @@ static void number_ranks(struct by_lowering *lowering, const struct by_lower_job
     lowering->ranks[lowering->job_count] = map->rank;
 }
 
-/* Where the job's slots begin at each node, if the caller says. */
+/* Copies the caller's first slots of the job at each node, if given. */
 static uint32_t *copy_bases(const struct by_lowering *lowering, const struct by_lower_job *job)
 {
     uint32_t *bases = NULL;
@@ -169,15 +171,19 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     return 0;
 }
 
-/* What one node needs: slots of jobs whose window is given, and slots for each place of the other
- * windows. */
+/*
+ * Needs of one node: slots of jobs with a given window, and slots for each position of the other
+ * windows.
+ */
 struct lower_need {
     uint64_t fixed;
     uint32_t places;
 };
 
-/* What every node needs; the one with most places (of those whose windows are free) goes to
- * `*fullest`. */
+/*
+ * Counts the needs of every node. `*fullest` receives the node with most slots per position of the
+ * windows that are not given.
+ */
 static struct lower_need *count_needs(const struct by_lowering *lowering, uint32_t *fullest)
 {
     struct lower_need *needs = by_alloc(lowering->node_count, sizeof(*needs));
@@ -199,8 +205,9 @@ static struct lower_need *count_needs(const struct by_lowering *lowering, uint32
     return needs;
 }
 
-/* Whether every node holds the trees with this window where none is given; else *node is one that
- * does not.
+/*
+ * Whether every node has enough slots if all windows that are not given are `window`; else *node is
+ * one that has not.
  */
 static bool windows_fit(const struct lower_need *needs, uint32_t count, uint32_t window, uint32_t slots,
                         uint32_t *node)
@@ -213,14 +220,16 @@ static bool windows_fit(const struct lower_need *needs, uint32_t count, uint32_t
     return true;
 }
 
-/* Windows that are not given are alike in all trees and at all nodes: a tree runs no faster than
- * its smallest window. */
+/*
+ * Chooses the windows that are not given. They are the same for all trees and nodes, because a tree
+ * is as slow as its smallest window.
+ */
 static int set_windows(struct by_lowering *lowering, const struct by_lower_options *options,
                        struct by_problem *problem)
 {
     uint32_t node, full, window = options->window;
     struct lower_need *needs = count_needs(lowering, &full);
-    /* Where each tree counts as often as it needs slots. */
+    /* A tree counts as often as it needs slots. */
     const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
     char text[300];
 
@@ -259,7 +268,7 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
     return 0;
 }
 
-/* Relays along one way of `count` cables that starts at `from`. */
+/* Adds the relays along one direction of a path of `count` cables that starts at `from`. */
 static void add_relays(struct by_lowering *lowering, const struct by_lowered_tree *tree, uint32_t from,
                        const struct by_hop_step *way, uint32_t count, uint32_t *room)
 {
@@ -315,7 +324,10 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t size)
     return hash;
 }
 
-/* A host that forwards for a job is a rank of none: its program would have to be in all of them. */
+/*
+ * Refuses a host that forwards for one job while it is a rank of another: its program would have to
+ * take part in both.
+ */
 static int check_relays(const struct by_lowering *lowering, struct by_problem *problem)
 {
     for (uint32_t i = 0; i < lowering->relay_count; i++)
@@ -373,8 +385,10 @@ static uint64_t mix_number(uint64_t hash, uint64_t number)
     return mix(hash, bytes, sizeof(bytes));
 }
 
-/* Names what was lowered: jobs, generation, trees with their cables, sizes. The same on all nodes;
- * never zero. */
+/*
+ * Returns a hash of what was lowered: jobs, generation, trees with their cables, sizes. It is the
+ * same on all nodes, and never 0.
+ */
 static uint64_t cookie_of(const struct by_lowering *lowering)
 {
     uint64_t hash = 0xcbf29ce484222325u;
@@ -405,7 +419,7 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
     return hash ? hash : 1;
 }
 
-/* Whether hosts can know all trees as a whole. */
+/* Decides whether the images of hosts can contain all trees completely. */
 static void count_hops(struct by_lowering *lowering)
 {
     uint64_t hops = 0;

@@ -1,8 +1,10 @@
 /*
- * Cables for one edge of a tree, there and back. The plan gives the nodes on the way that data
- * take; the other direction takes the same cables where each has both arcs, else the shortest way
- * through switches between the same two end cables: a table knows one port and one address for each
- * neighbour, so both directions must meet the two ends by the same cables. Internal to tables/.
+ * Chooses the cables for one edge of a tree, in both directions. Private to tables/.
+ *
+ * The plan defines the nodes on the way of the data. The opposite direction uses the same cables if
+ * each has arcs in both directions; else the shortest way through switches between the same two end
+ * cables. A table has one port and one address for each neighbour, so both directions must use the
+ * same cables at the two ends.
  */
 #include <stdarg.h>
 #include <string.h>
@@ -23,9 +25,10 @@ static int is_lost(const struct by_address_map *map, uint32_t link)
 }
 
 /*
- * May answers leave `from` by this cable? With an arc in that direction; or where two one-way links
- * between the same nodes describe the two directions with different bandwidths: the cable itself is
- * full duplex, and answers are bare headers.
+ * Whether answers may leave `from` by this cable: if it has an arc in that direction, or if a
+ * parallel one-way link has. Two one-way links between the same nodes can describe the two
+ * directions of one cable with different bandwidths; the cable itself is full duplex, and answers
+ * are bare headers.
  */
 static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t from)
 {
@@ -43,8 +46,10 @@ static int answers_by(const struct by_address_map *map, uint32_t link, uint32_t 
     return 0;
 }
 
-/* Weight in units of 2^-20, saturated: good enough to share cables out, and the same on every
- * machine. */
+/*
+ * Converts a weight to units of 2^-20, saturated. This is precise enough to balance cables, and the
+ * same on every machine.
+ */
 static uint64_t weight_units(struct by_fraction weight)
 {
     unsigned __int128 units = ((unsigned __int128)weight.num << 20) / (unsigned __int128)weight.den;
@@ -52,7 +57,10 @@ static uint64_t weight_units(struct by_fraction weight)
     return units > UINT64_MAX / 4 ? UINT64_MAX / 4 : (uint64_t)units;
 }
 
-/* Switches, and compute nodes outside of the job that the topology lets forward. */
+/*
+ * Whether a node may forward: a switch, or a compute node outside of the job if the topology lets
+ * it forward.
+ */
 static int forwards(const struct by_address_map *map, uint32_t node)
 {
     const struct by_node *kind = &map->topology->nodes[node];
@@ -60,7 +68,7 @@ static int forwards(const struct by_address_map *map, uint32_t node)
     return !kind->compute || (kind->forward && map->rank[node] == UINT32_MAX);
 }
 
-/* Would `arc` be fuller than `other` after taking `units` more? */
+/* Whether `arc` would be more loaded than `other` after `units` are added to it. */
 static int fuller(const struct by_topology *topology, const struct by_lower_load *load, uint32_t arc,
                   uint32_t other, uint64_t units)
 {
@@ -68,8 +76,11 @@ static int fuller(const struct by_topology *topology, const struct by_lower_load
            (unsigned __int128)(load->arc[other] + units) * (uint64_t)topology->arcs[arc].capacity;
 }
 
-/* The least loaded cable from `near` (the parent's side) to `far` that has the arcs which data
- * need, or UINT32_MAX. A cable with both arcs is preferred: the answers can then return by it. */
+/*
+ * Returns the least loaded cable from `near` (the parent's side) to `far` that has the arcs which
+ * the data need, or UINT32_MAX. Cables with arcs in both directions are preferred, because answers
+ * can then return by them.
+ */
 static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t far, enum by_table_flow flow,
                        uint64_t units, const struct by_lower_load *load)
 {
@@ -98,15 +109,17 @@ static uint32_t choose(const struct by_address_map *map, uint32_t near, uint32_t
     return best;
 }
 
-/* Shortest way of arcs from `from` to `to` through switches, not touching `barred` nodes. Writes
- * steps, returns their count or -1. */
+/*
+ * Finds the shortest path of arcs from `from` to `to` through switches that avoids the `barred`
+ * nodes. Writes its steps and returns their count, or -1.
+ */
 static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_t to,
                         const uint32_t barred[2], struct by_hop_step *steps)
 {
     const struct by_topology *topology = map->topology;
     uint32_t n = topology->node_count, head = 0, tail = 0, length = 0;
     uint32_t *queue = by_alloc(n, sizeof(uint32_t));
-    uint32_t *via = by_alloc(n, sizeof(uint32_t)); /* link + 1 by which a node was reached */
+    uint32_t *via = by_alloc(n, sizeof(uint32_t)); /* link + 1 that reached a node */
     uint8_t *seen = by_alloc(n, 1);
 
     queue[tail++] = from;
@@ -138,8 +151,10 @@ static int64_t find_way(const struct by_address_map *map, uint32_t from, uint32_
     return length == UINT32_MAX ? -1 : (int64_t)length;
 }
 
-/* The way back of `way`, whose first node is `start`: the same cables if they have the arcs, else
- * another way through switches. */
+/*
+ * Finds the reverse of `way`, whose first node is `start`: the same cables if they have the arcs,
+ * else another path through switches.
+ */
 static int way_back(const struct by_address_map *map, uint32_t start, const struct by_hop_step *way,
                     uint32_t count, const char *where, struct by_hop_step **back, uint32_t *back_count,
                     struct by_problem *problem)
@@ -187,8 +202,10 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
     return 0;
 }
 
-/* The nodes of `path` without detours that return to a node already visited: that only lowers
- * loads. Returns the count. */
+/*
+ * Copies the nodes of `path` without detours that return to a node already visited, which only
+ * lowers loads. Returns the count.
+ */
 static uint32_t straighten(const uint32_t *nodes, uint32_t count, uint32_t *straight)
 {
     uint32_t length = 0;
@@ -204,7 +221,7 @@ static uint32_t straighten(const uint32_t *nodes, uint32_t count, uint32_t *stra
     return length;
 }
 
-/* Cables from parent to child as the data need them. */
+/* Chooses the cables from parent to child in the direction of the data. */
 static int way_down(const struct by_address_map *map, const uint32_t *nodes, uint32_t count,
                     enum by_table_flow flow, uint64_t units, struct by_lower_load *load, const char *where,
                     struct by_hop_step *steps, struct by_problem *problem)
@@ -259,7 +276,9 @@ int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_
     if (error == 0 && flow != BY_FLOW_UP) {
         error = way_back(map, parent, down, count - 1, where, &hop->up, &hop->up_count, problem);
     } else if (error == 0) {
-        /* Data run up: the cables were chosen for that direction, and the way down is the way back.
+        /*
+         * The data run up, so the cables are chosen in that direction; the way down is the way
+         * back.
          */
         struct by_hop_step *up = by_alloc(count, sizeof(*up));
         for (uint32_t i = 0; i + 1 < count; i++)

@@ -1,6 +1,6 @@
 /*
- * A new generation for a folder of table images. Neighbours: file.c reads and writes one image,
- * dump.c its text; `push --renew` comes here. Any thread.
+ * Raises the generation of a folder of table images. Neighbours: file.c reads and writes images,
+ * dump.c prints them; the command `push --renew` calls it. Any thread.
  */
 #include "control/tables/renew.h"
 
@@ -38,7 +38,10 @@ static int read_item(const char *folder, const char *file, struct item *item, st
     return error == 0 ? 0 : by_problem_say(problem, error, "%s: %s", file, inner.text);
 }
 
-/* The generation that follows the highest of each job, by job; 0: no image has it. */
+/*
+ * Computes the next generation of each job: one more than the highest, or 0 if no image has the
+ * job.
+ */
 static void find_next(const struct item *items, uint32_t count, uint16_t next[BY_JOBS_MAX])
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -57,12 +60,12 @@ static void find_next(const struct item *items, uint32_t count, uint16_t next[BY
     }
 }
 
-/* The keys of the new generation, by job. */
+/* Keys of the new generation, by job. */
 struct secrets {
     uint8_t of[BY_JOBS_MAX][BY_SIPHASH_KEY_BYTES];
 };
 
-/* Draws a key for each job that has one. */
+/* Draws a key for each keyed job. */
 static int draw_secrets(const struct item *items, uint32_t count, struct secrets *secrets,
                         struct by_problem *problem)
 {
@@ -107,8 +110,10 @@ static void raise_item(struct item *item, const uint16_t next[BY_JOBS_MAX], cons
     by_image_seal(item->bytes);
 }
 
-/* NAME.txt beside NAME.table, when there is one: for people, so that a failure only leaves the old
- * one. */
+/*
+ * Rewrites NAME.txt beside NAME.table if it exists. It is only informative, so a failure leaves the
+ * old file.
+ */
 static void write_text(const struct item *item)
 {
     struct by_output output;

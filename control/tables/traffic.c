@@ -1,7 +1,8 @@
 /*
- * Predicted traffic: every tree that serves a call, every chunk of its share, every hop of the
- * tree, both directions. A chunk goes up a hop with its payload if a leaf below has data, and down
- * with its payload if a leaf below wants them; else as a bare header. Pure.
+ * Predicts traffic: adds up every tree that serves a call, every chunk of its share, and every hop
+ * of the tree in both directions. A chunk crosses a hop upwards with its payload if a leaf below
+ * has data, and downwards with its payload if a leaf below receives data; otherwise only its header
+ * is sent. Pure.
  */
 #include "control/tables/traffic.h"
 
@@ -11,8 +12,10 @@
 
 #define BIT(collective) (1u << (collective))
 
-/* Which trees serve a collective for one owner: the endpoint's rule (its own trees, then those for
- * any rank, then allreduce). */
+/*
+ * Finds the trees that serve a collective for one owner, by the endpoint's rule: its own trees,
+ * then those for any rank, then those of allreduce.
+ */
 static int served_by(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t rank,
                      unsigned *bits, uint16_t *owner)
 {
@@ -25,7 +28,7 @@ static int served_by(const struct by_lowering *lowering, const struct by_traffic
             const struct by_lowered_tree *tree = &lowering->trees[i];
             if (tree->job != call->job || !(tree->collectives & wanted[pass]))
                 continue;
-            /* Trees of allreduce and barrier serve whoever owns them. */
+            /* trees of allreduce and barrier serve any owner */
             if (pass < 2 && rooted && tree->owner != owners[pass])
                 continue;
             *bits = wanted[pass];
@@ -44,7 +47,7 @@ static int serves(const struct by_lowered_tree *tree, const struct by_traffic_ca
     return (bits & (BIT(BY_COLLECTIVE_ALLREDUCE) | BIT(BY_COLLECTIVE_BARRIER))) || tree->owner == owner;
 }
 
-/* Does the leaf of `rank` bring data, and does it want the result? */
+/* Whether the leaf of `rank` sends data, and whether it receives the result. */
 static void leaf_role(const struct by_traffic_call *call, uint32_t rank, uint32_t owner, int *brings,
                       int *wants)
 {
@@ -125,7 +128,10 @@ static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
     return even < total ? even : total;
 }
 
-/* The tree on which every call has a chunk: the endpoint's rule. NULL: the job has no tree. */
+/*
+ * Returns the tree on which every call has a chunk, by the endpoint's rule; NULL if the job has no
+ * tree.
+ */
 static const struct by_lowered_tree *first_tree(const struct by_lowering *lowering, uint16_t job)
 {
     const struct by_lowered_tree *first = NULL;
@@ -143,8 +149,10 @@ static const struct by_lowered_tree *first_tree(const struct by_lowering *loweri
     return first;
 }
 
-/* One shard (or the whole vector) over the trees that serve it. Sets `met` when `first` is among
- * them. */
+/*
+ * Adds one shard (or the whole vector) over the trees that serve it. Sets `met` if `first` is one
+ * of them.
+ */
 static int add_shard(const struct by_lowering *lowering, const struct by_traffic_call *call, uint32_t owner,
                      const struct by_lowered_tree *first, int *met, struct by_traffic_arc *arcs)
 {
@@ -194,7 +202,7 @@ int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_c
 
     for (uint32_t rank = begin; rank < end && error == 0; rank++)
         error = add_shard(lowering, call, rank, first, &met, arcs);
-    /* Where ranks in different calls meet, whatever trees these use. */
+    /* Ranks that make different calls meet on this tree, whatever other trees their calls use. */
     if (error == 0 && !met)
         add_tree(lowering, first, &word, 0, 0, arcs);
     return error;

@@ -1,7 +1,7 @@
 /*
- * A plan's tree as hops from the root outwards: checks that it is a tree that spans the compute
- * nodes, takes switches with one child out of it (they need no slots: they relay), numbers
- * children, and lays each edge on cables. Internal to tables/; pure.
+ * Converts a plan's tree to hops, from the root outwards. Checks that the tree spans the compute
+ * nodes; removes switches with one child, which only relay and need no slots; numbers children; and
+ * lays each edge on cables. Private to tables/; pure.
  */
 #include "control/tables/tree.h"
 
@@ -11,7 +11,7 @@
 #include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
-/* A tree while it is being read: by node. */
+/* A tree while it is read, by node. */
 struct draft {
     const struct by_address_map *map;
     const struct by_plan *plan;
@@ -19,8 +19,8 @@ struct draft {
     const char *where;
     struct by_problem *problem;
     uint32_t *parent;   /* BY_LOWER_NODE_NONE: the root, or not in the tree */
-    uint32_t *edge;     /* the edge that leads to the node */
-    uint32_t *children; /* nodes below, its own leaf not counted */
+    uint32_t *edge;     /* the edge to the node from its parent */
+    uint32_t *children; /* number of children, without its own leaf */
     uint8_t *seen;
 };
 
@@ -63,7 +63,10 @@ static int read_edges(struct draft *draft)
     return 0;
 }
 
-/* Every compute node is in the tree, switches are not its leaves, and who branches can. */
+/*
+ * Checks that every compute node is in the tree, that no switch is a leaf, and that every node that
+ * branches is able to.
+ */
 static int check_nodes(const struct draft *draft, enum by_table_flow flow)
 {
     const struct by_topology *topology = draft->map->topology;
@@ -104,14 +107,17 @@ static int check_nodes(const struct draft *draft, enum by_table_flow flow)
     return 0;
 }
 
-/* A switch with one child and a parent adds nothing and copies nothing. */
+/* Whether a node is a switch with one child and a parent: it neither adds nor copies. */
 static int passes(const struct draft *draft, uint32_t node)
 {
     return draft->map->rank[node] == UINT32_MAX && draft->children[node] == 1 &&
            draft->parent[node] != BY_LOWER_NODE_NONE;
 }
 
-/* The nodes from the nearest ancestor that stays in the tree down to `node`. The caller frees. */
+/*
+ * Returns the nodes from the nearest ancestor that remains in the tree down to `node`. The caller
+ * frees them.
+ */
 static uint32_t *whole_path(const struct draft *draft, uint32_t node, uint32_t *count)
 {
     uint32_t top = node, total = 1, *nodes;
@@ -130,7 +136,7 @@ static uint32_t *whole_path(const struct draft *draft, uint32_t node, uint32_t *
     return nodes;
 }
 
-/* The ancestor of `node` that stays in the tree. */
+/* Returns the nearest ancestor of `node` that remains in the tree. */
 static uint32_t real_parent(const struct draft *draft, uint32_t node)
 {
     uint32_t parent = draft->parent[node];
@@ -140,13 +146,16 @@ static uint32_t real_parent(const struct draft *draft, uint32_t node)
     return parent;
 }
 
-/* Hops breadth first, children by node index, bits in that order after the node's own leaf. */
+/*
+ * Makes the hops in breadth-first order, with children sorted by node index. Bits follow that
+ * order, after the node's own leaf.
+ */
 static int lay_hops(const struct draft *draft, enum by_table_flow flow, struct by_lower_load *load,
                     struct by_hops *hops)
 {
     uint32_t n = draft->map->topology->node_count;
     uint32_t *first = by_alloc(n, sizeof(uint32_t)),
-             *next = by_alloc(n, sizeof(uint32_t)); /* children lists, 0 = end */
+             *next = by_alloc(n, sizeof(uint32_t)); /* linked lists of children, 0 = end */
     int error = 0;
 
     for (uint32_t i = n; i-- > 0;) {
@@ -161,7 +170,7 @@ static int lay_hops(const struct draft *draft, enum by_table_flow flow, struct b
     hops->count = 1;
     for (uint32_t i = 0; i < hops->count && error == 0; i++) {
         struct by_hop *hop = &hops->hop[i];
-        /* A host that is the root, or has others below it, adds its own leaf to its own engine. */
+        /* A host that is the root or has children adds its own leaf to its own engine. */
         if (draft->map->rank[hop->node] != UINT32_MAX && (i == 0 || first[hop->node]))
             hop->child_count = 1;
         hop->first_child = hops->count;

@@ -1,13 +1,13 @@
 /*
- * One plan tree as hops: who is whose parent, by which cables there and back. Internal to tables/.
- * A hop owns its steps.
+ * Converts one plan tree to hops: each node's parent, and the cables to it and back. Private to
+ * tables/. A hop owns its steps.
  */
 #ifndef BY_TABLES_TREE_H
 #define BY_TABLES_TREE_H
 
 #include "control/tables/lower.h"
 
-/* Which way a tree's data run: which arcs it was planned on. */
+/* Direction of a tree's data; it defines the arcs for which the tree was planned. */
 enum by_table_flow { BY_FLOW_DOWN = 1, BY_FLOW_UP = 2, BY_FLOW_BOTH = 3 };
 
 struct by_hops {
@@ -16,26 +16,30 @@ struct by_hops {
 };
 
 /*
- * What each arc carries so far of one plan, in weight x 2^20: parallel cables are filled evenly.
- * Zeroed by the caller for each plan; an integer, because it decides which cable a tree takes.
+ * Load of each arc by one plan, in units of 2^-20 of weight, used to fill parallel cables evenly.
+ * The caller zeroes it for each plan. It is an integer because it decides which cable a tree uses,
+ * and the decision must be the same on every machine.
  */
 struct by_lower_load {
     uint64_t *arc;
 };
 
 /*
- * Lays `tree` on cables. `where` names it in errors ("allreduce tree 3"). 0, BY_EINVAL (not a
- * spanning tree of this fabric), BY_EUNSUPPORTED (a switch branches that cannot; no way back),
- * BY_ELIMIT (children). On success the caller frees `hops`.
+ * Lays `tree` on cables. `where` names it in error texts ("allreduce tree 3"). Returns 0; BY_EINVAL
+ * (not a spanning tree of this fabric); BY_EUNSUPPORTED (a switch branches that cannot; no way
+ * back); BY_ELIMIT (too many children). After success the caller frees `hops`.
  */
 int by_hops_make(const struct by_address_map *map, const struct by_plan *plan, const struct by_tree *tree,
                  enum by_table_flow flow, struct by_lower_load *load, const char *where, struct by_hops *hops,
                  struct by_problem *problem);
 void by_hops_free(struct by_hops *hops);
-/* Total order; 0 when both trees are the same, cables included. */
+/* Compares in a total order; returns 0 if both trees are the same, including their cables. */
 int by_hops_compare(const struct by_hops *a, const struct by_hops *b);
 
-/* The cables of one tree edge in both directions (path.c): `nodes` is parent first. Same errors. */
+/*
+ * Lays one tree edge on cables in both directions (path.c). `nodes` begins with the parent. Errors
+ * are those of by_hops_make.
+ */
 int by_path_lay(const struct by_address_map *map, const uint32_t *nodes, uint32_t node_count,
                 enum by_table_flow flow, struct by_fraction weight, struct by_lower_load *load,
                 const char *where, struct by_hop *hop, struct by_problem *problem);

@@ -9,7 +9,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Rings of one plan (count): NCCL has as many channels by default. */
+/* Most rings of one plan (count): NCCL's default number of channels. */
 #define RINGS_MAX 16u
 
 static const struct by_place nowhere = {0, 0};

@@ -1,9 +1,10 @@
 /*
  * Double binary trees (Sanders, Speck, Traff, "Two-tree algorithms for full bandwidth broadcast,
- * reduction and scan", 2009), as NCCL uses them for allreduce: binary trees over the boxes, a chain
- * inside each box, and as many pairs of trees as a box has GPUs, so that each of them is once the
- * one that talks to other boxes. In each pair the inner nodes of one tree are leaves of the other.
- * See baseline.h.
+ * reduction and scan", 2009), as NCCL uses them for allreduce. See baseline.h.
+ *
+ * There is a binary tree over the boxes, and a chain inside each box. The number of tree pairs
+ * equals the number of GPUs in a box, so each GPU communicates with other boxes in one pair. In
+ * each pair the inner nodes of one tree are leaves of the other.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
@@ -14,8 +15,10 @@
 
 #define NO_PARENT UINT32_MAX
 
-/* The parent in a binary tree whose inner nodes have the even numbers: the number with its lowest
- * set bit moved one up, where that exists. */
+/*
+ * Returns the parent in a binary tree whose inner nodes have even numbers: the number with its
+ * lowest set bit moved up by one, if that exists.
+ */
 static uint32_t parent_in_tree(uint32_t number, uint32_t count)
 {
     uint32_t bit = number & (~number + 1), up;
@@ -26,7 +29,9 @@ static uint32_t parent_in_tree(uint32_t number, uint32_t count)
     return up < count ? up : number ^ bit;
 }
 
-/* The same in the other tree of the pair: mirrored for even counts, shifted by one for odd counts.
+/*
+ * Returns the parent in the other tree of the pair: mirrored for even counts, shifted by one for
+ * odd counts.
  */
 static uint32_t parent_in_other(uint32_t number, uint32_t count)
 {
@@ -40,12 +45,12 @@ static uint32_t parent_in_other(uint32_t number, uint32_t count)
 
 struct binary_shape {
     uint32_t *rank_of; /* by node */
-    uint32_t *ring;    /* ranks in the order of the ring, box by box */
-    uint32_t *first;   /* by box, numbered as the ring meets them: where its ranks begin in `ring` */
+    uint32_t *ring;    /* ranks in ring order, box by box */
+    uint32_t *first;   /* by box, in ring order: start of its ranks in `ring` */
     uint32_t box_count;
-    uint32_t *parent; /* by rank, of the tree in the making */
+    uint32_t *parent; /* by rank, in the current tree */
     uint32_t *order;  /* ranks, parents first */
-    uint32_t *start;  /* [n + 1] into `next`: neighbours in the tree, whatever the direction */
+    uint32_t *start;  /* [n + 1], index into `next`: neighbours in the tree, in both directions */
     uint32_t *next;
 };
 
@@ -76,7 +81,7 @@ static void shape_free(struct binary_shape *shape)
     free(shape->next);
 }
 
-/* Sorts the ring's ranks by box, without changing the order inside a box. */
+/* Sorts the ring's ranks by box, and keeps the order inside each box. */
 static void follow_ring(struct binary_shape *shape, const struct by_baseline_ring *ring, uint32_t n)
 {
     uint32_t *number = by_alloc(shape->box_count, sizeof(*number)), met = 0;
@@ -102,7 +107,9 @@ static void follow_ring(struct binary_shape *shape, const struct by_baseline_rin
     free(filled);
 }
 
-/* Parents of all ranks: trees over the first ranks of the boxes, chains inside. Returns the root.
+/*
+ * Sets the parents of all ranks: a tree over the first ranks of the boxes, chains inside. Returns
+ * the root.
  */
 static uint32_t set_parents(struct binary_shape *shape, bool other)
 {
@@ -121,7 +128,7 @@ static uint32_t set_parents(struct binary_shape *shape, bool other)
     return root;
 }
 
-/* Turns the tree so that it starts at `root`, and orders it. */
+/* Reroots the tree at `root`, and orders its ranks. */
 static void orient(struct binary_shape *shape, uint32_t n, uint32_t root)
 {
     uint32_t head = 0, tail = 0;
@@ -153,7 +160,7 @@ static void orient(struct binary_shape *shape, uint32_t n, uint32_t root)
     BY_ASSERT(tail == n);
 }
 
-/* Adds the tree for one use; paths run the way the data runs. */
+/* Adds the tree for one use; paths run in the direction of the data. */
 static int add_tree(struct by_baseline_task *task, const struct binary_shape *shape, enum by_tree_use use,
                     int64_t units)
 {
@@ -185,7 +192,7 @@ static int add_tree(struct by_baseline_task *task, const struct binary_shape *sh
     return 0;
 }
 
-/* Both trees of a pair. */
+/* Adds both trees of a pair. */
 static int add_pair(struct by_baseline_task *task, struct binary_shape *shape, int64_t units)
 {
     unsigned collective = task->collective;

@@ -1,7 +1,7 @@
 /*
- * Boxes: groups of compute nodes that are joined much wider inside than outside. A spanning tree of
- * the widest links, and the largest drop in the widths at which compute nodes come together, tell
- * where they end. See baseline.h.
+ * Finds boxes: groups of compute nodes with much more bandwidth inside than to the outside. The
+ * code builds a spanning tree of the widest links. Boxes end at the largest drop in the widths at
+ * which groups of compute nodes join. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/study/baseline/baseline.h"
@@ -24,8 +24,10 @@ static int wider_first(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* Joins nodes by arcs of more than `floor`; writes the widths at which two groups with compute
- * nodes met. */
+/*
+ * Joins nodes by arcs wider than `floor`; writes the widths at which two groups with compute nodes
+ * joined.
+ */
 static uint32_t join(const struct by_baseline_net *net, const struct by_net_arc *arcs, int64_t floor,
                      uint32_t *parent, int64_t *met)
 {
@@ -50,8 +52,9 @@ static uint32_t join(const struct by_baseline_net *net, const struct by_net_arc 
     return count;
 }
 
-/* The width below which boxes end: the lower side of the largest drop, of a factor of two at least;
- * else 0.
+/*
+ * Returns the width below which boxes end: the lower side of the largest drop, if that is at least
+ * a factor of two; else 0.
  */
 static int64_t find_floor(const int64_t *met, uint32_t count)
 {

@@ -1,17 +1,19 @@
 /*
- * Rings: a cycle through all compute nodes whose neighbours are joined through switches only. A
- * search in depth that prefers the widest way, then the shortest, then the neighbour with the
- * fewest ways on (Warnsdorff's rule, which finds its way through tori and cubes), then the next
- * rank; inside a box the rule comes first, and the box is not left before all of it was visited. It
- * turns back where it must, within a bound. See baseline.h.
+ * Finds rings: cycles through all compute nodes whose neighbours are joined through switches only.
+ * See baseline.h.
+ *
+ * The search is depth-first. It prefers the widest way, then the shortest, then the neighbour with
+ * the fewest onward ways (Warnsdorff's rule, which works well on tori and cubes), then the next
+ * rank. Inside a box Warnsdorff's rule comes first, and the search visits the whole box before it
+ * leaves. It backtracks within a limit.
  */
 #include "control/base/alloc.h"
 #include "control/study/baseline/baseline.h"
 
-/* Ways that are tried at one node (count). */
+/* Most ways that are tried at one node (count). */
 #define WAYS_MAX 8u
 
-/* Nodes whose ways are looked up before the search gives up (count), beyond eight for each node. */
+/* Steps of the search before it gives up (count), plus eight for each node. */
 #define STEPS_MIN 20000u
 
 struct cycle_way {
@@ -19,13 +21,13 @@ struct cycle_way {
     uint32_t hops;
     int64_t width;
     uint32_t onward;
-    uint32_t distance; /* in ranks, round the circle */
+    uint32_t distance; /* distance in ranks on the circle */
 };
 
 /* The search. */
 struct cycle_walk {
     struct by_baseline_net *net;
-    const struct by_boxes *boxes; /* NULL: do as if there were none */
+    const struct by_boxes *boxes; /* NULL: ignore boxes */
     uint32_t *rank_of;            /* by node */
     bool *visited;                /* by node */
     uint32_t *unvisited;          /* by box */
@@ -49,7 +51,7 @@ static bool is_better(const struct cycle_way *a, const struct cycle_way *b, bool
     return a->distance < b->distance;
 }
 
-/* Compute nodes that `node` could go on to directly. */
+/* Counts the unvisited compute nodes that `node` can reach directly. */
 static uint32_t count_onward(const struct by_baseline_net *net, uint32_t node, const bool *visited)
 {
     uint32_t count = 0;
@@ -62,7 +64,7 @@ static uint32_t count_onward(const struct by_baseline_net *net, uint32_t node, c
     return count;
 }
 
-/* The best ways on from a node, best first. */
+/* Finds the best onward ways of a node, best first. */
 static void find_ways(struct cycle_walk *walk, uint32_t rank, struct cycle_level *level)
 {
     struct cycle_way ways[WAYS_MAX + 1] = {{0}};

@@ -1,12 +1,14 @@
 /*
  * MultiTree (Huang et al., "Communication algorithm-architecture co-design for distributed deep
- * learning", ISCA 2021): one tree for each root, all grown together in steps. In a step each link
- * has as many units as the slowest link fits into it (the multi-edges of the paper; ForestColl,
- * NSDI'26, section 6.5, chooses the unit so); trees take turns to add one node, from nodes of the
- * steps before, until nothing fits; then the next step begins. Of the ways to add a node, a tree
- * takes the widest: the width of a way is that of its narrowest link, and of equally wide ones that
- * of the oldest member comes first. So a tree fills a box before it leaves it. What the links are
- * loaded with in the end gives the rate. See baseline.h.
+ * learning", ISCA 2021). See baseline.h.
+ *
+ * There is one tree for each root; all trees grow together in steps. In a step a link has as many
+ * units as its capacity is multiples of the slowest link's (the multi-edges of the paper;
+ * ForestColl, NSDI'26, section 6.5, chooses the same unit). Trees take turns to add one node to a
+ * member from an earlier step; when nothing fits, the next step begins. A tree adds a node by the
+ * widest way, that is, the way whose narrowest link is widest; among equally wide ways, the one
+ * from the oldest member. So a tree fills a box before it leaves it. The final loads of the links
+ * determine the rate.
  */
 #include "control/base/alloc.h"
 #include "control/base/stage.h"
@@ -16,29 +18,29 @@
 #include "offload/wire/types.h"
 
 struct grown {
-    uint32_t *members; /* node indices, in the order in which they joined */
-    uint32_t *paths;   /* the path by which member i + 1 joined */
+    uint32_t *members; /* node indices, in the order of joining */
+    uint32_t *paths;   /* the path that added member i + 1 */
     uint32_t count;
-    uint32_t before; /* members of the steps before this one */
-    uint32_t level;  /* wider ways than this (index into `widths`) lead nowhere any more in this step */
-    uint32_t cursor; /* nor do ways of this width from members before it */
+    uint32_t before; /* number of members from earlier steps */
+    uint32_t level;  /* ways wider than this (index into `widths`) are exhausted in this step */
+    uint32_t cursor; /* members before this one have no way of this width */
     bool *inside;    /* by node */
 };
 
 struct garden {
-    struct by_baseline_net *net; /* in the direction in which trees grow */
+    struct by_baseline_net *net; /* in the direction of growth */
     const struct by_baseline_task *task;
     bool late;
     struct by_sketch *sketch;
     uint32_t tree_count;
     struct grown *trees;
-    uint32_t *wide;  /* arcs by node, the widest first: as net->first tells */
-    uint32_t *stamp; /* by node: the search that has seen it */
+    uint32_t *wide;  /* arcs by node, the widest first; indexed by net->first */
+    uint32_t *stamp; /* by node: last search that visited it */
     uint32_t search;
-    uint32_t *nodes; /* of a path */
+    uint32_t *nodes; /* nodes of a path */
     int64_t unit;
     uint32_t width_count;
-    int64_t *widths; /* of the links, the widest first; each once */
+    int64_t *widths; /* distinct link widths, the widest first */
 };
 
 static int wider(const void *left, const void *right)
@@ -78,8 +80,10 @@ static void sort_arcs(struct garden *garden)
         }
 }
 
-/* A node outside the tree that `from` reaches through switches on units that are left of links of
- * at least `width`; UINT32_MAX if none. */
+/*
+ * Returns a node outside the tree that `from` reaches through switches, on links of at least
+ * `width` with units left; UINT32_MAX if there is none.
+ */
 static uint32_t find_child(struct garden *garden, const struct grown *tree, uint32_t from, int64_t width)
 {
     struct by_baseline_net *net = garden->net;
@@ -95,7 +99,7 @@ static uint32_t find_child(struct garden *garden, const struct grown *tree, uint
             const struct by_net_arc *arc = &net->arcs[garden->wide[i]];
 
             if (arc->capacity < width)
-                break; /* the others are narrower still */
+                break; /* the following links are narrower */
             if (arc->left <= 0 || garden->stamp[arc->to] == garden->search)
                 continue;
             garden->stamp[arc->to] = garden->search;
@@ -109,7 +113,7 @@ static uint32_t find_child(struct garden *garden, const struct grown *tree, uint
     return UINT32_MAX;
 }
 
-/* Lets the tree add one node; false when it can add none in this step. */
+/* Adds one node to the tree; returns false if none can be added in this step. */
 static bool grow(struct garden *garden, struct grown *tree)
 {
     struct by_baseline_net *net = garden->net;
@@ -140,7 +144,7 @@ static bool grow(struct garden *garden, struct grown *tree)
     return false;
 }
 
-/* One step; returns how many nodes were added. */
+/* Runs one step; returns the number of nodes added. */
 static uint64_t run_step(struct garden *garden)
 {
     struct by_baseline_net *net = garden->net;

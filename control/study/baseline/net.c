@@ -110,8 +110,9 @@ void by_net_clear(struct by_baseline_net *net)
 }
 
 /*
- * Breadth first from `from`; with `relays` also through compute nodes. Fills hops and the queue's
- * order, and returns how many nodes were reached. With `left`, only arcs that have something left.
+ * Breadth-first search from `from`, with `relays` also through compute nodes. Fills hops and the
+ * queue, and returns the number of nodes reached. With `left`, it uses only arcs with remaining
+ * capacity.
  */
 static uint32_t search(struct by_baseline_net *net, uint32_t from, bool relays, bool left)
 {
@@ -137,13 +138,13 @@ static uint32_t search(struct by_baseline_net *net, uint32_t from, bool relays, 
     return tail;
 }
 
-/* Whether a search may pass on from `node`. */
+/* Whether a search may continue through `node`. */
 static bool passes(const struct by_baseline_net *net, uint32_t from, uint32_t node, bool relays)
 {
     return node == from || relays || !net->topology->nodes[node].compute;
 }
 
-/* The widest among the shortest paths to every node that was reached. */
+/* Finds the widest of the shortest paths to every node reached. */
 static void find_widths(struct by_baseline_net *net, uint32_t from, uint32_t reached, bool relays, bool left)
 {
     for (uint32_t i = 0; i < reached; i++)
@@ -170,21 +171,20 @@ void by_net_reach(struct by_baseline_net *net, uint32_t from)
     find_widths(net, from, search(net, from, false, true), false, true);
 }
 
-/* Whether a load of a on `first` is relatively less than one of b on `second`. */
+/* Whether load `a` on capacity `first` is relatively less than load `b` on capacity `second`. */
 static bool is_lighter(int64_t a, int64_t first, int64_t b, int64_t second)
 {
     return (__int128)a * second < (__int128)b * first;
 }
 
 /*
- * Among the shortest paths whose arcs are all at least `width` wide: the one whose most loaded arc
- * is the least loaded. Fills via.
+ * Among the shortest paths whose arcs are all at least `width` wide, finds the one with the lowest
+ * maximum load. Fills via.
  */
 static void find_lightest(struct by_baseline_net *net, uint32_t from, uint32_t reached, bool relays,
                           bool left, int64_t width, int64_t units)
 {
-    uint32_t *worst =
-        by_alloc(net->node_count, sizeof(*worst)); /* the most loaded arc on the way to a node */
+    uint32_t *worst = by_alloc(net->node_count, sizeof(*worst)); /* by node: maximum load on the path to it */
 
     for (uint32_t i = 0; i < reached; i++)
         net->via[net->queue[i]] = worst[net->queue[i]] = BY_NET_NO_ARC;

@@ -1,10 +1,11 @@
 /*
- * Blink (Wang et al., MLSys 2020): spanning trees of a single root, here packed as well as can be;
- * switches are handled as ForestColl (NSDI'26, section 6.2) does for its "Blink+Switch". A
- * broadcast or reduce is what the planner makes of it. An allreduce is one root's best reduce and
- * broadcast, packed together: on a fabric whose links are alike both ways, the planner's trees
- * turned to that root (by_sketch_copy_at says why no trees of one root, nor of many, carry more).
- * See baseline.h.
+ * Blink (Wang et al., MLSys 2020): spanning trees of a single root, here with optimal packing.
+ * Switches are handled as in ForestColl's "Blink+Switch" (NSDI'26, section 6.2). See baseline.h.
+ *
+ * A broadcast or reduce is the planner's. An allreduce is one root's best reduce and broadcast,
+ * packed together: on a fabric whose links are equal in both directions, these are the planner's
+ * trees rerooted to that root (by_sketch_copy_at explains why trees with other roots carry no
+ * more).
  */
 #include "control/base/clock.h"
 #include "control/fabric/build.h"

@@ -1,16 +1,17 @@
 /*
  * Recursive halving and doubling (Thakur, Rabenseifner, Gropp, "Optimization of collective
- * communication operations in MPICH", 2005). Ranks form a cube as large as fits; of a count that is
- * no power of two, the first ranks stand in pairs, and the odd one of a pair hands over before and
- * gets the result after. Allreduce is reduce-scatter and allgather; broadcast scatters and gathers
- * to all, reduce is its mirror. See baseline.h.
+ * communication operations in MPICH", 2005). See baseline.h.
+ *
+ * The ranks form the largest hypercube that fits. If their count is not a power of two, the first
+ * ranks form pairs; the odd rank of a pair hands over its data before, and gets the result after.
+ * Allreduce is reduce-scatter and allgather; broadcast is scatter and allgather; reduce is the
+ * reverse of broadcast.
  */
 #include "control/base/alloc.h"
 #include "control/study/baseline/baseline.h"
 #include "offload/wire/types.h"
 
-/* Numbers are ranks as seen from the root; a corner of the cube stands for a pair of numbers or for
- * one. */
+/* Numbers are ranks relative to the root. A corner of the cube is one number or a pair. */
 struct cube {
     struct by_rounds *rounds;
     uint32_t n;
@@ -26,13 +27,13 @@ static uint32_t rank_of(const struct cube *cube, uint32_t number)
     return (number + cube->shift) % cube->n;
 }
 
-/* The number that acts for a corner, which is also where the corner's shards begin. */
+/* Returns the number that acts for a corner; the corner's shards also begin there. */
 static uint32_t begin(const struct cube *cube, uint32_t corner)
 {
     return corner < cube->pairs ? 2 * corner : corner + cube->pairs;
 }
 
-/* One transfer of the shards of numbers `first` to `last - 1`. */
+/* Adds one transfer of the shards of numbers `first` to `last - 1`. */
 static void add(const struct cube *cube, uint32_t from, uint32_t to, uint32_t first, uint32_t last,
                 bool reduce)
 {
@@ -46,7 +47,10 @@ static void add(const struct cube *cube, uint32_t from, uint32_t to, uint32_t fi
         by_rounds_add(cube->rounds, cube->round, transfer);
 }
 
-/* Doubling: each corner gives its neighbour all it has; halving: what is the neighbour's half. */
+/*
+ * Doubling: each corner sends all its data to its neighbour. Halving: it sends the neighbour's
+ * half.
+ */
 static void exchange(struct cube *cube, bool halving)
 {
     for (uint32_t i = 0; i < cube->dimensions; i++) {
@@ -62,9 +66,10 @@ static void exchange(struct cube *cube, bool halving)
     }
 }
 
-/* The odd number of each pair gives to the even one (`in`) or gets from it: all shards, or all but
- * its own
- * (`but`), or only its own. */
+/*
+ * The odd number of each pair sends to the even one (`in`) or receives from it: all shards, all but
+ * its own, or only its own.
+ */
 enum recursive_part { PART_ALL, PART_BUT_OWN, PART_OWN };
 
 static void fold(struct cube *cube, bool in, enum recursive_part part, bool reduce)
@@ -84,7 +89,7 @@ static void fold(struct cube *cube, bool in, enum recursive_part part, bool redu
     cube->round += cube->pairs > 0;
 }
 
-/* Broadcast's scatter from corner 0, or reduce's gather to it. */
+/* Adds broadcast's scatter from corner 0, or reduce's gather to it. */
 static void spread(struct cube *cube, bool scatter)
 {
     for (uint32_t i = 0; i < cube->dimensions; i++) {

@@ -1,6 +1,6 @@
 /*
- * Rings. Every root's data goes round the ring as a chain; partial sums go round it towards their
- * root, the same way. See baseline.h.
+ * Rings. Every root's data travel round the ring as a chain; partial sums travel in the same
+ * direction towards their root. See baseline.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/stage.h"
@@ -9,7 +9,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* The paths between neighbours; false when there is none left. */
+/* Lays the paths between neighbours; returns false if a path does not exist. */
 static bool lay_ring(struct by_baseline_task *task, struct by_baseline_ring *ring, bool left, int64_t *uses)
 {
     struct by_baseline_net *net = task->net;
@@ -40,7 +40,7 @@ static bool lay_ring(struct by_baseline_task *task, struct by_baseline_ring *rin
     return whole;
 }
 
-/* What the ring can carry of what is left, in whole units; takes it. */
+/* Returns what the remaining capacity lets the ring carry, in whole units, and subtracts it. */
 static int64_t take_left(struct by_baseline_net *net, const int64_t *uses)
 {
     int64_t units = INT64_MAX;
@@ -114,7 +114,7 @@ int64_t by_ring_next(struct by_baseline_ring *ring, struct by_baseline_task *tas
     int64_t *uses = by_alloc(net->arc_count, sizeof(*uses)), units = 0;
     bool found = by_cycle_find(net, &ring->boxes, index % n, ring->order), laid = false;
 
-    if (!found) /* no ring through switches alone: rank order, and compute nodes relay */
+    if (!found) /* no ring through switches alone: use rank order, with compute nodes as relays */
         memcpy(ring->order, net->compute, n * sizeof(*ring->order));
     if (found || index == 0)
         laid = lay_ring(task, ring, found, uses);

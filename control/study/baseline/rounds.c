@@ -1,4 +1,4 @@
-/* Schedules of rounds: their times, and what they do. See rounds.h. */
+/* Schedules of rounds: computes their times and executes them symbolically. See rounds.h. */
 #include "control/study/baseline/rounds.h"
 
 #include "control/base/alloc.h"
@@ -61,7 +61,7 @@ static int lay_transfer(struct by_rounds *rounds, struct by_baseline_net *net,
     return 0;
 }
 
-/* The time of the loads that lie on the net now, for data of size 1 in `shard_count` shards. */
+/* Computes the time of the net's current loads, for data of size 1 in `shard_count` shards. */
 static int find_time(const struct by_rounds *rounds, const struct by_baseline_net *net,
                      struct by_fraction *time)
 {
@@ -104,15 +104,15 @@ int by_rounds_lay(struct by_rounds *rounds, struct by_baseline_net *net, struct 
     return error;
 }
 
-/* ---- execution on symbols ---- */
+/* ---- symbolic execution ---- */
 
-/* A value is the set of ranks that have contributed to it; all zero: nothing is there. */
+/* A value is the set of ranks that have contributed to it; all zero: no data. */
 struct rounds_machine {
     const struct by_rounds *rounds;
     uint32_t n;
     uint32_t words;
     uint64_t *now;    /* [(rank * n + shard) * words] */
-    uint64_t *before; /* as it was when the round began: all sends of a round read that */
+    uint64_t *before; /* `now` at the start of the round; all sends of the round read it */
 };
 
 static uint64_t *cell(const struct rounds_machine *machine, uint64_t *values, uint32_t rank, uint32_t shard)

@@ -1,4 +1,4 @@
-/* Schedules of rounds as JSON. See rounds.h and docs/exchange.md. */
+/* Writes schedules of rounds as JSON. See rounds.h and docs/exchange.md. */
 #include <jansson.h>
 
 #include "control/base/fraction.h"

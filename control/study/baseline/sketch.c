@@ -1,4 +1,4 @@
-/* A forest in the making. See sketch.h. */
+/* A forest under construction. See sketch.h. */
 #include "control/study/baseline/sketch.h"
 
 #include "control/base/alloc.h"
@@ -19,7 +19,7 @@ struct sketch_tree {
     uint32_t root;
     enum by_tree_use use;
     int64_t units;
-    uint32_t edge_first; /* in slices */
+    uint32_t edge_first; /* index into slices */
     uint32_t edge_count;
 };
 
@@ -27,8 +27,8 @@ struct by_sketch {
     const struct by_baseline_net *net;
     bool keep;
     uint32_t node_count, node_room;
-    uint32_t *nodes; /* the pool: the nodes of all paths */
-    uint32_t *down;  /* the arc from a node of the pool to the next, and back */
+    uint32_t *nodes; /* pool of the nodes of all paths */
+    uint32_t *down;  /* by node of the pool: the arc to the next node, and the reverse arc */
     uint32_t *up;
     uint32_t path_count, path_room;
     struct sketch_slice *paths;
@@ -37,17 +37,17 @@ struct by_sketch {
     uint32_t tree_count, tree_room;
     struct sketch_tree *trees;
     int64_t *load; /* by arc, in units */
-    bool against;  /* a path goes against a one-way link */
+    bool against;  /* a path runs against a one-way link */
     bool overflow;
-    bool *reached; /* by node, for the tree in the making */
+    bool *reached; /* by node, for the current tree */
     uint32_t *depth;
-    uint32_t height; /* of the tree in the making */
+    uint32_t height; /* of the current tree */
     uint32_t height_max;
     double height_sum, weight_sum;
     __int128 units[BY_TREE_DOWN + 1]; /* sums over trees, by use */
     struct sketch_tree open;
     bool is_open;
-    struct by_fraction scale; /* bandwidth of one unit, once finished */
+    struct by_fraction scale; /* bandwidth of one unit, set by by_sketch_finish */
 };
 
 struct by_sketch *by_sketch_new(const struct by_baseline_net *net, bool keep)
@@ -143,7 +143,7 @@ static void add_load(struct by_sketch *sketch, uint32_t arc)
         sketch->overflow = true;
 }
 
-/* One edge, from and to compute nodes, through switches. */
+/* Adds one edge between compute nodes, through switches. */
 static void add_slice(struct by_sketch *sketch, struct sketch_slice slice)
 {
     uint32_t last = slice.first + slice.count - 1, child = sketch->nodes[last];
@@ -182,7 +182,7 @@ void by_sketch_edge(struct by_sketch *sketch, uint32_t path)
     }
 }
 
-/* The bandwidth of one unit: the least capacity over load. */
+/* Computes the bandwidth of one unit: the least ratio of capacity to load. */
 static int find_scale(struct by_sketch *sketch, struct by_problem *problem)
 {
     const struct by_net_arc *arcs = sketch->net->arcs;
@@ -231,7 +231,10 @@ int by_sketch_finish(struct by_sketch *sketch, unsigned collective, struct by_sk
 
 /* ---- plans ---- */
 
-/* Trees for each root, counted with multiplicity: units at a root over the divisor of all units. */
+/*
+ * Returns the number of trees for each root, with multiplicity: units at a root divided by the
+ * common divisor of all units.
+ */
 static int64_t find_k(const struct by_sketch *sketch, unsigned collective)
 {
     int64_t divisor = 0, sum = 0;
@@ -259,7 +262,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     plan->cut = by_alloc(reference->cut_count, sizeof(*plan->cut));
     memcpy(plan->cut, reference->cut, reference->cut_count * sizeof(*plan->cut));
     plan->proof = by_certificate_copy(reference->proof);
-    plan->member = NULL; /* a baseline is for all compute nodes, and equal shards */
+    plan->member = NULL; /* a baseline uses all compute nodes and equal shards */
     plan->shares = NULL;
     plan->trades = NULL;
     plan->trade_count = 0;
@@ -289,7 +292,7 @@ struct by_plan *by_sketch_plan(const struct by_sketch *sketch, const struct by_p
     return plan;
 }
 
-/* The least common multiple of the weights' denominators. */
+/* Computes the least common multiple of the weights' denominators. */
 static int common_scale(const struct by_plan *plan, int64_t *scale)
 {
     *scale = 1;
@@ -328,7 +331,7 @@ int by_sketch_copy(struct by_sketch *sketch, const struct by_plan *plan, enum by
 struct turning {
     uint32_t *first, *next;
     uint32_t *queue; /* nodes in the order in which they are reached */
-    uint32_t *path;  /* the nodes of one */
+    uint32_t *path;  /* nodes of one path */
 };
 
 static void list_edges(struct turning *turning, const struct by_plan *plan, const struct by_tree *tree,
@@ -344,7 +347,7 @@ static void list_edges(struct turning *turning, const struct by_plan *plan, cons
     }
 }
 
-/* Adds the edges outwards from the root of the open tree. */
+/* Adds the edges of the current tree, outwards from its root. */
 static void turn_tree(struct by_sketch *sketch, struct turning *turning, const struct by_plan *plan,
                       const struct by_tree *tree)
 {

@@ -1,4 +1,4 @@
-/* All bounds of a fabric, one collective after the other. See bound.h. */
+/* Computes all bounds of a fabric, collective by collective. See bound.h. */
 #include "control/study/bound/bound.h"
 
 #include "control/base/alloc.h"
@@ -11,7 +11,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Compute nodes up to which every root's trees are made (count). */
+/* Largest number of compute nodes for which the trees of every root are made. */
 #define ALL_ROOTS_MAX 16u
 
 struct bound_work {
@@ -55,8 +55,10 @@ static int check_plan(const struct bound_work *work, const struct by_plan *plan,
     return work->options->check ? work->options->check(plan, topology, work->problem) : 0;
 }
 
-/* The rate of the trees that the planner makes; those of one way need no switch to reach their
- * bound. Where there can be none, the reason is kept instead. */
+/*
+ * Finds the rate of the planner's trees. For collectives of one direction these trees reach their
+ * bound without switch support. If no trees can exist, the reason is stored instead.
+ */
 static int reach(const struct bound_work *work, unsigned collective, int64_t root,
                  struct by_fraction *reached)
 {
@@ -84,7 +86,7 @@ static int bound_shared(const struct bound_work *work, unsigned collective, cons
     return error ? error : reach(work, collective, -1, &shared->reached);
 }
 
-/* Whether an earlier root of the same bound has trees. */
+/* Whether an earlier root with the same bound has trees. */
 static bool is_met(const struct by_bound_rooted *rooted, uint32_t index)
 {
     for (uint32_t i = 0; i < index; i++)
@@ -94,7 +96,9 @@ static bool is_met(const struct by_bound_rooted *rooted, uint32_t index)
     return false;
 }
 
-/* Every root's bound, and the trees of all roots, or of the first of each bound. */
+/*
+ * Finds every root's bound, and makes the trees of all roots, or of the first root of each bound.
+ */
 static int bound_rooted(const struct bound_work *work, unsigned collective, const struct by_graph *graph,
                         struct by_bound_rooted *rooted)
 {
@@ -107,7 +111,7 @@ static int bound_rooted(const struct bound_work *work, unsigned collective, cons
     return error;
 }
 
-/* Reduce and then broadcast take the time 1/a + 1/b at one root: of all roots the best. */
+/* Reduce followed by broadcast takes the time 1/a + 1/b at one root; finds the best root. */
 static int reduce_and_broadcast(struct by_bound *bound, struct by_problem *problem)
 {
     struct by_bound_allreduce *allreduce = &bound->allreduce;
@@ -129,10 +133,11 @@ static int reduce_and_broadcast(struct by_bound *bound, struct by_problem *probl
     return 0;
 }
 
-/* Which bound reduce-scatter and then allgather reaches: theorem 19 of "Bandwidth Optimal Pipeline
- * Schedule". Its condition (a), half of the compute nodes on one side of a bottleneck, is the same
- * as to reach the cut-set bound, and (b), one compute node on one side and none of wider links, as
- * to reach that of processes.
+/*
+ * Which bound reduce-scatter followed by allgather reaches: theorem 19 of "Bandwidth Optimal
+ * Pipeline Schedule". Condition (a), that a bottleneck has half of the compute nodes on each side,
+ * means that the rate equals the cut-set bound. Condition (b), that one side is a single compute
+ * node and no compute node has wider links, means that the rate equals the bound of processes.
  */
 static enum by_bound_proved proved(const struct by_bound_allreduce *allreduce, bool capable)
 {
@@ -145,7 +150,7 @@ static enum by_bound_proved proved(const struct by_bound_allreduce *allreduce, b
     return by_fraction_compare(allreduce->rs_ag, plan->optimum) == 0 ? BY_PROVED_TREES : BY_PROVED_NOT;
 }
 
-/* The switches where trees meet: what carries up adds there, what carries down is copied. */
+/* Marks the switches where tree edges meet: they add on the way up, and copy on the way down. */
 static void mark_switches(const struct by_topology *topology, struct by_bound_allreduce *allreduce)
 {
     const struct by_plan *plan = allreduce->in_network;
@@ -172,7 +177,7 @@ static void mark_switches(const struct by_topology *topology, struct by_bound_al
     free(children);
 }
 
-/* Trees that may start and branch at switches. */
+/* Plans trees that may start and branch at switches. */
 static int plan_in_network(const struct bound_work *work)
 {
     struct by_plan **plan = &work->bound->allreduce.in_network;

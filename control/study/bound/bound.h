@@ -1,22 +1,24 @@
 /*
- * What no schedule on a fabric can beat, for each collective, with the cut, the partition or the
- * prices that say so, and the rates that trees of banyan reach. All rates are algorithm bandwidths
- * (total data size over time), exact, in the topology's unit. Neighbours: rate.h for trees at
- * compute nodes, planner/ for all others; `banyan bound` prints it. One thread for each call.
+ * Upper bounds for the rate of any schedule on a fabric, for each collective, with their proof: a
+ * cut, a partition or prices. Also the rates that banyan's trees reach. All rates are algorithm
+ * bandwidths (total data size divided by time), exact, in the topology's unit.
  *
- * ForestColl, NSDI'26, section 5.2; Zhao and Krishnamurthy, "Bandwidth Optimal Pipeline Schedule",
- * appendices A and B; Zhou and Sun, "On the Computation Rate of All-Reduce".
+ * Neighbours: rate.h computes trees at compute nodes, planner/ all other trees; `banyan bound`
+ * prints the results. One thread for each call.
+ *
+ * Sources: ForestColl, NSDI'26, section 5.2; Zhao and Krishnamurthy, "Bandwidth Optimal Pipeline
+ * Schedule", appendices A and B; Zhou and Sun, "On the Computation Rate of All-Reduce".
  */
 #ifndef BY_STUDY_BOUND_BOUND_H
 #define BY_STUDY_BOUND_BOUND_H
 
 #include "control/study/bound/rate.h"
 
-/* Nodes that the data must leave, and the bandwidth of the links that leave them. */
+/* A cut: a set of nodes that the data must leave, and the bandwidth of the links that leave it. */
 struct by_bound_cut {
     uint32_t count;
     uint32_t *nodes;
-    uint32_t compute_count; /* of them */
+    uint32_t compute_count; /* compute nodes in the set */
     struct by_fraction exiting;
 };
 
@@ -29,37 +31,42 @@ struct by_bound_shared {
 /* One root of broadcast or reduce. */
 struct by_bound_root {
     uint32_t node;
-    struct by_fraction bound, reached; /* reached: num 0 where no trees were made */
-    uint32_t cut;                      /* in `cuts` */
+    struct by_fraction bound, reached; /* reached.num is 0 if no trees were made */
+    uint32_t cut;                      /* index into `cuts` */
 };
 
 struct by_bound_rooted {
     uint32_t root_count;
-    struct by_bound_root *roots; /* in the order of the file */
+    struct by_bound_root *roots; /* in the order of the topology file */
     uint32_t cut_count;
     struct by_bound_cut *cuts;
 };
 
-/* What reduce-scatter and then allgather cannot be beaten by. */
+/*
+ * What is proved about the rate of reduce-scatter followed by allgather: no schedule of this class
+ * is faster.
+ */
 enum by_bound_proved {
     BY_PROVED_NOT = 0,
-    BY_PROVED_CUT, /* no schedule at all: it reaches the cut-set bound (half of the ranks, theorem 19a) */
-    BY_PROVED_PROCESSES, /* no schedule that sums in compute nodes alone (theorem 19b) */
-    BY_PROVED_TREES      /* no trees at compute nodes */
+    BY_PROVED_CUT, /* any schedule: the rate equals the cut-set bound (half of the ranks, theorem 19a) */
+    BY_PROVED_PROCESSES, /* schedules that add in compute nodes only (theorem 19b) */
+    BY_PROVED_TREES      /* trees at compute nodes */
 };
 
 struct by_bound_allreduce {
-    struct by_fraction cut_set; /* Zhou and Sun, theorem 1: every schedule */
+    struct by_fraction cut_set; /* holds for every schedule: Zhou and Sun, theorem 1 */
     struct by_bound_cut cut;
-    struct by_fraction processes;    /* corollary 18: while no switch sums or copies */
-    uint32_t process;                /* the node that limits it */
-    struct by_fraction links;        /* Zhou and Sun, corollary 2.1: trees, while no switch sums or copies */
-    struct by_fraction rs_ag, re_bc; /* num 0 where no trees are known for their parts */
+    struct by_fraction processes;    /* corollary 18: holds if no switch adds or copies */
+    uint32_t process;                /* the compute node that limits `processes` */
+    struct by_fraction links;        /* Zhou and Sun, corollary 2.1: trees, if no switch adds or copies */
+    struct by_fraction rs_ag, re_bc; /* num is 0 if no trees are known for the parts */
     uint32_t re_bc_root;
     enum by_bound_proved rs_ag_proved;
-    struct by_bound_rate rate; /* trees at compute nodes: rate.plan */
-    /* Trees at compute nodes and capable switches; NULL where there is none such. Its switches that
-     * sum and that copy are marked by node. */
+    struct by_bound_rate rate; /* trees at compute nodes are in rate.plan */
+    /*
+     * Trees at compute nodes and capable switches; NULL if no switch is capable. `sums` and
+     * `copies` (by node) mark the switches at which the trees add and copy.
+     */
     struct by_plan *in_network;
     bool *sums, *copies;
     uint32_t sum_count, copy_count;
@@ -67,9 +74,11 @@ struct by_bound_allreduce {
 
 struct by_bound {
     uint32_t compute_count;
-    uint32_t capable_count; /* switches that sum or copy */
-    /* Why some rates are not reached (num 0): switches cannot be split off where a node is not
-     * balanced; empty where all are. */
+    uint32_t capable_count; /* switches that can add or copy */
+    /*
+     * Why some rates are not reached (num 0): switches cannot be split off if a node is not
+     * balanced. Empty if all rates are reached.
+     */
     char unreached[sizeof(((struct by_problem *)0)->text)];
     struct by_bound_shared allgather, reduce_scatter;
     struct by_bound_rooted broadcast, reduce;
@@ -78,25 +87,35 @@ struct by_bound {
 };
 
 struct by_bound_options {
-    bool all_roots;      /* make the trees of every root of broadcast and reduce, else one for each bound */
-    double time_limit_s; /* 0 = none; past it BY_ETIMEDOUT */
-    struct by_stage *stage; /* where progress is told; NULL: nowhere */
-    /* Asked of every plan before its rate counts, with the fabric that it is for (NULL: nobody is):
-     * 0, or a negative BY_E* with `problem` filled. */
+    bool all_roots; /* make the trees of every broadcast and reduce root, not just one root for each bound */
+    double time_limit_s;    /* 0: none; after it the call returns BY_ETIMEDOUT */
+    struct by_stage *stage; /* receives progress, or NULL */
+    /*
+     * Checks every plan, on the fabric that the plan is for, before its rate counts. NULL: no
+     * check. Returns 0, or a negative BY_E* with `problem` filled.
+     */
     int (*check)(const struct by_plan *plan, const struct by_topology *topology, struct by_problem *problem);
 };
 
-/* Finds all bounds. Returns 0 and bounds that the caller frees, or a negative BY_E* with `problem`
- * filled. */
+/*
+ * Computes all bounds. Returns 0 and `*bound`, which the caller frees with by_bound_free, or a
+ * negative BY_E* with `problem` filled.
+ */
 int by_bound_make(const struct by_topology *topology, const struct by_bound_options *options,
                   struct by_bound **bound, struct by_problem *problem);
 void by_bound_free(struct by_bound *bound);
 
-/* The same fabric when no switch multicasts or aggregates; indices are the same. */
+/*
+ * Copies a fabric without the multicast and aggregation capabilities of its switches. Node indices
+ * stay the same.
+ */
 int by_bound_strip(const struct by_topology *topology, struct by_topology **stripped,
                    struct by_problem *problem);
-/* The greatest rate that is reached, and the least bound of every schedule or, where that is less,
- * of the trees that could reach more: reached / bound is what is known of allreduce. */
+/*
+ * by_bound_reached returns the greatest rate that is reached. by_bound_least returns the least
+ * bound: either the bound for every schedule or, if that is less, the bound for the trees that
+ * could reach more. The optimum of allreduce is known up to the ratio of the two.
+ */
 struct by_fraction by_bound_reached(const struct by_bound_allreduce *allreduce);
 struct by_fraction by_bound_least(const struct by_bound_allreduce *allreduce);
 

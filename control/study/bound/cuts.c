@@ -14,8 +14,10 @@ static int refuse_range(struct by_problem *problem)
                           "an exact bound needs more than 63 bits; round the bandwidths");
 }
 
-/* The cut that data must enter `inside` across, in the graph's direction; told as the nodes that it
- * must leave. In a transposed graph these are the ones inside. */
+/*
+ * Stores the cut across which data must enter `inside` in the graph's direction. The stored set is
+ * the one that data must leave; in a transposed graph that is `inside` itself.
+ */
 static int keep_cut(const struct by_graph *graph, bool up, const bool *inside, struct by_bound_cut *cut,
                     struct by_problem *problem)
 {
@@ -77,7 +79,7 @@ static int add_cut(const struct by_graph *graph, bool up, const bool *inside, st
     return keep_cut(graph, up, inside, &rooted->cuts[rooted->cut_count++], problem);
 }
 
-/* Roots that a cut of least possible value serves: those outside of it. */
+/* Assigns a minimum cut to the roots that it limits: those outside of it. */
 static void serve(const struct by_graph *graph, const bool *inside, uint32_t cut, uint32_t *cut_of)
 {
     for (uint32_t i = 0; i < graph->node_count; i++)
@@ -86,9 +88,9 @@ static void serve(const struct by_graph *graph, const bool *inside, uint32_t cut
 }
 
 /*
- * The least of all cuts limits every root outside of it. Those inside are asked one by one; where
- * as much enters each set as leaves it, all roots have the same rate, so what one of them finds
- * serves others too.
+ * The minimum cut of the fabric limits every root outside of it. The roots inside are examined one
+ * by one. If every node has equal capacity in and out, all roots have the same rate, so the cut of
+ * one root can limit others too.
  */
 int by_cuts_rooted(const struct by_graph *graph, bool up, struct by_bound_rooted *rooted,
                    struct by_problem *problem)
@@ -129,8 +131,10 @@ int by_cuts_rooted(const struct by_graph *graph, bool up, struct by_bound_rooted
     return error;
 }
 
-/* The least cut that separates each compute node from all others, for data that leaves it (or, with
- * `into`, enters it); returns the greatest of them. */
+/*
+ * Returns the greatest of the compute nodes' minimum cuts. The minimum cut of a compute node
+ * separates it from all others, for data that leaves it (or enters it, with `into`).
+ */
 static int64_t widest_process(const struct by_graph *graph, bool into, uint32_t *process)
 {
     uint32_t n = graph->node_count, *other = by_alloc(n, sizeof(*other));
@@ -163,7 +167,7 @@ static int64_t widest_process(const struct by_graph *graph, bool into, uint32_t 
     return widest;
 }
 
-/* The bound N / (2 (N - 1)) times `amount` of the graph's unit, divided by `count`. */
+/* The bound N / (2 (N - 1)) * `amount` / `count`, with `amount` in the graph's unit. */
 static int share_of(const struct by_graph *graph, int64_t amount, int64_t count, struct by_fraction *bound,
                     struct by_problem *problem)
 {

@@ -1,10 +1,13 @@
 /*
- * Variables and rows. See model.h. For each use and compute node a there is a flow along the arcs
- * that leave a and those between and behind switches, kept at each switch; what it brings to
- * compute node b is the capacity from a to b for that use. An arc carries all flows together. Where
- * the fabric is symmetric the trees up can be those down turned round: the mean of a solution and
- * its mirror image is one, too. Then the flows down alone are variables, and what they take of a
- * link they take once each way.
+ * Variables and rows of the linear program. See model.h.
+ *
+ * For each use and compute node a there is a flow along the arcs that leave a and the arcs between
+ * and behind switches. Switches conserve it. The amount that reaches compute node b is the capacity
+ * from a to b for that use. All flows share an arc's capacity.
+ *
+ * On a symmetric fabric the trees up can be the trees down reversed, because the mean of a solution
+ * and its mirror image is also a solution. Then only the flows down are variables, and each uses a
+ * link equally in both directions.
  */
 #include "control/study/bound/model.h"
 
@@ -38,7 +41,7 @@ static void make_arcs(struct by_model *model)
     free(arc_of);
 }
 
-/* Switches that data of `node` can come to. */
+/* Marks the switches that data of `node` can reach. */
 static void find_reach(const struct by_model *model, uint32_t node, bool *reached)
 {
     bool more = true;
@@ -57,7 +60,7 @@ static void find_reach(const struct by_model *model, uint32_t node, bool *reache
     }
 }
 
-/* The flow of one compute node for one use. */
+/* Adds the flow of one compute node for one use. */
 static void make_flow(struct by_model *model, enum by_program_use use, uint32_t source, bool *reached)
 {
     uint32_t n = model->graph->node_count, *kept = by_alloc(n, sizeof(*kept));
@@ -128,8 +131,8 @@ void by_model_free(struct by_model *model)
 }
 
 /*
- * Whatever its root, a tree down enters each set that does not hold the root, a tree up leaves it:
- * so what crosses is at least the trees that start outside.
+ * Every tree down enters each set that does not contain its root; every tree up leaves it. So the
+ * capacity across the cut is at least the number of trees that start outside.
  */
 bool by_model_cut(struct by_model *model, enum by_program_use use, const bool *inside)
 {

@@ -1,11 +1,11 @@
-/* The planner's allreduce by the program. See pack.h. */
+/* Solves the planner's allreduce by the linear program. See pack.h. */
 #include "control/study/bound/pack.h"
 
 #include "control/study/bound/program.h"
 #include "control/study/bound/trees.h"
 #include "offload/base/errors.h"
 
-/* Variables of a program that a plan may wait for (count): some seconds. */
+/* Largest program that a plan may wait for (variables). Solving it takes some seconds. */
 #define COLUMNS_MAX 16000u
 
 int by_program_pack(const struct by_graph *both, const struct by_graph *up, const struct by_graph *down,
@@ -28,5 +28,6 @@ int by_program_pack(const struct by_graph *both, const struct by_graph *up, cons
         program.proof = NULL;
     }
     by_program_free(&program);
-    return error == BY_ERANGE || error == BY_ETIMEDOUT ? 0 : error; /* the planner has other means */
+    return error == BY_ERANGE || error == BY_ETIMEDOUT ? 0
+                                                       : error; /* the planner falls back to other methods */
 }

@@ -1,4 +1,4 @@
-/* The program's cuts, its solution, and the ways that data take in it. See program.h. */
+/* Adds cuts to the program, solves it, and splits the solution's flows into ways. See program.h. */
 #include "control/study/bound/program.h"
 
 #include "control/base/alloc.h"
@@ -23,7 +23,7 @@ uint64_t by_program_size(const struct by_graph *graph)
     return graph->compute_count + (by_graph_is_symmetric(graph) ? direct : 2 * direct);
 }
 
-/* What every tree pair needs at each compute node: the first cuts. */
+/* Adds the first cuts: what every tree pair needs at each compute node. */
 static void first_cuts(struct by_model *model)
 {
     uint32_t n = model->compute_count;
@@ -42,9 +42,9 @@ static void first_cuts(struct by_model *model)
 }
 
 /*
- * Solves with more and more cuts until none is violated: first by amounts rounded down, whose flows
- * are quick, then by the exact ones. `*amounts` then holds these; false where they need too many
- * bits.
+ * Solves the program and adds violated cuts until none remains. The first rounds use amounts
+ * rounded down, because their maximum flows are fast; later rounds use exact ones. `*amounts` then
+ * holds the exact amounts. `*exact` is false if they need too many bits.
  */
 static int find_cuts(struct by_model *model, double deadline, struct by_bound_program *program,
                      struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
@@ -75,9 +75,9 @@ static int find_cuts(struct by_model *model, double deadline, struct by_bound_pr
 }
 
 /*
- * The same rate with as little traffic as possible: what the program leaves open is decided so that
- * trees are short, and numbers mostly, too. Where rounding had hidden a cut, the rate is not to be
- * had: `*exact` says no. Errors are as of find_cuts.
+ * Minimises the traffic at the same rate. This second objective yields short trees, and usually
+ * small numbers. If rounding had hidden a violated cut, the rate cannot be reached, and `*exact`
+ * becomes false. Errors are those of find_cuts.
  */
 static int spare(struct by_model *model, double deadline, struct by_bound_program *program,
                  struct by_model_amounts *amounts, bool *exact, struct by_problem *problem)
@@ -104,7 +104,7 @@ static int spare(struct by_model *model, double deadline, struct by_bound_progra
     return 0;
 }
 
-/* The bound and its proof: prices of arcs, from the rows of their capacities. */
+/* Stores the bound and its proof: prices of arcs, from the rows of their capacities. */
 static void keep_proof(const struct by_model *model, struct by_bound_program *program)
 {
     const mpq_t *duals = by_lp_duals(model->lp);
@@ -122,7 +122,7 @@ static void keep_proof(const struct by_model *model, struct by_bound_program *pr
         const struct by_model_arc *arc = &model->arcs[i];
 
         if (model->mirrored && arc->reverse < i)
-            continue; /* the row of its reverse */
+            continue; /* the row belongs to its reverse arc */
         mpz_mul(scratch, scale, mpq_numref(duals[arc->row]));
         mpz_divexact(scratch, scratch, mpq_denref(duals[arc->row]));
         fits = mpz_fits_slong_p(scratch);
@@ -149,18 +149,17 @@ static void add_way(struct by_program_ways *ways, const uint32_t *nodes, uint32_
     memcpy(way->nodes, nodes, count * sizeof(*nodes));
 }
 
-/* The flow of one compute node for one use, taken apart into ways; what goes round and round stays.
- */
+/* Splits the flow of one compute node for one use into ways. Circular flow is left over. */
 struct program_walk {
     const struct by_model *model;
     const struct by_model_amounts *amounts;
     int64_t *left;         /* by share */
-    uint32_t first, count; /* the shares of this flow */
+    uint32_t first, count; /* range of this flow's shares */
     uint32_t *nodes, *shares;
     bool *visited; /* by node */
 };
 
-/* A share of the flow that leaves `node` with something left, or UINT32_MAX. */
+/* Returns a share of the flow that leaves `node` and is not used up, or UINT32_MAX. */
 static uint32_t next_share(const struct program_walk *walk, uint32_t node)
 {
     for (uint32_t i = walk->first; i < walk->first + walk->count; i++)
@@ -169,7 +168,7 @@ static uint32_t next_share(const struct program_walk *walk, uint32_t node)
     return UINT32_MAX;
 }
 
-/* One way from the source to a compute node; false when nothing is left. */
+/* Finds one way from the source to a compute node; returns false if nothing is left. */
 static bool walk_way(const struct program_walk *walk, uint32_t source, struct by_program_ways *ways)
 {
     const struct by_model *model = walk->model;
@@ -183,11 +182,11 @@ static bool walk_way(const struct program_walk *walk, uint32_t source, struct by
         uint32_t share = next_share(walk, at);
 
         if (share == UINT32_MAX) {
-            BY_ASSERT(at == source); /* flows are kept at switches */
+            BY_ASSERT(at == source); /* switches conserve flows */
             return false;
         }
         at = model->arcs[model->shares[share].arc].to;
-        if (walk->visited[at]) { /* a circle: it brings nothing to anybody */
+        if (walk->visited[at]) { /* a circle: it reaches no compute node */
             uint32_t start = length;
             int64_t least = walk->left[share];
 

@@ -1,13 +1,13 @@
 /*
- * The Reduce-Broadcast rate as a linear program, in polynomial time: how many pairs of trees, one
- * up to a compute node and one down from it, fit into a fabric whose switches only forward. One
- * thread for each call.
+ * The Reduce-Broadcast rate as a linear program, solved in polynomial time: how many tree pairs,
+ * one tree up to a compute node and one down from it, fit into a fabric whose switches only
+ * forward. One thread for each call.
  *
- * Zhou and Sun, "On the Computation Rate of All-Reduce", theorem 2, state it over all K^(2K-3)
- * pairs of trees; ForestColl (NSDI'26), appendix G, over shares of the links and flows, which has
- * the same optimum. Here the flows to each node are replaced by the cuts that they must cross,
- * found one by one with maximum flows, so the program stays small; switches keep ForestColl's level
- * of indirection, flows between compute nodes.
+ * Zhou and Sun, "On the Computation Rate of All-Reduce", theorem 2, define the program over all
+ * K^(2K-3) tree pairs. ForestColl (NSDI'26), appendix G, defines it over shares of the links and
+ * flows, with the same optimum. Here cuts replace the flows to each node. Maximum flows find the
+ * violated cuts one by one, so the program stays small. Switches are handled as in ForestColl, by
+ * one level of indirection: flows between compute nodes.
  */
 #ifndef BY_STUDY_BOUND_PROGRAM_H
 #define BY_STUDY_BOUND_PROGRAM_H
@@ -15,38 +15,42 @@
 #include "control/plan/certificate.h"
 #include "control/planner/graph.h"
 
-/* Uses of the links: for the trees that carry down, and for those that carry up. */
+/* Uses of the links: by the trees that carry data down, and by those that carry it up. */
 enum by_program_use { BY_PROGRAM_DOWN = 0, BY_PROGRAM_UP, BY_PROGRAM_USES };
 
-/* A way of data from one compute node to another, through switches. */
+/* A path of data from one compute node to another, through switches. */
 struct by_program_way {
     uint32_t node_count;
     uint32_t *nodes;
-    int64_t amount; /* in 1/scale of the graph's unit */
+    int64_t amount; /* in units of 1/scale of the graph's unit */
 };
 
 struct by_program_ways {
     uint32_t count, room;
-    struct by_program_way *ways; /* ascending by first and then last node */
+    struct by_program_way *ways; /* sorted by first node, then by last node */
 };
 
 struct by_bound_program {
-    struct by_fraction bound;     /* no trees carry more, in the graph's unit; num 0: not known */
-    struct by_certificate *proof; /* of the bound, by prices of links; NULL: not known */
-    struct by_fraction rate; /* what the ways carry: the bound, or num 0 where numbers need too many bits */
-    bool mirrored;           /* the fabric is symmetric: trees that carry down serve both ways */
+    struct by_fraction bound;     /* upper bound for any trees, in the graph's unit; num 0: unknown */
+    struct by_certificate *proof; /* proof of the bound by link prices; NULL: none */
+    struct by_fraction rate; /* what the ways carry: the bound, or num 0 if the numbers need too many bits */
+    bool mirrored;           /* the fabric is symmetric: the trees down also serve as trees up */
     int64_t scale;
-    int64_t *roots;                               /* by node: trees that start there, in 1/scale */
-    struct by_program_ways ways[BY_PROGRAM_USES]; /* UP is empty where mirrored */
-    uint32_t rounds, cuts, columns, pivots;       /* the work: solutions, cuts, variables, exact pivots */
+    int64_t *roots;                               /* by node: trees that start there, in units of 1/scale */
+    struct by_program_ways ways[BY_PROGRAM_USES]; /* UP is empty if mirrored */
+    uint32_t rounds, cuts, columns, pivots;       /* work: solutions, cuts, variables, exact pivots */
 };
 
-/* How many variables the program of this graph has, or somewhat less: the measure of the work. */
+/*
+ * Returns a lower estimate of the number of variables of this graph's program: the measure of the
+ * work.
+ */
 uint64_t by_program_size(const struct by_graph *graph);
 /*
- * Solves. `graph` has data along its arcs, and no switch that branches. 0; BY_ERANGE, BY_ETIMEDOUT
- * after `deadline` (a time of by_plan_clock, 0 for none), BY_ESTATE when a verification failed,
- * with `problem` filled. Free after success and failure.
+ * Solves the program. `graph` has its arcs in the direction of data, and no switch that branches.
+ * Returns 0, or with `problem` filled: BY_ERANGE; BY_ETIMEDOUT after `deadline` (a time of
+ * by_plan_clock, 0 for none); BY_ESTATE if a verification failed. The caller frees `program` after
+ * success and failure.
  */
 int by_program_solve(const struct by_graph *graph, double deadline, struct by_bound_program *program,
                      struct by_problem *problem);

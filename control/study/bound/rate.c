@@ -1,7 +1,9 @@
 /*
- * The Reduce-Broadcast rate: by combinatorial algorithms where they are known to be exact, which is
- * on every symmetric fabric of compute nodes and wherever tight sets hold all compute nodes, else
- * by the linear program, else, where that is too large, by what the planner packs. See rate.h.
+ * Finds the Reduce-Broadcast rate by the first method that applies (see rate.h):
+ * - combinatorial algorithms if they are known to be exact: on every symmetric fabric of compute
+ *   nodes, and wherever the tight sets contain all compute nodes;
+ * - the linear program;
+ * - the planner's trees, if the program is too large.
  */
 #include "control/study/bound/rate.h"
 
@@ -17,10 +19,10 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Variables of a program that is tried (count): most take seconds, some a minute. */
+/* Largest program that is tried (variables). Most take seconds, some a minute. */
 #define COLUMNS_MAX 100000u
 
-/* One topology, and what is known; rates in units of capacity. */
+/* State of the search on one topology. Rates are in units of capacity. */
 struct rate_search {
     const struct by_topology *topology;
     struct by_graph *both, *up, *down;
@@ -28,7 +30,7 @@ struct rate_search {
     struct by_phases phases;
     int64_t cut;
     struct by_fraction rate, bound;
-    struct by_certificate *proof; /* of the bound; NULL: the cut */
+    struct by_certificate *proof; /* proof of the bound; NULL: the cut */
     struct by_bound_rate *result;
     struct by_tree_list list;
 };
@@ -39,7 +41,7 @@ static int refuse_range(struct by_problem *problem)
                           "an exact rate or weight needs more than 63 bits; round the bandwidths");
 }
 
-/* An allreduce plan without trees, with the least cut. */
+/* Makes an allreduce plan without trees, with the minimum cut. */
 static int make_plan(struct rate_search *search, struct by_problem *problem)
 {
     const struct by_topology *topology = search->topology;
@@ -66,7 +68,7 @@ static int make_plan(struct rate_search *search, struct by_problem *problem)
     return error;
 }
 
-/* Rate and proof by the combinatorial algorithms; false where they do not decide. */
+/* Finds rate and proof by the combinatorial algorithms; returns false if they do not decide. */
 static bool decide(struct rate_search *search)
 {
     const struct by_phases *phases = &search->phases;
@@ -76,7 +78,7 @@ static bool decide(struct rate_search *search)
     if (parts < 2 && by_fraction_compare(phases->rate, search->bound) < 0)
         return false;
     if (!phases->balanced && search->both->compute_count < search->both->node_count)
-        return false; /* switches cannot be split off, so its rates are bounds alone */
+        return false; /* the switches cannot be split off, so the rates are bounds only */
     search->result->method = spanning ? BY_RATE_SPANNING : BY_RATE_STRENGTH;
     search->rate = phases->rate;
     if (by_fraction_compare(phases->rate, search->bound) < 0) {
@@ -87,7 +89,7 @@ static bool decide(struct rate_search *search)
     return true;
 }
 
-/* By the linear program; its trees go to the list. */
+/* Solves the linear program and appends its trees to the list. */
 static int solve(struct rate_search *search, struct by_problem *problem)
 {
     struct by_bound_program program;
@@ -112,7 +114,7 @@ static int solve(struct rate_search *search, struct by_problem *problem)
     return error;
 }
 
-/* What the planner packs, with the lesser of its bound and what is known. */
+/* Uses the planner's trees, with the lesser of the planner's bound and the known bound. */
 static int pack(struct rate_search *search, struct by_problem *problem)
 {
     struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1};
@@ -129,7 +131,7 @@ static int pack(struct rate_search *search, struct by_problem *problem)
         return refuse_range(problem);
     search->result->method = BY_RATE_PACKED;
     error = by_plan_make(search->topology, &options, &plan, problem);
-    if (error == BY_EINVAL) { /* no switch can be split off: the bound is all there is */
+    if (error == BY_EINVAL) { /* no switch can be split off: only the bound is known */
         known->achieved = (struct by_fraction){0, 1};
         known->optimum = bound;
         known->proof = search->proof;
@@ -149,7 +151,7 @@ static int pack(struct rate_search *search, struct by_problem *problem)
     return 0;
 }
 
-/* Hands over rate, bound, proof and trees. */
+/* Moves rate, bound, proof and trees into the result. */
 static int finish(struct rate_search *search, struct by_problem *problem)
 {
     struct by_plan *plan = search->result->plan;
@@ -188,7 +190,7 @@ int by_rate_find(const struct by_topology *topology, double deadline, struct by_
     if (!error && !decide(&search) && by_program_size(search.both) <= COLUMNS_MAX) {
         error = solve(&search, problem);
         if (error == BY_ERANGE)
-            error = 0; /* the planner has other means */
+            error = 0; /* fall back to other methods */
     }
     if (!error)
         error = rate->method ? finish(&search, problem) : pack(&search, problem);

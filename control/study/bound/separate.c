@@ -1,17 +1,17 @@
 /*
- * Solutions as integers, and the cuts that they violate: for each use and each compute node a
- * maximum flow from all roots, which must bring all trees. See model.h.
+ * Converts solutions to integers, and finds the cuts that they violate: for each use and each
+ * compute node, a maximum flow from all roots must bring all trees. See model.h.
  */
 #include "control/study/bound/model.h"
 
 #include "control/base/alloc.h"
 
-/* Sums of amounts stay below 2^this, so that flows and their sums fit. */
+/* Sums of exact amounts stay below 2^AMOUNT_BITS, so flows and their sums fit into 64 bits. */
 #define AMOUNT_BITS 58
-/* Rounded amounts: sums stay below 2^this. */
+/* Sums of rounded amounts stay below 2^ROUNDED_BITS. */
 #define ROUNDED_BITS 44
 
-/* floor(value * scale); false where that has more bits than `bits`. */
+/* Computes floor(value * scale); returns false if that needs more than `bits` bits. */
 static bool to_integer(const mpq_t value, const mpz_t scale, mpz_t scratch, uint32_t bits, int64_t *result)
 {
     mpz_mul(scratch, mpq_numref(value), scale);
@@ -22,7 +22,7 @@ static bool to_integer(const mpq_t value, const mpz_t scale, mpz_t scratch, uint
     return true;
 }
 
-/* The scale: exact, or a power of two for which sums of amounts have ROUNDED_BITS. */
+/* Chooses the scale: exact, or a power of two for which sums of amounts have ROUNDED_BITS bits. */
 static void choose_scale(const struct by_model *model, bool exact, mpz_t scale)
 {
     int64_t whole = by_graph_sum(model->graph);
@@ -81,7 +81,7 @@ void by_model_amounts_free(struct by_model_amounts *amounts)
     *amounts = (struct by_model_amounts){0};
 }
 
-/* The flows of one use: for each compute node, from all roots. */
+/* Separates one use: computes the maximum flow from all roots to each compute node. */
 static uint32_t separate_use(struct by_model *model, const struct by_model_amounts *amounts,
                              enum by_program_use use)
 {

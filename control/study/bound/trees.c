@@ -1,8 +1,10 @@
 /*
- * Packing the trees of a program. See trees.h. For each use of the links there is a fabric of
- * compute nodes alone, whose links are what the program's flows bring from one to another; trees
- * are packed there (Edmonds 1973, by planner/pack/forest.h) and their edges laid onto the ways of
- * the flows. A tree that is heavier than what is left of a way is split.
+ * Packs the trees of a solved program. See trees.h.
+ *
+ * For each use of the links there is a logical fabric of compute nodes only. Its links are the
+ * capacities that the program's flows provide between compute nodes. The trees are packed in this
+ * fabric (Edmonds 1973, by planner/pack/forest.h). Then their edges are laid onto the ways of the
+ * flows. A tree that is heavier than the rest of a way is split.
  */
 #include "control/study/bound/trees.h"
 
@@ -21,18 +23,18 @@ static int refuse_range(struct by_problem *problem)
                           "an exact rate or weight needs more than 63 bits; round the bandwidths");
 }
 
-/* One use of the links. */
+/* State for one use of the links. */
 struct laying {
     const struct by_bound_program *program;
-    const struct by_graph *graph; /* of the fabric, for the direction */
+    const struct by_graph *graph; /* graph of the physical fabric, for this direction */
     enum by_program_use use;
     enum by_tree_use tree_use;
     uint32_t compute_count;
-    uint32_t *node, *number;     /* by compute: node of the fabric; by node: its number */
-    struct by_topology *logical; /* compute nodes alone */
-    struct by_tree_list trees;   /* of it */
-    uint32_t *cursor;            /* by [from * compute_count + to]: the way at hand */
-    int64_t *left;               /* by way */
+    uint32_t *node, *number;     /* by compute node: its node index; by node: its compute number */
+    struct by_topology *logical; /* the fabric of compute nodes only */
+    struct by_tree_list trees;   /* trees of the logical fabric */
+    uint32_t *cursor;            /* by [from * compute_count + to]: the current way */
+    int64_t *left;               /* by way: unused amount */
     struct by_fraction unit;     /* bandwidth of one tree */
 };
 
@@ -46,7 +48,7 @@ static void laying_free(struct laying *laying)
     by_topology_free(laying->logical);
 }
 
-/* The fabric of compute nodes alone. */
+/* Makes the logical fabric of compute nodes only. */
 static int make_logical(struct laying *laying, struct by_problem *problem)
 {
     const struct by_topology *topology = laying->graph->topology;
@@ -88,7 +90,7 @@ static int make_logical(struct laying *laying, struct by_problem *problem)
     return error;
 }
 
-/* Packs the trees of compute nodes alone. */
+/* Packs the trees of the logical fabric. */
 static int pack_logical(struct laying *laying, double deadline, struct by_problem *problem)
 {
     bool up = laying->use == BY_PROGRAM_UP;
@@ -97,7 +99,7 @@ static int pack_logical(struct laying *laying, double deadline, struct by_proble
     int64_t *capacity = by_alloc(halves, sizeof(*capacity)),
             *roots = by_alloc(graph->node_count, sizeof(*roots));
     struct by_forest forest = {.graph = graph, .capacity = capacity, .roots = roots, .weight = {1, 1}};
-    struct by_plan unused = {0}; /* only its seconds are written */
+    struct by_plan unused = {0}; /* only its `seconds` is written */
     int error;
 
     BY_ASSERT(graph->unit.den == 1);
@@ -114,7 +116,7 @@ static int pack_logical(struct laying *laying, double deadline, struct by_proble
     return error;
 }
 
-/* The way at hand of an edge of a tree, with something left. */
+/* Returns the current way of a tree edge; it is not used up. */
 static uint32_t way_of(struct laying *laying, struct by_path edge)
 {
     uint32_t parent = edge.nodes[0], child = edge.nodes[edge.node_count - 1];
@@ -127,7 +129,7 @@ static uint32_t way_of(struct laying *laying, struct by_path edge)
     return laying->cursor[cell];
 }
 
-/* Lays one tree of the logical fabric, in as many parts as its ways ask for. */
+/* Lays one tree of the logical fabric, split into as many parts as its ways require. */
 static int lay_tree(struct laying *laying, const struct by_tree *tree, struct by_tree_list *list)
 {
     const struct by_program_ways *ways = &laying->program->ways[laying->use];
@@ -152,7 +154,7 @@ static int lay_tree(struct laying *laying, const struct by_tree *tree, struct by
             laying->left[chosen[i]] -= part;
             paths[i].node_count = way->node_count;
             paths[i].nodes = by_alloc(way->node_count, sizeof(*paths[i].nodes));
-            for (uint32_t k = 0; k < way->node_count; k++) /* paths run from parent to child */
+            for (uint32_t k = 0; k < way->node_count; k++) /* paths lead from parent to child */
                 paths[i].nodes[k] = way->nodes[laying->use == BY_PROGRAM_UP ? way->node_count - 1 - k : k];
         }
         error = by_fraction_multiply(laying->unit, (struct by_fraction){part, 1}, &weight);
@@ -168,7 +170,7 @@ static int lay_tree(struct laying *laying, const struct by_tree *tree, struct by
     return error;
 }
 
-/* All trees of one use. */
+/* Makes all trees of one use. */
 static int lay_use(const struct by_bound_program *program, const struct by_graph *graph,
                    enum by_program_use use, enum by_tree_use tree_use, double deadline,
                    struct by_tree_list *list, struct by_problem *problem)

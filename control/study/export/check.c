@@ -1,4 +1,4 @@
-/* Which schedule a file holds, and its check. See check.h. */
+/* Detects the format of a schedule file and runs its check. See check.h. */
 #include "control/study/export/check.h"
 
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "control/study/export/msccl.h"
 #include "offload/base/errors.h"
 
-/* A schedule's file (bytes). */
+/* Largest file of a schedule (bytes). */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
 
 struct check_reader {

@@ -1,7 +1,7 @@
 /*
- * Checks exported schedules by executing them on symbols: every rank must end with the right data,
- * each contribution exactly once, and nothing may wait in a circle. Reads files only; knows nothing
- * of plans, so that it judges anybody's schedules. One thread for each call.
+ * Checks exported schedules by symbolic execution: every rank must end with the right data, with
+ * each contribution exactly once, and no steps may wait in a circle. The check uses only the file,
+ * not the plan, so it can check schedules from any source. One thread for each call.
  */
 #ifndef BY_STUDY_EXPORT_CHECK_H
 #define BY_STUDY_EXPORT_CHECK_H
@@ -12,20 +12,21 @@ struct by_check_report {
     const char *format; /* "MSCCL" or "ForestColl" */
     unsigned collective;
     uint32_t rank_count;
-    uint64_t chunk_count; /* of the whole data */
+    uint64_t chunk_count; /* chunks of the whole data */
     uint64_t step_count;  /* steps, or sends of all trees */
     uint32_t unit_count;  /* thread blocks, or trees */
-    uint32_t blocks_max;  /* MSCCL: thread blocks of the GPU that has most */
+    uint32_t blocks_max;  /* MSCCL: most thread blocks of any GPU */
     bool in_place, out_of_place;
     bool has_rate;
-    struct by_fraction rate; /* of trees on a topology: total data size over time, in its unit */
+    /* Trees on a topology: total data size divided by time, in the topology's unit. */
+    struct by_fraction rate;
 };
 
 /*
- * `topology` may be NULL; with one, the ranks must be as many as its compute nodes, and the paths
- * of trees must exist in it. `slots`: how many messages a sender may be ahead of its receiver
- * (MSCCL), at least 1. 0; BY_EINVAL when the schedule is wrong, with the first fault in `problem`;
- * BY_EFORMAT or BY_EIO when there is none to check.
+ * Checks a file. `topology` may be NULL; otherwise the number of ranks must be that of its compute
+ * nodes, and the paths of trees must exist in it. `slots`: how many messages a sender may be ahead
+ * of its receiver (MSCCL), at least 1. Returns 0; BY_EINVAL if the schedule is wrong, with the
+ * first fault in `problem`; BY_EFORMAT or BY_EIO if the file holds no schedule that can be checked.
  */
 int by_check_file(const char *path, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem);

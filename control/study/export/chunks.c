@@ -1,4 +1,4 @@
-/* Shares as whole chunks. See chunks.h. */
+/* Divides shares into whole chunks. See chunks.h. */
 #include "control/study/export/chunks.h"
 
 #include "control/base/alloc.h"
@@ -16,7 +16,7 @@ bool by_chunks_second(const struct by_plan *plan, uint32_t tree)
            plan->trees[tree].use == BY_TREE_DOWN && plan->trees[tree - 1].use == BY_TREE_UP;
 }
 
-/* Trees among compute nodes only. */
+/* Checks that the trees branch at compute nodes only. */
 static int check_trees(const struct by_plan *plan, const struct by_topology *topology,
                        struct by_problem *problem)
 {
@@ -38,7 +38,7 @@ static int check_trees(const struct by_plan *plan, const struct by_topology *top
     return 0;
 }
 
-/* Weights as integers without a common divisor. */
+/* Converts the weights to integers without a common divisor. */
 static int find_counts(struct by_chunks *chunks, const struct by_plan *plan)
 {
     int64_t scale = 1, divisor = 0;
@@ -61,7 +61,7 @@ static int find_counts(struct by_chunks *chunks, const struct by_plan *plan)
     return 0;
 }
 
-/* Where each tree's chunks begin. */
+/* Computes the first chunk of each tree. */
 static int find_firsts(struct by_chunks *chunks, const struct by_plan *plan)
 {
     int64_t *used = by_alloc(chunks->rank_count, sizeof(*used));

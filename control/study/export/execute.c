@@ -1,10 +1,16 @@
 /*
- * Executes an MSCCL schedule on symbols: thread blocks run step after step, a message waits in its
- * connection until its receiver takes it, and a place holds which chunk it is and whose
- * contributions are in it. What must not happen: reading what was never written, adding one rank
- * twice or two different chunks, getting a chunk again, writing to an input that is not the output,
- * waiting for ever, messages that nobody takes, an order of steps that nothing guarantees, and
- * wrong results. See msccl.h.
+ * Executes an MSCCL schedule symbolically. See msccl.h.
+ *
+ * Thread blocks execute their steps in order. A message waits in its connection until the receiver
+ * reads it. Each place holds a value: a chunk number and the set of contributing ranks. The
+ * execution reports these faults:
+ * - a step reads a place that was never written;
+ * - a step adds a rank's contribution twice, or adds two different chunks;
+ * - a step receives a chunk that is there already;
+ * - a step writes to an input buffer that is not also the output;
+ * - a step waits for ever, or a message is never received;
+ * - the result depends on an order of steps that the schedule does not guarantee;
+ * - the final data are wrong.
  */
 #include "control/study/export/execute.h"
 
@@ -13,7 +19,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Symbolic values (bytes). */
+/* Memory for symbolic values (bytes). */
 #define VALUES_BYTES_MAX (UINT64_C(2) << 30)
 
 static struct by_place place_of(const struct by_export_machine *machine, uint32_t step)
@@ -26,7 +32,7 @@ static struct by_place place_of(const struct by_export_machine *machine, uint32_
 
 /* ---- memory ---- */
 
-/* Chunks that a buffer needs so that the collective's own data fit, whatever the file says. */
+/* Chunks that a buffer needs to hold the collective's data, independently of the file's figures. */
 static uint32_t size_of(const struct by_export_machine *machine, uint32_t gpu, unsigned buffer)
 {
     return machine->msccl->gpus[gpu].chunks[buffer];
@@ -74,7 +80,7 @@ static int lay_out(struct by_export_machine *machine)
     return 0;
 }
 
-/* What each GPU has before. */
+/* Fills in the initial data of each GPU. */
 static void fill_inputs(struct by_export_machine *machine)
 {
     const struct by_msccl *msccl = machine->msccl;
@@ -252,7 +258,7 @@ static int write_place(struct by_export_machine *machine, uint32_t number, uint3
     return by_happens_access(machine, place, number, true);
 }
 
-/* a + b at a GPU. */
+/* Computes a + b at a GPU. */
 static int add_values(struct by_export_machine *machine, uint32_t number, uint32_t gpu, uint32_t a,
                       uint32_t b, uint32_t *sum)
 {
@@ -272,7 +278,8 @@ static int add_values(struct by_export_machine *machine, uint32_t number, uint32
                  (long long)twice, by_value_chunk(machine->values, a));
 }
 
-/* One chunk of a step: `value` comes in with what was received and goes out with what is sent on.
+/*
+ * Executes one chunk of a step. On entry `value` is what was received, on return what is sent on.
  */
 static int move_chunk(struct by_export_machine *machine, uint32_t number, uint32_t gpu, int32_t i,
                       uint32_t *value)
@@ -299,7 +306,7 @@ static int move_chunk(struct by_export_machine *machine, uint32_t number, uint32
         return error;
     if (step->type == BY_MSCCL_COPY && machine->base[step->source][gpu] + (uint32_t)step->source_at ==
                                            machine->base[step->target][gpu] + (uint32_t)step->target_at)
-        return 0; /* onto itself, in place */
+        return 0; /* the copy is onto itself, in place */
     return write_place(machine, number, gpu, step->target, step->target_at + i, here, sums);
 }
 

@@ -1,6 +1,6 @@
 /*
- * A schedule being executed: what execute.c, happens.c and stuck.c share. Private to export/. One
- * thread for each machine.
+ * The state of a schedule's symbolic execution, shared by execute.c, happens.c and stuck.c. Private
+ * to export/. One thread for each machine.
  */
 #ifndef BY_STUDY_EXPORT_EXECUTE_H
 #define BY_STUDY_EXPORT_EXECUTE_H
@@ -10,24 +10,24 @@
 
 #define BY_STEP_NONE UINT32_MAX
 
-/* From a sender to a receiver on one channel. */
+/* A connection from a sender to a receiver on one channel. */
 struct by_connection {
     uint32_t from, to; /* GPUs */
     int32_t channel;
-    uint32_t sender, receiver; /* blocks, or BY_STEP_NONE */
-    uint32_t head, count;      /* messages under way: a ring of `slots` */
+    uint32_t sender, receiver; /* thread blocks, or BY_STEP_NONE */
+    uint32_t head, count;      /* messages in flight: a ring of `slots` */
 };
 
 struct by_export_message {
-    uint32_t step; /* that sent it */
+    uint32_t step; /* step that sent it */
     uint32_t count;
-    uint32_t *values; /* BY_MSCCL_COUNT_MAX of room */
+    uint32_t *values; /* room for BY_MSCCL_COUNT_MAX */
 };
 
-/* A read of a place since it was last written. */
+/* A read of a place after its last write. */
 struct by_reading {
     uint32_t step;
-    uint32_t next; /* number + 1, 0 ends the list */
+    uint32_t next; /* number of the next reading + 1; 0 ends the list */
 };
 
 struct by_export_machine {
@@ -36,44 +36,47 @@ struct by_export_machine {
     uint32_t slots;
     struct by_problem *problem;
     struct by_values *values;
-    uint32_t shard; /* chunks of a shard: allgather, reduce-scatter */
-    /* Memory of all GPUs. */
-    uint32_t *base[BY_MSCCL_BUFFERS]; /* by GPU: where the buffer begins */
+    uint32_t shard; /* allgather, reduce-scatter: chunks of a shard */
+    /* Memory of all GPUs. A place is one chunk of a buffer. */
+    uint32_t *base[BY_MSCCL_BUFFERS]; /* by GPU: first place of the buffer */
     uint32_t place_count;
     uint32_t *value;   /* by place */
-    uint32_t *writer;  /* by place: the step that wrote it, or BY_STEP_NONE */
-    uint32_t *readers; /* by place: list of readings, number + 1 */
+    uint32_t *writer;  /* by place: the step that wrote it last, or BY_STEP_NONE */
+    uint32_t *readers; /* by place: list of readings (number + 1) */
     uint32_t reading_count, reading_room;
     struct by_reading *readings;
-    /* Progress. */
+    /* Progress of the execution. */
     uint32_t connection_count;
     struct by_connection *connections;
     struct by_export_message *messages; /* [connection * slots + i] */
-    uint32_t *out, *in;                 /* by block: its connections, or BY_STEP_NONE */
-    uint32_t *done;                     /* by block: steps executed */
-    bool *queued;                       /* by block */
-    uint32_t *queue;                    /* of blocks that may go on: a ring of block_count */
+    uint32_t *out, *in;                 /* by thread block: its connections, or BY_STEP_NONE */
+    uint32_t *done;                     /* by thread block: number of steps executed */
+    bool *queued;                       /* by thread block */
+    uint32_t *queue;                    /* thread blocks that may be ready: a ring of block_count */
     uint32_t queue_head, queue_count;
-    /* What happened before what. */
+    /* The happens-before order. */
     uint32_t clock;
-    uint32_t *when;     /* by step: its place in the order of execution */
-    uint32_t *from;     /* by step that received: the step that sent, or BY_STEP_NONE */
+    uint32_t *when;     /* by step: its position in the order of execution */
+    uint32_t *from;     /* by receiving step: the step that sent, or BY_STEP_NONE */
     uint32_t *block_of; /* by step */
-    int32_t **known;    /* by block: for each block of its GPU, steps known to be done */
-    uint32_t *stamp;    /* by step, of searches */
+    int32_t **known;    /* by thread block, for each block of its GPU: number of steps known to be complete */
+    uint32_t *stamp;    /* by step: last search that visited it */
     uint32_t search;
-    uint64_t looked; /* steps that searches have visited */
+    uint64_t looked; /* steps visited by all searches */
     uint32_t *stack;
 };
 
-/* Whether step `first` is certain to be done before `second` begins, in every order of execution.
- * -1 when the search was given up. */
+/*
+ * Returns whether step `first` is certain to complete before `second` begins, in every order of
+ * execution; -1 if the search exceeded its limit.
+ */
 int by_happens_before(struct by_export_machine *machine, uint32_t first, uint32_t second);
-/* Records that `step` reads or writes a place; BY_EINVAL when another order of execution could do
- * otherwise.
+/*
+ * Records that `step` reads or writes a place. Returns 0, or BY_EINVAL if another order of
+ * execution could give a different result.
  */
 int by_happens_access(struct by_export_machine *machine, uint32_t place, uint32_t step, bool write);
-/* Says why nothing goes on; returns BY_EINVAL. */
+/* Fills `problem` with the reason why no step can be executed; returns BY_EINVAL. */
 int by_stuck_explain(struct by_export_machine *machine);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * ForestColl's tree XML, as its own generator writes it (its README: "Generate Spanning Trees"): an
- * <Algo> with chunks for each node, a <tree> for each tree, a <send> for each edge with its path.
- * Reduce-scatter runs the trees backwards, allreduce backwards and then forwards; which it is
- * stands in an attribute of ours, `coll`. See export.h.
+ * Writes ForestColl's tree XML in the form of its own generator (its README: "Generate Spanning
+ * Trees"): an <Algo> with the chunks of each node, a <tree> for each tree, a <send> for each edge
+ * with its path. Reduce-scatter runs the trees backwards; allreduce runs them backwards and then
+ * forwards. banyan adds the attribute `coll`, which names the collective. See export.h.
  */
 #include "control/study/export/export.h"
 
@@ -14,7 +14,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Edges from the root to the farthest node. */
+/* Returns the number of edges from the root to the farthest node. */
 static uint32_t find_height(const struct by_plan *plan, const struct by_tree *tree, uint32_t *depth)
 {
     uint32_t height = 0;

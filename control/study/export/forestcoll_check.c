@@ -1,7 +1,8 @@
 /*
- * Reads and checks ForestColl's tree XML: a send can go once its source has the tree's data, every
- * node must get them exactly once, and the trees of each root must carry its whole shard. On a
- * topology paths must be links and switches, and their loads give the rate. See forestcoll.h.
+ * Reads and checks ForestColl's tree XML. A send can happen once its source has the tree's data;
+ * every node must receive them exactly once; the trees of each root must carry its whole shard. On
+ * a topology, paths must consist of its links and switches, and their loads determine the rate. See
+ * forestcoll.h.
  */
 #include "control/study/export/forestcoll.h"
 
@@ -15,7 +16,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Sends of all trees (count). */
+/* Most sends of all trees (count). */
 #define SENDS_MAX (1u << 26)
 #define NONE      UINT32_MAX
 
@@ -28,13 +29,13 @@ struct forestcoll_check_tree {
 
 struct send {
     uint32_t from, to;
-    uint32_t path_first, path_count; /* in `path` */
+    uint32_t path_first, path_count; /* range in `path` */
     int line;
 };
 
 struct by_forestcoll {
     unsigned collective;
-    int64_t each, total; /* total -1: not stated */
+    int64_t each, total; /* total is -1 if it is not given */
     uint32_t name_count, name_room;
     char **names;
     bool *ends; /* by name: it sends, receives or is a root, so it is a compute node */
@@ -95,7 +96,10 @@ static void rehash(struct by_forestcoll *forest)
     }
 }
 
-/* The number of a name; adds it when it is new. NONE when there are too many. */
+/*
+ * Returns the number of a name, and adds the name if it is new. Returns NONE if there are too many
+ * names.
+ */
 static uint32_t number_of(struct by_forestcoll *forest, const char *text, size_t bytes)
 {
     uint64_t at = hash(text, bytes);
@@ -178,8 +182,10 @@ static int read_tree(struct by_forestcoll *forest, const struct by_xml_element *
     return 0;
 }
 
-/* The next name of a path: names are parted by commas, but for those in parentheses, "(0, 'GPU',
- * 1)". */
+/*
+ * Returns the length of the next name of a path. Commas separate names, except inside parentheses:
+ * "(0, 'GPU', 1)".
+ */
 static size_t name_bytes(const char *text)
 {
     size_t bytes = 0;
@@ -254,11 +260,11 @@ int by_forestcoll_start(struct by_forestcoll *forest, const struct by_xml_elemen
 
 /* ---- execution ---- */
 
-/* Memory for one tree at a time, by node. */
+/* Memory for one tree, by node. */
 struct forestcoll_check_walk {
-    uint32_t *arrival; /* the send by which the tree's data arrive, or NONE */
-    uint32_t *first;   /* [names + 1] sends by source */
-    uint32_t *order;   /* sends in the order of their sources */
+    uint32_t *arrival; /* the send that brings the tree's data, or NONE */
+    uint32_t *first;   /* [names + 1]: first send of each source */
+    uint32_t *order;   /* sends, sorted by source */
     uint32_t *depth;
     uint32_t *queue;
 };
@@ -270,7 +276,10 @@ static int refuse(const struct by_forestcoll *forest, const struct forestcoll_ch
                           (long long)tree->index, forest->names[tree->root], forest->names[node], what);
 }
 
-/* Sends that never go: names the circle they wait in, or the source that gets nothing. */
+/*
+ * Explains sends that cannot happen: names the circle in which they wait, or the source that
+ * receives no data.
+ */
 static int explain_stuck(const struct by_forestcoll *forest, const struct forestcoll_check_tree *tree,
                          const struct forestcoll_check_walk *walk, uint32_t node, struct by_problem *problem)
 {
@@ -278,7 +287,7 @@ static int explain_stuck(const struct by_forestcoll *forest, const struct forest
     char text[240];
     size_t at = 0;
 
-    /* Back along the arrivals: they end at a node that gets nothing, or come round. */
+    /* Following the arrivals backwards ends at a node without data, or in a circle. */
     for (uint32_t steps = 0; steps <= forest->name_count; steps++) {
         if (walk->arrival[node] == NONE)
             return refuse(forest, tree, tree->line, problem, "sends but never gets the data", node);
@@ -400,7 +409,7 @@ static int compare_wires(const void *left, const void *right)
     return a->to < b->to ? -1 : a->to > b->to;
 }
 
-/* Loads the link from one node to another; false when there is none. */
+/* Adds load to the link from one node to another; returns false if there is no link. */
 static bool load_wire(struct wire *wires, uint32_t count, uint32_t from, uint32_t to, int64_t chunks)
 {
     struct wire key = {from, to, 0, 0};

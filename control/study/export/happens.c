@@ -1,18 +1,20 @@
 /*
- * What certainly happens before what. One execution shows one order; a schedule is right only if
- * every order does the same. So each write must be ordered against every other access to its place:
- * by the order inside a thread block, by dependences, or by messages. See execute.h.
+ * The happens-before order. See execute.h.
+ *
+ * One execution shows only one order; a schedule is right only if every possible order gives the
+ * same result. So each write must be ordered against every other access to its place. Three things
+ * order steps: the sequence inside a thread block, dependences, and messages.
  */
 #include "control/base/alloc.h"
 #include "control/study/export/execute.h"
 #include "offload/base/errors.h"
 
-/* Steps that all searches together visit before they are given up (count). */
+/* Steps that all searches together may visit (count). */
 #define LOOKED_MAX (UINT64_C(1) << 28)
-/* Readings that are kept (count). */
+/* Most readings that are kept (count). */
 #define READINGS_MAX (1u << 26)
 
-/* The step that a step waits for, or BY_STEP_NONE. */
+/* Returns the step on which a step depends, or BY_STEP_NONE. */
 static uint32_t awaited(const struct by_export_machine *machine, uint32_t step)
 {
     const struct by_msccl *msccl = machine->msccl;
@@ -33,7 +35,7 @@ static void push(struct by_export_machine *machine, uint32_t step, uint32_t floo
     machine->stack[(*depth)++] = step;
 }
 
-/* Backward from `second`, through what was executed after `first`. */
+/* Searches backwards from `second`, through the steps executed after `first`. */
 static int look_back(struct by_export_machine *machine, uint32_t first, uint32_t second)
 {
     uint32_t depth = 0;

@@ -1,8 +1,9 @@
 /*
- * Making and writing moves. A lane's way through switches from one host to the next is one move; it
- * begins in the matching in which the host sends. Every message is cut into chunks so fine that
- * what passes in one matching is a whole number of them; a lane carries chunks that follow each
- * other. See moves.h.
+ * Makes and writes moves. See moves.h.
+ *
+ * A lane's path through switches from one host to the next is one move; it belongs to the round of
+ * the matching in which the host sends. Every message is divided into chunks small enough that each
+ * matching carries a whole number of them. A lane carries consecutive chunks.
  */
 #include "control/study/export/moves.h"
 
@@ -25,17 +26,17 @@ struct moves_maker {
     uint32_t *rank;   /* by node */
     uint32_t **stage; /* by lane and task */
     uint32_t *base;   /* by lane: its first chunk */
-    uint32_t **sent;  /* by lane and task: chunks sent so far */
-    mpz_t cut;        /* chunks of one of the messages of a period */
+    uint32_t **sent;  /* by lane and task: number of chunks sent so far */
+    mpz_t cut;        /* number of chunks of one message of a period */
 };
 
-/* The messages of a period that a part carries, a fraction. */
+/* Computes the number of messages of a period that a part carries, as a fraction. */
 static void part_amount(const struct moves_maker *maker, const struct by_series_part *part, mpq_t amount)
 {
     const struct by_series_task *task = &maker->series->lanes[part->lane].tasks[part->task];
     uint32_t link = by_links_find(maker->links, task->node, task->to);
 
-    BY_ASSERT(link != UINT32_MAX); /* the schedule was checked */
+    BY_ASSERT(link != UINT32_MAX); /* the schedule has been checked */
     mpq_set_si(amount, maker->links->capacity[link], (unsigned long)maker->topology->scale);
     mpq_canonicalize(amount);
     mpq_mul(amount, amount, part->time);
@@ -75,7 +76,7 @@ static int refine(struct moves_maker *maker, uint32_t slot, const struct by_seri
     return 0;
 }
 
-/* Where the lane's chunks lie: the lanes of a message one after the other. */
+/* Assigns chunks to lanes: the lanes of a message get consecutive ranges. */
 static int lay_out(struct moves_maker *maker, struct by_problem *problem)
 {
     const struct by_series *series = maker->series;
@@ -107,7 +108,7 @@ static int lay_out(struct moves_maker *maker, struct by_problem *problem)
     return error;
 }
 
-/* The next host on the lane's way from a task on. */
+/* Returns the next host on the lane's path after a task. */
 static uint32_t next_host(const struct moves_maker *maker, const struct by_series_lane *lane, uint32_t task)
 {
     while (!is_host(maker, lane->tasks[task].to) && task + 1 < lane->task_count)
@@ -159,7 +160,7 @@ static int compare_moves(const void *left, const void *right)
     return a->first < b->first ? -1 : a->first > b->first;
 }
 
-/* Chunks that always go together are one. */
+/* Merges chunks that always move together. */
 static void join_chunks(struct by_moves *moves)
 {
     int64_t together = moves->chunk_count;
@@ -235,7 +236,7 @@ void by_moves_free(struct by_moves *moves)
     *moves = (struct by_moves){0};
 }
 
-/* The moves of one host. */
+/* Writes the moves of one host. */
 static void write_host(const struct by_moves *moves, uint32_t rank, FILE *file)
 {
     bool first = true;

@@ -1,6 +1,6 @@
 /*
- * Reading moves and executing them on symbols: who has which chunks. What one round brings can be
- * sent in the next one. See moves.h.
+ * Reads moves and executes them symbolically: tracks which host has which chunks. Data received in
+ * one round can be sent in the next. See moves.h.
  */
 #include "control/base/alloc.h"
 #include "control/base/json.h"
@@ -9,7 +9,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-/* Chunks of all messages at all hosts that an execution keeps track of (count). */
+/* Most chunks that an execution tracks: messages times chunks times hosts (count). */
 #define CELLS_MAX ((uint64_t)1 << 31)
 
 struct moves_read_reader {
@@ -168,7 +168,7 @@ static void read_member(struct moves_read_reader *reader, const char *key, size_
 
 static int compare(const void *left, const void *right)
 {
-    return memcmp(left, right, sizeof(struct by_move)); /* equal moves meet; any order will do */
+    return memcmp(left, right, sizeof(struct by_move)); /* only equality matters; any order is fine */
 }
 
 static int compare_rounds(const void *left, const void *right)
@@ -180,7 +180,7 @@ static int compare_rounds(const void *left, const void *right)
 
 #define WRONG(problem, ...) by_problem_set((problem), BY_EINVAL, nowhere, __VA_ARGS__)
 
-/* Every send is received and the other way round. */
+/* Checks that every send has a receive and every receive a send. */
 static int check_pairs(struct moves_read_reader *reader)
 {
     struct by_moves *moves = reader->moves;
@@ -202,13 +202,13 @@ static int check_pairs(struct moves_read_reader *reader)
     return 0;
 }
 
-/* Which messages there are: by source and target; whether anybody sends or gets them. */
+/* The messages, by source and target, and which ranks send or receive them. */
 struct moves_read_machine {
     const struct by_moves *moves;
     struct by_problem *problem;
-    uint32_t *message; /* by source and target: its number + 1 */
+    uint32_t *message; /* by source and target: number of the message + 1 */
     uint32_t message_count;
-    uint8_t *has; /* by rank, message and chunk: 0 no, 1 yes, 2 since this round */
+    uint8_t *has; /* by rank, message and chunk: 0 absent, 1 present, 2 received in this round */
 };
 
 static uint8_t *cell(const struct moves_read_machine *machine, uint32_t rank, const struct by_move *move)
@@ -264,8 +264,7 @@ static int check_end(const struct moves_read_machine *machine)
     return 0;
 }
 
-/* A gossip has a message for each two of those who send and those who get; a scatter has one
- * sender. */
+/* A gossip has a message for each pair of a sender and a receiver; a scatter has one sender. */
 static int list_messages(struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;

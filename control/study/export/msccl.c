@@ -1,12 +1,14 @@
 /*
- * MSCCL XML. Each edge of a tree is a transfer of some chunks from one GPU to another: a send step
- * in a thread block of the one, a receive step in a thread block of the other. A connection
- * (sender, receiver, channel) has one thread block at each end, whose steps are in one order for
- * the whole schedule: by level, where a level lies before all that depends on it. So no step waits
- * for one of a later level, and nothing can wait in a circle, even without buffers. Dependences
- * between thread blocks of a GPU are written out, also those of a write on a read before it, so
- * that the same schedule works in place. See export.h; the reader that judges the result is
- * msccl_read.c.
+ * Writes MSCCL XML. See export.h; the reader that checks the result is msccl_read.c.
+ *
+ * Each edge of a tree becomes transfers of some chunks from one GPU to another: a send step in a
+ * thread block of the sender, and a receive step in a thread block of the receiver. A connection
+ * (sender, receiver, channel) has one thread block at each end.
+ *
+ * The steps of a thread block are sorted by level for the whole schedule; a level comes before all
+ * levels that depend on it. So no step waits for one of a later level, and no circle of waits is
+ * possible, even without buffers. Dependences between thread blocks of a GPU are written
+ * explicitly, also those of a write on an earlier read, so the same schedule also works in place.
  */
 #include <stdio.h>
 
@@ -28,23 +30,23 @@ struct msccl_step {
     const char *type;
     char source, target; /* buffers: i, o, s */
     int64_t source_at, target_at, count;
-    uint32_t after; /* the step that must be done before, or NONE */
-    uint32_t block; /* assigned last */
+    uint32_t after; /* the step that must complete first, or NONE */
+    uint32_t block; /* thread block, assigned last */
     uint32_t number;
     bool awaited;
 };
 
-/* Chunks over one edge of one tree. */
+/* Some chunks on one edge of one tree. */
 struct transfer {
     uint32_t level;
-    uint32_t order;         /* ties: in the order in which transfers were made */
+    uint32_t order;         /* order of creation, which breaks ties */
     uint32_t from, to;      /* ranks */
     uint32_t send, receive; /* steps */
 };
 
 struct msccl_block {
     uint32_t rank;
-    int64_t send, receive; /* peers, or -1 */
+    int64_t send, receive; /* peer GPUs, or -1 */
     uint32_t channel;
     uint32_t id;
     uint32_t count, room;
@@ -60,15 +62,15 @@ struct msccl_program {
     struct transfer *transfers;
     uint32_t block_count, block_room;
     struct msccl_block *blocks;
-    uint32_t *local;  /* by rank: the block of local copies, or NONE */
-    int64_t *scratch; /* by rank: chunks of scratch in use */
+    uint32_t *local;  /* by rank: the thread block of local copies, or NONE */
+    int64_t *scratch; /* by rank: number of scratch chunks in use */
     uint32_t *block_of_rank_count;
     uint32_t channel_count;
-    uint32_t level_max; /* levels of the way up */
-    uint32_t *depth;    /* by node, in the tree at hand */
-    uint32_t *ready;    /* by rank: the step after which the value at hand is there, or NONE */
+    uint32_t level_max; /* number of levels of the way up */
+    uint32_t *depth;    /* by node, in the current tree */
+    uint32_t *ready;    /* by rank: the step after which the current value is available, or NONE */
     uint32_t *sent_up;  /* by rank: the step that sent the partial sum up, or NONE */
-    int64_t *partial;   /* by rank: where in scratch the partial sum lies */
+    int64_t *partial;   /* by rank: position of the partial sum in scratch */
 };
 
 static uint32_t add_step(struct msccl_program *program, struct msccl_step step)
@@ -114,7 +116,7 @@ static void put_step(struct msccl_program *program, uint32_t block, uint32_t ste
     where->steps[where->count++] = step;
 }
 
-/* A copy from input to output at one GPU. */
+/* Adds a copy from input to output at one GPU. */
 static void add_copy(struct msccl_program *program, uint32_t rank, int64_t from, int64_t to, int64_t count)
 {
     uint32_t step = add_step(program, (struct msccl_step){.type = "cpy",
@@ -130,7 +132,7 @@ static void add_copy(struct msccl_program *program, uint32_t rank, int64_t from,
     put_step(program, program->local[rank], step);
 }
 
-/* Some chunks of a tree: at most as many as one step moves. */
+/* Some chunks of a tree, no more than one step can move. */
 struct msccl_part {
     const struct by_tree *tree;
     int64_t first, count;
@@ -151,7 +153,7 @@ static void find_depths(const struct msccl_program *program, const struct by_tre
     }
 }
 
-/* Where the root keeps the chunks of its result. */
+/* Returns the position of the result's chunks at the root. */
 static int64_t at_root(const struct msccl_program *program, const struct msccl_part *part)
 {
     return program->plan->collective == BY_COLLECTIVE_REDUCE_SCATTER
@@ -159,8 +161,10 @@ static int64_t at_root(const struct msccl_program *program, const struct msccl_p
                : part->first;
 }
 
-/* Partial sums towards the root; those of allreduce and the root's go to the output, others to
- * scratch. */
+/*
+ * Adds the transfers of partial sums towards the root. The partial sums of allreduce, and those at
+ * the root, go to the output; others go to scratch.
+ */
 static void add_up(struct msccl_program *program, const struct msccl_part *part)
 {
     const struct by_tree *tree = part->tree;
@@ -171,7 +175,7 @@ static void add_up(struct msccl_program *program, const struct msccl_part *part)
         program->ready[r] = program->sent_up[r] = NONE;
         program->partial[r] = -1;
     }
-    /* Parents come first in the tree, so its end first is children first. */
+    /* parents precede children in the tree, so the reverse order visits children first */
     for (uint32_t e = tree->edge_count; e-- > 0;) {
         struct by_path path = by_plan_edge(program->plan, tree, e);
         uint32_t child = rank_at(program, path.nodes[path.node_count - 1]);
@@ -208,7 +212,7 @@ static void add_up(struct msccl_program *program, const struct msccl_part *part)
     }
 }
 
-/* The root's data, or the sum that is at the root, to all; `summed`: after add_up. */
+/* Adds the transfers of the root's data or sum to all nodes. `summed`: add_up ran before. */
 static void add_down(struct msccl_program *program, const struct msccl_part *part, bool summed)
 {
     const struct by_tree *tree = part->tree;
@@ -303,7 +307,9 @@ static int compare_transfers(const void *left, const void *right)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* A channel on which both ends have a thread block free and the connection is new. */
+/*
+ * Finds a channel on which both ends have a free thread block and which has no such connection yet.
+ */
 static int find_channel(const uint8_t *sends, const uint8_t *receives, uint32_t from, uint32_t to,
                         uint32_t at_least, uint32_t *channel, struct by_problem *problem)
 {
@@ -398,7 +404,7 @@ static void write_block(const struct msccl_program *program, const struct msccl_
     fputs("    </tb>\n", file);
 }
 
-/* Chunks of a GPU's input and output. */
+/* Computes the sizes of a GPU's input and output in chunks. */
 static void find_buffers(const struct msccl_program *program, uint32_t rank, int64_t *input, int64_t *output)
 {
     const struct by_chunks *chunks = program->chunks;

@@ -1,5 +1,5 @@
 /*
- * MSCCL XML: its limits, as the runtime's reader states them, and a schedule as read from a file.
+ * MSCCL XML: its limits, as the runtime's reader defines them, and a schedule read from a file.
  * Private to export/. One thread for each schedule.
  */
 #ifndef BY_STUDY_EXPORT_MSCCL_H
@@ -7,15 +7,23 @@
 
 #include "control/fabric/build.h"
 
-/* The runtime's limits: steps of a thread block, chunks in one step, channels, thread blocks of a
- * GPU that send (or receive) on one channel, thread blocks of a GPU; offsets are 16 bits. */
+/*
+ * The runtime's limits:
+ * - steps of a thread block;
+ * - chunks in one step;
+ * - channels;
+ * - thread blocks of a GPU that send (or receive) on one channel;
+ * - thread blocks of a GPU.
+ *
+ * Offsets have 16 bits.
+ */
 #define BY_MSCCL_STEPS_MAX    256u
 #define BY_MSCCL_COUNT_MAX    71
 #define BY_MSCCL_CHANNELS_MAX 32u
 #define BY_MSCCL_PEERS_MAX    32u
 #define BY_MSCCL_BLOCKS_MAX   1024u
 #define BY_MSCCL_CHUNKS_MAX   32767u
-/* Of a schedule that is read (count). */
+/* Limits of a schedule that banyan reads (count). */
 #define BY_MSCCL_GPUS_MAX       4096u
 #define BY_MSCCL_ALL_STEPS_MAX  (1u << 24)
 #define BY_MSCCL_ALL_CHUNKS_MAX (1u << 26)
@@ -46,7 +54,7 @@ struct by_msccl_step {
     uint8_t source, target; /* enum by_msccl_buffer */
     bool awaited;
     int32_t source_at, target_at, count;
-    int32_t after_block; /* id of a thread block of the same GPU, or -1 */
+    int32_t after_block; /* ID of a thread block of the same GPU, or -1 */
     int32_t after_step;
     int32_t line;
 };
@@ -54,7 +62,7 @@ struct by_msccl_step {
 struct by_msccl_block {
     uint32_t gpu;
     int32_t id;
-    int32_t send, receive; /* peers, or -1 */
+    int32_t send, receive; /* peer GPUs, or -1 */
     int32_t channel;
     int32_t line;
     uint32_t step_first, step_count;
@@ -63,14 +71,14 @@ struct by_msccl_block {
 struct by_msccl_gpu {
     bool present;
     uint32_t chunks[BY_MSCCL_BUFFERS];
-    uint32_t block_first, block_count; /* blocks in the order of their ids, which run from 0 */
+    uint32_t block_first, block_count; /* thread blocks, sorted by ID; IDs begin at 0 */
 };
 
 struct by_msccl {
     unsigned collective; /* enum by_collective */
     uint32_t root;
     uint32_t gpu_count;
-    uint32_t chunk_count; /* of the whole data */
+    uint32_t chunk_count; /* chunks of the whole data */
     bool in_place, out_of_place;
     struct by_msccl_gpu *gpus;
     uint32_t block_count, block_room;
@@ -79,7 +87,7 @@ struct by_msccl {
     struct by_msccl_step *steps;
 };
 
-/* The format's word for a collective, or NULL. */
+/* Returns the format's name of a collective, or NULL. */
 const char *by_msccl_collective(unsigned collective);
 bool by_msccl_receives(unsigned type);
 bool by_msccl_sends(unsigned type);
@@ -87,8 +95,11 @@ bool by_msccl_reads(unsigned type);
 bool by_msccl_writes(unsigned type);
 const char *by_msccl_type_name(unsigned type);
 
-/* Reads the elements of a schedule: a start and an end handler for by_xml_*. `state` is made with
- * by_msccl_reader_new; by_msccl_reader_finish checks the whole and hands the schedule over. */
+/*
+ * Reads the elements of a schedule: a start handler and an end handler for by_xml_*.
+ * by_msccl_reader_new makes `state`. by_msccl_reader_finish checks the whole schedule and returns
+ * it; the caller then owns it.
+ */
 struct by_msccl_reader;
 struct by_xml_element;
 struct by_msccl_reader *by_msccl_reader_new(void);
@@ -99,9 +110,9 @@ int by_msccl_reader_finish(struct by_msccl_reader *reader, struct by_msccl **msc
 void by_msccl_free(struct by_msccl *msccl);
 
 /*
- * Executes the schedule on symbols, in place or out of place. 0, or BY_EINVAL with the first fault
- * in `problem`; BY_ELIMIT when it would take too much memory. `slots`: how many steps a sender may
- * be ahead of its receiver, at least 1.
+ * Executes the schedule symbolically, in place or out of place. `slots`: how many messages a sender
+ * may be ahead of its receiver, at least 1. Returns 0; BY_EINVAL with the first fault in `problem`;
+ * BY_ELIMIT if it needs too much memory.
  */
 int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, struct by_problem *problem);
 

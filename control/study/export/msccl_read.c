@@ -1,6 +1,6 @@
 /*
- * Reads MSCCL XML as strictly as its runtime should: what the runtime would ignore in silence or
- * hang on is refused with its place. See msccl.h. The words are those of the runtime's own reader.
+ * Reads MSCCL XML strictly: refuses, with the place in the file, everything that the runtime would
+ * silently ignore or hang on. Names are those of the runtime's own reader. See msccl.h.
  */
 #include "control/study/export/msccl.h"
 
@@ -15,9 +15,9 @@
 struct by_msccl_reader {
     struct by_msccl *made;
     uint32_t gpus_seen;
-    uint32_t gpu; /* the one whose elements are read */
+    uint32_t gpu; /* the GPU whose elements are being read */
     int64_t channels;
-    struct by_place place; /* of the algorithm */
+    struct by_place place; /* of the <algo> element */
 };
 
 static const struct {
@@ -267,7 +267,7 @@ static int read_buffer(const struct by_xml_element *element, const char *name, u
     return 0;
 }
 
-/* Whether a step's range lies in its buffer. */
+/* Checks that a step's range lies in its buffer. */
 static int check_range(const struct by_msccl_reader *reader, const struct by_xml_element *element,
                        const char *what, unsigned buffer, int32_t at, int32_t count,
                        struct by_problem *problem)
@@ -387,7 +387,7 @@ static int compare_blocks(const void *left, const void *right)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* What a step waits for must exist, and signal. */
+/* Checks that the step for which a step waits exists and signals. */
 static int check_waits(const struct by_msccl *made, const struct by_msccl_gpu *gpu,
                        const struct by_msccl_block *block, struct by_problem *problem)
 {

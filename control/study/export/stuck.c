@@ -1,5 +1,7 @@
-/* Why a schedule does not go on: a message that never comes, one that nobody takes, or a circle.
- * See execute.h. */
+/*
+ * Explains why a schedule cannot proceed: a message that is never sent, a message that is never
+ * received, or a circle of waits. See execute.h.
+ */
 #include "control/study/export/execute.h"
 
 #include <stdarg.h>
@@ -8,10 +10,10 @@
 #include "control/base/alloc.h"
 #include "offload/base/errors.h"
 
-/* Members of a circle that are named (count). */
+/* Most members of a circle that are named (count). */
 #define NAMED_MAX 5u
 
-/* What a block waits for: the block that would have to go on, or BY_STEP_NONE where none can. */
+/* Returns the thread block for which a block waits, or BY_STEP_NONE if no block can proceed. */
 enum reason { FOR_STEP, FOR_MESSAGE, FOR_SLOT };
 
 static uint32_t waits_for(const struct by_export_machine *machine, uint32_t block, enum reason *reason)

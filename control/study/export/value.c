@@ -77,7 +77,7 @@ static void rehash(struct by_values *values)
     }
 }
 
-/* The number of the value in the draft. */
+/* Returns the number of the value in the draft, and stores the value if it is new. */
 static uint32_t intern(struct by_values *values, uint32_t chunk)
 {
     size_t bytes = values->words * sizeof(*values->draft);

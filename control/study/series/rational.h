@@ -1,4 +1,4 @@
-/* Arrays of GMP's rationals, for the rooms that compute steady states in them. Any thread. */
+/* Arrays of GMP rationals, for the modules that compute steady states. Any thread. */
 #ifndef BY_STUDY_SERIES_RATIONAL_H
 #define BY_STUDY_SERIES_RATIONAL_H
 
@@ -7,7 +7,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/topology.h"
 
-/* `count` zeros; release with by_rationals_free. */
+/* Allocates `count` rationals, all zero. Free with by_rationals_free. */
 static inline mpq_t *by_rationals_new(size_t count)
 {
     mpq_t *numbers = by_alloc(count, sizeof(*numbers));

@@ -1,7 +1,8 @@
 /*
- * Reading the file of a periodic schedule, as in banyan-series(5). What later steps index by is
- * checked here (names, numbers, shapes); whether the schedule works is for control/verify. One
- * thread for each call.
+ * Reads the file of a periodic schedule (banyan-series(5)).
+ *
+ * The reader checks everything that later code uses as an index: names, numbers and shapes.
+ * control/verify checks whether the schedule is correct. One thread for each call.
  */
 #include "control/base/json.h"
 #include "control/fabric/names.h"
@@ -10,9 +11,11 @@
 #include "offload/base/errors.h"
 
 #define FORMAT "banyan-series-1"
-/* A file (bytes): thousands of lanes with thousands of tasks. */
+/* Size of a file (bytes). A file can have thousands of lanes with thousands of tasks each. */
 #define FILE_BYTES_MAX ((size_t)1 << 30)
-/* Digits of a number of the file (count): numbers of that length take a second to add. */
+/*
+ * Digits of a number in the file (count). Adding two numbers of this length takes about a second.
+ */
 #define DIGITS_MAX 100000u
 
 struct series_read_reader {
@@ -33,7 +36,7 @@ static bool going(const struct series_read_reader *reader)
     return !reader->error && !reader->json.failed;
 }
 
-/* A non-negative integer: a number, or its digits in a string. */
+/* Reads a non-negative integer: a JSON number, or a string of digits. */
 static bool read_integer(struct series_read_reader *reader, const char *what, mpz_t result)
 {
     const char *text = NULL;
@@ -216,7 +219,7 @@ static bool read_lane(struct series_read_reader *reader)
         if (by_json_is(key, bytes, "amount")) {
             read_integer(reader, "the amount of a lane", lane->amount);
         } else if (by_json_is(key, bytes, "weight")) {
-            by_json_skip(&reader->json); /* amount / period, for people */
+            by_json_skip(&reader->json); /* amount / period, written for human readers only */
         } else if (by_json_is(key, bytes, "tasks") && by_json_peek(&reader->json) == '[') {
             for (bool task = true; going(reader) && by_json_element(&reader->json, &task);) {
                 BY_GROW(lane->tasks, lane->task_count, room);
@@ -368,7 +371,9 @@ static bool read_word(struct series_read_reader *reader, const char **text, size
            refuse(reader, "a string is expected");
 }
 
-/* The members that are neither arrays nor numbers. Returns false when the key is none of them. */
+/*
+ * Reads the members that are neither arrays nor numbers. Returns false if the key is none of these.
+ */
 static bool read_head(struct series_read_reader *reader, const char *key, size_t key_bytes)
 {
     struct by_series *series = reader->series;
@@ -425,7 +430,7 @@ static void read_member(struct series_read_reader *reader, const char *key, size
         unknown(reader, key, bytes, "a schedule");
 }
 
-/* What must be there, once all is read. */
+/* Reports required members that are missing at the end of the file. */
 static void check_whole(struct series_read_reader *reader)
 {
     const struct by_series *series = reader->series;

@@ -1,9 +1,11 @@
 /*
- * The execution. What a task moves or makes in one period is worked out slot by slot, once, since
- * periods are alike; then the periods follow each other, and only counts change: of each task, how
- * many batches (its lane's amount) it has done, and how many of them were used. A combination takes
- * batch i of both its inputs, which are the same operations, because all tasks keep the order. See
- * run.h.
+ * Executes a periodic schedule. See run.h.
+ *
+ * All periods are alike. So the code first determines, slot by slot, what each task moves or
+ * computes in one period. Then it simulates the periods and updates only two counts for each task:
+ * how many batches it has done (a batch is its lane's amount), and how many of these were used. A
+ * combination uses batch i of both inputs. Both belong to the same operations, because every task
+ * keeps the order.
  */
 #include "control/study/series/run.h"
 
@@ -16,12 +18,13 @@ static const struct by_place nowhere = {0, 0};
 
 struct run_work {
     uint32_t lane;
-    uint32_t input[2]; /* works whose results it needs; BY_SERIES_NONE: there from the start, or no second */
-    uint32_t user;     /* the work that needs its result, or BY_SERIES_NONE for the end of the lane */
-    uint32_t done;     /* batches made */
-    uint32_t used;     /* of them, by `user` */
-    uint32_t where;    /* node of its result */
-    bool source;       /* all that it needs is there from the start */
+    uint32_t
+        input[2];   /* works that produce its inputs; BY_SERIES_NONE: available from the start, or no input */
+    uint32_t user;  /* the work that uses its result, or BY_SERIES_NONE at the end of the lane */
+    uint32_t done;  /* batches done */
+    uint32_t used;  /* batches that `user` has used */
+    uint32_t where; /* node of its result */
+    bool source;    /* all its inputs are available from the start */
 };
 
 struct series_run {
@@ -30,9 +33,9 @@ struct series_run {
     struct by_links *links;
     uint32_t work_count;
     struct run_work *works;
-    uint32_t *first;  /* by lane: its first work */
-    uint32_t *stages; /* by lane */
-    mpq_t *time;      /* by work: busy in a period */
+    uint32_t *first;  /* by lane: index of its first work */
+    uint32_t *stages; /* by lane: number of stages */
+    mpq_t *time;      /* by work: busy time in a period */
     struct by_problem *problem;
 };
 
@@ -43,7 +46,7 @@ static const char *name_of(const struct series_run *run, uint32_t node)
     return run->topology->nodes[node].name;
 }
 
-/* Whether a message is at a node without anybody bringing it. */
+/* Whether a message is at a node from the start, without a transfer. */
 static bool from_start(const struct by_series *series, uint32_t message, uint32_t node)
 {
     const struct by_series_message *kind = &series->messages[message];
@@ -53,7 +56,7 @@ static bool from_start(const struct by_series *series, uint32_t message, uint32_
     return !(kind->values & (kind->values - 1)) && series->holders[__builtin_ctzll(kind->values)] == node;
 }
 
-/* Finds where a task gets a message from. */
+/* Finds the work that produces an input of a task. */
 static int find_input(struct series_run *run, uint32_t lane, uint32_t task, uint32_t message, unsigned side)
 {
     const struct by_series_lane *what = &run->series->lanes[lane];
@@ -104,7 +107,10 @@ static int list_works(struct series_run *run)
     return error;
 }
 
-/* One slot: no port twice, and the parts of a link one after the other within its time. */
+/*
+ * Checks one slot: no port is used twice, and the parts of a link fit into the slot one after the
+ * other.
+ */
 static int pass_slot(struct series_run *run, uint32_t number, bool *sends, bool *receives)
 {
     const struct by_series_slot *slot = &run->series->slots[number];
@@ -144,7 +150,7 @@ static int pass_slot(struct series_run *run, uint32_t number, bool *sends, bool 
     return error;
 }
 
-/* The time of one message on the way of a task. */
+/* Computes the time of one message on a task's link. */
 static int transfer_time(struct series_run *run, const struct by_series_task *task, mpq_t time)
 {
     uint32_t link = by_links_find(run->links, task->node, task->to);
@@ -158,7 +164,7 @@ static int transfer_time(struct series_run *run, const struct by_series_task *ta
     return 0;
 }
 
-/* The time of one combination. */
+/* Computes the time of one combination. */
 static int combine_time(struct series_run *run, const struct by_series_task *task, mpq_t time)
 {
     const struct by_node *node = &run->topology->nodes[task->node];
@@ -175,7 +181,10 @@ static int combine_time(struct series_run *run, const struct by_series_task *tas
     return 0;
 }
 
-/* Whether every task gets through its lane's amount in a period, and processors through theirs. */
+/*
+ * Checks that every task completes its lane's amount within a period, and that no processor is
+ * overloaded.
+ */
 static int check_amounts(struct series_run *run)
 {
     const struct by_series *series = run->series;
@@ -205,8 +214,10 @@ static int check_amounts(struct series_run *run)
     return error;
 }
 
-/* Whether a work has all its inputs for this period; those that begin operations stop in time to be
- * done. */
+/*
+ * Whether a work has all its inputs for this period. Works that begin operations stop early enough
+ * that the last operation completes.
+ */
 static bool can_work(const struct series_run *run, const struct run_work *work, uint32_t period,
                      uint32_t periods)
 {
@@ -219,7 +230,7 @@ static bool can_work(const struct series_run *run, const struct run_work *work, 
     return true;
 }
 
-/* The messages that wait at each node between two periods; keeps the most. */
+/* Counts the messages that wait at each node between two periods, and keeps the maximum. */
 static void count_waiting(const struct series_run *run, mpz_t *waiting, mpz_t most)
 {
     for (uint32_t i = 0; i < run->topology->node_count; i++)
@@ -233,7 +244,10 @@ static void count_waiting(const struct series_run *run, mpz_t *waiting, mpz_t mo
             mpz_set(most, waiting[i]);
 }
 
-/* One period: who can works; results are there for the next one. */
+/*
+ * Simulates one period: every work with all its inputs runs; its results are available in the next
+ * period.
+ */
 static void pass_period(struct series_run *run, uint32_t period, uint32_t periods, bool *works,
                         struct by_series_report *report)
 {
@@ -259,7 +273,9 @@ static void pass_period(struct series_run *run, uint32_t period, uint32_t period
     report->clean_periods = begins ? 0 : report->clean_periods + 1;
 }
 
-/* Operations that are complete: of scatters and gossips those of which every message has arrived.
+/*
+ * Counts the complete operations. An operation of a scatter or gossip is complete when all its
+ * messages have arrived.
  */
 static void count_operations(const struct series_run *run, mpz_t operations)
 {
@@ -313,7 +329,7 @@ static void pass_periods(struct series_run *run, uint32_t periods, struct by_ser
     free(works);
 }
 
-/* Slots follow each other within the period. */
+/* Checks all slots, and that together they fit into the period. */
 static int pass_slots(struct series_run *run)
 {
     bool *sends = by_alloc(run->topology->node_count, sizeof(*sends));

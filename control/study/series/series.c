@@ -1,4 +1,4 @@
-/* Periodic schedules: memory, names, and the stages of their lanes. See series.h. */
+/* Memory and names of periodic schedules, and the stages of their lanes. See series.h. */
 #include "control/study/series/series.h"
 
 #include "control/study/series/rational.h"
@@ -67,7 +67,7 @@ const char *by_series_ports_name(enum by_series_ports ports)
     return ports_names[ports];
 }
 
-/* The index of `text` in four names, 0 when it is none of them. */
+/* Returns the index of `text` in an array of four names, or 0 if it is not there. */
 static unsigned find_name(const char *const names[4], const char *text, size_t bytes)
 {
     for (unsigned i = 1; i < 4; i++)
@@ -91,7 +91,7 @@ bool by_series_shares(const struct by_topology *topology, enum by_series_ports p
     return ports == BY_SERIES_ONE_PORT || (ports == BY_SERIES_HOST_PORTS && topology->nodes[node].compute);
 }
 
-/* "v[1,2]" for neighbours in the order, "v{0,2}" for others. */
+/* Writes "v[1,2]" for values that are adjacent in the operator's order, "v{0,2}" for others. */
 static void name_values(uint64_t values, char text[BY_SERIES_NAME_BYTES])
 {
     unsigned first = (unsigned)__builtin_ctzll(values), last = 63 - (unsigned)__builtin_clzll(values);
@@ -133,7 +133,7 @@ uint32_t by_series_producer(const struct by_series_lane *lane, uint32_t task, ui
     return BY_SERIES_NONE;
 }
 
-/* The stage of a task that needs `message` at `node`. */
+/* The earliest stage of a task that needs `message` at `node`. */
 static uint32_t after(const struct by_series_lane *lane, uint32_t task, uint32_t message,
                       const uint32_t *stage)
 {

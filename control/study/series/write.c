@@ -1,6 +1,6 @@
 /*
- * Writing the file of a periodic schedule: JSON with names instead of indices, as in
- * banyan-series(5). Reading is in read.c. One thread for each call.
+ * Writes the file of a periodic schedule (banyan-series(5)): JSON with names instead of indices.
+ * Neighbour: read.c reads it. One thread for each call.
  */
 #include <jansson.h>
 
@@ -18,7 +18,7 @@ static void write_string(FILE *file, const char *text)
     json_decref(string);
 }
 
-/* An integer, in quotes beyond 2^53. */
+/* Writes an integer, as a string beyond 2^53. */
 static void write_integer(FILE *file, const mpz_t value)
 {
     gmp_fprintf(file, mpz_sizeinbase(value, 2) > 53 ? "\"%Zd\"" : "%Zd", value);

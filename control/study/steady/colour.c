@@ -1,9 +1,10 @@
 /*
- * The colouring. The graph is made regular first: a copy of it stands beside it with both sides
- * swapped, and every vertex is joined to its copy for the time that it lacks of the busiest one.
- * Then a matching of all vertices always exists, lasts until one of its edges has no time left, and
- * what remains is regular again. Only the vertex that lost its edge looks for another one. See
- * colour.h.
+ * Weighted edge colouring. See colour.h.
+ *
+ * The graph is made regular first: a copy with both sides swapped is added, and every vertex is
+ * joined to its copy for the time by which it is less busy than the busiest vertex. In a regular
+ * graph a perfect matching always exists. It lasts until one of its edges has no time left; what
+ * remains is regular again. Only the vertex that lost its edge then searches for a new one.
  */
 #include "control/study/steady/colour.h"
 
@@ -22,17 +23,20 @@ struct colour {
     uint32_t n; /* vertices on each side */
     uint32_t edge_count;
     struct edge *edges;
-    uint32_t *first; /* by vertex on the left, and the end: its edges */
-    uint32_t *used;  /* by vertex on the left: its edge of the matching */
-    uint32_t *owner; /* by vertex on the right: who has it, or NONE */
-    /* Search: */
-    uint32_t *seen, round; /* by vertex on the right */
+    uint32_t *first; /* by vertex on the left, plus an end: first of its edges */
+    uint32_t *used;  /* by vertex on the left: its edge in the matching */
+    uint32_t *owner; /* by vertex on the right: the vertex matched to it, or NONE */
+    /* State of the search. */
+    uint32_t *seen, round; /* by vertex on the right: last search that visited it */
     uint32_t *queue;       /* vertices on the left */
-    uint32_t *via;         /* by vertex on the right: the edge by which it was found */
-    uint32_t *finder;      /* by vertex on the right: who found it */
+    uint32_t *via;         /* by vertex on the right: the edge that reached it */
+    uint32_t *finder;      /* by vertex on the right: the vertex that reached it */
 };
 
-/* The time that each vertex is busy: left ones, then right ones; returns the greatest. */
+/*
+ * Computes the time that each vertex is busy: left vertices, then right ones. `most` receives the
+ * greatest.
+ */
 static mpq_t *busy_times(const struct by_colour_edge *edges, uint32_t edge_count, uint32_t left_count,
                          uint32_t right_count, mpq_t most)
 {
@@ -61,7 +65,7 @@ static void put_edge(struct colour *colour, uint32_t *fill, uint32_t from, uint3
     mpq_set(edge->left, time);
 }
 
-/* Left: senders, then copies of receivers. Right: receivers, then copies of senders. */
+/* Left side: senders, then copies of receivers. Right side: receivers, then copies of senders. */
 static void make_regular(struct colour *colour, const struct by_colour_edge *edges, uint32_t edge_count,
                          uint32_t left_count, uint32_t right_count)
 {
@@ -120,8 +124,7 @@ static void colour_free(struct colour *colour)
     free(colour->finder);
 }
 
-/* Gives `start` an edge, moving others along a path as short as there is. In a regular graph there
- * is one. */
+/* Matches `start` by an augmenting path of minimum length. In a regular graph one exists. */
 static void match(struct colour *colour, uint32_t start)
 {
     uint32_t head = 0, tail = 0, free_vertex = NONE;
@@ -157,7 +160,7 @@ static void match(struct colour *colour, uint32_t start)
     }
 }
 
-/* The matching at hand, for as long as all of its edges have time. */
+/* Uses the current matching for as long as all of its edges have time left. */
 static void take(struct colour *colour, struct by_matching *matching)
 {
     uint32_t room = 0;
@@ -183,8 +186,10 @@ static void take(struct colour *colour, struct by_matching *matching)
     }
 }
 
-/* Joins a matching to an equal one before it, or drops it when it is empty. Returns whether it
- * stays. */
+/*
+ * Joins a matching to an equal one before it, or drops it if it is empty. Returns whether it is
+ * kept.
+ */
 static bool keep(struct by_matching *matchings, uint32_t count)
 {
     struct by_matching *last = &matchings[count];

@@ -1,7 +1,7 @@
 /*
- * Weighted edge colouring of bipartite graphs: splits the times for which edges are to be busy into
- * matchings that follow each other, in no more time than the busiest vertex needs (Koenig;
- * Birkhoff, von Neumann; Gonzalez and Sahni's open shop). Private to control/study/steady. One
+ * Weighted edge colouring of bipartite graphs: splits the times for which edges must be busy into
+ * consecutive matchings. The total time is that of the busiest vertex, which is optimal (Koenig;
+ * Birkhoff, von Neumann; open shop of Gonzalez and Sahni). Private to control/study/steady. One
  * thread for each call.
  */
 #ifndef BY_STUDY_STEADY_COLOUR_H
@@ -24,10 +24,10 @@ struct by_matching {
 };
 
 /*
- * Colours. There may be parallel edges. Returns the matchings (the caller frees them with
- * by_matchings_free),
- * `*count` of them: at most 2 edges + left_count + right_count. Their times add up to the greatest
- * sum at a vertex at most, and those of the matchings that hold an edge to its time.
+ * Colours a graph; parallel edges are allowed. Returns `*count` matchings, at most 2 * edges +
+ * left_count + right_count; the caller frees them with by_matchings_free. Their times sum to at
+ * most the busy time of the busiest vertex. The times of the matchings that contain an edge sum to
+ * the edge's time.
  */
 struct by_matching *by_colour(const struct by_colour_edge *edges, uint32_t edge_count, uint32_t left_count,
                               uint32_t right_count, uint32_t *count);

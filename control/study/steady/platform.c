@@ -1,4 +1,4 @@
-/* Fabrics as platforms. See platform.h. */
+/* Fabrics as LMR's platforms. See platform.h. */
 #include "control/study/steady/platform.h"
 
 #include "control/study/series/rational.h"
@@ -44,6 +44,6 @@ void by_platform_task_time(const struct by_platform *platform, uint32_t node, co
         by_rational_set(time, kind->aggregate_rate);
         mpq_div(time, size, time);
     } else {
-        mpq_set_ui(time, 0, 1); /* adds as fast as its links bring data */
+        mpq_set_ui(time, 0, 1); /* adds at the rate at which its links bring data */
     }
 }

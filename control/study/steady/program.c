@@ -1,4 +1,7 @@
-/* Rows of ports and processors, prices, lanes, and flows without circles. See program.h. */
+/*
+ * What the programs share: rows of ports and processors, prices, lanes, and removal of circular
+ * flow. See program.h.
+ */
 #include "control/study/steady/program.h"
 
 #include "control/study/series/rational.h"
@@ -126,18 +129,20 @@ void by_steady_message_size(const struct by_steady_problem *problem, uint32_t fi
     }
 }
 
-/* A walk along links with flow, to where it meets itself or ends. */
+/* Walks along links with flow until the walk meets itself or ends. */
 struct steady_program_walk {
     const struct by_links *links;
     mpq_t *flow;
-    uint32_t *first, *next; /* lists of links by the node where they start */
-    uint32_t *cursor;       /* by node: what the walk looks at next */
-    uint32_t *place;        /* by node: one more than its place on the walk, 0 off it */
-    uint32_t *path;         /* links */
+    uint32_t *first, *next; /* lists of links by their start node */
+    uint32_t *cursor;       /* by node: the next link to examine */
+    uint32_t *place;        /* by node: its position on the walk plus one, 0 if it is not on the walk */
+    uint32_t *path;         /* links of the walk */
 };
 
-/* Takes the circle that ends the walk off the flow: `path` from `at` on; returns the new length:
- * the walk goes on from the first link that is empty now. */
+/*
+ * Removes the circle at the end of the walk (`path` from `at` on) from the flow. Returns the new
+ * length: the walk continues before the first link that is now empty.
+ */
 static uint32_t take_circle(struct steady_program_walk *walk, uint32_t at, uint32_t length)
 {
     mpq_t least;
@@ -159,7 +164,7 @@ static uint32_t take_circle(struct steady_program_walk *walk, uint32_t at, uint3
     return cut;
 }
 
-/* Walks from `start` until all that can be reached is known to be free of circles. */
+/* Walks from `start` until no circle remains among the nodes that it reaches. */
 static void walk_from(struct steady_program_walk *walk, uint32_t start)
 {
     uint32_t length = 0, node = start;
@@ -171,7 +176,7 @@ static void walk_from(struct steady_program_walk *walk, uint32_t start)
         while (link != BY_SERIES_NONE && mpq_sgn(walk->flow[link]) == 0)
             link = walk->next[link];
         walk->cursor[node] = link;
-        if (link == BY_SERIES_NONE) { /* nothing beyond this node comes back to the walk */
+        if (link == BY_SERIES_NONE) { /* no link beyond this node leads back to the walk */
             walk->place[node] = 0;
             if (length == 0)
                 return;

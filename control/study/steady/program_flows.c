@@ -1,9 +1,10 @@
 /*
- * Scatters and gossips: the programs SSSP and SSPA2A of LMR sections 3.1 and 3.5. There, each kind
- * of message has variables of its own on every link. Messages of one sender are a single flow here,
- * whose amounts count data: ports see nothing else, and a flow that ends with the right amount at
- * every receiver falls apart into routes. So a scatter has one variable for each link, a gossip one
- * for each link and sender. See program.h.
+ * Scatters and gossips: the programs SSSP and SSPA2A of LMR sections 3.1 and 3.5. See program.h.
+ *
+ * In LMR each kind of message has its own variable on every link. Here the messages of one sender
+ * are a single flow, in units of data. This is equivalent: ports are limited by the amount of data
+ * only, and a flow that delivers the right amount to every receiver can be split into routes. So a
+ * scatter has one variable for each link, a gossip one for each link and sender.
  */
 #include "control/study/series/rational.h"
 #include "control/study/steady/program.h"
@@ -18,7 +19,7 @@ struct flows {
     struct by_lp *lp;
     struct by_resources resources;
     uint32_t throughput; /* column */
-    uint32_t *column;    /* by source and link; BY_SERIES_NONE back into the source */
+    uint32_t *column;    /* by source and link; BY_SERIES_NONE for links into the source */
 };
 
 /* Whether the source sends to the node. */
@@ -54,7 +55,7 @@ static int check_reach(const struct flows *flows, uint32_t source, struct by_pro
     return error;
 }
 
-/* Conservation: what arrives at a node leaves it, but for the data that is meant for it. */
+/* Adds conservation rows: what arrives at a node leaves it, except for the data addressed to it. */
 static void add_source(struct flows *flows, uint32_t source)
 {
     const struct by_links *links = flows->platform->links;
@@ -88,7 +89,7 @@ static void add_source(struct flows *flows, uint32_t source)
     free(row);
 }
 
-/* The link into `node` that has most left. */
+/* Returns the link into `node` with the largest remaining flow. */
 static uint32_t widest_into(const struct by_links *links, mpq_t *flow, uint32_t node)
 {
     uint32_t best = BY_SERIES_NONE;
@@ -100,8 +101,10 @@ static uint32_t widest_into(const struct by_links *links, mpq_t *flow, uint32_t 
     return best;
 }
 
-/* Routes of one message, until `left` (data in a unit of time) is carried. Every route empties a
- * link or is the receiver's last, so there are at most links + receivers of them for each source.
+/*
+ * Takes the routes of one message out of the flow until `left` (data per unit of time) is carried.
+ * Every route empties a link or is the receiver's last one, so each source has at most links +
+ * receivers routes.
  */
 static void take_routes(const struct flows *flows, uint32_t root, uint32_t target, uint32_t message,
                         mpq_t *flow, const mpq_t size, mpq_t left, struct by_lanes *lanes)

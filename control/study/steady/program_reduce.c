@@ -1,10 +1,12 @@
 /*
- * Reductions: the program SSR of LMR section 4.2. A message is a partial result: of neighbours in
- * the operator's order, or, where the operator commutes, of any set of values (LMR note 1 leaves
- * that open; there are 2^n sets, so n is small). Values may be taken from their holders without
- * limit, and the whole result ends at the target; everything else that reaches a node, or is made
- * there, is used there or sent on. See program.h; the reduction trees are taken out in
- * reduction_tree.c.
+ * Reductions: the program SSR of LMR section 4.2. See program.h; reduction_tree.c extracts the
+ * reduction trees.
+ *
+ * A message is a partial result. It covers consecutive values in the operator's order, or any set
+ * of values if the operator commutes. (LMR note 1 leaves the second case open; there are 2^n sets,
+ * so n must be small.) Holders supply their values without limit, and the complete result ends at
+ * the target. Every other message that reaches a node or is computed there is used or sent on
+ * there.
  */
 #include "control/study/steady/program_reduce.h"
 
@@ -22,7 +24,7 @@ uint32_t by_reduction_message(const struct by_reduction *reduction, uint64_t val
 
     if (reduction->problem->commutative)
         return (uint32_t)values - 1;
-    /* intervals by their length, then by their first value */
+    /* intervals are numbered by length, then by first value */
     return (count - 1) * n - (count - 1) * (count - 2) / 2 + first;
 }
 
@@ -54,8 +56,10 @@ static void list_messages(struct by_reduction *reduction)
     reduction->whole = by_reduction_message(reduction, all);
 }
 
-/* The left parts of a message, one after the other, from 0 until 0: of an interval what stands
- * before a cut, of a set all parts with its lowest value. */
+/*
+ * Enumerates the left parts of a message; starts and ends with 0. An interval is cut at each
+ * position; a set has all parts that contain its lowest value.
+ */
 static uint64_t next_left(const struct by_reduction *reduction, uint64_t values, uint64_t left)
 {
     uint64_t lowest = values & -values;
@@ -113,19 +117,19 @@ void by_reduction_free(struct by_reduction *reduction)
     free(reduction->first_split);
 }
 
-/* ---- the program ---- */
+/* ---- the linear program ---- */
 
 struct program_reduce_program {
     struct by_reduction *reduction;
     struct by_lp *lp;
     struct by_resources resources;
     uint32_t throughput; /* column */
-    uint32_t *row;       /* by node and message: conservation, or NONE */
-    uint32_t *sends;     /* columns, as in by_reduction */
+    uint32_t *row;       /* by node and message: conservation row, or NONE */
+    uint32_t *sends;     /* columns, laid out as in by_reduction */
     uint32_t *makes;
 };
 
-/* Whether the value is there for the taking. */
+/* Whether the node holds the value. */
 static bool is_held(const struct by_reduction *reduction, uint32_t message, uint32_t node)
 {
     uint64_t values = reduction->values[message];
@@ -146,7 +150,7 @@ static void add_rows(struct program_reduce_program *program)
               program->throughput, -1, 1);
 }
 
-/* `amount` of a message more (or less) at a node for each unit of a column. */
+/* Adds `amount` of a message at a node for each unit of a column; `amount` may be negative. */
 static void change(struct program_reduce_program *program, uint32_t node, uint32_t message, uint32_t column,
                    int64_t amount)
 {
@@ -204,7 +208,7 @@ static void add_makes(struct program_reduce_program *program)
     mpq_clear(time);
 }
 
-/* Of all solutions that reach `optimum`, one that leaves most of the busiest processor's time. */
+/* Among all solutions that reach `optimum`, maximises the idle time of the busiest processor. */
 static void add_balance(struct program_reduce_program *program, const mpq_t optimum)
 {
     uint32_t least = by_lp_row_q(program->lp, BY_LP_AT_LEAST, optimum);
@@ -216,7 +220,7 @@ static void add_balance(struct program_reduce_program *program, const mpq_t opti
             by_lp_add(program->lp, program->resources.list[r].row, spare, 1, 1);
 }
 
-/* Builds the program: of the best throughput, or, given that, of the best balance. */
+/* Builds the program for the best throughput or, given `optimum`, for the best balance. */
 static void program_make(struct program_reduce_program *program, struct by_reduction *reduction,
                          const mpq_t *optimum)
 {
@@ -246,7 +250,7 @@ static void program_free(struct program_reduce_program *program)
     free(program->makes);
 }
 
-/* Into an empty solution: taking trees out leaves nothing. */
+/* Copies the solution into an empty one, because extracting trees leaves zeros. */
 static void take_solution(const struct program_reduce_program *program)
 {
     struct by_reduction *reduction = program->reduction;
@@ -262,8 +266,10 @@ static void take_solution(const struct program_reduce_program *program)
             by_lp_primal(program->lp, program->makes[i], reduction->makes[i]);
 }
 
-/* Solves for the throughput, or, with `optimum`, for the balance at that throughput; takes trees
- * out of the solution. */
+/*
+ * Solves for the best throughput or, given `optimum`, for the best balance at that throughput; then
+ * extracts the trees.
+ */
 static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by_series *series,
                  struct by_lanes *lanes, struct by_problem *trouble)
 {
@@ -292,7 +298,7 @@ static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by
     return error;
 }
 
-/* The least period of these lanes. */
+/* Computes the least period of these lanes. */
 static void period_of(const struct by_lanes *lanes, mpz_t period)
 {
     mpz_set_ui(period, 1);
@@ -300,8 +306,10 @@ static void period_of(const struct by_lanes *lanes, mpz_t period)
         mpz_lcm(period, period, mpq_denref(lanes->list[l].weight));
 }
 
-/* Puts balanced trees in place of those at hand, where that is asked for or costs little. A second
- * program that takes too long for what is only an improvement is left. */
+/*
+ * Replaces the trees by balanced ones if requested, or if that costs little. A timeout of the
+ * second program is no error, because it only improves the result.
+ */
 static int balance(struct by_reduction *reduction, struct by_series *series, struct by_lanes *lanes,
                    struct by_problem *trouble)
 {
@@ -344,7 +352,7 @@ static void list_series_messages(const struct by_reduction *reduction, struct by
     }
 }
 
-/* The variables of the program, before any memory is taken for them. */
+/* Estimates the number of variables before any memory is allocated for them. */
 static double count_variables(const struct by_steady_problem *problem, const struct by_platform *platform)
 {
     double n = problem->holder_count, messages = n * (n + 1) / 2, splits = n * (n * n - 1) / 6;

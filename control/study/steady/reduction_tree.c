@@ -1,8 +1,11 @@
 /*
- * Reduction trees out of a solution of SSR (LMR section 4.4, EXTRACT_TREES and FIND_TREE). From the
- * result at the target backwards: what is needed at a node was made there or came over a link,
- * until only values of their holders are needed. Where several ways have something left, the one
- * with most is taken, so that trees are few and heavy. See program_reduce.h.
+ * Extracts reduction trees from a solution of SSR (LMR section 4.4, EXTRACT_TREES and FIND_TREE).
+ * See program_reduce.h.
+ *
+ * A tree is built backwards from the result at the target. A message needed at a node was computed
+ * there or arrived over a link; the search ends when only values at their holders are needed. Among
+ * several tasks the one with the largest remaining amount is chosen, so the trees are few and
+ * heavy.
  */
 #include "control/study/series/rational.h"
 #include "control/study/steady/program_reduce.h"
@@ -15,11 +18,11 @@ struct reduction_tree_need {
 
 struct reduction_tree_finder {
     struct by_reduction *reduction;
-    uint32_t *first, *next; /* lists of links by the node where they end */
+    uint32_t *first, *next; /* lists of links by their end node */
     uint32_t need_count, need_room;
     struct reduction_tree_need *needs;
     uint32_t used_count, used_room;
-    mpq_t **used; /* what the tree at hand takes from */
+    mpq_t **used; /* amounts of the solution that the current tree uses */
 };
 
 static void use(struct reduction_tree_finder *finder, mpq_t *amount)
@@ -34,7 +37,10 @@ static void need(struct reduction_tree_finder *finder, uint32_t message, uint32_
     finder->needs[finder->need_count++] = (struct reduction_tree_need){message, node};
 }
 
-/* Adds the task that has brought most of the message to the node; false when there is none. */
+/*
+ * Adds the task with the largest remaining amount that provides the message at the node; returns
+ * false if there is none.
+ */
 static bool satisfy(struct reduction_tree_finder *finder, struct reduction_tree_need wanted,
                     struct by_steady_lane *lane)
 {
@@ -79,7 +85,7 @@ static bool satisfy(struct reduction_tree_finder *finder, struct reduction_tree_
     return true;
 }
 
-/* FIND_TREE: tasks from the result backwards. */
+/* FIND_TREE: finds tasks backwards from the result. */
 static bool find_tree(struct reduction_tree_finder *finder, struct by_steady_lane *lane)
 {
     const struct by_reduction *reduction = finder->reduction;
@@ -98,12 +104,13 @@ static bool find_tree(struct reduction_tree_finder *finder, struct by_steady_lan
     return true;
 }
 
-/* The tree's weight is what all its tasks have; it is taken off them. Its tasks are put in the
- * order of work.
+/*
+ * Sets the tree's weight to the least amount of its tasks, subtracts it from all of them, and puts
+ * the tasks into execution order.
  */
 static void take_tree(struct reduction_tree_finder *finder, struct by_steady_lane *lane)
 {
-    BY_ASSERT(finder->used && finder->used_count > 0); /* a tree of two values combines them */
+    BY_ASSERT(finder->used && finder->used_count > 0); /* a tree of at least two values combines them */
     mpq_set(lane->weight, *finder->used[0]);
     for (uint32_t i = 1; i < finder->used_count; i++)
         if (mpq_cmp(*finder->used[i], lane->weight) < 0)

@@ -1,8 +1,10 @@
 /*
- * Whole numbers in a given period. Rounding down leaves room: where two trees run half a time each,
- * neither runs, though one of them could. Which whole numbers are best is an integer program; this
- * takes one operation at a time on the lanes that rounding cut most, which is never worse than
- * rounding alone. See room.h.
+ * Whole numbers of operations in a given period. See room.h.
+ *
+ * Rounding down wastes time: if two trees run half a time each, neither runs, although one of them
+ * could. Optimal rounding is an integer program. This code uses a greedy heuristic instead: it adds
+ * one operation at a time to the lanes that rounding reduced most. The result is never worse than
+ * rounding down.
  */
 #include "control/study/steady/room.h"
 
@@ -11,10 +13,10 @@
 struct room {
     const struct by_series *series;
     const struct by_platform *platform;
-    mpq_t *left; /* sending ports by node, receiving ports, processors, then links */
+    mpq_t *left; /* remaining time: sending ports by node, receiving ports, processors, then links */
 };
 
-/* The places in `left` of what a task uses. Returns their count. */
+/* Finds the indices in `left` of the resources that a task uses; returns their count. */
 static uint32_t find_places(const struct room *room, const struct by_series_task *task, uint32_t *place,
                             uint32_t *link)
 {
@@ -33,8 +35,10 @@ static uint32_t find_places(const struct room *room, const struct by_series_task
     return count;
 }
 
-/* Takes `amount` runs of a lane out of the room, or gives them back where that is negative. Returns
- * whether what the lane uses has something left. */
+/*
+ * Subtracts `amount` runs of a lane from the remaining time; adds them back if `amount` is
+ * negative. Returns whether no resource of the lane is overloaded.
+ */
 static bool take(struct room *room, uint32_t lane, const mpz_t amount)
 {
     const struct by_series_lane *from = &room->series->lanes[lane];
@@ -62,7 +66,10 @@ static bool take(struct room *room, uint32_t lane, const mpz_t amount)
     return fits;
 }
 
-/* One more run of the class on the lane that lacks most of those with room; false when none has. */
+/*
+ * Adds one run of the class to the lane with room that lacks most; returns false if no lane has
+ * room.
+ */
 static bool raise_class(struct room *room, struct by_series *series, const uint32_t *class_of, uint32_t class,
                         mpz_t *lack, const mpz_t wanted_period)
 {
@@ -107,7 +114,7 @@ void by_room_fill(struct by_series *series, const struct by_series *wanted,
     for (uint32_t l = 0; l < lanes; l++) {
         take(&room, l, series->lanes[l].amount);
         mpz_init_set(before[l], series->lanes[l].amount);
-        mpz_init(lack[l]); /* in parts of wanted->period */
+        mpz_init(lack[l]); /* in units of 1 / wanted->period */
         mpz_mul(lack[l], wanted->lanes[l].amount, series->period);
         mpz_submul(lack[l], before[l], wanted->period);
     }
@@ -119,7 +126,7 @@ void by_room_fill(struct by_series *series, const struct by_series *wanted,
         if (raised)
             mpz_add_ui(operations, operations, 1);
     }
-    for (uint32_t l = 0; l < lanes; l++) { /* without a part of an operation */
+    for (uint32_t l = 0; l < lanes; l++) { /* excludes fractions of an operation */
         mpz_set(series->lanes[l].amount, before[l]);
         mpz_clears(before[l], lack[l], NULL);
     }

@@ -1,8 +1,9 @@
 /*
- * The period and its slots (LMR section 3.3). What the lanes send over a link is added up first, so
- * that the graph to be coloured has one edge for each link; within a link's slots its transfers
- * follow each other, and one that meets the end of a slot goes on in the link's next one. See
- * schedule.h.
+ * Computes the period and its slots (LMR section 3.3). See schedule.h.
+ *
+ * The transfers of all lanes over a link are added up first, so the graph to be coloured has one
+ * edge for each link. Within a link's slots its transfers follow one another; a transfer that is
+ * not complete at the end of a slot continues in the link's next slot.
  */
 #include "control/study/steady/schedule.h"
 
@@ -29,7 +30,7 @@ void by_schedule_lanes(struct by_series *series, struct by_lanes *lanes)
     }
 }
 
-/* Work that a link has to do, in the order in which it does it. */
+/* A link's queue of work, in execution order. */
 struct schedule_job {
     uint32_t lane, task;
     mpq_t time;
@@ -81,7 +82,7 @@ static void free_jobs(struct schedule_queue *queues, uint32_t count)
     free(queues);
 }
 
-/* An edge for each link with work. Ends that share no port get a vertex of their own. */
+/* Makes an edge for each link with work. Ends that share no port get their own vertex. */
 static struct by_colour_edge *make_edges(const struct by_platform *platform,
                                          const struct schedule_queue *queues, uint32_t *link_of,
                                          uint32_t *edge_count, uint32_t *vertex_count)
@@ -111,7 +112,7 @@ static struct by_colour_edge *make_edges(const struct by_platform *platform,
     return edges;
 }
 
-/* The next of a link's work, as much as fits into `duration`. */
+/* Fills a slot with the next `duration` of a link's work. */
 static void fill_busy(struct by_series_busy *busy, struct schedule_queue *queue, const mpq_t duration)
 {
     uint32_t room = 0;

@@ -1,5 +1,7 @@
-/* Steady states: what is asked for is checked, its program solved, and the solution made a periodic
- * schedule. See steady.h. */
+/*
+ * Computes steady states: checks the problem, solves its program, and converts the solution to a
+ * periodic schedule. See steady.h.
+ */
 #include "control/study/steady/steady.h"
 
 #include "control/study/series/rational.h"
@@ -10,7 +12,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-/* Whether `nodes` has no node twice, and compute nodes alone. */
+/* Checks that `nodes` are distinct compute nodes. */
 static int check_nodes(const struct by_steady_problem *problem, const uint32_t *nodes, uint32_t count,
                        const char *what, struct by_problem *trouble)
 {
@@ -104,7 +106,7 @@ static void copy_prices(struct by_series *to, const struct by_series *from)
     }
 }
 
-/* All but the amounts, the period and the slots. */
+/* Copies everything but the amounts, the period and the slots. */
 static struct by_series *copy(const struct by_series *from)
 {
     struct by_series *to = by_series_new();
@@ -139,15 +141,16 @@ static struct by_series *copy(const struct by_series *from)
     return to;
 }
 
-/* Which of the messages that must keep pace a lane carries: its own, or for a reduction the result.
- */
+/* Returns the message for which a lane counts: its own, or for a reduction the result. */
 static uint32_t class_of(const struct by_series *series, uint32_t lane)
 {
     return series->operation == BY_SERIES_REDUCE ? 0 : series->lanes[lane].tasks[0].message;
 }
 
-/* Operations in a period: as many as the message has that the fewest lanes carry. `most` is the
- * greatest number of lanes of one message. */
+/*
+ * Computes the operations in a period: the least number over all messages. `most` receives the
+ * largest number of lanes of one message.
+ */
 static void count_operations(const struct by_series *series, mpz_t least, uint32_t *most)
 {
     uint32_t classes = series->operation == BY_SERIES_REDUCE ? 1 : series->message_count;
@@ -171,7 +174,7 @@ static void count_operations(const struct by_series *series, mpz_t least, uint32
     free(lanes);
 }
 
-/* No message more often than an operation asks for. */
+/* Reduces amounts so that no message is carried more often than the operations require. */
 static void trim(struct by_series *series, const mpz_t operations)
 {
     uint32_t classes = series->operation == BY_SERIES_REDUCE ? 1 : series->message_count;
@@ -191,7 +194,7 @@ static void trim(struct by_series *series, const mpz_t operations)
     mpz_clear(left);
 }
 
-/* Lanes that never run. */
+/* Drops the lanes that never run. */
 static void drop_idle_lanes(struct by_series *series)
 {
     uint32_t kept = 0;

@@ -1,5 +1,6 @@
-/* The check of banyand: that it answers, and what its status says of switches, links and jobs. See
- * doctor.h.
+/*
+ * Checks banyand: that it answers, and that its status shows no problems of switches, links and
+ * jobs. See doctor.h.
  */
 #include <inttypes.h>
 #include <jansson.h>
@@ -74,7 +75,10 @@ static void judge_jobs(struct by_report *report, const json_t *root)
     }
 }
 
-/* Somebody who writes with a later election id than the controller's has taken a switch from it. */
+/*
+ * Finds switches that another program, with a later election ID than the controller's, has taken
+ * over.
+ */
 static void judge_writers(struct by_doctor *doctor, const json_t *root)
 {
     uint64_t own = strtoull(text_of(root, "election_id"), NULL, 10);

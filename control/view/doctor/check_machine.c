@@ -1,5 +1,4 @@
-/* Checks of this machine: facts of machine.h and of the controller's keys. Pure but for the report.
- */
+/* Checks of this machine: the facts of machine.h, and the keys. Pure except for the report. */
 #include <inttypes.h>
 #include <linux/capability.h>
 #include <stdio.h>
@@ -8,15 +7,15 @@
 
 #include "control/view/doctor/doctor.h"
 
-/* Newer than this kernel's headers may be. */
+/* CAP_BPF, which older kernel headers lack. */
 #define CAP_BPF_BIT 39
-/* What may be locked without a privilege, to be enough for AF_XDP and rings (bytes). */
+/* Limit of locked memory that is enough for AF_XDP and rings without a privilege (bytes). */
 #define MEMLOCK_WANTED (64u << 20)
-/* What UDP sockets ask for (host-driver/udp.c; bytes). */
+/* Buffer size that UDP sockets request (host-driver/udp.c; bytes). */
 #define BUFFER_WANTED (8u << 20)
-/* A clock before this is one that was never set: 2024-01-01. */
+/* A clock before this time was never set: 2024-01-01. */
 #define CLOCK_LEAST_S 1704067200
-/* Certificates that end sooner are told of (s). */
+/* Certificates that expire within this time are reported (s). */
 #define KEYS_SOON_S (30 * 86400)
 
 static bool may(const struct by_doctor_machine *machine, unsigned capability)
@@ -169,7 +168,7 @@ void by_check_versions(struct by_doctor *doctor)
     }
 }
 
-/* Keys of a host: those that the controller which it joins will take. */
+/* Checks that the keys are those of a host, which the controller that it joins will accept. */
 static bool check_host(struct by_doctor *doctor)
 {
     const struct by_key_facts *keys = &doctor->keys;

@@ -1,5 +1,7 @@
-/* Checks of interfaces, alone or beside the table of this machine that names them. Facts of
- * machine.h. Pure but for the report. */
+/*
+ * Checks of interfaces, with or without a table of this machine that names them. Facts are those of
+ * machine.h. Pure except for the report.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,7 +17,7 @@ static void mac_text(const uint8_t mac[6], char text[18])
     snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
 }
 
-/* The next place whose interface exists, from *index on; NULL after the last one. */
+/* Returns the next place whose interface exists, from *index on; NULL after the last one. */
 static const struct by_doctor_place *next_place(const struct by_doctor *doctor, uint32_t *index)
 {
     while (*index < doctor->place_count) {

@@ -1,5 +1,7 @@
-/* Checks of switches: what they told (switches.h), beside the files that they should have. Pure but
- * for the report. */
+/*
+ * Checks of switches: compares their reports (switches.h) with the files that they should have.
+ * Pure except for the report.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,10 +12,10 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Clocks further apart are told of (ns). */
+/* Larger differences of clocks are reported (ns). */
 #define SKEW_NS 2000000000
 
-/* The next switch that answered, from *index on; NULL after the last one. */
+/* Returns the next switch that answered, from *index on; NULL after the last one. */
 static const struct by_switch_facts *next_switch(const struct by_doctor *doctor, uint32_t *index)
 {
     while (*index < doctor->switch_count) {
@@ -119,7 +121,7 @@ void by_check_table(struct by_doctor *doctor)
     }
 }
 
-/* The cookie is the same in all images of one lowering. */
+/* All images of one lowering have the same cookie. */
 void by_check_plan(struct by_doctor *doctor)
 {
     const struct by_switch_facts *facts, *first = NULL;
@@ -227,7 +229,7 @@ void by_check_able(struct by_doctor *doctor)
     }
 }
 
-/* Election ids are times: who came later may write. */
+/* Election IDs are times: the later one may write. Converts an ID to a date. */
 static const char *when(uint64_t election_id, char text[40])
 {
     time_t second = (time_t)(election_id / 1000000000u);

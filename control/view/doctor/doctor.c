@@ -1,5 +1,6 @@
-/* The table of checks, and their run; see doctor.h. What each looks at is in banyan-doctor(1), with
- * its remedies.
+/*
+ * The table of checks, and the function that runs them. See doctor.h. banyan-doctor(1) describes
+ * what each check examines and its remedies.
  */
 #include "control/view/doctor/doctor.h"
 

@@ -1,8 +1,8 @@
 /*
- * banyan doctor: looks for what would keep banyan from working, before it does. Facts are read
- * first (machine.h, switches.h), then each check of one table judges them, and says a remedy for
- * what it does not like. Neighbours: control/cli/doctor.c is the command, report.h what comes of
- * it. Single-threaded.
+ * `banyan doctor`: finds problems that would keep banyan from working. First it reads facts
+ * (machine.h, switches.h). Then the checks of one table judge them, and suggest a remedy for each
+ * problem. Neighbours: control/cli/doctor.c is the command, report.h holds the findings.
+ * Single-threaded.
  */
 #ifndef BY_VIEW_DOCTOR_DOCTOR_H
 #define BY_VIEW_DOCTOR_DOCTOR_H
@@ -12,23 +12,23 @@
 #include "control/view/doctor/switches.h"
 #include "offload/table/image.h"
 
-/* A port of a table of this machine, and what is there. */
+/* A port in a table of this machine, with its interface and peer. */
 struct by_doctor_place {
-    const char *table; /* the file's name; NULL: the interface was named by itself */
+    const char *table; /* name of the table's file; NULL: the user named the interface directly */
     struct by_image_header header;
     struct by_image_port port;
     struct by_interface interface;
-    enum by_peer peer; /* 0: nobody was asked */
+    enum by_peer peer; /* 0: not queried */
     uint8_t peer_mac[6];
 };
 
-/* Keys of this user: what is wrong with them, whose they are, and how long they hold. */
+/* The user's keys: faults, the certificate's role and name, and validity. */
 struct by_key_facts {
-    const char *folder;         /* NULL: no keys were named */
-    char fault[320];            /* "" when they can be used */
-    const char *role;           /* what the certificate is for: switch, controller, host; or "" */
-    char name[BY_NAME_MAX + 1]; /* whom it names */
-    int64_t from_s, until_s;    /* when all its certificates are valid; 0: not known */
+    const char *folder;         /* NULL: no keys were given */
+    char fault[320];            /* "" if the keys are usable */
+    const char *role;           /* role of the certificate: switch, controller, host; or "" */
+    char name[BY_NAME_MAX + 1]; /* name in the certificate */
+    int64_t from_s, until_s;    /* period in which all certificates are valid; 0: unknown */
 };
 
 struct by_doctor {
@@ -38,32 +38,32 @@ struct by_doctor {
     uint32_t place_count, place_room;
     struct by_switch_facts *switches;
     uint32_t switch_count, switch_room;
-    const char *joins;           /* the controller that hosts of jobs join from here, or NULL */
-    const char *node;            /* this host's name there */
-    const char *controller;      /* address of one that is asked for its status, or NULL */
+    const char *joins;           /* controller that hosts of jobs join from this machine, or NULL */
+    const char *node;            /* name of this host at that controller */
+    const char *controller;      /* address of a controller whose status is queried, or NULL */
     char *status;                /* what it answered (control/service/daemon/status.h), or NULL */
-    struct by_problem no_status; /* why not */
+    struct by_problem no_status; /* the reason if there is no status */
     struct by_report report;
-    bool rings; /* hosts take frames out of rings (BANYAN_RING) */
+    bool rings; /* hosts receive frames by rings (BANYAN_RING) */
 };
 
-/* A check: the row of a table. */
+/* A check: a row of the table. */
 struct by_check {
     const char *name;
     const char *about;
     void (*run)(struct by_doctor *doctor);
 };
 
-/* All checks, in the order in which they run; `*count` of them. */
+/* Returns all `*count` checks, in the order in which they run. */
 const struct by_check *by_checks(uint32_t *count);
-/* Runs them over the facts that are there. */
+/* Runs all checks on the facts that were read. */
 void by_doctor_judge(struct by_doctor *doctor);
 void by_doctor_free(struct by_doctor *doctor);
 
-/* Reads the folder's certificates (firmware/secure/tls.h says what is in it). */
+/* Reads the certificates of a folder (firmware/secure/tls.h describes its files). */
 void by_key_facts_read(const char *folder, struct by_key_facts *facts);
 
-/* Asks doctor->controller, if there is one. */
+/* Queries the status of doctor->controller, if it is set. */
 void by_controller_read(struct by_doctor *doctor);
 
 #define BY_CHECK(name) void by_check_##name(struct by_doctor *doctor)

@@ -1,5 +1,6 @@
-/* The facts of one interface: its flags, MTU, addresses, queues and features, by ioctl(2), and what
- * its driver can do with XDP, by the kernel's netlink family "netdev" (Linux 6.3). See machine.h.
+/*
+ * Reads the facts of one interface: flags, MTU, addresses, queues and features by ioctl(2), and the
+ * XDP support of its driver by the kernel's netlink family "netdev" (Linux 6.3). See machine.h.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -22,14 +23,16 @@
 #include "control/view/doctor/machine.h"
 #include "offload/linux/feature.h"
 
-/* Of linux/netdev.h, which older headers lack: a device is asked for by index, and its features are
- * bits. */
+/*
+ * From linux/netdev.h, which older headers lack. A device is queried by index; its features are
+ * bits.
+ */
 #define NETDEV_DEV_GET          1
 #define NETDEV_DEV_IFINDEX      1
 #define NETDEV_DEV_XDP_FEATURES 3
 #define NETDEV_XDP_BASIC        1u
 
-/* A message of generic netlink with one attribute. */
+/* A generic netlink message with one attribute. */
 struct interface_question {
     struct nlmsghdr head;
     struct genlmsghdr command;
@@ -42,7 +45,7 @@ struct interface_answer {
     char attributes[4096];
 };
 
-/* Sends a question and takes its answer; bytes of its attributes, or -1. */
+/* Sends a request and receives the answer. Returns the bytes of its attributes, or -1. */
 static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, const void *value,
                        size_t bytes, struct interface_answer *answer)
 {
@@ -64,8 +67,10 @@ static int ask_netlink(int fd, uint16_t family, uint8_t command, uint16_t type, 
     return (int)(count - (ssize_t)(NLMSG_HDRLEN + GENL_HDRLEN));
 }
 
-/* Where the value of an attribute lies among `size` bytes of them, and its bytes; 0 when it is not
- * there. */
+/*
+ * Finds an attribute among `size` bytes of attributes; returns the length of its value, 0 if it is
+ * not there.
+ */
 static int find_attribute(const char *attributes, int size, uint16_t type, const char **value)
 {
     for (int at = 0; at + (int)NLA_HDRLEN <= size;) {
@@ -82,7 +87,7 @@ static int find_attribute(const char *attributes, int size, uint16_t type, const
     return 0;
 }
 
-/* Copies an attribute of an answer; false when it is not there. */
+/* Copies an attribute of an answer; returns false if it is not there. */
 static bool take_attribute(const struct interface_answer *answer, int size, uint16_t type, void *value,
                            size_t bytes)
 {
@@ -94,7 +99,7 @@ static bool take_attribute(const struct interface_answer *answer, int size, uint
     return true;
 }
 
-/* 1, 0 or -1: not known. */
+/* Returns 1 for yes, 0 for no, -1 for unknown. */
 static int has_native_xdp(const char *name)
 {
     static const char netdev[] = "netdev";
@@ -119,8 +124,10 @@ static int has_native_xdp(const char *name)
     return result;
 }
 
-/* Whether a program for XDP sits at the interface: it may take frames before anybody else sees
- * them. */
+/*
+ * Whether an XDP program is attached to the interface. It may take frames before any other
+ * receiver.
+ */
 static bool has_program(const char *name)
 {
     struct {
@@ -198,7 +205,10 @@ static void list_existing(struct by_interface *interface)
         if_freenameindex(list);
 }
 
-/* A filter of reverse paths is the stricter one of the interface's and that of all. */
+/*
+ * Whether the reverse path filter is strict: the stricter of the interface's setting and the
+ * setting for all interfaces applies.
+ */
 static bool is_strict(const char *name)
 {
     static const char path[] = "/proc/sys/net/ipv4/conf/%.40s/rp_filter";
@@ -239,7 +249,8 @@ void by_interface_read(const char *name, struct by_interface *interface)
     }
     interface->is_up = (request.ifr_flags & IFF_UP) != 0;
     interface->has_carrier = (request.ifr_flags & IFF_RUNNING) != 0;
-    if (ask_ethtool(fd, name, &link) == 0) /* the flag comes up to a second late */
+    if (ask_ethtool(fd, name, &link) ==
+        0) /* more current than IFF_RUNNING, which the kernel sets up to a second late */
         interface->has_carrier = link.data != 0;
     if (ask_interface(fd, name, SIOCGIFMTU, &request) == 0)
         interface->mtu = (uint32_t)request.ifr_mtu;

@@ -1,5 +1,7 @@
-/* The certificates of a folder of keys: whether they can be used at all, and for how long. By
- * OpenSSL 3. Single-threaded. */
+/*
+ * Reads the certificates of a folder of keys: whether they are usable, and until when. Uses OpenSSL
+ * 3. Single-threaded.
+ */
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
@@ -16,7 +18,7 @@ static int64_t seconds_of(const ASN1_TIME *time)
     return time != NULL && ASN1_TIME_to_tm(time, &parts) == 1 ? (int64_t)timegm(&parts) : 0;
 }
 
-/* Narrows the time in which all certificates are valid. */
+/* Reads a certificate, and narrows the period in which all certificates are valid. */
 static X509 *take(const char *folder, const char *name, struct by_key_facts *facts)
 {
     char path[1200];
@@ -41,7 +43,7 @@ static X509 *take(const char *folder, const char *name, struct by_key_facts *fac
     return certificate;
 }
 
-/* What a certificate is for, and whom it names. */
+/* Reads the certificate's role and name. */
 static void read_role(X509 *certificate, struct by_key_facts *facts)
 {
     static const struct {

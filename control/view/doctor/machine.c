@@ -1,4 +1,7 @@
-/* The machine's facts, out of /proc, /sys and system calls that change nothing; see machine.h. */
+/*
+ * Reads the machine's facts from /proc, /sys and system calls, without changing anything. See
+ * machine.h.
+ */
 #include "control/view/doctor/machine.h"
 
 #include <ctype.h>
@@ -20,12 +23,12 @@
 
 #define LINE_BYTES 512
 
-/* Bytes of a file that are searched at a time. */
+/* Bytes of a file that are searched in one step. */
 #define SEARCH_BYTES 65536u
-/* Longest mark of a version, in front of its digits (bytes). */
+/* Longest mark before a version (bytes). */
 #define MARK_BYTES 32u
 
-/* The number in a file of one, or BY_UNKNOWN. */
+/* Reads the number in a file that contains only one, or returns BY_UNKNOWN. */
 static uint64_t read_number(const char *path)
 {
     FILE *file = fopen(path, "re");
@@ -37,7 +40,9 @@ static uint64_t read_number(const char *path)
     return count == 1 ? value : BY_UNKNOWN;
 }
 
-/* The value behind "NAME:" in a file of such lines, in the base given, or BY_UNKNOWN. */
+/*
+ * Reads the value after "NAME:" in a file of such lines, in the given base, or returns BY_UNKNOWN.
+ */
 static uint64_t read_field(const char *path, const char *name, int base)
 {
     FILE *file = fopen(path, "re");
@@ -62,7 +67,7 @@ static bool can_af_xdp(void)
     return fd >= 0;
 }
 
-/* Processes whose name begins with banyan-: switches and ranks. */
+/* Counts processes whose name begins with banyan-: switches and ranks. */
 static uint64_t count_processes(void)
 {
     DIR *dir = opendir("/proc");
@@ -86,7 +91,9 @@ static uint64_t count_processes(void)
     return count;
 }
 
-/* The version behind `mark` in a file's bytes ("banyan-switchd 0.1.0"); "" when there is none. */
+/*
+ * Finds the version after `mark` in a file's bytes ("banyan-switchd 0.1.0"); "" if there is none.
+ */
 static void find_version(FILE *file, const char *mark, char version[24])
 {
     static char bytes[MARK_BYTES + 24 + SEARCH_BYTES];
@@ -132,7 +139,7 @@ static void add_program(struct by_doctor_machine *machine, const char *path, con
     machine->program_count++;
 }
 
-/* What stands beside this program, and what the system would take. */
+/* Finds the programs and libraries of this program's installation, of /usr/local and of /usr. */
 static void find_programs(struct by_doctor_machine *machine)
 {
     static const struct {

@@ -1,7 +1,7 @@
 /*
- * Is somebody there? One question by ARP (RFC 826), which every host answers and a switch with a
- * table does for its ports, so that it harms nobody; else what the kernel knows of its neighbours.
- * See machine.h.
+ * Queries a peer by one ARP request (RFC 826). Every host answers it, and a switch with a table
+ * answers for its ports; it has no side effects. Without raw sockets, the kernel's neighbour table
+ * is read. See machine.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -18,14 +18,14 @@
 #include "control/view/doctor/machine.h"
 #include "offload/base/bytes.h"
 
-/* Times that is asked: a busy machine is late, and a frame may be lost. */
+/* Number of requests: a busy machine may be late, and a frame may be lost. */
 #define TRIES        3u
 #define ARP_BYTES    28u
 #define FRAME_BYTES  (14u + ARP_BYTES)
 #define ARP_REQUEST  1u
 #define ARP_REPLY    2u
 #define ARP_ETHERNET 1u
-/* Places in an ARP packet behind its fixed head (RFC 826, for Ethernet and IPv4). */
+/* Offsets in an ARP packet after its fixed head (RFC 826, for Ethernet and IPv4). */
 enum {
     ARP_TYPE = 0,
     ARP_PROTOCOL = 2,
@@ -44,7 +44,7 @@ static int64_t now_ms(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* What the kernel knows: /proc/net/arp has "IP type flags MAC mask device"; flag 2 is complete. */
+/* Looks up /proc/net/arp, with lines "IP type flags MAC mask device"; flag 2 means complete. */
 static enum by_peer look_up(const char *interface, uint32_t ip, uint8_t mac[6])
 {
     FILE *file = fopen("/proc/net/arp", "re");
@@ -117,8 +117,10 @@ enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t o
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
                                   .sll_protocol = htons(ETH_P_ALL),
                                   .sll_ifindex = (int)if_nametoindex(interface)};
-    /* All frames: those who ask for one kind are served behind the rings of a switch, which keep
-     * what they take. */
+    /*
+     * Receives all protocols, because sockets for a single protocol receive frames only after the
+     * rings of a switch, which keep the frames that they take.
+     */
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     enum by_peer result = BY_PEER_UNSEEN;
     uint8_t frame[FRAME_BYTES];

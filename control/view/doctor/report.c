@@ -62,7 +62,7 @@ void by_report_print(const struct by_report *report, bool verbose, bool colours,
         if ((verbose || finding->grade != BY_GRADE_OK) && (int)strlen(finding->check) > width)
             width = (int)strlen(finding->check);
     }
-    /* The worst comes last, where the reader is. */
+    /* Prints the worst findings last, where the reader looks first. */
     for (size_t grade = verbose ? 0 : 1; grade < sizeof(order) / sizeof(order[0]); grade++)
         for (uint32_t i = 0; i < report->count; i++)
             if (report->findings[i].grade == order[grade])

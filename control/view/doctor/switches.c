@@ -1,4 +1,4 @@
-/* One visit to a switch; see switches.h. Single-threaded. */
+/* Visits a switch and reads its facts. See switches.h. Single-threaded. */
 #include "control/view/doctor/switches.h"
 
 #include <stdbool.h>
@@ -6,8 +6,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* A kernel tells of a carrier that has come up to a second late: who seems down is asked once more
- * (us). */
+/*
+ * The kernel reports a new carrier up to a second late, so a port that seems down is queried again
+ * after this time (us).
+ */
 #define LATE_US 1200000u
 
 static uint64_t clock_ns(clockid_t clock)

@@ -49,7 +49,7 @@ static int by_node_number(const void *left, const void *right)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* Numbers the different hashes by the first node of each; returns how many there are. */
+/* Numbers the distinct hashes by the first node of each; returns their count. */
 static uint32_t number_classes(struct classes_pair *pairs, uint32_t node_count, uint32_t *of)
 {
     struct classes_pair *firsts = by_alloc(node_count, sizeof(*firsts));
@@ -97,7 +97,7 @@ static void hash_neighbours(const struct by_fabric *fabric, const uint32_t *of, 
         const struct by_plot_channel *channel = &fabric->channels[c];
         uint64_t there = bits_of(channel->capacity[0]), back = bits_of(channel->capacity[1]);
 
-        /* Sums do not depend on the order of the neighbours. */
+        /* A sum does not depend on the order of the neighbours. */
         pairs[channel->a].hash += mix(mix(mix(of[channel->b]) ^ there) ^ back);
         pairs[channel->b].hash += mix(mix(mix(of[channel->a]) ^ back) ^ there);
     }

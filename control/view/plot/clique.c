@@ -1,21 +1,23 @@
-/* Groups of switches. See clique.h. Two neighbours are of one group when they have many neighbours
- * in common, as the members of a group have; what comes of that must be nearly complete. */
+/*
+ * Finds groups of switches. See clique.h. Two neighbours belong to one group if they have many
+ * common neighbours, as the members of a group do. The resulting groups must be nearly complete.
+ */
 #include "control/view/plot/clique.h"
 
 #include "control/base/alloc.h"
 
-#define GROUPS_MIN 3u /* fewer are no pattern */
-#define SIZE_MIN   3u /* switches of a group */
+#define GROUPS_MIN 3u /* least number of groups; fewer are no pattern */
+#define SIZE_MIN   3u /* least number of switches in a group */
 #define TOPS_MAX   2000u
 
 struct clique_work {
     const struct by_fabric *fabric;
     const uint32_t *levels;
     uint32_t top;
-    uint32_t count;   /* nodes of the highest level */
-    uint32_t *number; /* by node: its number among them */
+    uint32_t count;   /* number of nodes of the highest level */
+    uint32_t *number; /* by node: its number among these nodes */
     bool *joined;     /* [a * count + b] */
-    uint32_t *set;    /* by number: the first one of its group */
+    uint32_t *set;    /* by number: the first member of its group */
 };
 
 static uint32_t common(const struct clique_work *work, uint32_t a, uint32_t b)
@@ -34,8 +36,10 @@ static uint32_t find(uint32_t *set, uint32_t a)
     return a;
 }
 
-/* Joins neighbours that have a third as many neighbours in common as any two: links that are lost
- * do not tear a group apart. */
+/*
+ * Joins neighbours with at least a third of the largest number of common neighbours, so a few
+ * failed links do not split a group.
+ */
 static void make_sets(struct clique_work *work)
 {
     uint32_t most = 0;
@@ -55,7 +59,7 @@ static void make_sets(struct clique_work *work)
             }
 }
 
-/* Whether each group is large enough and has most of the links that it could have. */
+/* Whether each group is large enough and has most of its possible links. */
 static bool are_groups(struct clique_work *work, uint32_t *sets)
 {
     uint32_t *size = by_alloc(work->count, sizeof(*size)), *links = by_alloc(work->count, sizeof(*links));
@@ -81,7 +85,9 @@ static bool are_groups(struct clique_work *work, uint32_t *sets)
     return right && apart && *sets >= GROUPS_MIN;
 }
 
-/* What hangs below a group is of the group: the numbers go down from neighbour to neighbour. */
+/*
+ * Nodes below a group belong to it: the group numbers are passed down from neighbour to neighbour.
+ */
 static void number_nodes(struct clique_work *work, uint32_t *clique)
 {
     const struct by_fabric *fabric = work->fabric;

@@ -1,4 +1,4 @@
-/* Collapses a tree and draws it from left to right. See crown.h. */
+/* Merges equal branches of a tree and draws the tree from left to right. See crown.h. */
 #include "control/view/plot/crown.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 #include "control/view/plot/panel.h"
 #include "control/view/plot/svg.h"
 
-#define TWIGS_MAX 40u /* more, and branches are told by kinds alone */
+#define TWIGS_MAX 40u /* above this number, branches are compared by kind only */
 #define STEP_X    190.0
 #define STEP_Y    30.0
 #define VIA_BYTES 64
@@ -19,7 +19,7 @@
 struct twig {
     uint32_t sample, count, parent;
     double x, y;
-    char via[VIA_BYTES]; /* switches between the parent and this */
+    char via[VIA_BYTES]; /* switches between the parent and this node */
 };
 
 struct crown_branch {
@@ -30,8 +30,8 @@ struct crown_branch {
 struct by_crown {
     const struct by_fabric *fabric;
     const struct by_tree *tree;
-    uint32_t *first, *next; /* children: first[node], next[node] */
-    uint32_t *edge;         /* by node: the edge that leads to it */
+    uint32_t *first, *next; /* linked lists of children: first[node], next[node] */
+    uint32_t *edge;         /* by node: the edge from its parent */
     uint64_t *key;          /* by node */
     struct twig *twigs;
     uint32_t twig_count, twig_room;
@@ -54,7 +54,9 @@ static uint64_t stem_hash(const struct by_crown *crown, uint32_t node, uint64_t 
     return hash;
 }
 
-/* Keys from the leaves inwards; `whole` looks at the branches behind a node, too. */
+/*
+ * Computes keys from the leaves inwards. With `whole`, a key includes the branches below the node.
+ */
 static void find_keys(struct by_crown *crown, bool whole)
 {
     const struct by_plan *plan = crown->fabric->plan;
@@ -82,7 +84,7 @@ static int by_key(const void *left, const void *right)
     return x->node < y->node ? -1 : x->node > y->node;
 }
 
-/* "via pcie, nic": the kinds of the switches on the way to `node`. */
+/* Writes the kinds of the switches on the way to `node`: "via pcie, nic". */
 static void tell_way(const struct by_crown *crown, uint32_t node, char via[VIA_BYTES])
 {
     struct by_path path = by_plan_edge(crown->fabric->plan, crown->tree, crown->edge[node]);
@@ -97,7 +99,7 @@ static void tell_way(const struct by_crown *crown, uint32_t node, char via[VIA_B
     }
 }
 
-/* Makes a twig of alike nodes, and of their children in turn. Stops growing beyond TWIGS_MAX. */
+/* Makes a twig of equal nodes, and recursively of their children. Stops beyond TWIGS_MAX twigs. */
 static void grow(struct by_crown *crown, uint32_t parent, const struct crown_branch *alike, uint32_t count)
 {
     uint32_t twig = crown->twig_count, children = 0, room = 0;
@@ -139,7 +141,7 @@ static void place(struct by_crown *crown)
         if (twig->parent != UINT32_MAX)
             children[twig->parent]++;
     }
-    for (uint32_t t = 0; t < crown->twig_count; t++) /* depth first: leaves in their order */
+    for (uint32_t t = 0; t < crown->twig_count; t++) /* depth-first, so leaves are in order */
         if (children[t] == 0)
             crown->twigs[t].y = STEP_Y * (crown->rows++ + 0.7);
     for (uint32_t t = crown->twig_count; t-- > 0;) {

@@ -1,12 +1,14 @@
-/* The same facts for Graphviz: nodes, channels with their bandwidth and load, drawn trees in
- * colours. See picture.h. */
+/*
+ * Writes the same facts for Graphviz: nodes, channels with bandwidth and load, and the drawn trees
+ * in colours. See picture.h.
+ */
 #include "control/view/plot/picture.h"
 
 #include <string.h>
 
 #include "control/view/plot/shade.h"
 
-/* A name as a quoted DOT string. */
+/* Writes a name as a quoted DOT string. */
 static void quoted(FILE *out, const char *text)
 {
     fputc('"', out);

@@ -1,5 +1,4 @@
-/* Merges cables into channels and adds up what the trees of a plan send through them. See fabric.h.
- */
+/* Merges cables into channels and adds up the load of a plan's trees. See fabric.h. */
 #include "control/view/plot/fabric.h"
 
 #include "control/base/alloc.h"
@@ -87,7 +86,7 @@ static void add_loads(struct by_fabric *fabric)
                     by_fabric_channel(fabric, path.nodes[i], path.nodes[i + 1], &direction);
 
                 if (channel == NULL)
-                    continue; /* an invalid plan: `banyan verify` says so; a picture leaves it out */
+                    continue; /* an invalid plan; `banyan verify` reports it */
                 if (down)
                     channel->load[direction] += weight;
                 if (up)
@@ -113,7 +112,7 @@ static void choose_trees(struct by_fabric *fabric, int64_t root, uint32_t tree_m
     }
 }
 
-/* Shades the smaller side. Idle nodes are on none. */
+/* Shades the smaller side. Idle nodes belong to no side. */
 static void mark_cut(struct by_fabric *fabric)
 {
     const struct by_plan *plan = fabric->plan;
@@ -128,7 +127,9 @@ static void mark_cut(struct by_fabric *fabric)
         fabric->shaded[i] = !fabric->shaded[i] && !fabric->idle[i];
 }
 
-/* The parts that prove the bound, in colours that differ between neighbours where six suffice. */
+/*
+ * Colours the parts that prove the bound, so that neighbouring parts differ if six colours suffice.
+ */
 static void mark_parts(struct by_fabric *fabric)
 {
     const struct by_certificate *proof = fabric->plan->proof;

@@ -1,5 +1,7 @@
-/* Gantt charts of periodic schedules. See gantt.h. Floats place the bars; nothing is decided by
- * them. */
+/*
+ * Draws Gantt charts of periodic schedules. See gantt.h. Positions are floating point, for drawing
+ * only.
+ */
 #include "control/view/plot/gantt.h"
 
 #include "control/study/series/rational.h"
@@ -7,7 +9,7 @@
 #include "control/view/plot/layout.h"
 #include "control/view/plot/panel.h"
 
-/* Rows that one chart shows (count): what a page holds; the busiest are taken. */
+/* Most rows of one chart (count), which fit on a page; the busiest ones are shown. */
 #define ROWS_MAX    160u
 #define ROW_HEIGHT  24.0
 #define BAR_HEIGHT  17.0
@@ -18,7 +20,7 @@
 
 struct gantt_row {
     uint32_t from, to; /* `to` is BY_SERIES_NONE for a processor */
-    double busy;       /* part of the period */
+    double busy;       /* part of the period in which it is busy */
 };
 
 struct chart {
@@ -27,7 +29,7 @@ struct chart {
     FILE *out;
     uint32_t row_count, row_room, hidden;
     struct gantt_row *rows;
-    double period, left; /* where the rows begin */
+    double period, left; /* left: x coordinate of the rows */
     uint32_t *color;     /* by lane */
     uint32_t color_count;
 };
@@ -54,7 +56,7 @@ static void add_busy(struct chart *chart, uint32_t from, uint32_t to, double tim
     row->busy += time / chart->period;
 }
 
-/* How long a node combines in a period for a task of a lane. */
+/* Computes how long a node combines in a period for a task of a lane. */
 static double combine_time(const struct chart *chart, const struct by_series_lane *lane,
                            const struct by_series_task *task)
 {
@@ -76,7 +78,7 @@ static int compare_busy(const void *left, const void *right)
     return a->busy < b->busy ? 1 : a->busy > b->busy ? -1 : 0;
 }
 
-/* By sender; its processor after its links. */
+/* Sorts by sender; a node's processor follows its links. */
 static int compare_places(const void *left, const void *right)
 {
     const struct gantt_row *a = left, *b = right;
@@ -135,7 +137,7 @@ static double measure_labels(const struct chart *chart)
     return widest;
 }
 
-/* ---- colours: a tree each (reduce), a receiver each (scatter), a sender each (gossip) ---- */
+/* ---- colours: one for each tree (reduce), receiver (scatter) or sender (gossip) ---- */
 
 static void choose_colors(struct chart *chart)
 {
@@ -210,7 +212,7 @@ static double place(const struct chart *chart, double time)
     return chart->left + time / chart->period * CHART_WIDTH;
 }
 
-/* A bar of `lane` in a row, with what it carries. */
+/* Draws a bar of `lane` in a row, with a description of its data. */
 static void draw_bar(const struct chart *chart, const struct gantt_row *row, uint32_t lane, double start,
                      double time, uint32_t message, const char *how)
 {
@@ -260,7 +262,7 @@ static void draw_transfers(struct chart *chart)
     }
 }
 
-/* Processors work through their tasks lane by lane. */
+/* Draws the combinations: a processor executes its tasks lane by lane. */
 static void draw_combinations(struct chart *chart)
 {
     const struct by_series *series = chart->series;
@@ -283,10 +285,12 @@ static void draw_combinations(struct chart *chart)
     free(at);
 }
 
-/* ---- the ground ---- */
+/* ---- background ---- */
 
-/* A line at a time, and the time above it where it keeps clear of `low` and `high`. Returns where
- * the text ends. */
+/*
+ * Draws a line at a time, with the time above it if there is room between `low` and `high`. Returns
+ * the x coordinate of the text's end.
+ */
 static double draw_time(const struct chart *chart, const mpq_t time, double low, double high)
 {
     double x = place(chart, mpq_get_d(time)), half;
@@ -307,8 +311,10 @@ static double draw_time(const struct chart *chart, const mpq_t time, double low,
     return x + half;
 }
 
-/* Every second matching is shaded; times stand above where there is room, that of the period's end
- * always. */
+/*
+ * Draws the matchings: every second one is shaded. Times are shown above if there is room; the end
+ * of the period always is.
+ */
 static void draw_matchings(const struct chart *chart)
 {
     const struct by_series *series = chart->series;

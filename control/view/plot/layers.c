@@ -1,8 +1,8 @@
 /*
- * Layers: which level a node stands on, the order within a level, and coordinates. The order is
- * found by the barycentre method (Sugiyama, Tagawa, Toda, "Methods for visual understanding of
- * hierarchical system structures", IEEE SMC 1981): sweeps that sort each level by the mean position
- * of its neighbours in the level below or above. See layout.h.
+ * Places nodes in layers: each node's level, the order within a level, and coordinates. The order
+ * is found by the barycentre method (Sugiyama, Tagawa, Toda, "Methods for visual understanding of
+ * hierarchical system structures", IEEE SMC 1981): each sweep sorts the levels by the mean position
+ * of the neighbours in the level below or above. See layout.h.
  */
 #include <math.h>
 
@@ -14,12 +14,12 @@
 struct layers_work {
     const struct by_fabric *fabric;
     struct by_layout *layout;
-    double *key;     /* sort key of each node in its level */
-    uint32_t **rows; /* nodes of each level, in order */
+    double *key;     /* by node: sort key in its level */
+    uint32_t **rows; /* nodes of each level, sorted */
     uint32_t *row_count;
 };
 
-/* Distance in hops from the nearest host, by rounds of relaxation over the channels. */
+/* Computes the hops to the nearest host, by rounds of relaxation over the channels. */
 static void find_distances(struct layers_work *work)
 {
     const struct by_fabric *fabric = work->fabric;
@@ -43,11 +43,13 @@ static void find_distances(struct layers_work *work)
     }
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
         if (places[n].level == UINT32_MAX)
-            places[n].level = 1; /* unreachable; a topology that was read has none */
+            places[n].level = 1; /* unreachable; cannot happen in a topology that was read from a file */
 }
 
-/* Direct hosts of `outer` include all of `inner` and more: then outer (the network between boxes)
- * stands above inner (a box's own). */
+/*
+ * Whether the direct hosts of `outer` include all hosts of `inner` and more. Then `outer` (the
+ * network between boxes) is placed above `inner` (a box's own switch).
+ */
 static bool serves_more(const bool *hosts, uint32_t node_count, uint32_t outer, uint32_t inner)
 {
     bool more = false;
@@ -62,8 +64,10 @@ static bool serves_more(const bool *hosts, uint32_t node_count, uint32_t outer, 
     return more;
 }
 
-/* The direct hosts of a switch are far from each other in the file: a rail, which joins one host of
- * each box. (A box that has lost a link has a gap, no more.) */
+/*
+ * Whether the direct hosts of a switch are far apart in the file. Such a switch is a rail, which
+ * joins one host of each box. (A box that has lost a link has only a single gap.)
+ */
 static bool serves_scattered(const struct by_topology *topology, const bool *hosts, uint32_t node)
 {
     uint32_t count = 0, rank = 0, first = 0, last = 0;
@@ -88,7 +92,7 @@ static void raise_outer_switches(struct layers_work *work)
     bool *hosts, *raise;
 
     if (count > 2000)
-        return; /* quadratic */
+        return; /* the loop below is quadratic */
     hosts = by_alloc((size_t)count * count, sizeof(*hosts));
     raise = by_alloc(count, sizeof(*raise));
     for (uint32_t c = 0; c < fabric->channel_count; c++) {
@@ -108,7 +112,7 @@ static void raise_outer_switches(struct layers_work *work)
     for (uint32_t n = 0; n < count; n++)
         if (raise[n])
             for (uint32_t m = 0; m < count; m++)
-                if (places[m].level == 1 && !raise[m]) { /* somebody stays below */
+                if (places[m].level == 1 && !raise[m]) { /* a switch remains on the lower level */
                     places[n].level = 2;
                     break;
                 }
@@ -146,8 +150,10 @@ static void fill_rows(struct layers_work *work)
     }
 }
 
-/* The mean of `position` over the neighbours of each node of `level` in the levels below (or
- * above); those without keep their own. */
+/*
+ * Computes the mean of `position` over the neighbours of each node of `level` in the levels below
+ * (or above). Nodes without such neighbours keep their position.
+ */
 static void find_means(const struct layers_work *work, uint32_t level, bool below, const double *position,
                        double *mean)
 {
@@ -175,7 +181,7 @@ static void find_means(const struct layers_work *work, uint32_t level, bool belo
     free(sum);
 }
 
-/* How far links run sideways in all: less of it means fewer crossings. */
+/* Returns the total horizontal length of the links; a shorter length means fewer crossings. */
 static double row_cost(const struct layers_work *work)
 {
     double cost = 0;
@@ -191,8 +197,10 @@ static void number_row(struct layers_work *work, uint32_t level)
         work->key[work->rows[level][i]] = (i + 0.5) / work->row_count[level];
 }
 
-/* Orders all rows; leaves positions in [0, 1] in work->key. The file's order stays where no sweep
- * makes it better. */
+/*
+ * Sorts all rows; work->key then has positions in [0, 1]. The file's order stays if no sweep
+ * improves it.
+ */
 static void order_rows(struct layers_work *work)
 {
     uint32_t levels = work->layout->level_count, count = work->fabric->topology->node_count;
@@ -226,7 +234,7 @@ static void order_rows(struct layers_work *work)
     free(mean);
 }
 
-/* Hosts side by side, with a wider gap where the switch above changes. */
+/* Places hosts side by side, with a wider gap where the switch above changes. */
 static double place_hosts(struct layers_work *work)
 {
     struct by_layout *layout = work->layout;
@@ -252,8 +260,9 @@ static double place_hosts(struct layers_work *work)
 }
 
 /*
- * Each switch over the mean of what is below it, moved apart where they would overlap: nodes that
- * touch form a block which is centred on the mean of its members' wishes (pool adjacent violators).
+ * Places each switch above the mean position of the nodes below it. Switches that would overlap are
+ * moved apart: they form a block, centred on the mean of its members' preferred positions (pool
+ * adjacent violators).
  */
 static void place_row(struct layers_work *work, uint32_t level, double gap)
 {
@@ -294,7 +303,7 @@ static void place_row(struct layers_work *work, uint32_t level, double gap)
     free(wish);
 }
 
-/* Arcs between nodes of one level bulge upwards and need room there. */
+/* Whether links join nodes of one level; they are drawn as arcs upwards and need space there. */
 static bool has_level_links(const struct layers_work *work, uint32_t level)
 {
     const struct by_spot *places = work->layout->places;
@@ -315,7 +324,7 @@ static void place_layers(struct layers_work *work)
         uint32_t count = work->row_count[l];
         double gap = layout->detail == BY_DETAIL_FULL ? 34 : 14;
 
-        if (l + 1 == layout->level_count && count > 1) /* the top row spreads over the width */
+        if (l + 1 == layout->level_count && count > 1) /* the top row is spread over the whole width */
             gap = fmax(gap, fmin(160, width / count - 110));
         place_row(work, l, gap);
     }

@@ -1,13 +1,15 @@
-/* Sizes of nodes, and the fabrics without switches: a grid for meshes and tori, a circle for all
- * others. See layout.h. */
+/*
+ * Sizes of nodes, and positions for fabrics without switches: a grid for meshes and tori, a circle
+ * for others. See layout.h.
+ */
 #include "control/view/plot/layout.h"
 
 #include <math.h>
 
 #include "control/base/alloc.h"
 
-#define FULL_MAX   24   /* hosts that still show names below them */
-#define HOST_SMALL 13.0 /* radius of a host that shows its rank alone */
+#define FULL_MAX   24   /* most hosts with names below them */
+#define HOST_SMALL 13.0 /* radius of a host that shows only its rank */
 #define PI         3.14159265358979323846
 
 double by_layout_text_width(const char *text, double font)
@@ -27,7 +29,7 @@ const char *by_layout_label(const char *name, char label[BY_LABEL_BYTES])
         memcpy(label, name, bytes + 1);
         return label;
     }
-    while (kept > 0 && ((unsigned char)name[kept] & 0xc0) == 0x80) /* not inside a UTF-8 character */
+    while (kept > 0 && ((unsigned char)name[kept] & 0xc0) == 0x80) /* do not split a UTF-8 character */
         kept--;
     snprintf(label, BY_LABEL_BYTES, "%.*s\xe2\x80\xa6", (int)kept, name);
     return label;
@@ -66,8 +68,10 @@ static void size_nodes(const struct by_fabric *fabric, struct by_layout *layout)
     }
 }
 
-/* Whether all links join neighbours of a grid with this many columns, in the file's order, or the
- * ends of a row or column. */
+/*
+ * Whether all links join neighbours of a grid with this many columns, in the file's order, or the
+ * two ends of a row or column.
+ */
 static bool is_grid(const struct by_fabric *fabric, uint32_t columns)
 {
     uint32_t rows = fabric->topology->node_count / columns;
@@ -84,12 +88,12 @@ static bool is_grid(const struct by_fabric *fabric, uint32_t columns)
     return true;
 }
 
-/* The columns of the grid that the fabric is, the most square one; 0 when it is none. */
+/* Returns the number of columns if the fabric is a grid, for the most square one; else 0. */
 static uint32_t find_columns(const struct by_fabric *fabric)
 {
     uint32_t count = fabric->topology->node_count, best = 0;
 
-    if (fabric->channel_count < count + 2) /* a ring, or a line: better on a circle */
+    if (fabric->channel_count < count + 2) /* a ring or a line looks better on a circle */
         return 0;
     for (uint32_t columns = 3; columns * 2 <= count; columns++)
         if (count % columns == 0 && is_grid(fabric, columns) && (best == 0 || columns * columns <= count))
@@ -179,8 +183,8 @@ struct by_curve by_layout_curve(const struct by_fabric *fabric, const struct by_
         return by_layout_ring_curve(layout, from, to);
     if (layout->shape == BY_SHAPE_LAYERS && p->level == q->level) {
         curve.control.y -= fmin(110, 56 + 0.16 * fabs(p->x - q->x));
-    } else if (layout->shape ==
-               BY_SHAPE_GRID) { /* what joins the ends of a row or column goes round the nodes between */
+    } else if (layout->shape == BY_SHAPE_GRID) {
+        /* A link between the ends of a row or column is curved around the nodes between them. */
         uint32_t columns = layout->columns, rows = fabric->topology->node_count / columns;
         uint32_t down = (from > to ? from - to : to - from) / columns;
 

@@ -1,9 +1,9 @@
 /*
- * Where each node of a fabric stands on a picture. Fabrics with switches stand in layers
- * (layers.c): hosts at the bottom, each switch above what it serves, spines on top; those whose
- * switches form groups, as a dragonfly's do, on a ring (ring.c). Fabrics without switches stand on
- * a grid when their links are one, else on a circle, in the file's order. Coordinates are in pixels
- * of the picture, y grows downwards. Single-threaded.
+ * Positions of a fabric's nodes in a picture, in pixels; y grows downwards. Single-threaded.
+ * - With switches, in layers (layers.c): hosts at the bottom, each switch above the nodes that it
+ *   serves, spines at the top.
+ * - If the switches form groups, as in a dragonfly, on a ring (ring.c).
+ * - Without switches, on a grid if the links form one, else on a circle, in the file's order.
  */
 #ifndef BY_VIEW_PLOT_LAYOUT_H
 #define BY_VIEW_PLOT_LAYOUT_H
@@ -24,7 +24,7 @@ struct by_spot {
 
 enum by_shape { BY_SHAPE_LAYERS = 1, BY_SHAPE_GRID, BY_SHAPE_CIRCLE, BY_SHAPE_RING };
 
-/* A part of a ring: angles, from the top on with the clock. */
+/* A part of a ring, as angles: clockwise, from the top. */
 struct by_sector {
     double from, to;
 };
@@ -38,39 +38,41 @@ struct by_layout {
     struct by_spot *places; /* by node */
     uint32_t level_count;
     enum by_shape shape;
-    uint32_t columns; /* of a grid */
-    /* Of a ring: */
-    double radius; /* of its switches */
+    uint32_t columns; /* columns of a grid */
+    /* Members for a ring. */
+    double radius; /* radius of the circle of switches */
     uint32_t group_count;
-    uint32_t *group;           /* by node */
-    struct by_sector *sectors; /* by group */
+    uint32_t *group;           /* by node: its group */
+    struct by_sector *sectors; /* by group: its part of the ring */
     enum by_detail detail;
-    double font;          /* of node names */
-    double width, height; /* of the drawing, margins for names and arcs included */
+    double font;          /* size of node names */
+    double width, height; /* size of the drawing, with margins for names and arcs */
 };
 
-/* Places all nodes without overlaps. The caller frees. */
+/* Places all nodes without overlaps. The caller frees the result. */
 struct by_layout *by_layout_make(const struct by_fabric *fabric);
 void by_layout_free(struct by_layout *layout);
-/* Places fabrics with switches; called by by_layout_make with sizes filled in. */
+/* Places a fabric with switches in layers. by_layout_make calls it after it has set the sizes. */
 void by_layout_layers(const struct by_fabric *fabric, struct by_layout *layout);
-/* Places fabrics whose switches form groups; false where they do not. */
+/* Places a fabric whose switches form groups; returns false if they do not. */
 bool by_layout_ring(const struct by_fabric *fabric, struct by_layout *layout);
-/* The line between two nodes. */
+/* Returns the line between two nodes. */
 struct by_curve by_layout_curve(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t from,
                                 uint32_t to);
-/* The same on a ring. */
+/* Returns the line between two nodes of a ring. */
 struct by_curve by_layout_ring_curve(const struct by_layout *layout, uint32_t from, uint32_t to);
-/* Draws the groups' frames, which lie below all else. */
+/* Draws the frames of the groups, which are below everything else. */
 void by_layout_ring_draw(const struct by_layout *layout, FILE *out);
-/* The level of each node, 0 for hosts; the caller frees. */
+/* Returns the level of each node, 0 for hosts. The caller frees it. */
 uint32_t *by_layout_levels(const struct by_fabric *fabric);
-/* Half the width that a node needs: its shape, or the name below it. */
+/* Returns half the width that a node needs, for its shape or the name below it. */
 double by_layout_half_room(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t n);
-/* A name cut to what a picture holds, with a mark where it was cut. */
+/*
+ * Copies a name, shortened to the length that fits a picture; a mark shows that it was shortened.
+ */
 #define BY_LABEL_BYTES 20
 const char *by_layout_label(const char *name, char label[BY_LABEL_BYTES]);
-/* How wide `text` is when drawn with the size `font`, on the safe side. */
+/* Returns an upper estimate of the width of `text` at font size `font`. */
 double by_layout_text_width(const char *text, double font);
 
 #endif

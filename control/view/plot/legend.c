@@ -1,4 +1,4 @@
-/* The words of a picture: its two lines of facts and its legend. See legend.h. */
+/* The text of a picture: two lines of facts, and the legend. See legend.h. */
 #include "control/view/plot/legend.h"
 
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #define LEGEND_ROW 26.0
 
-/* Writes legend items from left to right, in rows; with `out` NULL it only measures. */
+/* Writes legend items from left to right, in rows. If `out` is NULL it only measures. */
 struct legend {
     FILE *out;
     double x, y, left, right;
@@ -92,7 +92,10 @@ static void legend_cut(struct legend *legend, const struct by_fabric *fabric, bo
     legend_text(legend, at.x + 32, at.y, text);
 }
 
-/* What the parts allow: all that leaves them, over the times that a pair of trees does. */
+/*
+ * Describes the bound of the partition: the bandwidth that leaves its parts, divided by how often a
+ * tree pair leaves them.
+ */
 static void legend_parts(struct legend *legend, const struct by_fabric *fabric)
 {
     char text[BY_LEGEND_BYTES], leaving[BY_FRACTION_TEXT_BYTES], bound[BY_FRACTION_TEXT_BYTES];
@@ -101,7 +104,7 @@ static void legend_parts(struct legend *legend, const struct by_fabric *fabric)
     struct by_point at;
 
     if (by_fraction_multiply(fabric->plan->optimum, (struct by_fraction){times, 1}, &all) != 0)
-        all = (struct by_fraction){0, 1}; /* the picture says less */
+        all = (struct by_fraction){0, 1}; /* the picture has fewer values */
     snprintf(text, sizeof(text),
              "tight partition: %s %.20s leave its %u parts, each pair of trees %lld times: at most %s",
              by_fraction_text(all, leaving), fabric->topology->unit, fabric->part_count, (long long)times,
@@ -122,7 +125,7 @@ static void legend_parts(struct legend *legend, const struct by_fabric *fabric)
 static void legend_trees(struct legend *legend, const struct by_fabric *fabric)
 {
     char text[BY_LEGEND_BYTES], fraction[BY_FRACTION_TEXT_BYTES];
-    bool mixed = false; /* some trees carry data in one direction only, others in both or the other */
+    bool mixed = false; /* some trees carry data in one direction only, others in both or the opposite one */
 
     for (uint32_t i = 1; i < fabric->plan->tree_count; i++)
         mixed |= fabric->plan->trees[i].use != fabric->plan->trees[0].use;

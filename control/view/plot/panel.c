@@ -1,5 +1,7 @@
-/* Draws one panel: what lies lower first (the cut's shade, links, trees), then nodes, then labels
- * where they find room. See panel.h. */
+/*
+ * Draws one panel from bottom to top: the cut's shade, links, trees, nodes, and then labels where
+ * there is room. See panel.h.
+ */
 #include "control/view/plot/panel.h"
 
 #include <math.h>
@@ -8,12 +10,12 @@
 #include "control/view/plot/shade.h"
 #include "control/view/plot/svg.h"
 
-#define LABELS_MAX  48u /* more links than this, and only pointing at one shows its numbers */
+#define LABELS_MAX  48u /* with more links, numbers are shown only under the pointer */
 #define LABEL_FONT  10.5
 #define TREE_WIDTH  2.6
 #define TIP_BYTES   512
 #define TREE_GAP    5.0
-#define TREES_WIDTH 28.0 /* all trees of one link beside each other fit a node's symbol */
+#define TREES_WIDTH 28.0 /* width of all trees of one link side by side, which fits a node's symbol */
 
 struct box {
     double x0, y0, x1, y1;
@@ -23,7 +25,7 @@ struct panel {
     const struct by_fabric *fabric;
     const struct by_layout *layout;
     FILE *out;
-    struct box *boxes; /* what a label must not cover */
+    struct box *boxes; /* areas that labels must not cover */
     uint32_t box_count, box_room;
 };
 
@@ -71,8 +73,10 @@ static bool keep_free(struct panel *panel, struct box box, bool force)
     return true;
 }
 
-/* Puts a label on the curve where nothing else is; leaves it out when there is no such place (the
- * tip has it). */
+/*
+ * Places a label on the curve where it covers nothing; omits it if there is no such place (the tip
+ * shows it too).
+ */
 static void label_curve(struct panel *panel, const struct by_curve *curve, const char *text, const char *fill)
 {
     static const double tries[] = {0.5, 0.42, 0.58, 0.34, 0.66, 0.28, 0.72, 0.22, 0.78};
@@ -122,7 +126,7 @@ static void draw_plain_links(struct panel *panel, bool pale)
                      tip);
         if (!pale && channel->capacity[0] != channel->capacity[1])
             for (unsigned d = 0; d < 2; d++)
-                if (channel->capacity[d] > 0 && channel->capacity[!d] <= 0) { /* one-way */
+                if (channel->capacity[d] > 0 && channel->capacity[!d] <= 0) { /* a one-way link */
                     struct by_point along = by_curve_direction(&curve, 0.5);
 
                     if (d == 1)
@@ -132,7 +136,7 @@ static void draw_plain_links(struct panel *panel, bool pale)
     }
 }
 
-/* Each direction on its own side of the link (traffic keeps right). */
+/* Draws each direction on its own side of the link (traffic keeps right). */
 static void draw_loaded_links(struct panel *panel)
 {
     char tip[TIP_BYTES], color[BY_COLOR_BYTES];
@@ -201,13 +205,15 @@ static void label_loads(struct panel *panel)
             struct by_curve side = by_curve_shifted(&curve, (d ? -1 : 1) * 16);
 
             snprintf(label, sizeof(label), "%.3g%%", part[d]);
-            if (channel->load[d] > 0) /* idle directions are pale, which says it */
+            if (channel->load[d] > 0) /* idle directions have no label; their pale colour is enough */
                 label_curve(panel, &side, label, BY_COLOR_TEXT);
         }
     }
 }
 
-/* Place of drawn tree `index` among the drawn trees that use the channel, and how many these are.
+/*
+ * Returns the position of drawn tree `index` among the drawn trees that use the channel; `*count`
+ * receives their number.
  */
 static uint32_t slot_of(const struct panel *panel, uint32_t index, const struct by_plot_channel *wanted,
                         uint32_t *count)
@@ -256,7 +262,7 @@ static void draw_hop(struct panel *panel, uint32_t index, const struct by_tree *
                  "stroke-linecap=\"round\"", NULL);
     by_fabric_flow(panel->fabric, tree, &down, &up);
     for (unsigned way = 0; way < 2; way++) {
-        bool forward = (way == 0) == (direction == 0); /* along a -> b */
+        bool forward = (way == 0) == (direction == 0); /* in the direction a -> b */
         double t = 0.5 + (forward ? 1 : -1) * (down && up ? 0.13 : 0.05) +
                    0.05 * ((double)slot - (count - 1) / 2.0) * (forward ? 1 : -1);
         struct by_point along = by_curve_direction(&curve, t);
@@ -352,7 +358,7 @@ static void draw_node(struct panel *panel, uint32_t n, uint32_t rank, bool root)
     fputs("</g>\n", panel->out);
 }
 
-/* A host's name: below it in layers, outside the circle. */
+/* Draws a host's name: below the host in layers, outside the circle on a circle. */
 static void name_host(struct panel *panel, uint32_t n, bool draw)
 {
     const struct by_layout *layout = panel->layout;

@@ -13,7 +13,7 @@
 #define PANEL_GAP   40.0
 #define HEAD_HEIGHT 84.0
 #define PANEL_TITLE 30.0
-#define WIDE        1500.0 /* panels stand beside each other up to this width */
+#define WIDE        1500.0 /* maximum width for two panels side by side */
 
 static void panel_title(FILE *out, double width, const char *text)
 {

@@ -1,7 +1,7 @@
 /*
- * Fabrics whose switches fall into groups that are nearly complete, such as a dragonfly: the groups
- * stand around a circle, their switches on an arc each, their hosts outside. Links within a group
- * stay near the arc, links between groups cross the middle. See layout.h.
+ * Places fabrics whose switches form nearly complete groups, such as a dragonfly. The groups are
+ * placed around a circle: the switches of each group on an arc, their hosts outside. Links within a
+ * group stay near the arc; links between groups cross the middle. See layout.h.
  */
 #include <math.h>
 
@@ -10,14 +10,16 @@
 #include "control/view/plot/layout.h"
 
 #define RADIUS_MIN 190.0
-#define OUTSIDE    92.0 /* from the switches to their hosts */
-#define INSIDE     46.0 /* of a group's frame, for its links */
+#define OUTSIDE    92.0 /* distance from the switches to their hosts */
+#define INSIDE     46.0 /* depth of a group's frame, which contains its links */
 #define SWITCH_GAP 22.0
 #define HOST_GAP   8.0
 #define GROUP_GAP  72.0
 #define FULL       6.28318530717958647692
 
-/* The switch that each host stands outside of: its first one. UINT32_MAX for switches. */
+/*
+ * Finds the first switch of each host, next to which the host is placed; UINT32_MAX for switches.
+ */
 static uint32_t *find_homes(const struct by_fabric *fabric)
 {
     const struct by_node *nodes = fabric->topology->nodes;
@@ -35,7 +37,7 @@ static uint32_t *find_homes(const struct by_fabric *fabric)
     return home;
 }
 
-/* What a switch needs along the circle, itself and its hosts. */
+/* Returns the length on the circle that a switch and its hosts need. */
 static double room_of(const struct by_fabric *fabric, const struct by_layout *layout, const uint32_t *home,
                       uint32_t node)
 {
@@ -53,7 +55,7 @@ static void place_at(struct by_layout *layout, uint32_t node, double radius, dou
     layout->places[node].y = layout->height / 2 - radius * cos(angle);
 }
 
-/* Stands a switch in the middle of its part of the circle, and its hosts outside. */
+/* Places a switch in the middle of its part of the circle, and its hosts outside. */
 static void place_switch(const struct by_fabric *fabric, struct by_layout *layout, const uint32_t *home,
                          uint32_t node, double from, double to)
 {
@@ -125,7 +127,10 @@ struct by_curve by_layout_ring_curve(const struct by_layout *layout, uint32_t fr
 
     if (p->level != q->level)
         return curve;
-    /* The control point: a little inside the arc in a group, near the middle between groups. */
+    /*
+     * The control point is a little inside the arc for links of a group, and near the middle for
+     * links between groups.
+     */
     pull = layout->group[from] == layout->group[to]
                ? 1 - fmin(0.9 * INSIDE, 18 + 0.22 * hypot(p->x - q->x, p->y - q->y)) * 2 / layout->radius
                : 0.35;

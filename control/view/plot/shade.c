@@ -1,4 +1,4 @@
-/* Shapes behind the links: the cut, or the parts of a partition. See shade.h. */
+/* Draws shapes behind the links: one side of the cut, or the parts of a partition. See shade.h. */
 #include "control/view/plot/shade.h"
 
 #include <math.h>
@@ -8,11 +8,11 @@
 
 #define SHADE_MARGIN 14.0
 #define SHADE_WIDTH  44.0
-/* Between hosts that stand close, parts keep a rim of white. */
+/* Keeps a white gap between parts whose hosts are close together. */
 #define PART_MARGIN 9.0
 #define PART_WIDTH  34.0
 
-/* One soft shape: wide round strokes along the links inside it and around its nodes. */
+/* Draws one soft shape: wide round strokes along the links inside it and around its nodes. */
 static void draw_shape(const struct by_fabric *fabric, const struct by_layout *layout, const uint32_t *part,
                        uint32_t wanted, const char *color, double opacity, double margin, double width,
                        FILE *out)
@@ -59,7 +59,9 @@ void by_shade_draw(const struct by_fabric *fabric, const struct by_layout *layou
         draw_shape(fabric, layout, fabric->shaded, 1, BY_COLOR_CUT, 0.16, SHADE_MARGIN, SHADE_WIDTH, out);
 }
 
-/* A bar across a link near its inner end; where it joins two parts, beside the label in its middle.
+/*
+ * Draws a bar across a link: near its inner end, or between two parts beside the label in its
+ * middle.
  */
 static void draw_bar(const struct by_fabric *fabric, const struct by_layout *layout, uint32_t inner,
                      uint32_t outer, bool middle, FILE *out)

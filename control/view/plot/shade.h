@@ -1,7 +1,7 @@
 /*
- * What limits a plan, behind the links of a panel: the bottleneck's side as one soft shape, or the
- * parts of the partition that trees cannot beat, each a shape of its own; and bars across the links
- * that count. Single-threaded.
+ * Shows the limits of a plan behind the links of a panel: one side of the bottleneck as a soft
+ * shape, or each part of the partition that proves the bound; and bars across the links that count
+ * for it. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_SHADE_H
 #define BY_VIEW_PLOT_SHADE_H
@@ -11,11 +11,14 @@
 #include "control/view/plot/fabric.h"
 #include "control/view/plot/layout.h"
 
-/* The shapes, to be drawn below the links. */
+/* Draws the shapes, below the links. */
 void by_shade_draw(const struct by_fabric *fabric, const struct by_layout *layout, FILE *out);
-/* The bars, above the links. */
+/* Draws the bars, above the links. */
 void by_shade_bars(const struct by_fabric *fabric, const struct by_layout *layout, FILE *out);
-/* Colour of part number `part`: neighbouring parts differ where six colours suffice. */
+/*
+ * Returns the colour of part number `part`. Neighbouring parts have different colours if six
+ * colours suffice.
+ */
 const char *by_shade_color(const struct by_fabric *fabric, uint32_t part);
 
 #endif

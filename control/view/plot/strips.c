@@ -1,4 +1,4 @@
-/* Strips of sorted loads. See strips.h. */
+/* Draws strips of sorted loads. See strips.h. */
 #include "control/view/plot/strips.h"
 
 #include "control/base/alloc.h"
@@ -11,12 +11,12 @@
 #define ROW        26.0
 #define NAME_WIDTH 170.0
 #define TEXT_WIDTH 330.0
-/* A direction that is used to this part counts as full (for the eye: floats). */
+/* Utilisation from which a direction counts as full (floating point, for drawing only). */
 #define FULL (1 - 1e-9)
 
 /* One direction of one channel. */
 struct strips_load {
-    uint32_t low, high; /* nodes that stand for their kinds */
+    uint32_t low, high; /* representative nodes of the two kinds */
     double part;
 };
 

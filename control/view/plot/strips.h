@@ -1,6 +1,6 @@
 /*
- * The load of every link of a large fabric as strips of colour: one strip for each two kinds of
- * nodes that are joined, its links sorted by load, the fullest on the left. Neighbours:
+ * Shows the load of every link of a large fabric as coloured strips: one strip for each pair of
+ * joined node kinds, its links sorted by load, the most loaded on the left. Neighbour:
  * summary_picture.c. Single-threaded.
  */
 #ifndef BY_VIEW_PLOT_STRIPS_H
@@ -10,7 +10,7 @@
 
 #include "control/view/plot/fabric.h"
 
-/* Draws them from (0, 0) on; returns their height. With `out` NULL it only measures. */
+/* Draws the strips from (0, 0); returns their height. If `out` is NULL it only measures. */
 double by_strips_draw(const struct by_fabric *fabric, double width, FILE *out);
 
 #endif

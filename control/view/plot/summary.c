@@ -1,4 +1,4 @@
-/* Takes a fabric apart into frames of what is alike. See summary.h. */
+/* Divides a fabric into frames of equal parts. See summary.h. */
 #include "control/view/plot/summary.h"
 
 #include "control/base/alloc.h"
@@ -6,26 +6,28 @@
 #include "control/view/plot/clique.h"
 #include "control/view/plot/layout.h"
 
-#define WHOLE_MAX   26u /* nodes of a frame that is drawn whole */
-#define SINGLES_MAX 4u  /* switches of a frame's top that are drawn one by one */
-#define FRAMES_MAX  8u  /* different parts beside each other; the smallest others are drawn as one */
+#define WHOLE_MAX   26u /* most nodes of a frame that is drawn whole */
+#define SINGLES_MAX 4u  /* most switches at a frame's top that are drawn one by one */
+#define FRAMES_MAX  8u  /* most different parts side by side; the smallest remaining ones are drawn as one */
 #define CLASSES_MAX 24u
-#define NODES_MIN   101u /* larger fabrics are a texture when every node is drawn */
-/* Hosts that are joined directly beside their switches, from this many on: in a row their links
- * would be one tangle, in a frame they stand on a circle. */
+#define NODES_MIN   101u /* least nodes of a summarised fabric: a picture of every node would be a texture */
+/*
+ * For a fabric with switches and also many links between hosts: least number of hosts for which a
+ * summary is used. In a row these links would be a tangle; in a frame the hosts are on a circle.
+ */
 #define DIRECT_HOSTS_MIN 10u
 #define ROUNDS_MAX       16u
 
-/* Copies of one part: `copies` rows of `size` nodes; equal columns are alike. */
+/* Copies of one part: `copies` rows of `size` nodes; the nodes of a column are equal. */
 struct summary_part {
     uint32_t copies, size;
     uint32_t *nodes;
 };
 
-/* One connected piece of what is left without the top. */
+/* One connected piece that remains without the top. */
 struct summary_piece {
     uint64_t signature;
-    uint32_t first; /* in `nodes` of the list */
+    uint32_t first; /* index into the list `nodes` */
     uint32_t size;
     bool shaded;
 };
@@ -35,11 +37,11 @@ struct summary_work {
     struct by_summary *summary;
     const uint32_t *levels;
     const uint32_t *class_of;
-    uint32_t *first, *next; /* adjacency: first[node], next[2 * channel + side] */
-    uint32_t *clique;       /* by node: its group of switches; NULL where there are none */
-    uint32_t *mark;         /* by node: what it waits for in the split at work */
+    uint32_t *first, *next; /* adjacency lists: first[node], next[2 * channel + side] */
+    uint32_t *clique;       /* by node: its group of switches; NULL if there are no groups */
+    uint32_t *mark;         /* by node: the current split has yet to collect it */
     uint32_t group_room, frame_room;
-    uint32_t widest; /* most different parts that stood beside each other */
+    uint32_t widest; /* largest number of different parts side by side */
 };
 
 static uint32_t add_frame(struct summary_work *work, uint32_t parent, const struct summary_part *part,
@@ -63,7 +65,7 @@ static uint32_t add_group(struct summary_work *work, uint32_t frame, uint32_t no
     return summary->group_count++;
 }
 
-/* Puts column `column` of the part, in all copies, into a group. */
+/* Puts the nodes of column `column` of the part, in all copies, into a group. */
 static void join_group(struct summary_work *work, uint32_t group, const struct summary_part *part,
                        uint32_t column)
 {
@@ -77,7 +79,7 @@ static void draw_whole(struct summary_work *work, uint32_t parent, const struct 
 {
     uint32_t frame = add_frame(work, parent, part, true), hosts = 0;
 
-    for (uint32_t k = 0; k < part->size; k++) { /* in the order of the file */
+    for (uint32_t k = 0; k < part->size; k++) { /* in the file's order */
         uint32_t i = 0, group;
 
         for (uint32_t c = 0, rank; c < part->size; c++) {
@@ -94,7 +96,7 @@ static void draw_whole(struct summary_work *work, uint32_t parent, const struct 
     }
 }
 
-/* Groups the nodes of level `top` by class, or each alone when they are few. */
+/* Groups the nodes of level `top` by class; if they are few, each is a group. */
 static void draw_top(struct summary_work *work, uint32_t frame, const struct summary_part *part, uint32_t top)
 {
     uint32_t tops = 0, *group_of_class = by_alloc(part->size + 1, sizeof(*group_of_class));
@@ -131,7 +133,7 @@ static int by_class(const void *left, const void *right)
     return x < y ? -1 : x > y;
 }
 
-/* Alike pieces beside each other, in the order of the file otherwise. */
+/* Sorts equal pieces together, otherwise in the file's order. */
 static int by_signature(const void *left, const void *right)
 {
     const struct summary_piece *x = left, *y = right;
@@ -143,7 +145,9 @@ static int by_signature(const void *left, const void *right)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-/* Collects what is joined to `start` among the marked nodes; unmarks it. Returns the count. */
+/*
+ * Collects the marked nodes that are connected to `start`, and unmarks them. Returns their count.
+ */
 static uint32_t collect(struct summary_work *work, uint32_t start, uint32_t *nodes)
 {
     const struct by_plot_channel *channels = work->fabric->channels;
@@ -166,8 +170,10 @@ static uint32_t collect(struct summary_work *work, uint32_t start, uint32_t *nod
     return tail;
 }
 
-/* Splits all copies into connected pieces without the nodes of level `top`, and along groups of
- * switches. `nodes` has room for all. */
+/*
+ * Splits all copies into connected pieces without the nodes of level `top`, and along groups of
+ * switches. `nodes` has room for all nodes.
+ */
 static uint32_t find_pieces(struct summary_work *work, const struct summary_part *part, uint32_t top,
                             struct summary_piece *pieces, uint32_t *nodes)
 {
@@ -198,11 +204,11 @@ static uint32_t find_pieces(struct summary_work *work, const struct summary_part
 
 static void take_apart(struct summary_work *work, uint32_t parent, const struct summary_part *part);
 
-/* A run of alike pieces. */
+/* A run of equal pieces. */
 struct summary_run {
-    uint32_t first, count; /* pieces */
-    uint64_t weight;       /* nodes in all; shaded ones come before all others */
-    uint64_t order;        /* the first node; single nodes come after the parts */
+    uint32_t first, count; /* range of pieces */
+    uint64_t weight;       /* total number of nodes; shaded runs have a higher weight than all others */
+    uint64_t order;        /* the first node; single nodes come after parts */
 };
 
 static int by_weight(const void *left, const void *right)
@@ -219,7 +225,7 @@ static int by_order(const void *left, const void *right)
     return x->order < y->order ? -1 : x->order > y->order;
 }
 
-/* Single nodes that are alike. */
+/* Draws single nodes that are equal as one group. */
 static void draw_singles(struct summary_work *work, uint32_t parent, const struct summary_part *part)
 {
     uint32_t frame = add_frame(work, parent, part, false);
@@ -249,7 +255,7 @@ static void draw_run(struct summary_work *work, uint32_t frame, const struct sum
     free(part.nodes);
 }
 
-/* What is left over stands as one group for each level. */
+/* Draws the remaining pieces as one group for each level. */
 static void draw_rest(struct summary_work *work, uint32_t frame, const struct summary_run *runs,
                       uint32_t run_count, const struct summary_piece *pieces, const uint32_t *nodes)
 {
@@ -289,7 +295,7 @@ static void take_apart(struct summary_work *work, uint32_t parent, const struct 
         top = work->levels[part->nodes[i]] > top ? work->levels[part->nodes[i]] : top;
     frame = add_frame(work, parent, part, false);
     if (groups)
-        top = UINT32_MAX; /* nothing is above them */
+        top = UINT32_MAX; /* no node is above them */
     else
         draw_top(work, frame, part, top);
     if (top == 0)
@@ -318,7 +324,7 @@ static void take_apart(struct summary_work *work, uint32_t parent, const struct 
     free(pieces);
 }
 
-/* A channel on its way into a bundle. */
+/* A channel that is to be put into a bundle. */
 struct summary_end {
     uint32_t a, b, channel;
     unsigned turned;
@@ -352,7 +358,7 @@ static void add_way(struct by_bundle *bundle, unsigned way, double capacity, dou
     bundle->capacity_max = capacity > bundle->capacity_max ? capacity : bundle->capacity_max;
 }
 
-/* Every channel into the bundle of its two groups. */
+/* Puts every channel into the bundle of its two groups. */
 static void find_bundles(const struct summary_work *work)
 {
     struct by_summary *summary = work->summary;
@@ -399,8 +405,10 @@ static void find_neighbours(struct summary_work *work)
     }
 }
 
-/* Takes the fabric apart with the classes of so many rounds; returns the most different parts in a
- * frame. */
+/*
+ * Divides the fabric with the classes of `rounds` rounds; returns the largest number of different
+ * parts in a frame.
+ */
 static uint32_t build(struct summary_work *work, uint32_t rounds, uint32_t *made)
 {
     struct by_summary *summary = work->summary;
@@ -448,7 +456,10 @@ struct by_summary *by_summary_make(const struct by_fabric *fabric)
         free(work.clique);
         work.clique = NULL;
     }
-    /* Fewer rounds tell fewer parts apart: until what is different fits beside each other. */
+    /*
+     * With fewer rounds, fewer parts differ: reduce the rounds until the different parts fit side
+     * by side.
+     */
     while (build(&work, rounds, &rounds) > FRAMES_MAX && rounds > 0)
         rounds--;
     find_bundles(&work);

@@ -1,4 +1,4 @@
-/* Draws the frames of a summary: frames, links in bundles, groups, labels. See summary.h. */
+/* Draws a summary: frames, bundles of links, groups, labels. See summary.h. */
 #include <math.h>
 
 #include "control/base/alloc.h"
@@ -9,17 +9,16 @@
 #include "control/view/plot/svg.h"
 
 #define TEXT_BYTES 400
-#define LABELS_EACH                                                                                          \
-    4u /* links that are alike but for their numbers have so many labels at most, else one                   \
-        */
+/* Most labels of bundles that differ only in their numbers; beyond it they share one label. */
+#define LABELS_EACH 4u
 
-/* A copy's frame, with two more behind it when there are several. */
+/* Draws the frame of one copy; if there are several copies, two more frames behind it. */
 static void draw_frame(const struct by_summary *summary, uint32_t number, FILE *out)
 {
     const struct by_plot_frame *frame = &summary->frames[number];
 
     if (number == 0 || frame->bare)
-        return; /* the fabric itself needs no frame */
+        return; /* the whole fabric needs no frame */
     for (int behind = frame->copies > 1 ? 2 : 0; behind >= 0; behind--)
         fprintf(out,
                 "<rect x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\" rx=\"10\" fill=\"%s\" "
@@ -28,8 +27,7 @@ static void draw_frame(const struct by_summary *summary, uint32_t number, FILE *
                 frame->parent == 0 ? "#f4f7f9" : "#ffffff");
 }
 
-/* How many copies the frame stands for, in one copy of the frame around it where that is a whole
- * number. */
+/* Writes the number of copies, per copy of the enclosing frame if that is a whole number. */
 static void number_frame(const struct by_summary *summary, uint32_t number, FILE *out)
 {
     const struct by_plot_frame *frame = &summary->frames[number];
@@ -59,8 +57,7 @@ static void range_text(char text[TEXT_BYTES], double low, double high, const cha
                  by_number_text(high, numbers[1]), unit);
 }
 
-/* 24.3 becomes 24, 1.181 becomes 1.2: labels have no room for more. Below full is never shown as
- * full. */
+/* Rounds for labels: 24.3 becomes 24, 1.181 becomes 1.2. A value below 100 never becomes 100. */
 static double percent(double part)
 {
     double value = 100 * part, shown = value >= 10 ? floor(value + 0.5) : floor(10 * value + 0.5) / 10;
@@ -95,7 +92,9 @@ static void draw_line(FILE *out, double x0, double y0, double x1, double y1, con
     by_svg_curve(out, &curve, color, width, NULL, tip);
 }
 
-/* Links to other copies of the frame: a line out of it, told by its label. */
+/*
+ * Draws links to other copies of the frame: a line that leaves the frame, described by its label.
+ */
 #define STUB_RISE 24.0
 
 static void draw_stub(const struct by_summary *summary, const struct by_plot_group *group, const char *color,
@@ -106,7 +105,7 @@ static void draw_stub(const struct by_summary *summary, const struct by_plot_gro
     draw_line(out, x, group->y, x, summary->frames[group->frame].y - STUB_RISE, color, width, tip);
 }
 
-/* Links inside a group: a loop above it, told by its label. */
+/* Draws links inside a group: a loop above the group, described by its label. */
 static void draw_loop(const struct by_plot_group *group, const char *color, const char *tip, FILE *out)
 {
     fprintf(out,
@@ -149,7 +148,7 @@ static void draw_bundle(const struct by_summary *summary, const struct by_bundle
     }
 }
 
-/* Bundles between the same frames and levels: they may share a label. */
+/* Whether two bundles join the same frames and levels; such bundles may share a label. */
 static bool alike(const struct by_summary *summary, const struct by_bundle *x, const struct by_bundle *y)
 {
     const struct by_plot_group *groups = summary->groups;
@@ -159,7 +158,7 @@ static bool alike(const struct by_summary *summary, const struct by_bundle *x, c
            groups[x->b].level == groups[y->b].level;
 }
 
-/* Adds what `bundle` has to `sum`: ends stay. */
+/* Extends the ranges of `sum` by those of `bundle`; the ends of `sum` stay. */
 static void add_bundle(struct by_bundle *sum, const struct by_bundle *bundle)
 {
     sum->capacity_min = fmin(sum->capacity_min, bundle->capacity_min);
@@ -174,7 +173,7 @@ static void add_bundle(struct by_bundle *sum, const struct by_bundle *bundle)
     }
 }
 
-/* What one node below has of these links, and how much they carry. */
+/* Writes how many of these links one lower node has, and their utilisation. */
 static void bundle_text(const struct by_summary *summary, const struct by_bundle *bundle, char *text,
                         size_t bytes)
 {
@@ -202,8 +201,10 @@ static void bundle_text(const struct by_summary *summary, const struct by_bundle
     snprintf(text + at, bytes - at, "%.60s", range);
 }
 
-/* The label of a bundle: its own where alike ones have few different ones, else one for them all.
- * False when an earlier bundle has told it. */
+/*
+ * Chooses the label of a bundle: its own if similar bundles have few different labels, else one for
+ * all of them. Returns false if an earlier bundle has the same label.
+ */
 static bool choose_label(const struct by_summary *summary, uint32_t number, char text[TEXT_BYTES])
 {
     const struct by_bundle *self = &summary->bundles[number];

@@ -1,6 +1,6 @@
 /*
- * The picture of a large fabric: a heading, the fabric by classes, the load of all links, one tree,
- * the legend. See picture.h.
+ * Arranges the picture of a large fabric: a heading, the summary, the load of all links, one tree,
+ * and the legend. See picture.h.
  */
 #include <math.h>
 
@@ -48,7 +48,7 @@ static void group_at(FILE *out, double x, double y)
     by_svg_group_begin(out, x, y, NULL);
 }
 
-/* The tree that is drawn; UINT32_MAX without one. */
+/* Returns the tree that is drawn, or UINT32_MAX. */
 static uint32_t chosen_tree(const struct by_fabric *fabric)
 {
     return fabric->plan && fabric->drawn_count ? fabric->drawn[0] : UINT32_MAX;

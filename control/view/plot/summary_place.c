@@ -1,7 +1,7 @@
 /*
- * Where the frames of a summary stand: a frame's own nodes in rows above, its parts side by side
- * below. Frames that are drawn whole put their hosts in a row, or on a circle when links join them
- * directly. See summary.h.
+ * Places the frames of a summary: a frame's own nodes in rows above, its parts side by side below.
+ * In a frame that is drawn whole, hosts form a row, or a circle if links join them directly. See
+ * summary.h.
  */
 #include <math.h>
 
@@ -10,17 +10,17 @@
 #include "control/view/plot/summary.h"
 
 #define PAD        18.0
-#define HEAD       26.0  /* room for the frame's multiplicity */
-#define GAP        26.0  /* between frames */
-#define RISE       96.0  /* between the rows of a frame */
-#define FALL       104.0 /* from a frame's own nodes to its parts */
+#define HEAD       26.0  /* room for the frame's number of copies */
+#define GAP        26.0  /* distance between frames */
+#define RISE       96.0  /* distance between the rows of a frame */
+#define FALL       104.0 /* distance from a frame's own nodes to its parts */
 #define HOST_STEP  40.0
 #define NODE_GAP   26.0
-#define LOOP_ROOM  34.0  /* above a group whose nodes are joined to each other */
-#define LOOP_WIDTH 168.0 /* of a frame with such a group */
+#define LOOP_ROOM  34.0  /* room above a group whose nodes are joined to each other */
+#define LOOP_WIDTH 168.0 /* width of a frame with such a group */
 #define PI         3.14159265358979323846
 
-/* Links between two hosts of the frame that is drawn whole. */
+/* Whether links join two hosts of a frame that is drawn whole. */
 static bool hosts_are_joined(const struct by_summary *summary, uint32_t frame)
 {
     for (uint32_t i = 0; i < summary->bundle_count; i++) {
@@ -46,7 +46,7 @@ static void size_group(const struct by_summary *summary, struct by_plot_group *g
     group->half_height = group->within > 1 || !summary->frames[group->frame].whole ? 19 : 14;
 }
 
-/* Stands the groups of one level of a frame beside each other, centred on 0; returns the width. */
+/* Places the groups of one level of a frame side by side, centred on 0; returns the width. */
 static double place_row(struct by_summary *summary, uint32_t frame, uint32_t level, double y)
 {
     double width = -NODE_GAP, x;
@@ -69,7 +69,7 @@ static double place_row(struct by_summary *summary, uint32_t frame, uint32_t lev
     return width < 0 ? 0 : width;
 }
 
-/* Hosts on a circle; returns its diameter. */
+/* Places hosts on a circle; returns its diameter. */
 static double place_circle(struct by_summary *summary, uint32_t frame, double y)
 {
     uint32_t count = 0;
@@ -90,8 +90,7 @@ static double place_circle(struct by_summary *summary, uint32_t frame, double y)
     return 2 * radius;
 }
 
-/* Whether some group of the frame has links within itself: their label stands beside the frame's
- * number. */
+/* Whether a group of the frame has links inside; their label is beside the frame's number. */
 static bool has_loop(const struct by_summary *summary, uint32_t frame)
 {
     for (uint32_t i = 0; i < summary->bundle_count; i++)
@@ -101,8 +100,10 @@ static bool has_loop(const struct by_summary *summary, uint32_t frame)
     return false;
 }
 
-/* Places a frame's own groups around x = 0 below y = 0; returns where its parts may begin, sets the
- * width. */
+/*
+ * Places a frame's own groups around x = 0 below y = 0. Returns the y coordinate where its parts
+ * may begin, and sets the width.
+ */
 static double place_own(struct by_summary *summary, uint32_t frame, double *width)
 {
     uint32_t top = 0;
@@ -148,7 +149,7 @@ static void move(struct by_summary *summary, uint32_t frame, double dx, double d
             move(summary, f, dx, dy);
 }
 
-/* Places a frame and its parts with the upper middle at (0, 0). */
+/* Places a frame and its parts, with the middle of its upper edge at (0, 0). */
 static void place_frame(struct by_summary *summary, uint32_t frame)
 {
     struct by_plot_frame *self = &summary->frames[frame];

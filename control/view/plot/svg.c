@@ -20,7 +20,7 @@ void by_svg_escape(FILE *out, const char *text)
             fputs("&quot;", out);
             break;
         default:
-            if ((unsigned char)*text >= 0x20) /* XML 1.0 has no control characters */
+            if ((unsigned char)*text >= 0x20) /* control characters are not allowed in XML 1.0 */
                 fputc(*text, out);
         }
 }

@@ -1,7 +1,7 @@
 /*
- * The screen of banyan top: a head, the jobs with who is missing, the switches, the links. Every
- * line is put together from cells of fixed width, and cut at the screen's, so that nothing wraps.
- * Colours say what words say, too. See draw.h.
+ * Draws the screen of `banyan top`: a head, the jobs with their missing peers, the switches, the
+ * links. Lines consist of cells of fixed width and are cut at the screen's width, so nothing wraps.
+ * Every colour repeats information of the text. See draw.h.
  */
 #include "control/view/top/draw.h"
 
@@ -12,8 +12,10 @@
 #include "control/base/alloc.h"
 
 #define LINE_BYTES 1024u
-/* Characters of a bar; the width of a cell that takes what is left of the line; names; the least
- * screen (columns). */
+/*
+ * Width of a bar; width of a cell that fills the rest of the line; width of names; smallest screen
+ * (columns).
+ */
 #define BAR              10u
 #define REST             ((int)LINE_BYTES)
 #define NAME_MAX_COLUMNS 20u
@@ -23,7 +25,7 @@ enum style { PLAIN, BOLD, DIM, RED, GREEN, YELLOW, REVERSE };
 static const char *const codes[] = {"",         "\033[1m",  "\033[2m", "\033[1;31m",
                                     "\033[32m", "\033[33m", "\033[7m"};
 
-/* A line that grows to the right. */
+/* A line under construction. */
 struct line {
     unsigned used, columns, most;
     bool colours;
@@ -58,8 +60,10 @@ static void append(struct line *line, const char *bytes, unsigned count)
     line->text[line->used] = 0;
 }
 
-/* Characters of UTF-8 up to `most`, as many as there are columns left; a character is as wide as a
- * column. */
+/*
+ * Appends up to `most` UTF-8 characters, limited by the columns left. Each character counts as one
+ * column wide.
+ */
 static unsigned put_text(struct line *line, const char *text, unsigned most)
 {
     unsigned columns = 0;
@@ -77,7 +81,7 @@ static unsigned put_text(struct line *line, const char *text, unsigned most)
     return columns;
 }
 
-/* A cell of `width` columns (negative: the text stands at its right end), and a space behind it. */
+/* Appends a cell of `width` columns (negative: right-aligned) and a space. */
 static void cell(struct pen *pen, enum style style, int width, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
@@ -197,7 +201,10 @@ static void draw_summary(struct pen *pen, const struct by_top_view *view)
     end(pen);
 }
 
-/* Who is missing in a job, and where that is waited for; the count of further such places. */
+/*
+ * Finds a job's missing peers, and the switch that waits for them. `more` receives the number of
+ * further waits.
+ */
 static const struct by_top_wait *find_wait(const struct by_top_view *view, uint32_t job,
                                            const struct by_top_switch **where, uint32_t *more)
 {
@@ -213,7 +220,10 @@ static const struct by_top_wait *find_wait(const struct by_top_view *view, uint3
             if (wait->job != job || !wait->is_old)
                 continue;
             *more += found != NULL;
-            /* Who waits for its parent only passes on what somebody else lacks. */
+            /*
+             * A switch that waits for its parent only passes on a chunk that is missing elsewhere,
+             * so other waits are preferred.
+             */
             if (found == NULL ||
                 (strncmp(found->missing, "its ", 4) == 0 && strncmp(wait->missing, "its ", 4) != 0)) {
                 found = wait;
@@ -231,7 +241,10 @@ static enum style job_style(const char *state)
                                                                            : YELLOW;
 }
 
-/* What is kept for a job, what came of it, and what had to wait because it had more than that. */
+/*
+ * Draws a job's share: what is reserved, what was used, and what had to wait because it exceeded
+ * the share.
+ */
 static void draw_share(struct pen *pen, const struct by_top_job *job)
 {
     char text[16];
@@ -360,7 +373,7 @@ static void draw_switches(struct pen *pen, const struct by_top_view *view)
         draw_switch(pen, &view->switches[i], name + 1, state);
 }
 
-/* One direction of a link: a bar where its capacity is known. */
+/* Draws one direction of a link, with a bar if its capacity is known. */
 static void draw_way(struct pen *pen, double rate, double capacity)
 {
     double share = capacity > 0 ? rate / capacity : 0;
@@ -376,8 +389,9 @@ static void draw_way(struct pen *pen, double rate, double capacity)
     cell(pen, PLAIN, 1, " ");
 }
 
-/* A link between two switches has an end at both: it is shown where it comes first, unless that one
- * is down.
+/*
+ * A link between two switches has an end at each. Only the first end is shown, unless its switch
+ * has no ports to show.
  */
 static bool is_shown(const struct by_top_view *view, uint32_t index, const struct by_top_port *port)
 {

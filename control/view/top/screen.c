@@ -1,4 +1,4 @@
-/* A terminal by ANSI's escape sequences (ECMA-48) and termios(3); see screen.h. */
+/* A terminal, controlled by ANSI escape sequences (ECMA-48) and termios(3). See screen.h. */
 #include "control/view/top/screen.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static void on_end(int number)
 
 void by_screen_close(void)
 {
-    static const char back[] = "\033[?25h\033[?1049l"; /* the cursor, and the screen from before */
+    static const char back[] = "\033[?25h\033[?1049l"; /* show the cursor, return to the main screen */
 
     if (!is_open)
         return;
@@ -88,7 +88,7 @@ void by_screen_size(unsigned *rows, unsigned *columns)
     *columns = size.ws_col;
 }
 
-/* Adds a line and what clears the rest of its row. */
+/* Appends a line and the sequence that clears the rest of its row. */
 static void add_line(char **frame, size_t *used, size_t *room, const char *line, bool last)
 {
     size_t bytes = strlen(line);
@@ -120,11 +120,11 @@ void by_screen_show(const struct by_top_page *page, uint32_t first)
     free(frame);
 }
 
-/* What an escape sequence of a key ends with. */
+/* Decodes a key's escape sequence by its last byte. */
 static enum by_top_key escape_key(const char *bytes, ssize_t count)
 {
     if (count == 1)
-        return BY_KEY_QUIT; /* the key itself */
+        return BY_KEY_QUIT; /* the escape key itself */
     if (count < 3 || bytes[1] != '[')
         return BY_KEY_NONE;
     switch (bytes[2]) {

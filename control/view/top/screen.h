@@ -1,5 +1,7 @@
-/* The terminal while banyan top is live: its other screen, keys as they are pressed, its size, and
- * frames put on it in one write, so that nothing flickers. One at a time; single-threaded. */
+/*
+ * The terminal while `banyan top` is live: the alternate screen, unbuffered keys, its size, and
+ * frames written in one call, so that nothing flickers. One instance at a time; single-threaded.
+ */
 #ifndef BY_VIEW_TOP_SCREEN_H
 #define BY_VIEW_TOP_SCREEN_H
 
@@ -17,15 +19,17 @@ enum by_top_key {
     BY_KEY_RESIZE
 };
 
-/* Takes the terminal; it is given back at the end of the process, whatever ends it but SIGKILL. 0
- * or -1. */
+/*
+ * Takes over the terminal. It is restored when the process ends in any way except SIGKILL. Returns
+ * 0 or -1.
+ */
 int by_screen_open(void);
 void by_screen_close(void);
-/* Rows and columns now. */
+/* Returns the current numbers of rows and columns. */
 void by_screen_size(unsigned *rows, unsigned *columns);
-/* Shows a page from line `first` behind its head; what does not fit is left out. */
+/* Shows the head of a page, then its lines from `first` on; lines that do not fit are omitted. */
 void by_screen_show(const struct by_top_page *page, uint32_t first);
-/* The next key within `wait_ms`. */
+/* Returns the next key within `wait_ms`. */
 enum by_top_key by_screen_key(int wait_ms);
 
 #endif

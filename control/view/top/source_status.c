@@ -1,5 +1,7 @@
-/* A view out of the status of banyand (GET /v1/status); see source.h. What is missing in it stays
- * empty, so that a status of another version shows what it can. */
+/*
+ * Fills a view from the status of banyand (GET /v1/status). See source.h. Missing fields stay
+ * empty, so statuses of other versions are shown as far as possible.
+ */
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -22,7 +24,7 @@ static uint64_t number_of(const json_t *object, const char *key)
     return (uint64_t)json_integer_value(json_object_get(object, key));
 }
 
-/* "host2, host3" of an array of names. */
+/* Joins an array of names: "host2, host3". */
 static void join(const json_t *names, char *text, size_t bytes)
 {
     const json_t *name;

@@ -1,5 +1,8 @@
-/* A view out of switches that are asked one by one, for fabrics without a controller; see source.h.
- * A table is read once for each hash, as it names jobs and neighbours. */
+/*
+ * Fills a view from switches that are queried one by one, for fabrics without a controller. See
+ * source.h. Tables are needed for the names of jobs and neighbours; each is read once for each
+ * hash.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,9 +17,9 @@
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
 
-/* A switch that did not answer is not asked again before (ns). */
+/* Delay before a switch that did not answer is queried again (ns). */
 #define RETRY_NS UINT64_C(2000000000)
-/* banyand answers from its memory (ms). */
+/* Timeout for banyand (ms); it answers from memory. */
 #define STATUS_MS 3000u
 
 static uint64_t now_ns(void)
@@ -27,7 +30,7 @@ static uint64_t now_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* A node by its number: its name where a topology tells it. */
+/* Writes a node's name if there is a topology, else its number. */
 static void node_text(const struct by_topology *topology, uint32_t node, char *text, size_t bytes)
 {
     if (topology != NULL && node < topology->node_count)
@@ -36,7 +39,7 @@ static void node_text(const struct by_topology *topology, uint32_t node, char *t
         snprintf(text, bytes, "node %u", node);
 }
 
-/* The children of an entry that are missing. */
+/* Names the missing children of an entry. */
 static void missing_text(const uint8_t *image, const by_WaitingEntry *waiting,
                          const struct by_topology *topology, struct by_top_wait *wait)
 {
@@ -94,7 +97,7 @@ static void read_jobs(const uint8_t *image, struct by_top_view *view)
     }
 }
 
-/* Bytes a second of a link in both directions, as seen from `node`. */
+/* Sets the capacities of a link in both directions, as seen from `node` (bytes per second). */
 static void read_capacity(const struct by_topology *topology, uint32_t node, const char *peer,
                           struct by_top_port *port)
 {
@@ -170,7 +173,7 @@ void by_top_read_switch(struct by_top_view *view, const char *name, const by_Hel
         view->down_links += device->ports[i].is_down;
 }
 
-/* The target's table, read anew when it is another one. */
+/* Reads the target's table if its hash has changed. */
 static int renew_image(struct by_top_target *target, const by_HelloReply *hello, struct by_problem *problem)
 {
     int error = 0;

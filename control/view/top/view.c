@@ -1,4 +1,4 @@
-/* A sample's memory, and rates between two; see view.h. */
+/* Memory of samples, and rates between two samples. See view.h. */
 #include "control/view/top/view.h"
 
 #include <stdio.h>
