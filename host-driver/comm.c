@@ -21,7 +21,7 @@
 #define SHY_NS        30000000u
 #define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
 
-static int is_comm(const struct banyan_comm *comm, const char *function)
+int by_comm_is(const struct banyan_comm *comm, const char *function)
 {
     if (comm != NULL && comm->magic == BY_COMM_MAGIC)
         return 1;
@@ -81,7 +81,7 @@ static void fill_counters(struct banyan_comm *comm)
     add_counter(comm, "fault", "", "delayed", &comm->progress.faults.delayed);
 }
 
-static int list_counters(struct banyan_comm *comm)
+int by_comm_list_counters(struct banyan_comm *comm)
 {
 #define X(name, help) +1
     uint32_t per_port = 0 BY_PORT_COUNTER_LIST(X);
@@ -99,7 +99,7 @@ static int list_counters(struct banyan_comm *comm)
 banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t index, const char **name,
                                     uint64_t *value)
 {
-    if (!is_comm(comm, "banyan_comm_counter"))
+    if (!by_comm_is(comm, "banyan_comm_counter"))
         return BANYAN_EINVAL;
     if (index >= comm->counter_count)
         return BANYAN_ENOENT;
@@ -110,7 +110,7 @@ banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t ind
     return BANYAN_OK;
 }
 
-/* ---- making and freeing ---- */
+/* ---- tables ---- */
 
 void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
 {
@@ -122,27 +122,9 @@ void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
         comm->header = comm->context->header;
 }
 
-static int open_transport(struct banyan_comm *comm)
-{
-    struct banyan_context *context = comm->context;
-    struct by_transport_config config = {
-        .image = comm->image,
-        .image_bytes = comm->image_bytes,
-        .udp_port = comm->job.udp_port,
-        .payload_max = comm->header.payload_max,
-        .settings = &context->settings,
-    };
-
-    comm->payload_max = comm->header.payload_max;
-    if (context->fabric != NULL)
-        return by_fabric_join(context->fabric, context->node, comm->job.udp_port, &comm->progress,
-                              &comm->transport);
-    return by_transport_open(&config, context->transport, &comm->transport);
-}
-
 /* What a rank's parts are made of, but for injected faults. */
-static int progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
-                           struct by_progress_config *config)
+int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
+                            struct by_progress_config *config)
 {
     uint64_t inflight;
     int error = by_settings_number(&comm->context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
@@ -161,20 +143,10 @@ static int progress_config(const struct banyan_comm *comm, const uint8_t *image,
     return 0;
 }
 
-static int open_progress(struct banyan_comm *comm)
-{
-    struct by_progress_config config;
-    int error = progress_config(comm, comm->image, comm->image_bytes, &config);
-
-    if (error == 0)
-        error = by_faults_read(&comm->context->settings, comm->header.node, &config.fault);
-    return error != 0 ? error : by_progress_open(&comm->progress, &config, comm->transport);
-}
-
 int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes)
 {
     struct by_progress_config config;
-    int error = progress_config(comm, image, bytes, &config);
+    int error = by_comm_progress_config(comm, image, bytes, &config);
 
     if (error == 0)
         error = by_progress_carry(&comm->progress, &config, resume);
@@ -186,15 +158,6 @@ int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint
     return 0;
 }
 
-static int open_trees(struct banyan_comm *comm, uint32_t job)
-{
-    int error = by_image_job_find(comm->image, job, &comm->job);
-
-    if (error == 0)
-        error = open_transport(comm);
-    return error != 0 ? error : open_progress(comm);
-}
-
 void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job)
 {
     comm->job.job = (uint16_t)(job > 0 ? job : 1);
@@ -202,168 +165,37 @@ void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count,
     comm->job.rank_count = (uint16_t)rank_count;
 }
 
-/* Without a table the ranks are those that meet. */
-static int open_alone(struct banyan_comm *comm, uint32_t job)
-{
-    struct by_bootstrap *bootstrap = &comm->context->bootstrap;
-    int error = by_bootstrap_join(bootstrap, by_clock_ns() + comm->context->stall_ns);
-
-    if (error == 0)
-        by_comm_alone(comm, bootstrap->meeting.rank, bootstrap->meeting.rank_count, job);
-    return error;
-}
-
-static int open_all(struct banyan_comm *comm, uint32_t wanted)
-{
-    const struct by_settings *settings = &comm->context->settings;
-    uint64_t job = wanted;
-    uint64_t spin, linger_ms;
-    int error = 0;
-
-    if (job == 0)
-        error = by_settings_number(settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
-    if (error == 0)
-        error = by_settings_number(settings, BY_SETTING_SPIN, BY_SETTING_SPIN_MAX, &spin);
-    if (error == 0)
-        error = by_settings_number(settings, BY_SETTING_LINGER, BY_SETTING_LINGER_MAX, &linger_ms);
-    if (error != 0)
-        return error;
-    comm->spin_max = (uint32_t)spin;
-    comm->linger_ns = linger_ms * 1000000u;
-    by_comm_image(comm, comm->context->image, comm->context->image_bytes);
-    error = by_member_open(comm, (uint32_t)job);
-    if (error != 0)
-        return error;
-    error = comm->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
-    if (error == 0)
-        error = by_hosts_open(comm);
-    if (error == 0)
-        error = by_staging_open(comm);
-    if (error == 0 && comm->transport != NULL)
-        comm->yield_max = comm->transport->yields;
-    if (error == 0)
-        by_member_ready(comm);
-    return error != 0 ? error : list_counters(comm);
-}
-
-static void close_all(struct banyan_comm *comm)
-{
-    by_requests_free(comm);
-    by_registered_free(comm);
-    by_hosts_close(comm);
-    free(comm->counters);
-    by_buffers_free(comm);
-    by_progress_close(&comm->progress);
-    if (comm->transport != NULL)
-        comm->transport->ops->close(comm->transport);
-    by_member_close(comm);
-    if (comm->wake_fd >= 0)
-        close(comm->wake_fd);
-    comm->magic = 0;
-    free(comm);
-}
-
-banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job, struct banyan_comm **out)
-{
-    struct banyan_comm *comm;
-    int error;
-
-    if (context == NULL || context->magic != BY_CONTEXT_MAGIC || out == NULL)
-        return by_fail(BY_EINVAL, "banyan_comm_create: %s is NULL", out == NULL ? "comm" : "context");
-    comm = calloc(1, sizeof(*comm));
-    if (comm == NULL)
-        return by_fail(BY_ENOMEM, "no memory for a communicator: %zu bytes", sizeof(*comm));
-    comm->context = context;
-    atomic_init(&comm->abort_wanted, 0);
-    atomic_init(&comm->error, 0);
-    comm->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    error = comm->wake_fd >= 0 ? open_all(comm, job)
-                               : by_fail(BY_EIO, "no event for banyan_abort: %s", strerror(errno));
-    if (error != 0) {
-        close_all(comm);
-        return (banyan_status_t)error;
-    }
-    comm->magic = BY_COMM_MAGIC;
-    error = by_hosts_measure(comm);
-    if (error != 0) {
-        close_all(comm);
-        return (banyan_status_t)error;
-    }
-    atomic_fetch_add(&context->comm_count, 1);
-    by_announce(comm);
-    *out = comm;
-    return BANYAN_OK;
-}
-
-/* An inner node that leaves takes others' last results with it, if these were lost: so it answers
- * until nobody asks any more. The silence must be longer than the longest pause between two
- * retransmissions, which grows only where packets are lost. */
-static void linger(struct banyan_comm *comm)
-{
-    uint64_t quiet_since = by_clock_ns(), begin_ns = quiet_since;
-
-    if (comm->progress.engine == NULL || comm->context->fabric != NULL || atomic_load(&comm->error) != 0)
-        return;
-    while (!atomic_load(&comm->abort_wanted)) {
-        int clean = by_engine_counters(comm->progress.engine)->duplicate == 0 &&
-                    by_endpoint_counters(comm->progress.endpoint)->retx == 0;
-        struct pollfd fds[BY_TRANSPORT_FDS_MAX];
-
-        if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns) ||
-            by_clock_ns() - begin_ns >= comm->context->stall_ns) /* by then who asks has failed */
-            return;
-        by_member_step(comm, by_clock_ns());
-        if (by_progress_step(&comm->progress, by_clock_ns()) > 0)
-            quiet_since = by_clock_ns();
-        else
-            poll(fds, comm->transport->ops->fds(comm->transport, fds), 10);
-    }
-}
-
-banyan_status_t banyan_comm_destroy(struct banyan_comm *comm)
-{
-    struct banyan_context *context;
-
-    if (!is_comm(comm, "banyan_comm_destroy"))
-        return BANYAN_EINVAL;
-    context = comm->context;
-    linger(comm);
-    close_all(comm);
-    atomic_fetch_sub(&context->comm_count, 1);
-    return BANYAN_OK;
-}
-
 uint32_t banyan_comm_rank(const struct banyan_comm *comm)
 {
-    return is_comm(comm, "banyan_comm_rank") ? comm->job.rank : 0;
+    return by_comm_is(comm, "banyan_comm_rank") ? comm->job.rank : 0;
 }
 
 uint32_t banyan_comm_size(const struct banyan_comm *comm)
 {
-    return is_comm(comm, "banyan_comm_size") ? comm->job.rank_count : 0;
+    return by_comm_is(comm, "banyan_comm_size") ? comm->job.rank_count : 0;
 }
 
 int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective, uint32_t root)
 {
-    return is_comm(comm, "banyan_comm_serves") && comm->progress.endpoint != NULL &&
+    return by_comm_is(comm, "banyan_comm_serves") && comm->progress.endpoint != NULL &&
            by_endpoint_serves(comm->progress.endpoint, (unsigned)collective, root);
 }
 
 const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
-    if (!is_comm(comm, "banyan_comm_transport"))
+    if (!by_comm_is(comm, "banyan_comm_transport"))
         return NULL;
     return comm->transport != NULL ? comm->transport->ops->name : "tcp";
 }
 
 banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)
 {
-    return is_comm(comm, "banyan_comm_mode") ? (banyan_mode_t)comm->context->mode : BANYAN_FAST;
+    return by_comm_is(comm, "banyan_comm_mode") ? (banyan_mode_t)comm->context->mode : BANYAN_FAST;
 }
 
 banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm)
 {
-    if (!is_comm(comm, "banyan_comm_async_error"))
+    if (!by_comm_is(comm, "banyan_comm_async_error"))
         return BANYAN_EINVAL;
     return (banyan_status_t)atomic_load(&comm->error);
 }
@@ -373,7 +205,7 @@ banyan_status_t banyan_abort(struct banyan_comm *comm)
     const uint64_t one = 1;
     int kept = errno;
 
-    if (!is_comm(comm, "banyan_abort"))
+    if (!by_comm_is(comm, "banyan_abort"))
         return BANYAN_EINVAL;
     atomic_store(&comm->abort_wanted, 1);
     if (write(comm->wake_fd, &one, sizeof(one)) < 0)

@@ -13,6 +13,7 @@ host-driver_SRC := \
 	host-driver/circulant/rounds.c \
 	host-driver/circulant/schedule.c \
 	host-driver/comm.c \
+	host-driver/comm_open.c \
 	host-driver/context.c \
 	host-driver/describe.c \
 	host-driver/error.c \

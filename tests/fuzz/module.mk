@@ -1,6 +1,6 @@
 # fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
 FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
-           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member fuzz-parcel
+           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
@@ -58,9 +58,6 @@ fuzz-series_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
 fuzz-pmi_SRC    := tests/fuzz/pmi.c
 fuzz-pmi_LIBS   := host-driver offload
 fuzz-pmi_LDLIBS = -fsanitize=fuzzer $(host-driver_LDLIBS)
-fuzz-parcel_SRC    := tests/fuzz/parcel.c
-fuzz-parcel_LIBS   := host-driver offload
-fuzz-parcel_LDLIBS = -fsanitize=fuzzer $(host-driver_LDLIBS)
 endif
 
 FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZERS),fuzzer-no-link
