@@ -24,10 +24,9 @@ dataplane_SRC := \
 	dataplane/xdp_port.c \
 	dataplane/xdp_ready.c \
 	dataplane/xdp_table.c \
-	offload/linux/bpf.c \
 	offload/linux/copies.c \
 	offload/linux/feature.c \
-	offload/linux/program.c \
+	offload/linux/object.c \
 	offload/linux/ring.c \
 	offload/linux/xdp_socket.c
 

@@ -52,28 +52,19 @@ static int prepare(struct by_xdp *xdp, const struct by_xdp_config *config)
                             ? CHILDREN_MAX
                             : config->entry_count * BY_CHILDREN_MAX;
     uint32_t table[CRC_SLICES * 256];
-    struct bpf_map *map;
+    int error;
 
-    xdp->object = bpf_object__open_mem(by_switch_object,
-                                       (uintptr_t)by_switch_object_end - (uintptr_t)by_switch_object, NULL);
+    xdp->object = by_object_open(by_switch_object, by_switch_object_end);
     if (!xdp->object)
         return -errno;
     make_crc_table(table);
-    bpf_object__for_each_map(map, xdp->object)
-    {
-        const char *name = bpf_map__name(map);
-        int error = 0;
-
-        if (strstr(name, ".rodata"))
-            error = bpf_map__set_initial_value(map, table, sizeof table);
-        else if (strcmp(name, "by_relays") == 0)
-            error = bpf_map__set_max_entries(map, config->relay_count ? config->relay_count : 1);
-        else if (strcmp(name, "by_children") == 0)
-            error = bpf_map__set_max_entries(map, children);
-        if (error != 0)
-            return error;
-    }
-    return bpf_object__load(xdp->object);
+    error = by_object_constants(xdp->object, table, sizeof(table));
+    if (error == 0)
+        error = bpf_map__set_max_entries(bpf_object__find_map_by_name(xdp->object, "by_relays"),
+                                         config->relay_count ? config->relay_count : 1);
+    if (error == 0)
+        error = bpf_map__set_max_entries(bpf_object__find_map_by_name(xdp->object, "by_children"), children);
+    return error != 0 ? error : bpf_object__load(xdp->object);
 }
 
 /* One map for each group, all of them in place from the start: a change of what is in them costs no

@@ -49,9 +49,8 @@ host-driver_SRC := \
 	host-driver/transport.c \
 	host-driver/udp.c \
 	host-driver/xdp_program.c \
-	offload/linux/bpf.c \
 	offload/linux/feature.c \
-	offload/linux/program.c \
+	offload/linux/object.c \
 	offload/linux/ring.c \
 	offload/linux/xdp_socket.c \
 	firmware/secure/hostport.c \

@@ -29,20 +29,16 @@ static int load(struct by_xdp_program *program, const struct by_xdp_steer *steer
     struct constants constants = {htonl(steer->own_ip), htons(steer->udp_port)};
     const char *chosen = steer->frags ? "by_steer_frags" : "by_steer";
     struct bpf_program *each;
-    struct bpf_map *map;
     int error;
 
-    program->object = bpf_object__open_mem(by_xdp_object, (size_t)(by_xdp_object_end - by_xdp_object), NULL);
+    program->object = by_object_open(by_xdp_object, by_xdp_object_end);
     if (program->object == NULL)
         return by_fail(BY_EIO, "the XDP program cannot be read: %s", strerror(errno));
     bpf_object__for_each_program(each, program->object)
         bpf_program__set_autoload(each, strcmp(bpf_program__name(each), chosen) == 0);
-    bpf_object__for_each_map(map, program->object)
-    {
-        if (strstr(bpf_map__name(map), ".rodata") != NULL &&
-            bpf_map__set_initial_value(map, &constants, sizeof(constants)) != 0)
-            return by_fail(BY_EIO, "the XDP program's constants cannot be set: %s", strerror(errno));
-    }
+    error = by_object_constants(program->object, &constants, sizeof(constants));
+    if (error != 0)
+        return by_fail(BY_EIO, "the XDP program's constants cannot be set: %s", strerror(-error));
     error = bpf_object__load(program->object);
     if (error != 0)
         return by_fail(error == -EPERM || error == -EACCES ? BY_EPERM : BY_EIO,

@@ -12,19 +12,9 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-/* Of one send, the one that leaves by the socket's own interface included (count). */
-#define BY_COPIES_MAX 64u
-/* Ethernet, IPv4 and UDP. */
-#define BY_COPY_HEADER_BYTES 42u
+#include "offload/xdp/copies.h"
 
 struct by_copies;
-
-struct by_copy {
-    uint32_t interface;                   /* index; 0: the socket's own, and the last */
-    int32_t result;                       /* of the last send: 0 when the interface took it */
-    uint8_t header[BY_COPY_HEADER_BYTES]; /* of the copy, in place of what was sent */
-    uint8_t room[14];
-};
 
 /* 0; or -errno and `*step`, the call that failed. Takes root. */
 int by_copies_open(struct by_copies **copies, const char **step);

@@ -9,13 +9,17 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "offload/linux/bpf.h"
-#include "offload/linux/program.h"
+#include "offload/linux/object.h"
+#include "offload/xdp/ring.h"
+
+/* BY_RING_OBJECT is the object's path, from offload/xdp/module.mk. */
+BY_OBJECT(by_ring_object, BY_RING_OBJECT);
 
 #define MTU_MAX 65521u /* a frame of 65535 bytes */
 
 struct by_ring {
-    int fd, shared_fd, program_fd, link_fd;
+    struct bpf_object *object;
+    int fd, link_fd;
     uint32_t frames;
     size_t page_bytes, ring_bytes;
     struct by_ring_shared *shared;
@@ -28,54 +32,76 @@ struct by_ring {
     bool dozing; /* `shared` may say so */
 };
 
-/* The ring, whose size is a power of two, and the words beside it. */
-static int make_memory(struct by_ring *ring, const struct by_ring_config *config)
+/* Loads the program, with a ring whose size is a power of two. 0 or -errno. */
+static int load(struct by_ring *ring, const struct by_ring_config *config)
 {
-    size_t record = by_record_bytes(ETH_HLEN + config->mtu);
+    const struct by_ring_constants constants = {.all = config->all,
+                                                .ip = config->ip,
+                                                .udp_port = config->udp_port,
+                                                .frame_bytes = ETH_HLEN + config->mtu};
+    size_t record = BY_RECORD_BYTES(constants.frame_bytes);
+    int error;
 
-    if (config->mtu > MTU_MAX) {
-        errno = EMSGSIZE;
-        return -1;
-    }
+    if (config->mtu > MTU_MAX)
+        return -EMSGSIZE;
     ring->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     for (ring->ring_bytes = ring->page_bytes; ring->ring_bytes <= config->frames * record;)
         ring->ring_bytes *= 2;
     ring->frames = (uint32_t)((ring->ring_bytes - 1) / record);
-    ring->fd = by_map_make(BPF_MAP_TYPE_RINGBUF, 0, 0, (uint32_t)ring->ring_bytes, 0);
-    if (ring->fd < 0)
-        return -1;
-    ring->shared_fd =
-        by_map_make(BPF_MAP_TYPE_ARRAY, sizeof(uint32_t), sizeof(struct by_ring_shared), 1, BPF_F_MMAPABLE);
-    if (ring->shared_fd < 0)
-        return -1;
-    ring->shared = by_map_memory(ring->shared_fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
-    ring->consumed = by_map_memory(ring->fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
+    ring->object = by_object_open(by_ring_object, by_ring_object_end);
+    if (ring->object == NULL)
+        return -errno;
+    error = bpf_map__set_max_entries(bpf_object__find_map_by_name(ring->object, "by_frames"),
+                                     (uint32_t)ring->ring_bytes);
+    if (error == 0)
+        error = by_object_constants(ring->object, &constants, sizeof(constants));
+    return error;
+}
+
+static void *map_memory(int fd, size_t bytes, int protection, size_t offset)
+{
+    void *memory = mmap(NULL, bytes, protection, MAP_SHARED | MAP_POPULATE, fd, (off_t)offset);
+
+    return memory == MAP_FAILED ? NULL : memory;
+}
+
+static int map_ring(struct by_ring *ring)
+{
+    ring->fd = bpf_object__find_map_fd_by_name(ring->object, "by_frames");
+    ring->shared = by_object_variables(ring->object, sizeof(*ring->shared));
+    ring->consumed = map_memory(ring->fd, ring->page_bytes, PROT_READ | PROT_WRITE, 0);
     ring->produced =
-        by_map_memory(ring->fd, ring->page_bytes + 2 * ring->ring_bytes, PROT_READ, ring->page_bytes);
+        map_memory(ring->fd, ring->page_bytes + 2 * ring->ring_bytes, PROT_READ, ring->page_bytes);
     if (ring->shared == NULL || ring->consumed == NULL || ring->produced == NULL)
-        return -1;
+        return -errno;
     ring->data = (const uint8_t *)ring->produced + ring->page_bytes;
     return 0;
 }
 
-static int attach(struct by_ring *ring, const struct by_ring_config *config, unsigned interface_index)
-{
-    ring->program_fd = by_ring_program(config, ring->fd, ring->shared_fd);
-    if (ring->program_fd < 0)
-        return -1;
-    ring->link_fd = by_code_attach(ring->program_fd, interface_index, BY_TCX_INGRESS);
-    return ring->link_fd < 0 ? -1 : 0;
-}
-
-static const char *open_steps(struct by_ring *ring, const struct by_ring_config *config)
+/* 0; or -errno and `*step`. */
+static int open_steps(struct by_ring *ring, const struct by_ring_config *config, const char **step)
 {
     const unsigned index = if_nametoindex(config->interface);
+    int error, program_fd;
 
+    *step = "if_nametoindex";
     if (index == 0)
-        return "if_nametoindex";
-    if (make_memory(ring, config) != 0)
-        return "ring";
-    return attach(ring, config, index) == 0 ? NULL : "tcx";
+        return -errno;
+    *step = "ring";
+    error = load(ring, config);
+    if (error != 0)
+        return error;
+    *step = "tcx";
+    program_fd = by_object_load_tcx(ring->object, BY_TCX_INGRESS);
+    if (program_fd < 0)
+        return program_fd;
+    *step = "mmap";
+    error = map_ring(ring);
+    if (error != 0)
+        return error;
+    *step = "tcx";
+    ring->link_fd = by_object_attach_tcx(program_fd, index, BY_TCX_INGRESS);
+    return ring->link_fd < 0 ? ring->link_fd : 0;
 }
 
 int by_ring_open(struct by_ring **out, const struct by_ring_config *config, const char **step)
@@ -86,36 +112,26 @@ int by_ring_open(struct by_ring **out, const struct by_ring_config *config, cons
     *step = "memory";
     if (ring == NULL)
         return -ENOMEM;
-    ring->fd = ring->shared_fd = ring->program_fd = ring->link_fd = -1;
-    errno = 0;
-    *step = open_steps(ring, config);
-    if (*step == NULL) {
+    ring->link_fd = -1;
+    error = open_steps(ring, config, step);
+    if (error == 0)
         *out = ring;
-        return 0;
-    }
-    error = errno != 0 ? -errno : -EINVAL;
-    by_ring_close(ring);
+    else
+        by_ring_close(ring);
     return error;
-}
-
-static void close_fd(int fd)
-{
-    if (fd >= 0)
-        close(fd);
 }
 
 void by_ring_close(struct by_ring *ring)
 {
-    close_fd(ring->link_fd);
-    close_fd(ring->program_fd);
+    if (ring->link_fd >= 0)
+        close(ring->link_fd);
     if (ring->produced != NULL)
         munmap((void *)(uintptr_t)ring->produced, ring->page_bytes + 2 * ring->ring_bytes);
     if (ring->consumed != NULL)
         munmap(ring->consumed, ring->page_bytes);
     if (ring->shared != NULL)
-        munmap(ring->shared, ring->page_bytes);
-    close_fd(ring->shared_fd);
-    close_fd(ring->fd);
+        munmap(ring->shared, sizeof(*ring->shared));
+    bpf_object__close(ring->object);
     free(ring);
 }
 

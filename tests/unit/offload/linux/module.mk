@@ -1,12 +1,12 @@
 # Unit tests of what Linux gives to both kinds of nodes.
 TESTS += test_ring
-test_ring_SRC    := tests/unit/offload/linux/test_ring.c offload/linux/bpf.c offload/linux/feature.c offload/linux/program.c offload/linux/ring.c
-test_ring_LDLIBS := -lcmocka
+test_ring_SRC    := tests/unit/offload/linux/test_ring.c offload/linux/feature.c offload/linux/object.c offload/linux/ring.c
+test_ring_LDLIBS := -lcmocka -lbpf
 
 TESTS += test_copies
-test_copies_SRC    := tests/unit/offload/linux/test_copies.c offload/linux/bpf.c offload/linux/copies.c offload/linux/feature.c
+test_copies_SRC    := tests/unit/offload/linux/test_copies.c offload/linux/copies.c offload/linux/feature.c offload/linux/object.c
 test_copies_LIBS   := offload
-test_copies_LDLIBS := -lcmocka
+test_copies_LDLIBS := -lcmocka -lbpf
 
 TESTS += test_xdp_socket
 test_xdp_socket_SRC    := tests/unit/offload/linux/test_xdp_socket.c offload/linux/xdp_socket.c
