@@ -115,8 +115,8 @@ struct banyan_request {
 int by_comm_is(const struct banyan_comm *comm, const char *function);
 /* comm.c: makes the list of its counters. 0, or an error with its text. */
 int by_comm_list_counters(struct banyan_comm *comm);
-/* comm.c: fills the configuration of a rank's progress, without injected faults. 0, or an error with
- * its text. */
+/* comm.c: fills the configuration of a rank's progress, without injected faults. 0, or an error
+ * with its text. */
 int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
                             struct by_progress_config *config);
 /* comm.c: the time of a communicator, simulated on a fabric in memory. */

@@ -64,7 +64,7 @@ static __always_inline __u8 *copy(struct __sk_buff *skb, __u32 bytes, __u32 room
 }
 
 /*
- * Wakes the reader. A host sleeps on its socket, to which the frame goes on: that costs a quarter of
+ * Wakes the reader. A host sleeps on its socket, to which the frame goes on. This costs a quarter of
  * the interrupt with which this processor would wake a thread that polls the ring. A switch has no
  * such socket; a discarded record carries the wake-up.
  */
