@@ -11,7 +11,7 @@
 
 #include <bpf/libbpf.h>
 
-/* Makes the file at `path` the bytes from `symbol` to `symbol`_end, in this translation unit only. */
+/* Embeds the file at `path` as the bytes from `symbol` to `symbol`_end, for this source only. */
 #define BY_OBJECT(symbol, path)                                                                              \
     __asm__(".pushsection .rodata\n.balign 16\n"                                                             \
             ".local " #symbol "\n" #symbol ":\n.incbin \"" path "\"\n"                                       \
@@ -44,8 +44,8 @@ int by_object_load_tcx(struct bpf_object *object, uint32_t place);
 /* Maps the loaded program's variables, all of which begin as zero: `bytes` of memory that both sides
  * write. The caller unmaps it. NULL if that fails. */
 void *by_object_variables(struct bpf_object *object, size_t bytes);
-/* Attaches a tcx program behind those that the interface has. The descriptor of the link, or -errno;
- * -EOPNOTSUPP or -EINVAL: the kernel does not support tcx. */
+/* Attaches a tcx program behind those that the interface has. The descriptor of the link, or
+ * -errno; -EOPNOTSUPP or -EINVAL: the kernel does not support tcx. */
 int by_object_attach_tcx(int program_fd, unsigned interface_index, uint32_t place);
 
 #endif
