@@ -12,12 +12,14 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/notice.h"
 #include "control/service/daemon/recovery.h"
+#include "control/service/daemon/reduce.h"
 #include "control/service/daemon/state.h"
 #include "control/service/daemon/thread.h"
 #include "offload/base/errors.h"
@@ -143,6 +145,7 @@ static int open_daemon(struct by_daemon *daemon)
     }
     daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
     by_fabric_loss_init(&daemon->loss, daemon->topology);
+    daemon->reduce = by_reduce;
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
     daemon->events = by_event_queue_open();
     daemon->work = by_work_start(daemon->events);

@@ -1,13 +1,13 @@
 /*
- * banyand, the controller: what it knows, and who reacts to what. One thread, the loop's, owns
- * struct by_daemon and all that hangs on it. Beside it there is a thread for each switch (watch.c)
- * and one for work that takes long (work.c); they get copies or what is left alone meanwhile, and
+ * banyand, the controller: its state, and the way of its events. One thread, the loop's, owns struct
+ * by_daemon and everything that it refers to. Beside it runs a thread for each switch (watch.c) and
+ * one for long work (work.c); these get copies, or data that the loop leaves alone meanwhile, and
  * answer by events (event.h).
  *
- * The way of an event: loop.c takes it from the queue; a switch's heartbeat goes to switches.c,
- * which knows what is up, down, rebooted or without carrier, and tells by by_daemon_tell(); so do
- * members.c of hosts and change.c of pushes. by_daemon_tell (react.c) hands each to those who
- * react: recover.c decides what is planned anew, jobs.c makes and ends jobs.
+ * switches.c (heartbeats), members.c (hosts), changes.c (pushes) and loop.c (time, the queue) post
+ * events with by_daemon_tell. reduce.c alone decides who handles each: recover.c decides what is
+ * planned again, jobs.c creates and ends jobs. The parts do not call each other's reactions, so the
+ * order of events is read in one place.
  */
 #ifndef BY_SERVICE_DAEMON_DAEMON_H
 #define BY_SERVICE_DAEMON_DAEMON_H
@@ -20,6 +20,7 @@
 #include "control/service/daemon/event.h"
 #include "control/service/daemon/job.h"
 #include "control/service/daemon/options.h"
+#include "control/service/daemon/say.h"
 #include "control/service/daemon/watch.h"
 #include "offload/base/limits.h"
 
@@ -45,7 +46,7 @@ struct by_daemon_switch {
     uint32_t stray_beats; /* heartbeats since its table is not `image` */
     by_HelloReply hello;  /* of its last answer: boot nonce, active table, limits */
     by_CountersReply counters;
-    uint64_t chunks; /* that these counters say have passed (renew.h) */
+    uint64_t chunks; /* by_switch_chunks of these counters */
     by_WaitingReply waiting;
     uint64_t waiting_table;       /* the hash of the table that it had then */
     struct by_change_image image; /* the table that it shall have; bytes NULL: none yet */
@@ -57,6 +58,7 @@ struct by_link_state {
 };
 
 struct by_daemon {
+    void (*reduce)(struct by_daemon *daemon, const struct by_daemon_event *event); /* reduce.h */
     struct by_daemon_options options;
     struct by_topology *topology;
     struct by_address_map map; /* ports of its links */
@@ -86,6 +88,7 @@ struct by_daemon {
     struct by_jobs *requests;     /* jobs.c: those that wait for their turn */
     struct by_members *members;   /* members.c: the server of hosts */
     struct by_recovery *recovery; /* recovery.c: recovery */
+    struct by_recover *recover;   /* recovery.c: what it has decided */
     struct by_notice *notice;     /* notice.c: what counters show */
     bool renews;                  /* renew.c has looked at the jobs that were there before */
     struct {
@@ -114,11 +117,8 @@ void by_daemon_run(struct by_daemon *daemon);
 /* Ends with this exit status and a line on stderr. */
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* Tells those who react. The loop's thread. */
+/* Posts an event to the reducer, which handles it before this returns. The loop's thread. */
 void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event);
-
-/* "banyand: ..." on stderr, with the time. Any thread. */
-void by_daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* start.c: from the first heartbeats to leading. */
 void by_start_open(struct by_daemon *daemon);
@@ -130,6 +130,12 @@ void by_switches_start(struct by_daemon *daemon);
 void by_switches_lead(struct by_daemon *daemon);
 void by_switches_stop(struct by_daemon *daemon);
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat);
+/*
+ * The largest number of chunks that any one tree can have carried through a switch since it started.
+ * Each chunk is summed, sent up or relayed there at least once, so the sum of these counters bounds
+ * it.
+ */
+uint64_t by_switch_chunks(const by_CountersReply *counters);
 struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node);
 /* The link of a switch's port, or UINT32_MAX. */
 uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_daemon_switch *device, uint32_t port);

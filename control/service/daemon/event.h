@@ -8,37 +8,42 @@
 
 #include <stdint.h>
 
+#include "control/service/daemon/recover.h"
+
 struct by_task;
 struct by_beat;
 
 enum by_daemon_event_kind {
-    /* From other threads; the loop alone sees these. */
-    BY_EVENT_BEAT = 1, /* a switch answered, or did not: `beat` (watch.h) */
-    BY_EVENT_WORKED,   /* the worker is done with `task` (work.h) */
-    /* For those who react (jobs.c, recover.c): by_daemon_tell. */
-    BY_EVENT_LED,         /* the first of all: this daemon leads, and the jobs of its last life are there */
-    BY_EVENT_SWITCH_UP,   /* answers; for the first time, or again after it was down, with its table */
-    BY_EVENT_SWITCH_DOWN, /* has not answered for three heartbeats */
-    BY_EVENT_SWITCH_GONE, /* its process has ended */
+    /* From other threads (watch.h, work.h). */
+    BY_EVENT_BEAT = 1, /* a switch answered a heartbeat or did not: `beat` */
+    BY_EVENT_WORKED,   /* the worker has finished `task` */
+    /* From the loop's own thread. */
+    BY_EVENT_LED,             /* this daemon leads, and the jobs of its last run are loaded */
+    BY_EVENT_SWITCH_UP,       /* answers for the first time, or again after it was down, with its table */
+    BY_EVENT_SWITCH_DOWN,     /* three heartbeats without an answer */
+    BY_EVENT_SWITCH_GONE,     /* its process has ended */
     BY_EVENT_SWITCH_REBOOTED, /* answers with another boot nonce: its table is gone */
     BY_EVENT_LINK_DOWN,       /* a port at one of the link's ends has no carrier */
     BY_EVENT_LINK_UP,
-    BY_EVENT_RANK_CAME, /* these four: of a job's rank (members.c) */
-    BY_EVENT_RANK_LEFT,
-    BY_EVENT_RANK_DIED,
-    BY_EVENT_RANK_SUSPECTS, /* `node` does not answer this rank; `error` is why */
-    BY_EVENT_PUSHED,        /* a change is done: `error`, and 0 when all its tables are active (change.h) */
-    BY_EVENT_TICK,          /* time has passed: every heartbeat */
+    BY_EVENT_PUSHED,   /* a change is done: `error`, 0 if all its tables are active (change.h) */
+    BY_EVENT_TICK,     /* every heartbeat */
+    BY_EVENT_ANSWERED, /* switch `node` answered with the counters of `beat`, also before LED */
+    BY_EVENT_COUNTED,  /* host `node` reports its ports' counters: `data` (offload/wire/member.h) */
+    BY_EVENT_RANK,     /* `rank_event` of a job's rank (recover.h) */
 };
 
 struct by_daemon_event {
     enum by_daemon_event_kind kind;
-    uint32_t node; /* SWITCH_*, RANK_SUSPECTS */
+    uint32_t node; /* SWITCH_*, ANSWERED, COUNTED */
     uint32_t link; /* LINK_* */
-    uint16_t job, rank;
     int error;
     struct by_task *task;
-    struct by_beat *beat;
+    struct by_beat *beat; /* BEAT: the receiver frees it; ANSWERED: the sender's */
+    const uint8_t *data;  /* the sender's, `bytes` of it */
+    uint32_t bytes;
+    enum by_recover_type rank_event; /* RANK, with what recover.h names for it */
+    uint16_t job, rank, gen;
+    uint64_t number;
     struct by_daemon_event *next; /* the queue's */
 };
 

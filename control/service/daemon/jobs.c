@@ -1,6 +1,8 @@
 /* The requests and their changes. See jobs.h; neighbours: change.c does the work, http.c asks. */
 #include "control/service/daemon/jobs.h"
 
+#include "control/service/daemon/changes.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

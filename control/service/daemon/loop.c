@@ -20,21 +20,6 @@
 /* Descriptors that one wait tells of (count). */
 #define EVENTS_MAX 64
 
-void by_daemon_say(const char *format, ...)
-{
-    struct timespec now;
-    struct tm parts;
-    char text[700], when[32];
-    va_list arguments;
-
-    va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
-    clock_gettime(CLOCK_REALTIME, &now);
-    strftime(when, sizeof(when), "%H:%M:%S", localtime_r(&now.tv_sec, &parts));
-    fprintf(stderr, "banyand: %s.%03ld %s\n", when, now.tv_nsec / 1000000, text);
-}
-
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
 {
     char text[700];
@@ -72,6 +57,11 @@ void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher)
     control(daemon, EPOLL_CTL_DEL, watcher, 0);
 }
 
+void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event)
+{
+    daemon->reduce(daemon, event);
+}
+
 static void update_clock(struct by_daemon *daemon)
 {
     struct timespec now;
@@ -87,14 +77,8 @@ static void on_queue(struct by_daemon *daemon, struct by_watcher *watcher, uint3
 
     (void)watcher;
     (void)events;
-    while (by_event_take(daemon->events, &event)) {
-        if (event.kind == BY_EVENT_BEAT)
-            by_switches_beat(daemon, event.beat);
-        else if (event.kind == BY_EVENT_WORKED)
-            event.task->done(daemon, event.task);
-        else
-            by_daemon_tell(daemon, &event);
-    }
+    while (by_event_take(daemon->events, &event))
+        by_daemon_tell(daemon, &event);
 }
 
 static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -102,11 +86,7 @@ static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint3
     uint64_t count;
 
     (void)events;
-    if (read(watcher->fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
-        return;
-    if (daemon->start != NULL)
-        by_start_tick(daemon);
-    else
+    if (read(watcher->fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
         by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_TICK});
 }
 

@@ -16,8 +16,6 @@
 #include "control/base/alloc.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/listen.h"
-#include "control/service/daemon/notice.h"
-#include "control/service/daemon/recovery.h"
 #include "firmware/secure/acceptor.h"
 #include "firmware/secure/strangers.h"
 #include "offload/base/errors.h"
@@ -94,6 +92,18 @@ static void say_stranger(struct by_daemon *daemon, const char *format, ...)
 static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* An event of the rank of a connection; `gen` and `number` as recover.h has them. */
+static void tell_rank(struct by_daemon *daemon, const struct members_peer *peer, enum by_recover_type type,
+                      uint16_t gen, uint64_t number)
+{
+    by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_RANK,
+                                                     .rank_event = type,
+                                                     .job = peer->job,
+                                                     .rank = peer->rank,
+                                                     .gen = gen,
+                                                     .number = number});
+}
+
 /* Ends a connection; without a reason nothing is said. */
 static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
 {
@@ -122,7 +132,7 @@ static void drop(struct by_daemon *daemon, struct members_peer *peer, const char
     peer->out.at = peer->out.used;
     if (peer->member) {
         peer->member = false;
-        by_recovery_rank(daemon, BY_RECOVER_RANK_DIED, peer->job, peer->rank, 0, 0);
+        tell_rank(daemon, peer, BY_RECOVER_RANK_DIED, 0, 0);
     }
 }
 
@@ -363,7 +373,7 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
     peer->rank = (uint16_t)rank;
     peer->node = (uint32_t)node;
     peer->member = true;
-    by_recovery_rank(daemon, BY_RECOVER_RANK_CAME, peer->job, peer->rank, peer->gen, peer->nonce);
+    tell_rank(daemon, peer, BY_RECOVER_RANK_CAME, peer->gen, peer->nonce);
 }
 
 /* ---- frames ---- */
@@ -414,21 +424,24 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     }
     switch (frame->type) {
     case BY_MEMBER_ALIVE:
-        by_notice_host(daemon, peer->node, frame->data, frame->bytes);
-        by_recovery_rank(daemon, BY_RECOVER_RANK_ALIVE, peer->job, peer->rank, frame->gen, frame->number);
+        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_COUNTED,
+                                                         .node = peer->node,
+                                                         .data = frame->data,
+                                                         .bytes = frame->bytes});
+        tell_rank(daemon, peer, BY_RECOVER_RANK_ALIVE, frame->gen, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
-        by_recovery_rank(daemon, BY_RECOVER_RANK_SUSPECTS, peer->job, peer->rank, frame->gen, frame->peer);
+        tell_rank(daemon, peer, BY_RECOVER_RANK_SUSPECTS, frame->gen, frame->peer);
         break;
     case BY_MEMBER_CARRIED:
-        by_recovery_rank(daemon, BY_RECOVER_RANK_CARRIED, peer->job, peer->rank, frame->gen, 0);
+        tell_rank(daemon, peer, BY_RECOVER_RANK_CARRIED, frame->gen, 0);
         break;
     case BY_MEMBER_SAY:
         take_say(daemon, peer, frame);
         break;
     default: /* BYE */
         peer->member = false;
-        by_recovery_rank(daemon, BY_RECOVER_RANK_LEFT, peer->job, peer->rank, 0, 0);
+        tell_rank(daemon, peer, BY_RECOVER_RANK_LEFT, 0, 0);
         drop(daemon, peer, NULL);
         break;
     }

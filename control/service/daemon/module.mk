@@ -3,7 +3,7 @@ LIBS += daemon
 daemon_SRC := \
 	control/service/daemon/admit.c \
 	control/service/daemon/apart.c \
-	control/service/daemon/change.c \
+	control/service/daemon/changes.c \
 	control/service/daemon/daemon.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
@@ -17,12 +17,13 @@ daemon_SRC := \
 	control/service/daemon/members.c \
 	control/service/daemon/notice.c \
 	control/service/daemon/options.c \
-	control/service/daemon/react.c \
+	control/service/daemon/reduce.c \
 	control/service/daemon/recover.c \
 	control/service/daemon/recover_job.c \
 	control/service/daemon/recover_part.c \
 	control/service/daemon/renew.c \
 	control/service/daemon/start.c \
+	control/service/daemon/say.c \
 	control/service/daemon/state.c \
 	control/service/daemon/state_jobs.c \
 	control/service/daemon/status.c \

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/changes.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
 #include "offload/base/errors.h"
@@ -20,7 +21,6 @@ struct affected {
 };
 
 struct by_recovery {
-    struct by_recover *recover;
     uint32_t place_count;
     struct affected *places;  /* as recover.c numbers them */
     struct by_change *change; /* ours, from PLAN until it is pushed */
@@ -44,7 +44,7 @@ static uint32_t place_of(const struct by_recovery *recovery, uint16_t job)
 static void give(struct by_daemon *daemon, struct by_recover_event event)
 {
     event.now_ns = daemon->now_ms * 1000000;
-    by_recover_event(daemon->recovery->recover, &event);
+    by_recover_event(daemon->recover, &event);
 }
 
 /* ---- what recover.c asks ---- */
@@ -122,9 +122,9 @@ static void keep_base(struct by_daemon *daemon)
     for (uint32_t i = 0; i < recovery->place_count; i++) {
         struct affected *affected = &recovery->places[i];
         const struct by_job *job = affected->job != 0 ? job_at(daemon, i) : NULL;
-        uint16_t base = by_recover_base(recovery->recover, i);
+        uint16_t base = by_recover_base(daemon->recover, i);
 
-        if (job == NULL || base == by_recover_next(recovery->recover, i) || job->tables == NULL ||
+        if (job == NULL || base == by_recover_next(daemon->recover, i) || job->tables == NULL ||
             job->tables->gen != base)
             continue;
         for (uint32_t k = 0; k < affected->rank_count; k++)
@@ -164,10 +164,10 @@ static void do_welcome(struct by_daemon *daemon, const struct by_recover_action 
     if (job == NULL)
         return;
     if (action->image && image->bytes == NULL &&
-        image_from(daemon, job, job->tables, by_recover_base(recovery->recover, action->job), action->rank,
+        image_from(daemon, job, job->tables, by_recover_base(daemon->recover, action->job), action->rank,
                    &own) == 0)
         image = &own;
-    send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(recovery->recover, action->job),
+    send_frame(daemon, action, BY_MEMBER_WELCOME, by_recover_base(daemon->recover, action->job),
                action->image ? image : NULL);
     free(own.bytes);
 }
@@ -178,11 +178,11 @@ static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *
     const struct by_job *job = job_at(daemon, action->job);
     struct by_change_image image = {0};
 
-    if (job == NULL || (action->image && image_from(daemon, job, next_tables(recovery, job),
-                                                    by_recover_next(recovery->recover, action->job),
-                                                    action->rank, &image) != 0))
+    if (job == NULL || (action->image &&
+                        image_from(daemon, job, next_tables(recovery, job),
+                                   by_recover_next(daemon->recover, action->job), action->rank, &image) != 0))
         return;
-    send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(recovery->recover, action->job), &image);
+    send_frame(daemon, action, BY_MEMBER_FREEZE, by_recover_next(daemon->recover, action->job), &image);
     free(image.bytes);
 }
 
@@ -208,8 +208,7 @@ static void do_settled(struct by_daemon *daemon, const struct by_recover_action 
         return;
     job->state = BY_JOB_RUNNING;
     by_daemon_say("job %u is in generation %u, %" PRIu64 " ms after the planning began", affected->job,
-                  by_recover_base(daemon->recovery->recover, action->job),
-                  daemon->now_ms - affected->since_ms);
+                  by_recover_base(daemon->recover, action->job), daemon->now_ms - affected->since_ms);
 }
 
 static void act(void *user, const struct by_recover_action *action)
@@ -231,8 +230,7 @@ static void act(void *user, const struct by_recover_action *action)
         do_freeze(daemon, action);
         break;
     case BY_DO_GO:
-        send_frame(daemon, action, BY_MEMBER_GO, by_recover_next(daemon->recovery->recover, action->job),
-                   NULL);
+        send_frame(daemon, action, BY_MEMBER_GO, by_recover_next(daemon->recover, action->job), NULL);
         break;
     case BY_DO_FAIL:
         do_fail(daemon, action);
@@ -307,8 +305,8 @@ static void start_plan(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;
     struct by_change *change = by_change_new(daemon);
-    const bool *nodes = by_recover_lost_nodes(recovery->recover),
-               *links = by_recover_lost_links(recovery->recover);
+    const bool *nodes = by_recover_lost_nodes(daemon->recover),
+               *links = by_recover_lost_links(daemon->recover);
     struct by_fabric_loss loss;
     bool whole = true;
 
@@ -323,10 +321,10 @@ static void start_plan(struct by_daemon *daemon)
     for (uint32_t i = 0; i < recovery->place_count; i++) {
         struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
 
-        if (job == NULL || !by_recover_planning(recovery->recover, i))
+        if (job == NULL || !by_recover_planning(daemon->recover, i))
             continue;
         by_change_touch(change, job, !whole);
-        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(recovery->recover, i);
+        job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(daemon->recover, i);
         if (job->state == BY_JOB_RUNNING)
             recovery->places[i].since_ms = daemon->now_ms;
         job->state = BY_JOB_RECOVERING;
@@ -356,10 +354,10 @@ static void add(struct by_daemon *daemon, const struct by_job *job)
 {
     struct by_recovery *recovery = daemon->recovery;
     uint32_t ranks = by_job_rank_count(&job->spec, daemon->topology);
-    uint32_t place = by_recover_add(recovery->recover, &(struct by_recover_job){.job = job->spec.job,
-                                                                                .rank_count = (uint16_t)ranks,
-                                                                                .gen = job->tables->gen,
-                                                                                .used = !recovery->begun});
+    uint32_t place = by_recover_add(daemon->recover, &(struct by_recover_job){.job = job->spec.job,
+                                                                              .rank_count = (uint16_t)ranks,
+                                                                              .gen = job->tables->gen,
+                                                                              .used = !recovery->begun});
 
     if (place == UINT32_MAX)
         return;
@@ -382,7 +380,7 @@ static void sync_jobs(struct by_daemon *daemon)
 
         if (affected->job == 0 || (job != NULL && job->state != BY_JOB_ENDING))
             continue;
-        by_recover_remove(recovery->recover, i);
+        by_recover_remove(daemon->recover, i);
         forget_base(affected);
         free(affected->image_of);
         *affected = (struct affected){0};
@@ -409,7 +407,7 @@ bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
     for (uint32_t i = 0; i < recovery->place_count; i++) {
         const struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
 
-        if (job == NULL || job->tables == NULL || !by_recover_waits(recovery->recover, i))
+        if (job == NULL || job->tables == NULL || !by_recover_waits(daemon->recover, i))
             continue;
         some = true;
         for (uint32_t l = 0; l < daemon->topology->link_count; l++)
@@ -425,17 +423,6 @@ void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what,
                                    .what = what,
                                    .text = text});
     step(daemon);
-}
-
-void by_recovery_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss)
-{
-    const struct by_recover *recover = daemon->recovery != NULL ? daemon->recovery->recover : NULL;
-    const struct by_topology *topology = daemon->topology;
-
-    for (uint32_t n = 0; recover != NULL && n < topology->node_count; n++)
-        loss->nodes[n] |= by_recover_held(recover, false, n);
-    for (uint32_t l = 0; recover != NULL && l < topology->link_count; l++)
-        loss->links[l] |= by_recover_held(recover, true, l);
 }
 
 /* ---- events ---- */
@@ -472,8 +459,6 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
         begin(daemon);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
-    if (event->kind == BY_EVENT_TICK)
-        by_members_tick(daemon);
     step(daemon);
 }
 
@@ -514,8 +499,8 @@ void by_recovery_open(struct by_daemon *daemon)
                                        .user = daemon};
 
     daemon->recovery = by_alloc(1, sizeof(*daemon->recovery));
-    daemon->recovery->recover = by_recover_open(&config);
-    if (daemon->recovery->recover == NULL)
+    daemon->recover = by_recover_open(&config);
+    if (daemon->recover == NULL)
         by_daemon_end(daemon, 3, "no memory for %u nodes", daemon->topology->node_count);
 }
 
@@ -530,7 +515,7 @@ void by_recovery_close(struct by_daemon *daemon)
         free(recovery->places[i].image_of);
     }
     free(recovery->places);
-    by_recover_close(recovery->recover);
+    by_recover_close(daemon->recover);
     free(recovery);
     daemon->recovery = NULL;
 }

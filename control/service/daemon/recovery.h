@@ -2,8 +2,8 @@
  * Recovery at work: gives recover.c what happens to switches, links and ranks, and does what it
  * decides by changes (change.h), and by frames to ranks (members.h). The loop's thread.
  */
-#ifndef BY_SERVICE_DAEMON_HEAL_H
-#define BY_SERVICE_DAEMON_HEAL_H
+#ifndef BY_SERVICE_DAEMON_RECOVERY_H
+#define BY_SERVICE_DAEMON_RECOVERY_H
 
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/recover.h"
@@ -20,9 +20,6 @@ void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint1
 bool by_recovery_waiting(struct by_daemon *daemon, bool *used);
 /* A link or switch swallows packets; `text` as recover.h has it. */
 void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text);
-/* Marks what has swallowed packets, and is not trusted yet: no plan shall use it. */
-void by_recovery_avoid(const struct by_daemon *daemon, struct by_fabric_loss *loss);
-
 /* The job gets another generation, and with it other keys; `why` as recover.h has it. */
 void by_recovery_renew(struct by_daemon *daemon, uint16_t job, const char *why);
 

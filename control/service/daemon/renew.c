@@ -9,18 +9,6 @@
 #include "control/service/daemon/recovery.h"
 #include "offload/wire/seal.h"
 
-uint64_t by_renew_chunks(const by_CountersReply *counters)
-{
-    static const char *const names[] = {"complete", "up", "relay", "shell_kernel_relayed"};
-    uint64_t sum = 0;
-
-    for (pb_size_t i = 0; i < counters->engine_count; i++)
-        for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
-            if (strcmp(counters->engine[i].name, names[n]) == 0)
-                sum += counters->engine[i].value;
-    return sum;
-}
-
 /* A generation begins here. Of one that was there before this daemon nobody knows when it began:
  * then all that the switches have counted is its own. */
 static void mark(struct by_daemon *daemon, struct by_job *job)

@@ -13,13 +13,6 @@
  * and ranks need but a heartbeat to go on. */
 #define BY_RENEW_AFTER 2147483648u
 
-/*
- * The most chunks that any one tree can have carried through a switch since it started: each is
- * summed, sent up or passed on there at least once, so that all of these together are as many.
- * Other trees' count, too: renewing early does no harm.
- */
-uint64_t by_renew_chunks(const by_CountersReply *counters);
-
 /* At each heartbeat: renews the keyed jobs that are due. */
 void by_renew_tick(struct by_daemon *daemon);
 

@@ -20,7 +20,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/say.h"
 #include "control/service/daemon/state_inside.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"

@@ -10,8 +10,6 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/daemon.h"
-#include "control/service/daemon/notice.h"
-#include "control/service/daemon/renew.h"
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
 
@@ -33,6 +31,18 @@ uint32_t by_switch_link(const struct by_daemon *daemon, const struct by_daemon_s
 {
     return port < daemon->map.port_count[device->node] ? by_address_link(&daemon->map, device->node, port)
                                                        : UINT32_MAX;
+}
+
+uint64_t by_switch_chunks(const by_CountersReply *counters)
+{
+    static const char *const names[] = {"complete", "up", "relay", "shell_kernel_relayed"};
+    uint64_t sum = 0;
+
+    for (pb_size_t i = 0; i < counters->engine_count; i++)
+        for (size_t n = 0; n < sizeof(names) / sizeof(names[0]); n++)
+            if (strcmp(counters->engine[i].name, names[n]) == 0)
+                sum += counters->engine[i].value;
+    return sum;
 }
 
 void by_switches_start(struct by_daemon *daemon)
@@ -98,7 +108,7 @@ static void look_at_links(struct by_daemon *daemon, const struct by_daemon_switc
 }
 
 /* It answered. */
-static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *device, const struct by_beat *beat)
+static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *device, struct by_beat *beat)
 {
     bool was_up = device->state == BY_SWITCH_UP,
          rebooted = device->hello.boot_nonce != 0 && device->hello.boot_nonce != beat->hello.boot_nonce;
@@ -106,7 +116,7 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
 
     device->hello = beat->hello;
     device->counters = beat->counters;
-    device->chunks = by_renew_chunks(&device->counters);
+    device->chunks = by_switch_chunks(&device->counters);
     if (beat->has_waiting) {
         device->waiting = beat->waiting;
         device->waiting_table = beat->hello.table_hash;
@@ -120,7 +130,8 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
                               ? device->stray_beats + 1
                               : 0;
     daemon->counts.switch_reboots += rebooted;
-    by_notice_switch(daemon, device, beat);
+    by_daemon_tell(daemon,
+                   &(struct by_daemon_event){.kind = BY_EVENT_ANSWERED, .node = device->node, .beat = beat});
     if (rebooted)
         by_daemon_say("switch %s has restarted, its tables are gone", device->name);
     else if (!was_up)
@@ -183,6 +194,4 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
     else
         take_silence(daemon, device, beat);
     free(beat);
-    if (daemon->start != NULL && !daemon->ending)
-        by_start_tick(daemon); /* it may be the last one that was waited for */
 }

@@ -17,12 +17,19 @@
 
 static struct by_daemon *daemon_of_test;
 
+static void ignore(struct by_daemon *daemon, const struct by_daemon_event *event)
+{
+    (void)daemon;
+    (void)event;
+}
+
 int members_open(const struct by_daemon_options *options)
 {
     daemon_of_test = by_alloc(1, sizeof(*daemon_of_test));
     daemon_of_test->topology = bench_topology("h0 h1", "h0-h1");
     daemon_of_test->epoll = epoll_create1(EPOLL_CLOEXEC);
     daemon_of_test->now_ms = 1000;
+    daemon_of_test->reduce = ignore;
     daemon_of_test->options = *options;
     return by_members_open(daemon_of_test);
 }

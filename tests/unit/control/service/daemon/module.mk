@@ -36,7 +36,7 @@ TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c
 daemon-members_SRC        := tests/unit/control/service/daemon/test_members.c $(MEMBERS_RIG)
 daemon-members_LIBS       := $(banyand_LIBS)
-daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS) -Wl,--wrap=by_recovery_rank
+daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS)
 daemon-members-tls_SRC    := tests/unit/control/service/daemon/test_members_tls.c tests/unit/firmware/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
 daemon-members-tls_LIBS   := $(banyand_LIBS)
 daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)

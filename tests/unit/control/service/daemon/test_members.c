@@ -22,31 +22,24 @@
 
 #include "control/service/daemon/listen.h"
 #include "control/service/daemon/members.h"
-#include "control/service/daemon/recovery.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/control/service/daemon/loop.h"
 
 static char folder[64], address[96];
 
-/* What recovery was told of ranks. */
+/* The events of ranks that were posted. */
 static struct {
     unsigned count;
     enum by_recover_type last;
 } told;
 
-void __wrap_by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                             uint16_t gen, uint64_t number);
-
-void __wrap_by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
-                             uint16_t gen, uint64_t number)
+static void reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     (void)daemon;
-    (void)job;
-    (void)rank;
-    (void)gen;
-    (void)number;
+    if (event->kind != BY_EVENT_RANK)
+        return;
     told.count++;
-    told.last = type;
+    told.last = event->rank_event;
 }
 
 static int set_up(void **state)
@@ -56,7 +49,10 @@ static int set_up(void **state)
     snprintf(folder, sizeof(folder), "/tmp/banyan-test-XXXXXX");
     assert_non_null(mkdtemp(folder));
     snprintf(address, sizeof(address), "unix:%s/members", folder);
-    return members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}});
+    if (members_open(&(struct by_daemon_options){.member_count = 1, .members = {address}}) != 0)
+        return -1;
+    members_daemon()->reduce = reduce;
+    return 0;
 }
 
 static int tear_down(void **state)

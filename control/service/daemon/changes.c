@@ -1,5 +1,5 @@
-/* Changes: the worker's half and the loop's. See change.h. */
-#include "control/service/daemon/change.h"
+/* Changes: the worker's half and the loop's. See changes.h. */
+#include "control/service/daemon/changes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -8,8 +8,6 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
-#include "control/service/daemon/daemon.h"
-#include "control/service/daemon/recovery.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
@@ -20,6 +18,17 @@ static double seconds_now(void)
 
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+/* Adds the nodes and links that are blackholes and not trusted yet: no plan may use them. */
+static void avoid_distrusted(const struct by_daemon *daemon, struct by_fabric_loss *loss)
+{
+    const struct by_topology *topology = daemon->topology;
+
+    for (uint32_t n = 0; daemon->recover != NULL && n < topology->node_count; n++)
+        loss->nodes[n] |= by_recover_held(daemon->recover, false, n);
+    for (uint32_t l = 0; daemon->recover != NULL && l < topology->link_count; l++)
+        loss->links[l] |= by_recover_held(daemon->recover, true, l);
 }
 
 struct by_change *by_change_new(struct by_daemon *daemon)
@@ -36,7 +45,7 @@ struct by_change *by_change_new(struct by_daemon *daemon)
     change->access.election_id = daemon->election_id;
     change->apart = (struct by_apart){.limit_ms = daemon->options.plan_limit_s * 1000,
                                       .stop_fd = by_work_stop_fd(daemon->work)};
-    by_recovery_avoid(daemon, &loss);
+    avoid_distrusted(daemon, &loss);
     by_fabric_loss_copy(&change->loss, &loss, daemon->topology);
     by_fabric_loss_free(&loss);
     change->limits = by_alloc(n, sizeof(*change->limits));

@@ -1,0 +1,65 @@
+/* Which part of banyand handles an event, and in which order. See reduce.h. */
+#include "control/service/daemon/reduce.h"
+
+#include "control/service/daemon/http.h"
+#include "control/service/daemon/jobs.h"
+#include "control/service/daemon/members.h"
+#include "control/service/daemon/notice.h"
+#include "control/service/daemon/recovery.h"
+#include "control/service/daemon/renew.h"
+
+/* Events that concern a daemon that leads. Before that, the state of switches and links is only
+ * recorded; BY_EVENT_LED makes recovery read it. */
+static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
+{
+    if (event->kind == BY_EVENT_TICK) {
+        by_http_tick(daemon);
+        by_renew_tick(daemon);
+    }
+    /* Recovery precedes requests: while its change is under way, requests wait. */
+    by_recovery_event(daemon, event);
+    if (event->kind == BY_EVENT_TICK) {
+        by_members_tick(daemon);
+        by_notice_tick(daemon);
+    }
+    if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
+        by_jobs_step(daemon);
+}
+
+void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
+{
+    switch (event->kind) {
+    case BY_EVENT_BEAT:
+        by_switches_beat(daemon, event->beat);
+        break;
+    case BY_EVENT_WORKED:
+        event->task->done(daemon, event->task);
+        return;
+    case BY_EVENT_ANSWERED:
+        by_notice_switch(daemon, by_switch_find(daemon, event->node), event->beat);
+        return;
+    case BY_EVENT_COUNTED:
+        by_notice_host(daemon, event->node, event->data, event->bytes);
+        return;
+    case BY_EVENT_RANK:
+        by_recovery_rank(daemon, event->rank_event, event->job, event->rank, event->gen, event->number);
+        return;
+    case BY_EVENT_LED:
+    case BY_EVENT_SWITCH_UP:
+    case BY_EVENT_SWITCH_DOWN:
+    case BY_EVENT_SWITCH_GONE:
+    case BY_EVENT_SWITCH_REBOOTED:
+    case BY_EVENT_LINK_DOWN:
+    case BY_EVENT_LINK_UP:
+    case BY_EVENT_PUSHED:
+    case BY_EVENT_TICK:
+    default:
+        if (daemon->start == NULL && !daemon->ending)
+            lead(daemon, event);
+        break;
+    }
+    /* A heartbeat may be the last one for which the election waits. */
+    if (daemon->start != NULL && !daemon->ending &&
+        (event->kind == BY_EVENT_BEAT || event->kind == BY_EVENT_TICK))
+        by_start_tick(daemon);
+}
