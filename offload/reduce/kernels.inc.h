@@ -20,6 +20,7 @@
 #include "offload/reduce/half.h"
 #include "offload/reduce/kernels.h"
 #include "offload/reduce/psum.h"
+#include "offload/reduce/reduce.h"
 
 /*
  * Elements of f16 and bf16 that are widened or narrowed at a time (count). Compilers unroll shorter

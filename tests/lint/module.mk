@@ -17,7 +17,7 @@ lint-selftest: ## plant a fault for each check of `make lint` and see it caught
 lint-build: $(foreach l,$(LIBS),$(B)/lib/lib$(l).a) build-all build-tests build-tools
 
 lint-arrows: lint-build
-	$(Q)tests/lint/arrows.sh $(B)/obj $(GEN)
+	$(Q)tests/lint/arrows.py $(B)/obj $(GEN)
 
 lint-symbols: $(B)/lib/liboffload.a
 	$(Q)tests/lint/symbols.sh $(B)/obj

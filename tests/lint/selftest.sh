@@ -56,10 +56,10 @@ sound() {
 }
 
 build() { $make --no-print-directory O=objects "$@"; }
-arrows_lines() { tests/lint/arrows.sh; }
+arrows_lines() { tests/lint/arrows.py; }
 arrows_depend() { # through the compiler's own list of what a file reads
     mkdir -p objects/d/"$(dirname "$1")" && gcc -std=c11 -I. -MMD -MP -c -o objects/d/"${1%.c}.o" "$1" &&
-        tests/lint/arrows.sh objects/d objects/gen
+        tests/lint/arrows.py objects/d objects/gen
     local status=$?
     rm -rf objects/d
     return $status
@@ -106,6 +106,36 @@ fault "a public header that needs more than stdint and stddef is caught" host-dr
 END
 fault "an include that is not written from the root is caught" offload/wire/planted.c "write includes from the root" arrows_lines <<'END'
 #include "wire.h"
+END
+arrows_ring() { # planted.h -> planted1.h -> planted2.h -> planted3.h -> planted.h
+    local status=0
+    echo '#include "offload/base/planted2.h"' >offload/base/planted1.h
+    echo '#include "offload/base/planted3.h"' >offload/base/planted2.h
+    echo '#include "offload/base/planted.h"' >offload/base/planted3.h
+    arrows_lines || status=$?
+    rm -f offload/base/planted[123].h
+    return $status
+}
+arrows_call() { # a call without an include, by the symbols of the two objects: SOURCE CALLEE
+    local status=0 file
+    for file in "$@"; do
+        mkdir -p objects/d/"$(dirname "$file")" && gcc -std=c11 -I. -c -o objects/d/"${file%.c}.o" "$file" || return 0
+    done
+    tests/lint/arrows.py objects/d objects/gen || status=$?
+    rm -rf objects/d
+    return $status
+}
+fault "a call against the arrows is caught" offload/wire/planted.c "offload/wire must not call by_image_check of offload/table/check.c" \
+    arrows_call offload/wire/planted.c offload/table/check.c <<'END'
+int by_image_check(void);
+int by_planted(void);
+int by_planted(void)
+{
+    return by_image_check();
+}
+END
+fault "a cycle of files without a common noun is caught" offload/base/planted.h "a cycle of 4 units" arrows_ring <<'END'
+#include "offload/base/planted1.h"
 END
 names_only() { tests/lint/names.sh "$@"; }
 fault "a tag that is defined twice is caught" offload/wire/planted.h "by_frame: offload/wire/frame.h" names_only <<'END'
