@@ -20,8 +20,6 @@
  * first, 1000 at most (net.core.netdev_max_backlog), and the fewer there are the more are still in
  * the cache. */
 #define FRAMES_MAX 256u
-#define CHILD_AT   3u /* in a banyan header */
-#define TREE_AT    4u /* job and tree */
 
 BY_STATIC_ASSERT(BY_CHILDREN_MAX <= BY_COPIES_MAX && BY_PORTS_MAX <= 64, "a group fits a list and 64 bits");
 
@@ -167,10 +165,10 @@ static struct by_dp_group *make(struct by_dp_groups *groups, uint64_t ports, uin
 
 struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_tx *tx, uint32_t count)
 {
-    uint32_t tree = by_get32(tx->header + TREE_AT);
+    uint32_t tree = by_get32(tx->header + BY_HEADER_AT_JOB);
     uint64_t ports = 0;
 
-    if (tx->header[CHILD_AT] != BY_WIRE_CHILD_ALL)
+    if (tx->header[BY_HEADER_AT_CHILD] != BY_WIRE_CHILD_ALL)
         return NULL;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bit = UINT64_C(1) << tx[i].port;

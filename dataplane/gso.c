@@ -29,16 +29,13 @@
  * datagram. */
 #define SEGMENTS_MAX 64u
 #define DATAGRAM_MAX 65535u
-#define IP_AT        14u
-#define UDP_AT       34u
-#define UDP_CHECKSUM 6u /* behind UDP_AT */
 /* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the
  * cache; and those with one buffer, and memory behind it in case that a train comes all the same.
  */
 #define BATCHES      2u
 #define MESSAGES     32u
 #define SOCKET_BYTES (16 << 20)
-#define GSO_ROOM     (DATAGRAM_MAX + IP_AT)
+#define GSO_ROOM     (DATAGRAM_MAX + BY_FRAME_AT_IP)
 #define READY_MAX    (MESSAGES * SEGMENTS_MAX)
 #define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
 /* Frames of a ring (count): what a window and its repairs bring, few enough for the cache. */
@@ -347,7 +344,8 @@ uint16_t by_gso_receive(struct by_gso *gso, struct rte_mbuf **frames, uint16_t c
  */
 static bool belongs(const uint8_t *a, const uint8_t *b)
 {
-    return memcmp(a, b, IP_AT + 2) == 0 && memcmp(a + IP_AT + 12, b + IP_AT + 12, 12) == 0;
+    return memcmp(a, b, BY_FRAME_AT_IP + 2) == 0 &&
+           memcmp(a + BY_FRAME_AT_IP + 12, b + BY_FRAME_AT_IP + 12, 12) == 0;
 }
 
 static bool is_datagram(const struct rte_mbuf *frame)
@@ -355,7 +353,8 @@ static bool is_datagram(const struct rte_mbuf *frame)
     const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
 
     return frame->data_len >= BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES &&
-           by_get16(data + 12) == ETH_P_IP && data[IP_AT] == 0x45 && data[IP_AT + 9] == IPPROTO_UDP;
+           by_get16(data + BY_FRAME_AT_TYPE) == ETH_P_IP && data[BY_FRAME_AT_IP] == BY_IP_HEAD &&
+           data[BY_FRAME_AT_PROTOCOL] == IPPROTO_UDP;
 }
 
 /* How many of the frames make one train: all but the last are of one size, and the last is not
@@ -411,7 +410,7 @@ static void put_headers(const struct by_frame *frame, uint32_t stride, uint8_t h
 {
     by_frame_build(frame, headers);
     if (stride > 0)
-        by_put16(headers + UDP_AT + UDP_CHECKSUM, pseudo_sum(frame));
+        by_put16(headers + BY_FRAME_AT_UDP_CHECKSUM, pseudo_sum(frame));
 }
 
 /* One message to the socket. */
@@ -444,8 +443,8 @@ static uint16_t pack(const struct by_gso *gso, struct rte_mbuf *const *frames, u
                                                  .gso_type = VIRTIO_NET_HDR_GSO_UDP_L4,
                                                  .hdr_len = BY_FRAME_HEADER_BYTES,
                                                  .gso_size = (uint16_t)parcel->stride,
-                                                 .csum_start = UDP_AT,
-                                                 .csum_offset = UDP_CHECKSUM};
+                                                 .csum_start = BY_FRAME_AT_UDP,
+                                                 .csum_offset = BY_FRAME_AT_UDP_CHECKSUM - BY_FRAME_AT_UDP};
         parcel->piece[pieces++] = (struct iovec){parcel->headers, sizeof parcel->headers};
     }
     for (unsigned i = 0; i < n; i++) {

@@ -13,9 +13,7 @@
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 
-#define UDP_CHECKSUM_AT 40u /* in a frame */
 /* Job and tree in a banyan header. */
-#define TREE_AT    4u
 #define TREE_BYTES 4u
 
 /* Lies in the private area of a segment's mbuf. */
@@ -75,7 +73,7 @@ static void cut_stencil(struct by_port *port, const struct by_tx *tx)
     struct by_frame *frame = &port->carrier;
 
     frame->dst_ip = tx->dst_ip;
-    frame->src_port = by_frame_source_port(by_get32(tx->header + TREE_AT));
+    frame->src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB));
     frame->dst_port = tx->udp_port;
     frame->ecn = tx->ecn;
     frame->bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
@@ -132,7 +130,8 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
         frame->ecn != tx->ecn || port->gathered_count >= by_datagram_room(shell->payload_max))
         return false;
     headers = rte_pktmbuf_mtod(port->gathered, uint8_t *);
-    if (memcmp(headers + BY_FRAME_HEADER_BYTES + TREE_AT, tx->header + TREE_AT, TREE_BYTES) != 0)
+    if (memcmp(headers + BY_FRAME_HEADER_BYTES + BY_HEADER_AT_JOB, tx->header + BY_HEADER_AT_JOB,
+               TREE_BYTES) != 0)
         return false;
     room = rte_pktmbuf_append(port->gathered, BY_WIRE_HEADER_BYTES);
     if (!room)
@@ -256,7 +255,7 @@ static void send_relay(struct by_shell *shell, struct by_port *port, const struc
     memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
     /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
      * not. */
-    by_put16(data + UDP_CHECKSUM_AT, 0);
+    by_put16(data + BY_FRAME_AT_UDP_CHECKSUM, 0);
     if (tx->ecn != shell->rx[index].ecn)
         by_frame_mark(data, tx->ecn);
     shell->counters.tx_relayed++;
@@ -296,7 +295,7 @@ static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx,
 static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     const int32_t number = by_xdp_group(shell->xdp, tx, count);
-    struct by_frame frame = {.src_port = by_frame_source_port(by_get32(tx->header + TREE_AT)),
+    struct by_frame frame = {.src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB)),
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};
     struct rte_mbuf *one = number >= 0 ? make_one(shell, tx, count) : NULL;

@@ -16,8 +16,6 @@
 /* How often ports are asked whether they take frames (ns): packets for one that does not are lost
  * until then. */
 #define REFRESH_NS 100000000u
-#define TREE_AT    4u /* job and tree in a banyan header */
-#define CHILD_AT   3u
 
 /* Empties a map whose keys have up to 16 bytes. */
 static void clear(int map)
@@ -228,10 +226,10 @@ static uint32_t group_of(struct by_xdp *xdp, uint64_t ports)
 
 int32_t by_xdp_group(struct by_xdp *xdp, const struct by_tx *tx, uint32_t count)
 {
-    uint64_t served = ports_of(xdp, by_get32(tx->header + TREE_AT)) & xdp->ready_ports, ports = 0;
+    uint64_t served = ports_of(xdp, by_get32(tx->header + BY_HEADER_AT_JOB)) & xdp->ready_ports, ports = 0;
     uint32_t group;
 
-    if (tx->header[CHILD_AT] != BY_WIRE_CHILD_ALL)
+    if (tx->header[BY_HEADER_AT_CHILD] != BY_WIRE_CHILD_ALL)
         return -1;
     for (uint32_t i = 0; i < count; i++) {
         uint64_t bit = tx[i].port < BY_XDP_PORTS_MAX ? UINT64_C(1) << tx[i].port : 0;

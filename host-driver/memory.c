@@ -8,8 +8,6 @@
 #include "host-driver/error.h"
 #include "offload/base/bytes.h"
 
-#define JOB_AT 4u /* offset in the header: offload/wire/PROTOCOL.md */
-
 static struct by_memory_packet *take_packet(struct banyan_fabric *fabric)
 {
     struct by_memory_packet *packet = fabric->spare;
@@ -80,7 +78,8 @@ static int listens(const struct by_memory *memory, const struct by_memory_packet
         return 1; /* a switch takes what comes: it may have to relay */
     if (packet->udp_port != 0)
         return memory->udp_port == packet->udp_port;
-    return packet->bytes >= BY_WIRE_HEADER_BYTES && by_get16(packet->data + JOB_AT) == memory->progress->job;
+    return packet->bytes >= BY_WIRE_HEADER_BYTES &&
+           by_get16(packet->data + BY_HEADER_AT_JOB) == memory->progress->job;
 }
 
 /* Puts a packet on the cable at `port` of the sender: to the switch there, or to the job of the

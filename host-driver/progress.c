@@ -17,10 +17,7 @@
 #define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
 #define HUGE_BYTES      ((size_t)2 << 20)
 #define REPAIR_NS                                                                                            \
-    1000000u       /* least time between two repairs of one bank: below the least retransmission timeout */
-#define TYPE_AT 1u /* offsets in the header: offload/wire/PROTOCOL.md */
-#define JOB_AT  4u
-#define TREE_AT 6u
+    1000000u /* least time between two repairs of one bank: below the least retransmission timeout */
 
 /* Memory that a collective will not have to wait for: touched, and in huge pages where there are
  * any. */
@@ -258,11 +255,11 @@ static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
 
     if (node->endpoint == NULL || node->engine == NULL)
         return node->engine != NULL;
-    if (rx->bytes < BY_WIRE_HEADER_BYTES || rx->data[TYPE_AT] == 0)
+    if (rx->bytes < BY_WIRE_HEADER_BYTES || rx->data[BY_HEADER_AT_TYPE] == 0)
         return 0;
-    if (by_get16(rx->data + JOB_AT) != node->job)
+    if (by_get16(rx->data + BY_HEADER_AT_JOB) != node->job)
         return 1;
-    tree = by_get16(rx->data + TREE_AT);
+    tree = by_get16(rx->data + BY_HEADER_AT_TREE);
     return tree < BY_TREES_MAX && (node->inner[tree / 8] >> tree % 8 & 1);
 }
 
@@ -302,7 +299,7 @@ static void lane_push_local(struct by_host_lane *lane, const struct by_tx *tx)
 static bool go_together(const struct by_tx *a, const struct by_tx *b)
 {
     return a->port == b->port && a->dst_ip == b->dst_ip && a->udp_port == b->udp_port && a->ecn == b->ecn &&
-           memcmp(a->header + JOB_AT, b->header + JOB_AT, 4) == 0;
+           memcmp(a->header + BY_HEADER_AT_JOB, b->header + BY_HEADER_AT_JOB, 4) == 0;
 }
 
 /*

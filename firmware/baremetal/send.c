@@ -7,10 +7,9 @@
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
 
-#define UDP_CHECKSUM_AT 40u /* in a frame */
-#define ETHERTYPE_AT    12u
-#define ETHERTYPE_ARP   0x0806u
-#define HEADERS         (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
+#define ETHERTYPE_AT  12u
+#define ETHERTYPE_ARP 0x0806u
+#define HEADERS       (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
 static void write_headers(const struct by_metal_net *net, const struct by_tx *tx, uint8_t *room)
 {
@@ -82,7 +81,7 @@ static void relay(struct by_metal_switch *self, struct by_metal_net *net, const 
     by_copy(frame + BY_MAC_BYTES, net->own_mac, BY_MAC_BYTES);
     /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
      * not. */
-    by_put16(frame + UDP_CHECKSUM_AT, 0);
+    by_put16(frame + BY_FRAME_AT_UDP_CHECKSUM, 0);
     if (tx->ecn != self->rx[index].ecn)
         by_frame_mark(frame, tx->ecn);
     self->counters.tx_relayed++;

@@ -11,11 +11,6 @@
 #define TX_CAPACITY (BY_CHILDREN_MAX + 2 + BY_WORLD_BURST_MAX)
 
 /* Offsets in a header (offload/wire/PROTOCOL.md). */
-#define AT_TYPE  1
-#define AT_FLAGS 2
-#define AT_JOB   4
-#define AT_TREE  6
-#define AT_SEQ   12
 
 int by_sim_job_index(const struct by_world *world, uint16_t job)
 {
@@ -61,8 +56,8 @@ void by_sim_node_mark(struct by_world *world, uint32_t index)
 static struct by_progress_mark *mark_of(const struct by_world *world, const struct by_sim_node *node,
                                         const uint8_t *header)
 {
-    int j = by_sim_job_index(world, by_get16(header + AT_JOB));
-    uint32_t tree = by_get16(header + AT_TREE);
+    int j = by_sim_job_index(world, by_get16(header + BY_HEADER_AT_JOB));
+    uint32_t tree = by_get16(header + BY_HEADER_AT_TREE);
 
     if (j < 0 || tree >= node->mark_count[j] || node->marks[j][tree].children == 0)
         return NULL;
@@ -73,7 +68,7 @@ static struct by_progress_mark *mark_of(const struct by_world *world, const stru
 static void mark_opened(struct by_world *world, struct by_sim_node *node, const uint8_t *header)
 {
     struct by_progress_mark *mark = mark_of(world, node, header);
-    uint32_t next = by_get32(header + AT_SEQ) + 1;
+    uint32_t next = by_get32(header + BY_HEADER_AT_SEQ) + 1;
 
     if (mark == NULL || (int32_t)(next - mark->opened) <= 0)
         return;
@@ -87,9 +82,9 @@ static void mark_opened(struct by_world *world, struct by_sim_node *node, const 
 static void mark_closed(struct by_world *world, struct by_sim_node *node, const uint8_t *header)
 {
     struct by_progress_mark *mark = mark_of(world, node, header);
-    uint32_t seq = by_get32(header + AT_SEQ);
+    uint32_t seq = by_get32(header + BY_HEADER_AT_SEQ);
 
-    if (mark == NULL || (mark->closed > 0 && seq == mark->last) || header[AT_FLAGS] & BY_FLAG_RETX)
+    if (mark == NULL || (mark->closed > 0 && seq == mark->last) || header[BY_HEADER_AT_FLAGS] & BY_FLAG_RETX)
         return;
     mark->last = seq;
     mark->closed++;
@@ -120,7 +115,7 @@ static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, 
                          parcel);
             continue;
         }
-        if (from_engine && tx[i].header[AT_TYPE] == BY_TYPE_RESULT)
+        if (from_engine && tx[i].header[BY_HEADER_AT_TYPE] == BY_TYPE_RESULT)
             mark_closed(world, node, tx[i].header);
         if (tx[i].port != BY_PORT_LOCAL) {
             by_cable_send(world, index, &tx[i], NULL);
@@ -131,7 +126,7 @@ static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, 
         parcel->src_ip = 0;
         if (tx[i].ref != BY_REF_NONE)
             by_engine_release(node->engine, tx[i].ref);
-        job = by_sim_job_index(world, by_get16(parcel->data + AT_JOB));
+        job = by_sim_job_index(world, by_get16(parcel->data + BY_HEADER_AT_JOB));
         if (from_engine && job >= 0)
             by_parcels_push(&node->to_endpoint[job], parcel);
         else if (!from_engine)
@@ -171,7 +166,7 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
     uint32_t count = take_burst(world, list, parcels, rx);
 
     for (uint32_t i = 0; i < count && node->engine != NULL; i++)
-        if (rx[i].bytes >= BY_WIRE_HEADER_BYTES && rx[i].data[AT_TYPE] == BY_TYPE_CONTRIB)
+        if (rx[i].bytes >= BY_WIRE_HEADER_BYTES && rx[i].data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB)
             mark_opened(world, node, rx[i].data);
     for (uint32_t done = 0; done < count && node->engine != NULL;) {
         uint32_t taken, tx_count = 0;
@@ -218,7 +213,7 @@ static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
 static int for_engine(const struct by_world *world, const struct by_sim_node *node,
                       const struct by_sim_parcel *parcel)
 {
-    uint8_t type = parcel->data[AT_TYPE];
+    uint8_t type = parcel->data[BY_HEADER_AT_TYPE];
 
     return type == BY_TYPE_CONTRIB || type == BY_TYPE_PROBE || mark_of(world, node, parcel->data) != NULL;
 }
@@ -229,7 +224,7 @@ static void sort_arrived(struct by_world *world, uint32_t index)
     struct by_sim_parcel *parcel;
 
     for (uint32_t i = 0; i < world->config.burst && (parcel = by_parcels_pop(&node->arrived)) != NULL; i++) {
-        int job = by_sim_job_index(world, by_get16(parcel->data + AT_JOB));
+        int job = by_sim_job_index(world, by_get16(parcel->data + BY_HEADER_AT_JOB));
 
         if (node->engine != NULL && for_engine(world, node, parcel))
             by_parcels_push(&node->to_engine, parcel);
@@ -312,8 +307,8 @@ static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_
     const struct by_progress_mark *mark;
     unsigned __int128 bytes = (unsigned __int128)(parcel->bytes - BY_WIRE_HEADER_BYTES) * world->config.batch;
 
-    if (node->add_den == 0 || parcel->data[AT_TYPE] != BY_TYPE_CONTRIB ||
-        parcel->data[AT_FLAGS] & BY_FLAG_NODATA)
+    if (node->add_den == 0 || parcel->data[BY_HEADER_AT_TYPE] != BY_TYPE_CONTRIB ||
+        parcel->data[BY_HEADER_AT_FLAGS] & BY_FLAG_NODATA)
         return 0;
     mark = mark_of(world, node, parcel->data);
     if (mark == NULL || mark->children < 2)

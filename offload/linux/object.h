@@ -41,7 +41,7 @@ int by_object_constants(struct bpf_object *object, const void *constants, size_t
 /* Loads the only program of an object as a tcx program. Its descriptor, which the object owns, or
  * -errno. Requires CAP_BPF and CAP_NET_ADMIN. */
 int by_object_load_tcx(struct bpf_object *object, uint32_t place);
-/* Maps the loaded program's variables, all of which begin as zero: `bytes` of memory that both sides
+/* Maps the loaded program's variables, which begin as zero: `bytes` of memory that both sides
  * write. The caller unmaps it. NULL if that fails. */
 void *by_object_variables(struct bpf_object *object, size_t bytes);
 /* Attaches a tcx program behind those that the interface has. The descriptor of the link, or

@@ -16,9 +16,7 @@ enum {
     TYPE_ARP = 0x0806,
     PROTOCOL_UDP = 17,
     IP_DONT_FRAGMENT = 0x4000,
-    IP_FRAGMENT_MASK = 0x3fff, /* more fragments, offset */
     TTL = 64,
-    VERSION_AND_LENGTH = 0x45,
 };
 
 /* A sum of 16-bit words in one's complement (RFC 1071), below 2^48: added up in any width, then
@@ -35,15 +33,7 @@ static uint16_t fold(uint64_t sum)
  * what was just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word 3 with
  * the IP checksum, word 4 with the low half of the destination IP.
  */
-enum {
-    AT_WORD1 = 8,
-    AT_TYPE = 12,
-    AT_CLASS = 14,
-    AT_WORD2 = 16,
-    AT_WORD3 = 24,
-    AT_WORD4 = 32,
-    AT_UDP_CHECKSUM = 40
-};
+enum { AT_WORD1 = 8, AT_WORD2 = 16, AT_WORD3 = 24, AT_WORD4 = 32 };
 
 /* A MAC address as words, so that a copy is two moves. */
 struct mac {
@@ -68,9 +58,9 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame)
     word3 = by_get64(data + AT_WORD3); /* checksum, source, destination */
     word4 = by_get64(data + AT_WORD4); /* destination, ports, UDP length */
     total = (uint32_t)(word2 >> 48);
-    if ((word1 >> 8 & 0xffffff) != (TYPE_IPV4 << 8 | VERSION_AND_LENGTH) || (word2 & 0xff) != PROTOCOL_UDP ||
+    if ((word1 >> 8 & 0xffffff) != (TYPE_IPV4 << 8 | BY_IP_HEAD) || (word2 & 0xff) != PROTOCOL_UDP ||
         total < IP_BYTES + UDP_BYTES || total > bytes - ETHERNET_BYTES ||
-        (word2 >> 16 & IP_FRAGMENT_MASK) != 0 || (word4 & 0xffff) != total - IP_BYTES)
+        (word2 >> 16 & BY_IP_FRAGMENT_BITS) != 0 || (word4 & 0xffff) != total - IP_BYTES)
         return BY_EFORMAT;
     /* The sum of a sound header is all ones (RFC 1071). */
     if (fold((word1 & 0xffff) + (word2 >> 32) + (uint32_t)word2 + (word3 >> 32) + (uint32_t)word3 +
@@ -90,29 +80,29 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame)
 
 void by_frame_mark(uint8_t *frame, uint8_t ecn)
 {
-    uint32_t before = by_get16(frame + AT_CLASS), after = (before & ~3u) | (ecn & 3u);
-    uint64_t sum = (uint64_t)(~by_get16(frame + AT_WORD3) & 0xffff) + (~before & 0xffff) + after;
+    uint32_t before = by_get16(frame + BY_FRAME_AT_IP), after = (before & ~3u) | (ecn & 3u);
+    uint64_t sum = (uint64_t)(~by_get16(frame + BY_FRAME_AT_CHECKSUM) & 0xffff) + (~before & 0xffff) + after;
 
-    by_put16(frame + AT_CLASS, (uint16_t)after);
-    by_put16(frame + AT_WORD3, (uint16_t)~fold(sum));
+    by_put16(frame + BY_FRAME_AT_IP, (uint16_t)after);
+    by_put16(frame + BY_FRAME_AT_CHECKSUM, (uint16_t)~fold(sum));
 }
 
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES])
 {
-    uint32_t class = TYPE_IPV4 << 16 | VERSION_AND_LENGTH << 8 | (frame->ecn & 3u);
+    uint32_t class = TYPE_IPV4 << 16 | BY_IP_HEAD << 8 | (frame->ecn & 3u);
     uint64_t total = IP_BYTES + UDP_BYTES + (uint64_t)frame->bytes;
     uint64_t life = TTL << 8 | PROTOCOL_UDP;
     uint64_t sum = fold((class & 0xffff) + total + IP_DONT_FRAGMENT + life + frame->src_ip + frame->dst_ip);
 
     copy_mac(headers, frame->dst_mac);
     copy_mac(headers + BY_MAC_BYTES, frame->src_mac);
-    by_put32(headers + AT_TYPE, class);
+    by_put32(headers + BY_FRAME_AT_TYPE, class);
     /* The identification of a datagram that is never cut is 0 (RFC 6864). */
     by_put64(headers + AT_WORD2, total << 48 | IP_DONT_FRAGMENT << 16 | life);
     by_put64(headers + AT_WORD3, (~sum & 0xffff) << 48 | (uint64_t)frame->src_ip << 16 | frame->dst_ip >> 16);
     by_put64(headers + AT_WORD4, (uint64_t)frame->dst_ip << 48 | (uint64_t)frame->src_port << 32 |
                                      (uint64_t)frame->dst_port << 16 | (UDP_BYTES + (uint64_t)frame->bytes));
-    by_put16(headers + AT_UDP_CHECKSUM, 0);
+    by_put16(headers + BY_FRAME_AT_UDP_CHECKSUM, 0);
 }
 
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
@@ -123,14 +113,14 @@ size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_
     const uint8_t *arp;
     uint8_t *out = reply + ETHERNET_BYTES;
 
-    if (bytes < ETHERNET_BYTES + ARP_BYTES || by_get16(data + 12) != TYPE_ARP)
+    if (bytes < ETHERNET_BYTES + ARP_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != TYPE_ARP)
         return 0;
     arp = data + ETHERNET_BYTES;
     if (!by_equal(arp, kind, sizeof(kind)) || by_get16(arp + 6) != 1 || by_get32(arp + 24) != ip)
         return 0;
     by_copy(reply, arp + 8, BY_MAC_BYTES);
     by_copy(reply + BY_MAC_BYTES, mac, BY_MAC_BYTES);
-    by_put16(reply + 12, TYPE_ARP);
+    by_put16(reply + BY_FRAME_AT_TYPE, TYPE_ARP);
     by_copy(out, kind, sizeof(kind));
     by_put16(out + 6, 2);
     by_copy(out + 8, mac, BY_MAC_BYTES);

@@ -12,6 +12,23 @@
 #define BY_FRAME_HEADER_BYTES 42u
 #define BY_MAC_BYTES          6u
 
+/* Where fields lie in a frame, from its Ethernet header on (bytes). */
+enum by_frame_at {
+    BY_FRAME_AT_TYPE = 12, /* of Ethernet */
+    BY_FRAME_AT_IP = 14,   /* version and length: 0x45 without options */
+    BY_FRAME_AT_CLASS = 15,
+    BY_FRAME_AT_PROTOCOL = 23,
+    BY_FRAME_AT_CHECKSUM = 24, /* of IPv4 */
+    BY_FRAME_AT_RECEIVER = 30, /* destination address */
+    BY_FRAME_AT_UDP = 34,
+    BY_FRAME_AT_PORT = 36, /* destination port */
+    BY_FRAME_AT_UDP_CHECKSUM = 40
+};
+#define BY_IP_HEAD 0x45u /* the first byte of an IPv4 header without options */
+#define BY_IP_FRAGMENT_BITS                                                                                  \
+    0x3fffu /* more-fragments and offset: only the first fragment has a UDP header                           \
+             */
+
 struct by_frame {
     uint8_t src_mac[BY_MAC_BYTES];
     uint8_t dst_mac[BY_MAC_BYTES];

@@ -4,8 +4,6 @@
 
 #include "offload/base/bytes.h"
 
-#define AT_TAG 32u
-
 enum label { LABEL_HOP = 1, LABEL_PAYLOAD = 2 };
 
 static void derive(const struct by_siphash_key *job, unsigned label, unsigned down, uint16_t from,
@@ -46,19 +44,19 @@ static uint64_t tag_of(const uint8_t *header, const struct by_siphash_key *key, 
     struct by_siphash_state state;
 
     by_siphash_begin(&state, key);
-    for (unsigned at = 0; at < AT_TAG; at += 8)
+    for (unsigned at = 0; at < BY_HEADER_AT_TAG; at += 8)
         by_siphash_word(&state, by_siphash_get(header + at));
     by_siphash_word(&state, digest);
-    return by_siphash_end(&state, 0, AT_TAG + 8);
+    return by_siphash_end(&state, 0, BY_HEADER_AT_TAG + 8);
 }
 
 void by_header_seal(uint8_t header[BY_WIRE_HEADER_BYTES], const struct by_siphash_key *key, uint64_t digest)
 {
-    by_put64(header + AT_TAG, tag_of(header, key, digest));
+    by_put64(header + BY_HEADER_AT_TAG, tag_of(header, key, digest));
 }
 
 int by_header_is_sealed(const uint8_t header[BY_WIRE_HEADER_BYTES], const struct by_siphash_key *key,
                         uint64_t digest)
 {
-    return by_get64(header + AT_TAG) == tag_of(header, key, digest);
+    return by_get64(header + BY_HEADER_AT_TAG) == tag_of(header, key, digest);
 }

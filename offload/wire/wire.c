@@ -1,6 +1,6 @@
 /*
  * Encode and decode of the packet header, and of the payloads of WAIT and ERR. The layout is that
- * of PROTOCOL.md; each offset is named once, here. Pure; any thread.
+ * of PROTOCOL.md. Pure; any thread.
  */
 #include "offload/wire/wire.h"
 
@@ -9,25 +9,10 @@
 #include "offload/base/crc32c.h"
 #include "offload/base/errors.h"
 
-enum {
-    AT_HEAD = 0, /* version, length, type, flags, child, job, tree: 8 bytes */
-    AT_FLAGS = 2,
-    AT_GEN = 8,      /* gen, op, dtype, mode, seq: 8 bytes */
-    AT_WITNESS = 16, /* witness, count, nleaf: 8 bytes */
-    AT_PSUM = 24,    /* psum, optag: 8 bytes */
-    AT_TAG = 32,
-    AT_CRC = 36,
-};
-
-BY_STATIC_ASSERT(AT_CRC + 4 == BY_WIRE_HEADER_BYTES, "the tag ends the header");
+BY_STATIC_ASSERT(BY_HEADER_AT_CRC + 4 == BY_WIRE_HEADER_BYTES, "the tag ends the header");
 BY_STATIC_ASSERT(BY_OP_COUNT <= 16 && BY_DTYPE_COUNT <= 16, "op and dtype share a byte");
 BY_STATIC_ASSERT(BY_CHILDREN_MAX < BY_WIRE_CHILD_ALL, "a child index never looks like all children");
 BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 bits");
-
-/* Flags that a receiver of this version understands. */
-#define FLAGS_KNOWN                                                                                          \
-    (BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON | BY_FLAG_ACKONLY |       \
-     BY_FLAG_KEYED)
 
 /*
  * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header
@@ -36,28 +21,29 @@ BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 b
  */
 static void put_tag(uint8_t *bytes)
 {
-    by_put64(bytes + AT_TAG, bytes[AT_FLAGS] & BY_FLAG_KEYED ? 0 : by_crc32c_of_32(bytes));
+    by_put64(bytes + BY_HEADER_AT_TAG,
+             bytes[BY_HEADER_AT_FLAGS] & BY_FLAG_KEYED ? 0 : by_crc32c_of_32(bytes));
 }
 
 void by_header_encode(const struct by_header *header, uint8_t bytes[BY_WIRE_HEADER_BYTES])
 {
-    by_put64(bytes + AT_HEAD, (uint64_t)(BY_WIRE_VERSION << 4 | BY_WIRE_HEADER_BYTES / 8) << 56 |
-                                  (uint64_t)header->type << 48 | (uint64_t)header->flags << 40 |
-                                  (uint64_t)header->child << 32 | (uint32_t)header->job << 16 | header->tree);
-    by_put64(bytes + AT_GEN, (uint64_t)header->gen << 48 | (uint64_t)(header->op & 15) << 44 |
-                                 (uint64_t)(header->dtype & 15) << 40 | (uint64_t)header->mode << 32 |
-                                 header->seq);
-    by_put64(bytes + AT_WITNESS,
+    by_put64(bytes + BY_HEADER_AT_HEAD, (uint64_t)(BY_WIRE_HEAD) << 56 | (uint64_t)header->type << 48 |
+                                            (uint64_t)header->flags << 40 | (uint64_t)header->child << 32 |
+                                            (uint32_t)header->job << 16 | header->tree);
+    by_put64(bytes + BY_HEADER_AT_GEN, (uint64_t)header->gen << 48 | (uint64_t)(header->op & 15) << 44 |
+                                           (uint64_t)(header->dtype & 15) << 40 |
+                                           (uint64_t)header->mode << 32 | header->seq);
+    by_put64(bytes + BY_HEADER_AT_WITNESS,
              (uint64_t)header->witness << 32 | (uint32_t)header->count << 16 | header->nleaf);
-    by_put64(bytes + AT_PSUM, (uint64_t)header->psum << 32 | header->optag);
+    by_put64(bytes + BY_HEADER_AT_PSUM, (uint64_t)header->psum << 32 | header->optag);
     put_tag(bytes);
 }
 
 void by_header_patch(uint8_t bytes[BY_WIRE_HEADER_BYTES], uint8_t flags, uint8_t child)
 {
-    uint64_t head = by_get64(bytes + AT_HEAD) & ~((uint64_t)0xffff << 32);
+    uint64_t head = by_get64(bytes + BY_HEADER_AT_HEAD) & ~((uint64_t)0xffff << 32);
 
-    by_put64(bytes + AT_HEAD, head | (uint64_t)flags << 40 | (uint64_t)child << 32);
+    by_put64(bytes + BY_HEADER_AT_HEAD, head | (uint64_t)flags << 40 | (uint64_t)child << 32);
     put_tag(bytes);
 }
 
@@ -67,34 +53,35 @@ int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *he
 
     if (size < BY_WIRE_HEADER_BYTES)
         return BY_EFORMAT;
-    if (bytes[AT_HEAD] >> 4 != BY_WIRE_VERSION)
+    if (bytes[BY_HEADER_AT_HEAD] >> 4 != BY_WIRE_VERSION)
         return BY_EVERSION;
-    if ((bytes[AT_HEAD] & 15) != BY_WIRE_HEADER_BYTES / 8)
+    if ((bytes[BY_HEADER_AT_HEAD] & 15) != BY_WIRE_HEADER_BYTES / 8)
         return BY_EFORMAT;
-    if (!(bytes[AT_FLAGS] & BY_FLAG_KEYED) && by_get64(bytes + AT_TAG) != by_crc32c_of_32(bytes))
+    if (!(bytes[BY_HEADER_AT_FLAGS] & BY_FLAG_KEYED) &&
+        by_get64(bytes + BY_HEADER_AT_TAG) != by_crc32c_of_32(bytes))
         return BY_ECHECKSUM;
-    word = by_get64(bytes + AT_HEAD);
+    word = by_get64(bytes + BY_HEADER_AT_HEAD);
     header->type = (uint8_t)(word >> 48);
     header->flags = (uint8_t)(word >> 40);
     header->child = (uint8_t)(word >> 32);
     header->job = (uint16_t)(word >> 16);
     header->tree = (uint16_t)word;
-    word = by_get64(bytes + AT_GEN);
+    word = by_get64(bytes + BY_HEADER_AT_GEN);
     header->gen = (uint16_t)(word >> 48);
     header->op = word >> 44 & 15;
     header->dtype = word >> 40 & 15;
     header->mode = (uint8_t)(word >> 32);
     header->seq = (uint32_t)word;
-    word = by_get64(bytes + AT_WITNESS);
+    word = by_get64(bytes + BY_HEADER_AT_WITNESS);
     header->witness = (uint32_t)(word >> 32);
     header->count = (uint16_t)(word >> 16);
     header->nleaf = (uint16_t)word;
-    word = by_get64(bytes + AT_PSUM);
+    word = by_get64(bytes + BY_HEADER_AT_PSUM);
     header->psum = (uint32_t)(word >> 32);
     header->optag = (uint32_t)word;
     *payload = bytes + BY_WIRE_HEADER_BYTES;
     size -= BY_WIRE_HEADER_BYTES;
-    if (header->type == 0 || header->type >= BY_TYPE_COUNT || (header->flags & ~FLAGS_KNOWN) != 0 ||
+    if (header->type == 0 || header->type >= BY_TYPE_COUNT || (header->flags & ~BY_FLAGS_KNOWN) != 0 ||
         size > BY_PAYLOAD_MAX || ((header->flags & BY_FLAG_NODATA) && size != 0))
         return BY_EFORMAT;
     return (int32_t)size;

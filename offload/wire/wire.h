@@ -17,6 +17,22 @@
 /* The child index of a RESULT that is addressed to all children at once. */
 #define BY_WIRE_CHILD_ALL 255u
 
+/* Where fields lie in a header (bytes). Words of 8 bytes begin at HEAD, GEN, WITNESS, PSUM, TAG. */
+enum by_header_at {
+    BY_HEADER_AT_HEAD = 0, /* version and length */
+    BY_HEADER_AT_TYPE = 1,
+    BY_HEADER_AT_FLAGS = 2,
+    BY_HEADER_AT_CHILD = 3,
+    BY_HEADER_AT_JOB = 4, /* with the tree one 32-bit number, job << 16 | tree */
+    BY_HEADER_AT_TREE = 6,
+    BY_HEADER_AT_GEN = 8, /* gen, op, dtype, mode */
+    BY_HEADER_AT_SEQ = 12,
+    BY_HEADER_AT_WITNESS = 16, /* witness, count, nleaf */
+    BY_HEADER_AT_PSUM = 24,    /* psum, optag */
+    BY_HEADER_AT_TAG = 32,
+    BY_HEADER_AT_CRC = 36 /* the low half of the tag */
+};
+
 /* X(NAME, value, "name") */
 #define BY_TYPE_LIST(X)                                                                                      \
     X(CONTRIB, 1, "contrib")                                                                                 \
@@ -39,7 +55,13 @@ enum by_flag {
     BY_FLAG_STAMP = 0x20,   /* reserved: time stamps follow the header */
     BY_FLAG_ACKONLY = 0x40, /* CONTRIB: nobody below needs the value back; the RESULT may come with NODATA */
     BY_FLAG_KEYED = 0x80,   /* the tag is the job's (seal.h), not a checksum that anyone can make */
+    /* Flags that a receiver of this version understands. */
+    BY_FLAGS_KNOWN = BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON |
+                     BY_FLAG_ACKONLY | BY_FLAG_KEYED
 };
+
+/* The first byte of a header. */
+#define BY_WIRE_HEAD (BY_WIRE_VERSION << 4 | BY_WIRE_HEADER_BYTES / 8)
 
 /* A decoded header. */
 struct by_header {

@@ -11,17 +11,12 @@
 
 #include <bpf/bpf_helpers.h>
 
+#include "offload/wire/frame.h"
 #include "offload/xdp/ring.h"
 
 /* Results of a tcx program, which older headers lack. */
 #define NEXT (-1)
 #define DROP 2
-/* Offsets in a frame: Ethernet's type; IPv4's version, protocol and destination; UDP's port. */
-#define AT_TYPE     12
-#define AT_VERSION  14
-#define AT_PROTOCOL 23
-#define AT_RECEIVER 30
-#define AT_PORT     36
 /* Frames up to these lengths have records of their own size (bytes). */
 #define SHORT_BYTES  (2 * BY_RECORD_LINE + BY_RECORD_LINE / 4)
 #define MIDDLE_BYTES 704
@@ -43,9 +38,9 @@ unsigned long long load_word(void *skb, unsigned long long at) asm("llvm.bpf.loa
 static __always_inline int is_wanted(struct __sk_buff *skb)
 {
     return by_constants.all ||
-           (load_half(skb, AT_TYPE) == ETH_P_IP && load_byte(skb, AT_VERSION) == 0x45 &&
-            load_byte(skb, AT_PROTOCOL) == IPPROTO_UDP && load_word(skb, AT_RECEIVER) == by_constants.ip &&
-            load_half(skb, AT_PORT) == by_constants.udp_port);
+           (load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IP && load_byte(skb, BY_FRAME_AT_IP) == BY_IP_HEAD &&
+            load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP && load_word(skb, BY_FRAME_AT_RECEIVER) == by_constants.ip &&
+            load_half(skb, BY_FRAME_AT_PORT) == by_constants.udp_port);
 }
 
 /* Copies a frame of at most `room` bytes into a new record. NULL where the ring has no room. */
@@ -64,9 +59,9 @@ static __always_inline __u8 *copy(struct __sk_buff *skb, __u32 bytes, __u32 room
 }
 
 /*
- * Wakes the reader. A host sleeps on its socket, to which the frame goes on. This costs a quarter of
- * the interrupt with which this processor would wake a thread that polls the ring. A switch has no
- * such socket; a discarded record carries the wake-up.
+ * Wakes the reader. A host sleeps on its socket, to which the frame goes on. This costs a quarter
+ * of the interrupt with which this processor would wake a thread that polls the ring. A switch has
+ * no such socket; a discarded record carries the wake-up.
  */
 static __always_inline int wake(void)
 {

@@ -15,8 +15,9 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "offload/wire/frame.h"
+
 #define QUEUES_MAX    64
-#define FRAGMENT_BITS 0x3fff /* more-fragments and offset: a fragment has no UDP header to look at */
 
 struct {
     __uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -42,7 +43,7 @@ static __always_inline int steer(struct xdp_md *ctx)
         ip->protocol != IPPROTO_UDP)
         return XDP_PASS;
     if (ip->daddr != by_own_ip || udp->dest != (__be16)by_udp_port ||
-        (ip->frag_off & bpf_htons(FRAGMENT_BITS)) != 0)
+        (ip->frag_off & bpf_htons(BY_IP_FRAGMENT_BITS)) != 0)
         return XDP_PASS;
     /* A queue without a socket passes the packet to the kernel. */
     return bpf_redirect_map(&by_sockets, ctx->rx_queue_index, XDP_PASS);

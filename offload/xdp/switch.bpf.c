@@ -22,15 +22,10 @@
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
+#include "offload/wire/frame.h"
+#include "offload/wire/wire.h"
 #include "offload/xdp/switch.h"
 
-#define FRAGMENT_BITS 0x3fff
-#define HEADER_BYTES  40   /* of banyan */
-#define HEAD          0x15 /* version 1, 5 words */
-#define TYPE_COUNT    6    /* types are 1 to 5 */
-#define FLAGS_KNOWN   0xdf /* RETX, NODATA, CE, PARTIAL, POISON, ACKONLY, KEYED */
-#define FLAG_KEYED    0x80
-#define FLAG_NODATA   0x02
 #define CRC_SLICES    8
 
 /* A whole banyan packet without its payload. */
@@ -165,9 +160,9 @@ static __always_inline int is_datagram(const struct frame *frame, __u64 bytes)
     __u32 total = bpf_ntohs(frame->ip.tot_len);
 
     return frame->ethernet.h_proto == bpf_htons(ETH_P_IP) &&
-           ((const __u8 *)frame)[sizeof(struct ethhdr)] == 0x45 && frame->ip.protocol == IPPROTO_UDP &&
-           (frame->ip.frag_off & bpf_htons(FRAGMENT_BITS)) == 0 &&
-           total >= sizeof(struct iphdr) + sizeof(struct udphdr) + HEADER_BYTES &&
+           ((const __u8 *)frame)[sizeof(struct ethhdr)] == BY_IP_HEAD && frame->ip.protocol == IPPROTO_UDP &&
+           (frame->ip.frag_off & bpf_htons(BY_IP_FRAGMENT_BITS)) == 0 &&
+           total >= sizeof(struct iphdr) + sizeof(struct udphdr) + BY_WIRE_HEADER_BYTES &&
            total + sizeof(struct ethhdr) <= bytes &&
            bpf_ntohs(frame->udp.len) == total - sizeof(struct iphdr);
 }
@@ -183,24 +178,24 @@ static __always_inline int is_followed(const struct frame *frame, const void *en
     const __u8 *next = (const __u8 *)(frame + 1);
 
     return next + 8 <= (const __u8 *)end && *(const __be32 *)(next + 4) == frame->tree &&
-           next[0] == frame->head && (next[2] & FLAG_NODATA);
+           next[0] == frame->head && (next[2] & BY_FLAG_NODATA);
 }
 
 /* Is it a packet that the engine would pass on? What is not quite sound is for the engine to count.
  */
 static __always_inline int is_sound(const struct frame *frame, const void *end)
 {
-    __u32 payload = bpf_ntohs(frame->udp.len) - sizeof(struct udphdr) - HEADER_BYTES;
+    __u32 payload = bpf_ntohs(frame->udp.len) - sizeof(struct udphdr) - BY_WIRE_HEADER_BYTES;
 
-    if (frame->head != HEAD || frame->type == 0 || frame->type >= TYPE_COUNT ||
-        (frame->flags & ~FLAGS_KNOWN) != 0)
+    if (frame->head != BY_WIRE_HEAD || frame->type == 0 || frame->type >= BY_TYPE_COUNT ||
+        (frame->flags & ~BY_FLAGS_KNOWN) != 0)
         return 0;
-    if ((frame->flags & FLAG_NODATA) && payload != 0 && !(payload >= HEADER_BYTES && is_followed(frame, end)))
+    if ((frame->flags & BY_FLAG_NODATA) && payload != 0 && !(payload >= BY_WIRE_HEADER_BYTES && is_followed(frame, end)))
         return 0;
     if (!ip_holds(frame))
         return 0;
     /* A relay has no keys: who has them looks at the tag of a keyed packet. */
-    return (frame->flags & FLAG_KEYED) || bpf_be64_to_cpu(frame->tag) == crc_of_header(frame);
+    return (frame->flags & BY_FLAG_KEYED) || bpf_be64_to_cpu(frame->tag) == crc_of_header(frame);
 }
 
 static __always_inline void count_rx(__u32 port, __u64 bytes)

@@ -5,7 +5,8 @@
 #   - at the top of the tree there is nothing beside the folders and files of $top;
 #   - a banner is one line, /* ---- words ---- */;
 #   - lines of documents have at most $columns columns, but for tables, pictures and output of programs;
-#   - lines of comments that stand alone have at most $columns columns.
+#   - lines of comments that stand alone have at most $columns columns;
+#   - offsets and flags of packets are defined in offload/wire only.
 set -euo pipefail
 objects=${1:-}
 columns=100
@@ -76,6 +77,13 @@ wide=$(awk -v max=$columns '
     (inside || text ~ /^\/[*\/]/) && length($0) > max { print FILENAME ":" FNR ": " length($0) " columns" }
     inside || text ~ /^\/[*]/ { inside = text !~ /[*]\// }' "${code[@]}")
 [ -z "$wide" ] || bad "lines of comments with more than $columns columns:"$'\n'"$wide"
+
+# The names of offsets and flags in offload/wire, as another file might define them: AT_TREE, TREE_AT, FLAG_KEYED.
+fields=$(grep -ohE 'BY_(HEADER|FRAME)_AT_[A-Z_]+|BY_FLAG_[A-Z]+' offload/wire/wire.h offload/wire/frame.h |
+    sed -E 's/BY_(HEADER|FRAME)_AT_(.*)/AT_\2|\2_AT/; s/BY_//' | sort -u | paste -sd'|')
+twice=$(printf '%s\n' "${code[@]}" | grep -vE '^(offload/wire|tests)/' |
+    xargs grep -nE "^(# *define +| *)($fields)( += *| +)(0x)?[0-9]" || true)
+[ -z "$twice" ] || bad "offsets and flags of the wire are defined in offload/wire/wire.h and frame.h only:"$'\n'"$twice"
 
 echo "${#files[@]} files checked"
 exit $status

@@ -171,6 +171,14 @@ fault "a long line of a comment is caught" offload/base/planted.c "offload/base/
  * this line of a comment has more columns than a hundred, which is more than any line of it is allowed.
  */
 END
+fault "a second definition of an offset of the wire is caught" dataplane/planted.c "dataplane/planted.c:1:#define TREE_AT 4u" names_only <<'END'
+#define TREE_AT 4u
+END
+fault "a second definition of a flag of the wire is caught" host-driver/planted.h "FLAG_KEYED" names_only <<'END'
+enum planted {
+    FLAG_KEYED = 0x80
+};
+END
 fault "a switch that lacks a value of its enum does not compile" offload/base/planted.c "BY_MODE_EXACT" build objects/release/obj/offload/base/planted.o <<'END'
 #include "offload/wire/types.h"
 int by_planted(enum by_mode mode);

@@ -1,11 +1,11 @@
 /*
- * banyand, the controller: its state, and the way of its events. One thread, the loop's, owns struct
- * by_daemon and everything that it refers to. Beside it runs a thread for each switch (watch.c) and
- * one for long work (work.c); these get copies, or data that the loop leaves alone meanwhile, and
- * answer by events (event.h).
+ * banyand, the controller: its state, and the way of its events. One thread, the loop's, owns
+ * struct by_daemon and everything that it refers to. Beside it runs a thread for each switch
+ * (watch.c) and one for long work (work.c); these get copies, or data that the loop leaves alone
+ * meanwhile, and answer by events (event.h).
  *
  * switches.c (heartbeats), members.c (hosts), changes.c (pushes) and loop.c (time, the queue) post
- * events with by_daemon_tell. reduce.c alone decides who handles each: recover.c decides what is
+ * events with by_daemon_tell. reduce.c alone decides which part handles each: recover.c decides what is
  * planned again, jobs.c creates and ends jobs. The parts do not call each other's reactions, so the
  * order of events is read in one place.
  */
@@ -131,9 +131,9 @@ void by_switches_lead(struct by_daemon *daemon);
 void by_switches_stop(struct by_daemon *daemon);
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat);
 /*
- * The largest number of chunks that any one tree can have carried through a switch since it started.
- * Each chunk is summed, sent up or relayed there at least once, so the sum of these counters bounds
- * it.
+ * The largest number of chunks that one tree can have carried through a switch since it started.
+ * Each chunk is summed, sent up or relayed there at least once, so the sum of these counters
+ * bounds it.
  */
 uint64_t by_switch_chunks(const by_CountersReply *counters);
 struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node);
