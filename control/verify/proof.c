@@ -1,12 +1,13 @@
 /*
- * Proofs beside the cut: that no trees carry more, up to a root and down again. The bound is
- * computed from the topology here; only the sets or the prices are the plan's. See checker.h.
+ * Proofs in addition to the cut: they prove that no trees carry more, up to a root and down again.
+ * The bound is computed from the topology here; only the sets or the prices are the plan's. See
+ * checker.h.
  *
  * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most
- * one, and the tree that carries up to the same root leaves each but that one. Where nothing
- * outside the sets can be a node of a tree, each path that enters a set has left another before, so
- * down and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as
- * often. Else only the links that touch a set are counted, 2 (m - 1) times.
+ * one, and the tree that carries up to the same root leaves each but that one. If no node outside
+ * the sets can be a node of a tree, each path that enters a set has left another before. Then down
+ * and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as often.
+ * Otherwise only the links that touch a set are counted, 2 (m - 1) times.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -53,7 +54,7 @@ static bool read_parts(struct by_claim *claim, struct by_json *json, const struc
     return true;
 }
 
-/* ["from", "to", price], the price an integer or its digits. */
+/* Reads ["from", "to", price]; the price is an integer or a string of digits. */
 static bool read_price(struct by_claim *claim, struct by_json *json, const struct by_names *names,
                        struct by_claim_price *price)
 {
@@ -114,7 +115,7 @@ bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const str
 
 /* ---- disjoint sets ---- */
 
-/* Whether a node that no set holds could be a node of a tree. */
+/* Whether a node outside all sets could be a node of a tree. */
 static bool has_site_outside(const struct by_claim *claim)
 {
     for (uint32_t i = 0; i < claim->topology->node_count; i++) {
