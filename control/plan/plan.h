@@ -69,15 +69,14 @@ struct by_plan {
     /* allreduce: proves `optimum` if that is less than the cut, else NULL */
     struct by_certificate *proof;
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
-    uint32_t trade_count;          /* latency-aware plan: the number of possible heights, lowest first */
+    uint32_t trade_count;          /* latency-aware plan: the number of possible heights; lowest first */
     struct by_trade *trades;
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;
-    struct by_heights
-        packed;        /* heights before branches were moved nearer to the roots (height.h); 0 if none were */
-    size_t edge_count; /* edges of all trees */
-    uint32_t *edges;   /* path numbers */
+    struct by_heights packed; /* heights before by_height_lower (height.h); 0 if not tried */
+    size_t edge_count;        /* edges of all trees */
+    uint32_t *edges;          /* path numbers */
     struct {
         double optimum, split, pack, in_network, total;
     } seconds;

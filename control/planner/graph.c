@@ -27,8 +27,8 @@ static void normalise(struct by_graph *graph, int64_t scale)
     BY_ASSERT(error == 0);
 }
 
-/* Returns a scale in which budgets are integers too. A budget whose factor does not fit is left
- * out, and is rounded down to the scale. */
+/* Returns a scale in which budgets are integers too. The scale ignores a budget whose factor does
+ * not fit; that budget is rounded down. */
 static int64_t scale_of(const struct by_topology *topology)
 {
     int64_t scale = topology->scale;

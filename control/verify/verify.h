@@ -10,9 +10,8 @@
 #include "control/fabric/topology.h"
 
 enum by_verdict {
-    BY_VERDICT_OPTIMAL =
-        1,            /* the trees reach the bound: no schedule (with of_trees: no other trees) is faster */
-    BY_VERDICT_VALID, /* the trees are valid; the bound allows more */
+    BY_VERDICT_OPTIMAL = 1, /* no schedule (with of_trees: no other trees) is faster */
+    BY_VERDICT_VALID,       /* the trees are valid; the bound allows more */
     BY_VERDICT_INVALID
 };
 

@@ -36,7 +36,7 @@ struct by_preset {
                 struct by_problem *problem);
 };
 
-/* All presets; the count goes to `*count`. */
+/* All presets; sets `*count`. */
 const struct by_preset *by_preset_list(size_t *count);
 const struct by_preset *by_preset_find(const char *name);
 /*

@@ -31,7 +31,7 @@ struct by_reach {
     int64_t *left;      /* by half */
     int64_t *root_left; /* by node */
     uint32_t round;     /* marks the levels that are valid */
-    uint64_t *level;    /* by node: round << 32 | distance to the node asked for */
+    uint64_t *level;    /* by node: round << 32 | distance to the queried node */
     uint32_t *current;  /* by node: the next neighbour to try */
     uint32_t *queue;    /* nodes labelled in the last round, in that order */
     uint32_t queue_count;

@@ -1,7 +1,7 @@
 /*
- * Allreduce and barrier: every host's data is sent up a tree and the result comes down again. Trees
- * may be rooted anywhere, including switches that aggregate and multicast. Each call runs in one
- * thread.
+ * Allreduce and barrier: every host's data is sent up a tree and the result is sent down again.
+ * Trees may be rooted anywhere, including switches that aggregate and multicast. Each call runs in
+ * one thread.
  */
 #ifndef BY_PLANNER_NETWORK_ALLREDUCE_H
 #define BY_PLANNER_NETWORK_ALLREDUCE_H

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* A cost that stands for "no arc". */
+/* The cost that represents "no arc". */
 #define BY_ARBORESCENCE_NONE INT64_MAX
 
 /*

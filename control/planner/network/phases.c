@@ -23,10 +23,8 @@ static bool is_balanced(const struct by_graph *graph)
     return true;
 }
 
-/*
- * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side
- * the first gets the share b / (a + b) of every link.
- */
+/* Reduce-scatter of rate a followed by allgather of rate b requires the time 1/a + 1/b. In
+ * parallel, reduce-scatter therefore gets the share b / (a + b) of every link. */
 static int find_equal(struct by_phases *phases, struct by_problem *problem)
 {
     bool *inside = by_alloc(phases->both->node_count, sizeof(*inside));

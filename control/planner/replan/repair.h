@@ -1,6 +1,6 @@
 /*
  * Repairs trees: changes trees that were packed for another fabric as little as possible so that
- * they fit this one. Branches that hang on a lost or overloaded link are detached and attached
+ * they fit this one. Branches attached over a lost or overloaded link are detached and attached
  * elsewhere, whole branches at a time. The new path starts at any node still in the tree, uses
  * links with spare capacity, and ends at any node of the branch, which is re-rooted at that node.
  * Neighbours: replan.c, which sets the capacity of each link. Each job belongs to one thread.
