@@ -1,4 +1,4 @@
-/* The parts of the verifier. Private to verify/. One thread for each checker. */
+/* The parts of the verifier. Private to verify/. Each checker belongs to one thread. */
 #ifndef BY_VERIFY_CHECKER_H
 #define BY_VERIFY_CHECKER_H
 

@@ -449,7 +449,7 @@ static bool read_member(struct claim_reader *reader, enum claim_member member)
     }
 }
 
-/* Finds the members of the plan; 0 when it is JSON of this format. */
+/* Finds the members of the plan; returns 0 when it is JSON of this format. */
 static int find_members(struct claim_reader *reader, size_t *places, struct by_problem *problem)
 {
     const char *key, *text = "(missing)";

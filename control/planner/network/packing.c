@@ -84,9 +84,9 @@ static void price_scarcity(struct packing_work *work)
 }
 
 /*
- * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On
- * regular fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first
- * columns of the program.
+ * Fills the fabric with cheap trees, one after the other, each with the largest amount that the
+ * remaining capacity allows. On regular fabrics this reaches the bound with the fewest trees;
+ * elsewhere its trees are the first columns of the program.
  */
 static void fill_greedily(struct packing_program *program, int64_t bound, struct packing_work *work)
 {

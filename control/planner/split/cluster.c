@@ -410,7 +410,7 @@ static bool lies_well(struct cluster_finder *finder, const uint32_t *nodes, uint
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = smallest[nodes[i]];
 
-        /* Climb to the largest chosen set that could be inside this one. */
+        /* Find the largest chosen set that could be inside this one. */
         while (at && sizes[at - 1] < count)
             at = around[at - 1];
         if (i > 0 && at != outer)
@@ -453,7 +453,7 @@ static void choose(struct cluster_finder *finder, struct by_clusters *clusters)
             continue;
         number[chosen] = finder->guesses[g].number;
         sizes[chosen++] = count;
-        for (uint32_t i = 0; i < count; i++) { /* between the sets inside and those around */
+        for (uint32_t i = 0; i < count; i++) { /* insert between the sets inside and those around */
             uint32_t *at = &smallest[nodes[i]];
 
             while (*at && sizes[*at - 1] < count)
