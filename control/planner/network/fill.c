@@ -40,7 +40,8 @@ struct fill {
     int32_t *counts;
     uint32_t root_count; /* for pairs: nodes where both trees may start, switches first */
     uint32_t *roots;
-    uint32_t middle; /* the possible root switch with the nearest farthest compute node, or UINT32_MAX */
+    /* the root switch with the least distance to its farthest compute node, or UINT32_MAX */
+    uint32_t middle;
     uint32_t turn;
     struct fill_kept *kept;
     uint32_t kept_count, kept_room;
