@@ -1,7 +1,7 @@
 /*
- * Memory of the controller's programs. They run on a host with an operating system, where a failed
- * allocation of this size means that the machine is already lost: end with one clear line instead
- * of carrying an error nobody can act on. Any thread.
+ * Memory of the controller's programs. They run on a host with an operating system. There a failed
+ * allocation of this size means that the machine is no longer usable, so the program ends with one
+ * clear message instead of propagating an error that no caller can handle. Any thread.
  */
 #ifndef BY_BASE_ALLOC_H
 #define BY_BASE_ALLOC_H
@@ -39,7 +39,7 @@ static inline void *by_realloc(void *memory, size_t count, size_t bytes)
     return grown;
 }
 
-/* A copy of the first `bytes` of `text` with a zero behind; never NULL. Release with free(). */
+/* A copy of the first `bytes` of `text`, NUL-terminated; never NULL. Release with free(). */
 static inline char *by_copy_part(const char *text, size_t bytes)
 {
     return memcpy(by_alloc(bytes + 1, 1), text, bytes);

@@ -6,7 +6,7 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Largest integer that every JSON reader keeps exactly. */
+/* The largest integer that every JSON reader represents exactly. */
 #define JSON_INTEGER_MAX ((int64_t)1 << 53)
 
 int64_t by_gcd(int64_t a, int64_t b)

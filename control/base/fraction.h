@@ -1,7 +1,5 @@
-/*
- * Exact fractions in 64 bits. Every operation says when a result cannot be represented; nothing
- * rounds. Neighbours: the planner and the commands use these. Pure functions: any thread.
- */
+/* Exact fractions in 64 bits. Every operation reports results that cannot be represented; nothing
+ * is rounded. Neighbours: the planner and the commands. Pure functions: any thread. */
 #ifndef BY_BASE_FRACTION_H
 #define BY_BASE_FRACTION_H
 

@@ -7,7 +7,7 @@
 #include "control/base/alloc.h"
 #include "offload/base/errors.h"
 
-/* Containers within containers (count). */
+/* Nesting depth of containers (count). */
 #define DEPTH_MAX 64u
 
 void by_json_open(struct by_json *json, const char *text, size_t bytes)
@@ -36,7 +36,7 @@ static void skip_space(struct by_json *json)
         json->at++;
 }
 
-/* The next character that is no space, 0 at the end. */
+/* Returns the next character that is not white space, 0 at the end. */
 static char look(struct by_json *json)
 {
     if (json->failed)
@@ -57,7 +57,7 @@ char by_json_peek(struct by_json *json)
     return 0;
 }
 
-/* Passes `open`, or the comma before a further part; false at `close` and after a mistake. */
+/* Consumes `open`, or the comma before another part; false at `close` and after a mistake. */
 static bool next_part(struct by_json *json, bool *first, char open, char close)
 {
     char c = look(json);
@@ -110,7 +110,7 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Four hexadecimal digits at `at`, -1 when they are none. */
+/* Returns the value of four hexadecimal digits at `at`, -1 if they are not digits. */
 static int32_t hex_code(const struct by_json *json, size_t at)
 {
     int32_t code = 0;
@@ -151,7 +151,7 @@ static size_t put_utf8(char *to, uint32_t code)
     return 4;
 }
 
-/* The bytes of the UTF-8 character at `at`, 0 when it is none. */
+/* Returns the length in bytes of the UTF-8 character at `at`, 0 if it is invalid. */
 static size_t utf8_length(const struct by_json *json, size_t at)
 {
     const unsigned char *c = (const unsigned char *)json->text + at;
@@ -207,12 +207,13 @@ static size_t read_escape(const struct by_json *json, size_t at, char *to, size_
     return at;
 }
 
-/* A string with escapes, from `start` (after the quote); `at` stands at the first backslash. */
+/* Reads a string with escapes, from `start` (after the quote); `at` is the offset of the first
+ * backslash. */
 static bool read_escaped(struct by_json *json, size_t start, size_t at, const char **text, size_t *bytes)
 {
     size_t length = at - start;
 
-    if (json->buffer_bytes < json->bytes - start) { /* an escape never grows */
+    if (json->buffer_bytes < json->bytes - start) { /* decoding an escape never lengthens the text */
         json->buffer_bytes = json->bytes - start;
         json->buffer = by_realloc(json->buffer, json->buffer_bytes, 1);
     }

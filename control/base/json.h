@@ -1,9 +1,9 @@
 /*
- * A pull parser of JSON text: plan files hold millions of numbers, which must not become a tree of
- * objects each. Strict (RFC 8259, UTF-8 checked, no zero characters in strings). The first mistake
- * is kept; from then on every call answers as if the text had ended, so that callers may ask once,
- * at the end. Neighbours: the readers of plan/ and verify/; read.c, which wants places for every
- * value, uses locate.h. One thread for each parser.
+ * A pull parser of JSON text. Plan files hold millions of numbers, so no tree of objects is built.
+ * The parser is strict (RFC 8259, valid UTF-8, no NUL characters in strings). It keeps the first
+ * mistake; from then on every call behaves as if the text had ended, so callers may check once, at
+ * the end. Neighbours: the readers of plan/ and verify/; fabric/read.c, which needs the position of
+ * every value, uses locate.h. Each parser belongs to one thread.
  */
 #ifndef BY_BASE_JSON_H
 #define BY_BASE_JSON_H
@@ -33,37 +33,38 @@ void by_json_close(struct by_json *json);
 char by_json_peek(struct by_json *json);
 /*
  * Loops over members or elements; `*first` is true before the first call:
- *     for (bool first = true; by_json_member(json, &first, &key, &key_bytes);) ... read or skip the
- * value ... When the value is of another kind, that is a mistake.
+ *
+ *     for (bool first = true; by_json_member(json, &first, &key, &key_bytes);)
+ *         ... read or skip the value ...
+ *
+ * A value of another kind is a mistake.
  */
 bool by_json_member(struct by_json *json, bool *first, const char **key, size_t *key_bytes);
 bool by_json_element(struct by_json *json, bool *first);
 /* A string without its quotes; valid until the next call that reads a string. */
 bool by_json_string(struct by_json *json, const char **text, size_t *bytes);
-/* An integer that fits 64 bits. A number that does not, or is no integer, is left alone: returns
- * false without making it a mistake. */
+/* Reads an integer that fits 64 bits. A number that does not fit, or is not an integer, is not
+ * consumed: returns false without recording a mistake. */
 bool by_json_integer(struct by_json *json, int64_t *value);
-/* Passes over any value. */
+/* Skips any value. */
 void by_json_skip(struct by_json *json);
-/* Whether the whole text was one right value, read or skipped; else fills `problem` (BY_EFORMAT).
- */
+/* Returns 0 if the whole text was one valid value, read or skipped; else fills `problem` and
+ * returns BY_EFORMAT. */
 int by_json_finish(struct by_json *json, struct by_problem *problem);
 /* Line and column of offset `at`. */
 struct by_place by_json_place(const struct by_json *json, size_t at);
-/* Keeps the first mistake of meaning, with the place where reading stands: fills `problem` and sets
- * `*error` to BY_EFORMAT, unless there is one already. Returns false. */
+/* Records the first semantic mistake, with the current position: fills `problem` and sets `*error`
+ * to BY_EFORMAT, unless an error is already set. Returns false. */
 bool by_json_refuse(struct by_json *json, struct by_problem *problem, int *error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* Whether a key is `wanted`. */
+/* Whether a key equals `wanted`. */
 bool by_json_is(const char *key, size_t bytes, const char *wanted);
 
-/* Whether `text` is an object whose first member is "format", with a value that begins with `name`.
- */
+/* Whether `text` is an object with "format" as its first member, whose value begins with `name`. */
 bool by_json_has_format(const char *text, size_t bytes, const char *name);
 
-/* The whole of a file, at most `bytes_max`; the caller frees. 0, BY_EIO or BY_ELIMIT with `problem`
- * filled.
- */
+/* Reads a whole file of at most `bytes_max` bytes; the caller frees the text. Returns 0, or BY_EIO
+ * or BY_ELIMIT with `problem` filled. */
 int by_text_read(const char *path, size_t bytes_max, char **text, size_t *bytes, struct by_problem *problem);
 
 #endif

@@ -9,13 +9,13 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* A character of a number, true, false or null. */
+/* Whether a character can be part of a number, true, false or null. */
 static bool is_scalar(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '-' || c == '+' || c == '.' || c == 'E';
 }
 
-/* The offset after the string that starts at `at`. */
+/* Returns the offset after the string that starts at `at`. */
 static size_t skip_string(const char *json, size_t bytes, size_t at)
 {
     for (at++; at < bytes && json[at] != '"'; at++)

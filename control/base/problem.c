@@ -1,4 +1,4 @@
-/* Filling in a problem. See problem.h. */
+/* Fills in a problem. See problem.h. */
 #include "control/base/problem.h"
 
 #include <stdarg.h>

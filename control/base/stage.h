@@ -1,7 +1,7 @@
 /*
- * Where long work stands, for somebody who shows it from another thread: the planner and the
- * baselines tell, `banyan`'s progress bar looks. Telling costs a store; nobody waits. All functions
- * take NULL, for nobody. One thread tells, any number look.
+ * Progress of long work, which another thread displays: the planner and the baselines report, and
+ * `banyan`'s progress bar reads. A report costs one store, and no thread waits. All functions
+ * accept NULL, for no display. One thread writes, any number of threads read.
  */
 #ifndef BY_BASE_STAGE_H
 #define BY_BASE_STAGE_H
@@ -10,11 +10,12 @@
 #include <stdint.h>
 
 struct by_stage {
-    _Atomic(const char *) name;   /* of the step, a literal: "packing trees"; NULL before the first */
-    _Atomic uint64_t done, total; /* parts of the step; total 0: nobody knows */
+    /* the step's name, a literal such as "packing trees"; NULL before the first step */
+    _Atomic(const char *) name;
+    _Atomic uint64_t done, total; /* parts of the step; total 0: unknown */
 };
 
-/* A step of `total` parts begins. */
+/* Begins a step of `total` parts. */
 static inline void by_stage_begin(struct by_stage *stage, const char *name, uint64_t total)
 {
     if (!stage)
@@ -25,7 +26,7 @@ static inline void by_stage_begin(struct by_stage *stage, const char *name, uint
     atomic_store_explicit(&stage->total, total, memory_order_relaxed);
 }
 
-/* `parts` more are done. */
+/* Reports `parts` more as done. */
 static inline void by_stage_add(struct by_stage *stage, uint64_t parts)
 {
     if (stage)

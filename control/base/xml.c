@@ -1,4 +1,4 @@
-/* Reading XML written by others. See xml.h. */
+/* Reads XML from untrusted sources. See xml.h. */
 #include "control/base/xml.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static void reader_make(struct xml_reader *reader, const struct by_xml_handler *
     XML_SetStartDoctypeDeclHandler(reader->parser, on_doctype);
 }
 
-/* After a piece: what the handlers or the parser found wrong. */
+/* Returns the error of the handlers or the parser after a piece of input. */
 static int judge(struct xml_reader *reader, enum XML_Status status)
 {
     if (!reader->error && status != XML_STATUS_OK)

@@ -1,8 +1,8 @@
 /*
- * Reading XML written by others, in bounded time and memory: element by element, with places for
- * errors. No document types (so no entities to expand), no names beyond what the caller looks at, a
- * limit on depth and size. Neighbours: importers here, the checker of exported schedules. One
- * thread for each call.
+ * Reads XML from untrusted sources, in bounded time and memory: element by element, with positions
+ * for errors. Document types, and therefore entities, are not supported; depth and size are
+ * limited. Neighbours: fabric/import, and the checker of exported schedules. Each call runs in one
+ * thread.
  */
 #ifndef BY_BASE_XML_H
 #define BY_BASE_XML_H
@@ -13,7 +13,7 @@
 
 #include "control/base/problem.h"
 
-/* Elements inside one another (count). */
+/* Nesting depth of elements (count). */
 #define BY_XML_DEPTH_MAX 64u
 
 struct by_xml_element {
@@ -23,7 +23,7 @@ struct by_xml_element {
     uint32_t depth; /* 0 for the outermost */
 };
 
-/* What is called at an element's start and end. Whatever is not 0 ends the reading; `problem` must
+/* Callbacks at an element's start and end. A result other than 0 ends the reading; `problem` must
  * then be filled. The element is valid during the call. */
 struct by_xml_handler {
     int (*start)(void *context, const struct by_xml_element *element, struct by_problem *problem);
@@ -31,8 +31,8 @@ struct by_xml_handler {
     void *context;
 };
 
-/* Reads a file ("-" is standard input) of at most `bytes_max` bytes. 0, a handler's result, BY_EIO,
- * BY_ELIMIT, or BY_EFORMAT with `problem` filled. */
+/* Reads a file ("-" is standard input) of at most `bytes_max` bytes. Returns 0, a handler's result,
+ * BY_EIO, BY_ELIMIT, or BY_EFORMAT, with `problem` filled. */
 int by_xml_read(const char *path, size_t bytes_max, const struct by_xml_handler *handler,
                 struct by_problem *problem);
 /* The same from memory. */

@@ -1,4 +1,4 @@
-/* Making topologies: collects nodes and links, then checks the whole and scales the bandwidths to
+/* Builds topologies: collects nodes and links, then checks the whole and scales the bandwidths to
  * integers. See build.h. */
 #include "control/fabric/build.h"
 
@@ -102,7 +102,7 @@ void by_builder_link(struct by_builder *builder, uint32_t a, uint32_t b, bool bo
     builder->links[builder->link_count++] = (struct pending_link){a, b, both_ways, bandwidth, place};
 }
 
-/* Finds the representative of `node` and shortens the way to it. */
+/* Finds the representative of `node` and compresses the path to it (union-find). */
 static uint32_t part_of(uint32_t *parent, uint32_t node)
 {
     while (parent[node] != node) {
@@ -139,7 +139,7 @@ static uint32_t list_parts(const struct by_topology *topology, uint32_t *parent,
     for (uint32_t i = 0; i < topology->node_count; i++) {
         char names[100];
 
-        if (part_of(parent, i) != i) /* told by the node that stands for the part */
+        if (part_of(parent, i) != i) /* only the representative lists the part */
             continue;
         if (++parts > PARTS_MAX)
             continue;
@@ -151,7 +151,7 @@ static uint32_t list_parts(const struct by_topology *topology, uint32_t *parent,
     return parts;
 }
 
-/* Refuses a fabric that falls into parts; direction is ignored here, the planner asks for what its
+/* Refuses a fabric that is not connected. Direction is ignored here; the planner checks what its
  * collective needs. */
 static int check_connected(const struct by_topology *topology, const struct pending_link *links,
                            uint32_t link_count, struct by_problem *problem)
@@ -165,7 +165,7 @@ static int check_connected(const struct by_topology *topology, const struct pend
     for (uint32_t i = 0; i < link_count; i++) {
         uint32_t a = part_of(parent, links[i].a), b = part_of(parent, links[i].b);
 
-        parent[a > b ? a : b] = a > b ? b : a; /* the first node stands for its part */
+        parent[a > b ? a : b] = a > b ? b : a; /* the first node represents its part */
     }
     if (list_parts(topology, parent, parts, sizeof(parts)) > 1)
         error = by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},

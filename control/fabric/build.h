@@ -1,7 +1,5 @@
-/*
- * Makes a topology piece by piece: the JSON reader and the presets both build through here, so that
- * every topology has passed the same checks. One thread for each builder.
- */
+/* Builds a topology piece by piece. The JSON reader, the importers and the presets all use this, so
+ * that every topology passes the same checks. Each builder belongs to one thread. */
 #ifndef BY_FABRIC_BUILD_H
 #define BY_FABRIC_BUILD_H
 
@@ -28,8 +26,8 @@ uint32_t by_builder_switch(struct by_builder *builder, const char *format, ...)
  * and b different. */
 void by_builder_link(struct by_builder *builder, uint32_t a, uint32_t b, bool both_ways,
                      struct by_fraction bandwidth, struct by_place place);
-/* Checks the whole (at least one compute node, one connected part, capacities that fit) and hands
- * the topology over. The builder is spent either way, but still to be freed. 0, or BY_EINVAL or
+/* Checks the whole (at least one compute node, connected, capacities that fit) and returns the
+ * topology. The builder cannot be used again, but must still be freed. Returns 0, or BY_EINVAL or
  * BY_ERANGE with `problem` filled. */
 int by_builder_finish(struct by_builder *builder, struct by_topology **topology, struct by_problem *problem);
 

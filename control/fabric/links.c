@@ -10,7 +10,7 @@ static uint32_t hash(uint32_t from, uint32_t to)
     return (uint32_t)(key >> 32);
 }
 
-/* The slot that has the pair, or the free one where it belongs. */
+/* Returns the slot of the pair, or the free slot where it belongs. */
 static uint32_t find_slot(const struct by_links *links, uint32_t from, uint32_t to)
 {
     uint32_t at = hash(from, to) & links->mask;

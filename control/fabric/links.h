@@ -1,7 +1,5 @@
-/*
- * The directed pairs of nodes that are joined by links, parallel links as one, for readers that
- * look up hops by the million. Immutable once made: any number of threads.
- */
+/* The directed pairs of linked nodes, with parallel links merged, for readers that look up millions
+ * of hops. Immutable after construction: any number of threads. */
 #ifndef BY_FABRIC_LINKS_H
 #define BY_FABRIC_LINKS_H
 
@@ -20,7 +18,7 @@ struct by_links {
 
 struct by_links *by_links_new(const struct by_topology *topology);
 void by_links_free(struct by_links *links);
-/* The number of the pair, or UINT32_MAX when no link runs that way. */
+/* Returns the number of the pair, or UINT32_MAX when there is no link in that direction. */
 uint32_t by_links_find(const struct by_links *links, uint32_t from, uint32_t to);
 
 #endif

@@ -1,4 +1,4 @@
-/* Jobs on some of the compute nodes. See members.h. */
+/* Jobs on a subset of the compute nodes. See members.h. */
 #include "control/fabric/members.h"
 
 #include "control/base/alloc.h"
@@ -8,7 +8,7 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* A list of names (bytes): 65,535 long ones. */
+/* Maximum size of a list of names (bytes): 65,535 long ones. */
 #define FILE_BYTES_MAX ((size_t)16 << 20)
 
 static bool divides(char c)
@@ -16,7 +16,7 @@ static bool divides(char c)
     return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* One name; it stands at `place`. */
+/* Adds one name, which is at `place`. */
 static int add_name(const char *name, size_t bytes, struct by_place place, const struct by_names *names,
                     const struct by_topology *topology, bool *member, struct by_problem *problem)
 {
@@ -95,7 +95,7 @@ uint32_t by_members_count(const struct by_topology *topology, const bool *member
     return count;
 }
 
-/* Marks as lost what links do not join to `first` without the nodes that are lost. */
+/* Marks as lost the nodes that are not connected to `first` without the lost nodes. */
 static void lose_far(const struct by_topology *topology, uint32_t first, bool *lost)
 {
     uint32_t *parent = by_alloc(topology->node_count, sizeof(*parent));
@@ -124,7 +124,7 @@ static void lose_far(const struct by_topology *topology, uint32_t first, bool *l
     free(parent);
 }
 
-/* Compute nodes that forward are switches here. */
+/* Turns forwarding compute nodes into switches. */
 static void turn_forwarders(struct by_topology *part, const uint32_t *whole, const bool *member)
 {
     for (uint32_t i = 0; i < part->node_count; i++) {

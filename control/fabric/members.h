@@ -1,6 +1,6 @@
 /*
- * Some of the compute nodes of a fabric: lists of their names, and the fabric that a job on them
- * has. The other compute nodes are idle, unless the topology says that they forward
+ * Subsets of the compute nodes of a fabric: lists of their names, and the fabric as a job on them
+ * sees it. The other compute nodes are idle, unless the topology marks them as forwarding
  * (banyan-topology(5)): then they are switches that only forward. Pure functions: any thread.
  */
 #ifndef BY_FABRIC_MEMBERS_H
@@ -9,8 +9,9 @@
 #include "control/fabric/build.h"
 
 /*
- * Reads names with commas, spaces or new lines between them. 0 and `*member` (by node; the caller
- * frees), or BY_EINVAL with `problem` filled: no compute node, named twice, fewer than two.
+ * Reads names separated by commas, spaces or new lines. Returns 0 and `*member` (by node; the
+ * caller frees), or BY_EINVAL with `problem` filled: a name is not a compute node or is repeated,
+ * or there are fewer than two.
  */
 int by_members_parse(const char *text, size_t bytes, const struct by_topology *topology, bool **member,
                      struct by_problem *problem);
@@ -27,14 +28,14 @@ static inline bool by_members_idle(const struct by_topology *topology, const boo
 {
     return member && topology->nodes[node].compute && !member[node] && !topology->nodes[node].forward;
 }
-/* The count of those that take part. */
+/* The number of nodes that take part. */
 uint32_t by_members_count(const struct by_topology *topology, const bool *member);
 
 /*
- * The fabric of a job on these nodes: without the compute nodes that are idle, those that forward
- * as switches, and without what only idle nodes join to the rest. `*whole` receives the number in
- * `topology` of each node; both are the caller's to free. BY_EINVAL with `problem` when the members
- * are in several parts.
+ * Makes the fabric of a job on these nodes: idle compute nodes are removed, forwarding ones become
+ * switches, and nodes that only idle nodes connect to the rest are removed. `*whole` receives the
+ * number in `topology` of each node; the caller frees both. BY_EINVAL with `problem` filled when
+ * the members are not connected.
  */
 int by_members_part(const struct by_topology *topology, const bool *member, struct by_topology **part,
                     uint32_t **whole, struct by_problem *problem);

@@ -51,7 +51,7 @@ int64_t by_names_find(const struct by_names *names, const char *name, size_t byt
     for (uint32_t at = hash(name, bytes) & names->mask; names->slots[at]; at = (at + 1) & names->mask) {
         const char *other = names->topology->nodes[names->slots[at] - 1].name;
 
-        if (strlen(other) == bytes && memcmp(other, name, bytes) == 0) /* `name` may hold zeros */
+        if (strlen(other) == bytes && memcmp(other, name, bytes) == 0) /* `name` may contain NUL bytes */
             return names->slots[at] - 1;
     }
     return -1;

@@ -1,5 +1,5 @@
-/* Nodes by name, for readers that meet names by the million. Immutable once made: any number of
- * threads. */
+/* Finds nodes by name, for readers that look up millions of names. Immutable after construction:
+ * any number of threads. */
 #ifndef BY_FABRIC_NAMES_H
 #define BY_FABRIC_NAMES_H
 
@@ -7,7 +7,7 @@
 
 struct by_names;
 
-/* Keeps `topology`. */
+/* Keeps a pointer to `topology`. */
 struct by_names *by_names_new(const struct by_topology *topology);
 void by_names_free(struct by_names *names);
 /* Index of the node whose name is these `bytes` bytes, or -1. */

@@ -1,8 +1,9 @@
 /*
- * Reads topology JSON, strictly: whatever is unknown, missing, doubled or out of range is refused
- * with the place and the remedy. The JSON library checks the syntax and gives the values; locate.h
- * gives their places and the exact text of numbers (a bandwidth such as 12.5 never passes through a
- * float). See topology.h and banyan-topology(5). One thread for each call.
+ * Reads topology JSON, strictly: members that are unknown, missing, repeated or out of range are
+ * refused with their position and the remedy. The JSON library checks the syntax and provides the
+ * values; locate.h provides their positions and the exact text of numbers (a bandwidth such as 12.5
+ * is never converted to a float). See topology.h and banyan-topology(5). Each call runs in one
+ * thread.
  */
 #include <errno.h>
 #include <jansson.h>
@@ -16,16 +17,18 @@
 #include "offload/base/limits.h"
 #include "offload/wire/types.h"
 
-/* A topology file (bytes): some thousand times the largest fabric that planning is made for. */
+/* Maximum size of a topology file (bytes): thousands of times the largest fabric that planning
+ * supports. */
 #define FILE_BYTES_MAX ((size_t)64 << 20)
-/* The name of a topology and its unit (bytes): they stand in plans, pictures and messages. */
+/* Maximum length of the name of a topology and of its unit (bytes), which appear in plans, pictures
+ * and messages. */
 #define TEXT_BYTES_MAX 255
-/* JSON values of a topology within the limits (count): a node has nine at most, a link five. The
- * JSON library takes some hundred bytes for each, so the limit bounds memory before it is called.
- */
+/* JSON values of a topology within the limits (count): a node has nine at most, a
+ * link five. The JSON library needs some hundred bytes for each, so the limit bounds
+ * memory before it is called. */
 #define VALUES_MAX (9 * (size_t)BY_TOPOLOGY_NODES_MAX + 5 * (size_t)BY_TOPOLOGY_LINKS_MAX + 16)
 
-/* The values are walked in document order; `next` is the number of the value about to be read. */
+/* Values are visited in document order; `next` is the number of the next value. */
 struct read_reader {
     struct by_locations locations;
     size_t next;
@@ -62,7 +65,7 @@ static int read_flag(struct read_reader *reader, json_t *value, const char *what
     return 0;
 }
 
-/* Reads names with commas between them, such as "sum,max", into the bits of their values. */
+/* Reads names separated by commas, such as "sum,max", into the bits of their values. */
 static int read_words(struct read_reader *reader, json_t *value, const char *what,
                       unsigned (*from_name)(const char *), uint16_t *bits)
 {
@@ -87,7 +90,7 @@ static int read_words(struct read_reader *reader, json_t *value, const char *wha
     return error;
 }
 
-/* Reads an exact number that is not negative: a JSON number by its own text, or a string. */
+/* Reads an exact non-negative number: a JSON number by its own text, or a string. */
 static int read_number(struct read_reader *reader, json_t *value, const char *what, bool zero,
                        struct by_fraction *number)
 {
@@ -129,7 +132,7 @@ static bool name_is_valid(const char *name)
     return bytes > 0 && bytes <= BY_NAME_MAX && strspn(name, letters) == bytes;
 }
 
-/* Adds the node once all its members are known to be good. */
+/* Adds the node after all its members are validated. */
 static int add_node(struct read_reader *reader, size_t at, const struct by_node *node, bool switch_keys)
 {
     if (!node->compute && node->forward)
@@ -327,7 +330,7 @@ static int read_array(struct read_reader *reader, json_t *array, const char *wha
     return 0;
 }
 
-/* The number of values that `value` holds, itself included. */
+/* Returns the number of values in `value`, itself included. */
 static size_t count_values(json_t *value)
 {
     size_t count = 1, number;
@@ -340,8 +343,8 @@ static size_t count_values(json_t *value)
     return count;
 }
 
-/* Finds the number of the value that stands under `wanted` in the top object; nodes must be read
- * before links. */
+/* Returns the number of the value of member `wanted` in the top object; nodes must be read before
+ * links. */
 static size_t find_member(json_t *root, const char *wanted)
 {
     size_t at = 1;
@@ -412,7 +415,7 @@ static bool begins_like_json(const char *json, size_t bytes)
     return at < bytes && (json[at] == '{' || json[at] == '[');
 }
 
-/* Says what is wrong with text that is no JSON. */
+/* Reports the syntax error of text that is not JSON. */
 static int refuse_syntax(const char *json, size_t bytes, const json_error_t *mistake,
                          struct by_problem *problem)
 {
@@ -435,7 +438,7 @@ int by_topology_parse(const char *json, size_t bytes, struct by_topology **topol
     int error;
 
     *topology = NULL;
-    /* What does not even begin like JSON is left to the parser, which says so at its first
+    /* Text that does not begin like JSON is left to the parser, which reports an error at its first
      * character. */
     if (!by_locations_find(json, bytes, VALUES_MAX, &reader.locations) && begins_like_json(json, bytes)) {
         by_locations_free(&reader.locations);
@@ -444,7 +447,7 @@ int by_topology_parse(const char *json, size_t bytes, struct by_topology **topol
                               "%u links) has so many",
                               VALUES_MAX, BY_TOPOLOGY_NODES_MAX, BY_TOPOLOGY_LINKS_MAX);
     }
-    /* Integers beyond 64 bits are read as reals here and refused by their own text later. */
+    /* Integers beyond 64 bits are read as reals here, and refused later by their own text. */
     root = json_loadb(json, bytes, JSON_REJECT_DUPLICATES | JSON_DECODE_INT_AS_REAL, &mistake);
     if (!root) {
         by_locations_free(&reader.locations);

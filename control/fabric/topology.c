@@ -80,7 +80,7 @@ int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fra
         error |= by_fraction_set(entering[found], topology->scale, in);
     if (found >= 0 && out)
         error |= by_fraction_set(leaving[found], topology->scale, out);
-    BY_ASSERT(error == 0); /* parts of the sum of all capacities, which fits */
+    BY_ASSERT(error == 0); /* a part of the sum of all capacities, which fits */
     free(entering);
     free(leaving);
     return found;
@@ -103,7 +103,7 @@ static void write_bandwidth(FILE *stream, struct by_fraction bandwidth)
     fprintf(stream, "%s%s%s", quote, by_fraction_text(bandwidth, text), quote);
 }
 
-/* Names of the bits, as read_words reads them; nothing for none. */
+/* Writes the names of the bits, as read_words reads them; nothing if no bit is set. */
 static void write_words(FILE *stream, const char *key, uint16_t bits, const char *(*name)(unsigned))
 {
     const char *before = "\"";

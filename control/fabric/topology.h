@@ -1,7 +1,7 @@
 /*
- * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON or made by a
- * preset. Everything that plans, checks, lowers or draws starts from this. A topology is immutable
- * once made; any number of threads may read it.
+ * A fabric: nodes and directed arcs with exact capacities, as read from topology JSON, imported, or
+ * made by a preset. Planning, checking, lowering and drawing all start from this. A topology is
+ * immutable after construction; any number of threads may read it.
  */
 #ifndef BY_FABRIC_TOPOLOGY_H
 #define BY_FABRIC_TOPOLOGY_H
@@ -16,23 +16,23 @@
 struct by_node {
     char *name;
     bool compute;   /* else a switch */
-    bool forward;   /* compute nodes: forward like a plain switch in jobs that leave them out */
+    bool forward;   /* compute nodes: forward like a plain switch in jobs without them */
     bool multicast; /* switches: may have several children in a tree that carries data down */
     bool aggregate; /* switches: may have several children in a tree that carries data up */
     struct by_fraction aggregate_rate; /* in the file's unit; num 0 = not given (no limit) */
-    uint16_t ops;       /* switches: bit 1 << enum by_op: operators that it reduces by; 0 = not given (all) */
-    uint16_t dtypes;    /* bit 1 << enum by_dtype: of which types; 0 = not given (all) */
+    uint16_t ops;       /* switches: bits 1 << enum by_op of supported operators; 0 = not given (all) */
+    uint16_t dtypes;    /* switches: bits 1 << enum by_dtype of supported types; 0 = not given (all) */
     bool has_task_time; /* whether task_time was given */
     struct by_fraction task_time; /* of one reduction, in steady states (control/study/steady); may be 0 */
 };
 
-/* One direction of a link. Parallel links of the file are kept apart here (each is a cable of the
- * lab); planning adds them up. */
+/* One direction of a link. Parallel links of the file are kept separate here (each is a cable of
+ * the lab); the planner adds them up. */
 struct by_arc {
     uint32_t from; /* node index */
     uint32_t to;
     int64_t capacity; /* in 1/scale of the file's unit: exact */
-    uint32_t link;    /* index of the link (cable) that this arc is a direction of */
+    uint32_t link;    /* index of the link (cable) to which this arc belongs */
 };
 
 /* A cable: one or two arcs. */
@@ -45,14 +45,15 @@ struct by_link {
 
 struct by_topology {
     char *name;
-    char *unit; /* of bandwidth, "GB/s": one of unit.h */
+    char *unit; /* unit of bandwidth, such as "GB/s": one of unit.h */
     uint32_t node_count;
     struct by_node *nodes;
     uint32_t arc_count;
     struct by_arc *arcs;
     uint32_t link_count;
     struct by_link *links;
-    int64_t scale; /* least common multiple of the bandwidths' denominators: bandwidth = capacity / scale */
+    /* least common multiple of the bandwidths' denominators: bandwidth = capacity / scale */
+    int64_t scale;
 };
 
 /* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with
@@ -68,14 +69,14 @@ int by_topology_write(const struct by_topology *topology, void *stream);
 int64_t by_topology_find(const struct by_topology *topology, const char *name);
 /* Whether some switch multicasts or aggregates. */
 bool by_topology_capable(const struct by_topology *topology);
-/* The same fabric with switches that only forward. It shares all of `topology` but `nodes`, which
- * the caller frees. */
+/* Returns the same fabric with switches that only forward. It shares everything with `topology`
+ * except `nodes`, which the caller frees. */
 struct by_topology by_topology_forwarding(const struct by_topology *topology);
 /* Count of compute nodes; ranks are numbered by their order in the file. */
 uint32_t by_topology_compute_count(const struct by_topology *topology);
 
-/* The first node whose links bring other bandwidth in than out, or -1. The sums go to `in` and
- * `out`, in the unit (NULL where nobody asks). */
+/* Returns the first node with different incoming and outgoing bandwidth, or -1. Sets `in` and `out`
+ * to the sums, in the unit (either may be NULL). */
 int64_t by_topology_unbalanced(const struct by_topology *topology, struct by_fraction *in,
                                struct by_fraction *out);
 

@@ -46,7 +46,7 @@ static const struct {
 #undef X
 };
 
-/* NULL when there is none of this name. */
+/* Finds a unit by name; NULL if unknown. */
 static const struct by_fraction *find(const char *unit)
 {
     for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)

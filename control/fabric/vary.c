@@ -1,4 +1,4 @@
-/* Fabrics after failures, and with scattered bandwidths. See vary.h. */
+/* Variants of fabrics: after failures, and with scattered bandwidths. See vary.h. */
 #include "control/fabric/vary.h"
 
 #include "control/base/alloc.h"
@@ -7,8 +7,8 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
-/* A new builder with the nodes of `from` that are not lost; `index` (by old node) receives their
- * numbers. */
+/* Returns a new builder with the nodes of `from` that are not lost; `index` (by old node) receives
+ * their numbers. */
 static struct by_builder *copy_nodes(const struct by_topology *from, const bool *lost, const char *name,
                                      uint32_t *index)
 {
@@ -35,11 +35,11 @@ static int copy_link(struct by_builder *builder, const struct by_topology *from,
     return 0;
 }
 
-/* Walks over links that are not lost, whatever their direction. */
+/* State of walks over links that are not lost, in either direction. */
 struct vary_walk {
     uint32_t *first, *next; /* lists of link ends: first[node], next[2 * link + side] */
     uint32_t *queue;
-    uint32_t *seen; /* the round in which a node was seen last */
+    uint32_t *seen; /* the round in which a node was last seen */
     uint32_t round;
 };
 
@@ -68,7 +68,7 @@ static void walk_free(struct vary_walk *walk)
     free(walk->seen);
 }
 
-/* Whether the two ends of `link` are still joined when it is lost with the others. */
+/* Whether the two ends of `link` stay connected when it is lost together with the others. */
 static bool joined_without(struct vary_walk *walk, const struct by_topology *topology, const bool *lost,
                            uint32_t link)
 {
@@ -134,8 +134,10 @@ int by_vary(const struct by_topology *from, const struct by_variation *variation
     builder = copy_nodes(from, NULL, variation->name, index);
     for (uint32_t i = 0; i < from->link_count && !error; i++) {
         int64_t factor = variation->scatter_high
+                             /* drawn for failed links too, so that failures do not change the other
+                              * factors */
                              ? variation->scatter_low + (int64_t)by_prng_below(&prng, span)
-                             : 1; /* drawn for failed links too: what fails does not change the others */
+                             : 1;
 
         if (!lost[i])
             error = copy_link(builder, from, i, index, factor, problem);

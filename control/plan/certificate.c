@@ -1,4 +1,4 @@
-/* Certificates beside the cut: memory and file format. See certificate.h. */
+/* Certificates in addition to the cut: memory and file format. See certificate.h. */
 #include "control/plan/certificate.h"
 
 #include "control/base/alloc.h"
@@ -181,7 +181,7 @@ static int read_parts(const struct certificate_reader *reader)
     return 0;
 }
 
-/* ["from", "to", price], the price an integer or its digits. */
+/* Reads ["from", "to", price]; the price is an integer or a string of digits. */
 static int read_price(const struct certificate_reader *reader, struct by_price *price)
 {
     uint32_t index = 0;

@@ -1,7 +1,7 @@
 /*
- * Why no trees carry more, where a cut does not say it: what the plan of an allreduce holds beside
- * its bottleneck (banyan-plan(5), "proof"). Made by the planner, checked by verify/ with code of
- * its own. A certificate is plain data: any number of threads may read it.
+ * The proof that no trees carry more, if a cut does not prove it: a part of the plan of an
+ * allreduce in addition to its bottleneck (banyan-plan(5), "proof"). The planner makes it; verify/
+ * checks it with independent code. A certificate is plain data: any number of threads may read it.
  */
 #ifndef BY_PLAN_CERTIFICATE_H
 #define BY_PLAN_CERTIFICATE_H
@@ -12,8 +12,8 @@ struct by_json;
 struct by_names;
 
 enum by_certificate_kind {
-    BY_CERTIFICATE_PARTS = 1, /* disjoint sets of nodes, each entered and left by all trees but its own */
-    BY_CERTIFICATE_PRICES     /* prices of links under which every pair of trees costs something */
+    BY_CERTIFICATE_PARTS = 1, /* disjoint sets of nodes: all trees but its own enter and leave each */
+    BY_CERTIFICATE_PRICES     /* prices of links: every pair of trees costs at least some amount */
 };
 
 struct by_part {
@@ -37,25 +37,25 @@ struct by_certificate {
 void by_certificate_free(struct by_certificate *certificate);
 /* NULL for NULL. */
 struct by_certificate *by_certificate_copy(const struct by_certificate *from);
-/* The certificate whose sets are given by node (`part` below `part_count`, or more for nodes
- * outside). */
+/* Makes the certificate whose sets are given by node (`part` below `part_count`; any other value
+ * for nodes outside). */
 struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count,
                                                uint32_t part_count);
 /*
- * The certificate of these prices, and the bound that it proves: (capacities times prices) / floor,
- * where every pair of trees costs `floor` or more; NULL where that does not fit 63 bits. The arrays
- * are by row. A row with equal ends is a switch with a budget of additions. With `both_ways` rows
- * are links in both directions, none has equal ends, and `floor` is the least for one tree that is
- * used up and down.
+ * Makes the certificate of these prices, and computes the bound that it proves: (capacities times
+ * prices) / floor, where every pair of trees costs `floor` or more. Returns NULL if the bound does
+ * not fit 63 bits. The arrays are by row. A row with equal ends is a switch with a budget of
+ * additions. With `both_ways`, rows are links in both directions, no row has equal ends, and
+ * `floor` is the least price of one tree that is used up and down.
  */
 struct by_certificate *by_certificate_of_prices(const struct by_price *rows, const int64_t *capacity,
                                                 uint32_t row_count, bool both_ways, __int128 floor,
                                                 struct by_fraction *bound);
-/* Writes it as a JSON object to `stream` (a FILE *). */
+/* Writes the certificate as a JSON object to `stream` (a FILE *). */
 void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
                           void *stream);
-/* Reads one back: the parser stands before its value. NULL with `problem` filled when it is none;
- * mistakes of JSON itself are the parser's. */
+/* Reads a certificate; the parser is before its value. Returns NULL with `problem` filled if the
+ * value is not a certificate. The parser reports JSON syntax errors itself. */
 struct by_certificate *by_certificate_read(struct by_json *json, const struct by_names *names,
                                            const struct by_topology *topology, struct by_problem *problem);
 

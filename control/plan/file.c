@@ -1,7 +1,7 @@
 /*
- * Writing plan files: JSON with names instead of indices, each path once, as in banyan-plan(5).
- * Reading is in file_read.c. A plan may have millions of edges, so that text is put together here
- * rather than by printf. One thread for each call.
+ * Writes plan files: JSON with names instead of indices, each path once, as in banyan-plan(5).
+ * file_read.c reads them. A plan may have millions of edges, so text is assembled here instead of
+ * by printf. Each call runs in one thread.
  */
 #include <jansson.h>
 
@@ -16,7 +16,7 @@
 
 #define FORMAT "banyan-plan-2"
 
-/* Text on its way into a stream (bytes). */
+/* Buffer of text to be written (bytes). */
 #define BUFFER_BYTES 65536u
 
 struct file_writer {
@@ -27,7 +27,7 @@ struct file_writer {
 
 static void flush(struct file_writer *writer)
 {
-    fwrite(writer->buffer, 1, writer->used, writer->file); /* errors are asked for at the end */
+    fwrite(writer->buffer, 1, writer->used, writer->file); /* errors are checked at the end */
     writer->used = 0;
 }
 
@@ -74,7 +74,7 @@ static void put_string(struct file_writer *writer, const char *text)
     json_decref(string);
 }
 
-/* Node names need no escapes. */
+/* Writes node names, which need no escapes. */
 static void put_nodes(struct file_writer *writer, const struct by_topology *topology, const uint32_t *nodes,
                       uint32_t count)
 {

@@ -1,7 +1,7 @@
 /*
- * Reading plan files, as in banyan-plan(5). Checks what later steps rely on (names, shapes, that
- * links exist); whether the plan is any good is for the verifier, which has a reader of its own.
- * One thread for each call.
+ * Reads plan files, as in banyan-plan(5). Checks what later steps rely on: names, shapes, the
+ * existence of links. The verifier, which has its own reader, checks the quality of the plan. Each
+ * call runs in one thread.
  */
 #include <stdarg.h>
 
@@ -21,7 +21,7 @@
 #define FORMAT     "banyan-plan-2"
 #define FORMAT_OLD "banyan-plan-1" /* the same, without "paths" */
 
-/* A plan file (bytes): many times a plan for 4096 nodes. */
+/* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 
 static const struct by_place nowhere = {0, 0};
@@ -33,14 +33,14 @@ struct file_read_reader {
     struct by_names *names;
     struct by_links *links;
     struct by_problem *problem;
-    int error; /* the first thing that is wrong although it is JSON */
+    int error; /* the first error other than JSON syntax */
     uint32_t *nodes;
-    uint32_t path_count; /* of the file's "paths" */
+    uint32_t path_count; /* paths in the file's "paths" */
     uint32_t path_room;
-    uint32_t *path_numbers; /* in the list */
+    uint32_t *path_numbers; /* their numbers in the list */
     struct by_tree_list list;
-    uint32_t *edges;   /* of the tree being read */
-    uint32_t *reached; /* by node: the tree (its number + 1) that reached it last */
+    uint32_t *edges;   /* edges of the current tree */
+    uint32_t *reached; /* by node: the last tree (number + 1) that reached it */
     struct {
         bool format, topology, unit, optimum, achieved, k, bottleneck, exiting, paths, trees;
     } has;
@@ -49,7 +49,7 @@ struct file_read_reader {
 static bool refuse(struct file_read_reader *reader, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Keeps the first mistake; returns false. */
+/* Records the first error; returns false. */
 static bool refuse(struct file_read_reader *reader, const char *format, ...)
 {
     va_list arguments;
@@ -64,13 +64,13 @@ static bool refuse(struct file_read_reader *reader, const char *format, ...)
     return false;
 }
 
-/* Whether reading goes on. */
+/* Whether reading continues. */
 static bool going(const struct file_read_reader *reader)
 {
     return !reader->error && !reader->json.failed;
 }
 
-/* A number of the plan: an integer, or its digits in a string. */
+/* Reads a number of the plan: an integer, or its digits in a string. */
 static bool read_integer(struct file_read_reader *reader, int64_t *result)
 {
     struct by_fraction number;
@@ -131,7 +131,7 @@ static bool is_linked(const struct file_read_reader *reader, uint32_t a, uint32_
            by_links_find(reader->links, b, a) != UINT32_MAX;
 }
 
-/* A path by its names; `*path` is its number in the list. */
+/* Reads a path by its names; `*path` is its number in the list. */
 static bool read_path(struct file_read_reader *reader, uint32_t *path)
 {
     uint32_t count = 0, limit = reader->topology->node_count;
@@ -167,7 +167,7 @@ static void read_paths(struct file_read_reader *reader)
     }
 }
 
-/* One edge: the number of a path, or the path itself. */
+/* Reads one edge: the number of a path, or the path itself. */
 static bool read_edge(struct file_read_reader *reader, uint32_t *path)
 {
     int64_t number;
@@ -194,7 +194,7 @@ static uint32_t read_edges(struct file_read_reader *reader)
     return count;
 }
 
-/* That each edge goes from a node reached before to a new one. */
+/* Checks that each edge leads from a node reached before to a new one. */
 static void check_tree(struct file_read_reader *reader, uint32_t root, uint32_t edge_count)
 {
     uint32_t mark = reader->list.count + 1;
@@ -311,7 +311,7 @@ static void read_collective(struct file_read_reader *reader, struct by_plan *pla
     free(name);
 }
 
-/* The compute nodes that take part: at least two, each once. */
+/* Reads the compute nodes that take part: at least two, each once. */
 static void read_ranks(struct file_read_reader *reader, struct by_plan *plan)
 {
     uint32_t count = 0, node = 0;
@@ -328,7 +328,7 @@ static void read_ranks(struct file_read_reader *reader, struct by_plan *plan)
     if (going(reader) && (count < 2 || plan->shares))
         refuse(reader, "\"ranks\" must name at least two compute nodes, and stand before \"shares\"");
     plan->compute_count = count;
-    if (count == by_topology_compute_count(reader->topology)) { /* all of them */
+    if (count == by_topology_compute_count(reader->topology)) { /* all take part */
         free(plan->member);
         plan->member = NULL;
     }
@@ -346,7 +346,7 @@ static void read_in_network(struct file_read_reader *reader, struct by_plan *pla
     free(text);
 }
 
-/* The members but "trees" and "paths". */
+/* Reads a member other than "trees" and "paths". */
 static void read_head(struct file_read_reader *reader, struct by_plan *plan, const char *key, size_t bytes)
 {
     uint32_t node = 0;
@@ -393,7 +393,7 @@ static void read_head(struct file_read_reader *reader, struct by_plan *plan, con
     }
 }
 
-/* The whole object. Trees that stand before the paths are read when the rest is known. */
+/* Reads the whole object. Trees before the paths are read after all other members. */
 static void read_root(struct file_read_reader *reader, struct by_plan *plan)
 {
     size_t trees_at = 0;

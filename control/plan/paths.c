@@ -21,7 +21,7 @@ static uint32_t hash(const uint32_t *nodes, uint32_t count)
     return (uint32_t)(value >> 32);
 }
 
-/* Makes the hash table at least twice as large as it must be. */
+/* Grows the hash table to at least twice the required size. */
 static void spread(struct by_paths *paths)
 {
     uint32_t mask;

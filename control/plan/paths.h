@@ -1,7 +1,5 @@
-/*
- * A table of paths, each kept once and known by its number. Trees refer to paths by the million;
- * what they refer to is few. One thread for each table.
- */
+/* A table of paths, each stored once and identified by its number. Trees contain millions of
+ * references to few paths. Each table belongs to one thread. */
 #ifndef BY_PLAN_PATHS_H
 #define BY_PLAN_PATHS_H
 
@@ -17,21 +15,21 @@ struct by_path {
 struct by_paths {
     uint32_t count;
     uint32_t room;
-    uint32_t *start; /* by path, and one more: where its nodes begin */
+    uint32_t *start; /* by path, plus one: its first node in `nodes` */
     uint32_t node_count;
     uint32_t node_room;
     uint32_t *nodes;
-    uint32_t slot_count; /* of the hash table: a power of two, 0 before the first path */
+    uint32_t slot_count; /* size of the hash table: a power of two, 0 before the first path */
     uint32_t *slots;     /* path number + 1, 0 is free */
 };
 
 void by_paths_free(struct by_paths *paths);
-/* Makes `paths`, which is empty, a copy: the same paths under the same numbers. */
+/* Makes `paths`, which must be empty, a copy with the same paths and numbers. */
 void by_paths_copy(struct by_paths *paths, const struct by_paths *from);
-/* The number of the path with these nodes; adds it when it is new. At least two nodes. */
+/* Returns the number of the path with these nodes (at least two); adds it when it is new. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
 /* Renumbers the paths: `number` (by path) is the new number of each, below `kept`, or UINT32_MAX
- * for those that go. */
+ * for paths to remove. */
 void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t kept);
 /* Path number `path`: a view, valid until the next by_paths_add. */
 static inline struct by_path by_paths_get(const struct by_paths *paths, uint32_t path)

@@ -1,4 +1,4 @@
-/* The record of a plan: its release and the heights of its trees. See plan.h. */
+/* Releases plans, and computes the heights of their trees. See plan.h. */
 #include "control/plan/plan.h"
 
 #include <stdlib.h>

@@ -1,15 +1,15 @@
 /*
- * A plan: weighted trees for one collective on one fabric, with the certificate of how good they
- * are. The planner makes it, the plan file carries it (docs/man/banyan-plan.5), `verify` checks the
- * file with code of its own, `lower` compiles it into tables.
+ * A plan: weighted trees for one collective on one fabric, with the certificate of their quality.
+ * The planner makes it, the plan file stores it (docs/man/banyan-plan.5), `verify` checks the file
+ * with independent code, `lower` compiles it into tables.
  *
  * Trees always list their edges from the root outwards. An edge is a path parent -> ... -> child
  * whose inner nodes only forward. A plan of a thousand nodes has a million edges over some hundred
- * thousand different paths, so paths are kept once, in a table, and an edge is the number of its
- * path. Data runs down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up and
- * then down (allreduce, barrier). A tree's weight is the bandwidth given to it: an exact fraction
- * in the topology's unit. Load of a tree: its weight on each arc of each path, in the direction or
- * directions in which data runs.
+ * thousand different paths, so each path is stored once, in a table, and an edge is the number of
+ * its path. Data flows down the edges (allgather, broadcast), up (reduce-scatter, reduce), or up
+ * and then down (allreduce, barrier). A tree's weight is its bandwidth: an exact fraction in the
+ * topology's unit. The load of a tree is its weight on each arc of each path, in the direction or
+ * directions of the data.
  */
 #ifndef BY_PLAN_PLAN_H
 #define BY_PLAN_PLAN_H
@@ -18,27 +18,27 @@
 #include "control/plan/certificate.h"
 #include "control/plan/paths.h"
 
-/* What a tree carries, where one plan holds trees of both kinds (allreduce on fabrics that are not
- * symmetric). */
+/* The direction of a tree, for plans that hold trees of different directions (allreduce on
+ * asymmetric fabrics). */
 enum by_tree_use { BY_TREE_BOTH = 1, BY_TREE_UP, BY_TREE_DOWN };
 
 struct by_tree {
-    uint32_t root; /* node index: a compute node, or a switch that aggregates and multicasts (allreduce,
-                      barrier) */
+    /* node index: a compute node, or a switch that aggregates and multicasts
+     * (allreduce, barrier) */
+    uint32_t root;
     enum by_tree_use use;
     struct by_fraction weight;
     uint32_t edge_count;
     size_t first_edge; /* in the plan's (or list's) `edges`; parents come before their children */
 };
 
-/* A height that trees can be kept to, and the rate that goes with it. */
+/* A possible height of the trees, and the rate at that height. */
 struct by_trade {
     uint32_t height; /* hops */
     struct by_fraction rate;
 };
 
-/* Heights of trees in hops: of the highest, and the mean by weight (for people: nothing is decided
- * by it). */
+/* Heights of trees in hops: the maximum, and the mean by weight (for display only). */
 struct by_heights {
     uint32_t max;
     double mean;
@@ -49,39 +49,41 @@ struct by_plan {
     char *unit;
     unsigned collective;    /* enum by_collective */
     int64_t root;           /* node index for broadcast and reduce, else -1 */
-    uint32_t compute_count; /* that take part */
+    uint32_t compute_count; /* compute nodes that take part */
     bool *member;           /* by node: the compute nodes that take part (fabric/members.h); NULL: all */
-    int64_t *shares; /* by node: parts of the data, where shards are of unequal size (shares.h), else NULL */
+    int64_t *shares; /* by node: parts of the data if shards are of unequal size (shares.h), else NULL */
     struct by_fraction optimum;  /* bound of algbw = total data size / time, in unit */
     struct by_fraction achieved; /* the same for these trees */
     struct by_fraction inv_x;    /* 1/x* of the papers (allgather, reduce-scatter), else num 0 */
-    int64_t k;                   /* trees for each root (for each part, where there are shares) counted with
-                                    multiplicity, 0 where it has no meaning */
-    uint32_t cut_count;          /* bottleneck cut: the nodes on the side that the data must leave */
+    /* trees for each root (with shares: for each part), counted with multiplicity; 0
+     * if undefined */
+    int64_t k;
+    uint32_t cut_count; /* bottleneck cut: the number of nodes on the side that the data must leave */
     uint32_t *cut;
     struct by_fraction cut_exiting; /* bandwidth leaving that side, in unit */
-    bool hosts_only; /* capable switches were to forward only: bound and proof hold for the fabric without
-                        their capabilities */
-    bool ordered;    /* every partial sum covers a contiguous interval of ranks */
-    bool hurried;    /* the time limit left no time for better trees (not part of the plan file) */
-    struct by_certificate *proof; /* allreduce: proves `optimum` where that is less than the cut, else NULL */
+    /* capable switches only forward: bound and proof hold for the fabric without
+     * their capabilities */
+    bool hosts_only;
+    bool ordered; /* every partial sum covers a contiguous interval of ranks */
+    bool hurried; /* the time limit prevented better trees (not part of the plan file) */
+    /* allreduce: proves `optimum` if that is less than the cut, else NULL */
+    struct by_certificate *proof;
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
-    uint32_t trade_count;          /* of a latency-aware plan: what was there to choose from, lowest first */
+    uint32_t trade_count;          /* latency-aware plan: the number of possible heights; lowest first */
     struct by_trade *trades;
     uint32_t tree_count;
     struct by_tree *trees;
     struct by_paths paths;
-    struct by_heights
-        packed;        /* before branches were hung nearer to the roots (height.h); 0 where none were */
-    size_t edge_count; /* of all trees */
-    uint32_t *edges;   /* path numbers */
+    struct by_heights packed; /* heights before by_height_lower (height.h); 0 if not tried */
+    size_t edge_count;        /* edges of all trees */
+    uint32_t *edges;          /* path numbers */
     struct {
         double optimum, split, pack, in_network, total;
     } seconds;
 };
 
 void by_plan_free(struct by_plan *plan);
-/* Edge number `edge` of a tree: a view, valid as long as the plan. */
+/* Returns edge number `edge` of a tree: a view, valid as long as the plan. */
 static inline struct by_path by_plan_edge(const struct by_plan *plan, const struct by_tree *tree,
                                           uint32_t edge)
 {

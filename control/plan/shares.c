@@ -9,9 +9,10 @@
 #include "control/fabric/names.h"
 #include "offload/base/errors.h"
 
-/* A file of shares (bytes): 65,535 nodes with long names and long numbers. */
+/* Maximum size of a file of shares (bytes): 65,535 nodes with long names and long numbers. */
 #define FILE_BYTES_MAX ((size_t)16 << 20)
-/* All shares together, as integers without a common divisor: what capacities are multiplied by. */
+/* Maximum sum of all shares, as integers without a common divisor: capacities are
+ * multiplied by it. */
 #define SUM_MAX ((int64_t)1 << 53)
 
 static const struct by_place nowhere = {0, 0};
@@ -26,7 +27,7 @@ struct shares_reader {
     struct by_problem *problem;
 };
 
-/* How much of a text to show in an error: `most` bytes, on one line. */
+/* Returns how many bytes of a text an error message shows: at most `most`, on one line. */
 static int shown(const char *text, size_t bytes, size_t most)
 {
     size_t count = 0;
@@ -36,7 +37,7 @@ static int shown(const char *text, size_t bytes, size_t most)
     return (int)count;
 }
 
-/* One number, by its own text: the share of `node`. */
+/* Reads one number, by its own text: the share of `node`. */
 static int read_value(const struct shares_reader *reader, uint32_t node)
 {
     struct by_json *json = reader->json;
@@ -70,7 +71,7 @@ static int read_value(const struct shares_reader *reader, uint32_t node)
     return 0;
 }
 
-/* {"node": number, ...} */
+/* Reads {"node": number, ...} */
 static int read_object(const struct shares_reader *reader)
 {
     struct by_json *json = reader->json;
@@ -100,7 +101,7 @@ static int read_object(const struct shares_reader *reader)
     return json->failed ? BY_EFORMAT : 0;
 }
 
-/* [number, ...], by rank */
+/* Reads [number, ...], by rank */
 static int read_array(const struct shares_reader *reader)
 {
     const struct by_topology *topology = reader->topology;
@@ -121,7 +122,8 @@ static int read_array(const struct shares_reader *reader)
     return reader->json->failed ? BY_EFORMAT : 0;
 }
 
-/* The values times the least number that makes all of them whole, over what they have in common. */
+/* Multiplies the values by the least number that makes all of them integers, and divides them by
+ * their common divisor. */
 static int make_whole(const struct shares_reader *reader, int64_t *shares)
 {
     uint32_t n = reader->topology->node_count;
@@ -179,7 +181,7 @@ int by_shares_value(struct by_json *json, const struct by_names *names, const st
     if (kind == '{' || kind == '[')
         error = kind == '{' ? read_object(&reader) : read_array(&reader);
     else if (kind == 0)
-        error = BY_EFORMAT; /* no value: the parser's mistake */
+        error = BY_EFORMAT; /* no value: the parser reports it */
     else
         error = by_problem_set(problem, BY_EFORMAT, by_json_place(json, json->at),
                                "shares must be an object such as {\"%.48s\": 3}, or an array in the order of "
@@ -208,7 +210,8 @@ int by_shares_parse(const char *text, size_t bytes, const struct by_topology *to
     *problem = (struct by_problem){0};
     by_json_open(&json, text, bytes);
     error = by_shares_value(&json, names, topology, member, shares, problem);
-    /* What follows the value is looked at too; a mistake of JSON is told before what it led to. */
+    /* The text after the value is checked too; a JSON syntax error is reported before its
+     * consequences. */
     if ((!error || problem->text[0] == '\0') && by_json_finish(&json, problem) != 0) {
         free(*shares);
         *shares = NULL;

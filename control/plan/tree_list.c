@@ -1,4 +1,4 @@
-/* Lists of finished trees. See tree_list.h; trees are made from paths in planner/pack/tree.c. */
+/* Lists of finished trees. See tree_list.h; planner/pack/tree.c makes trees from paths. */
 #include "control/plan/tree_list.h"
 
 #include "control/base/alloc.h"
@@ -14,8 +14,8 @@ void by_tree_list_free(struct by_tree_list *list)
     *list = (struct by_tree_list){0};
 }
 
-/* Drops the paths that no tree uses, and numbers the others as trees first use them: whoever walks
- * the trees then walks the table almost in order. */
+/* Removes the paths that no tree uses, and numbers the others in the order of their first use in
+ * the trees, so that a walk over the trees visits the table almost in order. */
 static void number_paths(struct by_tree_list *list)
 {
     uint32_t *number = by_alloc(list->paths.count, sizeof(*number)), kept = 0;
@@ -88,7 +88,7 @@ void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *fro
     free(edges);
 }
 
-/* A total order in which equal trees are neighbours; the weight is left out. `context` is the
+/* Compares by a total order in which equal trees are neighbours, ignoring weights. `context` is the
  * edges. */
 static int compare_trees(const void *left, const void *right, void *context)
 {
@@ -106,7 +106,7 @@ static int compare_trees(const void *left, const void *right, void *context)
     return memcmp(edges + a->first_edge, edges + b->first_edge, a->edge_count * sizeof(*edges));
 }
 
-/* The edges of trees that went stay in the array, unused: they are few. */
+/* The edges of merged trees stay in the array, unused: they are few. */
 void by_tree_list_merge(struct by_tree_list *list)
 {
     uint32_t kept = 0;
@@ -125,7 +125,7 @@ void by_tree_list_merge(struct by_tree_list *list)
     list->count = kept;
 }
 
-/* Takes the common part off two weights. */
+/* Subtracts the common part of two weights from both. */
 static int pair_weight(struct by_fraction *up, struct by_fraction *down, struct by_fraction *common)
 {
     *common = by_fraction_compare(*up, *down) <= 0 ? *up : *down;

@@ -1,5 +1,5 @@
-/* A growing list of finished trees, and how it becomes the trees of a plan. One thread for each
- * list. */
+/* A growing list of finished trees, which becomes the trees of a plan. Each list belongs to one
+ * thread. */
 #ifndef BY_PLAN_TREE_LIST_H
 #define BY_PLAN_TREE_LIST_H
 
@@ -17,13 +17,13 @@ struct by_tree_list {
 };
 
 void by_tree_list_free(struct by_tree_list *list);
-/* Moves all trees into `plan`, which has none; the list is empty afterwards. */
+/* Moves all trees into `plan`, which must have none; the list is empty afterwards. */
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan);
-/* Puts all trees in the place of those that `plan` has; what was said of the old ones (k, heights)
- * goes, and `achieved` is the new ones' rate. The list is empty afterwards. */
+/* Replaces the trees of `plan` by those of the list. Clears the properties of the old trees (k,
+ * heights), and sets `achieved` to the rate of the new ones. The list is empty afterwards. */
 void by_tree_list_replace(struct by_tree_list *list, struct by_fraction achieved, struct by_plan *plan);
 
-/* Appends a tree as it is: `edges` are numbers of paths of the list's table, parents before
+/* Appends a tree unchanged: `edges` are numbers of paths of the list's table, parents before
  * children. */
 void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_use use,
                          struct by_fraction weight, const uint32_t *edges, uint32_t edge_count);
@@ -31,10 +31,10 @@ void by_tree_list_append(struct by_tree_list *list, uint32_t root, enum by_tree_
 void by_tree_list_copy(struct by_tree_list *list, const struct by_tree_list *from, uint32_t tree,
                        struct by_fraction weight);
 /* Appends pairs of trees of equal root and weight to `list`: the trees of `up` and `down`, which
- * are sorted by root and have equal sums of weights for each. Empties their weights. 0 or
- * BY_ERANGE. */
+ * must be sorted by root and have equal sums of weights for each root. Sets their weights to 0.
+ * Returns 0 or BY_ERANGE. */
 int by_tree_list_pair(struct by_tree_list *up, struct by_tree_list *down, struct by_tree_list *list);
-/* Joins trees that are equal but for their weight, and sorts all by root. */
+/* Merges trees that are equal except for their weight, and sorts all by root. */
 void by_tree_list_merge(struct by_tree_list *list);
 
 #endif

@@ -6,7 +6,7 @@
 #include "offload/base/assert.h"
 
 /* Divides all capacities and budgets by their greatest common divisor and sets the unit to match.
- * `scale` is what they were multiplied by. */
+ * All were multiplied by `scale` before. */
 static void normalise(struct by_graph *graph, int64_t scale)
 {
     uint32_t halves = 2 * graph->net->pair_count;
@@ -27,8 +27,8 @@ static void normalise(struct by_graph *graph, int64_t scale)
     BY_ASSERT(error == 0);
 }
 
-/* A scale in which budgets are whole numbers too: the topology's, where one does not fit its factor
- * (then the budget is rounded down to it). */
+/* Returns a scale in which budgets are integers too. The scale ignores a budget whose factor does
+ * not fit; that budget is rounded down. */
 static int64_t scale_of(const struct by_topology *topology)
 {
     int64_t scale = topology->scale;
@@ -50,7 +50,7 @@ static int64_t budget_of(const struct by_node *node, int64_t scale)
     if (node->aggregate_rate.num <= 0)
         return -1;
     budget /= node->aggregate_rate.den;
-    return budget < BY_CAPACITY_SUM_MAX ? (int64_t)budget : -1; /* more than all links can bring */
+    return budget < BY_CAPACITY_SUM_MAX ? (int64_t)budget : -1; /* more than all links can deliver */
 }
 
 static void make_net(struct by_graph *graph, enum by_graph_direction direction, int64_t scale)

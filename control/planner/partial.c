@@ -1,4 +1,4 @@
-/* Plans for some of the compute nodes. See partial.h. */
+/* Plans for a subset of the compute nodes. See partial.h. */
 #include "control/planner/partial.h"
 
 #include "control/base/alloc.h"
@@ -9,7 +9,7 @@
 
 static const struct by_place nowhere = {0, 0};
 
-/* The plan's nodes get the numbers of the whole. Paths keep theirs. */
+/* Converts the plan's nodes to the numbers of the whole fabric. Path numbers stay the same. */
 static void renumber(struct by_plan *plan, const uint32_t *whole)
 {
     struct by_paths paths = {0};

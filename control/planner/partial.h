@@ -1,6 +1,7 @@
 /*
- * Plans for some of the compute nodes: made on the fabric that a job on them has
- * (fabric/members.h), and told in the numbers of the whole fabric. One thread for each call.
+ * Plans for a subset of the compute nodes. The plan is made on the fabric as a job on these nodes
+ * sees it (fabric/members.h), then expressed in the node numbers of the whole fabric. Each call
+ * runs in one thread.
  */
 #ifndef BY_PLANNER_PARTIAL_H
 #define BY_PLANNER_PARTIAL_H
@@ -8,7 +9,7 @@
 #include "control/plan/plan.h"
 #include "control/planner/planner.h"
 
-/* by_plan_make where `options->member` leaves out compute nodes. */
+/* by_plan_make for an `options->member` that leaves out compute nodes. */
 int by_partial_plan(const struct by_topology *topology, const struct by_plan_options *options,
                     struct by_plan **plan, struct by_problem *problem);
 

@@ -1,7 +1,7 @@
 /*
- * Plans: options checked, the collective's planner run, the result described. Allgather,
- * reduce-scatter, broadcast and reduce are here (all of them are trees rooted at compute nodes,
- * packed by forest.h); allreduce is in allreduce.c. See plan.h.
+ * Checks the options, runs the planner of the collective and describes the result. This file plans
+ * allgather, reduce-scatter, broadcast and reduce: all use trees rooted at compute nodes, packed by
+ * forest.h. allreduce.c plans allreduce. See planner.h.
  */
 #include "control/planner/planner.h"
 
@@ -20,21 +20,21 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Trees for each root that may be asked for (count). */
+/* The largest fixed k: trees for each root (count). */
 #define FIXED_K_MAX 1000000
-/* And that are tried for a plan that may lose a part of the rate (count). */
+/* The largest k tried for a plan that may lose a part of the rate (count). */
 #define CHEAP_K_MAX 256
 
-/* Trees of a root, where there is one, when the time for the optimal number has passed (count). */
+/* Trees of a single root when the time for the optimal number has run out (count). */
 #define HURRIED_TREES 16
 
-/* Nodes of a fabric that is planned as a whole (count): some tables have an entry for each two
+/* Nodes of a fabric that is planned as a whole (count). Some tables have an entry for each pair of
  * nodes of a piece. */
 #define PLAN_NODES_MAX 16384u
 
 static const struct by_place nowhere = {0, 0};
 
-/* Shares that fit the fabric, and a collective that has shards. */
+/* Checks that the shares fit the fabric, and that the collective has shards. */
 static int check_shares(const struct by_topology *topology, const struct by_plan_options *options,
                         struct by_problem *problem)
 {
@@ -100,7 +100,7 @@ static int check_options(const struct by_topology *topology, const struct by_pla
     return check_shares(topology, options, problem);
 }
 
-/* What the trees are to be packed into. */
+/* The capacities and roots that the trees are packed into. */
 struct planner_task {
     struct by_graph *graph;
     bool *inside;    /* the side of the bottleneck that data must enter, in the direction of the graph */
@@ -115,7 +115,9 @@ struct planner_task {
     double deadline; /* a time of by_plan_clock, 0 for none */
 };
 
-/* Broadcast and reduce: as many trees as the least flow, at the graph's own capacities. */
+/*
+ * Broadcast and reduce: the number of trees equals the least flow, at the graph's own capacities.
+ */
 static int bound_rooted(struct planner_task *task, uint32_t root, struct by_fraction *bound,
                         struct by_problem *problem)
 {
@@ -151,20 +153,21 @@ static int bound_shared(struct planner_task *task, const struct by_plan_options 
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
     task->k = by_optimum_least_k(graph, task->shares, p, q, task->inside, balanced, task->capacity);
-    /* capacity = floor(p k / q of the graph's): p / (q / k) where that is whole, else a fraction */
+    /* capacity = floor(p k / q of the graph's): p / (q / k) if that is an integer,
+     * else a fraction */
     task->p = p;
     task->q = q;
     return 0;
 }
 
-/* The scale of `k` trees for each root at the optimum: rounded to whole trees it is at least that.
- */
+/* The scale of `k` trees for each root at the optimum. Rounding to whole trees needs at least this
+ * scale. */
 static int scale_of(const struct planner_task *task, bool rooted, int64_t k, struct by_fraction *scale)
 {
     return by_fraction_set((__int128)task->best_p * k, rooted ? task->bound : task->best_q, scale);
 }
 
-/* `k` trees at the root, or for each part of the data. */
+/* Sets `k` trees at the root, or for each part of the data. */
 static void set_roots(struct planner_task *task, const struct by_plan_options *options, int64_t k)
 {
     for (uint32_t i = 0; i < task->graph->node_count; i++)
@@ -172,7 +175,7 @@ static void set_roots(struct planner_task *task, const struct by_plan_options *o
             by_collective_is_rooted(options->collective) ? (i == options->root ? k : 0) : k * task->shares[i];
 }
 
-/* The best capacities for `k` trees, `*u` times the graph's, rounded down. */
+/* Finds the best capacities for `k` trees: `*u` times the graph's, rounded down. */
 static int fix_k(struct planner_task *task, const struct by_plan_options *options, int64_t k,
                  struct by_fraction *u, struct by_problem *problem)
 {
@@ -187,9 +190,8 @@ static int fix_k(struct planner_task *task, const struct by_plan_options *option
     return by_optimum_fixed(task->graph, task->roots, scale, &u->num, &u->den, task->capacity, problem);
 }
 
-/* The least k below the optimal one, by trying, that loses at most `loss` of the rate: scale / u >=
- * 1 - loss.
- */
+/* Finds, by trying, the least k below the optimal one that loses at most `loss` of the rate: scale
+ * / u >= 1 - loss. */
 static int find_cheap_k(struct planner_task *task, const struct by_plan_options *options, int64_t *k,
                         struct by_problem *problem)
 {
@@ -217,7 +219,7 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
     return error;
 }
 
-/* Finds the bound, and the scale at which trees count 1, with the trees at each root. */
+/* Finds the bound, the scale at which one tree has capacity 1, and the trees at each root. */
 static int find_bound(struct planner_task *task, const struct by_plan_options *options, struct by_plan *plan,
                       struct by_problem *problem)
 {
@@ -257,8 +259,8 @@ static int find_bound(struct planner_task *task, const struct by_plan_options *o
     return error;
 }
 
-/* The certificate: the nodes that data must leave. In a transposed graph data leaves where trees
- * enter. */
+/* Fills the certificate: the nodes that data must leave. In a transposed graph data leaves where
+ * trees enter. */
 static int describe_cut(const struct planner_task *task, const struct by_plan_options *options,
                         struct by_plan *plan, struct by_problem *problem)
 {
@@ -301,7 +303,8 @@ static int make_trees(const struct planner_task *task, const struct by_plan_opti
     return error;
 }
 
-/* The optimal trees took too long: few trees for each root, within the time that is left. */
+/* Packs few trees for each root within the remaining time, after the optimal trees
+ * took too long. */
 static int hurry(struct planner_task *task, const struct by_plan_options *options, double deadline,
                  struct by_plan *plan, struct by_problem *problem)
 {
@@ -310,7 +313,7 @@ static int hurry(struct planner_task *task, const struct by_plan_options *option
     int error;
 
     if (k >= task->k)
-        return BY_ETIMEDOUT; /* `problem` says so */
+        return BY_ETIMEDOUT; /* `problem` is filled */
     error = fix_k(task, options, k, &scale, problem);
     if (error)
         return error;
@@ -328,7 +331,7 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     struct planner_task task = {0};
     size_t n = topology->node_count;
     double start = by_plan_clock(), limit = options->time_limit_s;
-    /* The optimal k may be left for a small one halfway. */
+    /* The search may switch from the optimal k to a small one halfway. */
     bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0;
     int error;
 
@@ -357,8 +360,7 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     return error;
 }
 
-/* Without what its switches can do, so that bounds and proofs are of such trees as were asked for.
- */
+/* Plans with switches that only forward, so that bounds and proofs hold for the requested trees. */
 static int plan_hosts_only(const struct by_topology *topology, const struct by_plan_options *options,
                            struct by_plan **plan, struct by_problem *problem)
 {
@@ -406,7 +408,7 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
-    if (used.time_limit_s > 0) { /* what is left of it; past it what there is stays */
+    if (used.time_limit_s > 0) { /* the remaining time; afterwards the plan found so far stays */
         used.time_limit_s -= by_plan_clock() - start;
         used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
     }

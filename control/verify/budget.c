@@ -1,7 +1,5 @@
-/*
- * What switches add: a switch with c children in a tree that carries up makes c - 1 additions for
- * each unit of the tree's weight, and no more in all than its aggregate_rate. See checker.h.
- */
+/* Additions of switches: a switch with c children in a tree that carries up does c - 1 additions
+ * for each unit of the tree's weight, and in total at most its aggregate_rate. See checker.h. */
 #include <stdlib.h>
 
 #include "control/base/alloc.h"

@@ -1,4 +1,4 @@
-/* The parts of the verifier. Private to verify/. One thread for each checker. */
+/* The parts of the verifier. Private to verify/. Each checker belongs to one thread. */
 #ifndef BY_VERIFY_CHECKER_H
 #define BY_VERIFY_CHECKER_H
 
@@ -12,26 +12,26 @@ struct by_checker {
     const struct by_topology *topology;
     uint32_t node_count;
     uint32_t compute_count;
-    int64_t share_sum; /* parts of the data; without shares the compute nodes */
+    int64_t share_sum; /* parts of the data; without shares: the number of compute nodes */
     struct by_links *links;
-    mpq_t *up; /* by node: weight of the trees rooted there that carry up, and down */
+    mpq_t *up; /* by node: weight of the trees rooted there that carry up; `down` likewise */
     mpq_t *down;
     mpq_t rate, bound;
-    bool of_trees; /* the bound is that of the proof, which holds for trees: the cut allows more */
+    bool of_trees; /* the bound is from the proof, which holds for trees only: the cut allows more */
 };
 
-/* Each answers whether all is right, with the first violation in the claim's `reason` when it is
+/* Each returns whether everything is valid, with the first violation in the claim's `reason` if
  * not. */
-bool by_check_trees(struct by_checker *checker); /* shape.c: each tree alone */
-bool by_check_loads(struct by_checker *checker); /* load.c: all trees together, on every link */
-bool by_check_order(struct by_checker *checker); /* order.c: intervals of ranks, where the plan is ordered */
-bool by_check_budgets(struct by_checker *checker); /* budget.c: what switches add */
-bool by_check_shares(struct by_checker *checker);  /* share.c: what the roots have */
+bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
+bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
+bool by_check_order(struct by_checker *checker);   /* order.c: intervals of ranks, if the plan is ordered */
+bool by_check_budgets(struct by_checker *checker); /* budget.c: additions of switches */
+bool by_check_shares(struct by_checker *checker);  /* share.c: shares of the roots */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
 bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
 bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices */
 
-/* Whether data of this tree runs the way in question. */
+/* Whether the tree carries data in this direction. */
 static inline bool by_claim_carries_up(const struct by_claim_tree *tree)
 {
     return tree->use != BY_CLAIM_DOWN;
@@ -40,19 +40,19 @@ static inline bool by_claim_carries_down(const struct by_claim_tree *tree)
 {
     return tree->use != BY_CLAIM_UP;
 }
-/* Parts of the data that a node has. */
+/* Returns the parts of the data that a node has. */
 static inline int64_t by_checker_share(const struct by_checker *checker, uint32_t node)
 {
     return checker->claim->shares ? checker->claim->shares[node] : checker->topology->nodes[node].compute;
 }
-/* Writes the first violation; returns false. */
+/* Records the first violation; returns false. */
 bool by_claim_violate(struct by_claim *claim, const char *format, ...) __attribute__((format(printf, 2, 3)));
 const char *by_claim_name(const struct by_claim *claim, uint32_t node);
 
 /*
- * Plans for some of the compute nodes (view.c): the fabric as their job has it, node by node the
- * same. Idle compute nodes have no links, those that forward are switches. False with the first
- * violation when the plan uses an idle node; to be freed either way.
+ * For plans on a subset of the compute nodes (view.c): the fabric as their job sees it, with the
+ * same node numbers. Idle compute nodes have no links, forwarding ones are switches. Returns false
+ * with the first violation when the plan uses an idle node. Free after success and failure.
  */
 struct by_job_view {
     struct by_topology topology;
@@ -61,17 +61,17 @@ struct by_job_view {
 bool by_job_view_make(struct by_job_view *view, struct by_claim *claim);
 void by_job_view_free(struct by_job_view *view);
 
-/* Reading plan files (claim.c): fills `claim`, which is initialised. `arrays` owns its paths and
+/* Reads plan files (claim.c) into `claim`, which must be initialised. `arrays` owns its paths and
  * edges. */
 struct by_claim_arrays {
     uint32_t *path_start, *path_nodes, *edges;
 };
-/* 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is no JSON or not of this
- * format. */
+/* Returns 0 and `*right`, or BY_EFORMAT with `problem` filled when the text is not JSON or of
+ * another format. */
 int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct by_claim_arrays *arrays,
                   bool *right, struct by_problem *problem);
-/* The value of "proof" (claim_proof.c); false with the first violation, or when the JSON is
- * wrong. */
+/* Reads the value of "proof" (claim_proof.c). Returns false with the first violation, or when the
+ * JSON is invalid. */
 bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names);
 void by_claim_arrays_free(struct by_claim_arrays *arrays);
 

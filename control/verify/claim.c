@@ -1,7 +1,5 @@
-/*
- * Reading a plan file for verification. See claim.h, checker.h. What is no plan at all (not JSON,
- * another format) is an error; whatever else is wrong makes the plan invalid, with the reason.
- */
+/* Reads a plan file for verification. See claim.h, checker.h. Text that is not a plan (not JSON, or
+ * of another format) is an error; any other fault makes the plan invalid, with the reason. */
 #include "control/verify/claim.h"
 
 #include <stdarg.h>
@@ -22,7 +20,7 @@
 /* Digits of an integer (count). */
 #define DIGITS_MAX 60u
 
-/* Members of the plan, in the order in which they are looked at: paths before trees. */
+/* Members of the plan, in the order of processing: paths before trees. */
 enum claim_member {
     MEMBER_FORMAT,
     MEMBER_TOPOLOGY,
@@ -53,7 +51,7 @@ struct claim_reader {
     struct by_names *names;
     struct by_claim_arrays *arrays;
     uint32_t path_room, node_room, node_count;
-    uint32_t listed_paths; /* of the file's "paths"; further ones stand in trees */
+    uint32_t listed_paths; /* paths in the file's "paths"; trees may contain further ones */
     uint32_t tree_room;
     size_t edge_count, edge_room;
 };
@@ -100,7 +98,7 @@ void by_claim_arrays_free(struct by_claim_arrays *arrays)
     free(arrays->edges);
 }
 
-/* A non-negative integer: a JSON integer or a string of digits. */
+/* Reads a non-negative integer: a JSON integer or a string of digits. */
 static bool read_integer(struct claim_reader *reader, mpz_t result)
 {
     char digits[DIGITS_MAX + 1];
@@ -165,7 +163,7 @@ static bool read_node(struct claim_reader *reader, const char *what, uint32_t *n
     return true;
 }
 
-/* A path, added to the table. */
+/* Reads a path, and adds it to the table. */
 static bool read_path(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
@@ -337,7 +335,7 @@ static bool read_bottleneck(struct claim_reader *reader)
             by_claim_violate(reader->claim, "the bottleneck must have nodes, compute_count and exiting"));
 }
 
-/* A text that must be what the topology says. */
+/* Reads a text that must equal the topology's. */
 static bool read_same(struct claim_reader *reader, const char *wanted, const char *format)
 {
     const char *text = "(missing)";
@@ -369,7 +367,7 @@ static bool read_collective(struct claim_reader *reader)
            by_claim_violate(reader->claim, "the collective is '%s', which is unknown", name);
 }
 
-/* Whether capable switches are to forward only. */
+/* Reads whether capable switches only forward. */
 static bool read_in_network(struct claim_reader *reader)
 {
     const char *text = "";
@@ -381,7 +379,7 @@ static bool read_in_network(struct claim_reader *reader)
     return reader->claim->hosts_only || by_claim_violate(reader->claim, "\"in_network\" is not \"none\"");
 }
 
-/* The compute nodes that take part, each named once. */
+/* Reads the compute nodes that take part, each named once. */
 static bool read_ranks(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
@@ -402,7 +400,7 @@ static bool read_ranks(struct claim_reader *reader)
     return true;
 }
 
-/* Parts of the data by compute node that takes part, each named once. */
+/* Reads the parts of the data by compute node that takes part, each named once. */
 static bool read_shares(struct claim_reader *reader)
 {
     struct by_claim *claim = reader->claim;
@@ -432,7 +430,7 @@ static bool read_shares(struct claim_reader *reader)
     return true;
 }
 
-/* One member; the parser stands before its value. */
+/* Reads one member; the parser is before its value. */
 static bool read_member(struct claim_reader *reader, enum claim_member member)
 {
     struct by_claim *claim = reader->claim;
@@ -487,7 +485,7 @@ static bool read_member(struct claim_reader *reader, enum claim_member member)
     }
 }
 
-/* Finds the members of the plan; 0 when it is JSON of this format. */
+/* Finds the members of the plan; returns 0 when it is JSON of this format. */
 static int find_members(struct claim_reader *reader, size_t *places, struct by_problem *problem)
 {
     const char *key, *text = "(missing)";

@@ -1,7 +1,5 @@
-/*
- * What a plan claims, as the verifier sees it: read from a plan file, or filled by a caller that
- * has the plan in memory. Nothing in it is believed. One thread for each claim.
- */
+/* The claims of a plan, as the verifier sees them: read from a plan file, or filled by a caller
+ * that has the plan in memory. None of them is trusted. Each claim belongs to one thread. */
 #ifndef BY_VERIFY_CLAIM_H
 #define BY_VERIFY_CLAIM_H
 
@@ -26,7 +24,7 @@ struct by_claim_price {
     int64_t price;
 };
 
-/* What proves the optimum beside the cut (proof.c). */
+/* The proof of the optimum in addition to the cut (proof.c). */
 enum by_claim_proof { BY_CLAIM_PROOF_NONE, BY_CLAIM_PROOF_PARTS, BY_CLAIM_PROOF_PRICES };
 
 struct by_claim {
@@ -37,10 +35,10 @@ struct by_claim {
     bool has_inv_x;
     int64_t k;
     bool *member;    /* by node: the compute nodes that take part; NULL: all */
-    int64_t *shares; /* by node: parts of the data; NULL: all compute nodes have one */
+    int64_t *shares; /* by node: parts of the data; NULL: equal shares */
     int64_t cut_compute_count;
     bool *cut;       /* by node */
-    bool hosts_only; /* no switch branches, and the bound is that of a fabric whose switches only forward */
+    bool hosts_only; /* no switch branches, and the bound is for a fabric whose switches only forward */
     bool ordered;    /* every partial sum covers a contiguous interval of ranks */
     enum by_claim_proof proof;
     uint32_t part_count;
@@ -50,14 +48,15 @@ struct by_claim {
     uint32_t tree_count;
     struct by_claim_tree *trees;
     uint32_t path_count;
-    const uint32_t *path_start; /* by path, and one more: where its nodes begin; at least two nodes each */
+    /* by path, plus one: its first node in `path_nodes`; at least two nodes each */
+    const uint32_t *path_start;
     const uint32_t *path_nodes; /* indices of nodes of the topology */
     const uint32_t *edges;      /* path numbers, all below path_count */
     char reason[400];           /* the first violation */
 };
 
-/* Initialises the numbers, `cut` and `root`; `topology` is kept. by_claim_clear releases these, the
- * members, the shares, the proof and the trees, not the paths and edges. */
+/* Initialises the numbers, `cut` and `root`; keeps a pointer to `topology`. by_claim_clear releases
+ * these, the members, the shares, the proof and the trees, but not the paths and edges. */
 void by_claim_init(struct by_claim *claim, const struct by_topology *topology);
 void by_claim_clear(struct by_claim *claim);
 /* Checks everything; fills `report`. */

@@ -1,7 +1,7 @@
 /*
- * What all trees together do to every link. Weights are brought to a common denominator; what each
- * path carries is added up first, then what each link does: a plan has millions of edges, but far
- * fewer paths. Sums that fit 64 bits take the short way, any others GMP's integers. See checker.h.
+ * The load of all trees on every link. Weights are converted to a common denominator. The load of
+ * each path is added up first, then that of each link: a plan has millions of edges, but far fewer
+ * paths. Sums that fit 64 bits use machine integers, all others GMP integers. See checker.h.
  */
 #include "control/base/alloc.h"
 #include "control/verify/checker.h"
@@ -40,8 +40,8 @@ static void scaled_weight(const struct loads *loads, const struct by_claim_tree 
     mpz_mul(result, result, mpq_numref(tree->weight));
 }
 
-/* A link carries at most the sum of all weights times the number of times that a tree can pass it.
- */
+/* Chooses the size of the numbers. A link carries at most the sum of all weights times the number
+ * of times that a tree can pass it. */
 static void loads_make(struct loads *loads, struct by_checker *checker)
 {
     const struct by_claim *claim = checker->claim;
@@ -104,7 +104,7 @@ static void add_tree(struct loads *loads, const struct by_claim_tree *tree)
     mpz_clear(weight);
 }
 
-/* Whether a path carries anything that way. */
+/* Whether a path carries anything in that direction. */
 static bool carries(const struct loads *loads, int way, uint32_t path)
 {
     return loads->fits ? loads->path[way][path] != 0 : mpz_sgn(loads->large_path[way][path]) != 0;
@@ -129,7 +129,7 @@ static void add_path(struct loads *loads, uint32_t path)
     }
 }
 
-/* load / denominator <= capacity / scale */
+/* Checks load / denominator <= capacity / scale. */
 static bool check_link(struct loads *loads, uint32_t link)
 {
     struct by_checker *checker = loads->checker;

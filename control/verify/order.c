@@ -1,6 +1,6 @@
 /*
- * Ordered plans: at each node of each tree that carries up, the ranks below it and its own are a
- * contiguous interval, and so is what comes from each child; sums can then be formed from left to
+ * Ordered plans: at each node of each tree that carries up, its own rank and the ranks below form a
+ * contiguous interval, and so does the part from each child. Sums can then be computed from left to
  * right. See checker.h.
  */
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static bool check_tree(struct by_claim *claim, const struct by_claim_tree *tree,
         below[i] = compute ? (struct interval){rank, rank, 1} : (struct interval){UINT32_MAX, 0, 0};
         rank += compute;
     }
-    /* Children stand after their parents, so their own are complete when they are met from the end.
-     */
+    /* Children come after their parents, so in reverse order a node's own children are complete
+     * first. */
     for (uint32_t i = tree->edge_count; i-- > 0;) {
         uint32_t path = claim->edges[tree->first_edge + i];
         uint32_t parent = claim->path_nodes[claim->path_start[path]],

@@ -1,11 +1,11 @@
 /*
- * Proofs by prices: when every pair of trees, one up to a root and one down from it, pays at least
- * P for the links (and additions) that it uses, then rate * P is at most what all links (and
- * budgets of additions) are worth at these prices. P is computed here, over all choices of the
- * switches that a tree may but need not use: minimum spanning trees where prices are the same both
- * ways, for then the price of a tree does not depend on its root; else minimum arborescences (Chu
- * and Liu, Edmonds) from each root. Switches that only forward lie inside paths, which cost what
- * the cheapest path costs. See checker.h.
+ * Proofs by prices. If every pair of trees, one up to a root and one down from it, costs at least P
+ * for the links (and additions) that it uses, then rate * P is at most the value of all links (and
+ * budgets of additions) at these prices. P is computed here, over all choices of the switches that
+ * a tree may but need not use: by minimum spanning trees if prices are equal in both directions,
+ * because then the price of a tree does not depend on its root; else by minimum arborescences (Chu
+ * and Liu, Edmonds) from each root. Switches that only forward are inside paths, which cost as much
+ * as the cheapest path. See checker.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -23,17 +23,17 @@
 /* One direction of data, seen from the root outwards. */
 struct price_side {
     uint32_t count;
-    uint32_t optional; /* the last ones: switches */
+    uint32_t optional; /* number of optional sites, which are last: switches */
     uint32_t *node;    /* by site */
-    cost_type
-        *way; /* [site * count + site]: cheapest path, additions at both ends (or at its start) included */
+    /* [site * count + site]: cheapest path, including additions at both ends (or at its start) */
+    cost_type *way;
     cost_type *extra; /* by site: price of an addition */
 };
 
 struct price_prices {
     const struct by_checker *checker;
     uint32_t node_count;
-    cost_type *link;     /* [from * node_count + to], -1 where there is no link */
+    cost_type *link;     /* [from * node_count + to], -1 if there is no link */
     cost_type *addition; /* by node */
     bool same_both_ways;
     struct price_side up, down;
@@ -44,8 +44,8 @@ static bool is_site(const struct by_node *node, bool up)
     return node->compute || (up ? node->aggregate : node->multicast);
 }
 
-/* Whether passing a switch is never better than branching there, which is free but where additions
- * have a limit; compute nodes do not pass on what is not theirs. */
+/* Whether paths need not pass a node: branching at a switch is as good as passing it, since it is
+ * free unless additions are limited; compute nodes do not forward. */
 static bool is_barrier(const struct by_node *node, bool up)
 {
     return is_site(node, up) && (node->compute || !up || node->aggregate_rate.num <= 0);
@@ -80,7 +80,7 @@ static bool read_prices(struct price_prices *prices, struct by_claim *claim)
     return true;
 }
 
-/* Whether each link has two ways and costs the same both ways. */
+/* Finds whether each link has two directions of equal price. */
 static void find_symmetry(struct price_prices *prices)
 {
     size_t n = prices->node_count;
@@ -92,8 +92,8 @@ static void find_symmetry(struct price_prices *prices)
                 prices->same_both_ways = false;
 }
 
-/* Cheapest paths from one node to all, not passing sites; `up` walks links against their direction.
- */
+/* Finds the cheapest paths from one node to all, not passing sites; `up` follows links against
+ * their direction. */
 static void find_paths(const struct price_prices *prices, uint32_t start, bool up, cost_type *distance,
                        bool *done)
 {
@@ -147,7 +147,7 @@ static void side_make(const struct price_prices *prices, bool up, struct price_s
             cost_type *way = &side->way[(size_t)i * side->count + j];
 
             *way = distance[side->node[j]];
-            if (*way < FAR) /* children are counted at the parent, or at both ends less the parent */
+            if (*way < FAR) /* children are charged at the parent, or at both ends minus the parent */
                 *way += side->extra[i] + (prices->same_both_ways ? side->extra[j] : 0);
         }
     }
@@ -162,8 +162,8 @@ static void side_free(struct price_side *side)
     free(side->extra);
 }
 
-/* The sites of a subset of the optional ones, with a root among them first (UINT32_MAX for none).
- */
+/* Lists the sites of a subset of the optional ones, with a root among them first (UINT32_MAX for
+ * none). */
 static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t root, uint32_t *sites)
 {
     uint32_t count = 0;
@@ -179,7 +179,7 @@ static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t 
     return count;
 }
 
-/* The minimum spanning tree of the sites (Prim 1957). */
+/* Returns the price of the minimum spanning tree of the sites (Prim 1957). */
 static cost_type spanning_tree(const struct price_side *side, const uint32_t *sites, uint32_t count,
                                cost_type *least)
 {
@@ -209,7 +209,8 @@ static cost_type spanning_tree(const struct price_side *side, const uint32_t *si
     return sum;
 }
 
-/* The node before whose chain of cheapest arcs closes a circle that `start` is on; marks it. */
+/* Whether the chain of cheapest arcs from `start` closes a cycle that contains `start`; marks the
+ * cycle. */
 static bool mark_circle(const uint32_t *best, const bool *gone, uint32_t count, uint32_t start, bool *circle)
 {
     uint32_t at = start, steps = 0;
@@ -224,8 +225,8 @@ static bool mark_circle(const uint32_t *best, const bool *gone, uint32_t count, 
     return false;
 }
 
-/* Merges the circle into `into`: arcs into it are cheaper by what the circle's own arc cost there.
- */
+/* Merges the cycle into `into`: the cost of each arc into the cycle is reduced by that of the
+ * cycle's own arc into the same node. */
 static void merge_circle(cost_type *arc, uint32_t count, bool *gone, const uint32_t *best, const bool *circle,
                          uint32_t into)
 {
@@ -251,7 +252,7 @@ static void merge_circle(cost_type *arc, uint32_t count, bool *gone, const uint3
         gone[j] |= circle[j] && j != into;
 }
 
-/* The minimum arborescence from node 0; `arc` is used up. */
+/* Returns the price of the minimum arborescence from node 0; `arc` is destroyed. */
 static cost_type arborescence(cost_type *arc, uint32_t count)
 {
     bool *gone = by_alloc(count, sizeof(*gone)), *circle = by_alloc(count, sizeof(*circle)), merged = true;
@@ -290,7 +291,7 @@ static cost_type arborescence(cost_type *arc, uint32_t count)
     return sum;
 }
 
-/* The least that a tree costs, over all subsets; from site `root`, or whatever its root for
+/* Returns the least price of a tree over all subsets, from site `root`, or from any root for
  * UINT32_MAX. */
 static cost_type least_tree(const struct price_side *side, uint32_t root)
 {
@@ -329,7 +330,7 @@ static uint32_t site_of(const struct price_side *side, uint32_t node)
     return UINT32_MAX;
 }
 
-/* The least that a pair costs. */
+/* Returns the least price of a pair. */
 static cost_type least_pair(const struct price_prices *prices)
 {
     cost_type least = FAR;
@@ -364,7 +365,7 @@ static void set_large(mpz_t number, cost_type value)
     mpz_add_ui(number, number, (unsigned long)(uint64_t)value);
 }
 
-/* What all links and budgets are worth, over the least that a pair costs. */
+/* Computes the bound: the value of all links and budgets over the least price of a pair. */
 static void find_bound(const struct price_prices *prices, cost_type pair, mpq_t bound)
 {
     const struct by_topology *topology = prices->checker->topology;

@@ -1,12 +1,13 @@
 /*
- * Proofs beside the cut: that no trees carry more, up to a root and down again. The bound is
- * computed from the topology here; only the sets or the prices are the plan's. See checker.h.
+ * Proofs in addition to the cut: they prove that no trees carry more, up to a root and down again.
+ * The bound is computed from the topology here; only the sets or the prices are the plan's. See
+ * checker.h.
  *
  * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most
- * one, and the tree that carries up to the same root leaves each but that one. Where nothing
- * outside the sets can be a node of a tree, each path that enters a set has left another before, so
- * down and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as
- * often. Else only the links that touch a set are counted, 2 (m - 1) times.
+ * one, and the tree that carries up to the same root leaves each but that one. If no node outside
+ * the sets can be a node of a tree, each path that enters a set has left another before. Then down
+ * and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as often.
+ * Otherwise only the links that touch a set are counted, 2 (m - 1) times.
  */
 #include <stdlib.h>
 
@@ -14,7 +15,7 @@
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 
-/* Whether a node that no set holds could be a node of a tree. */
+/* Whether a node outside all sets could be a node of a tree. */
 static bool has_site_outside(const struct by_claim *claim)
 {
     for (uint32_t i = 0; i < claim->topology->node_count; i++) {

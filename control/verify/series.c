@@ -1,4 +1,4 @@
-/* The check of periodic schedules: messages, lanes, slots, processors. See series.h. */
+/* Checks periodic schedules: messages, lanes, slots, processors. See series.h. */
 #include "control/verify/series.h"
 
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
 
-/* Values of an operator that commutes (count): all their sets are messages, and are priced here. */
+/* Values of a commutative operator (count): all their sets are messages, and are priced here. */
 #define SETS_MAX 8u
 
 bool by_series_violate(struct by_series_checker *checker, const char *format, ...)
@@ -91,7 +91,7 @@ static int compare_keys(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Whether no message is there twice, nor goes to its own sender. */
+/* Whether no message occurs twice or is addressed to its own sender. */
 static bool check_pairs_differ(struct by_series_checker *checker)
 {
     const struct by_series *series = checker->series;
@@ -114,7 +114,7 @@ static bool check_pairs_differ(struct by_series_checker *checker)
     return right;
 }
 
-/* Every receiver gets one from every sender but itself. */
+/* Checks that every receiver gets a message from every other sender. */
 static bool check_pair_messages(struct by_series_checker *checker)
 {
     const struct by_series *series = checker->series;
@@ -150,7 +150,7 @@ static bool check_link(struct by_series_checker *checker, uint32_t from, uint32_
                              name_of(checker, to));
 }
 
-/* A route of one message from its sender to its receiver. */
+/* Follows the route of one message from its sender to its receiver. */
 static bool follow_route(struct by_series_checker *checker, uint32_t number)
 {
     const struct by_series_lane *lane = &checker->series->lanes[number];
@@ -175,13 +175,13 @@ static bool follow_route(struct by_series_checker *checker, uint32_t number)
                                                   name_of(checker, at), name_of(checker, message->to));
 }
 
-/* What lies at a node while a reduction tree is followed. */
+/* A partial result at a node while a reduction tree is followed. */
 struct series_token {
     uint64_t values;
     uint32_t node;
 };
 
-/* Takes a token away; false when it is not there. */
+/* Removes a token; false when it is not there. */
 static bool take(struct series_token *tokens, uint32_t *count, uint64_t values, uint32_t node)
 {
     for (uint32_t i = 0; i < *count; i++)
@@ -210,8 +210,8 @@ static bool combine(struct by_series_checker *checker, const struct by_series_ta
     return true;
 }
 
-/* A reduction tree: from all values at their holders to the result at the target, each value used
- * once. */
+/* Follows a reduction tree from all values at their holders to the result at the target; each value
+ * must be used once. */
 static bool follow_tree(struct by_series_checker *checker, uint32_t number)
 {
     const struct by_series *series = checker->series;
@@ -242,7 +242,7 @@ static bool follow_tree(struct by_series_checker *checker, uint32_t number)
     return right;
 }
 
-/* Every message as often as every other, and as often as the throughput says. */
+/* Checks that all messages are equally frequent, as often as the throughput requires. */
 static bool check_pace(struct by_series_checker *checker)
 {
     const struct by_series *series = checker->series;
@@ -280,7 +280,7 @@ static bool check_pace(struct by_series_checker *checker)
 struct times {
     uint32_t *first; /* by lane */
     mpq_t *of_task;
-    bool *sends, *receives, *link; /* busy in the slot at hand */
+    bool *sends, *receives, *link; /* busy in the current slot */
 };
 
 static bool check_busy(struct by_series_checker *checker, uint32_t number, const struct by_series_busy *busy,
@@ -343,7 +343,7 @@ static bool check_slots(struct by_series_checker *checker, struct times *times)
     return right;
 }
 
-/* Transfers have exactly the time that they need; processors have time enough. */
+/* Checks that transfers have exactly the time that they need, and processors have enough time. */
 static bool check_work(struct by_series_checker *checker, const struct times *times)
 {
     const struct by_series *series = checker->series;

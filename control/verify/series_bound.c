@@ -1,8 +1,9 @@
 /*
- * What prices prove. Every port, processor and link without ports has one unit of time in each unit
- * of time. At prices for that time, an operation costs at least c, however it is carried: messages
- * of scatters and gossips take their cheapest path, a reduction the cheapest way to bring and
- * combine values. So throughput x c cannot exceed the sum of all prices. See series.h.
+ * Computes the bound that prices prove. Every port, every processor and every link without ports
+ * has one unit of time per unit of time. At prices for that time, an operation costs at least c,
+ * however it is executed: messages of scatters and gossips use their cheapest path, a reduction the
+ * cheapest way to move and combine values. Therefore throughput x c cannot exceed the sum of all
+ * prices. See series.h.
  */
 #include "control/study/series/rational.h"
 #include "control/verify/series_inside.h"
@@ -10,7 +11,7 @@
 
 struct series_bound_prices {
     mpq_t *sends, *receives, *computes; /* by node */
-    mpq_t *length;                      /* by link: of a unit message */
+    mpq_t *length;                      /* by link: price of a unit message */
     mpq_t sum;
 };
 
@@ -75,14 +76,13 @@ static void prices_free(struct series_bound_prices *prices, uint32_t nodes, uint
     mpq_clear(prices->sum);
 }
 
-/* Costs of having something at each node; without any there is no cost yet. */
+/* Costs of having something at each node; unknown nodes have no cost yet. */
 struct costs {
     bool *known;
     mpq_t *cost;
 };
 
-/* Lets what is known at some nodes spread over links until nothing gets cheaper; a unit takes
- * `size`. */
+/* Propagates known costs over links until no cost decreases; a transfer has size `size`. */
 static void spread(const struct by_series_checker *checker, const struct series_bound_prices *prices,
                    const mpq_t size, struct costs *costs)
 {
@@ -109,7 +109,7 @@ static void spread(const struct by_series_checker *checker, const struct series_
     mpq_clear(there);
 }
 
-/* Scatters and gossips: the sum of cheapest paths. */
+/* Prices scatters and gossips: the sum of cheapest paths. */
 static bool price_pairs(struct by_series_checker *checker, const struct series_bound_prices *prices,
                         mpq_t total)
 {
@@ -149,7 +149,7 @@ static uint32_t find_message(const struct by_series *series, uint64_t values)
     return BY_SERIES_NONE;
 }
 
-/* What it costs to make `values` of two parts at each node. */
+/* Computes the cost, at each node, of making a message's values from two parts. */
 static void combine_parts(const struct by_series_checker *checker, const struct series_bound_prices *prices,
                           struct costs *costs, uint32_t message, uint32_t left, uint32_t right)
 {
@@ -194,7 +194,7 @@ static void price_message(const struct by_series_checker *checker, const struct 
     spread(checker, prices, series->messages[message].size, &costs[message]);
 }
 
-/* Reductions: the cheapest of all reduction trees, partial results with few values first. */
+/* Prices reductions: the cheapest of all reduction trees, partial results with few values first. */
 static bool price_reduction(struct by_series_checker *checker, const struct series_bound_prices *prices,
                             mpq_t total)
 {
@@ -212,7 +212,7 @@ static bool price_reduction(struct by_series_checker *checker, const struct seri
                 price_message(checker, prices, costs, m);
                 whole = m;
             }
-    BY_ASSERT(whole < series->message_count); /* all partial results are there: checked before */
+    BY_ASSERT(whole < series->message_count); /* all partial results exist: checked before */
     right = costs[whole].known[series->target] ||
             by_series_violate(checker, "the result cannot be brought to the target");
     mpq_set(total, costs[whole].cost[series->target]);

@@ -1,5 +1,5 @@
-/* The inside of the check of periodic schedules: series.c follows lanes and adds up, series_bound.c
- * prices operations. See series.h. One thread for each check. */
+/* Internals of the check of periodic schedules: series.c follows lanes and adds up, series_bound.c
+ * prices operations. See series.h. Each check belongs to one thread. */
 #ifndef BY_VERIFY_SERIES_INSIDE_H
 #define BY_VERIFY_SERIES_INSIDE_H
 
@@ -13,18 +13,18 @@ struct by_series_checker {
     struct by_series_verdict *verdict;
 };
 
-/* Writes the violation; returns false. */
+/* Records the violation; returns false. */
 bool by_series_violate(struct by_series_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Time of a unit on a link. */
+/* Computes the time of a unit on a link. */
 void by_series_link_cost(const struct by_series_checker *checker, uint32_t link, mpq_t cost);
-/* Time of one combination at a node; false when it cannot compute. */
+/* Computes the time of one combination at a node; false when the node cannot compute. */
 bool by_series_task_time(const struct by_series_checker *checker, uint32_t node, const mpq_t size,
                          mpq_t time);
 /*
- * What no schedule exceeds: the sum of the prices over what one operation costs at least (shortest
- * paths, for reductions over all ways to combine). False with the violation when there is no such
- * bound.
+ * Computes an upper bound for all schedules: the sum of the prices over the least cost of one
+ * operation (shortest paths; for reductions, the minimum over all ways to combine). Returns false
+ * with the violation when there is no such bound.
  */
 bool by_series_bound(struct by_series_checker *checker, mpq_t bound);
 

@@ -1,22 +1,22 @@
-/* Each tree of a plan alone: its role, its edges, its paths, its branches. See checker.h. */
+/* Checks each tree of a plan alone: its role, edges, paths and branches. See checker.h. */
 #include "control/base/alloc.h"
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 
-/* What is known of a path: bits. */
+/* Known properties of a path: bits. */
 enum { SOUND = 1, GOES_DOWN = 2, GOES_UP = 4 };
 
 struct verify_shape {
     struct by_checker *checker;
     uint8_t *known;     /* by path */
     uint32_t *ends;     /* by path: from, to */
-    uint32_t *reached;  /* by node: the tree (its number + 1) that reached it last */
-    uint32_t *children; /* by node, of the tree at hand */
-    uint32_t *seen;     /* by node: the path (its number + 1) that passed it last */
+    uint32_t *reached;  /* by node: the last tree (number + 1) that reached it */
+    uint32_t *children; /* by node, for the current tree */
+    uint32_t *seen;     /* by node: the last path (number + 1) that passed it */
 };
 
-/* A path for itself: no node twice, only switches inside. Errors name the first tree that uses it.
- */
+/* Checks a path alone: no node twice, only switches inside. Errors name the first tree that uses
+ * it. */
 static bool check_path(const struct verify_shape *shape, uint32_t number, uint32_t path)
 {
     struct by_checker *checker = shape->checker;
@@ -41,7 +41,7 @@ static bool check_path(const struct verify_shape *shape, uint32_t number, uint32
     return true;
 }
 
-/* Says which link of the path is missing. */
+/* Reports which link of the path is missing. */
 static bool missing_link(const struct verify_shape *shape, const struct by_claim_tree *tree, uint32_t number,
                          uint32_t path)
 {
@@ -60,7 +60,7 @@ static bool missing_link(const struct verify_shape *shape, const struct by_claim
     return true;
 }
 
-/* A node of a tree, once its children are counted. */
+/* Checks a node of a tree, after its children are counted. */
 static bool check_branching(const struct verify_shape *shape, const struct by_claim_tree *tree,
                             uint32_t number, uint32_t node)
 {
@@ -129,7 +129,7 @@ static bool check_shape(const struct verify_shape *shape, const struct by_claim_
     return true;
 }
 
-/* Where trees of this collective may be rooted, and which way they carry. */
+/* Checks where trees of this collective may be rooted, and in which direction they carry. */
 static bool check_role(const struct by_checker *checker, const struct by_claim_tree *tree, uint32_t number)
 {
     struct by_claim *claim = checker->claim;

@@ -1,9 +1,10 @@
-/* The trees together: what each root has, the rate, the cut, and the figures that the plan states.
- * See checker.h. */
+/* Checks the trees together: the share of each root, the rate, the cut, and the figures that the
+ * plan states. See checker.h. */
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 
-/* Allreduce: what goes up to a root comes down from it; trees of one way stand in pairs. */
+/* Allreduce: the weights up to a root and down from it must be equal; trees of one direction come
+ * in pairs. */
 static bool check_pairs(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
@@ -29,9 +30,9 @@ static bool check_pairs(const struct by_checker *checker)
 }
 
 /*
- * Allgather and reduce-scatter: the trees of each compute node weigh as many parts as it has of the
- * data. Each is compared with the first that has any: weight x first's parts = first's weight x
- * parts.
+ * Allgather and reduce-scatter: the weights of the trees of each compute node must be proportional
+ * to its parts of the data. Each node is compared with the first that has any: weight x first's
+ * parts = first's weight x parts.
  */
 static bool check_parts(const struct by_checker *checker)
 {
@@ -68,8 +69,8 @@ static bool check_parts(const struct by_checker *checker)
     return right;
 }
 
-/* Each tree stands for a whole number of the equal trees of its root, k for each part of the data.
- */
+/* Checks that each tree represents an integer number of the equal trees of its root, k for each
+ * part of the data. */
 static bool check_multiplicity(const struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;
@@ -108,7 +109,7 @@ static void find_rate(struct by_checker *checker)
 
 /* ---- the cut ---- */
 
-/* The bandwidth of the links that leave the bottleneck. */
+/* Adds up the bandwidth of the links that leave the bottleneck. */
 static void add_leaving(struct by_checker *checker)
 {
     const struct by_links *links = checker->links;
@@ -134,8 +135,8 @@ static bool check_cut(struct by_checker *checker)
     bool right = true;
 
     mpq_init(factor);
-    /* What must leave: in allgather the parts of the nodes inside, in reduce-scatter the sums for
-     * those outside. */
+    /* The data that must leave: in allgather the parts of the nodes inside, in reduce-scatter the
+     * sums for the nodes outside. */
     for (uint32_t i = 0; i < checker->node_count; i++) {
         inside += claim->cut[i] && checker->topology->nodes[i].compute;
         parts += claim->cut[i] == down ? by_checker_share(checker, i) : 0;

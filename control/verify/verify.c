@@ -1,7 +1,7 @@
 /*
- * Checks what a plan claims. See verify.h. The order is: each tree alone; the trees together (loads
- * of the links, shares of the roots); the cut; then the figures that the plan states. The first
- * violation ends it.
+ * Checks the claims of a plan. See verify.h. The order is: each tree alone; the trees together
+ * (loads of the links, shares of the roots); the cut; the figures that the plan states. Checking
+ * ends at the first violation.
  */
 #include "control/verify/verify.h"
 
@@ -14,7 +14,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* A plan file (bytes): many times a plan for 4096 nodes. */
+/* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 
 static mpq_t *new_numbers(size_t count)
@@ -46,7 +46,7 @@ static bool check_root(const struct by_checker *checker)
     return true;
 }
 
-/* Whose data: none but that of compute nodes, and of some; adds the parts up. */
+/* Checks the shares: only compute nodes have data, and some have; adds them up. */
 static bool check_parts(struct by_checker *checker)
 {
     struct by_claim *claim = checker->claim;

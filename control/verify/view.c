@@ -1,8 +1,8 @@
-/* Plans for some of the compute nodes: the fabric as their job has it. See checker.h. */
+/* Plans for a subset of the compute nodes: the fabric as their job sees it. See checker.h. */
 #include "control/base/alloc.h"
 #include "control/verify/checker.h"
 
-/* Switches that no links join to a member play no part, whatever they can. */
+/* Switches not connected to a member take no part: clears their capabilities. */
 static void drop_far(struct by_topology *view, const bool *member)
 {
     bool *near = by_alloc(view->node_count, sizeof(*near)), grows = true;
@@ -27,7 +27,7 @@ static void drop_far(struct by_topology *view, const bool *member)
     free(near);
 }
 
-/* No path and no cut may name an idle node. */
+/* Checks that no path and no cut names an idle node. */
 static bool check_idle(struct by_claim *claim, const bool *idle)
 {
     for (uint32_t i = 0; claim->path_count > 0 && i < claim->path_start[claim->path_count]; i++)

@@ -1,4 +1,4 @@
-/* Fabrics pieced together from files of others. See draft.h. */
+/* Fabrics built from foreign files. See draft.h. */
 #include "control/fabric/import/draft.h"
 
 #include <ctype.h>
@@ -129,7 +129,7 @@ struct by_place by_cursor_place(struct by_draft_cursor *cursor, size_t at)
 
 /* ---- names ---- */
 
-/* The label with every character that a name must not have replaced, cut to `bytes_max`. */
+/* Writes the label, with every character that is invalid in a name replaced, cut to `bytes_max`. */
 static void fit_name(const char *label, size_t bytes_max, char *name)
 {
     size_t bytes = 0;
@@ -149,7 +149,7 @@ static void fit_name(const char *label, size_t bytes_max, char *name)
         memcpy(name, "node", sizeof("node"));
 }
 
-/* A name that is not taken: the label's, or that with a number. Takes it. */
+/* Finds an unused name, the label or the label with a number, and marks it as used. */
 static void take_name(struct by_draft *taken, const char *label, char name[BY_NAME_MAX + 1])
 {
     uint32_t first, made;
@@ -171,7 +171,7 @@ static void take_name(struct by_draft *taken, const char *label, char name[BY_NA
     taken->nodes[made].order = 2; /* the next number to try */
 }
 
-/* Gives every node that stays a name of its own, in place of its label. */
+/* Gives every node that is not left out a unique name, which replaces its label. */
 static void fit_names(struct by_draft *draft)
 {
     struct by_draft taken;
@@ -207,8 +207,8 @@ static bool is_named(const char *name, const char *list)
     return false;
 }
 
-/* What the options say about kinds; with one list given, what no file tells is of the other kind.
- */
+/* Applies the kinds given by the options. If only one list is given, nodes of unknown kind are of
+ * the other kind. */
 static int choose_kinds(struct by_draft *draft, size_t *file)
 {
     const struct by_import_options *options = draft->options;
@@ -243,7 +243,8 @@ static int compare_pairs(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Each pair of neighbours that stay, once from each side, as (node << 32 | neighbour), sorted. */
+/* Lists each pair of linked nodes that are not left out, once from each side, as (node << 32 |
+ * neighbour), sorted. */
 static uint32_t find_neighbours(const struct by_draft *draft, uint64_t *pairs)
 {
     uint32_t count = 0, kept = 0;
@@ -264,7 +265,7 @@ static uint32_t find_neighbours(const struct by_draft *draft, uint64_t *pairs)
     return kept;
 }
 
-/* Leaves out switches with at most one neighbour, and those that are left with one then. */
+/* Leaves out switches with at most one neighbour, repeatedly. */
 static void prune(struct by_draft *draft)
 {
     uint64_t *pairs = by_alloc(2 * (size_t)draft->link_count, sizeof(*pairs));
@@ -308,7 +309,7 @@ struct place_in_order {
     bool sort;
 };
 
-/* As people sort names: digits by their value. */
+/* Compares names in natural order: digits by their value. */
 static int compare_names(const char *a, const char *b)
 {
     while (*a && *b) {
@@ -376,8 +377,8 @@ static void add_nodes(const struct by_draft *draft, struct by_builder *builder, 
     free(places);
 }
 
-/* A name that a topology file can hold: what is not UTF-8, as files of old may have it, has its
- * bytes above ASCII replaced. The caller frees. */
+/* Makes a name valid in a topology file: if it is not UTF-8, as in some old files, its bytes above
+ * ASCII are replaced. The caller frees it. */
 static char *fit_fabric_name(const char *given)
 {
     char *name = by_copy_text(given);

@@ -1,8 +1,8 @@
 /*
- * Graphviz DOT (its own grammar: "The DOT Language"): nodes, edges, subgraphs, defaults. What a
- * node is stands in the attribute `kind` (compute or switch; multicast, aggregate), else in the
- * shapes that `banyan plot` draws (circle, box). How fast an edge is stands in `bandwidth`, else in
- * a `label` that is a number. See import.h.
+ * Graphviz DOT (grammar: "The DOT Language"): nodes, edges, subgraphs, defaults. The kind of a node
+ * is in the attribute `kind` (compute or switch; multicast, aggregate), otherwise in the shapes
+ * that `banyan plot` draws (circle, box). The rate of an edge is in `bandwidth`, otherwise in a
+ * `label` that is a number. See import.h.
  */
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include "control/fabric/unit.h"
 #include "offload/base/errors.h"
 
-/* Subgraphs inside one another (count). */
+/* Nesting depth of subgraphs (count). */
 #define DEPTH_MAX 32u
 /* Ends of one edge statement, a -- b -- c (count). */
 #define ENDS_MAX   64u
@@ -37,13 +37,13 @@ enum import_dot_token {
     BAD
 };
 
-/* What attributes have said so far; empty: nothing. */
+/* The attributes so far; empty: not set. */
 struct attributes {
     char kind[16], shape[16], style[64], multicast[8], aggregate[8];
     char bandwidth[48], label[48], direction[8];
 };
 
-/* Nodes of one end of an edge: a node, or all of a subgraph. */
+/* The nodes of one end of an edge: a node, or all nodes of a subgraph. */
 struct set {
     uint32_t count, room;
     uint32_t *nodes;
@@ -62,7 +62,7 @@ struct import_dot_reader {
     size_t at;
     enum import_dot_token token;
     size_t token_at;
-    char value[TEXT_BYTES]; /* of an ID */
+    char value[TEXT_BYTES]; /* value of an ID */
     bool quoted;
     bool directed;
     uint32_t depth;
@@ -116,7 +116,7 @@ static enum import_dot_token bad(struct import_dot_reader *reader, const char *w
     return BAD;
 }
 
-/* Text in quotes, parts of it joined by +. */
+/* Reads text in quotes, whose parts may be joined by +. */
 static enum import_dot_token read_quoted(struct import_dot_reader *reader)
 {
     size_t bytes = 0;
@@ -149,7 +149,7 @@ static enum import_dot_token read_quoted(struct import_dot_reader *reader)
     return ID;
 }
 
-/* HTML-like text: passed over, its brackets counted. */
+/* Skips HTML-like text, counting its brackets. */
 static enum import_dot_token read_html(struct import_dot_reader *reader)
 {
     uint32_t open = 0;
@@ -311,8 +311,8 @@ static int apply_to_node(struct import_dot_reader *reader, uint32_t node, const 
     return 0;
 }
 
-/* A label such as "25" (GB/s), "12.5 GB/s" or "100 Gbit/s"; "5/10" is a load of a drawing, no
- * bandwidth. */
+/* Whether a label is a rate, such as "25" (GB/s), "12.5 GB/s" or "100 Gbit/s"; "5/10" is a load in
+ * a drawing, not a bandwidth. */
 static bool label_is_rate(const char *label, struct by_fraction *rate)
 {
     size_t bytes = strspn(label, "0123456789.");
@@ -365,7 +365,7 @@ static void add_member(struct set *set, uint32_t node)
 
 static int read_statements(struct import_dot_reader *reader);
 
-/* A node, or a subgraph with its statements, into `set`. */
+/* Reads a node, or a subgraph with its statements, into `set`. */
 static int read_end(struct import_dot_reader *reader, struct set *set)
 {
     struct scope *inner;
@@ -383,7 +383,7 @@ static int read_end(struct import_dot_reader *reader, struct set *set)
             return BY_EINVAL;
         add_member(set, node);
         next(reader);
-        /* A port (and compass point) of the node. */
+        /* Skip a port (and compass point) of the node. */
         while (reader->token == COLON) {
             next(reader);
             if (reader->token != ID)

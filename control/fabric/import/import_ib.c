@@ -1,7 +1,7 @@
 /*
  * ibnetdiscover's topology file (ibnetdiscover(8), "TOPOLOGY FILE FORMAT"): for each node a line
  * with its kind, count of ports and identity, then a line for each connected port with the peer
- * and, at its end, width and speed. Each link stands there twice and must agree with itself. See
+ * and, at its end, width and speed. Each link is listed twice, and both entries must agree. See
  * import.h.
  */
 #include <ctype.h>
@@ -18,7 +18,7 @@
 /* Adapters of one host whose ports have equal numbers (count). */
 #define SAME_PORTS_MAX 64u
 
-/* One end of a link, as its node's line says. */
+/* One end of a link, as listed at its node. */
 struct import_ib_end {
     uint32_t node, port;
     char peer[ID_BYTES];
@@ -29,10 +29,10 @@ struct import_ib_end {
 
 struct import_ib_reader {
     struct by_draft *draft;
-    const char *line, *end; /* the line being read, without its newline */
+    const char *line, *end; /* the current line, without its newline */
     int number;
-    uint32_t node; /* whose ports follow, or UINT32_MAX */
-    bool skip;     /* it is left out */
+    uint32_t node; /* node whose ports follow, or UINT32_MAX */
+    bool skip;     /* that node is left out */
     uint32_t end_count, end_room;
     struct import_ib_end *ends;
 };
@@ -42,14 +42,14 @@ static struct by_place place_at(const struct import_ib_reader *reader, const cha
     return (struct by_place){reader->number, (int)(at - reader->line) + 1};
 }
 
-/* GB/s of one lane: signalling rate times the part that is data. */
+/* GB/s of one lane: signalling rate times the fraction that is data. */
 static const struct {
     const char *name;
     struct by_fraction rate;
 } speeds[] = {{"SDR", {1, 4}},  {"DDR", {1, 2}},  {"QDR", {1, 1}},  {"FDR10", {5, 4}}, {"FDR", {75, 44}},
               {"EDR", {25, 8}}, {"HDR", {25, 4}}, {"NDR", {25, 2}}, {"XDR", {25, 1}}};
 
-/* The word that says width and speed, "4xEDR"; num 0 where there is none. */
+/* Finds the word for width and speed, such as "4xEDR"; num 0 if there is none. */
 static struct by_fraction find_rate(const struct import_ib_reader *reader, const char *from)
 {
     struct by_fraction rate = {0, 1};
@@ -77,7 +77,7 @@ static struct by_fraction find_rate(const struct import_ib_reader *reader, const
     return rate;
 }
 
-/* The text between the next two quotes after *at; false when there are none. */
+/* Reads the text between the next two quotes after *at; false when there are none. */
 static bool read_quoted(const struct import_ib_reader *reader, const char **at, char *text, size_t room)
 {
     const char *open = memchr(*at, '"', (size_t)(reader->end - *at)), *close;
@@ -97,7 +97,7 @@ static bool read_quoted(const struct import_ib_reader *reader, const char **at, 
     return true;
 }
 
-/* A number in brackets, "[17]", at *at. */
+/* Reads a number in brackets, such as "[17]", at *at. */
 static bool read_port(const struct import_ib_reader *reader, const char **at, uint32_t *port)
 {
     const char *c = *at;
@@ -139,7 +139,7 @@ static int read_node(struct import_ib_reader *reader, bool is_switch)
         return BY_ELIMIT;
     reader->draft->nodes[reader->node].kind = is_switch ? BY_DRAFT_SWITCH : BY_DRAFT_COMPUTE;
     reader->draft->nodes[reader->node].left_out = reader->skip;
-    /* Ports name nodes by identity: an alias leads from it to the node. */
+    /* Ports refer to nodes by identity: an alias maps it to the node. */
     if (key != id) {
         uint32_t alias = by_draft_node(reader->draft, id, id, place_at(reader, reader->line));
 
@@ -217,7 +217,7 @@ static int compare_ends(const void *left, const void *right)
     return a->place.line < b->place.line ? -1 : a->place.line > b->place.line;
 }
 
-/* The node that an identity names. */
+/* Returns the node that an identity refers to. */
 static uint32_t resolve(const struct by_draft *draft, const char *id)
 {
     uint32_t node = by_draft_find(draft, id);
@@ -228,8 +228,8 @@ static uint32_t resolve(const struct by_draft *draft, const char *id)
     return node;
 }
 
-/* Where the other end of a link stands, or NULL. With hosts of several adapters a port number may
- * occur more than once. */
+/* Finds the other end of a link; NULL if it is missing. On hosts with several adapters a port
+ * number may occur more than once. */
 static const struct import_ib_end *find_other(const struct import_ib_reader *reader,
                                               const struct import_ib_end *end, uint32_t peer)
 {
@@ -287,7 +287,7 @@ static int join(struct import_ib_reader *reader)
             return BY_DRAFT_REFUSE(draft, end->place,
                                    "the link has another speed at its other end, in line %d",
                                    other->place.line);
-        /* One of the two ends makes the link. */
+        /* Only one of the two ends adds the link. */
         if (!draft->nodes[peer].left_out && !draft->nodes[end->node].left_out && end < other)
             error = by_draft_link(draft, end->node, peer, true, end->rate, end->place);
     }
@@ -329,7 +329,7 @@ int by_import_ibnetdiscover(struct by_draft *draft, const char *const *paths, si
         return BY_DRAFT_REFUSE(draft, ((struct by_place){0, 0}),
                                "ibnetdiscover's file describes a whole fabric; name one file");
     error = read_file(&reader, paths[0]);
-    /* What aliases used as memory is no order. */
+    /* `order` held aliases, so reset it. */
     for (uint32_t i = 0; i < draft->node_count; i++)
         draft->nodes[i].order = INT64_MAX;
     free(reader.ends);

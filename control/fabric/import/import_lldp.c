@@ -1,9 +1,9 @@
 /*
- * What lldpctl -f json (or json0) prints: the neighbours on each interface of one node. One file
- * for each node, named after it (NAME.json), as a fabric is collected by a loop over ssh. A link
- * between two nodes that both have a file is seen twice; since port names may differ between a
- * node's own view and what it tells, the links of two nodes are counted on both sides and the
- * larger count stands. See import.h.
+ * The output of lldpctl -f json (or json0): the neighbours on each interface of one node. There is
+ * one file per node, named after it (NAME.json), typically collected by a loop over ssh. A link
+ * between two nodes that both have a file is listed twice. Since port names may differ between a
+ * node's own view and the name that it announces, the links of two nodes are counted on both sides
+ * and the larger count is used. See import.h.
  */
 #include <ctype.h>
 #include <jansson.h>
@@ -16,14 +16,14 @@
 #include "control/fabric/import/draft.h"
 #include "offload/base/errors.h"
 
-/* A node's file (bytes): thousands of neighbours. As objects in memory it is some twenty times as
- * large. */
+/* Maximum size of a node's file (bytes): thousands of neighbours. As objects in memory it is about
+ * twenty times as large. */
 #define FILE_BYTES_MAX ((size_t)8 << 20)
 
 /* A neighbour on an interface of a node. */
 struct sight {
     uint32_t from, to;
-    struct by_fraction rate; /* num 0: not told */
+    struct by_fraction rate; /* num 0: unknown */
     uint32_t file;
     struct by_place place;
 };
@@ -32,14 +32,15 @@ struct import_lldp_reader {
     struct by_draft *draft;
     const char *text;
     size_t bytes;
-    size_t at; /* up to where places have been looked for: keys come in their order */
+    size_t at; /* offset up to which keys were searched, since they are searched in order */
     struct by_draft_cursor cursor;
     uint32_t node;
     uint32_t sight_count, sight_room;
     struct sight *sights;
 };
 
-/* Where a key stands, after the one that was asked for before: near enough for people. */
+/* Finds the position of a key after the previous one, which is precise enough for
+ * error messages. */
 static struct by_place find_place(struct import_lldp_reader *reader, const char *key)
 {
     size_t bytes = strlen(key);
@@ -50,7 +51,7 @@ static struct by_place find_place(struct import_lldp_reader *reader, const char 
             reader->at = at + 1;
             return by_cursor_place(&reader->cursor, at);
         }
-    reader->at = reader->bytes; /* written with escapes: no more places in this file */
+    reader->at = reader->bytes; /* the key is written with escapes: no more positions in this file */
     return (struct by_place){0, 0};
 }
 
@@ -81,7 +82,7 @@ static int compare_words(const char *a, const char *b)
     return *a || *b;
 }
 
-/* Whether the chassis says that it forwards: Bridge or Router, and enabled. */
+/* Whether the chassis reports that it forwards: Bridge or Router, and enabled. */
 static bool is_switch(const json_t *chassis)
 {
     const json_t *list = json_object_get(chassis, "capability");
@@ -98,9 +99,8 @@ static bool is_switch(const json_t *chassis)
     return false;
 }
 
-/* GB/s from the start of a MAU type, "100GbaseCR4 - ...", "10GigBaseSR - ...", "2p5GigT",
- * "1000BaseTFD -
- * ...": a number, in Gb/s when a G follows, else in Mb/s. */
+/* Returns GB/s from the start of a MAU type, such as "100GbaseCR4 - ...", "10GigBaseSR - ...",
+ * "2p5GigT", "1000BaseTFD - ...": a number, in Gb/s when a G follows, else in Mb/s. */
 static struct by_fraction read_speed(const char *text)
 {
     struct by_fraction rate = {0, 1};
@@ -120,9 +120,8 @@ static struct by_fraction read_speed(const char *text)
     return rate;
 }
 
-/* The chassis of a neighbour: {"NAME": {...}}, or {"id": ...} of one that tells no name, or json0's
- * {"name":
- * ...}. */
+/* Finds the chassis of a neighbour: {"NAME": {...}}, {"id": ...} if it has no name, or json0's
+ * {"name": ...}. */
 static const json_t *find_chassis(const json_t *chassis, const char **name)
 {
     const char *key;
@@ -143,7 +142,8 @@ static const json_t *find_chassis(const json_t *chassis, const char **name)
     return NULL;
 }
 
-/* Names are compared without their domain: hosts tell the whole name, files have the short one. */
+/* Finds a node. Names are compared without their domain: hosts announce full names, files have
+ * short ones. */
 static uint32_t find_node(struct import_lldp_reader *reader, const char *name, struct by_place place)
 {
     char label[128];
@@ -176,7 +176,7 @@ static int read_interface(struct import_lldp_reader *reader, const char *interfa
     if (sight.to == reader->node)
         return BY_DRAFT_REFUSE(reader->draft, sight.place,
                                "interface '%.40s' has its own node '%.60s' as a neighbour", interface, name);
-    /* Whoever forwards somewhere is a switch; who never says so is not. */
+    /* A node that reports forwarding in any file is a switch. */
     if (is_switch(chassis))
         reader->draft->nodes[sight.to].kind = BY_DRAFT_SWITCH;
     else if (reader->draft->nodes[sight.to].kind == BY_DRAFT_UNKNOWN)
@@ -215,7 +215,7 @@ static int read_interfaces(struct import_lldp_reader *reader, json_t *interfaces
 
 /* ---- files ---- */
 
-/* The node's name: the file's, without folder and ending. */
+/* Derives the node's name from the file's name, without folder and extension. */
 static void name_of_file(const char *path, char *name, size_t room)
 {
     const char *slash = strrchr(path, '/'), *dot;
@@ -285,7 +285,7 @@ static int join(struct import_lldp_reader *reader)
         uint32_t split, from, to;
         struct by_fraction known = {0, 1};
 
-        /* Up to `split` as the one node sees them, up to `next` as the other does. */
+        /* Entries up to `split` are from the one node, entries up to `next` from the other. */
         for (split = i; split < reader->sight_count && reader->sights[split].from == first->from &&
                         reader->sights[split].to == first->to;
              split++)
@@ -296,7 +296,7 @@ static int join(struct import_lldp_reader *reader)
             continue;
         from = next - split > split - i ? split : i;
         to = next - split > split - i ? next : split;
-        /* What one end does not tell, the other may, or a link beside it. */
+        /* A rate missing at one end is taken from the other end, or from a parallel link. */
         for (uint32_t o = i; o < next && known.num == 0; o++)
             known = reader->sights[o].rate;
         for (uint32_t s = from; s < to && !error; s++) {
@@ -324,8 +324,8 @@ int by_import_lldp(struct by_draft *draft, const char *const *paths, size_t coun
     }
     if (!error)
         error = join(&reader);
-    /* A node with a file that no neighbour has described is a host: switches are seen by their
-     * hosts. */
+    /* A node with a file that no neighbour has described is a host, because hosts describe their
+     * switches. */
     for (uint32_t i = 0; i < draft->node_count; i++)
         if (draft->nodes[i].kind == BY_DRAFT_UNKNOWN)
             draft->nodes[i].kind = BY_DRAFT_COMPUTE;

@@ -1,9 +1,9 @@
 /*
- * NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it: <system> with <cpu>, in these <pci> inside
- * one another, and in these <gpu> with <nvlink> and <c2c>, or <nic> with <net>. GPUs become compute
+ * NCCL's topology XML, as NCCL_TOPO_DUMP_FILE writes it: <system> with <cpu>; in these nested <pci>
+ * elements; and in these <gpu> with <nvlink> and <c2c>, or <nic> with <net>. GPUs become compute
  * nodes; CPUs, PCIe switches, NVSwitches and network cards become switches that only forward. Each
- * file is a host, or several where CPUs state different host hashes. NVLinks to switches lead to
- * one NVSwitch for each file, as in NCCL's own model. Link rates are those of the standards, before
+ * file is a host, or several hosts if its CPUs have different host hashes. NVLinks to switches lead
+ * to one NVSwitch per file, as in NCCL's own model. Link rates are those of the standards, before
  * protocol overhead (NCCL's own figures are calibrated). See import.h.
  */
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 #include "offload/base/errors.h"
 
 #define KEY_BYTES 160
-/* Of one file (count). */
+/* Limits for one file (count). */
 #define NVLINKS_MAX 8192u
 #define CPUS_MAX    1024u
 
@@ -26,13 +26,13 @@ struct nvlink {
     char target[40];
     uint32_t peer; /* the GPU at the target, or UINT32_MAX */
     bool to_switch;
-    struct by_fraction rate; /* of all together, each way */
+    struct by_fraction rate; /* sum of all links, per direction */
     struct by_place place;
 };
 
-/* An element that is open. */
+/* An open element. */
 struct import_nccl_level {
-    uint32_t node; /* what its children hang on, or UINT32_MAX */
+    uint32_t node; /* node that its children are linked to, or UINT32_MAX */
     char busid[40];
     struct by_fraction rate; /* of the PCIe link to it; num 0: none */
 };
@@ -40,16 +40,16 @@ struct import_nccl_level {
 struct import_nccl_reader {
     struct by_draft *draft;
     uint32_t copy; /* number of this copy of the file */
-    bool alone;    /* the only host: names need no number */
+    bool alone;    /* the only host: names have no number */
     struct import_nccl_level levels[BY_XML_DEPTH_MAX];
-    char host[64]; /* host hash of the CPU that is open */
+    char host[64]; /* host hash of the current CPU */
     uint32_t host_number;
-    uint32_t hosts; /* of all files and copies so far */
+    uint32_t hosts; /* hosts in all files and copies so far */
     uint32_t host_first;
     char hashes[64][24]; /* of this file */
     uint32_t hash_count;
-    int64_t sm;   /* of the GPU that is open */
-    uint32_t gpu; /* the same as a node */
+    int64_t sm;   /* compute capability of the current GPU */
+    uint32_t gpu; /* its node */
     uint32_t nvlink_count, nvlink_room;
     struct nvlink *nvlinks;
     uint32_t cpu_count, cpu_room;
@@ -85,9 +85,9 @@ static uint32_t add_switch(struct import_nccl_reader *reader, const char *kind, 
 
 /* ---- rates ---- */
 
-/* GB/s of one lane, from "16.0 GT/s PCIe": 8 of 10 bits are data at 2.5 and 5 GT/s, 128 of 130 up
- * to 32, then flits of 256 bytes with 242 of data. What is not stated counts as 8 GT/s, as NCCL
- * does. */
+/* Returns GB/s of one lane, from "16.0 GT/s PCIe": 8 of 10 bits are data at 2.5 and 5 GT/s, 128 of
+ * 130 up to 32, then flits of 256 bytes with 242 of data. A missing value counts as 8 GT/s, as in
+ * NCCL. */
 static struct by_fraction lane_rate(const char *speed)
 {
     long rate = speed ? strtol(speed, NULL, 10) : 0;
@@ -101,7 +101,7 @@ static struct by_fraction lane_rate(const char *speed)
                         : (struct by_fraction){64, 65};
 }
 
-/* GB/s of one NVLink each way, by compute capability; num 0 where it is not known. */
+/* Returns GB/s of one NVLink per direction, by compute capability; num 0 if unknown. */
 static struct by_fraction nvlink_rate(int64_t sm)
 {
     return sm >= 100                          ? (struct by_fraction){50, 1}
@@ -178,7 +178,8 @@ static int read_pci(struct import_nccl_reader *reader, const struct by_xml_eleme
         return BY_EINVAL;
     snprintf(level->busid, sizeof(level->busid), "%.39s", busid);
     level->rate = times(lane_rate(by_xml_text(element, "link_speed")), width > 0 ? width : 16);
-    /* Graphics and accelerators are GPUs, class 2 are network cards; their element tells more. */
+    /* Graphics and accelerator classes are GPUs, class 2 is network cards; their child elements
+     * have the details. */
     if (class && (strncmp(class, "0x03", 4) == 0 || strncmp(class, "0x12", 4) == 0 ||
                   strncmp(class, "0x02", 4) == 0)) {
         level->node = above(reader, element)->node;
@@ -259,7 +260,7 @@ static int read_nvlink(struct import_nccl_reader *reader, const struct by_xml_el
     return 0;
 }
 
-/* A coherent link between GPU and CPU: `bw` is MB/s of one of `count`. */
+/* Reads a coherent link between GPU and CPU: `bw` is MB/s of one of `count` links. */
 static int read_c2c(struct import_nccl_reader *reader, const struct by_xml_element *element)
 {
     int64_t bandwidth = 0, count = 0;
@@ -287,7 +288,8 @@ static int read_nic(struct import_nccl_reader *reader, const struct by_xml_eleme
         return BY_ELIMIT;
     if (card->node == UINT32_MAX || card->node == level->node)
         return 0;
-    /* A card without a bus of its own is as fast as its ports: then a link that limits nothing. */
+    /* A card without a bus of its own is as fast as its ports, so its link gets a rate that limits
+     * nothing. */
     return by_draft_link(reader->draft, card->node, level->node, true,
                          card->rate.num > 0 && card->busid[0] ? card->rate : (struct by_fraction){1000, 1},
                          element->place);
@@ -354,9 +356,9 @@ static int on_start(void *context, const struct by_xml_element *element, struct 
     return 0; /* newer versions add elements */
 }
 
-/* ---- what elements say about each other ---- */
+/* ---- references between elements ---- */
 
-/* The GPU at a bus, or UINT32_MAX. */
+/* Returns the GPU at a bus, or UINT32_MAX. */
 static uint32_t gpu_at(const char *busid, const char *const *buses, const uint32_t *gpus, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++)
@@ -365,7 +367,8 @@ static uint32_t gpu_at(const char *busid, const char *const *buses, const uint32
     return UINT32_MAX;
 }
 
-/* All NVLinks of a GPU to switches as one; num 0 for all but the first that lists them. */
+/* Returns the sum of all NVLinks of a GPU to switches; num 0 except for the first entry of that
+ * GPU. */
 static struct by_fraction sum_to_switch(const struct import_nccl_reader *reader, uint32_t first)
 {
     struct by_fraction sum = {0, 1};
@@ -407,7 +410,7 @@ static int add_nvlinks(struct import_nccl_reader *reader, const char *const *bus
                 by_draft_leave_out(reader->draft, nvlink->target);
                 continue; /* to a device that is not in the job */
             }
-            /* Each of two GPUs lists the same links. */
+            /* Both GPUs list the same links. */
             for (uint32_t j = 0; j < i && !seen; j++)
                 seen = !reader->nvlinks[j].to_switch && reader->nvlinks[j].gpu == peer &&
                        reader->nvlinks[j].peer == nvlink->gpu;
@@ -434,7 +437,7 @@ static int join_cpus(struct import_nccl_reader *reader)
     return error;
 }
 
-/* Buses of the GPUs: an index made while reading, since NVLinks may name a GPU that comes later. */
+/* The buses of the GPUs: an index made while reading, since NVLinks may refer to a later GPU. */
 struct import_nccl_index {
     struct import_nccl_reader *reader;
     uint32_t count, room;
@@ -484,11 +487,12 @@ static int read_file(struct import_nccl_reader *reader, const char *path)
     return error;
 }
 
-/* A host alone has nobody to reach: its network is left out, and its cards with it. */
+/* Leaves out the network and its cards if there is only one host. */
 static void drop_network(struct by_draft *draft)
 {
+    /* keys of nodes in a host start with its number and a slash */
     for (uint32_t i = 0; i < draft->node_count; i++)
-        if (!strchr(draft->nodes[i].key, '/')) { /* what belongs to a host has its number before a stroke */
+        if (!strchr(draft->nodes[i].key, '/')) {
             draft->nodes[i].left_out = true;
             by_draft_leave_out(draft, draft->nodes[i].label);
         }

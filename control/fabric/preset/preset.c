@@ -1,5 +1,5 @@
-/* The table of presets, reading their parameters, and choosing which switches work in the network.
- * See preset.h. */
+/* The table of presets, the parser of their parameters, and the choice of capable switches. See
+ * preset.h. */
 #include "control/fabric/preset/preset.h"
 
 #include "control/base/alloc.h"
@@ -211,7 +211,7 @@ int by_capable_choose(struct by_topology *topology, const char *capable, struct 
     return 0;
 }
 
-/* The name of the fabric: preset and counts, "leafspine-2-1-2". */
+/* Makes the name of the fabric from preset and counts: "leafspine-2-1-2". */
 static void make_name(const struct by_preset *preset, const struct by_preset_values *values, char *name,
                       size_t bytes)
 {

@@ -1,7 +1,7 @@
 /*
- * Fabrics by name: a table of presets, each with its parameters and defaults, and the function that
- * makes it. `banyan topo` prints them, varied by vary.h; tests and the demo build on them. Pure
- * functions: any thread.
+ * Predefined fabrics: a table of presets, each with its parameters and defaults, and the function
+ * that makes it. `banyan topo` prints them, varied by vary.h; tests and the demo build on them.
+ * Pure functions: any thread.
  */
 #ifndef BY_FABRIC_PRESET_PRESET_H
 #define BY_FABRIC_PRESET_PRESET_H
@@ -16,7 +16,7 @@ struct by_parameter {
     const char *name; /* the option's name, without dashes; NULL ends the list */
     enum by_parameter_kind kind;
     const char *fallback; /* the default, as text */
-    int64_t max;          /* of a count, which starts from 1; 0 where it does not apply */
+    int64_t max;          /* maximum of a count, whose minimum is 1; 0 if not applicable */
     const char *help;
 };
 
@@ -36,23 +36,24 @@ struct by_preset {
                 struct by_problem *problem);
 };
 
-/* All presets; the count goes to `*count`. */
+/* All presets; sets `*count`. */
 const struct by_preset *by_preset_list(size_t *count);
 const struct by_preset *by_preset_find(const char *name);
 /*
- * Makes a preset. `texts[i]` is parameter i as text, or NULL for its default. `capable` names what
- * multicasts and aggregates: switches, classes of switches (a name without its trailing digits),
- * "all" or "none", separated by commas; NULL is the default. 0, or BY_EINVAL with `problem` filled.
+ * Makes a preset. `texts[i]` is parameter i as text, or NULL for its default. `capable` lists the
+ * switches that multicast and aggregate, separated by commas: names of switches, classes of
+ * switches (a name without its trailing digits), "all" or "none"; NULL is the default. Returns 0,
+ * or BY_EINVAL with `problem` filled.
  */
 int by_preset_make(const struct by_preset *preset, const char *const *texts, const char *capable,
                    struct by_topology **topology, struct by_problem *problem);
 
-/* Marks the switches that multicast and aggregate, as `capable` of by_preset_make says; before
- * anybody else sees the topology. 0, or BY_EINVAL with `problem` filled. */
+/* Marks the switches that multicast and aggregate, according to `capable` as in by_preset_make.
+ * Must be called before the topology is shared. Returns 0, or BY_EINVAL with `problem` filled. */
 int by_capable_choose(struct by_topology *topology, const char *capable, struct by_problem *problem);
 
-/* Makers, one for each row of the table (preset_regular.c, preset_fabric.c, preset_box.c,
- * preset_irregular.c). */
+/* Functions that make presets, one for each row of the table (preset_regular.c, preset_fabric.c,
+ * preset_box.c, preset_irregular.c). */
 typedef int by_preset_fn(struct by_builder *builder, const struct by_preset_values *values,
                          struct by_problem *problem);
 by_preset_fn by_preset_star, by_preset_ring, by_preset_complete, by_preset_torus, by_preset_hypercube,

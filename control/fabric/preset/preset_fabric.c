@@ -9,7 +9,7 @@ static void link_both(struct by_builder *builder, int64_t a, int64_t b, struct b
     by_builder_link(builder, (uint32_t)a, (uint32_t)b, true, bandwidth, nowhere);
 }
 
-/* Refuses a size whose node count no topology can have. */
+/* Refuses a size with more nodes than a topology can have. */
 static int check_count(int64_t nodes, struct by_problem *problem)
 {
     if (nodes <= BY_TOPOLOGY_NODES_MAX)
@@ -40,8 +40,8 @@ int by_preset_leafspine(struct by_builder *builder, const struct by_preset_value
     return 0;
 }
 
-/* Pods of K/2 edge and K/2 aggregation switches; core switch (i, j) meets the aggregation switch i
- * of each pod. */
+/* Pods of K/2 edge and K/2 aggregation switches; core switch (i, j) is linked to aggregation switch
+ * i of each pod. */
 int by_preset_fattree(struct by_builder *builder, const struct by_preset_values *values,
                       struct by_problem *problem)
 {
@@ -69,7 +69,7 @@ int by_preset_fattree(struct by_builder *builder, const struct by_preset_values 
     return 0;
 }
 
-/* One global link for each pair of groups, spread over the routers of a group in turn. */
+/* One global link for each pair of groups, distributed over the routers of a group in turn. */
 int by_preset_dragonfly(struct by_builder *builder, const struct by_preset_values *values,
                         struct by_problem *problem)
 {

@@ -1,15 +1,15 @@
 /*
- * Presets that are hard to plan for: boxes of different sizes behind a thin trunk, boxes whose GPUs
- * reach the network through PCIe switches and NICs, random regular graphs. See preset.h; links fail
- * and bandwidths scatter in vary.c.
+ * Presets that are hard to plan for: boxes of different sizes behind a narrow trunk, boxes whose
+ * GPUs reach the network through PCIe switches and NICs, random regular graphs. See preset.h;
+ * vary.c fails links and scatters bandwidths.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/preset/preset.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
-/* Tries of a random Hamiltonian circle that repeats no link (count): for degrees far below the
- * number of hosts one in a few succeeds. */
+/* Attempts to find a random Hamiltonian cycle that repeats no link (count). For degrees far below
+ * the number of hosts, one in a few succeeds. */
 #define CIRCLE_TRIES_MAX 10000u
 
 static const struct by_place nowhere = {0, 0};
@@ -25,7 +25,7 @@ static int refuse_count(int64_t nodes, struct by_problem *problem)
                           (long long)nodes, BY_TOPOLOGY_NODES_MAX);
 }
 
-/* What a box of the heterogeneous preset may be. */
+/* The possible boxes of the heterogeneous preset. */
 static const struct {
     int64_t gpus, inside, outside;
 } box_kinds[] = {{4, 100, 25}, {8, 300, 25}, {8, 450, 50}, {12, 200, 16}};
@@ -63,9 +63,8 @@ int by_preset_hetero(struct by_builder *builder, const struct by_preset_values *
     return 0;
 }
 
-/* A PCIe switch for each two GPUs of a box, with a NIC for each GPU below it; NICs meet at one
- * outer switch.
- */
+/* A PCIe switch for every two GPUs of a box, with a NIC for each GPU below it. All NICs are linked
+ * to one outer switch. */
 int by_preset_pcie(struct by_builder *builder, const struct by_preset_values *values,
                    struct by_problem *problem)
 {
@@ -95,7 +94,7 @@ int by_preset_pcie(struct by_builder *builder, const struct by_preset_values *va
     return 0;
 }
 
-/* Links of the random regular graph, as a table of who meets whom. */
+/* Links of the random regular graph, as a table of linked pairs. */
 struct meetings {
     int64_t hosts;
     uint8_t *met; /* [a * hosts + b] */
@@ -124,8 +123,8 @@ static void shuffle(struct by_prng *prng, int64_t *order, int64_t count)
 }
 
 /*
- * A random order of the hosts in which neighbours have not met: a circle when `closed`, else pairs.
- * A shuffle, then each clash is swapped with a random place until none is left.
+ * Finds a random order of the hosts in which neighbours are not linked yet: a cycle when `closed`,
+ * else pairs. After a shuffle, each conflict is swapped with a random position until none is left.
  */
 static bool find_order(const struct meetings *meetings, struct by_prng *prng, int64_t *order, bool closed)
 {
@@ -151,8 +150,8 @@ static bool find_order(const struct meetings *meetings, struct by_prng *prng, in
     return false;
 }
 
-/* Random circles through all hosts, and random pairs when the degree is odd: connected, and no link
- * twice. */
+/* Random cycles through all hosts, plus random pairs if the degree is odd: connected, and without
+ * parallel links. */
 int by_preset_regular(struct by_builder *builder, const struct by_preset_values *values,
                       struct by_problem *problem)
 {

@@ -1,4 +1,4 @@
-/* Presets without levels: star, ring, complete, torus, hypercube, random. See preset.h. */
+/* Presets without hierarchy: star, ring, complete, torus, hypercube, random. See preset.h. */
 #include "control/base/alloc.h"
 #include "control/fabric/preset/preset.h"
 #include "offload/base/errors.h"
@@ -59,7 +59,7 @@ int by_preset_complete(struct by_builder *builder, const struct by_preset_values
     return 0;
 }
 
-/* Reads "4x4x2" into sizes; returns the number of dimensions, 0 when the text is something else. */
+/* Reads "4x4x2" into sizes; returns the number of dimensions, 0 for any other text. */
 static int read_sizes(const char *text, int64_t sizes[TORUS_DIMENSIONS_MAX])
 {
     int dimensions = 0;
@@ -132,7 +132,7 @@ int by_preset_random(struct by_builder *builder, const struct by_preset_values *
     add_hosts(builder, hosts);
     for (int64_t i = 0; i < switches; i++)
         by_builder_switch(builder, "switch%lld", (long long)i);
-    /* Switches first, so that a host hangs on a switch or on an earlier host. */
+    /* Switches first, so that a host is linked to a switch or to an earlier host. */
     for (int64_t i = 1; i < nodes; i++) {
         int64_t node = (i + hosts) % nodes, to = ((int64_t)by_prng_below(&prng, (uint64_t)i) + hosts) % nodes;
 

@@ -1,4 +1,4 @@
-/* Dinic's maximum flow on a residual network in arrays; no recursion. See flow.h. */
+/* Dinic's maximum flow on a residual network in arrays, without recursion. See flow.h. */
 #include "control/planner/flow/flow.h"
 
 #include "control/base/alloc.h"
@@ -26,7 +26,7 @@ struct by_flow {
     uint32_t *level;   /* by node: distance to the sink */
     uint32_t *current; /* by node: the half arc to try next */
     uint32_t *queue;
-    uint32_t *path; /* half arcs from the source to where the search stands */
+    uint32_t *path; /* half arcs from the source to the current node of the search */
     uint32_t source;
     uint32_t sink;
 };
@@ -120,8 +120,8 @@ static bool find_levels(struct by_flow *flow)
     return flow->level[flow->source] != NO_LEVEL;
 }
 
-/* Sends what the path in `flow->path` can carry; returns the amount and sets `*depth` to the first
- * saturated place. */
+/* Sends as much as the path in `flow->path` can carry. Returns the amount and sets `*depth` to the
+ * position of the first saturated arc. */
 static int64_t push_path(struct by_flow *flow, uint32_t *depth, int64_t wanted)
 {
     uint32_t length = *depth;
@@ -196,7 +196,7 @@ int64_t by_flow_amount(const struct by_flow *flow, uint32_t arc)
     return flow->residual[2 * arc + 1];
 }
 
-/* Marks what is joined to `start` by residual arcs, followed forward or backward. */
+/* Marks the nodes that residual arcs connect to `start`, followed forward or backward. */
 static void mark_side(const struct by_flow *flow, uint32_t start, uint32_t reversed, bool *side)
 {
     uint32_t head = 0, tail = 0;

@@ -9,8 +9,8 @@ struct mesh_entry {
     int64_t capacity[2]; /* low to high, high to low */
 };
 
-/* The arcs as entries sorted by their lower end; `start` (node_count + 1) says where each begins.
- */
+/* Returns the arcs as entries sorted by their lower node; start[v] (node_count + 1) is the index of
+ * the first entry of node v. */
 static struct mesh_entry *sort_by_low(uint32_t node_count, const struct by_mesh_arc *arcs, size_t arc_count,
                                       uint32_t *start)
 {
@@ -37,10 +37,10 @@ static struct mesh_entry *sort_by_low(uint32_t node_count, const struct by_mesh_
     return entries;
 }
 
-/* Makes each two nodes one pair. */
+/* Merges all entries between the same two nodes into one pair. */
 static void merge_pairs(struct by_mesh *net, const struct mesh_entry *entries, const uint32_t *start)
 {
-    uint32_t *pair_of = by_alloc(net->node_count, sizeof(*pair_of)); /* by higher end: pair + 1 */
+    uint32_t *pair_of = by_alloc(net->node_count, sizeof(*pair_of)); /* by higher node: pair + 1 */
 
     for (uint32_t low = 0; low < net->node_count; low++) {
         uint32_t before = net->pair_count;
@@ -62,7 +62,8 @@ static void merge_pairs(struct by_mesh *net, const struct mesh_entry *entries, c
     free(pair_of);
 }
 
-/* Pairs come by lower end; two passes by the other end put each list into ascending order. */
+/* Pairs are sorted by their lower node; two passes by the other node put each list into ascending
+ * order. */
 static void link_neighbours(struct by_mesh *net)
 {
     uint32_t n = net->node_count, halves = 2 * net->pair_count, *at = by_alloc(n + 1, sizeof(*at));

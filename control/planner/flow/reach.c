@@ -5,7 +5,7 @@
 #include "offload/base/assert.h"
 
 #define NODE_BIT 0x80000000u
-/* Rounds on shortest ways before the source is taken wherever it is met (count). */
+/* Rounds on shortest paths, before the search uses the source wherever it meets it (count). */
 #define SHORTEST_ROUNDS 6u
 
 struct by_reach *by_reach_new(const struct by_mesh *net)
@@ -53,7 +53,7 @@ static void touch(struct by_reach *reach, uint32_t what)
     reach->touched[reach->touched_count++] = what;
 }
 
-/* Takes the last flow back. */
+/* Undoes the last flow. */
 static void restore(struct by_reach *reach)
 {
     for (uint32_t i = 0; i < reach->touched_count; i++) {
@@ -74,7 +74,7 @@ void by_reach_set(struct by_reach *reach, uint32_t half, int64_t capacity)
     BY_ASSERT(capacity >= 0);
     reach->capacity[half] = capacity;
     if (reach->touched_count)
-        touch(reach, half / 2); /* both halves return to their capacities before the next query */
+        touch(reach, half / 2); /* both halves are reset to their capacities before the next query */
     else
         reach->left[half] = capacity;
 }
@@ -104,8 +104,8 @@ static void label(struct by_reach *reach, uint32_t node, uint32_t distance)
     reach->queue[reach->queue_count++] = node;
 }
 
-/* Labels nodes with their distance to `node`; with `shortest`, no farther than where the source is
- * first met. Returns that distance, UINT32_MAX when the source is not met. */
+/* Labels nodes with their distance to `node`; with `shortest`, only up to the distance at which the
+ * source is first met. Returns that distance, or UINT32_MAX when the source is not met. */
 static uint32_t find_levels(struct by_reach *reach, uint32_t node, bool shortest)
 {
     const struct by_mesh *net = reach->net;
@@ -139,7 +139,7 @@ static uint32_t find_levels(struct by_reach *reach, uint32_t node, bool shortest
     return met;
 }
 
-/* What the source gives to the frame's node itself. */
+/* Sends flow from the source directly to the frame's node. */
 static void take_root(struct by_reach *reach, struct by_reach_frame *frame)
 {
     int64_t amount = reach->root_left[frame->node];
@@ -159,7 +159,8 @@ static void move(struct by_reach *reach, uint32_t half, int64_t amount)
     touch(reach, half / 2);
 }
 
-/* The next neighbour to go to from the frame; contracted ones are used up on the way. */
+/* Finds the next neighbour to visit from the frame. Capacity from contracted neighbours is used up
+ * on the way. */
 static bool advance(struct by_reach *reach, struct by_reach_frame *frame, uint32_t met, bool shortest,
                     const struct by_near **next)
 {
@@ -190,8 +191,8 @@ static bool advance(struct by_reach *reach, struct by_reach_frame *frame, uint32
     return false;
 }
 
-/* A blocking flow of at most `wanted` in the levels found. Each node hands back what it could
- * gather. */
+/* Finds a blocking flow of at most `wanted` in the levels found. Each node returns the amount that
+ * it gathered to the node before it. */
 static int64_t gather(struct by_reach *reach, uint32_t node, int64_t wanted, uint32_t met, bool shortest)
 {
     struct by_reach_frame *frame = reach->frames;
@@ -215,7 +216,8 @@ static int64_t gather(struct by_reach *reach, uint32_t node, int64_t wanted, uin
         if (frame->got > 0)
             move(reach, frame->half, frame->got);
         frame[-1].got += frame->got;
-        /* A node that could not give all is empty: the one before it tries its next neighbour. */
+        /* A node that gathered less than wanted is exhausted: the one before it tries its next
+         * neighbour. */
         if (frame->got < frame->want)
             reach->current[frame[-1].node]++;
         frame--;

@@ -1,13 +1,13 @@
 /*
- * The last word on a solution: the model, the variables and the prices, and nothing of how they
- * were found. Primal feasible, dual feasible and of equal value is optimal (weak duality). See
- * model.h.
+ * The final check of a solution, from the model, the variables and the prices alone, independent of
+ * how they were found. A solution that is primal feasible, dual feasible and of equal value is
+ * optimal (weak duality). See model.h.
  */
 #include "control/planner/lp/model.h"
 
 #include "control/base/alloc.h"
 
-/* Whether a row's left side is on the right side of its limit. */
+/* Whether a row's left side satisfies its limit. */
 static bool row_holds(const struct by_lp_row *row, const mpq_t left)
 {
     int order = mpq_cmp(left, row->limit);
@@ -41,7 +41,7 @@ static bool primal_holds(const struct by_lp *lp)
     return holds;
 }
 
-/* y A >= c for each column, and y of the sign that each row's sense asks for. */
+/* Whether y A >= c for each column, and y has the sign that each row's sense requires. */
 static bool dual_holds(const struct by_lp *lp)
 {
     bool holds = true;
@@ -69,7 +69,7 @@ static bool dual_holds(const struct by_lp *lp)
     return holds;
 }
 
-/* c x = y b = the value. */
+/* Whether c x = y b = the value. */
 static bool values_agree(const struct by_lp *lp)
 {
     mpq_t primal, dual, product;

@@ -1,7 +1,5 @@
-/*
- * A proposal of the optimal basis, by Clp (COIN-OR) in floating point. Only which variables are
- * basic is taken from it; see lp.h for what decides. See model.h.
- */
+/* Proposes the optimal basis with Clp (COIN-OR) in floating point. Only the set of basic variables
+ * is used from its result; lp.h describes how it is checked. See model.h. */
 #include <coin/Clp_C_Interface.h>
 
 #include <float.h>
@@ -71,7 +69,7 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Tells Clp the basis to start from. */
+/* Passes Clp the basis to start from. */
 static void give_basis(const struct by_lp *lp, Clp_Simplex *clp)
 {
     for (uint32_t j = 0; j < lp->column_count; j++)

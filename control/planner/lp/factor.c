@@ -1,7 +1,7 @@
 /*
- * Sparse elimination in rationals. See factor.h. Rows are held as lists of entries; a pivot freezes
- * its row and takes multiples of it off the other rows with an entry in its column. What was taken
- * off is the lower factor, a list of steps; the frozen rows are the upper one.
+ * Sparse elimination in rationals. See factor.h. Rows are lists of entries. A pivot freezes its row
+ * and subtracts multiples of it from the other rows with an entry in its column. These steps are
+ * the lower factor; the frozen rows are the upper one.
  */
 #include "control/planner/lp/factor.h"
 
@@ -9,7 +9,7 @@
 
 #include "control/base/alloc.h"
 
-/* Columns that are looked at for a pivot when none has a single entry (count). */
+/* Columns that are examined for a pivot when no column has a single entry (count). */
 #define SEARCH_MAX 8u
 
 struct factor_entry {
@@ -31,7 +31,7 @@ struct factor_column {
     bool done;
 };
 
-/* row `to` lost `value` times row `from` */
+/* `value` times row `from` was subtracted from row `to` */
 struct factor_step {
     uint32_t from, to;
     mpq_t value;
@@ -47,7 +47,7 @@ struct by_factor {
     uint32_t *pivot_row, *pivot_column; /* by pivot */
     uint32_t step_count, step_room;
     struct factor_step *steps;
-    uint32_t *place; /* by column: scratch, one more than the place in the row at work */
+    uint32_t *place; /* by column: scratch, position in the current row + 1 */
 };
 
 struct by_factor *by_factor_new(uint32_t size, uint32_t columns)
@@ -124,7 +124,7 @@ static void note_row(struct by_factor *factor, uint32_t row)
     factor->single_rows[factor->single_row_count++] = row;
 }
 
-/* The row that is not frozen with an entry in the column and the fewest entries; drops outdated
+/* Returns the unfrozen row with an entry in the column and the fewest entries. Drops outdated
  * references. Rows listed twice are harmless. */
 static uint32_t shortest_row(struct by_factor *factor, uint32_t at)
 {
@@ -147,7 +147,7 @@ static uint32_t shortest_row(struct by_factor *factor, uint32_t at)
     return best;
 }
 
-/* A pivot that fills in little: first of columns and rows with one entry, then of the columns with
+/* Chooses a pivot with little fill-in: first columns and rows with one entry, then the columns with
  * the fewest entries. False when no entry is left. */
 static bool choose_pivot(struct by_factor *factor, uint32_t *row, uint32_t *column)
 {
@@ -190,7 +190,7 @@ static bool choose_pivot(struct by_factor *factor, uint32_t *row, uint32_t *colu
     return best != UINT64_MAX;
 }
 
-/* Takes the entry at `k` out of a row that is not frozen. */
+/* Removes the entry at `k` from an unfrozen row. */
 static void drop(struct by_factor *factor, struct factor_row *row, uint32_t k)
 {
     uint32_t column = row->entries[k].column;
@@ -202,8 +202,8 @@ static void drop(struct by_factor *factor, struct factor_row *row, uint32_t k)
         note_column(factor, column);
 }
 
-/* Takes a multiple of the pivot's row off row `to`, so that its entry in the pivot's column goes.
- */
+/* Subtracts a multiple of the pivot's row from row `to`, which removes its entry in the pivot's
+ * column. */
 static void eliminate(struct by_factor *factor, uint32_t from, uint32_t to, uint32_t column)
 {
     const struct factor_row *pivot = &factor->rows[from];
@@ -245,7 +245,7 @@ static void eliminate(struct by_factor *factor, uint32_t from, uint32_t to, uint
     mpq_clear(product);
 }
 
-/* Freezes a row and clears its pivot's column from the others. */
+/* Freezes a row and removes its pivot's column from the others. */
 static void pivot(struct by_factor *factor, uint32_t row, uint32_t column)
 {
     struct factor_column *at = &factor->column[column];
@@ -305,7 +305,7 @@ size_t by_factor_entries(const struct by_factor *factor)
     return count;
 }
 
-/* The entry of the pivot in its row. */
+/* Returns the entry of the pivot in its row. */
 static const mpq_t *pivot_value(const struct factor_row *row, uint32_t column)
 {
     for (uint32_t k = 0; k < row->count; k++)

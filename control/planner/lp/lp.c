@@ -24,7 +24,7 @@ static void free_numbers(mpq_t **numbers, uint32_t *count)
     *count = 0;
 }
 
-/* A changed program has no solution. */
+/* Discards the solution of a changed program. */
 static void forget(struct by_lp *lp)
 {
     lp->state = BY_LP_UNSOLVED;
@@ -152,7 +152,7 @@ uint32_t by_lp_row_count(const struct by_lp *lp)
     return lp->row_count;
 }
 
-/* The basis, to be put back when a proposal leads nowhere. */
+/* Copies the basis, to restore it when a proposal fails. */
 static bool *keep_basis(const struct by_lp *lp)
 {
     bool *kept = by_alloc((size_t)lp->row_count + lp->column_count, sizeof(*kept));

@@ -1,7 +1,7 @@
 /*
- * The inside of a linear program: the model by columns, the basis, and the solution. Neighbours:
- * lp.c fills it, clp.c and simplex.c read it and set the basis, check.c reads it. One thread for
- * each program.
+ * The internal model of a linear program: the columns, the basis and the solution. Neighbours: lp.c
+ * fills it, clp.c and simplex.c read it and set the basis, check.c reads it. Each program belongs
+ * to one thread.
  */
 #ifndef BY_PLANNER_LP_MODEL_H
 #define BY_PLANNER_LP_MODEL_H
@@ -16,11 +16,11 @@ struct by_lp_entry {
 struct by_lp_column {
     mpq_t cost;
     uint32_t count, room;
-    struct by_lp_entry *entries; /* in the order of their making; one for each row */
+    struct by_lp_entry *entries; /* in the order of creation; one for each row */
     bool basic;
 };
 
-/* Row and its logical variable s: a x + s = limit, with s >= 0, s <= 0 or s = 0. */
+/* A row and its logical variable s: a x + s = limit, with s >= 0, s <= 0 or s = 0. */
 struct by_lp_row {
     enum by_lp_sense sense;
     mpq_t limit;
@@ -39,13 +39,14 @@ struct by_lp {
     mpq_t *primal, *dual;
 };
 
-/* Sets the basis to what Clp holds for optimal. False when it has nothing to propose; the basis is
- * then as before. */
+/* Sets the basis to the one that Clp considers optimal. Returns false, and leaves the basis
+ * unchanged, when Clp has no proposal. */
 bool by_lp_propose(struct by_lp *lp, double deadline);
-/* Pivots from the basis on, in rationals, and fills primal and dual. Errors as by_lp_solve. */
+/* Pivots from the current basis in rationals, and fills primal and dual. Errors as
+ * for by_lp_solve. */
 int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem);
-/* Whether primal and dual are feasible and of equal value: from the model alone, without the basis.
- */
+/* Whether primal and dual are feasible and of equal value, computed from the model alone, without
+ * the basis. */
 bool by_lp_verify(const struct by_lp *lp);
 
 #endif

@@ -1,8 +1,9 @@
 /*
  * The primal simplex method in rationals, from a given basis. See lp.h. Each iteration factors the
- * basis afresh: proposals of Clp need no pivot or a few. Phase one reduces the sum of what basic
- * variables lack; what is feasible stays so. Steps go to the steepest price until one makes no way;
- * from there to the next that does, variables are taken in order (Bland 1977), so it ends.
+ * basis from scratch: Clp's proposals need no pivot or a few. Phase one reduces the sum of the
+ * infeasibilities of the basic variables; feasible variables stay feasible. Steps follow the
+ * steepest price until a step is degenerate. From there until the next step that makes progress,
+ * variables are chosen in order (Bland 1977), which guarantees termination.
  */
 #include "control/planner/lp/factor.h"
 #include "control/planner/lp/model.h"
@@ -21,8 +22,8 @@ struct simplex_work {
     uint32_t *basic; /* variables of the basis */
     struct by_factor *factor;
     mpq_t *amount; /* by place in `basic` */
-    mpq_t *price;  /* by row, for the phase at hand */
-    mpq_t *alpha;  /* by place: how basic variables fall as the entering one grows */
+    mpq_t *price;  /* by row, for the current phase */
+    mpq_t *alpha;  /* by place: decrease of the basic variables as the entering one grows */
     mpq_t scratch, product;
     bool second; /* phase */
     bool careful;
@@ -43,7 +44,8 @@ static enum by_lp_sense sense_of(const struct simplex_work *work, uint32_t varia
     return is_logical(work, variable) ? work->lp->rows[row_of(work, variable)].sense : BY_LP_AT_MOST;
 }
 
-/* -1, 0, 1: the variable must grow, is feasible, must fall. Those of rows `at least` are <= 0. */
+/* -1, 0, 1: the variable must grow, is feasible, must fall. Logical variables of `at least` rows
+ * are <= 0. */
 static int excess(const struct simplex_work *work, uint32_t place)
 {
     int sign = mpq_sgn(work->amount[place]);
@@ -93,8 +95,8 @@ static void enter_column(const struct simplex_work *work, struct by_factor *fact
     mpq_clear(one);
 }
 
-/* Factors the basis. One that is none (dependent columns, too many, too few) loses what depends on
- * the rest, and rows that are left over get their logical variables. */
+/* Factors the basis. An invalid basis (dependent columns, too many, too few) loses the columns that
+ * depend on the rest, and rows that are left over get their logical variables. */
 static void factor_basis(struct simplex_work *work)
 {
     struct by_lp *lp = work->lp;
@@ -139,7 +141,7 @@ static void find_amounts(struct simplex_work *work)
         work->second = excess(work, i) == 0;
 }
 
-/* Prices: of the value, or in phase one of (less what is lacking). */
+/* Computes the prices: of the value, or in phase one of the negated sum of infeasibilities. */
 static void find_prices(struct simplex_work *work)
 {
     for (uint32_t i = 0; i < work->rows; i++) {
@@ -155,7 +157,7 @@ static void find_prices(struct simplex_work *work)
     by_factor_solve_left(work->factor, work->price);
 }
 
-/* What the value gains from one more of a variable outside the basis. */
+/* Computes the gain of the value from one more unit of a variable outside the basis. */
 static void gain_of(struct simplex_work *work, uint32_t variable, mpq_t gain)
 {
     const struct by_lp_column *column;
@@ -175,7 +177,8 @@ static void gain_of(struct simplex_work *work, uint32_t variable, mpq_t gain)
     }
 }
 
-/* The variable to enter, and its direction: 1 growing, -1 falling. False where none improves. */
+/* Chooses the entering variable and its direction: 1 growing, -1 falling. False when
+ * none improves. */
 static bool choose_entering(struct simplex_work *work, uint32_t *entering, int *direction)
 {
     uint32_t all = work->lp->column_count + work->rows;
@@ -203,7 +206,8 @@ static bool choose_entering(struct simplex_work *work, uint32_t *entering, int *
     return found;
 }
 
-/* The place that blocks the step first, and its length; BY_FACTOR_NONE where nothing does. */
+/* Returns the place that blocks the step first, and the step's length; BY_FACTOR_NONE when none
+ * does. */
 static uint32_t choose_leaving(struct simplex_work *work, uint32_t entering, int direction, mpq_t length)
 {
     uint32_t leaving = BY_FACTOR_NONE;
@@ -223,7 +227,8 @@ static uint32_t choose_leaving(struct simplex_work *work, uint32_t entering, int
         int falls = mpq_sgn(work->alpha[i]) * direction, lacks = excess(work, i), order;
         enum by_lp_sense sense = sense_of(work, work->basic[i]);
 
-        /* A feasible variable blocks where it comes to 0, one that lacks where it stops to lack. */
+        /* A feasible variable blocks when it reaches 0, an infeasible one when it
+         * becomes feasible. */
         if (falls == 0 || (lacks != 0 && falls != lacks) ||
             (lacks == 0 && sense != BY_LP_EQUAL && falls != (sense == BY_LP_AT_LEAST ? -1 : 1)))
             continue;
@@ -238,7 +243,7 @@ static uint32_t choose_leaving(struct simplex_work *work, uint32_t entering, int
     return leaving;
 }
 
-/* Hands over the optimum. */
+/* Stores the optimum. */
 static void finish(struct simplex_work *work)
 {
     struct by_lp *lp = work->lp;
@@ -265,7 +270,7 @@ static int refuse_infeasible(struct simplex_work *work, struct by_problem *probl
     uint32_t row = 0;
 
     work->lp->state = BY_LP_INFEASIBLE;
-    for (uint32_t i = 0; i < work->rows; i++) /* rows that prove it have prices */
+    for (uint32_t i = 0; i < work->rows; i++) /* rows with prices prove it */
         if (mpq_sgn(work->price[i]) != 0)
             row = i;
     return by_problem_set(problem, BY_EINVAL, nowhere,
@@ -274,7 +279,7 @@ static int refuse_infeasible(struct simplex_work *work, struct by_problem *probl
                           work->rows, work->lp->column_count, row);
 }
 
-/* One iteration: 0 to go on, 1 at the optimum, or a negative error. */
+/* One iteration: returns 0 to continue, 1 at the optimum, or a negative error. */
 static int iterate(struct simplex_work *work, struct by_problem *problem)
 {
     uint32_t entering = 0, leaving;

@@ -1,9 +1,9 @@
-/* Linear programs in CPLEX format, for other solvers. See lp.h. */
+/* Writes linear programs in CPLEX format, for other solvers. See lp.h. */
 #include "control/planner/lp/model.h"
 
 #include "control/base/alloc.h"
 
-/* " + 3 x7"; nothing for 0. Returns whether anything was written. */
+/* Writes " + 3 x7"; nothing for 0. Returns whether anything was written. */
 static bool write_term(FILE *file, const mpq_t value, const mpz_t scale, uint32_t column)
 {
     mpq_t scaled;
@@ -18,14 +18,14 @@ static bool write_term(FILE *file, const mpq_t value, const mpz_t scale, uint32_
     return true;
 }
 
-/* The format wants a term everywhere. */
+/* The format requires a term everywhere. */
 static void write_none(FILE *file, bool written)
 {
     if (!written)
         fputs(" 0 x0", file);
 }
 
-/* The entries of a row. */
+/* Writes the entries of a row. */
 static void write_row(const struct by_lp *lp, uint32_t row, FILE *file)
 {
     static const char *const signs[] = {[BY_LP_AT_MOST] = "<=", [BY_LP_AT_LEAST] = ">=", [BY_LP_EQUAL] = "="};

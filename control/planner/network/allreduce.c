@@ -1,13 +1,16 @@
 /*
- * Planning allreduce. See allreduce.h.
+ * Plans allreduce. See allreduce.h. Three kinds of trees compete:
  *
- * Three kinds of trees compete. Trees rooted at compute nodes (phases.h) need no switch to work; on
- * balanced fabrics whose switches only forward no trees are better, and disjoint sets of nodes
- * prove it. Trees for both ways (packing.h), on symmetric fabrics: a tree used up and down loads
- * each of its links once each way, wherever its root is, so the question is how many (Steiner)
- * trees fit into undirected links. Pairs of trees (pairs.h), where links or switches differ between
- * the directions. The bound is the least of the least cut between compute nodes, which holds for
- * every schedule, and what the kind of trees at hand allows.
+ * - Trees rooted at compute nodes (phases.h), which do not need aggregation or multicast in
+ *   switches. On balanced fabrics whose switches only forward, no trees are better, and disjoint
+ *   sets of nodes prove it.
+ * - Trees for both directions (packing.h), on symmetric fabrics. A tree used up and down loads each
+ *   of its links once in each direction, wherever its root is, so the problem is how many (Steiner)
+ *   trees fit into undirected links.
+ * - Pairs of trees (pairs.h), if links or switches differ between the directions.
+ *
+ * The bound is the smaller of the least cut between compute nodes, which holds for every schedule,
+ * and the bound for the kind of trees in use.
  */
 #include "control/planner/network/allreduce.h"
 
@@ -24,7 +27,7 @@
 #include "control/planner/planner.h"
 #include "offload/base/errors.h"
 
-/* Trees that are tried one by one (count). */
+/* Trees that are tried one after the other (count). */
 #define ROUNDS_MAX 400u
 
 static int refuse_range(struct by_problem *problem)
@@ -40,13 +43,13 @@ struct allreduce_task {
     struct by_stage *stage;       /* or NULL */
     int64_t cut;                  /* the least cut */
     struct by_fraction bound;     /* the least bound known */
-    struct by_certificate *proof; /* of the bound, NULL: the cut */
+    struct by_certificate *proof; /* proof of the bound, NULL: the cut */
     struct by_phases phases;
     struct by_tree_list list;
     struct by_fraction rate; /* of the trees in the list */
 };
 
-/* Whether some switch branches, one way at least, in these graphs. */
+/* Whether some switch branches, in at least one direction, in these graphs. */
 static bool has_branching(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
@@ -55,8 +58,8 @@ static bool has_branching(const struct allreduce_task *task)
     return false;
 }
 
-/* Whether some switch does one thing and not the other: then trees up and down may differ to
- * advantage. */
+/* Whether some switch does only one of aggregation and multicast: then different trees up and down
+ * can be better. */
 static bool has_half_capable(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
@@ -65,7 +68,7 @@ static bool has_half_capable(const struct allreduce_task *task)
     return false;
 }
 
-/* The cut, and its side that data must leave. */
+/* Finds the least cut, and its side that data must leave. */
 static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
@@ -82,8 +85,8 @@ static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by
     return error;
 }
 
-/* Where no switch can branch, disjoint sets of nodes are a bound as well: what enters them, each
- * way once for each tree that goes up and comes down. */
+/* If no switch can branch, disjoint sets of nodes are a bound as well: each tree enters each set
+ * that does not hold its root, once in each direction. */
 static void bound_by_parts(struct allreduce_task *task)
 {
     const struct by_spanning *spanning = &task->phases.spanning;
@@ -96,7 +99,7 @@ static void bound_by_parts(struct allreduce_task *task)
     task->proof = by_certificate_of_parts(spanning->part ? spanning->part : strength->part, n, count);
 }
 
-/* Takes over better trees and a lower bound; those that lose are freed. */
+/* Keeps better trees and a lower bound; frees the ones that are not kept. */
 static void offer(struct allreduce_task *task, struct by_tree_list *list, struct by_packed *packed)
 {
     if (by_fraction_compare(packed->rate, task->rate) > 0) {
@@ -117,8 +120,8 @@ static void offer(struct allreduce_task *task, struct by_tree_list *list, struct
     by_certificate_free(packed->proof);
 }
 
-/* Whether trees for both ways may be beaten by pairs: a link or a switch differs between the
- * directions, or additions are limited, which only trees that carry up have. */
+/* Whether pairs may be better than trees for both directions: a link or a switch differs between
+ * the directions, or additions are limited, which affects only trees that carry up. */
 static bool wants_pairs(const struct allreduce_task *task)
 {
     for (uint32_t i = 0; i < task->both->node_count; i++)
@@ -127,7 +130,8 @@ static bool wants_pairs(const struct allreduce_task *task)
     return !task->phases.symmetric || has_half_capable(task);
 }
 
-/* Trees that fill the links one by one: at once where they reach the bound, else as a start. */
+/* Fills the links with trees one by one: the final result if they reach the bound, else a starting
+ * solution. */
 static int pack_quickly(struct allreduce_task *task)
 {
     struct by_tree_list list = {0};
@@ -142,7 +146,7 @@ static int pack_quickly(struct allreduce_task *task)
     return error;
 }
 
-/* Trees by linear programs: branching at switches, or where free roots are not known to be best. */
+/* Packs trees by linear programs, if switches branch or free roots are not known to be optimal. */
 static int pack_programs(struct allreduce_task *task)
 {
     struct by_fraction least = task->phases.rate;
@@ -153,7 +157,7 @@ static int pack_programs(struct allreduce_task *task)
 
     if (task->phases.symmetric) {
         error = by_packing_symmetric(task->both, task->cut, least, &list, task->deadline, &packed);
-        if (pairs) { /* what bounds trees for both ways does not bound pairs */
+        if (pairs) { /* a bound for trees in both directions does not bound pairs */
             by_certificate_free(packed.proof);
             packed.proof = NULL;
             packed.bound.num = 0;
@@ -168,8 +172,7 @@ static int pack_programs(struct allreduce_task *task)
     return error;
 }
 
-/* Trees of the two phases instead of what was found so far, which stays where there is no time for
- * them. */
+/* Replaces the trees found so far by trees of the two phases; keeps the former if time runs out. */
 static int pack_phases(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_tree_list list = {0};
@@ -185,7 +188,7 @@ static int pack_phases(struct allreduce_task *task, struct by_plan *plan, struct
     return error;
 }
 
-/* Trees of parts that hang together at one node. */
+/* Packs trees of parts that are connected only through one node. */
 static int pack_parts(struct allreduce_task *task, const struct by_plan_options *options,
                       struct by_problem *problem)
 {
@@ -207,10 +210,10 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
         packed.rate = (struct by_fraction){0, 1};
     }
     offer(task, &list, &packed);
-    return error == BY_ERANGE ? error : 0; /* else the whole is planned without parts */
+    return error == BY_ERANGE ? error : 0; /* other errors: the whole is planned without parts */
 }
 
-/* Trees by means of others, where switches only forward. */
+/* Packs trees with the method of the options, if switches only forward. */
 static int pack_forwarding(struct allreduce_task *task, const struct by_plan_options *options,
                            struct by_problem *problem)
 {
@@ -260,7 +263,7 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     return pack_phases(task, plan, problem);
 }
 
-/* Hands over what was found. */
+/* Stores the result in the plan. */
 static int fill_plan(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     const struct by_fraction unit = task->both->unit;

@@ -1,7 +1,7 @@
 /*
- * Minimum spanning arborescences. See arborescence.h. Each level is the graph before a contraction;
- * going back, the arc that enters a contracted cycle replaces the cycle's own arc into the same
- * node.
+ * Minimum spanning arborescences. See arborescence.h. Each level is the graph before a contraction.
+ * During expansion, the arc that enters a contracted cycle replaces the cycle's own arc into the
+ * same node.
  */
 #include "control/planner/network/arborescence.h"
 
@@ -10,7 +10,7 @@
 struct arc {
     uint32_t from, to;
     int64_t cost;
-    uint32_t below; /* the arc of the level below that it stands for */
+    uint32_t below; /* the arc of the level below that it represents */
 };
 
 struct arborescence_level {
@@ -21,7 +21,7 @@ struct arborescence_level {
     uint32_t *best; /* by node: the arc chosen to enter it */
 };
 
-/* Chooses the cheapest arc into each node but the root; false when one has none. */
+/* Chooses the cheapest arc into each node but the root; false when a node has none. */
 static bool choose_best(struct arborescence_level *level)
 {
     level->best = by_alloc(level->count, sizeof(*level->best));
@@ -40,8 +40,8 @@ static bool choose_best(struct arborescence_level *level)
     return true;
 }
 
-/* Numbers the nodes of the next level: each cycle of chosen arcs becomes one. Returns their count;
- * equal to level->count without cycle. */
+/* Numbers the nodes of the next level: each cycle of chosen arcs becomes one node. Returns their
+ * count, which equals level->count if there is no cycle. */
 static uint32_t number_cycles(const struct arborescence_level *level, uint32_t *number)
 {
     uint32_t *seen = by_alloc(level->count, sizeof(*seen)), next = 0;
@@ -68,8 +68,8 @@ static uint32_t number_cycles(const struct arborescence_level *level, uint32_t *
     return next;
 }
 
-/* The level above: cycles contracted, arcs into a node cheaper by the arc that was chosen for it.
- */
+/* Makes the level above: cycles are contracted, and the cost of each arc into a node is reduced by
+ * that of the arc chosen for the node. */
 static void contract(const struct arborescence_level *below, const uint32_t *number, uint32_t count,
                      struct arborescence_level *above)
 {

@@ -1,8 +1,8 @@
 /*
- * Ordered trees over blocks of ranks. See blocks.h. A way is how blocks are formed (each rank
- * alone, ranks below one switch, what falls apart without the widest switches), how a block gathers
- * (a star or a chain), and how blocks are joined. All trees of a way have equal weights; the
- * fullest link says how much.
+ * Ordered trees over blocks of ranks. See blocks.h. A way combines how blocks are formed (each rank
+ * alone; ranks below one switch; the parts that remain connected without the widest switches), how
+ * a block gathers (a star or a chain), and how blocks are joined. All trees of a way have equal
+ * weights; the fullest link determines the weight.
  */
 #include "control/planner/network/blocks.h"
 
@@ -21,8 +21,8 @@ enum forming { BY_ALONE = 1, BY_HOME, BY_PART, FORMINGS_END };
 /* One way. */
 struct blocks_way {
     enum forming forming;
-    bool star;   /* in a block: else a chain */
-    bool binary; /* between blocks: else a chain */
+    bool star;   /* in a block: a star, else a chain */
+    bool binary; /* between blocks: binary trees, else a chain */
 };
 
 struct blocks_span {
@@ -33,19 +33,19 @@ struct blocks_maker {
     const struct by_graph *both;
     const struct by_mesh *net;
     unsigned collective;
-    struct by_near *near; /* the net's neighbours of each node, those over wide links first */
+    struct by_near *near; /* the net's neighbours of each node, over wide links first */
     uint32_t rank_count;
     uint32_t *node;    /* by rank */
     uint32_t *rank_of; /* by node; NONE for switches */
     uint32_t *path;    /* [upper rank * rank_count + lower rank]: path number + 1; 0 unknown */
     struct by_tree_list *list;
-    /* The way at work. */
+    /* The current way. */
     struct blocks_way way;
     uint32_t span_count, widest; /* blocks; ranks of the largest */
     struct blocks_span *spans;   /* by block */
     uint32_t *block_of;          /* by rank */
-    bool *open;                  /* by rank: some rank of another block is in reach */
-    /* The tree at work. */
+    bool *open;                  /* by rank: it reaches some rank of another block */
+    /* The current tree. */
     uint32_t *edges, edge_count;
     bool missing;  /* two ranks had no path */
     int64_t *uses; /* by path */
@@ -61,15 +61,15 @@ static bool is_pair(const struct blocks_maker *maker)
 
 /* ---- paths ---- */
 
-/* Whether data may go from `lower` to `upper`, and back where trees are used both ways. */
+/* Whether data may flow from `lower` to `upper`, and back if trees are used in both directions. */
 static bool may_hop(const struct blocks_maker *maker, uint32_t half)
 {
     return maker->net->capacity[half] > 0 && (!is_pair(maker) || maker->net->capacity[half ^ 1] > 0);
 }
 
-/* Takes in the neighbours of a node of the search: wide links first, so that of two shortest paths
- * the wider one is found, and of equal ones from number `turn` on. Returns the new end of the
- * queue. */
+/* Adds the neighbours of a node of the search to the queue: wide links first, so that the widest of
+ * several shortest paths is found; among equally wide ones, starts with number `turn`. Returns the
+ * new end of the queue. */
 static uint32_t take_neighbours(struct blocks_maker *maker, uint32_t at, uint32_t end, uint32_t turn,
                                 uint32_t tail)
 {
@@ -94,8 +94,8 @@ static uint32_t take_neighbours(struct blocks_maker *maker, uint32_t at, uint32_
     return tail;
 }
 
-/* A shortest path between two ranks that passes switches alone; among several `turn` chooses, so
- * that trees of different ranks take different ones. Its number, or NONE. */
+/* Finds a shortest path between two ranks that passes only switches. Among several, `turn` chooses,
+ * so that trees of different ranks use different ones. Returns its number, or NONE. */
 static uint32_t find_path(struct blocks_maker *maker, uint32_t upper, uint32_t lower, uint32_t turn)
 {
     uint32_t head = 0, tail = 0, count = 0, start = maker->node[upper], end = maker->node[lower];
@@ -121,7 +121,7 @@ static uint32_t find_path(struct blocks_maker *maker, uint32_t upper, uint32_t l
     return by_paths_add(&maker->list->paths, maker->nodes, count);
 }
 
-/* Hangs rank `lower` below rank `upper`. */
+/* Attaches rank `lower` below rank `upper`. */
 static void join(struct blocks_maker *maker, uint32_t upper, uint32_t lower)
 {
     uint32_t *path = &maker->path[(size_t)upper * maker->rank_count + lower];
@@ -130,7 +130,7 @@ static void join(struct blocks_maker *maker, uint32_t upper, uint32_t lower)
         const struct blocks_span *span = &maker->spans[maker->block_of[lower]];
         uint32_t found = find_path(maker, upper, lower, lower - span->first + maker->block_of[lower]);
 
-        *path = found + 1; /* NONE + 1 is 0: asked again, refused again */
+        *path = found + 1; /* NONE + 1 is 0: the search is repeated, and fails again */
     }
     if (*path == 0)
         maker->missing = true;
@@ -140,7 +140,7 @@ static void join(struct blocks_maker *maker, uint32_t upper, uint32_t lower)
 
 /* ---- blocks ---- */
 
-/* The switch at a rank that has the fewest ranks, NONE without one. */
+/* Returns the switch next to a rank that has the fewest ranks, NONE if there is none. */
 static uint32_t find_home(const struct blocks_maker *maker, const uint32_t *ranks_at, uint32_t rank)
 {
     const struct by_mesh *net = maker->net;
@@ -155,7 +155,7 @@ static uint32_t find_home(const struct blocks_maker *maker, const uint32_t *rank
     return home;
 }
 
-/* Numbers what hangs together without the switches that have the most ranks. */
+/* Numbers the parts that remain connected without the switches that have the most ranks. */
 static void find_parts(const struct blocks_maker *maker, const uint32_t *ranks_at, uint32_t *part)
 {
     const struct by_mesh *net = maker->net;
@@ -185,7 +185,7 @@ static void find_parts(const struct blocks_maker *maker, const uint32_t *ranks_a
     }
 }
 
-/* Which ranks reach other blocks through switches. */
+/* Finds the ranks that reach other blocks through switches. */
 static void find_open(struct blocks_maker *maker)
 {
     const struct by_mesh *net = maker->net;
@@ -215,7 +215,7 @@ static void find_open(struct blocks_maker *maker)
     }
 }
 
-/* Blocks of ranks that follow each other with the same key. */
+/* Forms blocks of consecutive ranks with the same key. */
 static void form_blocks(struct blocks_maker *maker)
 {
     const struct by_mesh *net = maker->net;
@@ -251,7 +251,7 @@ static void form_blocks(struct blocks_maker *maker)
 
 /* ---- trees ---- */
 
-/* The ranks from `from` (left out) to `to`, whichever way, below `from`. */
+/* Gathers the ranks from `from` (excluded) to `to`, in either direction, below `from`. */
 static void gather(struct blocks_maker *maker, uint32_t from, uint32_t to)
 {
     uint32_t above = from;
@@ -263,8 +263,8 @@ static void gather(struct blocks_maker *maker, uint32_t from, uint32_t to)
     }
 }
 
-/* The rank of block `b` that gathers it in the trees of `rail`: it stands there, or next to there
- * where that one reaches no other block. */
+/* Returns the rank of block `b` that gathers it in the trees of `rail`: the rank at that position,
+ * or the next one that reaches another block. */
 static uint32_t gatherer(const struct blocks_maker *maker, uint32_t b, uint32_t rail)
 {
     uint32_t first = maker->spans[b].first, width = maker->spans[b].last - first + 1;
@@ -275,9 +275,9 @@ static uint32_t gatherer(const struct blocks_maker *maker, uint32_t b, uint32_t 
     return first + rail % width;
 }
 
-/* The block that stands at the top of blocks low..high: the next one in a chain towards `above`, or
- * the one whose number, counted from 1 or 2 (`shift`), has most factors of two: then a block is
- * inner in one of the two trees and a leaf of the other. */
+/* Returns the top block of blocks low..high. In a chain it is the one next to `above`. Otherwise it
+ * is the one whose number, counted from 1 or 2 (`shift`), has the most factors of two: then a block
+ * is an inner node in one of the two trees and a leaf in the other. */
 static uint32_t top_block(const struct blocks_maker *maker, uint32_t low, uint32_t high, bool above_is_left,
                           uint32_t shift)
 {
@@ -291,7 +291,7 @@ static uint32_t top_block(const struct blocks_maker *maker, uint32_t low, uint32
     return best;
 }
 
-/* Blocks that are still to be hung: low..high below rank `above`. */
+/* Blocks that are still to be attached: low..high below rank `above`. */
 struct pending {
     uint32_t low, high, above;
     bool above_is_left;
@@ -320,9 +320,9 @@ static void hang_blocks(struct blocks_maker *maker, struct pending first, uint32
 }
 
 /*
- * The tree to rank `root`: what lies left of its block enters over rank `left` of it, what lies
- * right over `right`, which gather the ranks beyond them; other blocks gather at the ranks that
- * stand where these do.
+ * Makes the tree to rank `root`. Data from the left of its block enters over rank `left` of the
+ * block, data from the right over `right`; these gather the ranks beyond them. Other blocks gather
+ * at the ranks in the same positions.
  */
 static void make_tree(struct blocks_maker *maker, uint32_t root, uint32_t left, uint32_t right,
                       uint32_t shift)
@@ -341,7 +341,8 @@ static void make_tree(struct blocks_maker *maker, uint32_t root, uint32_t left, 
         hang_blocks(maker, (struct pending){block + 1, last, right, true}, right - span->first, shift);
 }
 
-/* The open rank number `turn` of first..last, counted round; NONE where there is none. */
+/* Returns the open rank number `turn` (modulo their count) of first..last; NONE if
+ * there is none. */
 static uint32_t open_rank(const struct blocks_maker *maker, uint32_t first, uint32_t last, uint32_t turn)
 {
     uint32_t count = 0;
@@ -356,8 +357,9 @@ static uint32_t open_rank(const struct blocks_maker *maker, uint32_t first, uint
             return rank;
 }
 
-/* Where tree number `turn` to a rank lets the two sides enter the rank's block: all its ranks take
- * part, the root for the side that has fewer. Sides without blocks enter at the root. */
+/* Chooses the ranks over which the two sides enter the rank's block in tree number
+ * `turn`. All its ranks take part; the root serves the side that has fewer. Sides
+ * without blocks enter at the root. */
 static void find_entries(const struct blocks_maker *maker, uint32_t root, uint32_t turn, uint32_t *left,
                          uint32_t *right)
 {
@@ -377,8 +379,7 @@ static void find_entries(const struct blocks_maker *maker, uint32_t root, uint32
         *right = root;
 }
 
-/* Takes the tree at work into the sums, or into the list; false when some of its ranks have no
- * path. */
+/* Adds the current tree to the sums, or to the list; false when some of its ranks have no path. */
 static bool take_tree(struct blocks_maker *maker, uint32_t root, bool keep)
 {
     if (maker->missing) {
@@ -400,7 +401,8 @@ static bool take_tree(struct blocks_maker *maker, uint32_t root, bool keep)
     return true;
 }
 
-/* The trees of a reduce-scatter, one to each rank: each enters at its root where it can. */
+/* Makes the trees of a reduce-scatter, one to each rank: data enters each at its root where
+ * possible. */
 static uint32_t make_scatter(struct blocks_maker *maker, bool keep)
 {
     for (uint32_t rank = 0; rank < maker->rank_count; rank++) {
@@ -418,7 +420,7 @@ static uint32_t make_scatter(struct blocks_maker *maker, bool keep)
     return maker->rank_count;
 }
 
-/* Makes all trees of the way; returns how many carry a unit each beside each other. */
+/* Makes all trees of the way; returns how many of them carry a unit each in parallel. */
 static uint32_t make_trees(struct blocks_maker *maker, uint32_t root, bool keep)
 {
     uint32_t rails = maker->widest < RAILS_MAX ? maker->widest : RAILS_MAX, made = 0;
@@ -442,7 +444,8 @@ static uint32_t make_trees(struct blocks_maker *maker, uint32_t root, bool keep)
     return made;
 }
 
-/* What each tree of the way can have, in units of capacity; 0 where there are none. */
+/* Returns the weight that each tree of the way can have, in units of capacity; 0 if
+ * there are none. */
 static struct by_fraction weigh(struct blocks_maker *maker, uint32_t root, uint32_t *trees)
 {
     int64_t *load = by_alloc(2 * (size_t)maker->net->pair_count, sizeof(*load));
@@ -527,7 +530,7 @@ static void maker_free(struct blocks_maker *maker)
     free(maker->nodes);
 }
 
-/* The ways, low ones first: of two that carry as much the first is taken. */
+/* The ways, low trees first: of two with equal rates the first is used. */
 static const struct blocks_way ways[] = {
     {BY_PART, true, true},   {BY_HOME, true, true},   {BY_ALONE, true, true}, {BY_PART, false, true},
     {BY_HOME, false, true},  {BY_PART, true, false},  {BY_HOME, true, false}, {BY_PART, false, false},

@@ -1,4 +1,4 @@
-/* Limits of addition, kept by trees that were packed without them. See budget.h. */
+/* Enforces limits of addition for trees that were packed without them. See budget.h. */
 #include "control/planner/network/budget.h"
 
 #include <gmp.h>

@@ -1,7 +1,7 @@
 /*
- * Filling a fabric with cheap trees. See fill.h. The second way is the multiplicative-weights
- * method for packings (Garg and Koenemann 2007) in integers: what a tree loads becomes dearer in
- * proportion to its load. Prices only guide; the rate is the exact one of the trees kept.
+ * Fills a fabric with cheap trees. See fill.h. The second method is the multiplicative-weights
+ * method for packings (Garg and Koenemann 2007) in integers: the price of each link grows in
+ * proportion to its load. Prices only guide; the rate is the exact rate of the trees kept.
  */
 #include "control/planner/network/fill.h"
 
@@ -12,12 +12,11 @@
 #include "offload/base/errors.h"
 
 #define PRICE_MAX ((int64_t)1 << 34)
-/* A load of a whole link raises its price by 1 / SLOWNESS of it. */
+/* A load of a link's whole capacity raises its price by 1 / SLOWNESS. */
 #define SLOWNESS 6
-/* Capacities are counted in parts of a unit: amounts are whole, and a link of 2 that a tree passes
- * 32 times has room for 1/16. Divisible by 32 and by all up to 12; less where capacities are larger
- * than CAPACITY_MAX.
- */
+/* Capacities are counted in parts of a unit, so that amounts are integers: a link of 2 that a tree
+ * passes 32 times has room for 1/16. Divisible by 32 and by all numbers up to 12; fewer parts if
+ * capacities exceed CAPACITY_MAX. */
 #define PARTS        ((int64_t)110880)
 #define CAPACITY_MAX ((int64_t)1 << 32)
 /* Roots tried for a pair (count). */
@@ -27,7 +26,7 @@
 struct fill_kept {
     uint32_t root;
     int64_t amount;
-    uint32_t first, count, split; /* paths; of a pair, those from `split` on carry down */
+    uint32_t first, count, split; /* paths; in a pair, those from `split` on carry down */
 };
 
 struct fill {
@@ -35,13 +34,14 @@ struct fill {
     const struct by_graph *both, *up, *down;
     bool pairs;
     uint32_t rows;
-    int64_t parts; /* of a unit of capacity: what amounts and loads are counted in */
+    int64_t parts; /* parts of a unit of capacity, in which amounts and loads are counted */
     int64_t *prices;
     int64_t *load;
     int32_t *counts;
-    uint32_t root_count; /* for pairs: where both trees may start, switches first */
+    uint32_t root_count; /* for pairs: nodes where both trees may start, switches first */
     uint32_t *roots;
-    uint32_t middle; /* the switch that can be a root whose farthest compute node is nearest, or UINT32_MAX */
+    /* the root switch with the least distance to its farthest compute node, or UINT32_MAX */
+    uint32_t middle;
     uint32_t turn;
     struct fill_kept *kept;
     uint32_t kept_count, kept_room;
@@ -51,7 +51,7 @@ struct fill {
     uint32_t pool_count, pool_room;
 };
 
-/* Hops to the farthest compute node. */
+/* Returns the hops to the farthest compute node. */
 static uint32_t eccentricity(const struct by_grower *grower, const struct by_graph *graph, uint32_t start,
                              uint32_t *queue, uint32_t *hops)
 {
@@ -172,8 +172,7 @@ static __int128 price_of_counts(const struct fill *fill)
     return sum;
 }
 
-/* Grows a tree, or a pair from one root, at the prices; its counts and paths are then the last
- * ones. */
+/* Grows a tree, or a pair from one root, at the current prices; sets its counts and paths. */
 static bool grow_from(struct fill *fill, uint32_t root, struct fill_kept *kept)
 {
     enum by_tree_use first = fill->pairs ? BY_TREE_UP : BY_TREE_BOTH;
@@ -194,7 +193,8 @@ static bool grow_from(struct fill *fill, uint32_t root, struct fill_kept *kept)
     return true;
 }
 
-/* The next switch from `turn` on from which a tree can grow, with its price; -1 without one. */
+/* Returns the price of the tree from the next switch from `turn` on that can be a root; -1 if there
+ * is none. */
 static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
 {
     uint32_t switches = 0;
@@ -216,8 +216,8 @@ static __int128 try_switches(struct fill *fill, uint32_t paths, uint32_t pool)
     return -1;
 }
 
-/* From the middle of the fabric, which gives low trees, or from a compute node or the switch whose
- * turn it is where that is cheaper. */
+/* Grows a tree from the middle of the fabric, which yields low trees, or, if that is cheaper, from
+ * a compute node or from the next switch in turn. */
 static bool grow_both_ways(struct fill *fill, struct fill_kept *kept)
 {
     uint32_t paths = fill->path_count, pool = fill->pool_count, best = fill->middle;
@@ -237,12 +237,12 @@ static bool grow_both_ways(struct fill *fill, struct fill_kept *kept)
         least = price;
         best = fill->roots[fill->turn];
     } else if (price >= 0) {
-        fill->turn++; /* another one's turn */
+        fill->turn++; /* the next switch is tried next time */
     }
     return least >= 0 && grow_from(fill, best, kept);
 }
 
-/* The cheapest of a few roots: the last one that was, and the next ones in turn. */
+/* Grows from the cheapest of a few roots: the last cheapest one, and the next ones in turn. */
 static bool grow(struct fill *fill, struct fill_kept *kept)
 {
     uint32_t paths = fill->path_count, pool = fill->pool_count, best = UINT32_MAX;
@@ -271,7 +271,8 @@ static void keep(struct fill *fill, struct fill_kept kept)
     fill->kept[fill->kept_count++] = kept;
 }
 
-/* What the last tree can have, of what is left (`left`) or there in all. */
+/* Returns the largest amount of the last tree, within the remaining (`left`) or the
+ * total capacity. */
 static int64_t amount_of(const struct fill *fill, bool left)
 {
     int64_t amount = INT64_MAX;
@@ -294,7 +295,7 @@ static void add_load(struct fill *fill, int64_t amount)
             fill->load[i] += amount * fill->counts[i];
 }
 
-/* Each tree takes all it can; returns the sum. */
+/* Gives each tree the largest possible amount; returns the sum. */
 static int64_t fill_greedily(struct fill *fill, int64_t bound, uint32_t rounds)
 {
     int64_t filled = 0, largest = 1;
@@ -338,7 +339,7 @@ static void start_prices(struct fill *fill)
     }
 }
 
-/* Links that the last tree loads become dearer. */
+/* Raises the prices of the links that the last tree loads. */
 static void raise_prices(struct fill *fill, int64_t amount)
 {
     int64_t most = 0;
@@ -354,7 +355,7 @@ static void raise_prices(struct fill *fill, int64_t amount)
         fill->prices[i] -= fill->prices[i] > 0 ? fill->prices[i] / 4 * 3 : 0;
 }
 
-/* The greatest load over capacity, as a fraction; {0, 1} without any. */
+/* Returns the greatest load over capacity, as a fraction; {0, 1} if there is no load. */
 static struct by_fraction congestion(const struct fill *fill)
 {
     struct by_fraction most = {0, 1};
@@ -369,7 +370,8 @@ static struct by_fraction congestion(const struct fill *fill)
     return most;
 }
 
-/* Many trees that share the links; returns the factor by which their amounts must shrink to fit. */
+/* Makes many trees that share the links; returns the factor by which their amounts must shrink to
+ * fit. */
 static struct by_fraction fill_evenly(struct fill *fill, uint32_t rounds, double deadline)
 {
     struct by_fraction factor = {0, 1}, most;
@@ -396,7 +398,7 @@ static struct by_fraction fill_evenly(struct fill *fill, uint32_t rounds, double
     return factor;
 }
 
-/* Hands over what is kept, each amount times the factor. */
+/* Appends the kept trees, each amount times the factor. */
 static int append(const struct fill *fill, struct by_fraction factor, struct by_tree_list *list)
 {
     const uint32_t *nodes = fill->pool;

@@ -1,14 +1,14 @@
-/* Growing one tree. See grow.h. */
+/* Grows one tree. See grow.h. */
 #include "control/planner/network/grow.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* A hop costs this little beside a unit of price, and a hop nearer to the root this little beside a
- * hop. */
+/* Scales of secondary criteria: a hop costs 1 / HOP_SCALE of a unit of price, and depth costs 1 /
+ * DEPTH_SCALE of a hop. */
 #define HOP_SCALE   ((int64_t)1 << 18)
 #define DEPTH_SCALE ((int64_t)1 << 8)
-/* A hop where depth goes first: more than all prices of a path. */
+/* The price of a hop if depth is the first criterion: more than all prices of a path. */
 #define DEPTH_FIRST ((int64_t)1 << 46)
 
 struct by_grow_entry {
@@ -90,7 +90,7 @@ void by_grower_free(struct by_grower *grower)
     free(grower);
 }
 
-/* ---- the heap: entries that have become too far are left in it ---- */
+/* ---- the heap: outdated entries stay in it ---- */
 
 static void push(struct by_grower *grower, int64_t distance, uint32_t node)
 {
@@ -131,10 +131,10 @@ struct growth {
     const struct by_graph *graph;
     const int64_t *prices;
     enum by_tree_use use;
-    uint32_t node_used; /* of grower->nodes */
+    uint32_t node_used; /* used entries of grower->nodes */
 };
 
-/* The price of a step, -1 where there is none. */
+/* Returns the price of a step, -1 if it is forbidden. */
 static int64_t step_price(const struct growth *growth, const struct by_grow_link *link)
 {
     uint32_t arcs[2] = {growth->use == BY_TREE_UP ? BY_GROW_NONE : link->there,
@@ -154,7 +154,7 @@ static int64_t step_price(const struct growth *growth, const struct by_grow_link
     return growth->grower->by_depth ? sum + DEPTH_FIRST : sum * HOP_SCALE + DEPTH_SCALE;
 }
 
-/* Whether the tree may go on from the node, and at what extra price. */
+/* Whether the tree may branch at the node, and at what extra price. */
 static bool is_place(const struct growth *growth, uint32_t node, int64_t *extra)
 {
     const struct by_graph *graph = growth->graph;
@@ -170,7 +170,7 @@ static bool is_place(const struct growth *growth, uint32_t node, int64_t *extra)
     return true;
 }
 
-/* Makes a node part of the tree, and a place to go on from where it can be one. */
+/* Adds a node to the tree, as a starting point of further paths if it may branch. */
 static void take_in(struct growth *growth, uint32_t node, uint32_t depth)
 {
     struct by_grower *grower = growth->grower;
@@ -200,8 +200,8 @@ static void add_path(struct growth *growth, const uint32_t *nodes, uint32_t coun
     growth->node_used += count;
 }
 
-/* Takes in a compute node with the path to it, in parts between places. Returns false when the tree
- * would be too long for its arrays, which no sensible price leads to, or too high. */
+/* Adds a compute node with the path to it, divided at branching nodes. Returns false when the tree
+ * would be too high, or too long for its arrays; reasonable prices do not cause the latter. */
 static bool attach(struct growth *growth, uint32_t node, uint32_t *way)
 {
     struct by_grower *grower = growth->grower;
@@ -215,7 +215,7 @@ static bool attach(struct growth *growth, uint32_t node, uint32_t *way)
     for (uint32_t at = node, i = count; i-- > 0; at = grower->previous[at])
         way[i] = at;
     if (grower->height_max > 0 && grower->depth[way[0]] + count - 1 > grower->height_max)
-        return false; /* a node on the way has been reached more cheaply, and less directly, since */
+        return false; /* a node on the path was reached later by a cheaper but longer path */
     for (uint32_t i = 1; i < count; i++)
         if (is_place(growth, way[i], &extra)) {
             add_path(growth, way + start, i - start + 1);

@@ -1,16 +1,16 @@
 /*
  * Cheapest trees that add in order. See interval.h. Three tables over intervals of ranks and places
- * p (compute nodes and switches that aggregate): `at`, the least price of having the interval's sum
- * at p, made there; `sent`, of having it there from some other place; `joined`, of having it there
- * in one or more parts. A compute node adds what lies left of its rank, itself, and what lies right
- * of it.
+ * p (compute nodes and switches that aggregate) hold the least prices: `at`, of the interval's sum
+ * computed at p; `sent`, of the sum available at p after it was sent from another place; `joined`,
+ * of the sum available at p in one or more parts. A compute node adds the parts left of its rank,
+ * itself, and the parts right of it.
  */
 #include "control/planner/network/interval.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* A hop costs this little beside a unit of price. */
+/* A hop costs 1 / HOP_SCALE of a unit of price. */
 #define HOP_SCALE ((int64_t)1 << 10)
 #define FAR       (INT64_MAX / 4)
 #define NONE      UINT32_MAX
@@ -19,8 +19,8 @@ struct by_interval {
     const struct by_graph *up;
     uint32_t node_count, rank_count, site_count;
     uint32_t *node; /* by site: ranks first */
-    bool *banned;   /* by site: only forwards, for the tree being made */
-    int64_t *way;   /* [parent * site_count + child]: cheapest path, the addition at the parent included */
+    bool *banned;   /* by site: only forwards in the current tree */
+    int64_t *way;   /* [parent * site_count + child]: cheapest path, including the addition at the parent */
     int64_t *extra; /* by site: price of an addition */
     uint32_t *previous; /* [site * node_count + node] */
     int64_t *distance;
@@ -28,8 +28,8 @@ struct by_interval {
     const int64_t *prices, *additions;
     int64_t *at, *sent, *joined; /* by interval and site */
     uint32_t *sender;            /* of `sent`: the child */
-    uint32_t *part;              /* of `joined`: the last rank of all parts but the last one, NONE for one */
-    uint32_t *split;             /* of `at` at a switch: the same */
+    uint32_t *part;  /* of `joined`: the last rank before the last part, NONE if there is one part */
+    uint32_t *split; /* of `at` at a switch: the last rank before the last part */
 };
 
 static size_t cell(const struct by_interval *interval, uint32_t first, uint32_t last, uint32_t site)
@@ -87,7 +87,7 @@ void by_interval_free(struct by_interval *interval)
     free(interval);
 }
 
-/* Cheapest paths from a site outwards, passing switches only. */
+/* Finds the cheapest paths from a site outwards, passing only switches. */
 static void search_from(struct by_interval *interval, uint32_t site)
 {
     const struct by_graph *up = interval->up;
@@ -124,7 +124,7 @@ static void search_from(struct by_interval *interval, uint32_t site)
     }
 }
 
-/* The least price of an interval's sum made at a place. */
+/* Computes the least price of an interval's sum computed at a place. */
 static void make_at(struct by_interval *interval, uint32_t first, uint32_t last, uint32_t site)
 {
     size_t here = cell(interval, first, last, site);
@@ -140,7 +140,8 @@ static void make_at(struct by_interval *interval, uint32_t first, uint32_t last,
             int64_t price = interval->joined[cell(interval, first, i, site)] +
                             interval->sent[cell(interval, i + 1, last, site)];
 
-            /* Children less one are additions: all were counted. */
+            /* A switch does one addition less than it has children, but every child was charged
+             * one. */
             if (price < FAR && price - interval->extra[site] < least) {
                 least = price - interval->extra[site];
                 interval->split[here] = i;
@@ -233,7 +234,7 @@ int64_t by_interval_price(const struct by_interval *interval, uint32_t root)
     return price < FAR ? price / HOP_SCALE : INT64_MAX;
 }
 
-/* An interval whose sum is to be made at a site. */
+/* An interval whose sum is to be computed at a site. */
 struct interval_order {
     uint32_t first, last, site;
 };
@@ -260,7 +261,8 @@ struct unrolled {
     uint32_t order_count;
 };
 
-/* The parts in which an interval comes to `site`: each a path and an order for what is below. */
+/* Lists the parts in which an interval arrives at `site`: for each a path, and an order for the
+ * part below. */
 static void unroll(const struct by_interval *interval, uint32_t first, uint32_t last, uint32_t site,
                    struct unrolled *out)
 {
@@ -277,8 +279,8 @@ static void unroll(const struct by_interval *interval, uint32_t first, uint32_t 
     }
 }
 
-/* Lays the tree out; false when a site comes up a second time (`*twice`), or a path passes a site
- * of the tree that adds. */
+/* Writes the tree out. Returns false when a site occurs a second time (`*twice`), or when a path
+ * passes a site of the tree that adds. */
 static bool lay_out(const struct by_interval *interval, uint32_t root, struct unrolled *out, uint32_t *twice)
 {
     bool *used = by_alloc(interval->node_count, sizeof(*used)), right = true;
@@ -331,7 +333,7 @@ uint32_t by_interval_tree(struct by_interval *interval, uint32_t root, struct by
         return 0;
     }
     while (interval->at[cell(interval, 0, last, site)] < FAR && !lay_out(interval, site, &out, &twice)) {
-        BY_ASSERT(twice >= interval->rank_count); /* intervals are disjoint, so each rank comes up once */
+        BY_ASSERT(twice >= interval->rank_count); /* intervals are disjoint, so each rank occurs once */
         for (uint32_t i = 0; i < out.path_count; i++)
             free(out.paths[i].nodes);
         out.path_count = 0;

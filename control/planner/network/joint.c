@@ -1,4 +1,4 @@
-/* Allreduce part by part. See joint.h. */
+/* Plans allreduce part by part. See joint.h. */
 #include "control/planner/network/joint.h"
 
 #include "control/base/alloc.h"
@@ -11,18 +11,19 @@
 #include "offload/wire/types.h"
 
 #define NONE UINT32_MAX
-/* The part of nodes that lead nowhere: they hang on the joint without a compute node. */
+/* The part number of dead ends: nodes attached to the joint without a compute node. */
 #define NOWHERE (UINT32_MAX - 1)
-/* Nodes of a fabric on which compute nodes are tried as well (count): each is a search. */
+/* Nodes of a fabric up to which compute nodes are tried as the joint as well (count): each requires
+ * a search. */
 #define SEARCHES_MAX 1500u
 
-/* A part: what the joint leaves of it, and the joint. */
+/* A part: a component that remains without the joint, plus the joint. */
 struct joint_part {
     struct by_topology *topology;
     uint32_t *whole;            /* by node of the part: its number in the whole fabric */
-    uint32_t joint;             /* in the numbers of the part */
-    const struct by_plan *plan; /* of this part, or of the one that it is like */
-    uint32_t like;              /* the part that was planned */
+    uint32_t joint;             /* node number in the part */
+    const struct by_plan *plan; /* of this part, or of the part that it equals */
+    uint32_t like;              /* the equal part that was planned */
 };
 
 struct joined {
@@ -31,12 +32,12 @@ struct joined {
     uint32_t *part_of; /* by node; NONE for the joint, NOWHERE */
     uint32_t part_count;
     struct joint_part *parts;
-    struct by_plan **plans; /* by part: NULL where it is like another */
+    struct by_plan **plans; /* by part: NULL if it equals another */
     uint32_t *queue;
 };
 
-/* Numbers the parts that are left without `joint`; returns how many there are, and in `*most` the
- * compute nodes of the largest. */
+/* Numbers the parts that remain without `joint`; returns their count, and in `*most` the compute
+ * nodes of the largest. */
 static uint32_t take_apart(struct joined *joined, uint32_t joint, uint32_t *most)
 {
     const struct by_mesh *net = joined->both->net;
@@ -72,7 +73,7 @@ static uint32_t take_apart(struct joined *joined, uint32_t joint, uint32_t *most
     return count;
 }
 
-/* The node that leaves the smallest parts; NONE where none takes compute nodes from each other. */
+/* Returns the node that leaves the smallest parts; NONE if none separates compute nodes. */
 static uint32_t find_joint(struct joined *joined)
 {
     const struct by_graph *both = joined->both;
@@ -134,7 +135,7 @@ static bool are_alike(const struct by_topology *a, const struct by_topology *b)
     return alike;
 }
 
-/* Plans every part that is not like an earlier one. */
+/* Plans every part that does not equal an earlier one. */
 static int plan_parts(struct joined *joined, const struct by_plan_options *options,
                       struct by_problem *problem)
 {
@@ -158,7 +159,8 @@ static int plan_parts(struct joined *joined, const struct by_plan_options *optio
 
 /* ---- trees of the whole ---- */
 
-/* The paths of a part's tree in the numbers of the whole, from the joint outwards. */
+/* Writes the paths of a part's tree in node numbers of the whole fabric, from the
+ * joint outwards. */
 static uint32_t turn_tree(const struct joint_part *part, const struct by_tree *tree, struct by_path *paths)
 {
     uint32_t n = part->topology->node_count, count = 0;
@@ -166,7 +168,7 @@ static uint32_t turn_tree(const struct joint_part *part, const struct by_tree *t
     bool progress = true;
 
     inside[part->joint] = true;
-    while (progress) { /* a few rounds: edges stand from the root outwards */
+    while (progress) { /* a few rounds, since edges are ordered from the root outwards */
         progress = false;
         for (uint32_t k = 0; k < 2 * tree->edge_count; k++) {
             uint32_t e = k < tree->edge_count ? tree->edge_count - 1 - k : k - tree->edge_count;
@@ -188,7 +190,7 @@ static uint32_t turn_tree(const struct joint_part *part, const struct by_tree *t
     return count;
 }
 
-/* Where a part stands in its list of trees, which are taken one after the other. */
+/* The position of a part in its list of trees, which are used one after the other. */
 struct cursor {
     uint32_t tree;
     struct by_fraction left; /* of the tree's weight, in the part's share of the rate */
@@ -199,7 +201,8 @@ static int open_tree(const struct joint_part *part, struct by_fraction share, st
     return by_fraction_multiply(part->plan->trees[cursor->tree].weight, share, &cursor->left);
 }
 
-/* One tree of the whole: what all parts have at hand, as much as the least of them has. */
+/* Makes one tree of the whole from the current trees of all parts, with the least of their
+ * remaining weights. */
 static int join_trees(const struct joined *joined, struct cursor *cursors, const struct by_fraction *shares,
                       struct by_path *paths, struct by_fraction *left, struct by_tree_list *list)
 {
@@ -228,7 +231,7 @@ static int join_trees(const struct joined *joined, struct cursor *cursors, const
     return error;
 }
 
-/* All trees, at the rate of the slowest part. */
+/* Makes all trees, at the rate of the slowest part. */
 static int join_parts(const struct joined *joined, struct by_fraction rate, struct by_tree_list *list)
 {
     struct cursor *cursors = by_alloc(joined->part_count, sizeof(*cursors));
@@ -251,8 +254,8 @@ static int join_parts(const struct joined *joined, struct by_fraction rate, stru
     return error;
 }
 
-/* The part's proof in the numbers of the whole: the set that holds the joint takes in all other
- * parts. */
+/* Converts the part's proof to node numbers of the whole fabric: the set that holds the joint
+ * absorbs all other parts. */
 static struct by_certificate *lift_proof(const struct joined *joined, const struct joint_part *part)
 {
     struct by_certificate *proof = by_certificate_copy(part->plan->proof);
@@ -281,7 +284,7 @@ static struct by_certificate *lift_proof(const struct joined *joined, const stru
     return proof;
 }
 
-/* Rates of the whole, in units of capacity; the bound is that of the part with the least. */
+/* Finds the rates of the whole, in units of capacity; the bound is the least bound of a part. */
 static int find_rates(const struct joined *joined, struct by_fraction *rate, struct by_packed *packed)
 {
     const struct joint_part *tightest = &joined->parts[0];

@@ -1,9 +1,9 @@
 /*
- * Allreduce on a fabric that hangs together at one node: a switch that branches both ways, or a
- * compute node, without which it falls into parts. Every tree has that node or passes it, so trees
- * of the parts, each with the node as one of those to be joined, make the trees of the whole, and
- * the slowest part says how fast they can be. Parts that are alike are planned once. Neighbours:
- * allreduce.c, whose planner plans the parts. One thread for each call.
+ * Allreduce on a fabric with a cut node: a compute node, or a switch that branches in both
+ * directions, without which the fabric falls into parts. Every tree contains that node or passes
+ * it. Trees of the parts, each with the node as one of the nodes to join, are therefore combined
+ * into trees of the whole; the slowest part determines the rate. Equal parts are planned once.
+ * Neighbours: allreduce.c, which plans the parts. Each call runs in one thread.
  */
 #ifndef BY_PLANNER_NETWORK_JOINT_H
 #define BY_PLANNER_NETWORK_JOINT_H
@@ -13,10 +13,10 @@
 #include "control/planner/planner.h"
 
 /*
- * For a symmetric fabric on which no switch does half and none has a limit of additions; `both` is
- * its graph. Appends trees that are used both ways to the empty list, and fills `packed`
- * (packing.h), rates in units of capacity; nothing is appended, and the rate is 0, where no node
- * takes the fabric apart. 0, or what planning a part returns.
+ * For a symmetric fabric on which no switch is capable in one direction only and none has a limit
+ * of additions; `both` is its graph. Appends trees that are used in both directions to the empty
+ * list, and fills `packed` (packing.h), with rates in units of capacity. If no node divides the
+ * fabric, appends nothing and sets the rate to 0. Returns 0, or the error of planning a part.
  */
 int by_joint_pack(const struct by_graph *both, const struct by_plan_options *options,
                   struct by_tree_list *list, struct by_packed *packed, struct by_problem *problem);

@@ -1,6 +1,6 @@
 /*
- * Ordered reduction. See ordered.h. A column of the program is all that one unit of the collective
- * needs: a pair of trees for allreduce, a tree for reduce, one tree to each compute node for
+ * Ordered reduction. See ordered.h. A column of the program is the set of trees for one unit of the
+ * collective: a pair of trees for allreduce, a tree for reduce, one tree to each compute node for
  * reduce-scatter.
  */
 #include "control/planner/network/ordered.h"
@@ -18,8 +18,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Rows up to which the program is tried, columns after which it is left with what it has (counts),
- * and work (steps x rows^2). */
+/* Limits: rows up to which the program is tried, columns after which it stops with the result so
+ * far (counts), and work (steps x rows^2). */
 #define ROWS_MAX    400u
 #define COLUMNS_MAX 400u
 #define WORK_MAX    40000000u
@@ -32,7 +32,7 @@ static int refuse_range(struct by_problem *problem)
 
 /* ---- checking ---- */
 
-/* The ranks below a node, as their least, greatest and count. */
+/* The ranks below a node: first, last and count. */
 struct ordered_span {
     uint32_t first, last, count;
 };
@@ -97,7 +97,7 @@ struct ordered_task {
     int64_t *limits;
     int64_t *prices;
     int32_t *counts;
-    int64_t *dense; /* prices by cell of the graph for going up */
+    int64_t *dense; /* prices by cell of the `up` graph */
     uint32_t column_count;
     struct ordered_column columns[COLUMNS_MAX];
 };
@@ -146,7 +146,7 @@ static void task_free(struct ordered_task *task)
     free(task->dense);
 }
 
-/* Adds what a tree loads to the counts. */
+/* Adds the loads of a tree to the counts. */
 static void count_part(struct ordered_task *task, const struct ordered_part *part)
 {
     struct by_grower view = *task->grower;
@@ -182,7 +182,7 @@ static struct ordered_part *add_part(struct ordered_column *column, uint32_t roo
     return part;
 }
 
-/* The tree that the grower has made, as a part. */
+/* Adds the grower's last tree as a part. */
 static void add_grown(const struct ordered_task *task, struct ordered_column *column, uint32_t root,
                       enum by_tree_use use)
 {
@@ -203,7 +203,7 @@ static bool is_pair(const struct ordered_task *task)
     return by_collective_way(task->options->collective) == BY_DATA_BOTH;
 }
 
-/* The root whose ordered tree up and cheap tree down cost least together. */
+/* Returns the root for which an ordered tree up and a cheap tree down together cost least. */
 static uint32_t best_root(struct ordered_task *task, int64_t *prices)
 {
     uint32_t best = UINT32_MAX;
@@ -228,7 +228,7 @@ static uint32_t best_root(struct ordered_task *task, int64_t *prices)
     return best;
 }
 
-/* A cheap column at the prices; false when there is none. */
+/* Finds a cheap column at the current prices; false when there is none. */
 static bool price_column(struct ordered_task *task, struct ordered_column *column)
 {
     uint32_t n = task->topology->node_count, arcs = task->grower->arc_count;
@@ -335,7 +335,7 @@ static uint32_t solve(struct ordered_task *task, double deadline, struct by_simp
     return count;
 }
 
-/* Large fabrics: trees over blocks of ranks. */
+/* For large fabrics: uses trees over blocks of ranks. */
 static int replace_by_blocks(const struct ordered_task *task, struct by_plan *plan,
                              struct by_problem *problem)
 {

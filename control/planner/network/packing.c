@@ -1,7 +1,5 @@
-/*
- * Packing trees into undirected links: a fractional packing of (Steiner) trees as a linear program
- * whose columns are priced one by one (simplex.h, steiner.h). See packing.h.
- */
+/* Packs trees into undirected links: a fractional packing of (Steiner) trees as a linear program
+ * whose columns are priced one by one (simplex.h, steiner.h). See packing.h. */
 #include "control/planner/network/packing.h"
 
 #include "control/base/alloc.h"
@@ -14,17 +12,18 @@
 /* Links up to which the linear program is tried (count): its matrix has that many rows and columns.
  */
 #define PROGRAM_LINKS_MAX 512u
-/* Work after which it is left with what it has (steps x links^2): some ten seconds. */
+/* Work after which the program stops with the result so far (steps x links^2): about
+ * ten seconds. */
 #define PROGRAM_WORK_MAX 100000000u
 
 struct packing_column {
     uint32_t root;
     uint32_t path_count;
     struct by_path *paths;
-    int64_t greedy_amount; /* what the first filling gave it */
+    int64_t greedy_amount; /* amount in the first, greedy filling */
 };
 
-/* The linear program and what it has found. */
+/* The linear program and its results. */
 struct packing_program {
     const struct by_graph *graph;
     struct by_steiner *steiner;
@@ -68,8 +67,8 @@ static void add_column(struct packing_program *program, int64_t greedy_amount)
     column->greedy_amount = greedy_amount;
 }
 
-/* Scarce links are dear: the price of a link while filling goes with the inverse of what it has
- * left. */
+/* Makes scarce links expensive: while filling, the price of a link is inversely proportional to its
+ * remaining capacity. */
 static void price_scarcity(struct packing_work *work)
 {
     int64_t largest = 1;
@@ -85,9 +84,9 @@ static void price_scarcity(struct packing_work *work)
 }
 
 /*
- * Fills the fabric with one cheap tree after the other, each as heavy as the links left allow. On
- * regular fabrics this reaches the bound with the fewest trees; elsewhere its trees are the first
- * columns of the program.
+ * Fills the fabric with cheap trees, one after the other, each with the largest amount that the
+ * remaining capacity allows. On regular fabrics this reaches the bound with the fewest trees;
+ * elsewhere its trees are the first columns of the program.
  */
 static void fill_greedily(struct packing_program *program, int64_t bound, struct packing_work *work)
 {
@@ -115,7 +114,7 @@ static void fill_greedily(struct packing_program *program, int64_t bound, struct
     program->value = (struct by_fraction){filled, 1};
 }
 
-/* What the prices prove: the bound, where no tree costs less than `floor`. */
+/* Derives the bound that the prices prove, given that no tree costs less than `floor`. */
 static void keep_bound(struct packing_program *program, const struct packing_work *work, __int128 floor)
 {
     struct by_price *rows = by_alloc(work->rows, sizeof(*rows));
@@ -127,8 +126,8 @@ static void keep_bound(struct packing_program *program, const struct packing_wor
 
         by_steiner_row_ends(program->steiner, i, ends);
         rows[i] = (struct by_price){ends[0], ends[1], work->prices[i]};
-        /* A pair of different trees may add less where that costs: budgets are for pairs to prove.
-         */
+        /* Budgets with a price are excluded: a pair of two different trees may need fewer
+         * additions. */
         links_only = links_only && (ends[0] != ends[1] || work->prices[i] == 0);
     }
     by_certificate_free(packed->proof);
@@ -140,8 +139,8 @@ static void keep_bound(struct packing_program *program, const struct packing_wor
     free(rows);
 }
 
-/* Adds trees until none improves, the bound is reached, or the work is used up. Trees are found by
- * a quick search first, and by a full one when that finds none that improves. */
+/* Adds trees until none improves, the bound is reached, or the work is used up. A quick search
+ * finds the trees first; a full search follows when the quick one finds no improvement. */
 static void improve(struct packing_program *program, int64_t bound, double deadline,
                     struct packing_work *work)
 {
@@ -188,7 +187,7 @@ static void program_solve(struct packing_program *program, int64_t bound, double
     free(work.counts);
 }
 
-/* The solution as parts (room for one a link or column) with their sum. */
+/* Returns the solution as parts (room for one per link or column) with their sum. */
 static uint32_t program_parts(const struct packing_program *program, struct by_simplex_part *parts,
                               struct by_fraction *value)
 {

@@ -1,4 +1,4 @@
-/* Packing pairs of trees into directed links: a linear program whose columns are priced one by one.
+/* Packs pairs of trees into directed links: a linear program whose columns are priced one by one.
  * See pairs.h, simplex.h, tree_pair.h. */
 #include "control/planner/network/pairs.h"
 
@@ -8,11 +8,11 @@
 #include "control/planner/network/simplex.h"
 #include "control/planner/network/tree_pair.h"
 
-/* Rows and sites up to which the program is tried (count): a price takes an arborescence for each
- * root and each optional switch. */
+/* Rows and sites up to which the program is tried (count): one pricing requires an arborescence for
+ * each root and each optional switch. */
 #define PAIRS_ROWS_MAX  160u
 #define PAIRS_SITES_MAX 32u
-/* Columns after which it is left with what it has (count). */
+/* Columns after which the program stops with the result so far (count). */
 #define PAIRS_COLUMNS_MAX 400u
 
 struct pairs_half {
@@ -50,7 +50,7 @@ static void program_free(struct pairs_program *program)
     by_tree_pair_free(program->tree_pair);
 }
 
-/* What the prices prove: the bound, where no pair costs less than `floor`. */
+/* Derives the bound that the prices prove, given that no pair costs less than `floor`. */
 static void keep_bound(const struct pairs_program *program, const int64_t *prices, const int64_t *limits,
                        __int128 floor, struct by_packed *packed)
 {
@@ -69,8 +69,8 @@ static void keep_bound(const struct pairs_program *program, const int64_t *price
     free(rows);
 }
 
-/* Adds pairs until none improves, the bound is reached, or there are enough. Pairs are found by a
- * quick search first, and by a full one when that finds none that improves. */
+/* Adds pairs until none improves, the bound is reached, or the limit of columns is reached. A quick
+ * search finds the pairs first; a full search follows when the quick one finds no improvement. */
 static void solve(struct pairs_program *program, int64_t bound, double deadline, struct by_packed *packed)
 {
     uint32_t rows = by_tree_pair_row_count(program->tree_pair);

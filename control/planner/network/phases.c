@@ -23,10 +23,8 @@ static bool is_balanced(const struct by_graph *graph)
     return true;
 }
 
-/*
- * Reduce-scatter of rate a and then allgather of rate b take the time 1/a + 1/b, so side by side
- * the first gets the share b / (a + b) of every link.
- */
+/* Reduce-scatter of rate a followed by allgather of rate b requires the time 1/a + 1/b. In
+ * parallel, reduce-scatter therefore gets the share b / (a + b) of every link. */
 static int find_equal(struct by_phases *phases, struct by_problem *problem)
 {
     bool *inside = by_alloc(phases->both->node_count, sizeof(*inside));
@@ -36,7 +34,7 @@ static int find_equal(struct by_phases *phases, struct by_problem *problem)
 
     error = by_optimum_allgather(phases->down, &phases->down_p, &phases->down_q, inside, problem);
     if (!error && phases->balanced) {
-        phases->up_p = phases->down_p; /* what leaves a set is what enters it */
+        phases->up_p = phases->down_p; /* the same capacity leaves a set as enters it */
         phases->up_q = phases->down_q;
     } else if (!error) {
         error = by_optimum_allgather(phases->up, &phases->up_p, &phases->up_q, inside, problem);
@@ -86,7 +84,7 @@ void by_phases_free(struct by_phases *phases)
     by_spanning_free(&phases->spanning);
 }
 
-/* What the trees of one direction are packed from. */
+/* The input for packing the trees of one direction. */
 struct packing {
     struct by_graph *graph;
     const int64_t *capacity; /* in trees; NULL: `scale` times that of the graph */
@@ -125,8 +123,8 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     return error;
 }
 
-/* Trees of a fabric without switches, all packed from one root into links that are directed for it.
- */
+/* Packs trees of a fabric without switches, all from one root, into links that are
+ * directed for it. */
 static int spanning_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                           struct by_problem *problem)
 {

@@ -1,8 +1,8 @@
 /*
- * Low trees. See shallow.h. For each height, sets of trees (all that a unit of the collective
- * needs) share the links by multiplicative weights, as in fill.c: each set costs little at prices
- * that rise with the load, and in the end all shrink by the greatest load. Prices only guide; rates
- * are exact.
+ * Low trees. See shallow.h. For each height, sets of trees (each set carries a unit of the
+ * collective) share the links by multiplicative weights, as in fill.c. Prices rise with the load,
+ * each new set is cheap at the current prices, and finally all sets shrink by the greatest load.
+ * Prices only guide; rates are exact.
  */
 #include "control/planner/network/shallow.h"
 
@@ -23,7 +23,7 @@
 #define TREES_MAX 4096u
 #define SETS_MAX  96u
 #define SETS_MIN  4u
-/* Ways in which a tree is kept low, from cheap to shortest paths (count). */
+/* Attempts to keep a tree low, from cheap paths to shortest paths (count). */
 #define DEPTH_TRIES 6u
 /* Heights tried (count). */
 #define HEIGHTS_MAX 24u
@@ -34,7 +34,7 @@ struct shallow_task {
     struct by_grower *grower;
     uint32_t node_count, rows;
     bool pairs;
-    uint32_t *reach; /* by node: hops to the farthest compute node, as a root of the collective's trees */
+    uint32_t *reach; /* by node: hops to the farthest compute node from it as a root */
     int64_t *prices, *load;
     int32_t *counts;
     struct by_tree_list list;
@@ -45,7 +45,8 @@ static bool is_two_way(const struct shallow_task *task)
     return by_collective_way(task->options->collective) == BY_DATA_BOTH;
 }
 
-/* Whether one tree, or pair, carries a unit; else there is one from or to each compute node. */
+/* Whether one tree, or pair, carries a unit; otherwise a unit needs one tree for each
+ * compute node. */
 static bool is_single(const struct shallow_task *task)
 {
     unsigned collective = task->options->collective;
@@ -71,7 +72,7 @@ static bool is_root(const struct shallow_task *task, uint32_t node)
            (is_two_way(task) && task->both->branch[node] && task->both->budget[node] < 0);
 }
 
-/* Grows a lowest tree; returns its height, UINT32_MAX without one. */
+/* Grows a tree of least height; returns its height, UINT32_MAX if there is none. */
 static uint32_t lowest(struct shallow_task *task, enum by_tree_use use, uint32_t root)
 {
     uint32_t height = 0;
@@ -147,7 +148,7 @@ static int64_t mean_price(const struct shallow_task *task)
     return task->grower->arc_count ? (int64_t)(sum / task->grower->arc_count) : 0;
 }
 
-/* One tree of at most `height`, cheap if it can be, into the list with weight 1. */
+/* Appends one tree of at most `height`, as cheap as possible, to the list with weight 1. */
 static bool grow_tree(struct shallow_task *task, enum by_tree_use use, uint32_t root, uint32_t height)
 {
     struct by_grower *grower = task->grower;
@@ -168,7 +169,7 @@ static bool grow_tree(struct shallow_task *task, enum by_tree_use use, uint32_t 
     return true;
 }
 
-/* One set of trees; for allreduce from the next root in turn. */
+/* Grows one set of trees; for allreduce from the next root in turn. */
 static bool grow_set(struct shallow_task *task, uint32_t height, uint32_t *turn)
 {
     memset(task->counts, 0, task->rows * sizeof(*task->counts));
@@ -187,7 +188,7 @@ static bool grow_set(struct shallow_task *task, uint32_t height, uint32_t *turn)
     return !is_two_way(task);
 }
 
-/* What the last set can have at most. */
+/* Returns the largest amount of the last set. */
 static int64_t amount_of(const struct shallow_task *task)
 {
     int64_t amount = (int64_t)1 << 40;
@@ -218,7 +219,7 @@ static void add_load(struct shallow_task *task, int64_t amount)
         task->prices[i] -= task->prices[i] > 0 ? task->prices[i] / 4 * 3 : 0;
 }
 
-/* The factor that makes all loads fit. */
+/* Computes the factor that makes all loads fit. */
 static int shrink(const struct shallow_task *task, struct by_fraction *factor)
 {
     struct by_fraction most = {0, 1};
@@ -234,7 +235,7 @@ static int shrink(const struct shallow_task *task, struct by_fraction *factor)
     return most.num ? by_fraction_divide(task->both->unit, most, factor) : BY_ERANGE;
 }
 
-/* Trees of one height into the empty list, and their rate; 0 where there are none. */
+/* Packs trees of one height into the empty list, and sets their rate; 0 if there are none. */
 static int pack_height(struct shallow_task *task, uint32_t height, double deadline, struct by_fraction *rate)
 {
     uint32_t turn = 0, sets = is_single(task) ? SETS_MAX : TREES_MAX / task->both->compute_count;
@@ -291,7 +292,7 @@ static uint32_t height_of(const struct by_plan *plan, uint32_t node_count)
     return most;
 }
 
-/* The lowest height that all roots (or, for allreduce, one) can keep to. */
+/* Returns the least height that is possible for all roots (for allreduce, for one). */
 static uint32_t least_height(const struct shallow_task *task)
 {
     uint32_t least = is_two_way(task) ? UINT32_MAX : 0;
@@ -322,7 +323,7 @@ int by_shallow_make(const struct by_topology *topology, const struct by_plan_opt
     for (uint32_t at = least_height(&task); at < height && !taken && tried < HEIGHTS_MAX; at++, tried++) {
         struct by_fraction rate;
 
-        /* A rate that does not fit is no rate to choose. */
+        /* Heights whose rate is not representable are skipped. */
         if (pack_height(&task, at, deadline, &rate) != 0 || rate.num == 0)
             continue;
         add_trade(plan, at, rate);

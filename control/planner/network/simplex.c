@@ -90,7 +90,7 @@ static bool comes_before(struct by_simplex *simplex, uint32_t a, uint32_t b)
     return false;
 }
 
-/* Brings the column in `alpha` into the basis as `tag`. */
+/* Brings the column in `alpha` into the basis with tag `tag`. */
 static void step(struct by_simplex *simplex, uint32_t tag)
 {
     uint32_t pivot_row = UINT32_MAX;
@@ -123,7 +123,7 @@ static void step(struct by_simplex *simplex, uint32_t tag)
     simplex->steps++;
 }
 
-/* Lets slack columns back in while one has a negative price. */
+/* Brings slack columns back into the basis while one has a negative price. */
 static void settle(struct by_simplex *simplex)
 {
     for (;;) {
@@ -155,7 +155,7 @@ bool by_simplex_offer(struct by_simplex *simplex, const int32_t *counts, uint32_
     return true;
 }
 
-/* The greatest common divisor of all prices and the determinant. */
+/* Computes the greatest common divisor of all prices and the determinant. */
 static void common_divisor(const struct by_simplex *simplex, mpz_t divisor)
 {
     mpz_set(divisor, simplex->determinant);
@@ -193,7 +193,7 @@ bool by_simplex_prices(const struct by_simplex *simplex, int64_t *prices, int64_
     return shift == 0;
 }
 
-/* over / determinant as a fraction; false when it does not fit. */
+/* Converts over / determinant to a fraction; false when it does not fit. */
 static bool to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
 {
     bool fits;
@@ -210,8 +210,8 @@ static bool to_fraction(const struct by_simplex *simplex, mpz_t over, struct by_
     return fits;
 }
 
-/* The greatest multiple of 2^-ROUNDED_BITS that is at most over / determinant. Row limits fit 61
- * bits less the scale of the caller. */
+/* Computes the greatest multiple of 2^-ROUNDED_BITS that is at most over / determinant. Row limits
+ * fit 61 bits minus the scale of the caller. */
 static void to_rounded(const struct by_simplex *simplex, mpz_t over, struct by_fraction *result)
 {
     int error;
@@ -223,7 +223,7 @@ static void to_rounded(const struct by_simplex *simplex, mpz_t over, struct by_f
     error = mpz_fits_slong_p(number)
                 ? by_fraction_set(mpz_get_si(number), (__int128)1 << ROUNDED_BITS, result)
                 : BY_ERANGE;
-    if (error) { /* an amount above 2^43: whole numbers do */
+    if (error) { /* an amount above 2^43: use an integer */
         mpz_fdiv_q(number, over, simplex->determinant);
         *result = (struct by_fraction){mpz_get_si(number), 1};
     }

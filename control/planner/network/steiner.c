@@ -1,7 +1,5 @@
-/*
- * Cheapest trees on symmetric fabrics. See steiner.h. "Sites" are the nodes that a tree may have:
- * compute nodes and branching switches; everything else lies inside paths between sites.
- */
+/* Cheapest trees on symmetric fabrics. See steiner.h. "Sites" are the nodes that a tree may have:
+ * compute nodes and branching switches. All other nodes are inside paths between sites. */
 #include "control/planner/network/steiner.h"
 
 #include "control/base/alloc.h"
@@ -11,11 +9,11 @@
 #define EXHAUSTIVE_MAX 10u
 /* Sites up to which prices are proved: hops of a tree must stay below HOP_SCALE (count). */
 #define PROVED_SITES_MAX 100u
-/* A hop costs this little beside a unit of price: prices are multiplied by it. */
+/* A hop costs 1 / HOP_SCALE of a unit of price: prices are multiplied by it. */
 #define HOP_SCALE ((int64_t)1 << 14)
 #define FAR       INT64_MAX
 
-/* A way between two sites. */
+/* A path between two sites. */
 struct steiner_way {
     int64_t cost;
     uint32_t a, b; /* site numbers, a < b */
@@ -30,15 +28,17 @@ struct by_steiner {
     uint32_t way_count;
     uint32_t (*ends)[2];
     uint32_t *link_of;   /* by cell */
-    uint32_t *row_node;  /* by row less links: a switch with a budget */
+    uint32_t *row_node;  /* by row - link_count: a switch with a budget */
     uint32_t *site_node; /* compute nodes first */
     int64_t *site_price; /* of an addition there */
     int64_t *distance;   /* by node, in one search */
     bool *settled;       /* by node */
-    uint32_t *previous;  /* [site * node_count + node]: the node before on the cheapest path from the site */
+    /* [site * node_count + node]: the previous node on the cheapest path from the site */
+    uint32_t *previous;
     struct steiner_way *ways; /* sorted by cost */
-    /* The subset under trial and the best tree found. */
-    __int128 floor; /* the least price of a spanning tree of a subset, additions less two at each switch */
+    /* The current subset and the best tree found. */
+    /* the least price of a spanning tree of a subset, two additions less at each switch */
+    __int128 floor;
     __int128 best_cost;
     bool *chosen; /* by site */
     bool *best_chosen;
@@ -157,8 +157,8 @@ bool by_steiner_can_prove(const struct by_steiner *steiner)
            steiner->site_count <= PROVED_SITES_MAX;
 }
 
-/* Cheapest paths from one site to the others, through nodes that are no sites (Dijkstra on a dense
- * graph). */
+/* Finds the cheapest paths from one site to the others, through nodes that are not sites (Dijkstra
+ * on a dense graph). */
 static void search_from(struct by_steiner *steiner, uint32_t site, const int64_t *prices)
 {
     const struct by_graph *graph = steiner->graph;
@@ -234,7 +234,7 @@ static uint32_t part_of(uint32_t *part, uint32_t site)
     return site;
 }
 
-/* Removes chosen switches that ended up as leaves. */
+/* Removes chosen switches that are leaves. */
 static void prune_leaves(struct by_steiner *steiner)
 {
     bool changed = true;
@@ -260,8 +260,8 @@ static void prune_leaves(struct by_steiner *steiner)
     }
 }
 
-/* The minimum spanning tree of compute nodes and chosen switches, without leaves that are switches;
- * remembers the best of all. */
+/* Finds the minimum spanning tree of compute nodes and chosen switches, without leaves that are
+ * switches; keeps the best of all. */
 static void try_chosen(struct by_steiner *steiner)
 {
     uint32_t wanted = 0;
@@ -323,7 +323,8 @@ static void try_all(struct by_steiner *steiner)
     }
 }
 
-/* Adds or drops one switch at a time, from the best subset so far, as long as that helps. */
+/* Adds or removes one switch at a time, starting from the best subset so far, as long as that
+ * helps. */
 static void improve(struct by_steiner *steiner)
 {
     __int128 before;
@@ -348,7 +349,7 @@ static void try_some(struct by_steiner *steiner)
     improve(steiner);
 }
 
-/* What the best tree passes, by row; returns its price. */
+/* Counts the passes of the best tree by row; returns its price. */
 static __int128 count_rows(const struct by_steiner *steiner, const int64_t *prices, int32_t *counts)
 {
     uint32_t n = steiner->graph->node_count;
@@ -397,12 +398,13 @@ __int128 by_steiner_price(struct by_steiner *steiner, const int64_t *prices, boo
         try_all(steiner);
     else
         try_some(steiner);
-    BY_ASSERT(steiner->best_count > 0); /* the fabric is connected: the caller has found a positive cut */
+    /* the fabric is connected, since the caller has found a positive cut */
+    BY_ASSERT(steiner->best_count > 0);
     *floor = prove ? steiner->floor : -1;
     return count_rows(steiner, prices, counts);
 }
 
-/* The path behind a way, from site `from` on. */
+/* Returns the path of a way, starting at site `from`. */
 static struct by_path make_path(const struct by_steiner *steiner, const struct steiner_way *way,
                                 uint32_t from)
 {

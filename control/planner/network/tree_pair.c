@@ -1,7 +1,7 @@
 /*
  * Cheapest pairs of trees on directed fabrics. See tree_pair.h. Both trees are out-trees of their
- * graph (the one that carries up lives in the transposed graph), so one side of the pricer serves
- * both.
+ * graph (the tree that carries up is in the transposed graph), so the same code serves both
+ * directions.
  */
 #include "control/planner/network/tree_pair.h"
 
@@ -9,10 +9,10 @@
 #include "control/planner/network/arborescence.h"
 #include "offload/base/assert.h"
 
-/* A hop costs this little beside a unit of price, as in steiner.c. */
+/* A hop costs 1 / HOP_SCALE of a unit of price, as in steiner.c. */
 #define HOP_SCALE ((int64_t)1 << 14)
-/* Optional switches of a direction that are tried in all combinations, and sites with it (counts).
- */
+/* Optional switches of a direction that are tried in all combinations, and sites up to which this
+ * is done (counts). */
 #define EXHAUSTIVE_MAX   6u
 #define PROVED_SITES_MAX 40u
 
@@ -21,18 +21,18 @@ struct tree_pair_side {
     const struct by_graph *graph;
     uint32_t site_count;
     uint32_t *site_node; /* compute nodes first */
-    uint32_t *site_of;   /* by node; UINT32_MAX where it is no site */
+    uint32_t *site_of;   /* by node; UINT32_MAX if it is not a site */
     int64_t *cost;       /* [site * site_count + site] */
     int64_t *price;      /* by site: of an addition there */
-    __int128 floor;      /* of the root under trial: the least price of a tree, -1 for none */
+    __int128 floor;      /* for the current root: the least price of a tree, -1 for none */
     uint32_t *previous;  /* [site * node_count + node] */
     int64_t *distance;
     bool *settled;
     int64_t *reduced; /* costs among the chosen sites */
     uint32_t *parent;
     bool *chosen;
-    /* The tree under trial and the best one, as parents by site; UINT32_MAX for the root and for
-     * sites outside. */
+    /* The current tree and the best one, as parents by site; UINT32_MAX for the root and for sites
+     * outside. */
     uint32_t *tree;
     uint32_t *best;
 };
@@ -176,7 +176,7 @@ static uint32_t row_of(const struct by_tree_pair *tree_pair, const struct tree_p
         ->row_of[(size_t)(transposed ? to : from) * tree_pair->node_count + (transposed ? from : to)];
 }
 
-/* Cheapest paths from one site to the others, through nodes that are no sites. */
+/* Finds the cheapest paths from one site to the others, through nodes that are not sites. */
 static void search_from(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t site,
                         const int64_t *prices)
 {
@@ -217,7 +217,7 @@ static void search_from(const struct by_tree_pair *tree_pair, struct tree_pair_s
             i == site ? BY_ARBORESCENCE_NONE : side->distance[side->site_node[i]];
 }
 
-/* What the tree under trial costs, additions included. */
+/* Returns the price of the current tree, additions included. */
 static __int128 sum_tree(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side)
 {
     __int128 cost = 0;
@@ -234,7 +234,7 @@ static __int128 sum_tree(const struct by_tree_pair *tree_pair, const struct tree
     return cost;
 }
 
-/* Takes switches that lead nowhere out of the tree under trial. */
+/* Removes switches that lead nowhere from the current tree. */
 static void prune(const struct by_tree_pair *tree_pair, struct tree_pair_side *side)
 {
     bool changed = true;
@@ -254,8 +254,8 @@ static void prune(const struct by_tree_pair *tree_pair, struct tree_pair_side *s
     }
 }
 
-/* The cheapest tree from `root` over compute nodes and chosen switches into side->tree; negative
- * when there is none. */
+/* Finds the cheapest tree from `root` over compute nodes and chosen switches, into side->tree;
+ * negative when there is none. */
 static __int128 try_chosen(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root)
 {
     uint32_t count = 0, root_number = 0, *sites = by_alloc(side->site_count, sizeof(*sites));
@@ -289,7 +289,7 @@ static __int128 try_chosen(const struct by_tree_pair *tree_pair, struct tree_pai
     return cost;
 }
 
-/* Keeps the tree under trial when it is cheaper. */
+/* Keeps the current tree if it is cheaper. */
 static void keep_cheaper(struct tree_pair_side *side, __int128 cost, __int128 *least, uint32_t *best)
 {
     if (cost < 0 || (*least >= 0 && cost >= *least))
@@ -298,7 +298,7 @@ static void keep_cheaper(struct tree_pair_side *side, __int128 cost, __int128 *l
     memcpy(best, side->tree, side->site_count * sizeof(*best));
 }
 
-/* The cheapest tree from `root` over all choices of optional switches. */
+/* Finds the cheapest tree from `root` over all choices of optional switches. */
 static __int128 best_of_all(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root,
                             uint32_t *best)
 {
@@ -315,8 +315,8 @@ static __int128 best_of_all(const struct by_tree_pair *tree_pair, struct tree_pa
     return least;
 }
 
-/* The cheapest tree found from `root`, into `best` (by site): all optional switches first, then
- * each taken out or put back. */
+/* Finds a cheap tree from `root`, into `best` (by site): starts with all optional switches, then
+ * removes or restores one at a time. */
 static __int128 best_from(const struct by_tree_pair *tree_pair, struct tree_pair_side *side, uint32_t root,
                           uint32_t *best)
 {
@@ -365,7 +365,7 @@ static void count_rows(const struct by_tree_pair *tree_pair, const struct tree_p
     }
 }
 
-/* Children less one, at each switch with a budget. */
+/* Counts children - 1 at each switch with a budget. */
 static void count_additions(const struct by_tree_pair *tree_pair, int32_t *counts)
 {
     for (uint32_t row = tree_pair->arc_count; row < tree_pair->row_count; row++) {
@@ -377,8 +377,7 @@ static void count_additions(const struct by_tree_pair *tree_pair, int32_t *count
     }
 }
 
-/* Trees of a pair under trial, and the price of the best pair; negative as long as there is none.
- */
+/* The current pair, and the price of the best pair; negative as long as there is none. */
 struct trial {
     uint32_t *up_tree;
     uint32_t *down_tree;
@@ -424,15 +423,15 @@ void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, b
         search_from(tree_pair, &tree_pair->up, i, prices);
     for (uint32_t i = 0; i < tree_pair->down.site_count; i++)
         search_from(tree_pair, &tree_pair->down, i, prices);
-    /* Of equal pairs the first stays: switches go first, since trees from there are lower. */
+    /* Among equal pairs the first is kept. Switches are tried first, since their
+     * trees are lower. */
     for (uint32_t i = 0; i < tree_pair->node_count; i++)
         if (!tree_pair->down.graph->compute[i])
             try_root(tree_pair, i, &trial);
     for (uint32_t i = 0; i < tree_pair->node_count; i++)
         if (tree_pair->down.graph->compute[i])
             try_root(tree_pair, i, &trial);
-    BY_ASSERT(trial.least >=
-              0); /* a positive cut in each direction: every compute node reaches every other */
+    BY_ASSERT(trial.least >= 0); /* positive cuts: every compute node reaches every other */
     memset(counts, 0, tree_pair->row_count * sizeof(*counts));
     count_rows(tree_pair, &tree_pair->up, counts);
     count_rows(tree_pair, &tree_pair->down, counts);
@@ -442,7 +441,7 @@ void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, b
     free(trial.down_tree);
 }
 
-/* The path that leads to site `to` from its parent. */
+/* Returns the path to site `to` from its parent. */
 static struct by_path make_path(const struct by_tree_pair *tree_pair, const struct tree_pair_side *side,
                                 uint32_t to)
 {

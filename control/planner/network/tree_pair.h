@@ -1,9 +1,9 @@
 /*
- * The cheapest pair of trees for given prices on a directed fabric: one that carries up to a root
- * and one that carries down from it. Each joins all compute nodes, branches only at compute nodes
- * and at switches that may (aggregate going up, multicast going down), and passes the others by
- * paths. Minimum arborescences (Chu and Liu, Edmonds) of cheapest paths, for each root; optional
- * switches as in steiner.h. One thread for each pricer.
+ * Finds the cheapest pair of trees for given prices on a directed fabric: one that carries up to a
+ * root and one that carries down from it. Each joins all compute nodes, branches only at compute
+ * nodes and at switches that may branch (aggregate on the way up, multicast on the way down), and
+ * passes the others by paths. Uses minimum arborescences (Chu and Liu, Edmonds) of cheapest paths,
+ * for each root; optional switches are handled as in steiner.h. Each pricer belongs to one thread.
  */
 #ifndef BY_PLANNER_NETWORK_ARBOR_H
 #define BY_PLANNER_NETWORK_ARBOR_H
@@ -13,27 +13,27 @@
 
 struct by_tree_pair;
 
-/* `up` and `down` are the graphs of by_graph_make for these directions, of one topology; both are
- * kept. The rows are the directed pairs of nodes with capacity, in the topology's own direction,
- * then the switches with a budget of additions. */
+/* `up` and `down` are the graphs of by_graph_make for these directions, of one topology; pointers
+ * to both are kept. The rows are the directed pairs of nodes with capacity, in the topology's own
+ * direction, then the switches with a budget of additions. */
 struct by_tree_pair *by_tree_pair_new(const struct by_graph *up, const struct by_graph *down);
 void by_tree_pair_free(struct by_tree_pair *tree_pair);
 uint32_t by_tree_pair_row_count(const struct by_tree_pair *tree_pair);
 int64_t by_tree_pair_row_capacity(const struct by_tree_pair *tree_pair, uint32_t row);
 /* From and to of a link, or a switch twice. */
 void by_tree_pair_row_ends(const struct by_tree_pair *tree_pair, uint32_t row, uint32_t ends[2]);
-/* Nodes that trees may have: the size of the problem. */
+/* The number of nodes that trees may have, which is the size of the problem. */
 uint32_t by_tree_pair_site_count(const struct by_tree_pair *tree_pair);
-/* Whether prices can be proved: there are few optional switches. */
+/* Whether prices can be proved to be least: there are few optional switches. */
 bool by_tree_pair_can_prove(const struct by_tree_pair *tree_pair);
 /*
- * Finds a pair of little price (prices by row, each at most BY_PRICE_MAX) and fills `counts` by
- * row. With `prove`, looks at all choices of optional switches; `*floor` then is a price that no
- * pair is below, else it is -1.
+ * Finds a cheap pair (prices by row, each at most BY_PRICE_MAX) and fills `counts` by row. With
+ * `prove`, tries all choices of optional switches, and `*floor` is a lower bound of the price of
+ * all pairs; otherwise it is -1.
  */
 void by_tree_pair_price(struct by_tree_pair *tree_pair, const int64_t *prices, bool prove, int32_t *counts,
                         __int128 *floor);
-/* The pair last found: its root, and the paths of one of its trees, from the root outwards. The
+/* Returns the root of the last pair, and the paths of one of its trees, from the root outwards. The
  * caller frees nodes and array. */
 struct by_path *by_tree_pair_paths(const struct by_tree_pair *tree_pair, bool up, uint32_t *root,
                                    uint32_t *path_count);

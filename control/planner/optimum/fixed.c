@@ -1,7 +1,7 @@
 /*
  * The best schedule with a given number of trees for each root: ForestColl, NSDI'26, section 5.5
- * and algorithm 5. Instead of a binary search, each violated set of nodes gives the least factor U
- * that satisfies it; U only grows, so the first U without a violated set is the least, and nodes
+ * and algorithm 5. Instead of a binary search, each violated set of nodes yields the least factor U
+ * that satisfies it. U only grows, so the first U without a violated set is the least, and nodes
  * that have passed stay passed. See optimum.h.
  */
 #include "control/base/alloc.h"
@@ -11,7 +11,7 @@
 #include "control/planner/optimum/oracle.h"
 #include "offload/base/errors.h"
 
-/* Candidates of by_optimum_least_k that are put to the oracle (count). */
+/* Candidates of by_optimum_least_k that the oracle checks (count). */
 #define LEAST_K_TRIES 12u
 
 /* Equal capacities that enter the set. */
@@ -61,8 +61,8 @@ static struct fixed_kind *entering_kinds(const struct by_graph *graph, const str
 
 /*
  * The least U for one set: a fraction j / b with b an entering capacity. Starts from the U that
- * would do without rounding and moves to the next point where one of the rounded capacities grows,
- * until the sum is reached; each move adds at least one.
+ * would suffice without rounding, and moves to the next point where one of the rounded capacities
+ * grows, until the sum is reached. Each move adds at least one.
  */
 static int least_factor(const struct fixed_kind *kinds, uint32_t count, int64_t wanted, struct by_fraction *u)
 {
@@ -89,7 +89,7 @@ static int least_factor(const struct fixed_kind *kinds, uint32_t count, int64_t 
             if (next.num == 0 || by_fraction_compare(point, next) < 0)
                 next = point;
         }
-        /* The first guess is below the answer or equal to it; it need not be a breakpoint. */
+        /* The first value is at or below the answer; it need not be a breakpoint. */
         if (sum >= wanted)
             break;
         at = next;
@@ -120,7 +120,7 @@ static void set_capacities(struct by_reach *reach, const int64_t *scaled)
         by_reach_set(reach, half, scaled[half]);
 }
 
-/* A network with these roots; returns their sum. */
+/* Sets the roots; returns their sum. */
 static int64_t set_roots(struct by_reach *reach, const int64_t *roots, int64_t factor)
 {
     int64_t total = 0;
@@ -132,7 +132,7 @@ static int64_t set_roots(struct by_reach *reach, const int64_t *roots, int64_t f
     return total;
 }
 
-/* Raises U as the side of the last query demands. */
+/* Raises U to satisfy the side of the last query. */
 static int raise_factor(const struct by_graph *graph, struct by_reach *reach, int64_t total,
                         struct by_fraction *u, int64_t *scaled)
 {
@@ -197,15 +197,15 @@ bool by_optimum_balanced(const struct by_mesh *net, const int64_t *scaled)
     return true;
 }
 
-/* k * p/q times the capacity must be whole on every half that enters a bottleneck: k is a multiple
- * of q over their common divisor. */
+/* k * p/q times the capacity must be an integer on every half that enters a bottleneck, so k is a
+ * multiple of q over their common divisor. */
 static int64_t step_of(int64_t q, int64_t divisor)
 {
     return q / by_gcd(q, divisor);
 }
 
-/* The common divisor of the capacities that enter the side of the last query, if the side is a
- * bottleneck as well; else 0. */
+/* The common divisor of the capacities that enter the side of the last query if the side is a
+ * bottleneck as well, else 0. */
 static int64_t tight_divisor(const struct by_graph *graph, const struct by_reach *reach,
                              const int64_t *shares, int64_t share_sum, int64_t p, int64_t q)
 {
@@ -257,7 +257,8 @@ int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, 
             if (divisor > 0) {
                 int64_t other = step_of(q, divisor);
 
-                step = step / by_gcd(step, other) * other; /* both divide q, so does their least multiple */
+                /* both divide q, so does their least common multiple */
+                step = step / by_gcd(step, other) * other;
             }
             k = (k / step + 1) * step;
         }

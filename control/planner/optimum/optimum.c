@@ -28,7 +28,7 @@ static int refuse_range(struct by_problem *problem)
         "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
 }
 
-/* Newton's method for shares: where it stands. */
+/* The state of Newton's method for shares. */
 struct optimum_search {
     const struct by_graph *graph;
     const int64_t *shares;
@@ -38,7 +38,7 @@ struct optimum_search {
     bool *inside;
 };
 
-/* Capacities p times the graph's, roots q times the shares. */
+/* Sets the capacities to p times the graph's and the roots to q times the shares. */
 static void rescale(struct optimum_search *search)
 {
     const struct by_mesh *net = search->graph->net;
@@ -49,8 +49,8 @@ static void rescale(struct optimum_search *search)
         by_reach_set_root(search->reach, i, search->q * search->shares[i]);
 }
 
-/* The candidate that the set `inside` gives: what all others send, over the capacity that enters
- * it. */
+/* Computes the candidate of the set `inside`: the data that all others send, over the capacity that
+ * enters the set. */
 static int take_candidate(struct optimum_search *search, uint32_t node, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
@@ -66,7 +66,7 @@ static int take_candidate(struct optimum_search *search, uint32_t node, struct b
     return 0;
 }
 
-/* The node that hears least for what it must hear, as the first candidate. */
+/* Takes as the first candidate the node with the least entering capacity relative to its need. */
 static int first_candidate(struct optimum_search *search, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
@@ -93,7 +93,7 @@ static int first_candidate(struct optimum_search *search, struct by_problem *pro
     return take_candidate(search, least, problem);
 }
 
-/* Makes the set that the last query proved too small the next candidate. */
+/* Makes the set that violated the last query the next candidate. */
 static int improve(struct optimum_search *search, uint32_t node, struct by_problem *problem)
 {
     int64_t p_before = search->p, q_before = search->q;
@@ -170,8 +170,8 @@ int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, b
     return error;
 }
 
-/* Lowers `*rate` to the least flow from `root` to a compute node. A node that hears `*rate` is in
- * no lesser cut: it becomes part of the source. */
+/* Lowers `*rate` to the least flow from `root` to a compute node. A node that receives `*rate` is
+ * in no smaller cut, so it becomes part of the source. */
 static int least_flow(const struct by_graph *graph, struct by_reach *reach, uint32_t root, int64_t *rate,
                       bool *inside, struct by_problem *problem)
 {
@@ -214,8 +214,8 @@ int by_optimum_broadcast(const struct by_graph *graph, uint32_t root, int64_t *r
     return error;
 }
 
-/* Every cut between compute nodes has the first of them on one side: flows from it, and flows to
- * it. */
+/* Every cut between compute nodes has the first of them on one side, so flows from it and flows to
+ * it suffice. */
 int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *inside,
                          struct by_problem *problem)
 {
@@ -237,7 +237,7 @@ int by_optimum_allreduce(const struct by_graph *graph, int64_t *rate, bool *insi
             by_reach_set(reach, half, graph->net->capacity[half ^ 1]);
         memset(reach->contracted, 0, n * sizeof(*reach->contracted));
         error = least_flow(graph, reach, first, rate, inside, problem);
-        /* There the set is what data must leave. */
+        /* Here the set is the one that data must leave. */
         for (uint32_t i = 0; i < n && *rate < forward; i++)
             inside[i] = !inside[i];
     }

@@ -1,17 +1,17 @@
 /*
  * Spanning trees in undirected links. See spanning.h.
  *
- * When each link is directed (in parts), the capacity entering a set T is m(T) - within(T): what
- * enters its nodes, less what both starts and ends there. So for X out-trees from a root r only the
- * numbers m(v) matter: m(T) >= within(T) + X for each T without r, m(T) >= within(T) for each T
- * with it. The right side is supermodular on sets that meet, so the least m is found greedily, one
- * flow for each node, and the tight sets, joined where they meet, are a partition. If the m add up
- * to more than there is capacity, it gives the next, strictly smaller, X (Newton's method); if not,
- * links can be directed so.
+ * When each link is directed (in parts), the capacity entering a set T is m(T) - within(T): the
+ * capacity entering its nodes, minus the capacity that both starts and ends in T. So for X
+ * out-trees from a root r only the numbers m(v) matter: m(T) >= within(T) + X for each T without r,
+ * m(T) >= within(T) for each T with r. The right side is supermodular on intersecting sets, so the
+ * least m is found greedily, one flow for each node, and the tight sets, merged where they
+ * intersect, are a partition. If the sum of m exceeds the capacity, this partition yields the next,
+ * strictly smaller, X (Newton's method); otherwise such an orientation exists.
  *
- * The flow for v finds the T with v that is least in 2 m(T - v) - 2 within(T) = sum of (2 m(u) -
- * d(u)) over T - v, plus the capacity between T and the rest, less d(v); d is the capacity at a
- * node. Nodes not yet treated are kept out of T.
+ * The flow for v finds the T with v that minimises 2 m(T - v) - 2 within(T) = sum of (2 m(u) -
+ * d(u)) over T - v, plus the capacity between T and the rest, minus d(v); d is the capacity at a
+ * node. Nodes not yet processed are kept out of T.
  */
 #include "control/planner/optimum/spanning.h"
 
@@ -36,7 +36,7 @@ struct spanning_search {
     uint32_t arc_count;
     uint32_t *source, *sink; /* by node: arcs */
     int64_t *degree;         /* by node: capacity, one way */
-    int64_t whole;           /* of all links, one way */
+    int64_t whole;           /* sum over all links, one way */
     bool *side;
 };
 
@@ -83,8 +83,7 @@ static void search_free(struct spanning_search *search)
     free(search->side);
 }
 
-/* Joins the nodes of `side` and all parts that they are in. Part numbers are those of one of their
- * nodes. */
+/* Merges the nodes of `side` and all their parts. A part's number is that of one of its nodes. */
 static void join_parts(struct spanning_search *search, uint32_t node)
 {
     uint32_t n = search->graph->node_count, *part = search->spanning->part;
@@ -125,7 +124,8 @@ static void rate_of_parts(struct spanning_search *search)
     spanning->den = (spanning->part_count - 1) / divisor;
 }
 
-/* Opens a node to later sets: from now on it costs 2 m - d, or brings it where that is negative. */
+/* Allows later sets to contain a node: from now on it costs 2 m - d, or gains if that
+ * is negative. */
 static void open_node(struct spanning_search *search, uint32_t node)
 {
     int64_t cost = 2 * search->spanning->entering[node] - search->degree[node] * search->spanning->den;
@@ -134,7 +134,7 @@ static void open_node(struct spanning_search *search, uint32_t node)
     by_flow_set(search->flow, search->sink[node], cost < 0 ? -cost : 0);
 }
 
-/* The least m of one node; `gain` is what open nodes bring when all of them are inside. */
+/* Finds the least m of one node; `gain` is the gain of all open nodes inside. */
 static void treat_node(struct spanning_search *search, uint32_t node, int64_t *gain)
 {
     struct by_spanning *spanning = search->spanning;
@@ -155,8 +155,7 @@ static void treat_node(struct spanning_search *search, uint32_t node, int64_t *g
     *gain += twice < 0 ? -twice : 0;
 }
 
-/* The least m for the rate; returns what they add up to. Leaves the partition that needs as much.
- */
+/* Finds the least m for the rate; returns the sum. Leaves the partition that requires this sum. */
 static int64_t spread(struct spanning_search *search)
 {
     struct by_spanning *spanning = search->spanning;
@@ -215,8 +214,8 @@ void by_spanning_free(struct by_spanning *spanning)
     *spanning = (struct by_spanning){0};
 }
 
-/* Both directions start with half of each link; what enters a node too much is turned towards those
- * that lack it, along the links. */
+/* Both directions start with half of each link. The surplus that enters some nodes is turned along
+ * the links towards the nodes that lack capacity. */
 void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning, int64_t *directed)
 {
     uint32_t n = graph->node_count, *arc = by_alloc((size_t)n * n, sizeof(*arc));

@@ -1,12 +1,12 @@
 /*
  * The strength of a fabric. See strength.h.
  *
- * For a rate X, the least number x(v) of trees that must start at each node is found greedily: what
- * a node's sets lack, x(v) = max over sets T with v of X - entering(T) - x(T without v), one flow
- * each. The demand X - entering(T) is supermodular on sets that share a compute node, so the greedy
- * sum is the least there is, and the sets that were tight, joined where they meet, are a family
- * that proves it (Frank, Tardos). When the sum exceeds X, that family gives the next, strictly
- * smaller, X (Newton's method); when it is X, the rate is right. Nodes not yet treated count as
+ * For a rate X, the least number x(v) of trees that must start at each node is found greedily, one
+ * flow each: x(v) = max over sets T with v of X - entering(T) - x(T without v), the deficit of the
+ * node's sets. The demand X - entering(T) is supermodular on sets that share a compute node, so the
+ * greedy sum is minimal, and the tight sets, merged where they intersect, are a family that proves
+ * it (Frank, Tardos). When the sum exceeds X, that family yields the next, strictly smaller, X
+ * (Newton's method); when it equals X, the rate is exact. Nodes not yet processed count as
  * unlimited sources, which keeps the flows local.
  */
 #include "control/planner/optimum/strength.h"
@@ -68,7 +68,7 @@ static void search_free(struct strength_search *search)
     free(search->side);
 }
 
-/* An empty family. */
+/* Starts with an empty family. */
 static void clear_parts(struct strength_search *search)
 {
     for (uint32_t i = 0; i < search->graph->node_count; i++)
@@ -76,9 +76,9 @@ static void clear_parts(struct strength_search *search)
     search->strength->part_count = 0;
 }
 
-/* Puts the set `side` into the family, joined with the sets that share a compute node with it.
- * Switches that another set has stay there: without them the set is no worse, since the graph is
- * balanced. */
+/* Adds the set `side` to the family, merged with the sets that share a compute node with it.
+ * Switches that belong to another set stay there: without them the set is no worse, since the graph
+ * is balanced. */
 static void add_part(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -94,7 +94,7 @@ static void add_part(struct strength_search *search)
     free(joined);
 }
 
-/* Numbers the sets that are left from 0, and adds up what enters them. */
+/* Numbers the remaining sets from 0, and adds up the capacity that enters them. */
 static int64_t count_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -130,7 +130,7 @@ static void set_rate(struct strength_search *search, int64_t entering, int64_t o
     search->strength->den = over / divisor;
 }
 
-/* The first rate: every compute node is a set of its own. */
+/* The first rate: every compute node is its own set. */
 static int first_rate(struct strength_search *search, struct by_problem *problem)
 {
     const struct by_graph *graph = search->graph;
@@ -149,8 +149,8 @@ static int first_rate(struct strength_search *search, struct by_problem *problem
     return 0;
 }
 
-/* The least number of trees that must start at each node for the rate; returns their sum and the
- * family that needs them. */
+/* Finds the least number of trees that must start at each node for the rate; returns their sum and
+ * the family that requires them. */
 static int64_t spread_roots(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;
@@ -181,8 +181,8 @@ static int64_t spread_roots(struct strength_search *search)
     return sum;
 }
 
-/* The tight sets for the final roots: they hold all compute nodes wherever the graph is symmetric.
- */
+/* Finds the tight sets for the final roots: they hold all compute nodes if the graph
+ * is symmetric. */
 static void find_parts(struct strength_search *search)
 {
     const struct by_graph *graph = search->graph;

@@ -1,4 +1,4 @@
-/* From scaled capacities to finished trees. See forest.h. */
+/* Turns scaled capacities into finished trees. See forest.h. */
 #include "control/planner/pack/forest.h"
 
 #include "control/base/alloc.h"
@@ -13,7 +13,7 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* What a piece became; kept, because many pieces of a fabric are the same. */
+/* The solution of a piece, cached because many pieces of a fabric are equal. */
 struct solution {
     struct by_piece piece;
     uint64_t hash;
@@ -21,7 +21,7 @@ struct solution {
     struct by_join *joins;
     struct by_contraction contraction;
     struct by_packing packing;
-    struct solution *next; /* of the same hash bucket */
+    struct solution *next; /* next in the same hash bucket */
 };
 
 #define BUCKETS 1024u
@@ -34,20 +34,21 @@ struct forest_work {
     bool *member;
     bool *removed;
     bool removes; /* some switch is to be removed */
-    bool staying; /* some switch stays */
+    bool staying; /* some switch remains */
     struct by_laminar laminar;
     struct solution *buckets[BUCKETS];
     struct solution **of_group;
     int error;
-    /* Trees on their way out. */
+    /* Scratch for writing trees. */
     uint32_t *children; /* by node */
-    uint32_t *carried;  /* by node: the path that a switch with one child continues, + 1 */
+    /* by node: the path into a switch with one child, which the child's path continues, + 1 */
+    uint32_t *carried;
     uint32_t *edges;
     struct by_path *views;
 };
 
-/* Which nodes trees will span: compute nodes, and branching switches that every tree can reach.
- * Others are to be removed. */
+/* Chooses the nodes that trees span: compute nodes, and branching switches that every tree can
+ * reach. All other switches are to be removed. */
 static void choose_members(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;
@@ -59,7 +60,8 @@ static void choose_members(struct forest_work *work)
         by_reach_set(reach, half, forest->capacity[half]);
     for (uint32_t i = 0; i < graph->node_count; i++) {
         by_reach_set_root(reach, i, forest->roots[i]);
-        reach->contracted[i] = graph->compute[i]; /* all are reached, so no violated set holds one */
+        /* every tree reaches them, so no violated set holds one */
+        reach->contracted[i] = graph->compute[i];
         total += forest->roots[i];
     }
     for (uint32_t i = 0; i < graph->node_count; i++) {
@@ -79,7 +81,7 @@ static void choose_members(struct forest_work *work)
     by_reach_free(reach);
 }
 
-/* Switch removal needs an Eulerian graph: names the first node that is not balanced. */
+/* Switch removal needs an Eulerian graph: reports the first node that is not balanced. */
 static int check_balance(const struct by_forest *forest, struct by_problem *problem)
 {
     const struct by_graph *graph = forest->graph;
@@ -98,8 +100,8 @@ static int check_balance(const struct by_forest *forest, struct by_problem *prob
             continue;
         bandwidth[0] = (struct by_fraction){in, 1};
         bandwidth[1] = (struct by_fraction){out, 1};
-        /* The planner's capacities may be turned round or rounded down: name the sums of the file.
-         */
+        /* The planner's capacities may be transposed or rounded down, so report the sums of the
+         * file. */
         unbalanced = by_topology_unbalanced(graph->topology, &bandwidth[0], &bandwidth[1]);
         if (unbalanced < 0)
             unbalanced = i;
@@ -123,7 +125,7 @@ static bool has_removed(const struct by_piece *piece)
     return false;
 }
 
-/* Splits the switches off and packs what stays. Adds the seconds to the plan's. */
+/* Removes the switches and packs the rest. Adds the time to the plan's seconds. */
 static int solve(struct forest_work *work, struct solution *solution)
 {
     double deadline = work->forest->deadline, start = by_plan_clock(), split_end;
@@ -152,7 +154,7 @@ static int solve(struct forest_work *work, struct solution *solution)
     return error;
 }
 
-/* The solution of a group's piece, found before or now. */
+/* Returns the solution of a group's piece, from the cache or newly solved. */
 static int solve_group(struct forest_work *work, uint32_t group)
 {
     struct solution *solution = by_alloc(1, sizeof(*solution)), *known;
@@ -177,7 +179,7 @@ static int solve_group(struct forest_work *work, uint32_t group)
     return error;
 }
 
-/* What a group is of the work, as progress tells it: the square of its children. */
+/* The weight of a group in the progress report: the square of its number of children. */
 static uint64_t weight_of_group(const struct forest_work *work, uint32_t group)
 {
     uint64_t children = work->laminar.groups[group].child_count;
@@ -222,9 +224,8 @@ static uint32_t join_paths(struct by_paths *paths, uint32_t upper, uint32_t lowe
     return path;
 }
 
-/* Drops switches that lead nowhere, and makes those with one child mere forwarders. Returns the
- * edges left.
- */
+/* Drops switches that lead nowhere, and merges switches with one child into paths. Returns the
+ * number of edges left. */
 static uint32_t prune(struct forest_work *work, const uint32_t *paths, uint32_t count)
 {
     struct by_paths *table = &work->list->paths;
@@ -260,7 +261,8 @@ static uint32_t prune(struct forest_work *work, const uint32_t *paths, uint32_t 
     return kept;
 }
 
-/* Whether a path passes a switch that may branch although not every tree could have it. */
+/* Whether a path passes a switch that may branch but was removed, since not every tree can reach
+ * it. */
 static bool passes_branch(const struct forest_work *work, const uint32_t *paths, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
@@ -341,7 +343,7 @@ static int make_trees(struct forest_work *work)
     return error;
 }
 
-/* Tight sets, made and found. */
+/* Makes tight sets by tightening capacities, and finds the remaining ones. */
 static void make_laminar(struct forest_work *work)
 {
     const struct by_forest *forest = work->forest;

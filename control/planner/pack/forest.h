@@ -1,7 +1,8 @@
 /*
- * From scaled capacities to finished trees: which switches stay as nodes, tight sets, removal of
- * the other switches, packing, and laying the trees back onto the fabric. What allgather,
- * reduce-scatter, broadcast and reduce share; allreduce builds on it too. One thread for each call.
+ * Turns scaled capacities into finished trees: selects the switches that remain as nodes, finds
+ * tight sets, removes the other switches, packs, and maps the trees back onto the fabric.
+ * Allgather, reduce-scatter, broadcast and reduce share this; allreduce uses it too. Each call runs
+ * in one thread.
  */
 #ifndef BY_PLANNER_PACK_FOREST_H
 #define BY_PLANNER_PACK_FOREST_H
@@ -21,10 +22,10 @@ struct by_forest {
 
 /*
  * Makes the trees and appends them to `list`. The oracle with the compute nodes as targets must
- * have passed. A switch that may branch, and that every tree can reach, stays as a node (theorem 2
- * of ForestColl, after Bang-Jensen, Frank and Jackson, lets it); any other is removed, for which
- * each node needs as much capacity in as out: BY_EINVAL names one that has not. Adds the time spent
- * to `seconds` of the plan.
+ * have passed. A switch that may branch, and that every tree can reach, remains as a node (theorem
+ * 2 of ForestColl, after Bang-Jensen, Frank and Jackson, permits it). Every other switch is
+ * removed, which requires as much capacity in as out at each node: BY_EINVAL names a node that
+ * violates this. Adds the time spent to `seconds` of the plan.
  */
 int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, struct by_plan *plan,
                    struct by_problem *problem);

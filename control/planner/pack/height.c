@@ -1,6 +1,6 @@
-/* Lower trees at the same rate. See height.h. Rounds with falling targets: in each, every tree that
- * is higher than the target is taken apart on the way to its farthest node, from the middle on,
- * until it is low enough or nothing helps. */
+/* Lowers trees at the same rate. See height.h. The rounds have falling targets. In each round,
+ * every tree higher than the target is changed along the path to its farthest node, from the middle
+ * of that path on, until it is low enough or no move helps. */
 #include "control/planner/pack/height.h"
 
 #include "control/base/alloc.h"
@@ -8,25 +8,24 @@
 #include "control/planner/pack/height_work.h"
 #include "offload/base/assert.h"
 
-/* Cells of the tables (trees x nodes): of larger plans the highest trees are looked at, and the
- * lowest, with which they change places. */
+/* Cells of the tables (trees x nodes). In larger plans only the highest trees are lowered, together
+ * with the lowest, which are the partners for exchanges. */
 #define CELLS_MAX ((size_t)6 << 20)
-/* Nodes that the tables have numbers for. */
+/* The largest number of nodes that the tables can hold. */
 #define NODES_MAX 30000u
-/* Hops beyond what distances allow that are left as they are: what boxes with a bottleneck cannot
- * do without.
- */
+/* Excess hops over what distances allow that are accepted: boxes with a bottleneck cannot avoid
+ * them. */
 #define EXCESS_FINE 2u
-/* The same on fabrics of more compute nodes than LARGE, where the tables alone cost as much as
+/* The same on fabrics of more than LARGE compute nodes, where the tables alone cost as much as
  * packing. */
 #define EXCESS_LARGE_FINE 9u
 #define LARGE             1100u
-/* Steps for each edge at least and at most. */
+/* Minimum and maximum of steps for each edge. */
 #define STEPS_EACH_MIN 2u
 #define STEPS_EACH_MAX 40u
-/* And in all: a second or so. */
+/* Maximum of steps in total: about a second. */
 #define STEPS_MAX ((uint64_t)120 << 20)
-/* Trees without any move at all after which there is none to be found (count). */
+/* Trees without any move after which the search stops (count). */
 #define TRIES_IDLE 32u
 
 struct height_entry {
@@ -57,7 +56,7 @@ static uint32_t height_of(const struct by_tree_list *list, const struct by_tree 
     return height;
 }
 
-/* The trees to look at, the highest first. */
+/* Chooses the trees to examine, the highest first. */
 static struct height_entry *choose_trees(const struct by_tree_list *list, uint32_t first, uint32_t n,
                                          uint32_t *count, struct by_heights *heights)
 {
@@ -148,7 +147,7 @@ void by_height_survey(struct by_height_work *work, uint32_t tree)
     work->steps += n;
 }
 
-/* The tables of the chosen trees. */
+/* Fills the tables of the chosen trees. */
 static void fill_tables(struct by_height_work *work, const struct by_forest *forest,
                         const struct by_tree_list *list, const struct height_entry *entries)
 {
@@ -185,7 +184,7 @@ static void fill_tables(struct by_height_work *work, const struct by_forest *for
     }
 }
 
-/* What all trees leave of the links. */
+/* Computes the capacity of the links that all trees leave unused. */
 static void find_room(struct by_height_work *work, const struct by_forest *forest,
                       const struct by_tree_list *list, uint32_t first)
 {
@@ -255,8 +254,8 @@ static void work_free(struct by_height_work *work)
     free(work->queue);
 }
 
-/* One branch on the way to the farthest node is hung nearer: from the middle of the way outwards
- * the first that gains enough, else the one that gains most. */
+/* Moves one branch on the path to the farthest node nearer to the root. From the middle of the path
+ * outwards, takes the first branch that gains enough, else the one that gains most. */
 static bool lower_once(struct by_height_work *work, uint32_t tree, uint32_t *way)
 {
     const uint16_t *arrival = work->arrival + by_height_cell(work, tree, 0);
@@ -308,7 +307,7 @@ static void lower_all(struct by_height_work *work, uint32_t highest, uint32_t le
     free(way);
 }
 
-/* Writes the trees that were changed back, breadth first. */
+/* Writes the changed trees back, breadth first. */
 static void write_trees(struct by_height_work *work, struct by_tree_list *list)
 {
     for (uint32_t t = 0; t < work->tree_count; t++) {
@@ -323,7 +322,7 @@ static void write_trees(struct by_height_work *work, struct by_tree_list *list)
     }
 }
 
-/* The work that heights are worth: the farther they are from what distances allow, the more. */
+/* The number of steps to spend: the larger the excess over what distances allow, the more. */
 static uint64_t steps_for(const struct by_tree_list *list, const struct height_entry *entries, uint32_t count,
                           uint32_t excess)
 {

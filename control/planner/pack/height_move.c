@@ -1,28 +1,32 @@
 /*
- * Places nearer to the root. See height.h. A branch of a tree can be hung anew in three ways: over
- * links with room (what its own way leaves included); by changing places with the same node of
- * another tree; and where its way crosses an edge of another tree at a switch, by going on from
- * there each along the other's way. The other tree must stay low enough itself.
+ * Finds places nearer to the root. See height.h. A branch of a tree can be moved in three ways:
+ *
+ * - over links with unused capacity, including that of its own path;
+ * - by exchanging paths with the same node of another tree;
+ * - if its path crosses an edge of another tree at a switch, by exchanging the rest of both paths
+ *   from there.
+ *
+ * The other tree must stay low enough.
  */
 #include "control/planner/pack/height_work.h"
 
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* Early nodes of a tree whose edges in other trees are looked at (count), and edges of each
+/* Nodes near the root of a tree whose edges in other trees are examined (count), and edges of each
  * (count). */
 #define TAILS_MAX 12u
 #define USES_MAX  768u
-/* Links that a search for room looks at (count), and hops. */
+/* Links that a search for unused capacity examines (count), and hops. */
 #define LINKS_MAX 1500u
 #define HOPS_MAX  10u
 
-/* The branch at hand. */
+/* The current branch. */
 struct height_move_branch {
     uint32_t tree, node;
     uint32_t path, parent;
     uint32_t arrival, below;
-    uint32_t enough; /* an arrival at which the search ends */
+    uint32_t enough; /* the search ends at this arrival */
     int64_t amount;
 };
 
@@ -31,7 +35,7 @@ static uint32_t tail_of(const struct by_height_work *work, uint32_t tree, uint32
     return by_paths_from(work->paths, work->parent[by_height_cell(work, tree, node)]);
 }
 
-/* Whether `node` hangs below `above` (or is it) in the tree. */
+/* Whether `node` is below `above` in the tree, or is `above`. */
 static bool is_below(struct by_height_work *work, uint32_t tree, uint32_t node, uint32_t above)
 {
     uint16_t limit = work->arrival[by_height_cell(work, tree, above)];
@@ -51,14 +55,13 @@ static bool may_feed(const struct by_height_work *work, uint32_t tree, uint32_t 
     return work->root[tree] == node || work->parent[by_height_cell(work, tree, node)] != BY_HEIGHT_NONE;
 }
 
-/* Whether the node can do with a child less: a switch that does not branch has no place in a tree.
- */
+/* Whether the node can lose a child: a switch must keep at least two. */
 static bool may_lose(const struct by_height_work *work, uint32_t tree, uint32_t node)
 {
     return work->graph->compute[node] || work->children[by_height_cell(work, tree, node)] > 2;
 }
 
-/* Whether `tree` may take its node `node` from `from` over `hops`, and stays low enough. */
+/* Whether `tree` can attach its node `node` below `from` over `hops` and stay low enough. */
 static bool may_take(struct by_height_work *work, uint32_t tree, uint32_t node, uint32_t from, uint32_t hops)
 {
     size_t at = by_height_cell(work, tree, node), tail = by_height_cell(work, tree, from);
@@ -75,7 +78,7 @@ static void copy_nodes(struct by_path path, uint32_t *nodes, uint32_t *count)
     memcpy(nodes, path.nodes, path.node_count * sizeof(*nodes));
 }
 
-/* The same node of other trees: each takes the other's way. */
+/* Exchanges paths with the same node of another tree. */
 static void try_same_node(struct by_height_work *work, const struct height_move_branch *branch,
                           struct by_height_move *best)
 {
@@ -107,8 +110,8 @@ static void try_same_node(struct by_height_work *work, const struct height_move_
     }
 }
 
-/* Joins the start of one path, up to position `i`, with the rest of the other from position `j` on.
- */
+/* Joins the start of one path, up to position `i`, with the rest of the other after
+ * position `j`. */
 static uint32_t cross(struct by_path head, uint32_t i, struct by_path tail, uint32_t j, uint32_t *nodes)
 {
     uint32_t rest = tail.node_count - j - 1;
@@ -119,13 +122,13 @@ static uint32_t cross(struct by_path head, uint32_t i, struct by_path tail, uint
     return by_tree_cut_loops(nodes, i + 1 + rest);
 }
 
-/* Edges of other trees that start at `tail` and pass a switch that the branch's way passes. */
+/* Tries edges of other trees that start at `tail` and pass a switch on the branch's path. */
 static void try_tail(struct by_height_work *work, const struct height_move_branch *branch, uint32_t tail,
                      uint32_t early, struct by_height_move *best)
 {
     const struct by_height_uses *leaving = &work->leaving[tail];
     struct by_path own = by_paths_get(work->paths, branch->path);
-    uint32_t start = branch->node * 7 + branch->tree; /* another part of long lists each time */
+    uint32_t start = branch->node * 7 + branch->tree; /* a different part of long lists each time */
 
     for (uint32_t k = 0; k < leaving->count && k < USES_MAX && best->arrival > branch->enough; k++) {
         struct by_height_use use = leaving->uses[(start + k) % leaving->count];
@@ -180,7 +183,8 @@ static void try_crossing(struct by_height_work *work, const struct height_move_b
     }
 }
 
-/* Ways with room, found backwards from the branch through switches that only forward. */
+/* Tries paths with unused capacity, found backwards from the branch through switches that only
+ * forward. */
 static void try_room(struct by_height_work *work, const struct height_move_branch *branch,
                      struct by_height_move *best)
 {
@@ -235,7 +239,7 @@ void by_height_load(struct by_height_work *work, uint32_t path, int64_t amount)
     }
 }
 
-/* Takes an edge off the list of its first node. */
+/* Removes an edge from the list of its first node. */
 static void forget_use(struct by_height_work *work, uint32_t tree, uint32_t node)
 {
     struct by_height_uses *leaving = &work->leaving[tail_of(work, tree, node)];

@@ -1,4 +1,4 @@
-/* From packings of pieces to whole trees. See merge.h. */
+/* Merges packings of pieces into whole trees. See merge.h. */
 #include "control/planner/pack/merge.h"
 
 #include "control/base/alloc.h"
@@ -6,25 +6,24 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* One group while merging. */
+/* The state of one group during merging. */
 struct merge_part {
     const struct by_contraction *contraction;
     const struct by_packing *packing;
-    uint32_t *flow_path_start; /* by half: where its strands begin */
-    uint32_t *flow_path_count; /* by half: those that are not used up */
-    uint32_t *bundle_start;    /* by node, and one more: bundles rooted there, in `bundles` */
-    uint32_t *bundle_next;     /* by node: the first that is not used up */
+    uint32_t *flow_path_start; /* by half: its first flow path */
+    uint32_t *flow_path_count; /* by half: flow paths that are not used up */
+    uint32_t *bundle_start;    /* by node, plus one: bundles rooted there, in `bundles` */
+    uint32_t *bundle_next;     /* by node: the first bundle that is not used up */
     uint32_t *bundles;
     int64_t *bundle_left; /* by bundle */
 };
 
-/* What the tree being made uses: a strand of a half of the group's stand, or a bundle rooted at a
- * node of it.
- */
+/* A resource of the current tree: a flow path of a half of the group's contraction, or a bundle
+ * rooted at one of its nodes. */
 struct pick {
     bool is_flow_path;
     uint32_t group;
-    uint32_t index; /* the strand, or the bundle */
+    uint32_t index; /* the flow path, or the bundle */
     uint32_t where; /* the half, or the node */
 };
 
@@ -32,10 +31,10 @@ struct merger {
     const struct by_laminar *laminar;
     uint32_t node_count;
     struct merge_part *parts;
-    uint32_t *parent; /* by id (node, or node_count + group): the group that it is a child of */
-    uint32_t *slot;   /* by id: its node in that group's stand */
+    uint32_t *parent;                      /* by id (node, or node_count + group): its parent group */
+    uint32_t *slot;                        /* by id: its node in that group's contraction */
     struct by_merge_flow_path *flow_paths; /* sorted by group and half */
-    /* The tree being made. */
+    /* The current tree. */
     uint32_t *depth; /* by node: hops from the root */
     uint32_t *ids;
     uint32_t id_count;
@@ -86,7 +85,7 @@ void by_contraction_free(struct by_contraction *contraction)
     *contraction = (struct by_contraction){0};
 }
 
-/* ---- the picture of all groups ---- */
+/* ---- the tables of all groups ---- */
 
 static void place_children(struct merger *merger, const struct by_merge_group *groups)
 {
@@ -99,8 +98,7 @@ static void place_children(struct merger *merger, const struct by_merge_group *g
         }
 }
 
-/* Sorts strands by group and half, into an array of their own: those of one half are looked at
- * together. */
+/* Sorts flow paths by group and half, into a new array: those of one half are searched together. */
 static void sort_flow_paths(struct merger *merger, const struct by_merge_flow_path *flow_paths,
                             uint32_t flow_path_count)
 {
@@ -201,7 +199,7 @@ static void remember(struct merger *merger, bool is_flow_path, uint32_t group, u
     merger->picks[merger->pick_count++] = (struct pick){is_flow_path, group, index, where};
 }
 
-/* Of the strands of a half, the one that starts nearest to the root. */
+/* Among the flow paths of a half, picks the one that starts nearest to the root. */
 static uint32_t pick_flow_path(const struct merger *merger, const struct merge_part *part, uint32_t half)
 {
     uint32_t begin = part->flow_path_start[half], end = begin + part->flow_path_count[half], best = begin;
@@ -220,7 +218,7 @@ static uint32_t pick_flow_path(const struct merger *merger, const struct merge_p
     return best;
 }
 
-/* The child of `group` that holds `node`. */
+/* Returns the child of `group` that holds `node`. */
 static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t node)
 {
     while (merger->parent[node] != group)
@@ -228,9 +226,8 @@ static uint32_t child_with(const struct merger *merger, uint32_t group, uint32_t
     return node;
 }
 
-/* Goes on within a group from `node`, where the tree came in. Groups are nested only as deep as
- * fabrics are.
- */
+/* Continues within a group from `node`, where the tree entered. The recursion is only as deep as
+ * the fabric is hierarchical. */
 static void enter(struct merger *merger, uint32_t group, uint32_t node)
 {
     struct merge_part *part = &merger->parts[group];
@@ -261,7 +258,7 @@ static void enter(struct merger *merger, uint32_t group, uint32_t node)
     }
 }
 
-/* Takes what the tree uses off all that it picked. */
+/* Subtracts the tree's amount from everything that it picked. */
 static void take_picks(struct merger *merger)
 {
     for (uint32_t i = 0; i < merger->pick_count; i++) {
@@ -303,9 +300,9 @@ int by_merge_run(const struct by_laminar *laminar, const struct by_merge_group *
     return late ? BY_ETIMEDOUT : 0;
 }
 
-/* ---- nests without switches to remove ---- */
+/* ---- families without switches to remove ---- */
 
-/* Finds the group and the half of each strand. */
+/* Finds the group and the half of each flow path. */
 static void place_flow_paths(const struct by_laminar *laminar, const struct by_merge_group *groups,
                              struct by_merge_flow_path *flow_paths, uint32_t count)
 {

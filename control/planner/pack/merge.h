@@ -1,8 +1,8 @@
 /*
- * From the packings of the pieces of a nest to whole trees. A tree of the top piece says which
- * groups hear from which; within each group it goes on along a tree of that group's own packing,
- * from the node where it came in. The totals of all pieces agree exactly (laminar.h), so that
- * whatever is picked, nothing runs out. One thread for each call.
+ * Merges the packings of the pieces of a laminar family into whole trees. A tree of the top piece
+ * determines which groups receive from which. Within each group it continues along a tree of that
+ * group's own packing, from the node where it entered. The totals of all pieces agree exactly
+ * (laminar.h), so no choice can exhaust a piece early. Each call runs in one thread.
  */
 #ifndef BY_PLANNER_PACK_MERGE_H
 #define BY_PLANNER_PACK_MERGE_H
@@ -10,30 +10,31 @@
 #include "control/planner/pack/pack.h"
 #include "control/planner/split/laminar.h"
 
-/* A piece ready for packing: what stays of it after switch removal, without the outside. Trees that
- * come from the outside start where they enter. */
+/* A piece ready for packing: the nodes that remain after switch removal, without the outside. Trees
+ * that enter from the outside start at their entry node. */
 struct by_contraction {
     struct by_mesh *net;
     int64_t *roots;
     uint32_t *slot; /* by local node of the piece: its node here, or UINT32_MAX */
 };
 
-/* A part of the capacity between two nodes, and what it stands for. */
+/* A part of the capacity between two nodes, and the path that it uses. */
 struct by_merge_flow_path {
-    uint32_t from; /* nodes of the nest's net that stay */
+    uint32_t from; /* nodes of the family's net that remain */
     uint32_t to;
     int64_t amount;
     uint32_t id;    /* the caller's */
     uint32_t hops;  /* shallow trees are preferred */
-    uint32_t group; /* the smallest that holds both ends */
-    uint32_t half;  /* of that group's stand: between the children that hold them */
+    uint32_t group; /* the smallest group that holds both ends */
+    uint32_t half;  /* half of that group's contraction, between the children that hold the ends */
 };
 
-/* Receives `count` equal trees: the strands' ids, parents before children. */
+/* Receives `count` equal trees: the ids of their flow paths, parents before children. */
 typedef void by_merge_emit(void *context, uint32_t root, int64_t count, const uint32_t *ids,
                            uint32_t id_count);
 
-/* What stays of a piece, with capacities [from * piece->count + to] (NULL: those of the piece). */
+/* Makes the contraction of a piece, with capacities [from * piece->count + to] (NULL: those of the
+ * piece). */
 void by_contraction_make(struct by_contraction *contraction, const struct by_piece *piece,
                          const int64_t *capacity);
 void by_contraction_free(struct by_contraction *contraction);
@@ -44,14 +45,14 @@ struct by_merge_group {
     const struct by_packing *packing;
 };
 
-/* Makes all trees; 0, or BY_ETIMEDOUT when `deadline` (a time of by_plan_clock, 0 for none) passes
- * before all of them are made. `groups` is by group number. The strands between two children of a
- * group add up to the capacity that the group's stand has between them. */
+/* Makes all trees. Returns 0, or BY_ETIMEDOUT when `deadline` (a time of by_plan_clock, 0 for none)
+ * passes before all of them are made. `groups` is by group number. The flow paths between two
+ * children of a group add up to the capacity between them in the group's contraction. */
 int by_merge_run(const struct by_laminar *laminar, const struct by_merge_group *groups,
                  const struct by_merge_flow_path *flow_paths, uint32_t flow_path_count, double deadline,
                  by_merge_emit *emit, void *context);
-/* For a nest without switches to remove: packs every piece and merges them into `packing`, whose
- * nodes are those of the nest's net. 0 or BY_ETIMEDOUT. */
+/* For a family without switches to remove: packs every piece and merges them into `packing`, whose
+ * nodes are those of the family's net. Returns 0 or BY_ETIMEDOUT. */
 int by_merge_halves(struct by_laminar *laminar, double deadline, struct by_packing *packing);
 
 #endif

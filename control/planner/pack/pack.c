@@ -1,4 +1,4 @@
-/* Tree packing: the choice of the way, and the list of bundles. See pack.h. */
+/* Tree packing: chooses the method, and manages the list of bundles. See pack.h. */
 #include "control/planner/pack/pack.h"
 
 #include "control/base/alloc.h"

@@ -1,18 +1,22 @@
 /*
- * Tree packing: spanning out-trees with multiplicity, together within the capacities. Two ways:
- * trees along fixed orders of the nodes, which are shallow and quick to find where they exist
- * (pack_order.c); and growth of one bundle of equal trees after the other, which always succeeds
- * (pack_grow.c; ForestColl, NSDI'26, section 5.4, algorithm 4 and theorem 10, after Edmonds,
- * Tarjan, Schrijver, Berczi and Frank), falling apart along tight sets as they appear. One thread
- * for each call.
+ * Tree packing: spanning out-trees with multiplicity, together within the capacities. There are two
+ * methods:
+ *
+ * - Trees along fixed orders of the nodes, which are shallow and quick to find where they exist
+ *   (pack_order.c).
+ * - Growth of one bundle of equal trees after the other, which always succeeds (pack_grow.c;
+ *   ForestColl, NSDI'26, section 5.4, algorithm 4 and theorem 10, after Edmonds, Tarjan, Schrijver,
+ *   Berczi and Frank). The problem is divided along tight sets as they appear.
+ *
+ * Each call runs in one thread.
  */
 #ifndef BY_PLANNER_PACK_PACK_H
 #define BY_PLANNER_PACK_PACK_H
 
 #include "control/planner/flow/reach.h"
 
-/* Bundles of equal trees. Bundle b: `counts[b]` trees rooted at `roots[b]`, over the halves
- * halves[b * (node_count - 1)] and on, parents before children. */
+/* Bundles of equal trees. Bundle b has `counts[b]` trees rooted at `roots[b]`; its halves, parents
+ * before children, start at halves[b * (node_count - 1)]. */
 struct by_packing {
     uint32_t node_count;
     uint32_t count;
@@ -24,19 +28,19 @@ struct by_packing {
 
 /*
  * Packs roots[v] trees rooted at each v, all spanning the net. The oracle must pass with all nodes
- * as targets. `deadline` is a time of by_plan_clock, 0 for none: BY_ETIMEDOUT when it passes. The
- * caller releases the result either way.
+ * as targets. `deadline` is a time of by_plan_clock, 0 for none; after it, returns BY_ETIMEDOUT.
+ * The caller releases the result in both cases.
  */
 int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
-/* The two ways. by_pack_order answers whether it found all trees; if not, it adds none.
- * by_pack_grow adds to what is there. */
+/* The two methods. by_pack_order returns whether it found all trees; if not, it adds none.
+ * by_pack_grow adds to the existing bundles. */
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing);
 int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadline,
                  struct by_packing *packing);
-/* Room for one more bundle; returns where its halves go. */
+/* Adds a bundle; returns the address where the caller writes its halves. */
 uint32_t *by_pack_append(struct by_packing *packing, uint32_t root, int64_t count);
 
 #endif

@@ -1,14 +1,13 @@
 /*
- * Trees by growth, one bundle of equal trees at a time. See pack.h. All trees that are not begun
- * are known by how many start at each node, so that theorem 10's network needs a single extra node,
- * the source of reach.h, whatever the number of trees.
+ * Grows trees, one bundle of equal trees at a time. See pack.h. Trees not yet begun are represented
+ * by their number at each root. Theorem 10's network therefore needs a single extra node, the
+ * source of reach.h, whatever the number of trees.
  *
  * An edge x->y may be given to mu trees of the bundle as long as every set of nodes keeps enough
- * capacity for the trees still to come: mu is what reaches y from the source and x together, less
- * all trees still to come. When mu is less than the bundle, the bundle may shrink to mu, and the
- * rest goes back to its root as if it had never grown. After each bundle the remainder may have
- * fallen apart along tight sets; then each piece is packed alone, which is where most of the speed
- * comes from.
+ * capacity for the trees still to come: mu is the flow into y from the source and x together, minus
+ * all trees still to come. When mu is less than the bundle, the bundle can shrink to mu, and the
+ * other trees return to their root ungrown. After each bundle the remaining problem may have split
+ * along tight sets; each piece is then packed alone, which provides most of the speed.
  */
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
@@ -19,14 +18,14 @@
 
 struct grower {
     const struct by_mesh *net;
-    struct by_reach *reach; /* capacities and roots left */
+    struct by_reach *reach; /* remaining capacities and roots */
     int64_t waiting_sum;
-    int64_t *bound; /* by half: what mu is known not to exceed, for the bundle being grown */
-    /* The bundle being grown. */
+    int64_t *bound; /* by half: an upper bound of mu for the current bundle */
+    /* The current bundle. */
     uint32_t root;
     int64_t count;
     uint32_t reached_count;
-    uint32_t *reached; /* nodes in the order in which they joined */
+    uint32_t *reached; /* nodes in the order of their joining */
     bool *inside;
     uint32_t *halves;
 };
@@ -65,7 +64,7 @@ static void forget_bounds(struct grower *grower)
         grower->bound[i] = INT64_MAX;
 }
 
-/* A cut that allows only `mu` bounds all edges of the tree that cross it. */
+/* Records that a cut that allows only `mu` bounds all edges of the tree that cross it. */
 static void learn_cut(struct grower *grower, int64_t mu)
 {
     const struct by_mesh *net = grower->net;
@@ -83,7 +82,7 @@ static void learn_cut(struct grower *grower, int64_t mu)
     }
 }
 
-/* How many trees of the bundle may take the half x->y (theorem 10). */
+/* Returns how many trees of the bundle may take the half x->y (theorem 10). */
 static int64_t growth(struct grower *grower, uint32_t half)
 {
     uint32_t x = grower->net->tail[half], y = by_mesh_head(grower->net, half);
@@ -102,9 +101,8 @@ static int64_t growth(struct grower *grower, uint32_t half)
     return mu;
 }
 
-/* Shrinks the bundle to `count` trees; the others start again from the root, and their edges are
- * free again.
- */
+/* Shrinks the bundle to `count` trees; the others start again from the root, and their edges become
+ * free. */
 static void shrink(struct grower *grower, int64_t count)
 {
     int64_t back = grower->count - count;
@@ -124,8 +122,8 @@ static void take_half(struct grower *grower, uint32_t half)
     grower->inside[by_mesh_head(grower->net, half)] = true;
 }
 
-/* Adds one node to the bundle: the first edge, nearest to the root, that all its trees may take, or
- * at least half of them; else the one that most may. */
+/* Adds one node to the bundle: the first edge, nearest to the root, that all its trees or at least
+ * half of them may take; else the edge that most trees may take. */
 static void grow(struct grower *grower)
 {
     const struct by_mesh *net = grower->net;
@@ -160,7 +158,7 @@ static void grow(struct grower *grower)
     take_half(grower, best);
 }
 
-/* Grows one bundle from the node where most trees wait, and adds it to the packing. */
+/* Grows one bundle from the root with the most trees left, and adds it to the packing. */
 static void grow_bundle(struct grower *grower, struct by_packing *packing)
 {
     uint32_t n = grower->net->node_count;
@@ -182,11 +180,11 @@ static void grow_bundle(struct grower *grower, struct by_packing *packing)
            (n - 1) * sizeof(*grower->halves));
 }
 
-/* Packs the remainder in pieces if it has fallen apart; `*done` says whether. */
+/* Packs the remaining problem in pieces if it has split; `*done` receives whether it has. */
 static int pack_pieces(struct grower *grower, double deadline, struct by_packing *packing, bool *done)
 {
     uint32_t n = grower->net->node_count;
-    struct by_mesh rest = *grower->net; /* the same shape, the capacities that are left */
+    struct by_mesh rest = *grower->net; /* the same shape, with the remaining capacities */
     bool *all = by_alloc(n, sizeof(*all));
     struct by_laminar laminar;
     int error = 0;

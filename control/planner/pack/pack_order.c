@@ -1,10 +1,10 @@
 /*
- * Trees along fixed orders. See pack.h. For each root fix a key of the nodes that grows away from
- * the root: hops first, then some tie-break. At each node, and independently of all others, decide
- * for each root over which links its trees come in, from nodes of lower key only: a transport
- * problem over the node's own links. Whatever is decided elsewhere, the result is free of cycles,
- * and with keys of hops alone each tree is as shallow as can be. Where a transport has no solution,
- * other tie-breaks are tried.
+ * Trees along fixed orders. See pack.h. Each root has a key for each node that grows away from the
+ * root: hops first, then some tie-break. At each node, independently of all others, a transport
+ * problem over the node's own links decides over which links the trees of each root enter, from
+ * nodes of lower key only. Since keys decrease towards the root, the result has no cycles, whatever
+ * other nodes decide; with keys of hops alone each tree has minimum height. If a transport problem
+ * has no solution, other tie-breaks are tried.
  */
 #include "control/planner/pack/pack_order.h"
 #include "control/base/alloc.h"
@@ -13,15 +13,15 @@
 
 /* Orders tried (count). */
 #define ATTEMPTS_MAX 5u
-/* Trees times nodes up to which trees are completed one by one (count). */
+/* Trees times nodes up to which incomplete trees are completed one by one (count). */
 #define UNITS_MAX ((int64_t)24 << 20)
-/* On nets of few nodes, which growth packs quickly, fewer trees (count). */
+/* On nets of few nodes, which growth packs quickly, the limit on trees is lower (count). */
 #define SMALL_NODES     48u
 #define SMALL_UNITS_MAX 4096
-/* Keys for one hop (count): the room for tie-breaks. */
+/* Keys for one hop (count), which leaves room for tie-breaks. */
 #define KEY_STEP 8u
 
-/* Hops from each root; false when some node is too far away for a key. */
+/* Finds the hops from each root; false when a distance is too large for a key. */
 static bool find_levels(struct by_orders *orders)
 {
     const struct by_mesh *net = orders->net;
@@ -53,7 +53,7 @@ static bool find_levels(struct by_orders *orders)
     return right;
 }
 
-/* Lengths of links for keys: narrow ones are long. From LENGTH_MIN to LENGTH_MAX. */
+/* Lengths of links for keys, from LENGTH_MIN to LENGTH_MAX: narrow links are long. */
 #define LENGTH_MIN 4u
 #define LENGTH_MAX 63u
 
@@ -64,7 +64,7 @@ static uint32_t length_of(const struct by_mesh *net, uint32_t half, int64_t wide
     return length < LENGTH_MAX ? (uint32_t)length : LENGTH_MAX;
 }
 
-/* Takes a node out of the bucket of its distance. */
+/* Removes a node from the bucket of its distance. */
 static bool unlink_node(uint32_t *bucket, uint32_t *next, uint32_t distance, uint32_t node)
 {
     for (uint32_t *link = &bucket[distance % (LENGTH_MAX + 1)]; *link; link = &next[*link - 1])
@@ -75,7 +75,7 @@ static bool unlink_node(uint32_t *bucket, uint32_t *next, uint32_t distance, uin
     return false;
 }
 
-/* Keys that are distances by such lengths: a search with a ring of buckets for each root. */
+/* Sets the keys to distances by such lengths: a search with a ring of buckets for each root. */
 static void find_distances(struct by_orders *orders)
 {
     const struct by_mesh *net = orders->net;
@@ -92,7 +92,8 @@ static void find_distances(struct by_orders *orders)
         memset(key, 0xff, n * sizeof(*key));
         memset(done, 0, n * sizeof(*done));
         memset(bucket, 0,
-               sizeof(bucket)); /* node + 1, 0 is empty; a node may be in several, the first counts */
+               /* node + 1, 0 is empty; a node may be in several buckets, the first counts */
+               sizeof(bucket));
         key[orders->class_node[c]] = 0;
         for (uint32_t node = orders->class_node[c]; left > 0;) {
             uint32_t idle = 0;
@@ -125,9 +126,15 @@ static void find_distances(struct by_orders *orders)
     free(done);
 }
 
-/* Keys of attempt number `attempt`: 0 hops; 1 among the root's neighbours those first that it can
- * serve alone; 2 hops with random ties that reach over hops; 3 distances where narrow links are
- * long, 4 those with random ties. */
+/*
+ * Sets the keys of attempt number `attempt`:
+ *
+ * - 0: hops;
+ * - 1: hops, but the root's neighbours that it can serve alone come before its others;
+ * - 2: hops with random tie-breaks that can exceed a hop;
+ * - 3: distances in which narrow links are long;
+ * - 4: the same with random tie-breaks.
+ */
 static void find_keys(struct by_orders *orders, uint32_t attempt)
 {
     const struct by_mesh *net = orders->net;
@@ -183,7 +190,7 @@ static void serve(struct by_orders *orders, uint32_t class, uint32_t arc)
     add_part(orders, class, arc, amount);
 }
 
-/* The arcs into the node, and the trees of their tails served over them. */
+/* Sets up the arcs into the node. Trees rooted at the arcs' tails are served over them directly. */
 static void begin_node(struct by_orders *orders, uint32_t node)
 {
     const struct by_mesh *net = orders->net;
@@ -209,7 +216,8 @@ static void begin_node(struct by_orders *orders, uint32_t node)
     }
 }
 
-/* Classes that still want something, those with the fewest arcs first. Returns their count. */
+/* Sorts the classes that are not fully served, those with the fewest arcs first. Returns their
+ * count. */
 static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
 {
     uint32_t count = 0, *start = orders->arc_queue; /* free until augmentation */
@@ -238,7 +246,7 @@ static uint32_t sort_waiting(struct by_orders *orders, uint32_t node)
     return count;
 }
 
-/* Serves a class over the arcs with most left. */
+/* Serves a class over the arcs with the most remaining capacity. */
 static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t node)
 {
     while (orders->wanted[class] > 0) {
@@ -255,7 +263,7 @@ static void serve_greedily(struct by_orders *orders, uint32_t class, uint32_t no
     }
 }
 
-/* Moves `amount` back along the way found: each part gives way to the next arc. */
+/* Augments along the path found: each part moves to the next arc. */
 static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_arc)
 {
     int64_t amount = orders->wanted[class];
@@ -277,7 +285,8 @@ static void push_back(struct by_orders *orders, uint32_t class, uint32_t free_ar
     add_part(orders, class, arc, amount);
 }
 
-/* Finds an arc that becomes free for the class when others move over; false when there is none. */
+/* Finds an arc that becomes free for the class when parts of others move; false when
+ * there is none. */
 static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
 {
     uint32_t head = 0, tail = 0;
@@ -297,7 +306,7 @@ static bool augment(struct by_orders *orders, uint32_t class, uint32_t node)
             return true;
         }
         if (tail == orders->arc_count)
-            continue; /* all are seen: only wait for one with room */
+            continue; /* all arcs are seen: only look for one with remaining capacity */
         for (uint32_t p = orders->arc_first[arc]; p != UINT32_MAX; p = orders->parts[p].next) {
             const struct by_order_part *part = &orders->parts[p];
 
@@ -323,8 +332,8 @@ static void add_extra(struct by_orders *orders, uint32_t class, uint32_t node, u
     orders->first_extra[class] = orders->extra_count++;
 }
 
-/* Keeps what was decided at the node: the largest part as the main one, others as extras. What is
- * missing is a part without a half. */
+/* Records the decision at the node: the largest part as the main one, others as extras. A missing
+ * part has no half. */
 static void keep_node(struct by_orders *orders, uint32_t node)
 {
     uint32_t n = orders->net->node_count;
@@ -369,8 +378,8 @@ static void solve_node(struct by_orders *orders, uint32_t node)
     keep_node(orders, node);
 }
 
-/* Decides everywhere; gives up when more than `limit` trees are missing somewhere, or it is too
- * late. */
+/* Solves the problem at all nodes; gives up when more than `limit` trees are missing somewhere, or
+ * when the deadline has passed. */
 static void solve(struct by_orders *orders, int64_t limit)
 {
     orders->extra_count = 0;

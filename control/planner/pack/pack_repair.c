@@ -1,10 +1,11 @@
 /*
- * Completing trees by exchange. See pack_repair.h. A tree that lacks a node needs one of the node's
- * links, from a node that is not below it. If all those are taken, some other tree gives way and
- * takes another link into the same node, and so on, until one is free: a shortest such chain is
- * found, and all trees stay free of cycles, because only the links into this one node change. Where
- * there is no chain, the node is hung below itself over a link that is free, and the cycle is
- * broken at another of its nodes, which is then the one that is lacking: a step of a random walk.
+ * Completes trees by exchange. See pack_repair.h. A tree that lacks a node needs one of the node's
+ * links, from a node that is not below it. If all those links are taken, another tree moves to
+ * another link into the same node, and so on, until a link is free. The shortest such chain is
+ * used. All trees stay free of cycles, because only the links into this one node change. If there
+ * is no chain, the node is attached below one of its own descendants over a free link, and the
+ * resulting cycle is broken at another of its nodes, which then is the missing one: a step of a
+ * random walk.
  */
 #include "control/planner/pack/pack_repair.h"
 
@@ -14,8 +15,8 @@
 #include "offload/base/prng.h"
 
 #define NONE UINT32_MAX
-/* Work before giving up (trees looked at): on small nets little, because growth packs them quickly;
- * from there with the fourth power of the nodes, as growth takes. */
+/* Work before giving up (trees visited): little on small nets, because growth packs them quickly;
+ * above that size it increases with the fourth power of the nodes, as the work of growth does. */
 #define SMALL_NODES 48u
 #define WORK_SMALL  ((uint64_t)2000000)
 #define WORK_LARGE  ((uint64_t)600000000)
@@ -28,17 +29,17 @@ struct lack {
 struct repairer {
     struct by_units *units;
     int64_t *left;  /* by half: trees that could still take it */
-    uint32_t *slot; /* by half: its place among the neighbours of its head */
+    uint32_t *slot; /* by half: its position among the neighbours of its head */
     struct lack *lacks;
     uint32_t lack_count, lack_room;
     struct by_prng prng;
     uint64_t work;
-    /* The chain into one node; links are known by their place. */
-    uint32_t *begin;  /* by place, and one more: trees that come in there, in `sorted` */
+    /* The chain into one node. A place is the position of a link among the node's neighbours. */
+    uint32_t *begin;  /* by place, plus one: the first tree, in `sorted`, that enters there */
     uint32_t *sorted; /* trees */
     uint32_t *free_places, free_count;
     uint32_t *seen, stamp;
-    uint32_t *before; /* by place: the place that is given way to, NONE at the start of the chain */
+    uint32_t *before; /* by place: the previous place of the chain, NONE at its start */
     uint32_t *mover;  /* by place: the tree that would move here */
     uint32_t *queue;
 };
@@ -48,7 +49,7 @@ static uint32_t *parent_of(const struct repairer *repairer, uint32_t node, uint3
     return &repairer->units->parent[(size_t)node * repairer->units->count + tree];
 }
 
-/* Whether the tree may come into `node` over `half`: the half's tail is not below the node. */
+/* Whether the tree may enter `node` over `half`: the half's tail is not below the node. */
 static bool may_use(struct repairer *repairer, uint32_t tree, uint32_t node, uint32_t half)
 {
     const struct by_mesh *net = repairer->units->net;
@@ -96,7 +97,7 @@ static void sort_trees(struct repairer *repairer, uint32_t node)
             repairer->free_places[repairer->free_count++] = i;
 }
 
-/* Moves every tree of the chain that ends at `place`, which has room. */
+/* Moves every tree of the chain that ends at `place`, which has a free link. */
 static void move_chain(struct repairer *repairer, uint32_t node, uint32_t place)
 {
     const struct by_mesh *net = repairer->units->net;
@@ -107,9 +108,8 @@ static void move_chain(struct repairer *repairer, uint32_t node, uint32_t place)
         *parent_of(repairer, node, repairer->mover[place]) = near[place].half;
 }
 
-/* Notes that `tree` could come in at `place` if what is at `before` gave way; true when the place
- * has room.
- */
+/* Records that `tree` could enter at `place` and thereby free `before`; true when `place` has a
+ * free link. */
 static bool see_place(struct repairer *repairer, uint32_t node, uint32_t place, uint32_t before,
                       uint32_t tree, uint32_t *tail)
 {
@@ -122,7 +122,7 @@ static bool see_place(struct repairer *repairer, uint32_t node, uint32_t place, 
     return repairer->left[net->near[net->first[node] + place].half] > 0;
 }
 
-/* Gives the tree a link into the node by a shortest chain; false when there is none. */
+/* Gives the tree a link into the node through a shortest chain; false when there is none. */
 static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
 {
     const struct by_mesh *net = repairer->units->net;
@@ -163,14 +163,15 @@ static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
     return false;
 }
 
-/* Hangs the node below itself, and cuts the cycle elsewhere. */
+/* Attaches the node below its own descendant, and breaks the cycle elsewhere. */
 static void kick(struct repairer *repairer, uint32_t tree, uint32_t node)
 {
     const struct by_mesh *net = repairer->units->net;
     const struct by_near *near = net->near + net->first[node];
     uint32_t place, length = 0, cut, at, steps;
 
-    BY_ASSERT(repairer->free_count > 0); /* the node has capacity for all trees, and this one is not there */
+    /* the node has capacity for all trees, and this tree does not enter it */
+    BY_ASSERT(repairer->free_count > 0);
     place = repairer->free_places[by_prng_below(&repairer->prng, repairer->free_count)];
     for (at = near[place].node; at != node; at = net->tail[*parent_of(repairer, at, tree)])
         length++;
@@ -241,7 +242,8 @@ bool by_pack_repair(struct by_units *units, double deadline)
     repairer_make(&repairer, units);
     right = (uint64_t)repairer.lack_count * units->count < work_max;
     for (uint64_t step = 0; repairer.lack_count > 0 && right; step++) {
-        /* Mostly the last, which is warm; now and then any, so that none blocks the others. */
+        /* Mostly the last one, whose data is in the cache; sometimes a random one, so that none
+         * blocks the others. */
         uint32_t pick =
             step % 8 ? repairer.lack_count - 1 : (uint32_t)by_prng_below(&repairer.prng, repairer.lack_count);
         struct lack lack = repairer.lacks[pick];

@@ -1,27 +1,25 @@
-/*
- * Trees one by one, for nets where orders of the nodes place nearly all of them: what is missing is
- * found by exchange. Internal to packing. One thread for each table.
- */
+/* Completes trees one by one, for nets in which orders of the nodes place nearly all of them:
+ * missing links are found by exchange. Internal to packing. Each table belongs to one thread. */
 #ifndef BY_PLANNER_PACK_PACK_REPAIR_H
 #define BY_PLANNER_PACK_PACK_REPAIR_H
 
 #include "control/planner/flow/mesh.h"
 
-/* A half that is not there yet. */
+/* A missing half. */
 #define BY_UNIT_MISSING UINT32_MAX
 
 struct by_units {
     const struct by_mesh *net;
     uint32_t count; /* trees */
     uint32_t *root; /* by tree */
-    uint32_t *
-        parent; /* [node * count + tree]: the half into the node, BY_UNIT_MISSING for none; roots have none */
+    /* [node * count + tree]: the half into the node, BY_UNIT_MISSING if missing; roots have none */
+    uint32_t *parent;
 };
 
 /*
- * Completes all trees; what is there is free of cycles and within the capacities. False when that
- * was not found before the work was too much, or the deadline (a time of by_plan_clock, 0 for none)
- * passed.
+ * Completes all trees. The existing part must be free of cycles and within the capacities. Returns
+ * false when the work limit is reached, or when the deadline (a time of by_plan_clock, 0 for none)
+ * passes.
  */
 bool by_pack_repair(struct by_units *units, double deadline);
 

@@ -1,13 +1,14 @@
-/* From what each node decided to bundles, and to a table of trees and back. See pack_order.h. */
+/* Turns the decisions of all nodes into bundles, and into a table of trees and back. See
+ * pack_order.h. */
 #include "control/base/alloc.h"
 #include "control/planner/pack/pack_order.h"
 #include "offload/base/assert.h"
 
-/* ---- from what each node decided to bundles ---- */
+/* ---- decisions to bundles ---- */
 
 struct pack_write_writer {
     struct by_orders *orders;
-    uint32_t *half;                     /* by node, of the bundle being written */
+    uint32_t *half;                     /* by node, of the current bundle */
     uint32_t *first_child, *next_child; /* by node: children + 1, 0 ends */
     uint32_t *queue;
     int64_t *cuts;
@@ -46,8 +47,8 @@ static int compare_cuts(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Where the trees of a class change their link at some node: extras of a node follow each other
- * from 0 on, the main part has the rest. */
+/* Finds the tree numbers at which the trees of a class change their link at some node. At a node,
+ * the extras serve consecutive trees from number 0 on, and the main part serves the rest. */
 static void find_cuts(struct pack_write_writer *writer, uint32_t class, int64_t *used)
 {
     const struct by_orders *orders = writer->orders;
@@ -126,8 +127,8 @@ void by_order_write(struct by_orders *orders, struct by_packing *packing)
 
 /* ---- tree by tree ---- */
 
-/* The trees as a table, each class's one after the other. Extras of a node come first, the main
- * part has the rest. */
+/* Writes the trees as a table, class by class. At a node, the extras serve the first trees of a
+ * class, and the main part serves the rest. */
 void by_order_units(const struct by_orders *orders, struct by_units *units)
 {
     uint32_t n = orders->net->node_count, first = 0;
@@ -159,7 +160,7 @@ void by_order_units(const struct by_orders *orders, struct by_units *units)
     free(used);
 }
 
-/* Whether two trees that follow each other are the same. */
+/* Whether two consecutive trees are the same. */
 static bool are_equal(const struct by_units *units, uint32_t tree)
 {
     if (units->root[tree] != units->root[tree + 1])

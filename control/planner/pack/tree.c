@@ -1,7 +1,5 @@
-/*
- * From paths to the trees of a plan. See tree.h. While it is made, a tree is an array by node: the
- * path from the node's parent, or none for the root and for nodes outside the tree.
- */
+/* Turns paths into the trees of a plan. See tree.h. During construction a tree is an array by node:
+ * the path from the node's parent, or none for the root and for nodes outside the tree. */
 #include "control/planner/pack/tree.h"
 
 #include "control/base/alloc.h"
@@ -12,7 +10,7 @@ struct tree_shape {
     uint32_t node_count;
     uint32_t root;
     bool *inside;
-    struct by_path *from_parent; /* by node; node_count 0 where there is none */
+    struct by_path *from_parent; /* by node; node_count 0 if none */
 };
 
 static void shape_make(struct tree_shape *shape, uint32_t node_count, uint32_t root)
@@ -55,8 +53,8 @@ uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count)
     return count;
 }
 
-/* Adds a path: from the last of its nodes that the tree has already, with a stop at each switch
- * that may branch. */
+/* Adds a path, starting at the last of its nodes that the tree already has, with a stop at each
+ * switch that may branch. */
 static void shape_add(struct tree_shape *shape, const struct by_graph *graph, const struct by_path *path)
 {
     uint32_t *nodes = by_alloc(path->node_count, sizeof(*nodes)), count, start = 0;
@@ -110,7 +108,7 @@ static void prune(struct tree_shape *shape, const struct by_graph *graph)
     free(children);
 }
 
-/* Makes each switch with a single child a mere forwarder on the path to it. */
+/* Merges each switch with a single child into the path to that child. */
 static void merge_forwarders(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *children = by_alloc(shape->node_count, sizeof(*children));
@@ -138,7 +136,7 @@ static void merge_forwarders(struct tree_shape *shape, const struct by_graph *gr
     free(children);
 }
 
-/* Turns the shape so that it starts at `root`. */
+/* Re-roots the shape at `root`. */
 static void shape_reroot(struct tree_shape *shape, uint32_t root)
 {
     struct by_path carried = {0, NULL};
@@ -162,7 +160,7 @@ static void shape_reroot(struct tree_shape *shape, uint32_t root)
     shape->root = root;
 }
 
-/* The nodes inside, breadth first, children in order of their numbers; returns how many. */
+/* Lists the nodes inside, breadth first, children in order of their numbers; returns the count. */
 static uint32_t shape_order(const struct tree_shape *shape, uint32_t *order)
 {
     uint32_t n = shape->node_count, head = 0, tail = 0, *first = by_alloc(n, sizeof(*first)),
@@ -185,11 +183,11 @@ static uint32_t shape_order(const struct tree_shape *shape, uint32_t *order)
     return tail;
 }
 
-/* What the node sees downwards: hops to the farthest node below, and below another child than that
- * one's. */
+/* Distances in hops from a node: to the farthest node below, and to the farthest one below any
+ * other child. */
 struct reach {
     uint32_t first, second;
-    uint32_t up; /* to the farthest node elsewhere */
+    uint32_t up; /* to the farthest node not below it */
 };
 
 static void find_reach(const struct tree_shape *shape, const uint32_t *order, uint32_t count,
@@ -215,8 +213,8 @@ static void find_reach(const struct tree_shape *shape, const uint32_t *order, ui
     }
 }
 
-/* Turns the shape to the root that makes it lowest. A switch with a budget does not become root: it
- * would add once more. */
+/* Re-roots the shape to minimise its height. A switch with a budget does not become root, since it
+ * would do one more addition. */
 static void shape_centre(struct tree_shape *shape, const struct by_graph *graph)
 {
     uint32_t *order = by_alloc(shape->node_count, sizeof(*order)), count = shape_order(shape, order);

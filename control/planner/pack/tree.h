@@ -1,7 +1,7 @@
 /*
- * Trees in the making: from logical edges with paths behind them to the trees of a plan. Removes
- * traffic that switches make needless by branching (ForestColl, NSDI'26, section 5.6), drops what
- * leads nowhere, joins equal trees. One thread for each list.
+ * Turns logical edges, with their paths, into the trees of a plan. Removes traffic that branching
+ * switches make unnecessary (ForestColl, NSDI'26, section 5.6), drops parts that lead nowhere, and
+ * merges equal trees. Each list belongs to one thread.
  */
 #ifndef BY_PLANNER_PACK_TREE_H
 #define BY_PLANNER_PACK_TREE_H
@@ -10,17 +10,17 @@
 #include "control/planner/graph.h"
 
 /*
- * Makes a tree of `path_count` paths (parents before children; each path from a node already
- * reached to a new one) and appends it. Where a path passes a switch with graph->branch and no
- * budget, the switch becomes a node of the tree the first time, and later paths through it start
- * there; so no arc carries more than the paths did. Switches that lead nowhere go; switches with
- * one child only forward. A tree used in both directions is turned to the root that makes it lowest
- * (a switch before a compute node): on symmetric links its load does not depend on the root. The
- * paths stay the caller's.
+ * Makes a tree of `path_count` paths and appends it. Parents come before children; each path leads
+ * from a node already reached to a new one. If a path passes a switch with graph->branch and no
+ * budget, the switch becomes a node of the tree, and later paths through it start there; thus no
+ * arc carries more than the paths did. Switches that lead nowhere are removed; switches with one
+ * child only forward. A tree used in both directions is re-rooted to minimise its height (a switch
+ * is preferred to a compute node): on symmetric links its load does not depend on the root. The
+ * caller keeps ownership of the paths.
  */
 void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, uint32_t root,
                       enum by_tree_use use, struct by_fraction weight, const struct by_path *paths,
                       uint32_t path_count);
-/* Shortens a path that passes a node twice; returns the new count. */
+/* Removes loops from a path that passes a node twice; returns the new count. */
 uint32_t by_tree_cut_loops(uint32_t *nodes, uint32_t count);
 #endif

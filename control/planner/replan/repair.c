@@ -1,4 +1,4 @@
-/* Hanging branches elsewhere. See repair.h. */
+/* Moves branches. See repair.h. */
 #include "control/planner/replan/repair.h"
 
 #include "control/base/alloc.h"
@@ -6,25 +6,25 @@
 
 /* Nodes of a branch that are tried as its new first node (count). */
 #define STARTS_MAX 64u
-/* Hops of a new path. */
+/* Maximum of hops of a new path. */
 #define HOPS_MAX 8u
 
 struct repair_work {
     struct by_repair *repair;
     uint32_t n;
-    uint32_t *first_child, *next_child; /* of the tree at work */
-    uint32_t *depth;                    /* by node in the main part; UINT32_MAX elsewhere */
-    uint32_t *queue, *branch;           /* walks */
-    uint32_t *seen, round;              /* of a search */
-    uint32_t *towards;                  /* by node: the next one on the way to the branch */
-    int64_t *wide;                      /* by node: room on that way */
-    uint32_t *full;                     /* by node: the fullest hop on that way */
+    uint32_t *first_child, *next_child; /* of the current tree */
+    uint32_t *depth;                    /* by node connected to the root; UINT32_MAX elsewhere */
+    uint32_t *queue, *branch;           /* scratch for walks */
+    uint32_t *seen, round;              /* scratch of a search */
+    uint32_t *towards;                  /* by node: the next node on the path to the branch */
+    int64_t *wide;                      /* by node: spare capacity of that path */
+    uint32_t *full;                     /* by node: fullness of the fullest hop on that path */
 };
 
 /* The best place found for a branch. */
 struct move {
     int64_t amount;
-    uint32_t turns; /* edges of the branch that are turned round */
+    uint32_t turns; /* edges of the branch that are reversed */
     uint32_t start; /* node of the branch */
     uint32_t cost;
     uint32_t node_count;
@@ -41,8 +41,8 @@ static bool hangs(const struct by_repaired *tree, uint32_t node)
     return tree->parent[node] != BY_REPAIR_OUTSIDE && tree->parent[node] != BY_REPAIR_LOOSE;
 }
 
-/* How full a hop is, in eighths: rooms are not spent evenly, so the emptier way is the better one.
- */
+/* Returns the fullness of a hop, in eighths. Spare capacity is used unevenly, so the emptier path
+ * is preferred. */
 static uint32_t hop_fullness(const struct by_repair *repair, uint32_t half)
 {
     int64_t capacity = repair->capacity[half], used = capacity - repair->room[half];
@@ -50,8 +50,8 @@ static uint32_t hop_fullness(const struct by_repair *repair, uint32_t half)
     return capacity > 0 && used > 0 ? (uint32_t)((__int128)used * 8 / capacity) : 0;
 }
 
-/* Whether a tree of this use loads the half that runs from parent to child, and the one that runs
- * back. */
+/* Whether a tree of this use loads the half from parent to child (runs_down) or the half back
+ * (runs_up). */
 static bool runs_down(enum by_tree_use use)
 {
     return use != BY_TREE_UP;
@@ -62,7 +62,8 @@ static bool runs_up(enum by_tree_use use)
     return use != BY_TREE_DOWN;
 }
 
-/* Room on a hop from parent to child, in the directions that the tree uses. */
+/* Returns the spare capacity of a hop from parent to child, in the directions that
+ * the tree uses. */
 static int64_t hop_room(const struct by_repair *repair, enum by_tree_use use, uint32_t half)
 {
     int64_t down = repair->room[half], up = repair->room[half ^ 1];
@@ -72,7 +73,8 @@ static int64_t hop_room(const struct by_repair *repair, enum by_tree_use use, ui
     return runs_up(use) && up < down ? up : down;
 }
 
-/* Takes `amount` from the room of every hop of a path (gives it back when negative). */
+/* Subtracts `amount` from the spare capacity of every hop of a path; a negative
+ * amount restores it. */
 static void load_path(struct by_repair *repair, enum by_tree_use use, const uint32_t *nodes, uint32_t count,
                       int64_t amount)
 {
@@ -80,7 +82,7 @@ static void load_path(struct by_repair *repair, enum by_tree_use use, const uint
         uint32_t half = by_mesh_find(repair->graph->net, nodes[i - 1], nodes[i]);
 
         if (half == UINT32_MAX)
-            continue; /* the link is gone */
+            continue; /* the link is lost */
         repair->room[half] -= runs_down(use) ? amount : 0;
         repair->room[half ^ 1] -= runs_up(use) ? amount : 0;
     }
@@ -93,14 +95,14 @@ static void load_edge(struct by_repair *repair, enum by_tree_use use, uint32_t p
     load_path(repair, use, view.nodes, view.node_count, amount);
 }
 
-/* Whether a hop from parent to child is there, in the directions that the tree uses. */
+/* Whether a hop from parent to child exists, in the directions that the tree uses. */
 static bool hop_stands(const struct by_repair *repair, enum by_tree_use use, uint32_t half)
 {
     return half != UINT32_MAX && (!runs_down(use) || repair->capacity[half] > 0) &&
            (!runs_up(use) || repair->capacity[half ^ 1] > 0);
 }
 
-/* Least room on a path walked from its end to its start. */
+/* Returns the least spare capacity of a path in the reverse direction. */
 static int64_t room_back(const struct by_repair *repair, enum by_tree_use use, uint32_t path)
 {
     struct by_path view = by_paths_get(&repair->paths, path);
@@ -109,7 +111,7 @@ static int64_t room_back(const struct by_repair *repair, enum by_tree_use use, u
     for (uint32_t i = 1; i < view.node_count; i++) {
         uint32_t half = by_mesh_find(repair->graph->net, view.nodes[i], view.nodes[i - 1]);
         int64_t room = !hop_stands(repair, use, half) ? 0
-                       : use == BY_TREE_BOTH          ? INT64_MAX /* loaded already */
+                       : use == BY_TREE_BOTH          ? INT64_MAX /* already loaded in both directions */
                                                       : hop_room(repair, use, half);
 
         least = room < least ? room : least;
@@ -117,7 +119,7 @@ static int64_t room_back(const struct by_repair *repair, enum by_tree_use use, u
     return least;
 }
 
-/* Whether the path stands: all its hops are there. */
+/* Whether all hops of the path exist. */
 static bool stands(const struct by_repair *repair, enum by_tree_use use, uint32_t path)
 {
     struct by_path view = by_paths_get(&repair->paths, path);
@@ -141,7 +143,7 @@ static bool is_overloaded(const struct by_repair *repair, enum by_tree_use use, 
     return false;
 }
 
-/* Lists of children, and the depth of every node that hangs on the root. */
+/* Builds lists of children, and finds the depth of every node connected to the root. */
 static void survey(struct repair_work *work, const struct by_repaired *tree)
 {
     uint32_t head = 0, tail = 0;
@@ -191,9 +193,8 @@ static bool better(const struct move *move, const struct move *best, int64_t wan
     return move->turns != best->turns ? move->turns < best->turns : move->cost < best->cost;
 }
 
-/* Searches backwards from `start` through switches for a node of the tree; `limit` is the room for
- * turning.
- */
+/* Searches backwards from `start` through switches for a node of the tree; `limit` is the spare
+ * capacity for reversing the branch. */
 static void search_from(struct repair_work *work, const struct by_repaired *tree, uint32_t start,
                         uint32_t turns, int64_t limit, struct move *best)
 {
@@ -211,7 +212,7 @@ static void search_from(struct repair_work *work, const struct by_repaired *tree
 
         if (head == level_end) {
             if (best->amount >= want && best->start == start)
-                return; /* nearer ones were found */
+                return; /* nearer nodes were found */
             hops++;
             level_end = tail;
         }
@@ -249,7 +250,7 @@ static void search_from(struct repair_work *work, const struct by_repaired *tree
     }
 }
 
-/* Finds a place for the branch at `loose`. The tree must have been surveyed. */
+/* Finds a new place for the branch at `loose`. The tree must have been surveyed. */
 static struct move find_move(struct repair_work *work, const struct by_repaired *tree, uint32_t loose)
 {
     const struct by_repair *repair = work->repair;
@@ -267,9 +268,9 @@ static struct move find_move(struct repair_work *work, const struct by_repaired 
         if (limit[node] > 0 && sound)
             search_from(work, tree, node, turns[node], limit[node], &best);
         if (tree->above)
-            break; /* a branch that is turned round hangs below another node */
+            break; /* re-rooting would put nodes of the branch below other parents */
         if (best.amount >= tree->amount && best.turns <= turns[node])
-            break; /* later nodes only turn more */
+            break; /* later nodes only reverse more edges */
         for (uint32_t c = work->first_child[node]; c != UINT32_MAX; c = work->next_child[c]) {
             int64_t back = room_back(repair, tree->use, tree->parent[c]);
 
@@ -283,7 +284,7 @@ static struct move find_move(struct repair_work *work, const struct by_repaired 
     return best;
 }
 
-/* Turns the branch at `loose` round, so that it starts at `start`; loads move with it. */
+/* Re-roots the branch at `loose` to start at `start`, and moves its loads. */
 static void turn(struct by_repair *repair, struct by_repaired *tree, uint32_t loose, uint32_t start)
 {
     uint32_t carried = BY_REPAIR_LOOSE, node = start;
@@ -330,8 +331,8 @@ static void split(struct repair_work *work, struct by_repaired_list *trees, uint
     append(trees, copy);
 }
 
-/* Hangs the branch at `loose` as `move` says; where that has no room for the whole tree, it splits.
- */
+/* Attaches the branch at `loose` according to `move`. Splits the tree if the place lacks capacity
+ * for all of it. */
 static void hang(struct repair_work *work, struct by_repaired_list *trees, uint32_t number, uint32_t loose,
                  const struct move *move)
 {
@@ -347,10 +348,8 @@ static void hang(struct repair_work *work, struct by_repaired_list *trees, uint3
     repair->moves++;
 }
 
-/*
- * Hangs every loose branch of the tree. A branch that finds no place may find one below another
- * branch, once that hangs again; and a tree is split only when no branch can be hung whole.
- */
+/* Attaches every loose branch of the tree. A branch without a place may find one below another
+ * branch once that is attached. A tree is split only when no branch can be attached whole. */
 static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, uint32_t number)
 {
     bool loose = true, progress = true;
@@ -386,7 +385,7 @@ static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, u
     return true;
 }
 
-/* Drops switches that lead nowhere any more. */
+/* Removes switches that no longer lead anywhere. */
 static void prune(struct repair_work *work, struct by_repaired *tree)
 {
     const struct by_graph *graph = work->repair->graph;
@@ -407,8 +406,8 @@ static void prune(struct repair_work *work, struct by_repaired *tree)
     }
 }
 
-/* Takes off what cannot stay: edges over lost links and, where `overloads`, those on links that
- * carry too much. Returns whether there was any. */
+/* Detaches the edges that cannot stay: those over lost links and, with `overloads`, those over
+ * overloaded links. Returns whether there were any. */
 static bool take_off(struct repair_work *work, struct by_repaired *tree, bool overloads)
 {
     bool any = false;
@@ -434,8 +433,8 @@ static bool has_loose(const struct repair_work *work, const struct by_repaired *
     return false;
 }
 
-/* Paths that are lost to trees of some use, or run over a link that carries too much: by path, a
- * bit for each use that there is. */
+/* Marks paths that have lost a link or, with `overloads`, use an overloaded link: by path, one bit
+ * for each use that occurs. */
 static void flag_paths(const struct by_repair *repair, const struct by_repaired_list *trees, bool overloads,
                        uint8_t *flags)
 {
@@ -477,8 +476,8 @@ static void find_room(struct by_repair *repair, const struct by_repaired_list *t
     free(uses);
 }
 
-/* One pass over all trees: lost links first, then overloads (of the moment, so that little is
- * moved). */
+/* One pass over all trees: lost links in the first pass, overloads in the second. Overloads are
+ * evaluated as they are at that moment, so that few branches move. */
 static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool overloads)
 {
     uint32_t flag_count = work->repair->paths.count, first_count = trees->count;
@@ -486,7 +485,7 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
     bool right = true;
 
     flag_paths(work->repair, trees, overloads, flags);
-    for (uint32_t k = 0; k < trees->count && right; k++) { /* copies come at the end and have their turn */
+    for (uint32_t k = 0; k < trees->count && right; k++) { /* copies are appended, and processed last */
         uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k;
         bool touched = has_loose(work, &trees->trees[i]);
 

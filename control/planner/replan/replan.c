@@ -1,8 +1,8 @@
 /*
- * From an old plan to a new one. See replan.h. Trees are counted in units of which each root has k:
- * the old k times what the new optimum needs, so that every old tree is a whole number of them. The
- * capacity of a link is how many units it carries at the rate that is tried: the optimum first,
- * then a little less.
+ * Makes a new plan from an old one. See replan.h. Trees are counted in units, k per root: the old k
+ * times the factor that the new optimum needs, so that every old tree is an integer number of
+ * units. The capacity of a link is the number of units it carries at the tried rate: first the
+ * optimum, then lower rates.
  */
 #include "control/planner/replan/replan_job.h"
 
@@ -18,10 +18,11 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Units for each root: beyond this a plan of fewer, a little slower, is made instead. */
+/* Maximum of units per root: beyond it, a slightly slower plan with fewer units is made. */
 #define UNITS_MAX 1000000
 
-/* Ways of mending that are tried at the bound: they differ in what is hung first, and where. */
+/* Ways of repair that are tried at the bound (count): they differ in the order of trees and the
+ * cost of full links. */
 #define WAYS_MAX 4u
 
 static const struct by_place nowhere = {0, 0};
@@ -91,13 +92,13 @@ static void map_nodes(struct by_replan_job *job)
     free(nodes);
 }
 
-/* Whether a tree counts towards the rate: of a pair the one that goes up does. */
+/* Whether a tree counts towards the rate: of a pair, the tree that carries up does. */
 static bool counts(const struct by_tree *tree, bool pairs)
 {
     return !pairs || tree->use != BY_TREE_DOWN;
 }
 
-/* Sum of the weights of the trees of one root (of all trees when `root` is none). */
+/* Sums the weights of the trees of one root (of all trees if `root` is UINT32_MAX). */
 static int sum_weights(const struct by_plan *from, bool pairs, uint32_t root, struct by_fraction *sum)
 {
     *sum = (struct by_fraction){0, 1};
@@ -108,7 +109,7 @@ static int sum_weights(const struct by_plan *from, bool pairs, uint32_t root, st
     return 0;
 }
 
-/* The least number of units of which all trees are whole numbers: of a root, of the plan. */
+/* Finds the least number of units, per root or per plan, that makes all trees integer. */
 static int old_units(const struct by_replan_job *job, int64_t *units)
 {
     struct by_fraction sum, part;
@@ -132,7 +133,7 @@ static int old_units(const struct by_replan_job *job, int64_t *units)
     return 0;
 }
 
-/* Least common multiple where it is small enough, else `a`. */
+/* Returns the least common multiple if it is small enough, else `a`. */
 static int64_t common_units(int64_t a, int64_t b)
 {
     int64_t factor = b / by_gcd(a, b), product;
@@ -140,8 +141,7 @@ static int64_t common_units(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, factor, &product) || product > UNITS_MAX ? a : product;
 }
 
-/* The new bound with its cut, the units, and how many of them a unit of capacity carries at the
- * bound. */
+/* Finds the new bound with its cut, the units, and the units per unit of capacity at the bound. */
 static int find_bound(struct by_replan_job *job, struct by_problem *problem)
 {
     struct by_graph *graph = job->graph;
@@ -187,8 +187,9 @@ static int find_bound(struct by_replan_job *job, struct by_problem *problem)
     return error;
 }
 
-/* The root, or where it is lost and may be any node, the first node below it that is there. The
- * trees of a pair have one root, a compute node then. */
+/* Returns the new number of the root. If the root is lost and may be any node, returns the first
+ * remaining node below it. The trees of a pair share one root, which is a compute node in that
+ * case. */
 static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
 {
     const struct by_tree *old = &job->from->trees[number];
@@ -196,7 +197,7 @@ static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
     bool pair = old->use != BY_TREE_BOTH;
 
     if (root == UINT32_MAX && job->pairs && old->use == BY_TREE_DOWN && number > 0)
-        old--; /* the one that goes up stands before it */
+        old--; /* the tree that carries up precedes it */
     for (uint32_t e = 0;
          e < old->edge_count && root == UINT32_MAX && !by_replan_is_shared(job) && !by_replan_is_rooted(job);
          e++) {
@@ -207,7 +208,7 @@ static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
     return root;
 }
 
-/* Whom each node hung below; the root stands in for those that are lost. */
+/* Records the old parent of each node; the root replaces lost parents. */
 static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_repaired *tree)
 {
     uint32_t n = job->graph->node_count;
@@ -225,8 +226,8 @@ static void note_parents(const struct by_replan_job *job, const struct by_tree *
     }
 }
 
-/* The tree as it was, in the numbers of now: nodes under lost ones hang loose, new compute nodes
- * too. */
+/* Copies the old tree in new node numbers. Nodes below lost ones, and new compute
+ * nodes, are loose. */
 static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
                      struct by_fraction whole, struct by_repaired *tree)
 {
@@ -237,7 +238,7 @@ static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t u
     *tree = (struct by_repaired){.root = root_now(job, number), .origin = number};
     tree->use = by_replan_is_shared(job) || by_replan_is_rooted(job)
                     ? BY_TREE_DOWN
-                    : old->use; /* the graph runs as data does */
+                    : old->use; /* the graph's arcs follow the data */
     if (by_fraction_divide(old->weight, whole, &part) != 0 ||
         by_fraction_multiply(part, (struct by_fraction){units, 1}, &part) != 0 || part.den != 1)
         return BY_ERANGE;
@@ -257,7 +258,7 @@ static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t u
     return 0;
 }
 
-/* All old trees whose root is there; the others are gone. */
+/* Copies all old trees that still have a root; the others are dropped. */
 static int copy_trees(const struct by_replan_job *job, struct by_repaired_list *trees,
                       struct by_replan_report *report)
 {
@@ -292,7 +293,7 @@ static int copy_trees(const struct by_replan_job *job, struct by_repaired_list *
     return error;
 }
 
-/* Capacities in units, when the rate is 1/`slower` of the bound. */
+/* Sets the capacities in units, for a rate of 1/`slower` of the bound. */
 static int set_capacity(struct by_replan_job *job, struct by_fraction slower)
 {
     struct by_fraction scale;
@@ -309,8 +310,9 @@ static int set_capacity(struct by_replan_job *job, struct by_fraction slower)
     return 0;
 }
 
-/* Tries to mend at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch finds no place. Ordered
- * trees are tried with other paths between the same nodes as well, which keeps the order. */
+/* Tries to repair at 1/`slower` of the bound. BY_EUNSUPPORTED when a branch cannot be attached.
+ * Each way is tried twice for ordered plans: with the old parents, where only the paths between the
+ * same nodes change, which keeps the order, and without this restriction. */
 static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsigned ways,
                     struct by_replan_report *report)
 {
@@ -339,8 +341,8 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
     return BY_EUNSUPPORTED;
 }
 
-/* Tries the bound in several ways, then rates below it; among them that of the old plan, which
- * stands where nothing was lost. */
+/* Tries the bound in several ways, then lower rates. These include the old plan's rate, which
+ * always succeeds if nothing was lost. */
 static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
                         struct by_problem *problem)
 {
@@ -365,7 +367,7 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
     return error ? refuse_range(problem) : 0;
 }
 
-/* An ordered plan that cannot be mended in order: made anew. */
+/* Makes an ordered plan from scratch, after its repair failed to keep the order. */
 static int plan_anew(struct by_replan_job *job, bool in_network, struct by_replan_report *report,
                      struct by_problem *problem)
 {

@@ -1,7 +1,5 @@
-/*
- * Reading a plan whose fabric has changed since: what it names and the topology lacks is put back
- * for the reading. See replan.h.
- */
+/* Reads a plan whose fabric has changed since: nodes and links that the plan names and the topology
+ * lacks are added for reading. See replan.h. */
 #include "control/base/alloc.h"
 #include "control/base/json.h"
 #include "control/fabric/build.h"
@@ -10,10 +8,10 @@
 #include "control/planner/replan/replan.h"
 #include "offload/base/errors.h"
 
-/* A plan file (bytes). */
+/* Maximum size of a plan file (bytes). */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 
-/* The topology with more nodes and links, in the making. */
+/* The topology under construction, with added nodes and links. */
 struct cover {
     struct by_builder *builder;
     struct by_names *names; /* of the topology */
@@ -22,7 +20,7 @@ struct cover {
     uint32_t added_count, added_room;
 };
 
-/* The number of a node, which is added when it is missing; UINT32_MAX when there are too many. */
+/* Returns the number of a node, which is added if missing; UINT32_MAX when there are too many. */
 static uint32_t find_node(struct cover *cover, const char *name, size_t bytes)
 {
     int64_t found = by_names_find(cover->names, name, bytes);
@@ -30,7 +28,7 @@ static uint32_t find_node(struct cover *cover, const char *name, size_t bytes)
 
     if (found >= 0)
         return (uint32_t)found;
-    for (uint32_t i = 0; i < cover->added_count; i++) /* few: what was lost */
+    for (uint32_t i = 0; i < cover->added_count; i++) /* few nodes are lost */
         if (strlen(cover->added[i]) == bytes && memcmp(cover->added[i], name, bytes) == 0)
             return cover->node_count + i;
     if (cover->node_count + cover->added_count >= BY_TOPOLOGY_NODES_MAX)
@@ -41,7 +39,7 @@ static uint32_t find_node(struct cover *cover, const char *name, size_t bytes)
     return by_builder_node(cover->builder, &node);
 }
 
-/* An array of node names; with `links`, each is joined to the next. */
+/* Reads an array of node names; with `links`, links each to the next. */
 static void cover_names(struct cover *cover, struct by_json *json, bool links)
 {
     uint32_t before = UINT32_MAX;
@@ -92,8 +90,8 @@ static void cover_plan(struct cover *cover, struct by_json *json)
     }
 }
 
-/* A topology with everything that the plan names; kinds and bandwidths of what is added mean
- * nothing. Nodes that no path touches hang on the first one. */
+/* Makes a topology with everything that the plan names. Kinds and bandwidths of added nodes and
+ * links are placeholders. Every added node is also linked to node 0, so that it is connected. */
 static int make_cover(const char *path, const struct by_topology *topology, struct by_topology **before,
                       struct by_problem *problem)
 {

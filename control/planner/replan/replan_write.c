@@ -1,7 +1,5 @@
-/*
- * Mended trees as a plan, and how it differs from the old one. See replan_job.h; neighbours:
- * replan.c, which says at what rate, and repair.c, which mends.
- */
+/* Writes repaired trees as a plan, and counts the differences from the old one. See replan_job.h;
+ * neighbours: replan.c, which determines the rate, and repair.c, which repairs. */
 #include "control/planner/replan/replan_job.h"
 
 #include "control/base/alloc.h"
@@ -19,7 +17,7 @@ static void mark_path(const struct by_repair *repair, uint32_t path, bool *chang
         changed[view.nodes[i]] = true;
 }
 
-/* Compares a tree with the one it comes from; returns whether anything is different. */
+/* Compares a tree with its origin; returns whether anything differs. */
 static bool compare(const struct by_replan_job *job, const struct by_repaired *tree, uint32_t *old_parent,
                     bool *changed, struct by_replan_report *report)
 {
@@ -38,7 +36,7 @@ static bool compare(const struct by_replan_job *job, const struct by_repaired *t
 
         if (child != UINT32_MAX)
             old_parent[child] = job->path_now[path] == UINT32_MAX ? BY_REPAIR_LOOSE : job->path_now[path];
-        if (parent != UINT32_MAX && child == UINT32_MAX) /* a child less */
+        if (parent != UINT32_MAX && child == UINT32_MAX) /* the parent lost a child */
             changed[parent] = any = true;
     }
     for (uint32_t v = 0; v < n; v++) {
@@ -52,7 +50,7 @@ static bool compare(const struct by_replan_job *job, const struct by_repaired *t
         if (tree->parent[v] < BY_REPAIR_LOOSE)
             mark_path(&job->repair, tree->parent[v], changed);
     }
-    report->entries++; /* the root's */
+    report->entries++; /* the root's entry */
     for (uint32_t v = 0; v < n; v++)
         report->entries_changed += changed[v];
     return any;
@@ -100,7 +98,7 @@ static void append(const struct by_replan_job *job, const struct by_repaired *tr
     uint32_t *queue = by_alloc(n, sizeof(*queue)), *edges = by_alloc(n, sizeof(*edges));
     const struct by_tree *old = &job->from->trees[tree->origin];
 
-    if (job->same_nodes && !tree->touched) { /* as it was */
+    if (job->same_nodes && !tree->touched) { /* unchanged */
         count = old->edge_count;
         memcpy(edges, job->from->edges + old->first_edge, count * sizeof(*edges));
     }
@@ -129,8 +127,8 @@ static void append(const struct by_replan_job *job, const struct by_repaired *tr
     free(edges);
 }
 
-/* The trees of pairs, each that goes up before one of the same root and weight that goes down; the
- * sums of both are equal for each root. */
+/* Appends trees in pairs, each tree that carries up before one of the same root and weight that
+ * carries down. The sums of both are equal for each root. */
 static int append_pairs(const struct by_replan_job *job, const struct by_repaired_list *trees,
                         struct by_fraction unit, struct by_tree_list *list)
 {
@@ -151,7 +149,7 @@ static int append_pairs(const struct by_replan_job *job, const struct by_repaire
             while (*j < trees->count && (trees->trees[*j].use != BY_TREE_DOWN ||
                                          trees->trees[*j].root != up->root || left[*j] == 0))
                 ++*j;
-            if (*j == trees->count) { /* a root's trees down are fewer: such a plan cannot be mended */
+            if (*j == trees->count) { /* a root has fewer trees down: such a plan cannot be repaired */
                 error = BY_EUNSUPPORTED;
                 break;
             }
@@ -168,7 +166,7 @@ static int append_pairs(const struct by_replan_job *job, const struct by_repaire
     return error;
 }
 
-/* Whether limits of addition are kept, and the order of ranks where the old plan had one. */
+/* Whether the trees keep the limits of addition, and the order of ranks if the old plan has one. */
 static bool keeps_promises(const struct by_replan_job *job, const struct by_tree_list *list)
 {
     struct by_plan view = {
@@ -201,13 +199,13 @@ int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *tr
     if (!error && !keeps_promises(job, &list))
         error = BY_EUNSUPPORTED;
     if (error) {
-        free(list.trees); /* the paths stay the job's */
+        free(list.trees); /* the job keeps the paths */
         free(list.edges);
         return error;
     }
     count_changes(job, trees, report);
-    report->trees_new += job->pairs ? list.count - trees->count : 0; /* split where trees were paired anew */
-    job->repair.paths = (struct by_paths){0};                        /* the list's now */
+    report->trees_new += job->pairs ? list.count - trees->count : 0; /* split by the new pairing */
+    job->repair.paths = (struct by_paths){0};                        /* now owned by the list */
     by_tree_list_move(&list, plan);
     plan->k = by_replan_is_shared(job) || by_replan_is_rooted(job) ? job->units : 0;
     plan->ordered = job->from->ordered;

@@ -1,22 +1,22 @@
-/* Guessing clusters. See cluster.h. */
+/* Finds candidates for clusters. See cluster.h. */
 #include "control/planner/split/cluster.h"
 
 #include "control/base/alloc.h"
 
-/* Bandwidths at which links are cut (count): more are spread over their range. */
+/* Bandwidth thresholds that are tried (count); more are sampled over their range. */
 #define THRESHOLDS_MAX 24u
-/* Switches that are taken out, one at a time (count). */
+/* Switches that are removed on trial, one at a time (count). */
 #define REMOVALS_MAX 1024u
-/* Neighbours of a switch that are looked at for its likeness to others (count). */
+/* Neighbours of a switch that are compared to find similar switches (count). */
 #define LIKENESS_DEGREE_MAX 256u
 
-/* A guess with what is known of it. */
+/* A candidate and its properties. */
 struct guess {
-    uint32_t number;  /* in the list of guesses */
+    uint32_t number;  /* in the list of candidates */
     int64_t inside;   /* capacity of links between its nodes */
-    int64_t crossing; /* and of those that leave it */
+    int64_t crossing; /* capacity of links that leave it */
     uint32_t bearing; /* compute nodes */
-    bool narrow;      /* guessed by bandwidth alone */
+    bool narrow;      /* found by bandwidth alone */
     uint64_t hash;
 };
 
@@ -29,7 +29,7 @@ struct cluster_finder {
     struct guess *guesses;
     uint32_t guess_count, guess_room;
     bool narrow;
-    uint32_t *slots; /* hash table of guesses + 1 */
+    uint32_t *slots; /* hash table: number of the candidate + 1 */
     uint32_t slot_count;
     uint32_t *part; /* scratch, by node */
     uint32_t *queue;
@@ -67,7 +67,7 @@ static int compare_nodes(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* Doubles the table of guesses when it is half full. */
+/* Doubles the hash table when it is half full. */
 static void make_room(struct cluster_finder *finder)
 {
     if (2 * (finder->guess_count + 1) <= finder->slot_count)
@@ -84,8 +84,9 @@ static void make_room(struct cluster_finder *finder)
     }
 }
 
-/* Takes a guess (any order of nodes), unless it is known, or holds no compute node or more than
- * half of them: as much must leave a set as enters it. */
+/* Adds a candidate (nodes in any order), unless it is already in the list, holds no compute node,
+ * or holds more than half of them: the capacity that leaves a set equals the capacity that enters
+ * it. */
 static void guess(struct cluster_finder *finder, uint32_t *nodes, uint32_t count)
 {
     const struct by_mesh *net = finder->net;
@@ -112,7 +113,7 @@ static void guess(struct cluster_finder *finder, uint32_t *nodes, uint32_t count
             int64_t capacity = finder->capacity[net->near[j].half];
 
             if (finder->mark[net->near[j].node] == finder->stamp)
-                made.inside += capacity / 2; /* seen from both ends */
+                made.inside += capacity / 2; /* each link is counted from both ends */
             else
                 made.crossing += capacity;
         }
@@ -122,7 +123,7 @@ static void guess(struct cluster_finder *finder, uint32_t *nodes, uint32_t count
     by_clusters_add(&finder->sets, nodes, count);
 }
 
-/* ---- the guesses ---- */
+/* ---- the candidates ---- */
 
 /* Hops to the nearest compute node. */
 static void find_heights(const struct cluster_finder *finder, uint32_t *height)
@@ -146,7 +147,7 @@ static void find_heights(const struct cluster_finder *finder, uint32_t *height)
     }
 }
 
-/* What hangs below `node`; returns the count, with the compute nodes marked. */
+/* Collects the nodes below `node`; returns their count and marks the compute nodes. */
 static uint32_t collect_below(struct cluster_finder *finder, uint32_t node, const uint32_t *height)
 {
     const struct by_mesh *net = finder->net;
@@ -171,7 +172,7 @@ static uint32_t collect_below(struct cluster_finder *finder, uint32_t node, cons
     return tail;
 }
 
-/* Adds to what hangs below `node` the other switches whose lower neighbours are all in it. */
+/* Adds the other switches whose lower neighbours are all in the set of nodes below `node`. */
 static uint32_t add_peers(struct cluster_finder *finder, uint32_t tail, const uint32_t *height)
 {
     const struct by_mesh *net = finder->net;
@@ -223,7 +224,8 @@ static uint32_t find_part(uint32_t *part, uint32_t node)
     return node;
 }
 
-/* Guesses each of the parts into which `part` (by node, UINT32_MAX for none) divides the nodes. */
+/* Adds as a candidate each part into which `part` (by node, UINT32_MAX for none)
+ * divides the nodes. */
 static void guess_parts(struct cluster_finder *finder)
 {
     uint32_t n = finder->net->node_count, *start = by_alloc(n + 1, sizeof(*start));
@@ -255,7 +257,7 @@ static int compare_capacities(const void *left, const void *right)
     return *a < *b ? -1 : *a > *b;
 }
 
-/* What links of at least some bandwidth join. */
+/* Candidates: nodes connected by links of at least some bandwidth. */
 static void guess_by_bandwidth(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
@@ -282,7 +284,7 @@ static void guess_by_bandwidth(struct cluster_finder *finder)
     free(sorted);
 }
 
-/* What falls apart without one switch. */
+/* Candidates: the parts of the fabric without one switch. */
 static void guess_without_switch(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
@@ -312,8 +314,8 @@ static void guess_without_switch(struct cluster_finder *finder)
     }
 }
 
-/* Whether two neighbouring switches share at least two fifths of their switches, themselves
- * included. */
+/* Whether two neighbouring switches have at least two fifths of their switches in common,
+ * themselves included. */
 static bool are_alike(struct cluster_finder *finder, uint32_t a, uint32_t b)
 {
     const struct by_mesh *net = finder->net;
@@ -337,7 +339,8 @@ static bool are_alike(struct cluster_finder *finder, uint32_t a, uint32_t b)
     return shared > 2 && 5 * shared >= 2 * (of_a + of_b - shared);
 }
 
-/* Cliques of switches, as a dragonfly's groups, with the compute nodes that hang on them. */
+/* Candidates: cliques of switches, such as the groups of a dragonfly, with the compute nodes
+ * attached to them. */
 static void guess_alike(struct cluster_finder *finder)
 {
     const struct by_mesh *net = finder->net;
@@ -354,7 +357,7 @@ static void guess_alike(struct cluster_finder *finder)
         if (find_part(finder->part, a) != find_part(finder->part, b) && are_alike(finder, a, b))
             finder->part[find_part(finder->part, a)] = find_part(finder->part, b);
     }
-    for (uint32_t node = 0; node < net->node_count; node++) { /* a compute node goes with its only switch */
+    for (uint32_t node = 0; node < net->node_count; node++) { /* a compute node joins its only switch */
         uint32_t only = UINT32_MAX, count = 0;
 
         for (uint32_t i = net->first[node]; i < net->first[node + 1] && finder->bears[node]; i++)
@@ -370,8 +373,8 @@ static void guess_alike(struct cluster_finder *finder)
 
 /* ---- the choice ---- */
 
-/* By the part of the capacity that stays inside, then larger ones first; what bandwidth alone
- * suggests comes last. */
+/* Orders by the fraction of the capacity that stays inside, then larger ones first. Candidates
+ * found by bandwidth alone are last. */
 static int compare_guesses(const void *left, const void *right)
 {
     const struct guess *a = left, *b = right;
@@ -395,9 +398,9 @@ static int compare_sizes(const void *left, const void *right)
 }
 
 /*
- * Whether the set lies well with those chosen: for each of them it is disjoint, inside or around.
- * `smallest` (by node) is the smallest chosen set around each node, + 1. A set overlaps another in
- * part exactly when its nodes disagree about some chosen set that is not wholly inside it.
+ * Whether the set is compatible with the chosen ones: disjoint from, inside or around each of them.
+ * `smallest` (by node) is the smallest chosen set around each node, + 1. A set partly overlaps
+ * another exactly when its nodes disagree about some chosen set that is not wholly inside it.
  */
 static bool lies_well(struct cluster_finder *finder, const uint32_t *nodes, uint32_t count,
                       const uint32_t *smallest, const uint32_t *around, const uint32_t *sizes)
@@ -407,14 +410,14 @@ static bool lies_well(struct cluster_finder *finder, const uint32_t *nodes, uint
     for (uint32_t i = 0; i < count; i++) {
         uint32_t at = smallest[nodes[i]];
 
-        /* Climb to the largest chosen set that could be inside this one. */
+        /* Find the largest chosen set that could be inside this one. */
         while (at && sizes[at - 1] < count)
             at = around[at - 1];
         if (i > 0 && at != outer)
             return false;
         outer = at;
     }
-    /* Each smaller chosen set that is met must be met with all its nodes. */
+    /* The set must contain all nodes of each smaller chosen set that it intersects. */
     finder->stamp++;
     for (uint32_t i = 0; i < count; i++)
         for (uint32_t at = smallest[nodes[i]]; at && sizes[at - 1] < count; at = around[at - 1])
@@ -450,7 +453,7 @@ static void choose(struct cluster_finder *finder, struct by_clusters *clusters)
             continue;
         number[chosen] = finder->guesses[g].number;
         sizes[chosen++] = count;
-        for (uint32_t i = 0; i < count; i++) { /* between the sets inside and those around */
+        for (uint32_t i = 0; i < count; i++) { /* insert between the sets inside and those around */
             uint32_t *at = &smallest[nodes[i]];
 
             while (*at && sizes[*at - 1] < count)

@@ -1,8 +1,13 @@
 /*
- * Clusters of a fabric: sets of nodes that are joined better within than to the rest. Only guesses,
- * for tighten.h to try: what hangs below a switch, what links of at least some bandwidth join, what
- * falls off when a switch is taken out, switches with much the same neighbours. One thread for each
- * list.
+ * Clusters of a fabric: sets of nodes that are better connected among themselves than to the rest.
+ * They are candidates only, which tighten.h tries. The candidates are
+ *
+ * - the nodes below a switch,
+ * - the nodes connected by links of at least some bandwidth,
+ * - the parts that become disconnected when a switch is removed,
+ * - switches with nearly the same neighbours.
+ *
+ * Each list belongs to one thread.
  */
 #ifndef BY_PLANNER_SPLIT_CLUSTER_H
 #define BY_PLANNER_SPLIT_CLUSTER_H
@@ -18,12 +23,12 @@ struct by_clusters {
 };
 
 void by_clusters_free(struct by_clusters *clusters);
-/* Appends a set, given in ascending order. */
+/* Appends a set, whose nodes must be in ascending order. */
 void by_clusters_add(struct by_clusters *clusters, const uint32_t *nodes, uint32_t count);
 /*
- * Sets that are disjoint or within each other, larger ones first, each with some and not all
- * compute nodes
- * (`bears`), chosen by how much of their links' capacity stays inside.
+ * Finds sets that are pairwise disjoint or nested, larger ones first. Each holds some but not all
+ * compute nodes (`bears`, by node). Sets are chosen by the fraction of their links' capacity that
+ * stays inside.
  */
 void by_clusters_find(const struct by_mesh *net, const int64_t *capacity, const bool *bears,
                       struct by_clusters *clusters);

@@ -1,8 +1,8 @@
 /*
- * Paths behind logical capacity. See flow_path.h. Within a piece a thread is a path with an amount,
- * from the node that a half leaves to the node that a half enters; joins make threads longer. A
- * thread that ends outside its piece, or starts there, waits under the half by which it crosses,
- * until the piece around asks for that half.
+ * The physical paths behind logical capacity. See flow_path.h. Within a piece, a "thread" is a path
+ * with an amount, from the node that a half leaves to the node that a half enters; joins make
+ * threads longer. A thread that starts or ends outside its piece waits on the list of the half by
+ * which it crosses the border, until the surrounding piece uses that half.
  */
 #include "control/planner/split/flow_path.h"
 
@@ -11,20 +11,20 @@
 #include "offload/base/assert.h"
 
 #define NONE UINT32_MAX
-/* Size of the table of times_joined: 2 to this. */
+/* Size of the table of times_joined, as a power of 2. */
 #define JOINED_BITS 18
 
 struct thread {
     uint32_t path;
-    uint32_t next; /* of the same list */
+    uint32_t next; /* next thread of the same list */
     int64_t amount;
 };
 
-/* A thread between two children of a group, to be continued into strands. */
+/* A thread between two children of a group, to be continued into flow paths. */
 struct whole {
     uint32_t thread;
     uint32_t group;
-    uint32_t half; /* of the group's stand */
+    uint32_t half; /* of the group's contraction */
 };
 
 struct weaver {
@@ -35,20 +35,20 @@ struct weaver {
     struct by_paths *paths;
     struct thread *threads;
     uint32_t thread_count, thread_room;
-    uint32_t *leaving;  /* by half: threads of the piece of its tail that end with it */
-    uint32_t *entering; /* by half: threads of the piece of its head that start with it */
+    uint32_t *leaving;  /* by half: threads in the piece of its tail that end with it */
+    uint32_t *entering; /* by half: threads in the piece of its head that start with it */
     bool *removed;      /* by node */
     uint32_t *group_of; /* by node: the smallest group around it */
     uint16_t *joined;
-    /* The piece at hand. */
+    /* The current piece. */
     const struct by_piece *piece;
     uint32_t *first, *last; /* [from * count + to]: lists of threads */
     uint32_t *taken_path[2], taken_count[2], taken_room[2];
     int64_t *taken[2];
-    /* Threads to be continued into strands. */
+    /* Finished flow paths. */
     struct by_merge_flow_path *flow_paths;
     uint32_t flow_path_count, flow_path_room;
-    uint32_t *nodes; /* a path in the making, growing both ways from the middle */
+    uint32_t *nodes; /* a path under construction, which grows in both directions from the middle */
     uint32_t *used, used_count, used_room;
 };
 
@@ -59,7 +59,7 @@ static uint32_t new_thread(struct weaver *weaver, uint32_t path, int64_t amount)
     return weaver->thread_count++;
 }
 
-/* Appends to the list between two local nodes. */
+/* Appends a thread to the list between two local nodes. */
 static void append(struct weaver *weaver, uint32_t from, uint32_t to, uint32_t path, int64_t amount)
 {
     size_t at = (size_t)from * weaver->piece->count + to;
@@ -73,8 +73,8 @@ static void append(struct weaver *weaver, uint32_t from, uint32_t to, uint32_t p
     weaver->last[at] = thread;
 }
 
-/* Takes `amount` off a list, from all its threads in proportion; what rounding leaves from the
- * fullest on. Fills taken[side]. */
+/* Removes `amount` from a list, from all its threads in proportion. Rounding remainders are taken
+ * from the largest first. Fills taken[side]. */
 static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amount, int side)
 {
     size_t at = (size_t)from * weaver->piece->count + to;
@@ -104,7 +104,7 @@ static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amou
         weaver->taken[side][count] = (int64_t)((__int128)thread->amount * amount / total);
         left -= weaver->taken[side][count++];
     }
-    while (left > 0) { /* what rounding left, to the largest remainders */
+    while (left > 0) { /* rounding remainders, largest first */
         uint32_t best = NONE;
         int64_t most = -1;
 
@@ -130,7 +130,7 @@ static void take(struct weaver *weaver, uint32_t from, uint32_t to, int64_t amou
     weaver->taken_count[side] = count;
 }
 
-/* The path of `head` continued by `tail`, which starts where it ends. */
+/* Returns the path of `head` followed by `tail`, which starts where `head` ends. */
 static uint32_t join_paths(struct weaver *weaver, uint32_t head, uint32_t tail)
 {
     struct by_path a = by_paths_get(weaver->paths, head), b = by_paths_get(weaver->paths, tail);
@@ -206,7 +206,7 @@ static void begin_piece(struct weaver *weaver)
     }
 }
 
-/* Hangs a thread on a list by half. */
+/* Adds a thread to the list of a half. */
 static void hang(struct weaver *weaver, uint32_t *list, uint32_t thread)
 {
     weaver->threads[thread].next = *list;
@@ -223,8 +223,8 @@ static void note_whole(struct weaver *weaver, uint32_t thread, uint32_t group, u
     weaver->wholes[weaver->whole_count++] = (struct whole){thread, group, half};
 }
 
-/* Sorts what the joins left: threads across the border wait under their half; the others become
- * strands later. */
+/* Sorts the threads that remain after the joins: threads across the border go to the list of their
+ * half; the others become flow paths later. */
 static void end_piece(struct weaver *weaver)
 {
     uint32_t count = weaver->piece->count, outside = weaver->piece->outside;
@@ -250,7 +250,7 @@ static void end_piece(struct weaver *weaver)
             }
 }
 
-/* A piece with joins. */
+/* Processes a piece with joins. */
 static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_flow_path_joins *joins)
 {
     struct by_piece piece;
@@ -273,7 +273,7 @@ static void weave_piece(struct weaver *weaver, uint32_t group, const struct by_f
     by_piece_free(&piece);
 }
 
-/* A piece without: its halves between two of its children are threads as they are. */
+/* Processes a piece without joins: each half between two of its children is a thread. */
 static void weave_halves(struct weaver *weaver, uint32_t number)
 {
     struct by_laminar *laminar = weaver->laminar;
@@ -306,8 +306,8 @@ static void weave_halves(struct weaver *weaver, uint32_t number)
     }
 }
 
-/* How often a node has been joined to a distant group: a table of counts in which few share a
- * place. */
+/* How often a node has been joined to a distant group, from a table of counts in which collisions
+ * are rare. */
 static uint16_t *times_joined(struct weaver *weaver, uint32_t node, uint32_t far)
 {
     uint64_t key = ((uint64_t)node << 32 | far) * 0x9e3779b97f4a7c15u;
@@ -316,9 +316,9 @@ static uint16_t *times_joined(struct weaver *weaver, uint32_t node, uint32_t far
 }
 
 /*
- * Of the threads that wait under a half, the one whose other end has been joined least to what lies
- * beyond: then each node of a group has its own way to each other group, and trees need no detour.
- * Used ones are dropped.
+ * Among the threads that wait on a half's list, chooses the one whose other end has been joined
+ * least often to the group beyond. Each node of a group then has its own path to each other group,
+ * and trees need no detour. Used threads are dropped.
  */
 static uint32_t choose_waiting(struct weaver *weaver, uint32_t *list, bool leaving, uint32_t far)
 {
@@ -347,7 +347,7 @@ static uint32_t choose_waiting(struct weaver *weaver, uint32_t *list, bool leavi
     return best;
 }
 
-/* Adds a part of the path in the making: a thread that waits under a half. */
+/* Adds a part to the path under construction: a thread that waits on a half's list. */
 static uint32_t use_waiting(struct weaver *weaver, bool leaving, uint32_t from, uint32_t to, uint32_t far)
 {
     uint32_t half = half_between(weaver, from, to);
@@ -359,13 +359,13 @@ static uint32_t use_waiting(struct weaver *weaver, bool leaving, uint32_t from, 
     return thread;
 }
 
-/* The smallest group around a node: what counts as one place when seen from afar. */
+/* The smallest group around a node, which counts as one place for distant nodes. */
 static uint32_t far_group(const struct weaver *weaver, uint32_t node)
 {
     return weaver->group_of[node];
 }
 
-/* Continues the path in nodes[*begin..*end) at both ends until it joins nodes that stay. */
+/* Extends the path in nodes[*begin..*end) at both ends until it joins nodes that remain. */
 static void extend(struct weaver *weaver, uint32_t *begin, uint32_t *end)
 {
     uint32_t *nodes = weaver->nodes;
@@ -388,7 +388,7 @@ static void extend(struct weaver *weaver, uint32_t *begin, uint32_t *end)
     }
 }
 
-/* Makes strands of a thread, as much at a time as all the parts of the path have. */
+/* Turns a thread into flow paths, each with the largest amount that all parts of its path have. */
 static void continue_thread(struct weaver *weaver, const struct whole *whole, uint32_t room)
 {
     uint32_t thread = whole->thread;

@@ -1,5 +1,4 @@
-/* Tight sets within each other, and their pieces. See laminar.h; finding tight sets is in tight.c.
- */
+/* Laminar families of tight sets, and their pieces. See laminar.h; tight.c finds the tight sets. */
 #include "control/planner/split/laminar.h"
 
 #include "control/base/alloc.h"
@@ -99,12 +98,12 @@ uint32_t by_laminar_insert(struct by_laminar *laminar, uint32_t group, const uin
             parent->children[kept++] = parent->children[i];
     }
     BY_ASSERT(next == count && kept == parent->child_count - count);
-    parent->children[kept++] = n + number; /* the highest id so far: the order stays */
+    parent->children[kept++] = n + number; /* the highest id so far, so the order is kept */
     parent->child_count = kept;
     return number;
 }
 
-/* Says of every node inside the group where it stands in the piece. */
+/* Records for every node inside the group its position in the piece. */
 static void place_nodes(struct by_laminar *laminar, const struct by_laminar_group *group)
 {
     uint32_t n = laminar->net->node_count;

@@ -1,10 +1,10 @@
 /*
- * Switch removal, all switches of a piece at once. See split.h. For each switch a matrix says how
- * much of what comes from neighbour i goes on to neighbour j: rows and columns add up to the
- * capacities, nothing returns to where it came from, and otherwise it is as even as integers allow.
- * Whether the result keeps every tree is asked once, at the end; a violated cut is repaired by
- * exchange: of two pairs through one switch, one outside the cut and one inside, the ends are
- * swapped, which gains the cut one unit for each unit.
+ * Switch removal, all switches of a piece at once. See split.h. For each switch, a matrix holds how
+ * much capacity from neighbour i continues to neighbour j. Its rows and columns add up to the
+ * capacities, nothing returns to its origin, and otherwise it is as even as integers allow. One
+ * oracle call at the end checks that every tree is kept. A violated cut is repaired by exchange: of
+ * two pairs through one switch, one outside the cut and one inside, the ends are swapped, which
+ * gains one unit of cut capacity for each unit.
  */
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
@@ -19,14 +19,14 @@
 /* Fractions of a switch's capacity while fitting: 2^40 is all of it. */
 #define FIT_BITS 40
 
-/* One switch: its neighbours, and how much goes from each entering to each leaving one. */
+/* One switch: its neighbours, and the amount from each entering to each leaving neighbour. */
 struct split_even_hub {
     uint32_t node;
     uint32_t in_count, out_count;
     uint32_t *in, *out;
     int64_t *in_left, *out_left;
     int64_t *joined; /* [in index * out_count + out index] */
-    uint8_t *weight; /* the same: 0 never, 1 if need be, 2 rather not, 8 good */
+    uint8_t *weight; /* the same: 8 preferred, 2 avoided, 1 only if necessary, 0 back to its origin */
 };
 
 void by_split_make(struct by_split *split, const struct by_piece *piece, double deadline)
@@ -108,8 +108,8 @@ static void give(struct split_even_hub *hub, uint32_t i, uint32_t j, int64_t amo
     hub->out_left[j] -= amount;
 }
 
-/* The commonest switch has equal links both ways to equal neighbours: a circulant matrix is exact
- * at once. */
+/* The most common case: a switch with equal links in both directions to equal neighbours. A
+ * circulant matrix is exact at once. */
 static bool fill_circulant(struct split_even_hub *hub)
 {
     uint32_t n = hub->in_count;
@@ -132,9 +132,8 @@ static bool fill_circulant(struct split_even_hub *hub)
     return true;
 }
 
-/* Scales the rows (or columns) of `part` to what each has; returns whether any changed by more than
- * a little.
- */
+/* Scales the rows (or columns) of `part` to the capacities. Returns whether any changed by more
+ * than a small amount. */
 static bool fit(const struct split_even_hub *hub, uint64_t *part, bool rows, int64_t total)
 {
     uint32_t outer = rows ? hub->in_count : hub->out_count, inner = rows ? hub->out_count : hub->in_count;
@@ -183,7 +182,7 @@ static void fill_fitted(struct split_even_hub *hub)
     }
     for (uint32_t i = 0; i < hub->in_count; i++)
         for (uint32_t j = 0; j < hub->out_count; j++) {
-            /* What is within an eighth of the next whole number is meant to be that. */
+            /* An amount within an eighth of the next integer is rounded up to it. */
             int64_t amount =
                 (int64_t)(((unsigned __int128)part[(size_t)i * hub->out_count + j] * (uint64_t)total +
                            ((uint64_t)1 << (FIT_BITS - 3))) >>
@@ -196,8 +195,8 @@ static void fill_fitted(struct split_even_hub *hub)
     free(part);
 }
 
-/* Gives what rounding left, a little at a time along the diagonals, to pairs of at least this
- * weight. */
+/* Distributes the rounding remainders to pairs of at least this weight, in small steps along the
+ * diagonals. */
 static void fill_rest(struct split_even_hub *hub, uint8_t least)
 {
     for (bool moved = true; moved;) {
@@ -215,8 +214,8 @@ static void fill_rest(struct split_even_hub *hub, uint8_t least)
     }
 }
 
-/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b)
- * and (a, j). */
+/* Places capacity that is left over at entering i and leaving j: another pair (a, b) is replaced by
+ * (i, b) and (a, j). */
 static bool exchange(struct split_even_hub *hub, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++)
@@ -247,11 +246,11 @@ static void fill(struct split_even_hub *hub)
             for (uint32_t j = 0; j < hub->out_count; j++)
                 while (hub->in_left[i] > 0 && hub->out_left[j] > 0 && exchange(hub, i, j))
                     continue;
-        fill_rest(hub, (uint8_t)(1 - last)); /* at the very last, capacity is thrown away */
+        fill_rest(hub, (uint8_t)(1 - last)); /* in the last round, capacity may be discarded */
     }
 }
 
-/* Spreads every switch. */
+/* Fills the matrix of every switch. */
 static void spread(struct by_split *split)
 {
     uint32_t *level = by_alloc(split->node_count, sizeof(*level));
@@ -274,8 +273,8 @@ static void spread(struct by_split *split)
     free(level);
 }
 
-/* Asks the oracle. Returns how much the violated cut lacks, 0 when there is none; `inside` is the
- * cut. */
+/* Calls the oracle. Returns how much capacity the violated cut lacks, 0 when there is none;
+ * `inside` is the cut. */
 static int64_t find_violation(const struct by_split *split, bool *inside)
 {
     uint32_t n = split->node_count, count = 0, room = 0;
@@ -313,13 +312,13 @@ static int64_t find_violation(const struct by_split *split, bool *inside)
     return lacking;
 }
 
-/* A join whose two ends stay, so that exchanging them changes no other join. */
+/* Whether both ends of a join remain, so that exchanging them changes no other join. */
 static bool is_final(const struct by_split *split, const struct by_join *join)
 {
     return join->amount > 0 && !split->remove[join->from] && !split->remove[join->to];
 }
 
-/* Swaps the ends of two joins through one switch, `amount` of them. */
+/* Swaps the ends of `amount` of two joins through one switch. */
 static void swap_ends(struct by_split *split, uint32_t a, uint32_t b, int64_t amount)
 {
     struct by_join x = split->joins[a], y = split->joins[b];
@@ -329,7 +328,7 @@ static void swap_ends(struct by_split *split, uint32_t a, uint32_t b, int64_t am
     split->joins[b].amount -= amount;
     split->capacity[(size_t)x.from * n + x.to] -= amount;
     split->capacity[(size_t)y.from * n + y.to] -= amount;
-    split->capacity[(size_t)x.from * n + x.through] += amount; /* by_split_join takes these again */
+    split->capacity[(size_t)x.from * n + x.through] += amount; /* by_split_join subtracts these again */
     split->capacity[(size_t)y.from * n + y.through] += amount;
     split->capacity[(size_t)x.through * n + x.to] += amount;
     split->capacity[(size_t)y.through * n + y.to] += amount;
@@ -337,8 +336,8 @@ static void swap_ends(struct by_split *split, uint32_t a, uint32_t b, int64_t am
     by_split_join(split, y.from, y.through, x.to, amount);
 }
 
-/* Gains the violated cut what it lacks; false when the exchanges do not suffice. Each pair gives a
- * part at a time, so that the change is spread. */
+/* Gains the capacity that the violated cut lacks; false when the exchanges do not suffice. Each
+ * pair contributes a part at a time, so that the change is spread. */
 static bool repair(struct by_split *split, const bool *inside, int64_t lacking)
 {
     for (int share = 4; share >= 1 && lacking > 0; share /= 2) {

@@ -1,8 +1,7 @@
 /*
- * Switch removal switch by switch. See split.h. Every cut that was ever violated by an attempt is
- * kept
- * ("learned"): what it has to spare bounds how much may be joined between two nodes on the same
- * side of it, opposite to the switch.
+ * Switch removal, switch by switch. See split.h. Every cut that an attempt ever violated is kept
+ * ("learned"). Its slack bounds how much may be joined between two nodes on the side of the cut
+ * opposite to the switch.
  */
 #include "control/planner/split/split.h"
 
@@ -13,17 +12,18 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Attempts to split a whole switch evenly before its pairs are taken one by one (count). */
+/* Attempts to split a whole switch evenly before its pairs are joined one by one (count). */
 #define EVEN_ATTEMPTS_MAX 96u
 
 struct learned {
     uint32_t count;
     uint32_t room;
     bool **side;    /* by cut: the nodes that data must enter */
-    int64_t *spare; /* by cut: slack left in the attempt under way */
+    int64_t *spare; /* by cut: slack left in the current attempt */
 };
 
-/* One switch: its neighbours and how much is joined from each entering to each leaving one. */
+/* One switch: its neighbours, and the amount joined from each entering to each
+ * leaving neighbour. */
 struct split_exact_hub {
     uint32_t node;
     uint32_t in_count, out_count;
@@ -47,8 +47,7 @@ static void learn(struct learned *cuts, uint32_t node_count, const bool *side)
     cuts->spare[cuts->count++] = 0;
 }
 
-/* What a set has to spare: capacity entering it, plus the trees that start inside, less all trees.
- */
+/* The slack of a set: capacity entering it, plus the trees that start inside, minus all trees. */
 static int64_t slack(const struct by_split *split, const bool *inside)
 {
     uint32_t n = split->node_count;
@@ -62,14 +61,14 @@ static int64_t slack(const struct by_split *split, const bool *inside)
     return sum;
 }
 
-/* What every learned cut has to spare in the graph as it is now. */
+/* Computes the slack of every learned cut in the current graph. */
 static void refresh_spare(const struct by_split *split, struct learned *cuts)
 {
     for (uint32_t i = 0; i < cuts->count; i++)
         cuts->spare[i] = slack(split, cuts->side[i]);
 }
 
-/* Joining u->w->t lowers exactly the cuts that have u and t on one side and w on the other. */
+/* Whether joining u->w->t lowers a cut: u and t are on one side and w is on the other. */
 static bool cut_is_lowered(const bool *side, uint32_t u, uint32_t w, uint32_t t)
 {
     return side[u] == side[t] && side[u] != side[w];
@@ -117,7 +116,7 @@ static void hub_free(struct split_exact_hub *hub)
     free(hub->joined);
 }
 
-/* Nothing joined yet. */
+/* Resets the switch to no joins. */
 static void hub_reset(const struct by_split *split, struct split_exact_hub *hub)
 {
     uint32_t n = split->node_count;
@@ -129,7 +128,8 @@ static void hub_reset(const struct by_split *split, struct split_exact_hub *hub)
         hub->out_left[i] = split->capacity[(size_t)hub->node * n + hub->out[i]];
 }
 
-/* Joins up to `amount` of pair (i, j); a negative amount takes back. Returns what was joined. */
+/* Joins up to `amount` of pair (i, j); a negative amount undoes joins. Returns the
+ * amount joined. */
 static int64_t hub_join(struct split_exact_hub *hub, struct learned *cuts, uint32_t i, uint32_t j,
                         int64_t amount)
 {
@@ -147,8 +147,8 @@ static int64_t hub_join(struct split_exact_hub *hub, struct learned *cuts, uint3
     return amount;
 }
 
-/* How a pair ranks: 0 is good; 1 is a way between two switches, or from the outside back to it; 2
- * leads back to where it came from and is only capacity thrown away. */
+/* Ranks a pair: 0 is preferred; 1 joins two neighbours without compute nodes (switches, the
+ * outside); 2 leads back to its origin and discards capacity. */
 static int pair_rank(const struct by_split *split, uint32_t u, uint32_t t)
 {
     if (u == t)
@@ -156,7 +156,7 @@ static int pair_rank(const struct by_split *split, uint32_t u, uint32_t t)
     return !split->compute[u] && !split->compute[t];
 }
 
-/* Joins pairs of one rank, in turns of a fair share, until none can grow. */
+/* Joins pairs of one rank, in turns of a fair share each, until none can grow. */
 static void fill_rank(const struct by_split *split, struct split_exact_hub *hub, struct learned *cuts,
                       int rank)
 {
@@ -186,8 +186,8 @@ static void fill_rank(const struct by_split *split, struct split_exact_hub *hub,
     }
 }
 
-/* Makes room for what is stuck at entering i and leaving j: another pair (a, b) gives way to (i, b)
- * and (a, j). */
+/* Places capacity that is left over at entering i and leaving j: another pair (a, b) is replaced by
+ * (i, b) and (a, j). */
 static bool exchange(struct split_exact_hub *hub, struct learned *cuts, uint32_t i, uint32_t j)
 {
     for (uint32_t a = 0; a < hub->in_count; a++) {
@@ -217,7 +217,7 @@ static bool exchange(struct split_exact_hub *hub, struct learned *cuts, uint32_t
     return false;
 }
 
-/* Spreads the whole switch evenly within the learned cuts; false when something is left over. */
+/* Joins the whole switch evenly within the learned cuts; false when something is left over. */
 static bool fill_evenly(const struct by_split *split, struct split_exact_hub *hub, struct learned *cuts)
 {
     bool left = false;
@@ -252,7 +252,8 @@ void by_split_join(struct by_split *split, uint32_t u, uint32_t w, uint32_t t, i
     join_capacity(split->node_count, split->capacity, u, w, t, amount);
 }
 
-/* Tries to split the whole switch at once; learns the violated cut and tries again. */
+/* Tries to split the whole switch at once; after a failure, learns the violated cut and tries
+ * again. */
 static bool split_evenly(struct by_split *split, struct split_exact_hub *hub, struct learned *cuts)
 {
     uint32_t n = split->node_count;
@@ -284,9 +285,9 @@ static bool split_evenly(struct by_split *split, struct split_exact_hub *hub, st
 }
 
 /*
- * Theorem 6: the most that u->w->t may be joined by. `entering` selects the cuts with w and a
- * target inside and u, t outside, or those with u, t and a target inside and w outside; infinite
- * arcs hold the nodes on their sides. Lowers `amount` to what they spare.
+ * Theorem 6: the largest amount of u->w->t that may be joined. `entering` selects the cuts with w
+ * and a target inside and u, t outside, or those with u, t and a target inside and w outside;
+ * infinite arcs keep the nodes on their sides. Lowers `amount` to the slack of these cuts.
  */
 static int64_t exact_amount(const struct by_split *split, struct learned *cuts, uint32_t u, uint32_t w,
                             uint32_t t, bool entering, int64_t amount)

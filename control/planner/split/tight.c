@@ -1,16 +1,16 @@
 /*
- * Finding tight sets. See laminar.h. A node whose maximum flow is exactly `total` lies in a tight
- * set; the smallest one around it is what can still reach it in the residual graph. All others
- * around it are unions of that and of what can reach some further node without meeting the source
- * (Picard and Queyranne). A node that has been looked at, and a set that has been found, become
- * part of the source: no later violated or tight set that is disjoint from them changes.
+ * Finds tight sets. See laminar.h. A node whose maximum flow is exactly `total` is in a tight set;
+ * the smallest one around it is the set of nodes that still reach it in the residual graph. All
+ * others around it are unions of that set and of the nodes that reach some further node without
+ * meeting the source (Picard and Queyranne). Nodes already examined and sets already found become
+ * part of the source: this changes no violated or tight set that is disjoint from them.
  */
 #include "control/base/alloc.h"
 #include "control/planner/optimum/oracle.h"
 #include "control/planner/split/laminar.h"
 #include "offload/base/assert.h"
 
-/* Nodes looked at while one set is enlarged (count): far more than any set worth finding this way
+/* Nodes visited while one set is enlarged (count): far more than any set worth finding this way
  * has. */
 #define GROWTH_STEPS_MAX 20000u
 
@@ -18,7 +18,7 @@ struct tight_finder {
     const struct by_piece *piece;
     struct by_reach *reach;
     uint32_t bearing; /* nodes of the piece that hold compute nodes */
-    uint32_t *mark;   /* by local node: in the set (1), seen from the candidate (its number) */
+    uint32_t *mark;   /* by local node: 1 in the set, the candidate's number if visited from it */
     uint32_t stamp;
     uint32_t *set, set_count;
     uint32_t *candidate, candidate_count;
@@ -31,8 +31,8 @@ static bool bears(const struct by_piece *piece, uint32_t node)
     return piece->kind[node] == BY_PIECE_COMPUTE || piece->kind[node] == BY_PIECE_GROUP;
 }
 
-/* Whether the set is worth a group: it joins two nodes that hold compute nodes, or one and a switch
- * that is to be split off, and is not all there is. */
+/* Whether the set is worth a group: it joins two nodes that hold compute nodes, or one such node
+ * and a switch to be removed, and is not the whole piece. */
 static bool is_worth(const struct tight_finder *finder)
 {
     const struct by_piece *piece = finder->piece;
@@ -47,8 +47,8 @@ static bool is_worth(const struct tight_finder *finder)
     return piece->outside == UINT32_MAX ? bearing < finder->bearing : finder->set_count + 1 < piece->count;
 }
 
-/* Collects what can reach `start` in the residual graph, without the set; false when the source
- * can. */
+/* Collects the nodes that can reach `start` in the residual graph without the set; false when the
+ * source can reach it. */
 static bool collect(struct tight_finder *finder, uint32_t start)
 {
     const struct by_reach *reach = finder->reach;
@@ -78,7 +78,7 @@ static bool collect(struct tight_finder *finder, uint32_t start)
     return true;
 }
 
-/* Adds the smallest tight surplus next to the set; false when there is none. */
+/* Enlarges the set by the smallest extension that keeps it tight; false when there is none. */
 static bool enlarge(struct tight_finder *finder)
 {
     const struct by_mesh *net = finder->reach->net;
@@ -107,7 +107,7 @@ static bool enlarge(struct tight_finder *finder)
     return finder->best_count > 0;
 }
 
-/* Looks for a set around `node`, whose flow was exactly the total. */
+/* Looks for a tight set around `node`, whose flow was exactly the total. */
 static bool find_around(struct tight_finder *finder)
 {
     memset(finder->mark, 0, finder->piece->count * sizeof(*finder->mark));
@@ -186,7 +186,7 @@ static void insert_sets(struct by_laminar *laminar, const struct by_piece *piece
         start[set_of[i] + 1]++;
     for (uint32_t i = 0; i <= sets; i++)
         start[i + 1] += start[i];
-    for (uint32_t i = 0; i < piece->count; i++) /* in order, so that ids ascend within each set */
+    for (uint32_t i = 0; i < piece->count; i++) /* in order, so that ids are ascending within each set */
         ids[start[set_of[i]]++] = piece->ids[i];
     for (uint32_t i = 1; i <= sets; i++)
         by_laminar_insert(laminar, piece->group, ids + start[i - 1], start[i] - start[i - 1]);
@@ -194,7 +194,7 @@ static void insert_sets(struct by_laminar *laminar, const struct by_piece *piece
     free(start);
 }
 
-/* Pieces known to have no set worth a group, for the many that are the same. */
+/* Pieces without a set worth a group; many pieces are equal. */
 struct known {
     uint32_t count, room;
     struct by_piece *pieces;

@@ -1,9 +1,10 @@
 /*
- * Manufacturing tight sets. See tighten.h. Larger clusters come first; what one has lowered exactly
- * to its need, those inside it leave alone. Capacity is taken from the links across a border in
- * proportion, as long as every compute node and every cluster inside keeps what it needs. One pass
- * of the oracle then asks for all; a violated cut gives back what the cluster that took most across
- * it has taken, which only helps the nodes already passed.
+ * Makes sets tight. See tighten.h. Larger clusters are lowered first; the capacity that a cluster
+ * has lowered exactly to its need is not lowered again by the clusters inside it. Capacity is
+ * removed from the links across a border in proportion, as long as every compute node and every
+ * cluster inside keeps what it needs. One pass of the oracle then checks everything. When it finds
+ * a violated cut, the cluster that removed the most capacity across the cut restores it, which can
+ * only help the nodes that have already passed.
  */
 #include "control/planner/split/tighten.h"
 
@@ -11,7 +12,7 @@
 #include "control/planner/optimum/oracle.h"
 #include "offload/base/assert.h"
 
-/* Times that everything is tried again without the clusters that failed (count). */
+/* Repetitions of the whole procedure without the clusters that failed (count). */
 #define PASSES_MAX 4u
 #define NONE       UINT32_MAX
 
@@ -25,12 +26,12 @@ struct tightener {
     struct by_clusters guesses; /* larger ones first */
     bool *failed;               /* by cluster */
     int64_t *crossing;          /* by cluster: capacity across its border, one way */
-    int64_t *need;              /* by cluster: what trees need of it */
-    uint32_t *around;           /* by cluster: the smallest around it, NONE */
-    uint32_t *smallest;         /* by node: the smallest cluster that holds it, NONE */
-    int64_t *spare;             /* by node: what a member hears beyond its need; BY_REACH_MAX for switches */
-    uint32_t *taker;            /* by pair: the cluster that lowered it, NONE */
-    uint32_t *border;           /* pairs across the border at hand */
+    int64_t *need;              /* by cluster: capacity that trees need across its border */
+    uint32_t *around;           /* by cluster: the smallest cluster around it, or NONE */
+    uint32_t *smallest;         /* by node: the smallest cluster that holds it, or NONE */
+    int64_t *spare;   /* by node: a member's entering capacity beyond its need; BY_REACH_MAX for switches */
+    uint32_t *taker;  /* by pair: the cluster that lowered it, or NONE */
+    uint32_t *border; /* pairs across the current border */
     uint32_t border_count;
     uint32_t *mark, stamp; /* by node */
 };
@@ -67,7 +68,7 @@ static void find_border(struct tightener *tightener, uint32_t cluster)
                 tightener->border[tightener->border_count++] = net->near[j].half / 2;
 }
 
-/* The state before anything is lowered, of the clusters that have not failed. */
+/* Resets to the state before anything is lowered, for the clusters that have not failed. */
 static void reset(struct tightener *tightener)
 {
     const struct by_mesh *net = tightener->net;
@@ -111,8 +112,8 @@ static bool holds(const struct tightener *tightener, uint32_t cluster, uint32_t 
     return false;
 }
 
-/* By how much a pair may be lowered: each end, and each cluster whose border it crosses, keeps its
- * need. */
+/* Returns the amount by which a pair may be lowered: each end, and each cluster whose border it
+ * crosses, keeps its need. */
 static int64_t room_of(const struct tightener *tightener, uint32_t pair)
 {
     int64_t room = tightener->capacity[2 * pair];
@@ -132,7 +133,7 @@ static int64_t room_of(const struct tightener *tightener, uint32_t pair)
     return room < 0 ? 0 : room;
 }
 
-/* Lowers a pair by `amount` (raises it by a negative one). */
+/* Lowers a pair by `amount`; a negative amount raises it. */
 static void lower(struct tightener *tightener, uint32_t pair, int64_t amount)
 {
     tightener->capacity[2 * pair] -= amount;
@@ -149,8 +150,8 @@ static void lower(struct tightener *tightener, uint32_t pair, int64_t amount)
     }
 }
 
-/* Lowers what crosses the border to the need, in rounds of proportional parts; false (and nothing
- * lowered) when that cannot be. */
+/* Lowers the capacity across the border to the need, in rounds of proportional parts. Returns
+ * false, and lowers nothing, when that is impossible. */
 static bool lower_cluster(struct tightener *tightener, uint32_t cluster)
 {
     const int64_t *capacity = tightener->capacity;
@@ -191,7 +192,7 @@ static bool lower_cluster(struct tightener *tightener, uint32_t cluster)
     return tightener->crossing[cluster] == tightener->need[cluster];
 }
 
-/* Gives back what a cluster has taken. */
+/* Restores the capacity that a cluster removed. */
 static void give_back(struct tightener *tightener, uint32_t cluster, struct by_reach *reach)
 {
     tightener->failed[cluster] = true;
@@ -205,7 +206,7 @@ static void give_back(struct tightener *tightener, uint32_t cluster, struct by_r
     }
 }
 
-/* The cluster that has taken most of what would enter the side of the last query. */
+/* Returns the cluster that removed the most capacity into the side of the last query. */
 static uint32_t find_culprit(const struct tightener *tightener, const struct by_reach *reach)
 {
     const struct by_mesh *net = tightener->net;
@@ -228,8 +229,8 @@ static uint32_t find_culprit(const struct tightener *tightener, const struct by_
     return culprit;
 }
 
-/* One pass of the oracle; clusters that cuts complain about give back. Returns whether all could
- * stay. */
+/* Runs one pass of the oracle; clusters responsible for violated cuts restore their capacity.
+ * Returns whether no cut was violated. */
 static bool settle(struct tightener *tightener)
 {
     const struct by_mesh *net = tightener->net;

@@ -5,9 +5,9 @@
  * meanwhile, and answer by events (event.h).
  *
  * switches.c (heartbeats), members.c (hosts), changes.c (pushes) and loop.c (time, the queue) post
- * events with by_daemon_tell. reduce.c alone decides which part handles each: recover.c decides what is
- * planned again, jobs.c creates and ends jobs. The parts do not call each other's reactions, so the
- * order of events is read in one place.
+ * events with by_daemon_tell. reduce.c alone decides which part handles each: recover.c decides
+ * what is planned again, jobs.c creates and ends jobs. The parts do not call each other's
+ * reactions, so the order of events is read in one place.
  */
 #ifndef BY_SERVICE_DAEMON_DAEMON_H
 #define BY_SERVICE_DAEMON_DAEMON_H
