@@ -5,8 +5,8 @@
  * passes the others by paths. Uses minimum arborescences (Chu and Liu, Edmonds) of cheapest paths,
  * for each root; optional switches are handled as in steiner.h. Each pricer belongs to one thread.
  */
-#ifndef BY_PLANNER_NETWORK_ARBOR_H
-#define BY_PLANNER_NETWORK_ARBOR_H
+#ifndef BY_PLANNER_NETWORK_TREE_PAIR_H
+#define BY_PLANNER_NETWORK_TREE_PAIR_H
 
 #include "control/plan/plan.h"
 #include "control/planner/graph.h"

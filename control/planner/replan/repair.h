@@ -5,8 +5,8 @@
  * links with spare capacity, and ends at any node of the branch, which is re-rooted at that node.
  * Neighbours: replan.c, which sets the capacity of each link. Each job belongs to one thread.
  */
-#ifndef BY_PLANNER_REPLAN_MEND_H
-#define BY_PLANNER_REPLAN_MEND_H
+#ifndef BY_PLANNER_REPLAN_REPAIR_H
+#define BY_PLANNER_REPLAN_REPAIR_H
 
 #include "control/planner/graph.h"
 #include "control/planner/pack/tree.h"

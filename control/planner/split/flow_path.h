@@ -5,8 +5,8 @@
  * result is paths between nodes that remain, each with an amount: the `routing` table of ForestColl
  * (appendix E.2), stored as paths. Each call runs in one thread.
  */
-#ifndef BY_PLANNER_SPLIT_STRAND_H
-#define BY_PLANNER_SPLIT_STRAND_H
+#ifndef BY_PLANNER_SPLIT_FLOW_PATH_H
+#define BY_PLANNER_SPLIT_FLOW_PATH_H
 
 #include "control/plan/paths.h"
 #include "control/planner/pack/merge.h"

@@ -13,8 +13,8 @@
  * a group, whose children are nodes and smaller groups. A piece is a group considered alone: its
  * children, and one node that represents everything outside. Each family belongs to one thread.
  */
-#ifndef BY_PLANNER_SPLIT_NEST_H
-#define BY_PLANNER_SPLIT_NEST_H
+#ifndef BY_PLANNER_SPLIT_LAMINAR_H
+#define BY_PLANNER_SPLIT_LAMINAR_H
 
 #include "control/planner/flow/reach.h"
 

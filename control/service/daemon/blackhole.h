@@ -11,8 +11,8 @@
  * over an inner part of that window, so that a frame that was counted as sent had time to be
  * counted as received.
  */
-#ifndef BY_SERVICE_DAEMON_SWALLOW_H
-#define BY_SERVICE_DAEMON_SWALLOW_H
+#ifndef BY_SERVICE_DAEMON_BLACKHOLE_H
+#define BY_SERVICE_DAEMON_BLACKHOLE_H
 
 #include <stdbool.h>
 #include <stddef.h>
