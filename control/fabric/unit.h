@@ -3,8 +3,8 @@
  * Code that needs bytes and seconds (times, tables, meters) converts them here, exactly. Pure
  * functions: any thread.
  */
-#ifndef BY_UNIT_H
-#define BY_UNIT_H
+#ifndef BY_FABRIC_UNIT_H
+#define BY_FABRIC_UNIT_H
 
 #include "control/fabric/topology.h"
 
