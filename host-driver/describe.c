@@ -149,7 +149,7 @@ static unsigned add_relays(struct text *text, const struct banyan_comm *comm, ui
         uint16_t relay = relay_at(comm, tree, node, named + 1);
 
         if (relay == BY_NODE_NONE)
-            break; /* a table of version 1 */
+            break; /* the table names fewer relays */
         add(text, ", ");
         add_node(text, comm, relay);
     }

@@ -19,7 +19,6 @@
 #include "offload/wire/types.h"
 
 #define FORMAT     "banyan-plan-2"
-#define FORMAT_OLD "banyan-plan-1" /* the same, without "paths" */
 
 /* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
@@ -296,7 +295,7 @@ static void read_format(struct file_read_reader *reader)
         by_json_skip(&reader->json);
     else if (!by_json_string(&reader->json, &text, &bytes))
         return;
-    reader->has.format = by_json_is(text, bytes, FORMAT) || by_json_is(text, bytes, FORMAT_OLD);
+    reader->has.format = by_json_is(text, bytes, FORMAT);
     if (!reader->has.format)
         refuse(reader, "the file's format is '%.*s', this banyan reads '%s'; plan it anew",
                bytes > 40 ? 40 : (int)bytes, text, FORMAT);

@@ -15,7 +15,6 @@
 #include "offload/wire/types.h"
 
 #define FORMAT     "banyan-plan-2"
-#define FORMAT_OLD "banyan-plan-1" /* the same, without "paths" */
 
 /* Digits of an integer (count). */
 #define DIGITS_MAX 60u
@@ -512,7 +511,7 @@ static int find_members(struct claim_reader *reader, size_t *places, struct by_p
         if (by_json_peek(&reader->json) == '"')
             by_json_string(&reader->json, &text, &length);
     }
-    known = by_json_is(text, length, FORMAT) || by_json_is(text, length, FORMAT_OLD);
+    known = by_json_is(text, length, FORMAT);
     if (!known)
         return by_problem_set(problem, BY_EFORMAT, (struct by_place){0, 0},
                               "the format is '%.*s'; this banyan checks '%s'", length > 40 ? 40 : (int)length,

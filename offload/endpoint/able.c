@@ -1,8 +1,7 @@
 /*
- * What the nodes of the trees can compute, as far as the table says: a call that they cannot is
- * refused before anything of it is sent, on all ranks alike, since all tables of a lowering say the
- * same of a tree. A node that can less than the table says objects (BY_ERR_UNSUPPORTED), as where
- * it says nothing. Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
+ * What the nodes of the trees can compute, by the table. A call that they cannot compute is refused
+ * before any packet of it is sent, on all ranks alike, since all tables of a lowering agree on a
+ * tree. A node that supports less than the table states answers with BY_ERR_UNSUPPORTED. Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -35,10 +34,10 @@ void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first)
         struct by_image_leaf leaf;
 
         by_image_leaf(endpoint->config.image, leaf_first + l, &leaf);
-        for (unsigned c = 1; leaf.modes != 0 && c < BY_COLLECTIVE_COUNT; c++)
+        for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
             if (has_part(endpoint, &leaf, c))
                 narrow(&endpoint->able[c], &leaf);
-        if (leaf.modes == 0 || l != endpoint->first)
+        if (l != endpoint->first)
             continue;
         leaf.modes =
             UINT8_MAX; /* of each call a chunk runs here, but it may be a word, which is of mode fast */

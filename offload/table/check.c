@@ -143,10 +143,8 @@ static int check_frame(struct table_check *check, size_t bytes)
         return refuse(check, BY_EFORMAT, "image is shorter than its header of 128 bytes", bytes);
     if (by_get32(image + BY_IMAGE_AT_MAGIC) != BY_IMAGE_MAGIC)
         return refuse(check, BY_EFORMAT, "not a table image: it begins with", by_get32(image));
-    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION &&
-        by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
-        return refuse(check, BY_EVERSION, "version is neither 1 nor 2",
-                      by_get16(image + BY_IMAGE_AT_VERSION));
+    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION)
+        return refuse(check, BY_EVERSION, "version is not 1", by_get16(image + BY_IMAGE_AT_VERSION));
     if (by_get16(image + BY_IMAGE_AT_HEADER_BYTES) != BY_IMAGE_HEADER_BYTES)
         return refuse(check, BY_EFORMAT, "header length is not 128",
                       by_get16(image + BY_IMAGE_AT_HEADER_BYTES));
@@ -168,8 +166,7 @@ static int check_frame(struct table_check *check, size_t bytes)
     return 0;
 }
 
-BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 1 &&
-                     BY_IMAGE_VERSION_ABLE == 2,
+BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 1,
                  "named in texts above");
 
 static int check_header(struct table_check *check)
@@ -404,14 +401,9 @@ static int check_local(struct table_check *check, const struct by_image_leaf *le
     return 0;
 }
 
-/* What the nodes of its tree can do: nothing is said, or at least what every call needs. */
+/* What the nodes of its tree can do: at least what every call needs. */
 static int check_abilities(struct table_check *check, const struct by_image_leaf *leaf)
 {
-    if ((leaf->modes | leaf->ops | leaf->dtypes) == 0)
-        return 0;
-    if (by_get16(check->image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
-        return refuse(check, BY_EFORMAT, "modes, operators or types are said, which only version 2 has",
-                      leaf->modes);
     if (!(leaf->modes >> BY_MODE_FAST & 1))
         return refuse(check, BY_EFORMAT, "mode fast is not among the modes", leaf->modes);
     if (!(leaf->ops >> BY_OP_BOR & 1))
@@ -522,8 +514,6 @@ static int check_relays(struct table_check *check)
 /* A further relay on the way from a node to its parent. */
 static int check_hop_relay(struct table_check *check, const struct by_image_hop *hop)
 {
-    if (by_get16(check->image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_ABLE)
-        return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop->child);
     if (hop->parent == BY_NODE_NONE || hop->relays < 2)
         return refuse(check, BY_EFORMAT, "a relay above the root, or the first one: its place is",
                       hop->relays);

@@ -128,27 +128,6 @@ size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT])
     return by_image_offset(count, BY_SECTION_COUNT - 1, count[BY_SECTION_COUNT - 1]);
 }
 
-/* The least version that has all that the records say: readers of the first one take what they
- * know. */
-static uint16_t version_of(const uint8_t *image, const uint32_t count[BY_SECTION_COUNT])
-{
-    for (uint32_t i = 0; i < count[BY_SECTION_LEAF]; i++) {
-        struct by_image_leaf leaf;
-
-        by_image_leaf(image, i, &leaf);
-        if ((leaf.modes | leaf.ops | leaf.dtypes) != 0)
-            return BY_IMAGE_VERSION_ABLE;
-    }
-    for (uint32_t i = 0; i < count[BY_SECTION_HOP]; i++) {
-        struct by_image_hop hop;
-
-        by_image_hop(image, i, &hop);
-        if (!by_image_hop_is_own(&hop))
-            return BY_IMAGE_VERSION_ABLE;
-    }
-    return BY_IMAGE_VERSION;
-}
-
 void by_image_seal(uint8_t *image)
 {
     uint32_t count[BY_SECTION_COUNT];
@@ -158,7 +137,7 @@ void by_image_seal(uint8_t *image)
     read_counts(image, count);
     bytes = by_image_bytes(count);
     BY_ASSERT(bytes <= BY_IMAGE_BYTES_MAX);
-    by_put16(image + BY_IMAGE_AT_VERSION, version_of(image, count));
+    by_put16(image + BY_IMAGE_AT_VERSION, BY_IMAGE_VERSION);
     by_put32(image + BY_IMAGE_AT_BYTES, (uint32_t)bytes);
     crc = by_crc32c(0, image, BY_IMAGE_AT_CRC);
     crc = by_crc32c(crc, image + BY_IMAGE_AT_CRC + 4, bytes - BY_IMAGE_AT_CRC - 4);

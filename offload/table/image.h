@@ -23,8 +23,7 @@
 #include "offload/base/limits.h"
 
 #define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
-#define BY_IMAGE_VERSION      1u          /* of images whose leaves do not say what their trees can do, */
-#define BY_IMAGE_VERSION_ABLE 2u /* and of those that do, or whose hops name more relays; both are read */
+#define BY_IMAGE_VERSION      1u
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
@@ -140,8 +139,7 @@ struct by_image_leaf {
     uint16_t owner;       /* rank whose shard (allgather, reduce-scatter) or root (broadcast, reduce) the tree
                              serves, or BY_RANK_NONE: all */
     uint32_t share;       /* weight of the tree among those of the same collective and owner; > 0 */
-    /* What every node of the tree can do; all three are 0 where the table does not say, and then it
-     * is tried. Bits that a reader does not know are passed over. */
+    /* What every node of the tree supports. A reader ignores bits that it does not know. */
     uint8_t modes;   /* bit 1 << enum by_mode, FAST among them: orders in which it adds floats */
     uint16_t ops;    /* bit 1 << enum by_op, BOR among them, */
     uint16_t dtypes; /* bit 1 << enum by_dtype, U8 among them: what it reduces, as it travels */

@@ -42,7 +42,7 @@ struct fabric_tree {
     uint32_t share;
     uint16_t window;
     uint16_t payload_max;
-    uint16_t ops, dtypes; /* what the hosts' tables say that its nodes can do, as in struct by_image_leaf */
+    uint16_t ops, dtypes; /* what its nodes support, as in struct by_image_leaf; 0: everything */
     uint8_t modes;
     int cable_parent[FABRIC_NODES_MAX]; /* along the cables; FABRIC_ROOT, FABRIC_ABSENT */
     int parent[FABRIC_NODES_MAX];       /* the node that runs the engine; never a plain switch */

@@ -186,9 +186,9 @@ static void add_leaf(struct builder *b, const struct fabric_job *job, const stru
                                  .collectives = tree->collectives,
                                  .owner = tree->owner,
                                  .share = tree->share,
-                                 .modes = tree->modes,
-                                 .ops = tree->ops,
-                                 .dtypes = tree->dtypes};
+                                 .modes = tree->modes != 0 ? tree->modes : UINT8_MAX,
+                                 .ops = tree->ops != 0 ? tree->ops : UINT16_MAX,
+                                 .dtypes = tree->dtypes != 0 ? tree->dtypes : UINT16_MAX};
 
     if (!own) {
         struct hop_ends ends = hop_ends(b->fabric, tree, b->node);

@@ -18,7 +18,7 @@ stack_max=2048       # deepest chain of calls from any function that a shell cal
 build() {
     local name=$1 cc=$2 arch=$3
     $make --no-print-directory -j2 O="$out" VARIANT="size-$name" CC="$cc" ARCH="$arch" BOARD=lab-veth PICFLAG= \
-        CFLAGS="-Os -g0 -fno-pie -ffunction-sections -fdata-sections -fstack-usage -fcallgraph-info=su" "$out/size-$name/lib/liboffload.a" >"$out/size-$name.log" 2>&1 ||
+        CCACHE_DISABLE=1 CFLAGS="-Os -g0 -fno-pie -ffunction-sections -fdata-sections -fstack-usage -fcallgraph-info=su" "$out/size-$name/lib/liboffload.a" >"$out/size-$name.log" 2>&1 ||
         { cat "$out/size-$name.log"; exit 1; }
 }
 status=0

@@ -545,7 +545,10 @@ static void an_endpoint_of_this_host_is_a_child_by_the_local_port(void **state)
                                  .payload_max = 64,
                                  .collectives = 1 << BY_COLLECTIVE_ALLREDUCE,
                                  .owner = BY_RANK_NONE,
-                                 .share = 1};
+                                 .share = 1,
+                                 .modes = 0x0e,
+                                 .ops = 0xfe,
+                                 .dtypes = 0x7fe};
     const struct rig_entry like = {.job = 1, .gen = 1, .root = 1, .children = 2, .window = 2};
     struct rig_packet packet = rig_contrib(&like, 0, 0, values, 2);
 
