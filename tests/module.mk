@@ -3,9 +3,12 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
+.PHONY: check once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
 test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`; ONLY=PART runs one part
 	$(Q)ONLY="$(ONLY)" tests/test.sh "$(MAKE)"
+
+check: deps ## before each commit: build, unit tests, short simulation, lint of changed files (BASE_COMMIT=); three minutes
+	$(Q)tests/check.sh "$(MAKE)" $(BASE_COMMIT)
 
 once: ## the kernels read each byte of their input once: gcc and clang at -O1, -O2 and -O3, run step by step
 	$(Q)tests/once.sh "$(MAKE)" $(O)

@@ -1,7 +1,8 @@
 /*
  * What the nodes of the trees can compute, by the table. A call that they cannot compute is refused
  * before any packet of it is sent, on all ranks alike, since all tables of a lowering agree on a
- * tree. A node that supports less than the table states answers with BY_ERR_UNSUPPORTED. Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
+ * tree. A node that supports less than the table states answers with BY_ERR_UNSUPPORTED.
+ * Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 

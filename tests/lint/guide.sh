@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Checks the pages for newcomers against the sources: docs/walk.md, where.md, glossary.md, extending.md and the index of
-# docs/decisions. Every `path` on these pages exists; in a table, a `name` or `name()` right of a path occurs in that file, with
+# docs/decisions; and the parts of `make test` in CONTRIBUTING.md. Every `path` on these pages exists; in a table, a `name` or `name()` right of a path occurs in that file, with
 # () as the definition of a function, macro or target; a walk has at most 15 stops, and its calls are found in the callers' bodies;
 # the glossary names all members of the X-lists that it claims to; the index has each decision once, under its title.
 # Run in the root. Prints the number of references checked.
@@ -178,5 +178,11 @@ decisions() {
 }
 decisions
 
+# CONTRIBUTING.md lists the parts of `make test`, in their order.
+if ! diff <(sed -nE 's/^.*\<part ([a-z-]+) ".*/\1/p' tests/test.sh) \
+    <(sed -nE '/^\| part \| time/,/^$/s/^\| ([a-z-]+) \| [0-9]+ \|.*/\1/p' CONTRIBUTING.md) >/dev/null; then
+    complain "CONTRIBUTING.md: the table of parts does not list the parts of tests/test.sh in their order"
+fi
+checked=$((checked + 1))
 echo "$checked references checked"
 exit $status

@@ -311,6 +311,8 @@ fault "a walk of 16 stops is caught" docs/walk.md "more than 15 stops" guide < <
 fault "a missing page is caught" docs/walk.md "docs/extending.md is missing" eval 'mv docs/extending.md extending && { guide; s=$?; mv extending docs/extending.md; (exit $s); }' < <(cat docs/walk.md)
 fault "an operator that the glossary does not list is caught" offload/wire/types.h "BY_OP_PLANTED" guide < <(sed 's/    X(SUM, 1, "sum")/    X(PLANTED, 8, "planted") \\\n&/' offload/wire/types.h)
 fault "a setting that the glossary does not list is caught" host-driver/settings.inc.h "BANYAN_PLANTED" guide < <(sed 's/    X(SEED, /    X(PLANTED, "", "") \\\n&/' host-driver/settings.inc.h)
+fault "a part of make test that CONTRIBUTING.md does not list is caught" tests/test.sh "does not list the parts" guide \
+    < <(sed 's/^    part unit /    part planted "a part" true\n&/' tests/test.sh)
 fault "a decision without a row in the index is caught" docs/decisions/0999-planted.md "names 0999-planted.md 0 times" guide < <(echo '# 999. Planted')
 fault "a decision that is in the index twice is caught" docs/decisions/README.md "names 0001-one-slot-machine-for-all-collectives.md 2 times" guide \
     < <(cat docs/decisions/README.md && grep -F '](0001-' docs/decisions/README.md)
