@@ -14,6 +14,10 @@ dataplane_SRC := \
 	dataplane/loop.c \
 	dataplane/pool.c \
 	dataplane/port.c \
+	dataplane/port_dpdk.c \
+	dataplane/port_gso.c \
+	dataplane/port_link.c \
+	dataplane/port_xdp.c \
 	dataplane/replicate.c \
 	dataplane/say.c \
 	dataplane/shell.c \

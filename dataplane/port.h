@@ -24,6 +24,8 @@
 /* Times that a transmit call is repeated when the port took nothing (count), before the rest is
  * dropped. */
 #define BY_PORT_RETRIES 16u
+/* Buffers of a port whose driver copies out of rings of its own (count). */
+#define BY_PORT_FRAMES_COPIED 512u
 /* File descriptors of one port that tell of packets (count). */
 #define BY_PORT_BELLS 4u
 /* Ethernet, IPv4 and UDP headers (bytes), rounded up: whoever writes them writes banyan's header
@@ -50,16 +52,42 @@ struct by_dp_port_counters {
     uint64_t tx_dropped; /* the port did not take them */
 };
 
+struct by_port;
+
+/*
+ * What drives a port: one constant table for each driver, in a file port_<driver>.c. Every member is
+ * set, but for flush.
+ */
+struct by_port_ops {
+    /* Configures and starts a probed port that receives into `pool`. 0, BY_ELIMIT or BY_EIO,
+     * reported. */
+    int (*start)(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp);
+    /* Up to `count` received frames, which the caller owns. Never blocks. */
+    uint16_t (*receive)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
+    /* Sends the first of `count` frames; returns how many it took and freed. Never blocks. */
+    uint16_t (*send)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
+    /* After the queue was sent; NULL: nothing is left to do. */
+    void (*flush)(struct by_port *port);
+    /* As by_port_settle. */
+    bool (*settle)(struct by_port *port);
+    /* Adds what the driver has counted: frames lost before the switch saw them. */
+    void (*count)(struct by_port *port, struct by_dp_port_counters *counters);
+    /* As by_port_is_down. */
+    bool (*is_down)(const struct by_port *port);
+    void (*close)(struct by_port *port);
+};
+
 /* What each frame touches comes first. */
 struct by_port {
-    struct by_gso *gso;      /* drives the port in place of DPDK (BY_DRIVER_GSO), or NULL */
-    struct by_dp_link *link; /* the same, where hosts share memory (BY_PORT_SHM) */
-    struct by_xdp_port *xsk; /* the same, where the kernel takes a part (BY_DRIVER_XDP) */
+    const struct by_port_ops *ops;
+    struct by_gso *gso;      /* of port_gso.c, else NULL */
+    struct by_dp_link *link; /* of port_link.c, else NULL: its packets are no frames */
+    struct by_xdp_port *xsk; /* of port_xdp.c, else NULL */
     uint16_t id;             /* DPDK's */
     uint16_t queued;
     bool addressed;  /* the active table names this port: carrier holds */
     bool multi_segs; /* takes chains of mbufs */
-    bool unsettled;  /* frames were sent since by_port_settle */
+    bool unsettled;  /* of port_dpdk.c: frames were sent since by_port_settle */
     struct by_frame
         carrier; /* of frames sent: our MAC and IP address, the peer's MAC; the rest is each frame's own */
     uint64_t stencil_receiver,
@@ -83,7 +111,8 @@ struct by_port {
     uint16_t mtu;   /* bytes of IP packet */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
-    uint64_t lost;            /* what the packet sockets have told of, so far */
+    unsigned frames_held;     /* buffers that its rings may hold (count) */
+    uint64_t lost;            /* frames that its packet sockets have reported lost */
     const struct by_xdp *xdp; /* with xsk: what the kernel has counted */
 };
 
@@ -122,12 +151,28 @@ void by_port_flush(struct by_port *port);
  * there when receivers are late, and only the next one would send them. To be called before a
  * sleep. False when some are still left.
  */
-bool by_port_settle(struct by_port *port);
+static inline bool by_port_settle(struct by_port *port);
 /* The port has no carrier: its cable is gone, or what was at the other end. Where hosts share
  * memory there is no cable that could be. */
-bool by_port_is_down(const struct by_port *port);
+static inline bool by_port_is_down(const struct by_port *port);
 /* The port's counters, with what was lost before the switch saw it. */
 void by_port_read(struct by_port *port, struct by_dp_port_counters *counters);
+
+/*
+ * For the drivers. Each opens port->name, and sets `ops` and what belongs to it; 0 or an error,
+ * reported. `driver` is an enum by_port_driver.
+ */
+int by_port_dpdk_interface(struct by_port *port, unsigned driver);
+int by_port_dpdk_vdev(struct by_port *port);
+int by_port_dpdk_pci(struct by_port *port);
+int by_port_gso_open(struct by_port *port, unsigned driver);
+int by_port_xdp_open(struct by_port *port);
+int by_port_link_open(struct by_port *port);
+/* A port that sends through a socket of another owner, and is not closed. */
+void by_port_gso_borrow(struct by_port *port, struct by_gso *gso);
+/* Frames for which the port's sockets had no room, since the start. A packet socket forgets what it
+ * has reported. */
+uint64_t by_port_count_sockets(struct by_port *port);
 
 #include "dataplane/port_inline.h"
 

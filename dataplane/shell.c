@@ -19,17 +19,11 @@
 #include "offload/base/errors.h"
 #include "offload/reduce/reduce.h"
 
-/* Packet buffers: what a port's rings hold (net_af_xdp posts 2048 receive buffers and may have as
- * many to send), and one batch (count). */
-#define FRAMES_PER_PORT 4608u
-#define FRAMES_BASE     1024u
-#define HEADERS         8192u
-#define SHARES          4096u
-/* Buffers of a port whose driver copies out of rings of its own (count). */
-#define FRAMES_PER_COPYING_PORT 512u
-/* Buffers of a port on trains: those to receive into and those received (count). */
-#define FRAMES_PER_GSO_PORT 1024u
-#define HEADER_ROOM         (RTE_PKTMBUF_HEADROOM + 256u)
+/* Packet buffers beside those that ports hold: one batch (count). */
+#define FRAMES_BASE 1024u
+#define HEADERS     8192u
+#define SHARES      4096u
+#define HEADER_ROOM (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
 /* Payload of jumbo frames, chosen when all ports allow it (bytes). */
@@ -131,22 +125,12 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
 
 static int make_pools(struct by_shell *shell)
 {
-    /* What a port's rings or socket hold, by driver. */
-    static const unsigned held[] = {[BY_DRIVER_AF_PACKET] = FRAMES_PER_COPYING_PORT,
-                                    [BY_DRIVER_AF_XDP] = FRAMES_PER_PORT,
-                                    [BY_DRIVER_GSO] = FRAMES_PER_GSO_PORT,
-                                    [BY_DRIVER_RING] = FRAMES_PER_COPYING_PORT,
-                                    [BY_DRIVER_XDP] = FRAMES_PER_COPYING_PORT};
     unsigned frames = FRAMES_BASE + BY_PARK_MAX;
     size_t room = 0;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
-        const struct by_port *port = &shell->ports[i];
-
-        frames += port->kind == BY_PORT_IFACE ? held[port->driver]
-                  : port->kind == BY_PORT_SHM ? FRAMES_PER_COPYING_PORT
-                                              : FRAMES_PER_PORT;
-        room = RTE_MAX(room, by_port_buffer_bytes(port));
+        frames += shell->ports[i].frames_held;
+        room = RTE_MAX(room, by_port_buffer_bytes(&shell->ports[i]));
     }
     shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);
     if (shell->frame_pool)
@@ -211,8 +195,7 @@ static int open_xdp(struct by_shell *shell, const struct by_shell_config *config
     shell->group_port = calloc(1, sizeof *shell->group_port);
     if (!shell->group_port)
         return BY_ENOMEM;
-    shell->group_port->gso = by_xdp_gso(shell->xdp);
-    shell->group_port->multi_segs = true;
+    by_port_gso_borrow(shell->group_port, by_xdp_gso(shell->xdp));
     return 0;
 }
 
