@@ -55,8 +55,8 @@ struct by_dp_port_counters {
 struct by_port;
 
 /*
- * What drives a port: one constant table for each driver, in a file port_<driver>.c. Every member is
- * set, but for flush.
+ * What drives a port: one constant table for each driver, in a file port_<driver>.c. Only flush may
+ * be NULL.
  */
 struct by_port_ops {
     /* Configures and starts a probed port that receives into `pool`. 0, BY_ELIMIT or BY_EIO,

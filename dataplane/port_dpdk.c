@@ -315,6 +315,7 @@ static bool is_down(const struct by_port *port)
 }
 
 static const struct by_port_ops dpdk_ops = {.start = start,
+                                            .flush = NULL,
                                             .receive = receive_burst,
                                             .send = send_burst,
                                             .settle = settle,

@@ -1,5 +1,5 @@
-/* Ports on packet sockets of our own: the drivers ring and gso. See port.h and gso.h; shell.c's start
- * and the loop's thread. */
+/* Ports on packet sockets of our own: the drivers ring and gso. See port.h and gso.h; start-up and
+ * the loop's thread. */
 #include "dataplane/gso.h"
 
 #include "dataplane/port.h"
@@ -48,6 +48,7 @@ static void close_socket(struct by_port *port)
 }
 
 static const struct by_port_ops gso_ops = {.start = start,
+                                           .flush = NULL,
                                            .receive = receive_frames,
                                            .send = send_frames,
                                            .settle = settle,

@@ -56,6 +56,7 @@ static void close_socket(struct by_port *port)
 }
 
 static const struct by_port_ops xdp_ops = {.start = start,
+                                           .flush = NULL,
                                            .receive = receive_frames,
                                            .send = send_frames,
                                            .settle = settle,

@@ -241,7 +241,7 @@ uint64_t by_image_hash(const uint8_t *image, size_t bytes);
 
 /*
  * Writing. Bytes needed for the given counts; then put the header (its counts fix the layout), each
- * record, and seal (length, the least version that has all that is said, CRC). The caller owns the
+ * record, and seal (length, the version, CRC). The caller owns the
  * buffer. A put of an index beyond its section asserts.
  */
 size_t by_image_bytes(const uint32_t count[BY_SECTION_COUNT]);

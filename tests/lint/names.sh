@@ -6,7 +6,8 @@
 #   - a banner is one line, /* ---- words ---- */;
 #   - lines of documents have at most $columns columns, but for tables, pictures and output of programs;
 #   - lines of comments that stand alone have at most $columns columns;
-#   - offsets and flags of packets are defined in offload/wire only.
+#   - offsets and flags of packets are defined in offload/wire only;
+#   - a table of functions (struct by_*_ops) sets every member.
 set -euo pipefail
 objects=${1:-}
 columns=100
@@ -77,6 +78,17 @@ wide=$(awk -v max=$columns '
     (inside || text ~ /^\/[*\/]/) && length($0) > max { print FILENAME ":" FNR ": " length($0) " columns" }
     inside || text ~ /^\/[*]/ { inside = text !~ /[*]\// }' "${code[@]}")
 [ -z "$wide" ] || bad "lines of comments with more than $columns columns:"$'\n'"$wide"
+
+# Tables of functions: an initializer with designators names every member (the compiler checks the others).
+unset_members=$(perl -0777 -ne '
+    s{/\*.*?\*/}{(my $c = $&) =~ tr/\n//cd; $c}gse;
+    while (/struct (by_\w+_ops) \{(.*?)\n\};/gs) { my ($tag, $body) = ($1, $2); push @{$member{$tag}}, $1 while $body =~ /\(\*(\w+)\)\(/g }
+    while (/const struct (by_\w+_ops) (\w+) = \{(.*?)\};/gs) {
+        my ($tag, $name, $body, $line) = ($1, $2, $3, 1 + substr($_, 0, $-[0]) =~ tr/\n//);
+        push @tables, [$tag, $name, $body, "$ARGV:$line"] if $body =~ /\.\w+ =/ }
+    END { for my $t (@tables) { my ($tag, $name, $body, $at) = @$t;
+        for (@{$member{$tag}}) { print "$at: $name lacks .$_ of struct $tag\n" unless $body =~ /\.$_ =/ } } }' "${code[@]}")
+[ -z "$unset_members" ] || bad "tables of functions that lack a member:"$'\n'"$unset_members"
 
 # The names of offsets and flags in offload/wire, as another file might define them: AT_TREE, TREE_AT, FLAG_KEYED.
 fields=$(grep -ohE 'BY_(HEADER|FRAME)_AT_[A-Z_]+|BY_FLAG_[A-Z]+' offload/wire/wire.h offload/wire/frame.h |

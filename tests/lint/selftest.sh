@@ -298,6 +298,43 @@ fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")
 fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.sh < <(printf 'int a; \n')
 fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.sh < <(printf 'text')
+# docs/extending.md: an addition that forgets a place. Each row of a list is planted alone; a place that must follow does not build.
+# An object below offload, host-driver or control, which is built anew.
+object() {
+    build objects/release/obj/"$1"
+    local status=$?
+    rm -rf objects/release/obj
+    return $status
+}
+fault "an operator that the public interface lacks is caught" offload/wire/types.h "BANYAN_PLANTED" object host-driver/error.o \
+    < <(sed 's/    X(BXOR, 7, "bxor")/    X(BXOR, 7, "bxor") X(PLANTED, 8, "planted")/' offload/wire/types.h)
+fault "an operator without a kernel is caught" offload/reduce/kernels.h "PLANTED" object offload/reduce/kernels_scalar.o \
+    < <(sed 's/X(BXOR, __VA_ARGS__)/X(BXOR, __VA_ARGS__) X(PLANTED, __VA_ARGS__)/' offload/reduce/kernels.h)
+fault "an element type that the public interface lacks is caught" offload/wire/types.h "BANYAN_PLANTED" object host-driver/error.o \
+    < <(sed 's/    X(F64, 10, "f64", 8)/    X(F64, 10, "f64", 8) X(PLANTED, 11, "planted", 8)/' offload/wire/types.h)
+fault "a collective that the endpoint does not place is caught" offload/wire/types.h "BY_COLLECTIVE_PLANTED" object offload/endpoint/share.o \
+    < <(sed 's/    X(BARRIER, 6, \(.*\))$/    X(BARRIER, 6, \1) X(PLANTED, 7, "planted", 0, 0, 1, BY_DATA_BOTH)/' offload/wire/types.h)
+fault "a transport whose table lacks a function is caught" host-driver/udp.c "missing initializer" object host-driver/udp.o \
+    < <(sed 's/udp_fds, udp_close};/udp_fds};/' host-driver/udp.c)
+fault "a driver of the switch that is not opened is caught" dataplane/interface.h "BY_DRIVER_PLANTED" object dataplane/port.o \
+    < <(sed 's/    X(GSO, "gso")/    X(GSO, "gso") X(PLANTED, "planted")/' dataplane/interface.h)
+fault "a driver of the switch whose table lacks a function is caught" dataplane/port_gso.c "gso_ops lacks .settle" names_only \
+    < <(sed '/\.settle = settle,/d' dataplane/port_gso.c)
+fault "a board without its numbers is caught" boards/planted/board.mk "board.json" build BOARD=planted objects/release/obj/firmware/linux/board.o < boards/x86-dpdk/board.mk
+fault "an importer that is not declared is caught" control/fabric/import/planted.c "no previous prototype" object control/fabric/import/planted.o <<'END'
+#include "control/fabric/import/draft.h"
+int by_import_planted(void)
+{
+    return 0;
+}
+END
+fault "an exporter that is not declared is caught" control/study/export/planted.c "no previous prototype" object control/study/export/planted.o <<'END'
+#include "control/study/export/export.h"
+int by_export_planted(void)
+{
+    return 0;
+}
+END
 # The pages for newcomers and the index of decisions.
 guide() { tests/lint/guide.sh; }
 sound "the pages for newcomers pass" docs/man/passes.md guide </dev/null
