@@ -1,39 +1,42 @@
-/* Parses numbers on the command line. Errors name the option and its limits. Single-threaded. */
-#ifndef BY_CLI_NUMBER_H
-#define BY_CLI_NUMBER_H
-
-#include <stdint.h>
-
-#include "control/tables/lower.h"
-
-/* Parses a decimal number in [low, high]. Returns 0, or BY_EXIT_USAGE after it printed an error. */
-int by_cli_number(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
-/* As by_cli_number, with an optional binary suffix K, M or G. */
-int by_cli_bytes(const char *option, const char *text, uint64_t low, uint64_t high, uint64_t *value);
 /*
- * Parses a window: a power of two up to BY_WINDOW_MAX. Returns 0, or BY_EXIT_USAGE after it printed
- * an error.
+ * Options that commands share which compile plans into tables: windows, shares and keys.
+ * Single-threaded.
  */
-int by_cli_window(const char *option, const char *text, uint32_t *window);
+#ifndef BY_CLI_LOWERING_H
+#define BY_CLI_LOWERING_H
+
+#include "control/base/fraction.h"
+#include "control/tables/lower.h"
+#include "offload/linux/options.h"
+
 /*
- * Parses a share of the links, above 0 and up to 1. Returns 0, or BY_EXIT_USAGE after it printed an
+ * `--keyed`, `--keyed=COVER` and `--key-seed HEX`. If either option was given, by_cli_keyed()
+ * applies them after all options are parsed. It returns 0, or an exit status after it printed an
  * error.
  */
-int by_cli_share(const char *option, const char *text, struct by_fraction *share);
-/* Refuses an option that is given twice, with `text`. Returns BY_EXIT_USAGE. */
-int by_cli_repeated(const char *option, const char *text);
-/*
- * `--keyed`, `--keyed=COVER` and `--key-seed HEX` of a command that lowers plans. If either option
- * was given, by_cli_keyed() applies them after all options are parsed. It returns 0, or an exit
- * status after it printed an error.
- */
 struct by_cli_keys {
-    int keyed;
+    bool keyed;
     const char *cover, *seed;
 };
 int by_cli_keyed(const struct by_cli_keys *keys, struct by_lower_options *options);
 
-/* Checks a probability in [0, 1]. The caller uses its text. */
-int by_cli_probability(const char *option, const char *text);
+/* Parses a share of the links, above 0 and up to 1. Returns 0, or -1 with the reason. */
+int by_cli_share(const char *text, struct by_fraction *share, struct by_option_why *why);
+
+/* Rows of these options; AT is the table's BY_OPTION_AT. */
+#define BY_CLI_KEYED_ROWS(keys)                                                                              \
+    {BY_ROW_TEXT(0, "keyed", "COVER", AT(keys.cover),                                                        \
+                 "let packets carry tags that only their job can make, of COVER: header (default) or "       \
+                 "payload, which includes the header; tables then hold secrets, and only their owner can "   \
+                 "read them (mode 0600)"),                                                                   \
+     .value = AT(keys.keyed), .optional = true},                                                             \
+    {                                                                                                        \
+        BY_ROW_TEXT(0, "key-seed", "HEX", AT(keys.seed),                                                     \
+                    "derive the keys from these 32 digits instead of random bytes, for tests")               \
+    }
+#define BY_CLI_WINDOW_ROW(member, help)                                                                      \
+    {                                                                                                        \
+        BY_ROW_NUMBER(0, "window", "W", AT(member), 1, BY_WINDOW_MAX, help), .power = true                   \
+    }
 
 #endif

@@ -3,7 +3,7 @@
  * links and randomly varied bandwidths. Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,125 +14,104 @@
 #include "control/fabric/preset/preset.h"
 #include "control/fabric/vary.h"
 
-/*
- * Base of the getopt_long values of parameters: a parameter's number plus this, which differs from
- * any letter.
- */
-#define PARAMETER_BASE 1000
 /* Largest factor of --scatter. */
 #define SCATTER_MAX 1000000
 
 struct topo_arguments {
     const char *texts[BY_PRESET_PARAMETERS_MAX]; /* by parameter of the preset; NULL = default */
     const char *capable, *fail, *scatter, *seed;
+    bool json;
 };
 
-static void list_presets(FILE *stream)
+/* Reads what precedes the name of the preset. Returns -1 to continue, else the exit status. */
+static int read_preset(int *argc, char **argv)
 {
+    struct by_option rows[BY_OPTIONS_MAX] = {{BY_ROW_HEADING("Presets:")}};
+    const struct by_options command_line = {
+        .program = "banyan topo",
+        .usage = "banyan topo PRESET [options]\nbanyan topo import --format FORMAT [options] FILE...",
+        .about = "Prints a fabric as topology JSON, for plan, lab, plot and the other commands.",
+        .epilog =
+            "`banyan topo PRESET --help` lists the options of a preset; `banyan topo import --help` shows "
+            "how to read files of NCCL, ibnetdiscover, lldpctl and Graphviz.",
+        .rows = rows,
+        .least = 1,
+        .most = UINT_MAX,
+        .operands = "a preset",
+        .stops = true};
     size_t count;
     const struct by_preset *presets = by_preset_list(&count);
 
-    fputs("usage: banyan topo PRESET [options]\n\n"
-          "Prints a fabric as topology JSON, to be saved and used with plan, lab and plot.\n\n",
-          stream);
+    for (size_t i = 0; i < count && i + 2 < BY_OPTIONS_MAX; i++)
+        rows[i + 1] = (struct by_option){BY_ROW_NOTE(presets[i].name, presets[i].summary)};
+    return by_options_read(&command_line, NULL, argc, argv);
+}
+
+static int no_preset(const char *name)
+{
+    struct by_option_guess guess = {.typed = name};
+    size_t count;
+    const struct by_preset *presets = by_preset_list(&count);
+
     for (size_t i = 0; i < count; i++)
-        fprintf(stream, "  %-10s %s\n", presets[i].name, presets[i].summary);
-    fputs("\n`banyan topo PRESET --help` lists the options of a preset. `banyan topo import --help`: fabrics "
-          "from files of\n"
-          "NCCL, ibnetdiscover, lldpctl and Graphviz.\n",
-          stream);
+        by_option_guess_add(&guess, presets[i].name);
+    return by_cli_fail(BY_EXIT_USAGE, "no preset '%s'; %s%s%s`banyan topo --help` lists them", name,
+                       guess.best ? "did you mean " : "", guess.best ? guess.best : "",
+                       guess.best ? "? " : "");
 }
 
-static bool has_parameter(const struct by_preset *preset, const char *name)
-{
-    for (size_t i = 0; preset->parameters[i].name; i++)
-        if (strcmp(preset->parameters[i].name, name) == 0)
-            return true;
-    return false;
-}
+#define AT(member) BY_OPTION_AT(struct topo_arguments, member)
 
-static void describe_preset(const struct by_preset *preset)
-{
-    printf("usage: banyan topo %s [options]\n\n%s\n\n", preset->name, preset->summary);
-    for (size_t i = 0; preset->parameters[i].name; i++) {
-        const struct by_parameter *parameter = &preset->parameters[i];
-        const char *metavar = parameter->kind == BY_PARAMETER_COUNT       ? "N"
-                              : parameter->kind == BY_PARAMETER_BANDWIDTH ? "RATE"
-                                                                          : "AxB";
+/* The options of every preset. */
+static const struct by_option common[] = {
+    {BY_ROW_TEXT(0, "capable", "LIST", AT(capable),
+                 "let these switches multicast and aggregate: names, classes (a name without its number), "
+                 "all or none, separated by commas")},
+    {BY_ROW_TEXT(0, "fail", "PART", AT(fail),
+                 "fail this part of the links, chosen at random: 0.05, 1/20 or 5%; the fabric stays in one "
+                 "part")},
+    {BY_ROW_TEXT(0, "scatter", "A..B", AT(scatter),
+                 "multiply each link's bandwidth by a random integer from A to B")},
+    {BY_ROW_TEXT(0, "seed", "N", AT(seed), "seed the random choices with N (default 1)")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print JSON, as without this option")}};
 
-        printf("  --%-10s %-5s %s (default %s)\n", parameter->name, metavar, parameter->help,
-               parameter->fallback);
-    }
-    printf("  --%-10s %-5s %s\n", "capable", "LIST",
-           "the switches that multicast and aggregate: names, classes (a name without");
-    printf("%21sits number), \"all\" or \"none\", separated by commas (default %s)\n", "", preset->capable);
-    printf("  --%-10s %-5s %s\n", "fail", "PART",
-           "this part of the links fails, chosen at random: 0.05, 1/20 or 5%; the fabric stays");
-    printf("%21sin one part\n", "");
-    printf("  --%-10s %-5s %s\n", "scatter", "A..B",
-           "each link's bandwidth is multiplied by a random integer from A to B");
-    if (!has_parameter(preset, "seed"))
-        printf("  --%-10s %-5s %s\n", "seed", "N", "of the random choices (default 1)");
-    printf("\nRATE is in GB/s: an integer, a decimal or a fraction such as 25/2.\n");
-}
+#define COMMON (sizeof(common) / sizeof(common[0]))
 
 /* Reads the options. Returns -1 to continue, else the exit status. */
 static int read_options(int argc, char **argv, const struct by_preset *preset,
                         struct topo_arguments *arguments)
 {
-    struct option options[BY_PRESET_PARAMETERS_MAX + 7] = {{0}};
-    size_t count = 0;
-    int option;
+    static const char *const placeholders[] = {
+        [BY_PARAMETER_COUNT] = "N", [BY_PARAMETER_BANDWIDTH] = "RATE", [BY_PARAMETER_SIZES] = "AxB"};
+    struct by_option rows[BY_PRESET_PARAMETERS_MAX + COMMON + 1] = {{0}};
+    char program[64], usage[96], epilog[200], help[BY_PRESET_PARAMETERS_MAX][200];
+    const struct by_options command_line = {
+        .program = program, .usage = usage, .about = preset->summary, .epilog = epilog, .rows = rows};
+    size_t count = 0, seed = SIZE_MAX;
+    int status;
 
-    for (; preset->parameters[count].name; count++)
-        options[count] = (struct option){preset->parameters[count].name, required_argument, NULL,
-                                         PARAMETER_BASE + (int)count};
-    options[count++] = (struct option){"capable", required_argument, NULL, 'c'};
-    options[count++] = (struct option){"fail", required_argument, NULL, 'f'};
-    options[count++] = (struct option){"scatter", required_argument, NULL, 's'};
-    if (!has_parameter(preset, "seed"))
-        options[count++] = (struct option){"seed", required_argument, NULL, 'e'};
-    options[count++] = (struct option){"json", no_argument, NULL, 'j'};
-    options[count] = (struct option){"help", no_argument, NULL, 'h'};
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (option >= PARAMETER_BASE) {
-            arguments->texts[option - PARAMETER_BASE] = optarg;
-            if (strcmp(preset->parameters[option - PARAMETER_BASE].name, "seed") == 0)
-                arguments->seed = optarg;
-        } else if (option == 'c') {
-            arguments->capable = optarg;
-        } else if (option == 'f') {
-            arguments->fail = optarg;
-        } else if (option == 's') {
-            arguments->scatter = optarg;
-        } else if (option == 'e') {
-            arguments->seed = optarg;
-        } else if (option == 'h') {
-            describe_preset(preset);
-            return BY_EXIT_DONE;
-        } else if (option != 'j') {
-            return by_cli_fail(BY_EXIT_USAGE, "`banyan topo %s --help` lists the options", preset->name);
-        }
+    snprintf(program, sizeof(program), "banyan topo %s", preset->name);
+    snprintf(usage, sizeof(usage), "%s [options]", program);
+    snprintf(epilog, sizeof(epilog),
+             "RATE is in GB/s: an integer, a decimal or a fraction such as 25/2. Without --capable: %s.",
+             preset->capable);
+    for (; preset->parameters[count].name; count++) {
+        const struct by_parameter *parameter = &preset->parameters[count];
+
+        snprintf(help[count], sizeof(help[count]), "%s (default %s)", parameter->help, parameter->fallback);
+        rows[count] = (struct by_option){
+            BY_ROW_TEXT(0, parameter->name, placeholders[parameter->kind], AT(capable), help[count])};
+        rows[count].text.at = offsetof(struct topo_arguments, texts) + count * sizeof(char *);
+        if (strcmp(parameter->name, "seed") == 0)
+            seed = count;
     }
-    if (optind < argc)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "'%s' is one argument too many; `banyan topo %s --help` lists the options",
-                           argv[optind], preset->name);
-    return -1;
-}
-
-/* Parses "0.05", "1/20" or "5%". */
-static bool read_part(const char *text, struct by_fraction *part)
-{
-    size_t bytes = strlen(text);
-    bool percent = bytes > 0 && text[bytes - 1] == '%';
-
-    if (by_fraction_parse(text, bytes - percent, part) != 0)
-        return false;
-    if (percent && by_fraction_divide(*part, (struct by_fraction){100, 1}, part) != 0)
-        return false;
-    return by_fraction_compare(*part, (struct by_fraction){1, 1}) < 0;
+    for (size_t i = 0, at = count; i < COMMON; i++)
+        if (seed == SIZE_MAX || strcmp(common[i].name, "seed") != 0)
+            rows[at++] = common[i];
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    if (seed != SIZE_MAX)
+        arguments->seed = arguments->texts[seed];
+    return status;
 }
 
 /* Parses "1..5". */
@@ -166,7 +145,8 @@ static int vary(const struct topo_arguments *arguments, struct by_topology **top
                                arguments->seed);
     }
     if (arguments->fail) {
-        if (!read_part(arguments->fail, &variation.fail))
+        if (by_fraction_parse_part(arguments->fail, &variation.fail) != 0 ||
+            variation.fail.num >= variation.fail.den)
             return by_cli_fail(BY_EXIT_USAGE,
                                "--fail is '%.40s': it must be a part below 1, such as 0.05, 1/20 or 5%%",
                                arguments->fail);
@@ -192,25 +172,20 @@ static int vary(const struct topo_arguments *arguments, struct by_topology **top
 
 int by_command_topo(int argc, char **argv)
 {
-    struct topo_arguments arguments = {{NULL}, NULL, NULL, NULL, NULL};
+    struct topo_arguments arguments = {0};
     const struct by_preset *preset;
     struct by_topology *topology;
     struct by_problem problem = {0};
     int status;
 
-    if (argc >= 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        list_presets(stdout);
-        return BY_EXIT_DONE;
-    }
-    if (argc < 2) {
-        list_presets(stderr);
-        return BY_EXIT_USAGE;
-    }
+    status = read_preset(&argc, argv);
+    if (status >= 0)
+        return status;
     if (strcmp(argv[1], "import") == 0)
         return by_cli_import(argc - 1, argv + 1);
     preset = by_preset_find(argv[1]);
     if (!preset)
-        return by_cli_fail(BY_EXIT_USAGE, "no preset '%s'; `banyan topo --help` lists them", argv[1]);
+        return no_preset(argv[1]);
     status = read_options(argc - 1, argv + 1, preset, &arguments);
     if (status >= 0)
         return status;
