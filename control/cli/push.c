@@ -156,7 +156,7 @@ static int add_switches(struct push_arguments *arguments, int files)
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
         return by_cli_fail(
             BY_EXIT_USAGE,
-            "--saved and --settle go with no images and no --renew, and only one of them is given");
+            "--saved and --settle stand alone, without images; `banyan push --help` lists the options");
     for (uint32_t i = 0; i < arguments->to_count; i++)
         by_cli_target(arguments->to[i], add_switch, arguments);
     if (arguments->sockets != NULL)
