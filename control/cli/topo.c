@@ -2,10 +2,8 @@
  * The command `banyan topo`: prints a preset fabric as topology JSON, unchanged or with failed
  * links and randomly varied bandwidths. Single-threaded.
  */
-#include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "control/base/fraction.h"
@@ -15,11 +13,12 @@
 #include "control/fabric/vary.h"
 
 /* Largest factor of --scatter. */
-#define SCATTER_MAX 1000000
+#define SCATTER_MAX 1000000u
 
 struct topo_arguments {
     const char *texts[BY_PRESET_PARAMETERS_MAX]; /* by parameter of the preset; NULL = default */
-    const char *capable, *fail, *scatter, *seed;
+    const char *capable, *fail, *scatter;
+    struct by_variation variation;
     bool json;
 };
 
@@ -60,6 +59,29 @@ static int no_preset(const char *name)
                        guess.best ? "? " : "");
 }
 
+static int read_fail(void *object, const char *text, struct by_option_why *why)
+{
+    struct by_fraction *part = &((struct topo_arguments *)object)->variation.fail;
+
+    return by_fraction_parse_part(text, part) == 0 && part->num < part->den
+               ? 0
+               : by_option_refuse(why, "it must be a part below 1, such as 0.05, 1/20 or 5%%");
+}
+
+static int read_scatter(void *object, const char *text, struct by_option_why *why)
+{
+    struct by_variation *variation = &((struct topo_arguments *)object)->variation;
+    unsigned low, high;
+    char extra;
+
+    if (strspn(text, "0123456789.") != strlen(text) || sscanf(text, "%7u..%7u%c", &low, &high, &extra) != 2 ||
+        low < 1 || low > high || high > SCATTER_MAX)
+        return by_option_refuse(why, "it must be two integers from 1 to %u, such as 1..5", SCATTER_MAX);
+    variation->scatter_low = low;
+    variation->scatter_high = high;
+    return 0;
+}
+
 #define AT(member) BY_OPTION_AT(struct topo_arguments, member)
 
 /* The options of every preset. */
@@ -67,12 +89,15 @@ static const struct by_option common[] = {
     {BY_ROW_TEXT(0, "capable", "LIST", AT(capable),
                  "let these switches multicast and aggregate: names, classes (a name without its number), "
                  "all or none, separated by commas")},
-    {BY_ROW_TEXT(0, "fail", "PART", AT(fail),
-                 "fail this part of the links, chosen at random: 0.05, 1/20 or 5%; the fabric stays in one "
-                 "part")},
+    {BY_ROW_TEXT(
+         0, "fail", "PART", AT(fail),
+         "fail this part of the links, chosen at random: 0.05, 1/20 or 5%; the fabric stays in one part"),
+     .call = read_fail},
     {BY_ROW_TEXT(0, "scatter", "A..B", AT(scatter),
-                 "multiply each link's bandwidth by a random integer from A to B")},
-    {BY_ROW_TEXT(0, "seed", "N", AT(seed), "seed the random choices with N (default 1)")},
+                 "multiply each link's bandwidth by a random integer from A to B"),
+     .call = read_scatter},
+    {BY_ROW_NUMBER(0, "seed", "N", AT(variation.seed), 0, UINT64_MAX,
+                   "seed the random choices with N (default 1)")},
     {BY_ROW_FLAG(0, "json", AT(json), "print JSON, as without this option")}};
 
 #define COMMON (sizeof(common) / sizeof(common[0]))
@@ -87,8 +112,8 @@ static int read_options(int argc, char **argv, const struct by_preset *preset,
     char program[64], usage[96], epilog[200], help[BY_PRESET_PARAMETERS_MAX][200];
     const struct by_options command_line = {
         .program = program, .usage = usage, .about = preset->summary, .epilog = epilog, .rows = rows};
-    size_t count = 0, seed = SIZE_MAX;
-    int status;
+    size_t count = 0;
+    bool seeded = false;
 
     snprintf(program, sizeof(program), "banyan topo %s", preset->name);
     snprintf(usage, sizeof(usage), "%s [options]", program);
@@ -102,68 +127,36 @@ static int read_options(int argc, char **argv, const struct by_preset *preset,
         rows[count] = (struct by_option){
             BY_ROW_TEXT(0, parameter->name, placeholders[parameter->kind], AT(capable), help[count])};
         rows[count].text.at = offsetof(struct topo_arguments, texts) + count * sizeof(char *);
-        if (strcmp(parameter->name, "seed") == 0)
-            seed = count;
+        if (strcmp(parameter->name, "seed") != 0)
+            continue;
+        seeded = true; /* the preset's choices and those of --fail and --scatter */
+        rows[count].kind = BY_OPTION_NUMBER;
+        rows[count].most = UINT64_MAX;
+        rows[count].value = (struct by_option_field)AT(variation.seed);
     }
-    for (size_t i = 0, at = count; i < COMMON; i++)
-        if (seed == SIZE_MAX || strcmp(common[i].name, "seed") != 0)
-            rows[at++] = common[i];
-    status = by_options_read(&command_line, arguments, &argc, argv);
-    if (seed != SIZE_MAX)
-        arguments->seed = arguments->texts[seed];
-    return status;
-}
-
-/* Parses "1..5". */
-static bool read_range(const char *text, int64_t *low, int64_t *high)
-{
-    char *end;
-
-    if (*text < '0' || *text > '9')
-        return false;
-    *low = strtoll(text, &end, 10);
-    if (strncmp(end, "..", 2) != 0 || end[2] < '0' || end[2] > '9')
-        return false;
-    *high = strtoll(end + 2, &end, 10);
-    return *end == 0 && *low >= 1 && *low <= *high && *high <= SCATTER_MAX;
+    for (size_t i = 0; i < COMMON; i++)
+        if (!seeded || strcmp(common[i].name, "seed") != 0)
+            rows[count++] = common[i];
+    return by_options_read(&command_line, arguments, &argc, argv);
 }
 
 /* Applies link failures and random bandwidths as requested; replaces `*topology`. */
-static int vary(const struct topo_arguments *arguments, struct by_topology **topology)
+static int vary(struct topo_arguments *arguments, struct by_topology **topology)
 {
-    struct by_variation variation = {.fail = {0, 1}, .seed = 1};
     struct by_topology *varied;
     struct by_problem problem = {0};
-    char name[300], *end;
+    char name[300];
     size_t at = (size_t)snprintf(name, sizeof(name), "%.200s", (*topology)->name);
 
-    if (arguments->seed) {
-        errno = 0;
-        variation.seed = strtoull(arguments->seed, &end, 10);
-        if (errno || *end || *arguments->seed < '0' || *arguments->seed > '9')
-            return by_cli_fail(BY_EXIT_USAGE, "--seed is '%.40s': it must be an integer from 0",
-                               arguments->seed);
-    }
-    if (arguments->fail) {
-        if (by_fraction_parse_part(arguments->fail, &variation.fail) != 0 ||
-            variation.fail.num >= variation.fail.den)
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "--fail is '%.40s': it must be a part below 1, such as 0.05, 1/20 or 5%%",
-                               arguments->fail);
-        at += (size_t)snprintf(name + at, sizeof(name) - at, "-fail%.20s", arguments->fail);
-    }
-    if (arguments->scatter) {
-        if (!read_range(arguments->scatter, &variation.scatter_low, &variation.scatter_high))
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "--scatter is '%.40s': it must be two integers from 1 to %d, such as 1..5",
-                               arguments->scatter, SCATTER_MAX);
-        at += (size_t)snprintf(name + at, sizeof(name) - at, "-scatter%.20s", arguments->scatter);
-    }
     if (!arguments->fail && !arguments->scatter)
         return -1;
-    snprintf(name + at, sizeof(name) - at, "-seed%llu", (unsigned long long)variation.seed);
-    variation.name = name;
-    if (by_vary(*topology, &variation, &varied, &problem) != 0)
+    if (arguments->fail)
+        at += (size_t)snprintf(name + at, sizeof(name) - at, "-fail%.20s", arguments->fail);
+    if (arguments->scatter)
+        at += (size_t)snprintf(name + at, sizeof(name) - at, "-scatter%.20s", arguments->scatter);
+    snprintf(name + at, sizeof(name) - at, "-seed%llu", (unsigned long long)arguments->variation.seed);
+    arguments->variation.name = name;
+    if (by_vary(*topology, &arguments->variation, &varied, &problem) != 0)
         return by_cli_fail(BY_EXIT_USAGE, "%s", problem.text);
     by_topology_free(*topology);
     *topology = varied;
@@ -172,7 +165,7 @@ static int vary(const struct topo_arguments *arguments, struct by_topology **top
 
 int by_command_topo(int argc, char **argv)
 {
-    struct topo_arguments arguments = {0};
+    struct topo_arguments arguments = {.variation = {.fail = {0, 1}, .seed = 1}};
     const struct by_preset *preset;
     struct by_topology *topology;
     struct by_problem problem = {0};

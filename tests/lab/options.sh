@@ -103,7 +103,7 @@ for command in $("$banyan" --help | sed -n '/^Commands:/,$s/^  \([a-z][a-z]*\)  
 done
 common "banyan topo star" "$banyan" topo star
 common "banyan topo import" "$banyan" topo import
-for program in banyan-perf banyan-run banyan-switchd banyand; do common $program "$bin/$program"; done
+for program in "$bin"/banyan?*; do common "${program##*/}" "$program"; done
 prefix=banyan
 bad=()
 one_line "no command 'plna'; did you mean plan?" "$banyan" plna
