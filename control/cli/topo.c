@@ -141,8 +141,9 @@ static int read_options(int argc, char **argv, const struct by_preset *preset,
 }
 
 /* Applies link failures and random bandwidths as requested; replaces `*topology`. */
-static int vary(struct topo_arguments *arguments, struct by_topology **topology)
+static int vary(const struct topo_arguments *arguments, struct by_topology **topology)
 {
+    struct by_variation variation = arguments->variation;
     struct by_topology *varied;
     struct by_problem problem = {0};
     char name[300];
@@ -154,9 +155,9 @@ static int vary(struct topo_arguments *arguments, struct by_topology **topology)
         at += (size_t)snprintf(name + at, sizeof(name) - at, "-fail%.20s", arguments->fail);
     if (arguments->scatter)
         at += (size_t)snprintf(name + at, sizeof(name) - at, "-scatter%.20s", arguments->scatter);
-    snprintf(name + at, sizeof(name) - at, "-seed%llu", (unsigned long long)arguments->variation.seed);
-    arguments->variation.name = name;
-    if (by_vary(*topology, &arguments->variation, &varied, &problem) != 0)
+    snprintf(name + at, sizeof(name) - at, "-seed%llu", (unsigned long long)variation.seed);
+    variation.name = name;
+    if (by_vary(*topology, &variation, &varied, &problem) != 0)
         return by_cli_fail(BY_EXIT_USAGE, "%s", problem.text);
     by_topology_free(*topology);
     *topology = varied;
