@@ -71,6 +71,9 @@ banyan-perf_SRC := \
 	host-driver/tools/perf/report.c \
 	host-driver/tools/perf/run.c \
 	host-driver/tools/perf/world.c \
+	offload/linux/options.c \
+	offload/linux/options_help.c \
+	offload/linux/options_value.c \
 	offload/linux/output.c
 banyan-perf_LIBS := host-driver offload
 banyan-perf_LDLIBS := $(host-driver_LDLIBS)

@@ -4,6 +4,8 @@
 #include <stdio.h>
 
 #include "offload/base/assert.h"
+#include <string.h>
+
 #include "offload/base/errors.h"
 
 /* The largest integer that every JSON reader represents exactly. */
@@ -152,6 +154,15 @@ int by_fraction_parse(const char *text, size_t bytes, struct by_fraction *result
     if (!error)
         error = places > 0 ? scale_ten(&den, (unsigned)places) : scale_ten(&num, (unsigned)-places);
     return error ? error : by_fraction_set(num, den, result);
+}
+
+int by_fraction_parse_part(const char *text, struct by_fraction *part)
+{
+    size_t bytes = strlen(text);
+    bool percent = bytes > 0 && text[bytes - 1] == '%';
+    int error = by_fraction_parse(text, bytes - percent, part);
+
+    return error || !percent ? error : by_fraction_divide(*part, (struct by_fraction){100, 1}, part);
 }
 
 char *by_fraction_text(struct by_fraction a, char text[BY_FRACTION_TEXT_BYTES])

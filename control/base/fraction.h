@@ -36,6 +36,8 @@ double by_fraction_value(struct by_fraction a);
  * when the value does not fit.
  */
 int by_fraction_parse(const char *text, size_t bytes, struct by_fraction *result);
+/* Reads a part of a whole, such as "5%", "0.05" or "1/20"; otherwise as by_fraction_parse. */
+int by_fraction_parse_part(const char *text, struct by_fraction *part);
 /* Writes "12" or "25/2" into `text`; returns it. */
 #define BY_FRACTION_TEXT_BYTES 44
 char *by_fraction_text(struct by_fraction a, char text[BY_FRACTION_TEXT_BYTES]);

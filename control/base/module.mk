@@ -5,4 +5,7 @@ control_SRC += \
 	control/base/locate.c \
 	control/base/problem.c \
 	control/base/xml.c \
+	offload/linux/options.c \
+	offload/linux/options_help.c \
+	offload/linux/options_value.c \
 	offload/linux/output.c

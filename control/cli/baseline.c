@@ -15,20 +15,6 @@
 #include "control/study/bound/pack.h"
 #include "offload/wire/types.h"
 
-const char *by_cli_algorithms(void)
-{
-    static char text[200];
-    size_t at = 0;
-
-    for (unsigned i = BY_ALGORITHM_NONE + 1; i < BY_ALGORITHM_COUNT; i++)
-        at += (size_t)snprintf(text + at, sizeof(text) - at, "%s%s",
-                               at == 0                       ? ""
-                               : i + 1 == BY_ALGORITHM_COUNT ? " or "
-                                                             : ", ",
-                               by_algorithm_name((enum by_algorithm)i));
-    return text;
-}
-
 static void print_json(const struct by_rounds *rounds, const struct by_topology *topology,
                        enum by_algorithm algorithm, struct by_fraction optimum)
 {

@@ -11,7 +11,5 @@
  */
 int by_cli_baseline(const struct by_topology *topology, const char *path, enum by_algorithm algorithm,
                     double time_limit_s, bool show, const char *output, bool json, struct by_plan **plan);
-/* Returns the names of all algorithms as "a, b or c". */
-const char *by_cli_algorithms(void);
 
 #endif

@@ -5,7 +5,6 @@
 #include "control/study/bound/bound.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -22,67 +21,40 @@ struct bound_arguments {
     struct by_bound_options options;
 };
 
-static const char help[] =
-    "usage: banyan bound TOPO [options]\n\n"
-    "Says for each collective what no schedule on the fabric in TOPO (topology JSON, - for standard input) "
-    "can "
-    "beat, what\n"
-    "banyan's trees reach, and what switches must be able to do for it. Rates are algorithm bandwidths: "
-    "total "
-    "data size\n"
-    "over time; all are exact fractions, with the cut, partition or prices that prove them.\n\n"
-    "  -o, --output PLAN   write the trees of the Reduce-Broadcast rate, an allreduce without working "
-    "switches, as a plan\n"
-    "                      file\n"
-    "      --all-roots     make the trees of every root of broadcast and reduce (default up to 16 compute "
-    "nodes)\n"
-    "      --time-limit S  past S seconds, an error with exit status 3\n"
-    "      --progress      tell of progress also where standard error is no terminal\n"
-    "      --json          print the result as one JSON object\n"
-    "  -h, --help\n";
+#define AT(member) BY_OPTION_AT(struct bound_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_TEXT('o', "output", "PLAN", AT(output),
+                 "write the trees of the Reduce-Broadcast rate, an allreduce without working switches, as a "
+                 "plan file")},
+    {BY_ROW_FLAG(0, "all-roots", AT(options.all_roots),
+                 "make the trees of every root of broadcast and reduce (default: up to 16 compute nodes)")},
+    {BY_CLI_TIME_LIMIT(options.time_limit_s, "after S seconds, fail with exit status 3")},
+    {BY_CLI_PROGRESS(progress)},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the result as one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan bound",
+    .usage = "banyan bound TOPO [options]",
+    .about =
+        "Prints for each collective the rate that no schedule on the fabric in TOPO (topology JSON, - for "
+        "standard input) can exceed, the rate that banyan's trees reach, and what switches must be able "
+        "to do for it. Rates are algorithm bandwidths: total data size over time. All are exact "
+        "fractions, with the cut, partition or prices that prove them.",
+    .rows = rows,
+    .least = 1,
+    .most = 1,
+    .operands = "a topology file"};
 
 /* Parses the arguments. Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct bound_arguments *arguments)
 {
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"all-roots", no_argument, NULL, 'a'},
-                                            {"time-limit", required_argument, NULL, 't'},
-                                            {"progress", no_argument, NULL, 'p'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {NULL, 0, NULL, 0}};
-    int option, status;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-        switch (option) {
-        case 'o':
-            arguments->output = optarg;
-            break;
-        case 'a':
-            arguments->options.all_roots = true;
-            break;
-        case 't':
-            status = by_cli_time_limit(optarg, &arguments->options.time_limit_s);
-            if (status >= 0)
-                return status;
-            break;
-        case 'p':
-            arguments->progress = true;
-            break;
-        case 'j':
-            arguments->json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return BY_EXIT_DONE;
-        default:
-            return by_cli_fail(BY_EXIT_USAGE, "`banyan bound --help` lists the options");
-        }
-    if (optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan bound --help` says more",
-                           optind == argc ? "name a topology file" : "name one topology file only");
-    arguments->topology = argv[optind];
+    if (status >= 0)
+        return status;
+    arguments->topology = argv[1];
     if (arguments->output && strcmp(arguments->output, "-") == 0)
         return by_cli_fail(BY_EXIT_USAGE, "standard output holds the bounds; name a file for the plan");
     return -1;

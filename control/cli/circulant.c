@@ -2,12 +2,10 @@
  * The command `banyan circulant`: prints the schedules by which hosts compute collectives among
  * themselves. libbanyan uses them if no switch can help. Single-threaded.
  */
-#include <getopt.h>
 #include <stdbool.h>
 #include <stdio.h>
 
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "host-driver/circulant/circulant.h"
 
 /* Most ranks whose schedules one run prints. For more, use -r. */
@@ -16,86 +14,57 @@
 #define ROUNDS_MAX 1000000u
 
 struct circulant_arguments {
-    uint64_t rank_count;
-    uint64_t rank;
-    uint64_t block_count; /* 0: no broadcast */
-    bool one, json;
+    uint32_t rank_count;
+    uint32_t rank;        /* UINT32_MAX: all ranks */
+    uint32_t block_count; /* 0: no broadcast */
+    bool json;
 };
 
-static const char help[] =
-    "usage: banyan circulant -p RANKS [options]\n\n"
-    "Prints the schedules by which RANKS hosts broadcast, gather and reduce among themselves when no switch "
-    "does it for\n"
-    "them: in round k of a phase, rank r sends to r + skip[k] and receives from r - skip[k]. Blocks are "
-    "counted from the\n"
-    "first one that rank 0, the root, sends in the phase; negative ones are of the phase before.\n\n"
-    "  -p, --ranks RANKS       how many ranks there are, at most 2^30\n"
-    "  -r, --rank RANK         only this rank (without it: all, if they are at most 4096)\n"
-    "  -n, --blocks BLOCKS     the rounds of a broadcast of so many blocks from rank 0; with -r each of "
-    "them\n"
-    "      --json              print one JSON object\n"
-    "  -h, --help\n";
+#define AT(member) BY_OPTION_AT(struct circulant_arguments, member)
 
-static const struct option long_options[] = {
-    {"ranks", required_argument, NULL, 'p'},  {"rank", required_argument, NULL, 'r'},
-    {"blocks", required_argument, NULL, 'n'}, {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0}};
+static const struct by_option rows[] = {
+    {BY_ROW_NUMBER('p', "ranks", "RANKS", AT(rank_count), 1, BY_CIRCULANT_RANKS_MAX,
+                   "the number of ranks, %r")},
+    {BY_ROW_NUMBER('r', "rank", "RANK", AT(rank), 0, BY_CIRCULANT_RANKS_MAX - 1,
+                   "print this rank only (without it: all, if they are at most 4096)")},
+    {BY_ROW_NUMBER('n', "blocks", "BLOCKS", AT(block_count), 1, BY_CIRCULANT_BLOCKS_MAX,
+                   "print how many rounds a broadcast of BLOCKS blocks from rank 0 takes; with -r, print "
+                   "each of them")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
 
-static int read_option(int option, struct circulant_arguments *arguments)
-{
-    int status;
-
-    switch (option) {
-    case 'p':
-        status = by_cli_number("-p", optarg, 1, BY_CIRCULANT_RANKS_MAX, &arguments->rank_count);
-        return status != 0 ? status : -1;
-    case 'r':
-        arguments->one = true;
-        status = by_cli_number("-r", optarg, 0, BY_CIRCULANT_RANKS_MAX - 1, &arguments->rank);
-        return status != 0 ? status : -1;
-    case 'n':
-        status = by_cli_number("-n", optarg, 1, BY_CIRCULANT_BLOCKS_MAX, &arguments->block_count);
-        return status != 0 ? status : -1;
-    case 'j':
-        arguments->json = true;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan circulant --help` lists the options");
-    }
-}
+static const struct by_options command_line = {
+    .program = "banyan circulant",
+    .usage = "banyan circulant -p RANKS [options]",
+    .about =
+        "Prints the schedules by which RANKS hosts broadcast, gather and reduce among themselves when no "
+        "switch does it for them: in round k of a phase, rank r sends to r + skip[k] and receives from r "
+        "- skip[k]. Blocks are counted from the first one that rank 0, the root, sends in the phase; "
+        "negative ones are of the phase before.",
+    .rows = rows};
 
 static int read_arguments(int argc, char **argv, struct circulant_arguments *arguments)
 {
-    int option;
+    bool one;
+    int status;
 
-    *arguments = (struct circulant_arguments){0};
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "p:r:n:h", long_options, NULL)) != -1) {
-        int status = read_option(option, arguments);
-
-        if (status >= 0)
-            return status;
-    }
-    if (optind != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "'%s' is no option; `banyan circulant --help` says more",
-                           argv[optind]);
+    *arguments = (struct circulant_arguments){.rank = UINT32_MAX};
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    if (status >= 0)
+        return status;
+    one = arguments->rank != UINT32_MAX;
     if (arguments->rank_count == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "name the count of ranks with -p; `banyan circulant --help` says "
-                                          "more");
-    if (arguments->one && arguments->rank >= arguments->rank_count)
-        return by_cli_fail(BY_EXIT_USAGE, "-r %llu is no rank of %llu; it must be from 0 to %llu",
-                           (unsigned long long)arguments->rank, (unsigned long long)arguments->rank_count,
-                           (unsigned long long)arguments->rank_count - 1);
-    if (!arguments->one && arguments->rank_count > LISTED_MAX)
-        return by_cli_fail(BY_EXIT_USAGE, "%llu ranks are more than the %u that are listed; name one with -r",
-                           (unsigned long long)arguments->rank_count, LISTED_MAX);
-    if (arguments->one && arguments->block_count > ROUNDS_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "name the count of ranks with -p");
+    if (one && arguments->rank >= arguments->rank_count)
+        return by_cli_fail(BY_EXIT_USAGE, "-r %u is no rank of %u; it must be from 0 to %u", arguments->rank,
+                           arguments->rank_count, arguments->rank_count - 1);
+    if (!one && arguments->rank_count > LISTED_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "%u ranks are more than the %u that are listed; name one with -r",
+                           arguments->rank_count, LISTED_MAX);
+    if (one && arguments->block_count > ROUNDS_MAX)
         return by_cli_fail(BY_EXIT_USAGE,
-                           "%llu blocks take more than the %u rounds that are listed; leave out -r",
-                           (unsigned long long)arguments->block_count, ROUNDS_MAX);
+                           "%u blocks take more than the %u rounds that are listed; leave out -r",
+                           arguments->block_count, ROUNDS_MAX);
     return -1;
 }
 
@@ -131,8 +100,9 @@ static void print_steps(const struct by_circulant *circulant, const struct by_ci
 
 static void print_text(const struct by_circulant *circulant, const struct circulant_arguments *arguments)
 {
-    uint32_t first = arguments->one ? (uint32_t)arguments->rank : 0;
-    uint32_t end = arguments->one ? first + 1 : circulant->rank_count;
+    bool one = arguments->rank != UINT32_MAX;
+    uint32_t first = one ? arguments->rank : 0;
+    uint32_t end = one ? first + 1 : circulant->rank_count;
     int width = 4 * (int)circulant->phase;
     struct by_circulant_schedule schedule;
 
@@ -141,8 +111,8 @@ static void print_text(const struct by_circulant *circulant, const struct circul
         printf(" %u", circulant->skip[k]);
     putchar('\n');
     if (arguments->block_count > 0)
-        printf("# a broadcast of %u blocks takes %u rounds\n", (uint32_t)arguments->block_count,
-               by_circulant_rounds(circulant, (uint32_t)arguments->block_count));
+        printf("# a broadcast of %u blocks takes %u rounds\n", arguments->block_count,
+               by_circulant_rounds(circulant, arguments->block_count));
     printf("# %8s %9s  %-*s  %s\n", "rank", "baseblock", width, "receives", "sends");
     for (uint32_t rank = first; rank < end; rank++) {
         by_circulant_schedule(circulant, rank, &schedule);
@@ -156,8 +126,8 @@ static void print_text(const struct by_circulant *circulant, const struct circul
         print_row(schedule.send, circulant->phase);
         putchar('\n');
     }
-    if (arguments->one && arguments->block_count > 0)
-        print_steps(circulant, &schedule, first, (uint32_t)arguments->block_count);
+    if (one && arguments->block_count > 0)
+        print_steps(circulant, &schedule, first, arguments->block_count);
 }
 
 static void json_row(const char *name, const int8_t *blocks, uint32_t count)
@@ -195,8 +165,9 @@ static void json_steps(const struct by_circulant *circulant, const struct by_cir
 
 static void print_json(const struct by_circulant *circulant, const struct circulant_arguments *arguments)
 {
-    uint32_t first = arguments->one ? (uint32_t)arguments->rank : 0;
-    uint32_t end = arguments->one ? first + 1 : circulant->rank_count;
+    bool one = arguments->rank != UINT32_MAX;
+    uint32_t first = one ? arguments->rank : 0;
+    uint32_t end = one ? first + 1 : circulant->rank_count;
     struct by_circulant_schedule schedule;
 
     printf("{\"ranks\": %u, \"phase\": %u, \"skips\": [", circulant->rank_count, circulant->phase);
@@ -217,10 +188,10 @@ static void print_json(const struct by_circulant *circulant, const struct circul
     }
     printf("]");
     if (arguments->block_count > 0) {
-        printf(",\n  \"broadcast\": {\"blocks\": %u, \"rounds\": %u", (uint32_t)arguments->block_count,
-               by_circulant_rounds(circulant, (uint32_t)arguments->block_count));
-        if (arguments->one)
-            json_steps(circulant, &schedule, first, (uint32_t)arguments->block_count);
+        printf(",\n  \"broadcast\": {\"blocks\": %u, \"rounds\": %u", arguments->block_count,
+               by_circulant_rounds(circulant, arguments->block_count));
+        if (one)
+            json_steps(circulant, &schedule, first, arguments->block_count);
         putchar('}');
     }
     printf("}\n");
@@ -234,7 +205,7 @@ int by_command_circulant(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    by_circulant_init(&circulant, (uint32_t)arguments.rank_count);
+    by_circulant_init(&circulant, arguments.rank_count);
     if (arguments.json)
         print_json(&circulant, &arguments);
     else

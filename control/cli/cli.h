@@ -6,14 +6,15 @@
 #define BY_CLI_CLI_H
 
 #include "control/fabric/topology.h"
+#include "offload/linux/options.h"
 #include "offload/linux/output.h"
 
 /* Exit statuses (banyan(1)). */
 enum by_exit { BY_EXIT_DONE = 0, BY_EXIT_NO = 1, BY_EXIT_USAGE = 2, BY_EXIT_ENVIRONMENT = 3 };
 
 /*
- * A subcommand: argv[0] is its name ("plan"). Sets optind = 0, then parses its options with
- * getopt_long. Returns an enum by_exit.
+ * A subcommand: argv[0] is its name ("plan"). Reads its options from a table
+ * (offload/linux/options.h). Returns an enum by_exit.
  */
 typedef int by_command_fn(int argc, char **argv);
 

@@ -2,7 +2,6 @@
  * The command `banyan compare`: the rate of each algorithm on a fabric, compared with the upper
  * bound. Single-threaded.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "control/base/fraction.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/cli/progress.h"
 #include "control/planner/planner.h"
 #include "control/study/bound/pack.h"
@@ -42,103 +40,52 @@ struct compare_arguments {
     bool wanted[BY_ALGORITHM_COUNT];
 };
 
-static const char help[] =
-    "usage: banyan compare TOPO [options]\n\n"
-    "Prints what banyan's forests and the algorithms of others reach on the fabric in TOPO, as exact rates "
-    "beside the bound\n"
-    "that the planner proves: what no schedule (for allreduce on some fabrics: no trees) can exceed. Rates "
-    "are algorithm bandwidths: total data size over time.\n\n"
-    "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast or reduce (default: the first "
-    "three)\n"
-    "      --root NODE         where broadcast starts, or reduce ends (default: the first compute node)\n"
-    "      --algorithms LIST   only these, separated by commas\n"
-    "      --time-limit S      seconds for one algorithm (default 60); what takes longer is left out\n"
-    "      --progress          tell of progress also where standard error is no terminal\n"
-    "      --json              print one JSON object\n"
-    "  -h, --help\n\n"
-    "Algorithms:\n";
+#define AT(member) BY_OPTION_AT(struct compare_arguments, member)
 
-static const struct option long_options[] = {{"collective", required_argument, NULL, 'c'},
-                                             {"root", required_argument, NULL, 'r'},
-                                             {"algorithms", required_argument, NULL, 'a'},
-                                             {"time-limit", required_argument, NULL, 't'},
-                                             {"progress", no_argument, NULL, 'p'},
-                                             {"json", no_argument, NULL, 'j'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
+/* All collectives but the last, the barrier, which carries no data. */
+_Static_assert(BY_COLLECTIVE_BARRIER == BY_COLLECTIVE_COUNT - 1, "the barrier is the last collective");
 
-static int read_algorithms(const char *list, bool *wanted)
-{
-    memset(wanted, 0, BY_ALGORITHM_COUNT * sizeof(*wanted));
-    while (*list) {
-        size_t bytes = strcspn(list, ",");
-        char name[40];
-        enum by_algorithm algorithm;
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE('c', "collective", "COLL", AT(collective), 1, BY_COLLECTIVE_BARRIER - 1,
+                   "compare %l (default: the first three)"),
+     .word = by_collective_name, .once = true},
+    {BY_ROW_TEXT(0, "root", "NODE", AT(root),
+                 "broadcast from NODE, or reduce to NODE (default: the first compute node)")},
+    {BY_ROW_LIST(0, "algorithms", "LIST", AT(wanted), 1, BY_ALGORITHM_COUNT - 1,
+                 "compare these algorithms only, separated by commas (default all)"),
+     .word = by_algorithm_name},
+    {BY_CLI_TIME_LIMIT(time_limit_s,
+                       "leave out what takes longer than S seconds for one algorithm (default 60)")},
+    {BY_CLI_PROGRESS(progress)},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {BY_ROW_HEADING("Algorithms:")},
+#define X(name, text, summary) {BY_ROW_NOTE(text, summary)},
+    BY_ALGORITHM_LIST(X)
+#undef X
 
-        snprintf(name, sizeof(name), "%.*s", (int)(bytes < sizeof(name) ? bytes : sizeof(name) - 1), list);
-        algorithm = by_algorithm_from_name(name);
-        if (algorithm == BY_ALGORITHM_NONE)
-            return by_cli_fail(BY_EXIT_USAGE, "no algorithm '%s'; it must be %s", name, by_cli_algorithms());
-        wanted[algorithm] = true;
-        list += bytes + (list[bytes] == ',');
-    }
-    return -1;
-}
+        {0}};
 
-static int read_option(int option, struct compare_arguments *arguments)
-{
-    switch (option) {
-    case 'c':
-        if (arguments->collective != 0)
-            return by_cli_repeated("-c", optarg);
-        arguments->collective = by_collective_from_name(optarg);
-        if (arguments->collective == 0 || arguments->collective == BY_COLLECTIVE_BARRIER)
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "no collective '%s' to compare; it must be allgather, reduce-scatter, "
-                               "allreduce, broadcast or reduce",
-                               optarg);
-        return -1;
-    case 'r':
-        arguments->root = optarg;
-        return -1;
-    case 'a':
-        return read_algorithms(optarg, arguments->wanted);
-    case 't':
-        return by_cli_time_limit(optarg, &arguments->time_limit_s);
-    case 'p':
-        arguments->progress = true;
-        return -1;
-    case 'j':
-        arguments->json = true;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        for (unsigned i = BY_ALGORITHM_NONE + 1; i < BY_ALGORITHM_COUNT; i++)
-            printf("  %-14s %s\n", by_algorithm_name((enum by_algorithm)i),
-                   by_algorithm_summary((enum by_algorithm)i));
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan compare --help` lists the options");
-    }
-}
+static const struct by_options command_line = {
+    .program = "banyan compare",
+    .usage = "banyan compare TOPO [options]",
+    .about =
+        "Prints the rates that banyan's forests and published algorithms reach on the fabric in TOPO, as "
+        "exact rates beside the bound that the planner proves: what no schedule (for allreduce on some "
+        "fabrics: no trees) can exceed. Rates are algorithm bandwidths: total data size over time.",
+    .rows = rows,
+    .least = 1,
+    .most = 1,
+    .operands = "a topology file"};
 
 static int read_arguments(int argc, char **argv, struct compare_arguments *arguments)
 {
-    int option, status;
+    int status;
 
     *arguments = (struct compare_arguments){.time_limit_s = TIME_LIMIT_S};
     memset(arguments->wanted, true, sizeof(arguments->wanted));
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "c:h", long_options, NULL)) != -1) {
-        status = read_option(option, arguments);
-        if (status >= 0)
-            return status;
-    }
-    if (optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan compare --help` says more",
-                           optind == argc ? "name a topology file" : "name one topology file only");
-    arguments->topology = argv[optind];
-    return -1;
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    arguments->topology = argv[1];
+    return status;
 }
 
 /* ---- the rows ---- */

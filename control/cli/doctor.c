@@ -4,14 +4,12 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/service/controller/http.h"
 #include "control/tables/file.h"
@@ -20,54 +18,12 @@
 /* Time in which a peer must answer (ms). */
 #define PEER_MS 900u
 
-static const char help[] =
-    "usage: banyan doctor [options]\n"
-    "\n"
-    "Looks for what would keep banyan from working, on this machine and where the options point, and says "
-    "the\n"
-    "remedy. Changes nothing.\n"
-    "\n"
-    "      --iface IF         this interface as well; may be repeated\n"
-    "      --table FILE       this machine's table: its interfaces, addresses, MTUs and peers\n"
-    "      --to NAME=ADDR     this switch; may be repeated\n"
-    "      --sockets DIR      every switch whose socket lies in this folder\n"
-    "      --tables DIR       the tables that these switches should have\n"
-    "      --keys DIR         keys of a controller or host, for tls: (default BANYAN_KEYS)\n"
-    "      --psk FILE         the key for psk+ addresses (default BANYAN_PSK)\n"
-    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
-    "is http://,\n"
-    "                         else, when nothing is named, the socket of this user's or root's banyand)\n"
-    "      --timeout S        seconds that a switch may take to answer (default 5)\n"
-    "      --strict           advice counts as trouble\n"
-    "  -v, --verbose          what is well, too\n"
-    "      --checks           list the checks, and look at nothing\n"
-    "      --json             one JSON object on stdout\n"
-    "\n"
-    "Exit status: 0 all is well, 1 something was found, 2 bad usage, 3 something could not be looked at.\n";
-
-static const struct option options[] = {
-    {"iface", required_argument, NULL, 'i'},
-    {"table", required_argument, NULL, 't'},
-    {"to", required_argument, NULL, 'o'},
-    {"sockets", required_argument, NULL, 's'},
-    {"tables", required_argument, NULL, 'd'},
-    {"keys", required_argument, NULL, 'k'},
-    {"psk", required_argument, NULL, 'K'},
-    {"controller", required_argument, NULL, 'c'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"strict", no_argument, NULL, 'S'},
-    {"verbose", no_argument, NULL, 'v'},
-    {"checks", no_argument, NULL, 'l'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct doctor_arguments {
+    struct by_doctor doctor;
     struct by_session_options access;
     const char *tables;
     char controller[BY_HTTP_PATH_MAX], host[256];
-    bool strict, verbose, json;
+    bool strict, verbose, checks, json;
 };
 
 static struct by_doctor_place *add_place(struct by_doctor *doctor, const char *name)
@@ -218,71 +174,79 @@ static void list_checks(void)
         printf("%-10s  %s\n", checks[i].name, checks[i].about);
 }
 
-static int take_option(struct by_doctor *doctor, struct doctor_arguments *arguments, int option)
+static int take_interface(void *object, const char *name, struct by_option_why *why)
 {
-    uint64_t value = 0;
-    int status;
-
-    switch (option) {
-    case 'i':
-        add_place(doctor, optarg);
-        return 0;
-    case 't':
-        return add_table(doctor, optarg);
-    case 'o':
-        return by_cli_target(optarg, add_switch, doctor);
-    case 's':
-        return by_cli_target_folder(optarg, add_switch, doctor);
-    case 'd':
-        arguments->tables = optarg;
-        return 0;
-    case 'k':
-        arguments->access.keys = optarg;
-        return 0;
-    case 'K':
-        arguments->access.psk = optarg;
-        return 0;
-    case 'c':
-        doctor->controller = optarg;
-        return 0;
-    case 'T':
-        status = by_cli_number("--timeout", optarg, 1, 3600, &value);
-        arguments->access.timeout_ms = (uint32_t)value * 1000;
-        return status;
-    case 'S':
-        arguments->strict = true;
-        return 0;
-    case 'v':
-        arguments->verbose = true;
-        return 0;
-    case 'J':
-        arguments->json = true;
-        return 0;
-    case 'l':
-        list_checks();
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return -1;
-    default:
-        return BY_EXIT_USAGE;
-    }
+    (void)why;
+    add_place(&((struct doctor_arguments *)object)->doctor, name);
+    return 0;
 }
 
-static int parse(int argc, char **argv, struct by_doctor *doctor, struct doctor_arguments *arguments)
+static int take_table(void *object, const char *path, struct by_option_why *why)
+{
+    (void)why;
+    return add_table(&((struct doctor_arguments *)object)->doctor, path);
+}
+
+static int take_switch(void *object, const char *text, struct by_option_why *why)
+{
+    (void)why;
+    return by_cli_target(text, add_switch, &((struct doctor_arguments *)object)->doctor);
+}
+
+static int take_sockets(void *object, const char *folder, struct by_option_why *why)
+{
+    (void)why;
+    return by_cli_target_folder(folder, add_switch, &((struct doctor_arguments *)object)->doctor);
+}
+
+#define AT(member) BY_OPTION_AT(struct doctor_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CALL(0, "iface", "IF", take_interface, "check this interface as well; may be repeated")},
+    {BY_ROW_CALL(0, "table", "FILE", take_table,
+                 "check what this machine's table names: its interfaces, addresses, MTUs and peers")},
+    {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "check this switch; may be repeated")},
+    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch whose socket lies in this folder")},
+    {BY_ROW_TEXT(0, "tables", "DIR", AT(tables), "the tables that these switches should have")},
+    BY_SESSION_ROWS(access),
+    {BY_ROW_TEXT(
+        0, "controller", "URL", AT(doctor.controller),
+        "check banyand at unix:PATH or http://HOST:PORT (default: BANYAN_CONTROLLER if that is http://, "
+        "else, if nothing is named, the socket of this user's or root's banyand)")},
+    {BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 3600,
+                   "wait S seconds for an answer of a switch, %r (default 5)"),
+     .scale = 1000},
+    {BY_ROW_FLAG(0, "strict", AT(strict), "count advice as trouble")},
+    {BY_ROW_FLAG('v', "verbose", AT(verbose), "print the checks that pass, too")},
+    {BY_ROW_FLAG(0, "checks", AT(checks), "list the checks, and run none")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan doctor",
+    .usage = "banyan doctor [options]",
+    .about =
+        "Looks for what would keep banyan from working, on this machine and where the options point, and "
+        "prints the remedy. Changes nothing.",
+    .epilog =
+        "Exit status: 0 if all is well, 1 if something was found, 2 after bad usage, 3 if something could "
+        "not be checked.",
+    .rows = rows};
+
+static int parse(int argc, char **argv, struct doctor_arguments *arguments)
 {
     const char *ring = getenv("BANYAN_RING"), *joins = getenv("BANYAN_CONTROLLER"),
                *node = getenv("BANYAN_NODE");
-    int option, status = 0;
+    struct by_doctor *doctor = &arguments->doctor;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
     bool is_ours;
 
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "vh", options, NULL)) != -1)
-        status = take_option(doctor, arguments, option);
-    if (status != 0)
-        return status;
-    if (optind < argc)
-        return by_cli_fail(BY_EXIT_USAGE, "doctor takes no '%s'; see banyan doctor --help", argv[optind]);
+    if (status >= 0)
+        return status == 0 ? -1 : status;
+    if (arguments->checks) {
+        list_checks();
+        return -1;
+    }
     if (arguments->tables != NULL && doctor->switch_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to or --sockets",
                            arguments->tables);
@@ -318,19 +282,19 @@ static int conclude(const struct by_report *report, const struct doctor_argument
 int by_command_doctor(int argc, char **argv)
 {
     struct doctor_arguments arguments = {.access.timeout_ms = 5000};
-    struct by_doctor doctor = {0};
-    int status = parse(argc, argv, &doctor, &arguments);
+    struct by_doctor *doctor = &arguments.doctor;
+    int status = parse(argc, argv, &arguments);
 
     if (status == 0) {
-        by_machine_read(&doctor.machine);
+        by_machine_read(&doctor->machine);
         if (arguments.access.keys != NULL)
-            by_key_facts_read(arguments.access.keys, &doctor.keys);
-        for (uint32_t i = 0; i < doctor.switch_count; i++)
-            by_switch_facts_read(&doctor.switches[i], &arguments.access);
-        by_controller_read(&doctor);
-        by_doctor_judge(&doctor);
-        status = conclude(&doctor.report, &arguments);
+            by_key_facts_read(arguments.access.keys, &doctor->keys);
+        for (uint32_t i = 0; i < doctor->switch_count; i++)
+            by_switch_facts_read(&doctor->switches[i], &arguments.access);
+        by_controller_read(doctor);
+        by_doctor_judge(doctor);
+        status = conclude(&doctor->report, &arguments);
     }
-    by_doctor_free(&doctor);
+    by_doctor_free(doctor);
     return status < 0 ? BY_EXIT_DONE : status;
 }

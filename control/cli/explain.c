@@ -6,68 +6,36 @@
  * Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/fabric/unit.h"
 #include "control/plan/plan.h"
 #include "control/tables/lower.h"
+#include "offload/base/limits.h"
 #include "offload/wire/types.h"
 
-static const char help[] =
-    "usage: banyan explain [TOPO PLAN...] [options]\n"
-    "\n"
-    "Says what a call would do: over which trees of the table it runs, or how between the hosts, and why; "
-    "and "
-    "when it would be\n"
-    "done, by the optimum of its plan. Sends nothing. The table is that of BANYAN_TABLE, or is made from the "
-    "plans, as by\n"
-    "banyan tables; other BANYAN_* settings are obeyed as by a job.\n"
-    "\n"
-    "  -c, --collective LIST  all, or some of allreduce, reduce-scatter, allgather, broadcast, reduce, "
-    "barrier (default allreduce)\n"
-    "  -s, --size SIZE        of the data in bytes; K, M, G are binary (default 16M)\n"
-    "  -o, --op LIST, -d, --dtype LIST, -m, --mode MODE, -r, --root RANK, --counts LIST, --job N\n"
-    "                         as for banyan-perf\n"
-    "      --table FILE       the table image, in place of BANYAN_TABLE\n"
-    "      --host NAME        with plans: whose table (default: that of the first rank)\n"
-    "      --optimum LIST     of each collective in GB/s, in place of the plans': "
-    "allreduce=40/7,broadcast=10\n"
-    "      --alpha US, --beta NS  what a message between hosts takes, and each byte, for a prediction there\n"
-    "      --json             one JSON object on stdout\n"
-    "      --help\n";
-
 #define PLANS_MAX 16u
-/*
- * Arguments of banyan-perf that this command adds: its name, the action, a table, optima, the end.
- */
-#define OWN_ARGUMENTS 8
+/* What is passed to banyan-perf, each with its value; further arguments that this command adds. */
+enum passed { COLLECTIVE, SIZE, OP, DTYPE, MODE, ROOT, COUNTS, JOB, TABLE, OPTIMUM, ALPHA, BETA, PASSED };
+#define OWN_ARGUMENTS 4 /* its name, the action, --json, the end */
 
 struct explain {
     struct by_topology *topology;
     struct by_plan *plans[PLANS_MAX];
     uint32_t plan_count;
     const char *host;
-    char **argv; /* arguments of banyan-perf, with room for all arguments of this command */
-    int argc;
+    const char *passed[PASSED]; /* NULL: not given */
+    bool json;
     char table[32];
-    bool has_optimum; /* an option gave the optimum */
     char optimum[512];
 };
-
-static void pass(struct explain *explain, const char *option, const char *value)
-{
-    explain->argv[explain->argc++] = (char *)(uintptr_t)option;
-    if (value != NULL)
-        explain->argv[explain->argc++] = (char *)(uintptr_t)value;
-}
 
 static int read_plans(struct explain *explain, int count, char **paths)
 {
@@ -120,7 +88,7 @@ static int keep_table(struct explain *explain, const uint8_t *bytes, size_t size
     if (fd < 0 || done < size)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "explain: no memory for a table: %s", strerror(errno));
     snprintf(explain->table, sizeof(explain->table), "/proc/self/fd/%d", fd);
-    pass(explain, "--table", explain->table);
+    explain->passed[TABLE] = explain->table;
     return 0;
 }
 
@@ -172,73 +140,96 @@ static int pass_optima(struct explain *explain)
         if (used >= sizeof(explain->optimum) - 64)
             break;
     }
-    pass(explain, "--optimum", explain->optimum);
+    explain->passed[OPTIMUM] = explain->optimum;
     return 0;
 }
 
-static int read_options(struct explain *explain, int argc, char **argv)
-{
-    static const struct option options[] = {{"collective", required_argument, NULL, 'c'},
-                                            {"size", required_argument, NULL, 's'},
-                                            {"op", required_argument, NULL, 'o'},
-                                            {"dtype", required_argument, NULL, 'd'},
-                                            {"mode", required_argument, NULL, 'm'},
-                                            {"root", required_argument, NULL, 'r'},
-                                            {"counts", required_argument, NULL, 'C'},
-                                            {"job", required_argument, NULL, 'j'},
-                                            {"table", required_argument, NULL, 't'},
-                                            {"host", required_argument, NULL, 'H'},
-                                            {"optimum", required_argument, NULL, 'O'},
-                                            {"alpha", required_argument, NULL, 'a'},
-                                            {"beta", required_argument, NULL, 'b'},
-                                            {"json", no_argument, NULL, 'J'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    static const struct {
-        int letter;
-        const char *option;
-    } passed[] = {{'c', "-c"},     {'s', "-b"},        {'o', "-o"},       {'d', "-d"},      {'m', "-m"},
-                  {'r', "-r"},     {'j', "--job"},     {'C', "--counts"}, {'t', "--table"}, {'a', "--alpha"},
-                  {'b', "--beta"}, {'O', "--optimum"}, {'J', "--json"}};
-    int option;
+#define AT(member) BY_OPTION_AT(struct explain, member)
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "c:s:o:d:m:r:h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return -1;
+static const struct by_option rows[] = {
+    {BY_ROW_LIST('c', "collective", "LIST", BY_OPTION_NONE, 1, BY_COLLECTIVE_COUNT - 1,
+                 "explain all, or some of %l (default allreduce)"),
+     .text = AT(passed[COLLECTIVE]), .word = by_collective_name, .once = true},
+    {BY_ROW_SIZE('s', "size", "SIZE", BY_OPTION_NONE, 0, UINT64_C(1) << 40,
+                 "the size of the data in bytes, %r; K, M, G are binary (default 16M)"),
+     .text = AT(passed[SIZE])},
+    {BY_ROW_LIST('o', "op", "LIST", BY_OPTION_NONE, 1, BY_OP_COUNT - 1, "all, or some of %l (default sum)"),
+     .text = AT(passed[OP]), .word = by_op_name},
+    {BY_ROW_LIST('d', "dtype", "LIST", BY_OPTION_NONE, 1, BY_DTYPE_COUNT - 1,
+                 "all, or some of %l (default f32)"),
+     .text = AT(passed[DTYPE]), .word = by_dtype_name},
+    {BY_ROW_CHOICE('m', "mode", "MODE", BY_OPTION_NONE, 1, BY_MODE_COUNT - 1,
+                   "the order in which floats are added: %l (BANYAN_MODE)"),
+     .text = AT(passed[MODE]), .word = by_mode_name},
+    {BY_ROW_NUMBER('r', "root", "RANK", BY_OPTION_NONE, 0, BY_RANKS_MAX,
+                   "the root of broadcast and reduce (default 0)"),
+     .text = AT(passed[ROOT])},
+    {BY_ROW_TEXT(
+        0, "counts", "LIST", AT(passed[COUNTS]),
+        "shares of unequal size for allgather and reduce-scatter: parts of each rank, such as 3,1,0,2")},
+    {BY_ROW_NUMBER(0, "job", "N", BY_OPTION_NONE, 1, BY_JOBS_MAX - 1,
+                   "the job of the table, %r (BANYAN_JOB)"),
+     .text = AT(passed[JOB])},
+    {BY_ROW_TEXT(0, "table", "FILE", AT(passed[TABLE]), "the table image, in place of BANYAN_TABLE")},
+    {BY_ROW_TEXT(0, "host", "NAME", AT(host),
+                 "with plans: the host whose table is used (default: the first rank)")},
+    {BY_ROW_TEXT(
+        0, "optimum", "LIST", AT(passed[OPTIMUM]),
+        "the optimum of each collective in GB/s, in place of the plans': allreduce=40/7,broadcast=10")},
+    {BY_ROW_DECIMAL(0, "alpha", "US", BY_OPTION_NONE, 1000000000,
+                    "the microseconds of a message between hosts"),
+     .text = AT(passed[ALPHA])},
+    {BY_ROW_DECIMAL(0, "beta", "NS", BY_OPTION_NONE, 1000000000,
+                    "the nanoseconds of each byte of it; both predict the time of a call between hosts"),
+     .text = AT(passed[BETA])},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan explain",
+    .usage = "banyan explain [TOPO PLAN...] [options]",
+    .about =
+        "Shows what a call would do: over which trees of the table it runs, or how between the hosts, and "
+        "why; and when it would be done, by the optimum of its plan. Sends nothing. The table is that of "
+        "BANYAN_TABLE, or is made from the plans, as by banyan tables; other BANYAN_* settings apply as "
+        "for a job.",
+    .rows = rows,
+    .most = UINT_MAX};
+
+static int become_perf(const struct explain *explain)
+{
+    static const char *const names[PASSED] = {
+        "-c", "-b", "-o", "-d", "-m", "-r", "--counts", "--job", "--table", "--optimum", "--alpha", "--beta"};
+    const char *argv[2 * PASSED + OWN_ARGUMENTS] = {"banyan explain", "--explain"};
+    int argc = 2;
+
+    for (unsigned i = 0; i < PASSED; i++)
+        if (explain->passed[i] != NULL) {
+            argv[argc++] = names[i];
+            argv[argc++] = explain->passed[i];
         }
-        if (option == '?')
-            return BY_EXIT_USAGE;
-        if (option == 'H')
-            explain->host = optarg;
-        explain->has_optimum |= option == 'O';
-        for (size_t i = 0; i < sizeof(passed) / sizeof(passed[0]); i++)
-            if (passed[i].letter == option)
-                pass(explain, passed[i].option, option == 'J' ? NULL : optarg);
-    }
-    return read_plans(explain, argc - optind, argv + optind);
+    if (explain->json)
+        argv[argc++] = "--json";
+    return by_cli_become("banyan-perf", (char *const *)(uintptr_t)argv);
 }
 
 int by_command_explain(int argc, char **argv)
 {
     struct explain explain = {0};
-    int status;
+    int status = by_options_read(&command_line, &explain, &argc, argv);
 
-    /* An option with its value is at most two arguments, in any notation. */
-    explain.argv = by_alloc(2 * (size_t)argc + OWN_ARGUMENTS, sizeof(*explain.argv));
-    pass(&explain, "banyan explain", "--explain");
-    status = read_options(&explain, argc, argv);
+    if (status >= 0)
+        return status;
+    status = read_plans(&explain, argc - 1, argv + 1);
     if (status == 0 && explain.plan_count > 0) {
         status = make_table(&explain);
-        if (status == 0 && !explain.has_optimum)
+        if (status == 0 && explain.passed[OPTIMUM] == NULL)
             status = pass_optima(&explain);
     }
     if (status == 0)
-        status = by_cli_become("banyan-perf", explain.argv);
+        status = become_perf(&explain);
     for (uint32_t i = 0; i < explain.plan_count; i++)
         by_plan_free(explain.plans[i]);
     by_topology_free(explain.topology);
-    free(explain.argv);
-    return status < 0 ? BY_EXIT_DONE : status;
+    return status;
 }

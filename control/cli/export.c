@@ -5,7 +5,6 @@
 #include "control/study/export/export.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/export_moves.h"
-#include "control/cli/number.h"
 #include "control/fabric/members.h"
 #include "control/study/export/check.h"
 #include "offload/base/errors.h"
@@ -30,106 +28,60 @@
 struct export_arguments {
     const char *topology;
     const char *plan;
-    const char *format; /* NULL: not given */
-    bool msccl, hosts;  /* the format is MSCCL's, or the moves of hosts; else ForestColl's */
+    enum { NO_FORMAT, MSCCL, FORESTCOLL, HOSTS } format;
     const char *output;
     const char *check;
-    uint64_t slots;
+    uint32_t slots;
     uint64_t min_bytes, max_bytes;
     bool json;
 };
 
-static const char help[] =
-    "usage: banyan export TOPO PLAN|SCHEDULE --format FORMAT [options]\n"
-    "       banyan export --check FILE [TOPO]\n\n"
-    "Writes a plan as a schedule for other programs. Before it is written it is executed on symbols: every "
-    "rank must "
-    "end with\n"
-    "the right data, each contribution exactly once, and nothing may wait in a circle. --check does that to "
-    "any "
-    "file.\n\n"
-    "      --format FORMAT     msccl: MSCCL XML; forestcoll: ForestColl's tree XML; hosts: what each host "
-    "sends "
-    "and\n"
-    "                          receives, from a schedule of banyan steady for a scatter or gossip\n"
-    "  -o, --output FILE       where to write (- for standard output, the default)\n"
-    "      --min-bytes BYTES   MSCCL: the sizes that the schedule is for (K, M, G; default 0 and 1024G); "
-    "they are "
-    "always written,\n"
-    "      --max-bytes BYTES   because MSCCL ignores a file without them\n"
-    "      --check FILE        execute the schedule in FILE; with TOPO also find its paths there\n"
-    "      --slots N           messages that a sender may be ahead of its receiver when checking MSCCL "
-    "(default 1)\n"
-    "      --json              print the result as one JSON object\n"
-    "  -h, --help\n";
+static const char *const formats[] = {"?", "msccl", "forestcoll", "hosts"};
 
-static const struct option long_options[] = {{"format", required_argument, NULL, 'f'},
-                                             {"output", required_argument, NULL, 'o'},
-                                             {"min-bytes", required_argument, NULL, 'm'},
-                                             {"max-bytes", required_argument, NULL, 'M'},
-                                             {"check", required_argument, NULL, 'c'},
-                                             {"slots", required_argument, NULL, 's'},
-                                             {"json", no_argument, NULL, 'j'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
+#define AT(member) BY_OPTION_AT(struct export_arguments, member)
 
-static int read_option(int option, struct export_arguments *arguments)
-{
-    int status = 0;
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE(0, "format", "FORMAT", AT(format), MSCCL, HOSTS,
+                   "msccl: MSCCL XML; forestcoll: ForestColl's tree XML; hosts: what each host sends and "
+                   "receives, from a schedule of banyan steady for a scatter or gossip"),
+     .words = formats},
+    {BY_ROW_TEXT('o', "output", "FILE", AT(output), "write to FILE (- for standard output, the default)")},
+    {BY_ROW_SIZE(0, "min-bytes", "BYTES", AT(min_bytes), 0, INT64_MAX,
+                 "MSCCL: the smallest size that the schedule is for (K, M, G; default 0)")},
+    {BY_ROW_SIZE(0, "max-bytes", "BYTES", AT(max_bytes), 1, INT64_MAX,
+                 "MSCCL: the largest size (default 1024G); both are always written, because MSCCL ignores a "
+                 "file without them")},
+    {BY_ROW_TEXT(0, "check", "FILE", AT(check),
+                 "execute the schedule in FILE; with TOPO also find its paths there")},
+    {BY_ROW_NUMBER(0, "slots", "N", AT(slots), 1, 64,
+                   "let a sender be N messages ahead of its receiver when checking MSCCL, %r (default 1)")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the result as one JSON object")},
+    {0}};
 
-    switch (option) {
-    case 'f':
-        arguments->format = optarg;
-        arguments->msccl = strcmp(optarg, "msccl") == 0;
-        arguments->hosts = strcmp(optarg, "hosts") == 0;
-        if (!arguments->msccl && !arguments->hosts && strcmp(optarg, "forestcoll") != 0)
-            return by_cli_fail(BY_EXIT_USAGE, "--format is '%s'; it must be msccl, forestcoll or hosts",
-                               optarg);
-        return -1;
-    case 'o':
-        arguments->output = optarg;
-        return -1;
-    case 'm':
-        status = by_cli_bytes("--min-bytes", optarg, 0, INT64_MAX, &arguments->min_bytes);
-        return status ? status : -1;
-    case 'M':
-        status = by_cli_bytes("--max-bytes", optarg, 1, INT64_MAX, &arguments->max_bytes);
-        return status ? status : -1;
-    case 'c':
-        arguments->check = optarg;
-        return -1;
-    case 's':
-        status = by_cli_number("--slots", optarg, 1, 64, &arguments->slots);
-        return status ? status : -1;
-    case 'j':
-        arguments->json = true;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan export --help` lists the options");
-    }
-}
+static const struct by_options command_line = {
+    .program = "banyan export",
+    .usage = "banyan export TOPO PLAN|SCHEDULE --format FORMAT [options]\nbanyan export --check FILE [TOPO]",
+    .about =
+        "Writes a plan as a schedule for other programs. Before it is written it is executed on symbols: "
+        "every rank must end with the right data, each contribution exactly once, and nothing may wait "
+        "in a circle. --check does that to any file.",
+    .rows = rows,
+    .most = 2};
 
 static int read_arguments(int argc, char **argv, struct export_arguments *arguments)
 {
-    int option, status, rest;
+    int status;
 
     *arguments = (struct export_arguments){.output = "-", .slots = 1, .max_bytes = MAX_BYTES_DEFAULT};
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
-        status = read_option(option, arguments);
-        if (status >= 0)
-            return status;
-    }
-    rest = argc - optind;
-    if (arguments->check ? rest > 1 : rest != 2)
-        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan export --help` says more",
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    if (status >= 0)
+        return status;
+    if (arguments->check ? argc > 2 : argc != 3)
+        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan export --help` lists the options",
                            arguments->check ? "--check takes one topology at the most"
                                             : "name a topology and a plan, or --check a file");
-    arguments->topology = rest > 0 ? argv[optind] : NULL;
-    arguments->plan = rest > 1 ? argv[optind + 1] : NULL;
+    arguments->topology = argc > 1 ? argv[1] : NULL;
+    arguments->plan = argc > 2 ? argv[2] : NULL;
     if (!arguments->check && !arguments->format)
         return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: msccl, forestcoll or hosts");
     if (arguments->max_bytes < arguments->min_bytes)
@@ -206,7 +158,7 @@ static int check(const struct export_arguments *arguments)
         if (!topology)
             return BY_EXIT_USAGE;
     }
-    error = by_check_file(arguments->check, topology, (uint32_t)arguments->slots, &report, &problem);
+    error = by_check_file(arguments->check, topology, arguments->slots, &report, &problem);
     if (error == BY_EINVAL)
         status = print_wrong(arguments, &problem);
     else if (error)
@@ -232,7 +184,7 @@ static int write_file(const struct export_arguments *arguments, const char *text
 static int export(const struct export_arguments *arguments, const struct by_topology *topology,
                   const struct by_plan *plan)
 {
-    bool msccl = arguments->msccl;
+    bool msccl = arguments->format == MSCCL;
     struct by_export_options options = {.name = "banyan",
                                         .min_bytes = (int64_t)arguments->min_bytes,
                                         .max_bytes = (int64_t)arguments->max_bytes};
@@ -251,7 +203,7 @@ static int export(const struct export_arguments *arguments, const struct by_topo
         free(text);
         return by_cli_refuse(arguments->plan, &problem);
     }
-    error = by_check_text(text, bytes, topology, (uint32_t)arguments->slots, &report, &problem);
+    error = by_check_text(text, bytes, topology, arguments->slots, &report, &problem);
     if (error)
         status = by_cli_fail(BY_EXIT_NO, "the schedule is wrong and was not written: line %d: %s",
                              problem.line, problem.text);
@@ -315,7 +267,7 @@ int by_command_export(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
-    if (arguments.hosts)
+    if (arguments.format == HOSTS)
         status = by_cli_export_moves(topology, arguments.plan, arguments.output, arguments.json);
     else if (read_plan(arguments.plan, &topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);

@@ -4,109 +4,82 @@
  */
 #include "control/fabric/import/import.h"
 
-#include <getopt.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/import.h"
-#include "control/cli/number.h"
 #include "offload/base/errors.h"
 
 struct import_arguments {
     const char *format;
     struct by_import_options options;
+    bool json;
 };
 
-static const char help[] =
-    "usage: banyan topo import --format FORMAT [options] FILE...\n\n"
-    "Prints the fabric that files of other programs describe as topology JSON. What a file does not say is "
-    "asked for, "
-    "not guessed.\n\n"
-    "      --format FORMAT   nccl           NCCL_TOPO_DUMP_FILE's XML, a file for each host\n"
-    "                        ibnetdiscover  its output, for a whole fabric\n"
-    "                        lldp           lldpctl -f json, a file for each node, named NODE.json\n"
-    "                        dot            Graphviz\n"
-    "      --name NAME       of the topology\n"
-    "      --rate RATE       GB/s of links whose file does not say\n"
-    "      --capable LIST    the switches that multicast and aggregate (default none)\n"
-    "      --switches LIST   nodes that are switches, whatever the file says: names, or classes (a name "
-    "without its "
-    "number)\n"
-    "      --compute LIST    nodes that are compute nodes\n"
-    "      --copies N        nccl: N boxes like the one in the file\n"
-    "      --rails           nccl: network ports of equal number share a switch, else all ports do\n"
-    "      --nvlink RATE     nccl: GB/s of one NVLink each way, instead of the generation's\n"
-    "      --cpu RATE        nccl: GB/s between two CPUs (default 20)\n"
-    "      --hosts           ibnetdiscover: the adapters of one host are one compute node\n"
-    "  -h, --help\n\n"
-    "RATE is an integer, a decimal or a fraction such as 25/2.\n";
-
-static const struct option long_options[] = {
-    {"format", required_argument, NULL, 'f'},   {"name", required_argument, NULL, 'n'},
-    {"rate", required_argument, NULL, 'r'},     {"capable", required_argument, NULL, 'c'},
-    {"switches", required_argument, NULL, 's'}, {"compute", required_argument, NULL, 'p'},
-    {"copies", required_argument, NULL, 'C'},   {"rails", no_argument, NULL, 'R'},
-    {"nvlink", required_argument, NULL, 'v'},   {"cpu", required_argument, NULL, 'u'},
-    {"hosts", no_argument, NULL, 'H'},          {"json", no_argument, NULL, 'j'},
-    {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
-
-static int read_rate(const char *option, const char *text, struct by_fraction *rate)
+static int read_rate(const char *text, struct by_fraction *rate, struct by_option_why *why)
 {
-    if (by_fraction_parse(text, strlen(text), rate) != 0 || rate->num == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "%s is '%s'; it must be a positive number such as 25, 12.5 or 25/2",
-                           option, text);
-    return -1;
+    if (by_fraction_parse(text, strlen(text), rate) == 0 && rate->num > 0)
+        return 0;
+    return by_option_refuse(why, "it must be a positive number such as 25, 12.5 or 25/2");
 }
 
-static int read_option(int option, struct import_arguments *arguments)
+static int read_link_rate(void *object, const char *text, struct by_option_why *why)
 {
-    struct by_import_options *options = &arguments->options;
-    uint64_t number;
-
-    switch (option) {
-    case 'f':
-        arguments->format = optarg;
-        return -1;
-    case 'n':
-        options->name = optarg;
-        return -1;
-    case 'r':
-        return read_rate("--rate", optarg, &options->rate);
-    case 'v':
-        return read_rate("--nvlink", optarg, &options->nvlink);
-    case 'u':
-        return read_rate("--cpu", optarg, &options->cpu);
-    case 'c':
-        options->capable = optarg;
-        return -1;
-    case 's':
-        options->switches = optarg;
-        return -1;
-    case 'p':
-        options->compute = optarg;
-        return -1;
-    case 'C':
-        if (by_cli_number("--copies", optarg, 1, BY_IMPORT_COPIES_MAX, &number) != 0)
-            return BY_EXIT_USAGE;
-        options->copies = (uint32_t)number;
-        return -1;
-    case 'R':
-        options->rails = true;
-        return -1;
-    case 'H':
-        options->hosts = true;
-        return -1;
-    case 'j':
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan topo import --help` lists the options");
-    }
+    return read_rate(text, &((struct import_arguments *)object)->options.rate, why);
 }
+
+static int read_nvlink(void *object, const char *text, struct by_option_why *why)
+{
+    return read_rate(text, &((struct import_arguments *)object)->options.nvlink, why);
+}
+
+static int read_cpu(void *object, const char *text, struct by_option_why *why)
+{
+    return read_rate(text, &((struct import_arguments *)object)->options.cpu, why);
+}
+
+#define AT(member) BY_OPTION_AT(struct import_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_TEXT(0, "format", "FORMAT", AT(format), "the format of the files, one of those below")},
+    {BY_ROW_TEXT(0, "name", "NAME", AT(options.name), "name the topology NAME")},
+    {BY_ROW_CALL(0, "rate", "RATE", read_link_rate, "set the GB/s of links whose file does not state them")},
+    {BY_ROW_TEXT(0, "capable", "LIST", AT(options.capable),
+                 "let these switches multicast and aggregate (default none)")},
+    {BY_ROW_TEXT(0, "switches", "LIST", AT(options.switches),
+                 "make these nodes switches, whatever the file states: names, or classes (a name without its "
+                 "number)")},
+    {BY_ROW_TEXT(0, "compute", "LIST", AT(options.compute), "make these nodes compute nodes")},
+    {BY_ROW_NUMBER(0, "copies", "N", AT(options.copies), 1, BY_IMPORT_COPIES_MAX,
+                   "nccl: make N boxes like the one in the file, %r")},
+    {BY_ROW_FLAG(0, "rails", AT(options.rails),
+                 "nccl: network ports of equal number share a switch; without it all ports share one")},
+    {BY_ROW_CALL(0, "nvlink", "RATE", read_nvlink,
+                 "nccl: set the GB/s of one NVLink each way, instead of the generation's")},
+    {BY_ROW_CALL(0, "cpu", "RATE", read_cpu, "nccl: set the GB/s between two CPUs (default 20)")},
+    {BY_ROW_FLAG(0, "hosts", AT(options.hosts),
+                 "ibnetdiscover: make the adapters of one host one compute node")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print JSON, as without this option")},
+    {BY_ROW_HEADING("Formats:")},
+    {BY_ROW_NOTE("nccl", "NCCL_TOPO_DUMP_FILE's XML, a file for each host")},
+    {BY_ROW_NOTE("ibnetdiscover", "the output of ibnetdiscover, for a whole fabric")},
+    {BY_ROW_NOTE("lldp", "the output of lldpctl -f json, a file for each node, named NODE.json")},
+    {BY_ROW_NOTE("dot", "Graphviz")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan topo import",
+    .usage = "banyan topo import --format FORMAT [options] FILE...",
+    .about = "Prints the fabric that files of other programs describe as topology JSON. What a file does not "
+             "state must be given by an option.",
+    .epilog = "RATE is an integer, a decimal or a fraction such as 25/2.",
+    .rows = rows,
+    .least = 1,
+    .most = UINT_MAX,
+    .operands = "a file"};
 
 int by_cli_import(int argc, char **argv)
 {
@@ -115,21 +88,15 @@ int by_cli_import(int argc, char **argv)
     struct by_import_report report;
     struct by_problem problem = {0};
     size_t file = 0;
-    int option, status;
+    int status = by_options_read(&command_line, &arguments, &argc, argv);
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "h", long_options, NULL)) != -1) {
-        status = read_option(option, &arguments);
-        if (status >= 0)
-            return status;
-    }
+    if (status >= 0)
+        return status;
     if (!arguments.format)
         return by_cli_fail(BY_EXIT_USAGE, "name a format with --format: %s", by_import_formats());
-    if (optind == argc)
-        return by_cli_fail(BY_EXIT_USAGE, "name a file; `banyan topo import --help` says more");
-    if (by_import(arguments.format, (const char *const *)argv + optind, (size_t)(argc - optind),
-                  &arguments.options, &topology, &report, &problem, &file) != 0)
-        return by_cli_refuse(argv[(size_t)optind + file], &problem);
+    if (by_import(arguments.format, (const char *const *)argv + 1, (size_t)argc - 1, &arguments.options,
+                  &topology, &report, &problem, &file) != 0)
+        return by_cli_refuse(argv[1 + file], &problem);
     if (report.left_out > 0)
         fprintf(stderr,
                 "banyan: note: %u nodes that lead nowhere, or take no part, are left out (one is %s)\n",

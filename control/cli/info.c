@@ -4,7 +4,6 @@
  * directory, prints them. Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -131,46 +130,35 @@ static int print_settings(bool json)
     return by_cli_become("banyan-perf", argv);
 }
 
+struct info_arguments {
+    bool settings, json;
+};
+
+static const struct by_option rows[] = {
+    {BY_ROW_FLAG('c', "config", BY_OPTION_AT(struct info_arguments, settings),
+                 "print every BANYAN_* setting: value, where it comes from, meaning")},
+    {BY_ROW_FLAG(0, "json", BY_OPTION_AT(struct info_arguments, json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan info",
+    .usage = "banyan info [-c] [--json]",
+    .about = "Prints version, build, and what this machine offers: instruction sets, hugepages, AF_XDP, "
+             "namespaces.",
+    .rows = rows};
+
 int by_command_info(int argc, char **argv)
 {
-    static const struct option options[] = {{"config", no_argument, NULL, 'c'},
-                                            {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    static const char help[] =
-        "usage: banyan info [-c] [--json]\n\n"
-        "Prints version, build, and what this machine offers: instruction sets, hugepages, AF_XDP, "
-        "namespaces.\n\n"
-        "  -c, --config  print every BANYAN_* setting: value, where it comes from, meaning\n"
-        "      --json    print one JSON object\n";
-    bool settings = false, json = false;
+    struct info_arguments arguments = {0};
     struct facts facts;
-    int option;
+    int status = by_options_read(&command_line, &arguments, &argc, argv);
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "ch", options, NULL)) != -1)
-        switch (option) {
-        case 'c':
-            settings = true;
-            break;
-        case 'j':
-            json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return BY_EXIT_DONE;
-        default:
-            fputs(help, stderr);
-            return BY_EXIT_USAGE;
-        }
-    if (optind < argc) {
-        fputs(help, stderr);
-        return BY_EXIT_USAGE;
-    }
-    if (settings)
-        return print_settings(json);
+    if (status >= 0)
+        return status;
+    if (arguments.settings)
+        return print_settings(arguments.json);
     gather(&facts);
-    if (json)
+    if (arguments.json)
         print_json(&facts);
     else
         print_text(&facts);

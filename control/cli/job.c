@@ -3,8 +3,6 @@
  * tables of hosts. Neighbour: http.c sends the requests. Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +11,7 @@
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "control/cli/http.h"
-#include "control/cli/number.h"
+#include "control/cli/lowering.h"
 #include "control/tables/file.h"
 #include "offload/base/limits.h"
 
@@ -23,96 +21,50 @@
 #define CREATE_S 600u
 #define ASK_S    30u
 
-static const char help[] =
-    "usage: banyan job create -c COLLECTIVES [options]\n"
-    "       banyan job end|tables N [options]\n"
-    "       banyan job list [options]\n"
-    "\n"
-    "Jobs of a running banyand: `create` answers when the tables of all switches are active, or says which\n"
-    "limit stands against it, who holds that, and what would fit.\n"
-    "\n"
-    "  -c, --collective LIST  names with commas between, or all; broadcast@HOST and reduce@HOST name a root\n"
-    "      --ranks LIST       the hosts that take part (default: all)\n"
-    "      --job N            its number (default: the lowest that is free)\n"
-    "      --name TEXT        for people\n"
-    "      --window N         slots of each tree, a power of two (default: as many as fit, at most 256)\n"
-    "      --share P          the part of its links that is kept for it: 1/4, 0.25 (default: what others "
-    "leave)\n"
-    "  -o, --output DIR       write the hosts' tables there, as HOST.table (create, tables)\n"
-    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
-    "is http://,\n"
-    "                         else the socket of this user's or root's banyand, else 127.0.0.1:46249)\n"
-    "      --json             one JSON object on stdout\n"
-    "      --help\n";
-
 struct job_arguments {
     const char *collectives, *ranks, *name, *share, *output, *controller;
-    uint64_t job;
-    uint32_t window;
+    uint32_t job, window;
     bool json;
 };
 
-static const struct option options[] = {
-    {"collective", required_argument, NULL, 'c'},
-    {"ranks", required_argument, NULL, 'r'},
-    {"job", required_argument, NULL, 'j'},
-    {"name", required_argument, NULL, 'n'},
-    {"window", required_argument, NULL, 'w'},
-    {"share", required_argument, NULL, 's'},
-    {"output", required_argument, NULL, 'o'},
-    {"controller", required_argument, NULL, 'a'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
-static int parse(int argc, char **argv, struct job_arguments *arguments)
+static int check_share(void *object, const char *text, struct by_option_why *why)
 {
     struct by_fraction share;
-    int option, status = 0;
 
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "c:o:h", options, NULL)) != -1) {
-        switch (option) {
-        case 'c':
-            if (arguments->collectives != NULL)
-                return by_cli_repeated("-c", optarg);
-            arguments->collectives = optarg;
-            break;
-        case 'r':
-            arguments->ranks = optarg;
-            break;
-        case 'j':
-            status = by_cli_number("--job", optarg, 1, BY_JOBS_MAX - 1, &arguments->job);
-            break;
-        case 'n':
-            arguments->name = optarg;
-            break;
-        case 'w':
-            status = by_cli_window("--window", optarg, &arguments->window);
-            break;
-        case 's':
-            arguments->share = optarg;
-            status = by_cli_share("--share", optarg, &share);
-            break;
-        case 'o':
-            arguments->output = optarg;
-            break;
-        case 'a':
-            arguments->controller = optarg;
-            break;
-        case 'J':
-            arguments->json = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return BY_EXIT_USAGE;
-        }
-    }
-    return status;
+    ((struct job_arguments *)object)->share = text;
+    return by_cli_share(text, &share, why);
 }
+
+#define AT(member) BY_OPTION_AT(struct job_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_TEXT(
+         'c', "collective", "LIST", AT(collectives),
+         "the collectives of the job: names with commas between, or all; broadcast@HOST and reduce@HOST "
+         "name a root"),
+     .once = true},
+    {BY_ROW_TEXT(0, "ranks", "LIST", AT(ranks), "the hosts of the job (default: all)")},
+    {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1,
+                   "the number of the job, %r (default: the lowest that is free)")},
+    {BY_ROW_TEXT(0, "name", "TEXT", AT(name), "a name that lists show")},
+    BY_CLI_WINDOW_ROW(window, "give each tree W slots, %r (default: as many as fit, at most 256)"),
+    {BY_ROW_CALL(0, "share", "P", check_share,
+                 "keep this part of its links for the job: 1/4, 0.25 or 25% (default: what others leave)")},
+    {BY_ROW_TEXT('o', "output", "DIR", AT(output),
+                 "write the hosts' tables to DIR/HOST.table (create, tables)")},
+    {BY_CLI_CONTROLLER_ROW(controller)},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan job",
+    .usage = "banyan job create -c COLLECTIVES [options]\nbanyan job end|tables N [options]\n"
+             "banyan job list [options]",
+    .about =
+        "Manages the jobs of a running banyand. `create` returns when the tables of all switches are active, "
+        "or reports the limit that prevents it, the jobs that use it up, and what would fit.",
+    .rows = rows,
+    .most = 2};
 
 static double rate(const json_t *plan, const char *key)
 {
@@ -227,7 +179,7 @@ static int create(const struct job_arguments *arguments, json_t **answer)
     }
     json_object_set_new(object, "collectives", json_string(arguments->collectives));
     if (arguments->job > 0)
-        json_object_set_new(object, "job", json_integer((json_int_t)arguments->job));
+        json_object_set_new(object, "job", json_integer(arguments->job));
     if (arguments->window > 0)
         json_object_set_new(object, "window", json_integer((json_int_t)arguments->window));
     if (arguments->name != NULL)
@@ -250,43 +202,53 @@ static int create(const struct job_arguments *arguments, json_t **answer)
     return status;
 }
 
+/* Reads the number of the job, if the verb needs one. Returns 0 or an exit status. */
+static int read_operands(int count, char **operands, bool numbered, struct job_arguments *arguments)
+{
+    static const struct by_option row = {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1, NULL)};
+    struct by_option_why why;
+
+    if (count != (numbered ? 2 : 1))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           numbered ? "job %s: give the number of one job"
+                                    : "job %s takes no further argument",
+                           operands[0]);
+    if (numbered && by_option_value(&row, arguments, operands[1], &why) != 0)
+        return by_cli_fail(BY_EXIT_USAGE, "job %s: the number is '%.40s'; %s", operands[0], operands[1],
+                           why.text);
+    return 0;
+}
+
 int by_command_job(int argc, char **argv)
 {
     struct job_arguments arguments = {0};
-    const char *verb = argc > 1 ? argv[1] : "";
-    bool numbered = strcmp(verb, "end") == 0 || strcmp(verb, "tables") == 0;
     json_t *answer = NULL;
-    uint64_t number = 0;
     char path[64];
-    int status;
+    const char *verb;
+    bool creates, fetches, numbered;
+    int status = by_options_read(&command_line, &arguments, &argc, argv);
 
-    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    }
-    if (!numbered && strcmp(verb, "create") != 0 && strcmp(verb, "list") != 0)
-        return by_cli_fail(BY_EXIT_USAGE, "job %s: say create, end, list or tables; see banyan job --help",
-                           verb);
-    status = parse(argc - 1, argv + 1, &arguments);
-    if (status != 0)
-        return status < 0 ? BY_EXIT_DONE : status;
-    argc -= 1 + optind;
-    if (argc != (numbered ? 1 : 0))
-        return by_cli_fail(BY_EXIT_USAGE,
-                           numbered ? "job %s: give the number of one job" : "job %s: no more words", verb);
-    if (numbered)
-        status = by_cli_number("job", argv[1 + optind], 1, BY_JOBS_MAX - 1, &number);
-    if (strcmp(verb, "tables") == 0 && arguments.output == NULL)
-        return by_cli_fail(BY_EXIT_USAGE, "job tables: -o DIR says where to");
-    snprintf(path, sizeof(path), numbered ? "/v1/jobs/%" PRIu64 : "/v1/jobs", number);
+    if (status >= 0)
+        return status;
+    verb = argc > 1 ? argv[1] : "";
+    creates = strcmp(verb, "create") == 0;
+    fetches = strcmp(verb, "tables") == 0;
+    numbered = fetches || strcmp(verb, "end") == 0;
+    if (!numbered && !creates && strcmp(verb, "list") != 0)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "job '%.40s': give create, end, list or tables; `banyan job --help` lists the options", verb);
+    status = read_operands(argc - 1, argv + 1, numbered, &arguments);
+    if (status == 0 && fetches && arguments.output == NULL)
+        return by_cli_fail(BY_EXIT_USAGE, "job tables: name the folder of the tables with -o DIR");
+    snprintf(path, sizeof(path), numbered ? "/v1/jobs/%u" : "/v1/jobs", arguments.job);
     if (status == 0)
-        status = strcmp(verb, "create") == 0
-                     ? create(&arguments, &answer)
-                     : by_cli_ask_json(arguments.controller, strcmp(verb, "end") == 0 ? "DELETE" : "GET",
-                                       path, NULL, ASK_S, &answer);
-    if (status == 0 && (strcmp(verb, "create") == 0 || strcmp(verb, "tables") == 0))
+        status = creates ? create(&arguments, &answer)
+                         : by_cli_ask_json(arguments.controller, numbered && !fetches ? "DELETE" : "GET",
+                                           path, NULL, ASK_S, &answer);
+    if (status == 0 && (creates || fetches))
         status = fetch_tables(&arguments, answer);
-    if (status == 0 && (strcmp(verb, "tables") != 0 || arguments.json))
+    if (status == 0 && (!fetches || arguments.json))
         print(&arguments, answer);
     json_decref(answer);
     return status;

@@ -3,40 +3,16 @@
  * controllers and hosts, or a pre-shared key. Neighbours: control/service/controller/keys.c and
  * psk_file.c create them. Single-threaded.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/service/controller/keys.h"
 #include "control/service/controller/psk_file.h"
 #include "offload/base/errors.h"
 
 #define DAYS 365u
-
-static const char help[] =
-    "usage: banyan keys DIR [--switch NAME]... [--controller NAME]... [--host NAME]... [--topology FILE] "
-    "[options]\n"
-    "       banyan keys --psk FILE [--renew]\n"
-    "\n"
-    "Makes keys for control channels over TLS: an authority in DIR (ca.pem, ca.key), when it has none yet, "
-    "and a\n"
-    "folder DIR/NAME with ca.pem, cert.pem and key.pem for each name. Give a switch its folder with\n"
-    "`banyan-switchd --keys`, a controller its own with `banyan push --keys`, `banyand --keys` or "
-    "BANYAN_KEYS,\n"
-    "a host its own with BANYAN_KEYS. ca.key stays where it is.\n"
-    "\n"
-    "      --switch NAME      keys of a switch; it must be its --name\n"
-    "      --controller NAME  keys of someone who may load tables\n"
-    "      --host NAME        keys of a host of jobs; it must be its name in the topology\n"
-    "      --topology FILE    keys of every switch and host of this fabric\n"
-    "      --days N           how long they last (default 365)\n"
-    "      --psk FILE         instead of all that: a pre-shared key, for a switch without TLS and its "
-    "controllers\n"
-    "      --renew            replace keys that are there\n"
-    "      --help\n";
 
 struct wanted {
     char *name;
@@ -45,22 +21,10 @@ struct wanted {
 
 struct keys_arguments {
     const char *folder, *psk;
-    uint64_t days;
+    uint32_t days;
     bool renew;
     uint32_t count, room;
     struct wanted *wanted;
-};
-
-static const struct option options[] = {
-    {"switch", required_argument, NULL, 's'},
-    {"controller", required_argument, NULL, 'c'},
-    {"host", required_argument, NULL, 'o'},
-    {"topology", required_argument, NULL, 't'},
-    {"days", required_argument, NULL, 'd'},
-    {"renew", no_argument, NULL, 'r'},
-    {"psk", required_argument, NULL, 'K'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
 };
 
 static void want(struct keys_arguments *arguments, const char *name, enum by_keys_role role)
@@ -69,60 +33,82 @@ static void want(struct keys_arguments *arguments, const char *name, enum by_key
     arguments->wanted[arguments->count++] = (struct wanted){by_copy_text(name), role};
 }
 
-static int want_all(struct keys_arguments *arguments, const char *path)
+static int want_switch(void *object, const char *name, struct by_option_why *why)
+{
+    (void)why;
+    want(object, name, BY_KEYS_SWITCH);
+    return 0;
+}
+
+static int want_controller(void *object, const char *name, struct by_option_why *why)
+{
+    (void)why;
+    want(object, name, BY_KEYS_CONTROLLER);
+    return 0;
+}
+
+static int want_host(void *object, const char *name, struct by_option_why *why)
+{
+    (void)why;
+    want(object, name, BY_KEYS_HOST);
+    return 0;
+}
+
+static int want_all(void *object, const char *path, struct by_option_why *why)
 {
     struct by_topology *topology = by_cli_topology(path);
 
+    (void)why;
     if (!topology)
         return BY_EXIT_USAGE;
     for (uint32_t i = 0; i < topology->node_count; i++)
-        want(arguments, topology->nodes[i].name, topology->nodes[i].compute ? BY_KEYS_HOST : BY_KEYS_SWITCH);
+        want(object, topology->nodes[i].name, topology->nodes[i].compute ? BY_KEYS_HOST : BY_KEYS_SWITCH);
     by_topology_free(topology);
     return 0;
 }
 
+#define AT(member) BY_OPTION_AT(struct keys_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CALL(0, "switch", "NAME", want_switch, "make keys of a switch; NAME must be its --name")},
+    {BY_ROW_CALL(0, "controller", "NAME", want_controller,
+                 "make keys of a controller, which may load tables")},
+    {BY_ROW_CALL(0, "host", "NAME", want_host,
+                 "make keys of a host of jobs; NAME must be its name in the topology")},
+    {BY_ROW_CALL(0, "topology", "FILE", want_all, "make keys of every switch and host of this fabric")},
+    {BY_ROW_NUMBER(0, "days", "N", AT(days), 1, BY_KEYS_DAYS_MAX,
+                   "make keys that are valid for N days, %r (default 365)")},
+    {BY_ROW_TEXT(0, "psk", "FILE", AT(psk),
+                 "instead of all that: make a pre-shared key, for a switch without TLS and its controllers")},
+    {BY_ROW_FLAG(0, "renew", AT(renew), "replace keys that exist")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan keys",
+    .usage = "banyan keys DIR [--switch NAME]... [--controller NAME]... [--host NAME]... [--topology FILE]\n"
+             "            [options]\n"
+             "banyan keys --psk FILE [--renew]",
+    .about =
+        "Makes keys for control channels over TLS: an authority in DIR (ca.pem, ca.key), unless DIR has one, "
+        "and a folder DIR/NAME with ca.pem, cert.pem and key.pem for each name. Give a switch its folder with "
+        "`banyan-switchd --keys`, a controller its own with `banyan push --keys`, `banyand --keys` or "
+        "BANYAN_KEYS, a host its own with BANYAN_KEYS. ca.key stays where it is.",
+    .rows = rows,
+    .most = 1};
+
 static int parse(int argc, char **argv, struct keys_arguments *arguments)
 {
-    int option, status = 0;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
 
-    optind = 0;
-    arguments->days = DAYS;
-    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-        case 's':
-            want(arguments, optarg, BY_KEYS_SWITCH);
-            break;
-        case 'c':
-            want(arguments, optarg, BY_KEYS_CONTROLLER);
-            break;
-        case 'o':
-            want(arguments, optarg, BY_KEYS_HOST);
-            break;
-        case 't':
-            status = want_all(arguments, optarg);
-            break;
-        case 'd':
-            status = by_cli_number("--days", optarg, 1, BY_KEYS_DAYS_MAX, &arguments->days);
-            break;
-        case 'K':
-            arguments->psk = optarg;
-            break;
-        case 'r':
-            arguments->renew = true;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return BY_EXIT_USAGE;
-        }
-    }
-    if (status == 0 && arguments->psk != NULL && (optind != argc || arguments->count > 0))
-        return by_cli_fail(BY_EXIT_USAGE, "keys --psk FILE makes that file alone; see banyan keys --help");
-    if (status == 0 && arguments->psk == NULL && optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "keys needs one folder; see banyan keys --help");
-    arguments->folder = argv[optind];
-    return status;
+    if (status >= 0)
+        return status == 0 ? -1 : status;
+    if (arguments->psk != NULL && (argc > 1 || arguments->count > 0))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "keys --psk FILE makes that file alone; leave the other arguments out");
+    if (arguments->psk == NULL && argc == 1)
+        return by_cli_fail(BY_EXIT_USAGE, "keys needs one folder; `banyan keys --help` lists the options");
+    arguments->folder = argv[1];
+    return 0;
 }
 
 static int make_psk(const struct keys_arguments *arguments)
@@ -143,7 +129,7 @@ static int make(const struct keys_arguments *arguments)
     struct by_problem problem = {0};
     struct by_authority *authority;
     bool made;
-    int error = by_authority_open(arguments->folder, (uint32_t)arguments->days, &authority, &made, &problem);
+    int error = by_authority_open(arguments->folder, arguments->days, &authority, &made, &problem);
 
     if (error != 0)
         return by_cli_fail(error == BY_EIO ? BY_EXIT_ENVIRONMENT : BY_EXIT_USAGE, "keys: %s", problem.text);
@@ -151,11 +137,11 @@ static int make(const struct keys_arguments *arguments)
     for (uint32_t i = 0; i < arguments->count && error == 0; i++) {
         const struct wanted *one = &arguments->wanted[i];
 
-        error = by_authority_issue(authority, one->name, one->role, (uint32_t)arguments->days,
-                                   arguments->renew, &problem);
+        error =
+            by_authority_issue(authority, one->name, one->role, arguments->days, arguments->renew, &problem);
         if (error == 0)
             printf("%s/%s: keys of a %s, for %u days\n", arguments->folder, one->name, roles[one->role],
-                   (unsigned)arguments->days);
+                   arguments->days);
     }
     by_authority_close(authority);
     if (error != 0)
@@ -166,7 +152,7 @@ static int make(const struct keys_arguments *arguments)
 
 int by_command_keys(int argc, char **argv)
 {
-    struct keys_arguments arguments = {0};
+    struct keys_arguments arguments = {.days = DAYS};
     int status = parse(argc, argv, &arguments);
 
     if (status == 0)

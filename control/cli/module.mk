@@ -15,7 +15,7 @@ banyan_SRC += \
 	control/lab/run.c \
 	control/lab/state.c \
 	control/lab/switch.c \
-	control/cli/number.c \
+	control/cli/lowering.c \
 	control/cli/doctor.c \
 	control/cli/http.c \
 	control/cli/job.c \

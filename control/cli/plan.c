@@ -6,7 +6,6 @@
 #include "control/planner/planner.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +15,6 @@
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
 #include "control/cli/progress.h"
@@ -44,199 +42,105 @@ struct plan_arguments {
     int64_t *parts; /* from --shares; used as options.shares */
 };
 
-static const char help[] =
-    "usage: banyan plan TOPO -c COLL [options]\n\n"
-    "Computes trees that carry a collective over the fabric in TOPO (topology JSON, - for standard input) as "
-    "fast as its links\n"
-    "allow, with the cut that proves the bound. Rates are algorithm bandwidths: total data size over "
-    "time.\n\n"
-    "  -c, --collective COLL   allgather, reduce-scatter, allreduce, broadcast, reduce or barrier\n"
-    "  -o, --output PLAN       write the plan file (- for standard output)\n"
-    "      --root NODE         where broadcast starts, or reduce ends\n"
-    "      --fixed-k K         the best plan with K trees for each root; auto:1%: the fewest that lose at "
-    "most "
-    "1 % of the rate\n"
-    "      --ranks LIST        only these compute nodes: A,B,C or @FILE\n"
-    "      --shares FILE       shards of unequal size: JSON, {\"NODE\": SHARE, ...} or an array by rank\n"
-    "      --in-network MODE   auto: switches that can multicast or aggregate do (default); none: they only "
-    "forward\n"
-    "      --algorithm NAME    forest (default), or for comparison: ring, rings, recursive, double-binary, "
-    "multitree, blink\n"
-    "      --from PLAN         plan again from a previous plan: trees that still work stay as they are\n"
-    "      --fail-link A,B     with --from: TOPO is the fabric of that plan, and this link is lost\n"
-    "      --fail-node NODE    the same for a node; both may be given several times\n"
-    "      --write-topology F  write the fabric without what is lost\n"
-    "      --ordered           every partial sum covers contiguous ranks, so that operators need not "
-    "commute\n"
-    "      --latency-aware[=LOSS]  lower trees, for up to LOSS (10%) of the rate; prints the trade\n"
-    "      --what-if WHAT      what a capability is worth: SWITCH, a class of switches, or all, with "
-    "=multicast,aggregate\n"
-    "                          or one of them\n"
-    "      --time-limit S      past S seconds, what was found until then, or an error with exit status 3\n"
-    "      --progress          tell of progress also where standard error is no terminal\n"
-    "      --json              print the result as one JSON object\n"
-    "  -h, --help\n";
-
-static const struct option long_options[] = {{"collective", required_argument, NULL, 'c'},
-                                             {"output", required_argument, NULL, 'o'},
-                                             {"root", required_argument, NULL, 'r'},
-                                             {"fixed-k", required_argument, NULL, 'k'},
-                                             {"ranks", required_argument, NULL, 'R'},
-                                             {"shares", required_argument, NULL, 'S'},
-                                             {"in-network", required_argument, NULL, 'n'},
-                                             {"algorithm", required_argument, NULL, 'a'},
-                                             {"from", required_argument, NULL, 'f'},
-                                             {"fail-link", required_argument, NULL, 'L'},
-                                             {"fail-node", required_argument, NULL, 'N'},
-                                             {"write-topology", required_argument, NULL, 'W'},
-                                             {"ordered", no_argument, NULL, 'O'},
-                                             {"latency-aware", optional_argument, NULL, 'l'},
-                                             {"what-if", required_argument, NULL, 'w'},
-                                             {"time-limit", required_argument, NULL, 't'},
-                                             {"progress", no_argument, NULL, 'p'},
-                                             {"json", no_argument, NULL, 'j'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
-
-/* Parses K, or auto:LOSS. LOSS is a part of the rate: 1%, 0.01 or 1/100. */
-static int read_fixed_k(const char *text, struct by_plan_options *options)
+static int read_fixed_k(void *object, const char *text, struct by_option_why *why)
 {
-    size_t bytes = strlen(text);
+    struct by_plan_options *options = &((struct plan_arguments *)object)->options;
     char *end;
 
     if (strncmp(text, "auto:", 5) == 0) {
-        bool percent = text[bytes - 1] == '%';
-        int error = by_fraction_parse(text + 5, bytes - 5 - percent, &options->loss);
-
-        if (!error && percent)
-            error = by_fraction_divide(options->loss, (struct by_fraction){100, 1}, &options->loss);
-        if (error || options->loss.num == 0 || options->loss.num >= options->loss.den)
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "--fixed-k is '%s'; after auto: stands the part of the rate that may be lost, "
-                               "above 0 and below 1, such as 1%% or 0.01",
-                               text);
-        return -1;
+        if (by_fraction_parse_part(text + 5, &options->loss) == 0 && options->loss.num > 0 &&
+            options->loss.num < options->loss.den)
+            return 0;
+        return by_option_refuse(why, "after auto: give the part of the rate that may be lost, above 0 and "
+                                     "below 1, such as 1%% or 0.01");
     }
     errno = 0;
     options->fixed_k = strtoll(text, &end, 10);
     if (errno || text[0] < '0' || text[0] > '9' || *end || options->fixed_k < 1)
-        return by_cli_fail(BY_EXIT_USAGE, "--fixed-k is '%s'; it must be a positive integer, or auto:1%%",
-                           text);
-    return -1;
+        return by_option_refuse(why, "it must be a positive integer, or auto:1%%");
+    return 0;
 }
 
-/* Appends a name to one of the lists of failed elements. */
-static int add_lost(const char **list, uint32_t *count)
+static int read_loss(void *object, const char *text, struct by_option_why *why)
 {
-    if (*count == BY_CLI_LOST_MAX)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "more than %u links or nodes are lost; give the topology without them instead",
-                           BY_CLI_LOST_MAX);
-    list[(*count)++] = optarg;
-    return -1;
+    struct by_plan_options *options = &((struct plan_arguments *)object)->options;
+
+    options->latency_aware = true;
+    options->loss_max = (struct by_fraction){1, 10};
+    if (text && (by_fraction_parse_part(text, &options->loss_max) != 0 ||
+                 options->loss_max.num >= options->loss_max.den))
+        return by_option_refuse(why, "it must be the part of the rate that lower trees may cost, below 1: "
+                                     "10%%, 0.1 or 1/10");
+    return 0;
 }
 
-/* Reads one option of --from. Returns -1 to continue, else the exit status. */
-static int read_from(int option, struct by_cli_from *from)
-{
-    switch (option) {
-    case 'L':
-        return add_lost(from->links, &from->link_count);
-    case 'N':
-        return add_lost(from->nodes, &from->node_count);
-    case 'W':
-        from->write = optarg;
-        return -1;
-    default:
-        from->plan = optarg;
-        return -1;
-    }
-}
+static const char *const in_network_words[] = {"none", "auto"};
 
-/* Reads one option. Returns -1 to continue, else the exit status. */
-static int read_option(int option, struct plan_arguments *arguments)
-{
-    switch (option) {
-    case 'c':
-        if (arguments->options.collective != 0)
-            return by_cli_repeated("-c", optarg);
-        arguments->options.collective = by_collective_from_name(optarg);
-        if (arguments->options.collective == 0)
-            return by_cli_fail(BY_EXIT_USAGE,
-                               "no collective '%s'; it must be allgather, reduce-scatter, allreduce, "
-                               "broadcast, reduce or barrier",
-                               optarg);
-        return -1;
-    case 'o':
-        arguments->output = optarg;
-        return -1;
-    case 'r':
-        arguments->root = optarg;
-        return -1;
-    case 'k':
-        return read_fixed_k(optarg, &arguments->options);
-    case 'R':
-        arguments->ranks = optarg;
-        return -1;
-    case 'S':
-        arguments->shares = optarg;
-        return -1;
-    case 'n':
-        if (strcmp(optarg, "auto") != 0 && strcmp(optarg, "none") != 0)
-            return by_cli_fail(BY_EXIT_USAGE, "--in-network is '%s'; it must be auto or none", optarg);
-        arguments->options.in_network = strcmp(optarg, "auto") == 0;
-        return -1;
-    case 'a':
-        arguments->algorithm = by_algorithm_from_name(optarg);
-        if (arguments->algorithm == BY_ALGORITHM_NONE)
-            return by_cli_fail(BY_EXIT_USAGE, "no algorithm '%s'; it must be %s", optarg,
-                               by_cli_algorithms());
-        return -1;
-    case 'f':
-    case 'L':
-    case 'N':
-    case 'W':
-        return read_from(option, &arguments->from);
-    case 'l':
-        return by_plan_read_loss(optarg, &arguments->options);
-    case 'O':
-        arguments->options.ordered = true;
-        return -1;
-    case 'w':
-        arguments->what_if = optarg;
-        return -1;
-    case 't':
-        return by_cli_time_limit(optarg, &arguments->options.time_limit_s);
-    case 'p':
-        arguments->progress = true;
-        return -1;
-    case 'j':
-        arguments->json = true;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan plan --help` lists the options");
-    }
-}
+#define AT(member) BY_OPTION_AT(struct plan_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE('c', "collective", "COLL", AT(options.collective), 1, BY_COLLECTIVE_COUNT - 1, "plan %l"),
+     .word = by_collective_name, .once = true},
+    {BY_ROW_TEXT('o', "output", "PLAN", AT(output), "write the plan file (- for standard output)")},
+    {BY_ROW_TEXT(0, "root", "NODE", AT(root), "broadcast from NODE, or reduce to NODE")},
+    {BY_ROW_CALL(0, "fixed-k", "K", read_fixed_k,
+                 "make the best plan with K trees for each root; auto:1%: the smallest K that loses at most "
+                 "1 % of the rate")},
+    {BY_ROW_TEXT(0, "ranks", "LIST", AT(ranks), "use these compute nodes only: A,B,C or @FILE")},
+    {BY_ROW_TEXT(0, "shares", "FILE", AT(shares),
+                 "use shards of unequal size, from JSON: {\"NODE\": SHARE, ...} or an array by rank")},
+    {BY_ROW_CHOICE(0, "in-network", "MODE", AT(options.in_network), 0, 1,
+                   "auto: use switches that can multicast or aggregate (default); none: switches only "
+                   "forward"),
+     .words = in_network_words},
+    {BY_ROW_CHOICE(0, "algorithm", "NAME", AT(algorithm), 1, BY_ALGORITHM_COUNT - 1,
+                   "plan with %l (default forest; the others are for comparison)"),
+     .word = by_algorithm_name},
+    {BY_ROW_TEXT(0, "from", "PLAN", AT(from.plan),
+                 "plan again after a change: trees of PLAN that still work are kept")},
+    {BY_ROW_TEXT(0, "fail-link", "A,B", AT(from.links),
+                 "with --from: TOPO is the fabric of that plan, and this link has failed; may be repeated"),
+     .count = AT(from.link_count)},
+    {BY_ROW_TEXT(0, "fail-node", "NODE", AT(from.nodes),
+                 "with --from: this node has failed; may be repeated"),
+     .count = AT(from.node_count)},
+    {BY_ROW_TEXT(0, "write-topology", "FILE", AT(from.write), "write the fabric without the failed parts")},
+    {BY_ROW_FLAG(0, "ordered", AT(options.ordered),
+                 "make every partial sum cover contiguous ranks, for operators that do not commute")},
+    {BY_ROW_CALL(0, "latency-aware", "LOSS", read_loss,
+                 "make lower trees, for up to LOSS (default 10%) of the rate, and print the trade"),
+     .optional = true},
+    {BY_ROW_TEXT(0, "what-if", "WHAT", AT(what_if),
+                 "print what a capability is worth: SWITCH, a class of switches, or all, with "
+                 "=multicast,aggregate or one of them")},
+    {BY_CLI_TIME_LIMIT(options.time_limit_s,
+                       "after S seconds, return the best plan found, or fail with exit status 3")},
+    {BY_CLI_PROGRESS(progress)},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the result as one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan plan",
+    .usage = "banyan plan TOPO -c COLL [options]",
+    .about = "Computes trees that carry a collective over the fabric in TOPO (topology JSON, - for standard "
+             "input) as fast as its links allow, with the cut that proves the bound. Rates are algorithm "
+             "bandwidths: total data size over time.",
+    .rows = rows,
+    .least = 1,
+    .most = 1,
+    .operands = "a topology file"};
 
 static int read_arguments(int argc, char **argv, struct plan_arguments *arguments)
 {
-    int option, status;
+    int status;
 
     *arguments =
         (struct plan_arguments){.algorithm = BY_ALGORITHM_FOREST,
                                 .options = {.root = -1, .in_network = true, .forwarding = by_program_pack}};
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "c:o:h", long_options, NULL)) != -1) {
-        status = read_option(option, arguments);
-        if (status >= 0)
-            return status;
-    }
-    if (optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan plan --help` says more",
-                           optind == argc ? "name a topology file" : "name one topology file only");
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    if (status >= 0)
+        return status;
+    arguments->topology = argv[1];
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
     if ((arguments->ranks || arguments->shares) &&
@@ -244,13 +148,12 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
         return by_cli_fail(BY_EXIT_USAGE, "%s goes with the forest alone, and not with --from",
                            arguments->ranks ? "--ranks" : "--shares");
     if (arguments->from.plan && arguments->options.time_limit_s > 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--time-limit is for plans made anew; leave --from or it out");
+        return by_cli_fail(BY_EXIT_USAGE, "--time-limit does not go with --from; leave one of them out");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
     if (arguments->options.collective == 0 && !arguments->from.plan)
         return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");
-    arguments->topology = argv[optind];
     return -1;
 }
 

@@ -56,28 +56,6 @@ void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
             by_fraction_compare(plan->two_phases, plan->optimum) == 0 ? "true" : "false");
 }
 
-int by_plan_read_loss(const char *text, struct by_plan_options *options)
-{
-    size_t bytes = text ? strlen(text) : 0;
-    bool hundredths = bytes > 0 && text[bytes - 1] == '%';
-    struct by_fraction loss = {1, 10};
-    int error = 0;
-
-    if (text)
-        error = by_fraction_parse(text, bytes - hundredths, &loss);
-    if (!error && hundredths)
-        error = by_fraction_divide(loss, (struct by_fraction){100, 1}, &loss);
-    if (error || by_fraction_compare(loss, (struct by_fraction){1, 1}) >= 0)
-        return by_cli_fail(
-            BY_EXIT_USAGE,
-            "--latency-aware is '%.40s'; it must be the part of the rate that lower trees may cost, "
-            "below 1: 10%%, 0.1 or 1/10",
-            text ? text : "");
-    options->latency_aware = true;
-    options->loss_max = loss;
-    return -1;
-}
-
 void by_plan_trades_people(FILE *stream, const struct by_plan *plan)
 {
     struct by_fraction best = plan->trade_count ? plan->trades[plan->trade_count - 1].rate : plan->achieved;

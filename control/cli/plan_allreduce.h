@@ -17,11 +17,6 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan);
  */
 void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan);
 
-/*
- * Parses `--latency-aware[=LOSS]` ("10%", "0.1", "1/10"; NULL is 1/10) into the options. Returns
- * -1, or the exit status.
- */
-int by_plan_read_loss(const char *text, struct by_plan_options *options);
 /* Prints the heights that the planner could choose from; nothing if the option was not given. */
 void by_plan_trades_people(FILE *stream, const struct by_plan *plan);
 void by_plan_trades_json(FILE *stream, const struct by_plan *plan);

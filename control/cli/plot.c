@@ -2,8 +2,6 @@
  * The command `banyan plot`: draws a fabric, and a plan on it, into an SVG or DOT file.
  * Single-threaded.
  */
-#include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,69 +22,40 @@ struct plot_arguments {
     enum { BY_SIZE, BY_CLASSES, WHOLE } style;
 };
 
-static void help(FILE *stream)
-{
-    fputs("usage: banyan plot TOPO [PLAN|SCHEDULE] -o FILE.svg|FILE.dot [options]\n\n"
-          "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in colours of "
-          "their own. Of a schedule of banyan steady it draws one period as a Gantt chart.\n\n"
-          "  -o FILE      where to write; the ending chooses the format: .svg or .dot; - is SVG on stdout\n"
-          "  --root NAME  draw the trees of this root (allgather, reduce-scatter: default the first one)\n"
-          "  --trees N    draw at most N trees, 0 to 8 (default: fewer the larger the fabric)\n"
-          "  --classes    draw what is alike once, with its multiplicity (default beyond 100 nodes)\n"
-          "  --whole      draw every node\n",
-          stream);
-}
+#define AT(member) BY_OPTION_AT(struct plot_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_TEXT('o', "output", "FILE", AT(output),
+                 "write to FILE, whose ending selects the format: .svg or .dot; - is SVG on stdout")},
+    {BY_ROW_TEXT(0, "root", "NAME", AT(root),
+                 "draw the trees of this root (allgather, reduce-scatter: default the first one)")},
+    {BY_ROW_NUMBER(0, "trees", "N", AT(trees), 0, BY_PLOT_TREES_MAX,
+                   "draw at most N trees, %r (default: fewer the larger the fabric)")},
+    {BY_ROW_FLAG(0, "classes", AT(style),
+                 "draw equal parts once, with their number (default beyond 100 nodes)"),
+     .least = BY_CLASSES},
+    {BY_ROW_FLAG(0, "whole", AT(style), "draw every node"), .least = WHOLE},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan plot",
+    .usage = "banyan plot TOPO [PLAN|SCHEDULE] -o FILE.svg|FILE.dot [options]",
+    .about = "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in colours "
+             "of their own. For a schedule of banyan steady it draws one period as a Gantt chart.",
+    .rows = rows,
+    .least = 1,
+    .most = 2,
+    .operands = "a topology file"};
 
 /* Parses the arguments. Returns -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct plot_arguments *arguments)
 {
-    static const struct option options[] = {{"output", required_argument, NULL, 'o'},
-                                            {"root", required_argument, NULL, 'r'},
-                                            {"trees", required_argument, NULL, 't'},
-                                            {"classes", no_argument, NULL, 'c'},
-                                            {"whole", no_argument, NULL, 'w'},
-                                            {"help", no_argument, NULL, 'h'},
-                                            {0}};
-    unsigned long trees;
-    char *end;
-    int option;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1)
-        switch (option) {
-        case 'o':
-            arguments->output = optarg;
-            break;
-        case 'r':
-            arguments->root = optarg;
-            break;
-        case 't':
-            errno = 0;
-            trees = strtoul(optarg, &end, 10);
-            if (errno != 0 || optarg[0] < '0' || optarg[0] > '9' || *end != 0 || trees > BY_PLOT_TREES_MAX)
-                return by_cli_fail(BY_EXIT_USAGE, "--trees %s: give a count of 0 to %u", optarg,
-                                   BY_PLOT_TREES_MAX);
-            arguments->trees = (uint32_t)trees;
-            break;
-        case 'c':
-            arguments->style = BY_CLASSES;
-            break;
-        case 'w':
-            arguments->style = WHOLE;
-            break;
-        case 'h':
-            help(stdout);
-            return BY_EXIT_DONE;
-        default:
-            help(stderr);
-            return BY_EXIT_USAGE;
-        }
-    if (argc - optind < 1 || argc - optind > 2) {
-        help(stderr);
-        return BY_EXIT_USAGE;
-    }
-    arguments->topology = argv[optind];
-    arguments->plan = argc - optind == 2 ? argv[optind + 1] : NULL;
+    if (status >= 0)
+        return status;
+    arguments->topology = argv[1];
+    arguments->plan = argc > 2 ? argv[2] : NULL;
     return -1;
 }
 
@@ -199,7 +168,7 @@ int by_command_plot(int argc, char **argv)
     if (status >= 0)
         return status;
     if (arguments.output == NULL)
-        return by_cli_fail(BY_EXIT_USAGE, "plot: say where to write the picture: -o FILE.svg or -o FILE.dot");
+        return by_cli_fail(BY_EXIT_USAGE, "plot: name the file of the picture: -o FILE.svg or -o FILE.dot");
     topology = by_cli_topology(arguments.topology);
     if (topology == NULL)
         return BY_EXIT_USAGE;

@@ -1,7 +1,6 @@
 /* The progress bar. See progress.h. */
 #include "control/cli/progress.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,9 +20,6 @@
 #define LINE_S  5.0
 /* Width of the bar (columns). */
 #define BAR_WIDTH 24
-/* The longest time limit (seconds): a year. */
-#define LIMIT_MAX 31536000.0
-
 /* Describes the stage, without the seconds. */
 static void describe(const struct by_cli_progress *progress, char *text, size_t bytes)
 {
@@ -108,19 +104,6 @@ void by_cli_progress_stop(struct by_cli_progress *progress)
     sem_destroy(&progress->ends);
     if (progress->terminal)
         fputs("\r\033[K", stderr);
-}
-
-int by_cli_time_limit(const char *text, double *seconds)
-{
-    char *end;
-
-    *seconds = strtod(text, &end);
-    if (text[0] < '0' || text[0] > '9' || text[strspn(text, "0123456789.eE+-")] != 0 || *end ||
-        !isfinite(*seconds) || *seconds <= 0 || *seconds > LIMIT_MAX)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--time-limit is '%.40s'; it must be a number of seconds above 0 and at most %g",
-                           text, (double)LIMIT_MAX);
-    return -1;
 }
 
 long long by_cli_memory(void)

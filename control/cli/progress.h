@@ -13,6 +13,13 @@
 
 #include "control/base/stage.h"
 
+/* The rows of --time-limit and --progress; AT is the table's BY_OPTION_AT. */
+#define BY_CLI_TIME_LIMIT_MAX 31536000u /* seconds: a year */
+#define BY_CLI_TIME_LIMIT(member, help)                                                                      \
+    BY_ROW_DECIMAL(0, "time-limit", "S", AT(member), BY_CLI_TIME_LIMIT_MAX, help)
+#define BY_CLI_PROGRESS(member)                                                                              \
+    BY_ROW_FLAG(0, "progress", AT(member), "show progress even if standard error is no terminal")
+
 struct by_cli_progress {
     struct by_stage stage; /* passed to the work, which updates it */
     const char *what;      /* printed before the stage's name: "allgather, multitree"; NULL: nothing */
@@ -32,11 +39,6 @@ void by_cli_progress_start(struct by_cli_progress *progress, const char *what, b
  */
 void by_cli_progress_stop(struct by_cli_progress *progress);
 
-/*
- * Parses --time-limit: seconds above 0, up to a year. Returns -1, or an exit status after it
- * printed an error.
- */
-int by_cli_time_limit(const char *text, double *seconds);
 /* Returns the peak memory of this process (bytes). */
 long long by_cli_memory(void);
 

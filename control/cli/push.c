@@ -5,9 +5,9 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,41 +15,12 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/cli/target.h"
 #include "control/service/controller/push.h"
 #include "control/tables/file.h"
 #include "control/tables/renew.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
-
-static const char help[] =
-    "usage: banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR [options]\n"
-    "       banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR [options]\n"
-    "\n"
-    "Loads table images onto switches: every switch takes and checks its image before any makes it active.\n"
-    "A folder stands for all switch images (*.table) in it; hosts' images are passed over.\n"
-    "\n"
-    "      --to NAME=ADDR   the control address of switch NAME: unix:PATH, tcp:HOST:PORT or\n"
-    "                       tls:HOST:PORT, or psk+ and one of the first two; repeat for each switch\n"
-    "      --sockets DIR    every switch NAME listens at DIR/NAME.sock\n"
-    "      --renew          first raise the generation of every job in all images of the folders, hosts' "
-    "too, "
-    "so\n"
-    "                       that the next run begins on fresh tables; no run may be going on\n"
-    "      --saved          instead of images: what the switches had before they restarted, from their "
-    "--state\n"
-    "      --settle         after a push that was interrupted: complete it where it had begun to be active, "
-    "else have\n"
-    "                       all switches forget it\n"
-    "      --over DIR       DIR holds the tables that are active now: only what differs is sent\n"
-    "      --keys DIR       keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
-    "      --psk FILE       the key for psk+ addresses (default: BANYAN_PSK), as `banyan keys --psk` makes "
-    "it\n"
-    "      --plain-keys     tables of keyed jobs go over plain tcp: too, where others may read their keys\n"
-    "      --timeout S      seconds that one switch may take to answer (default 10)\n"
-    "      --json           one JSON object on stdout\n"
-    "      --help\n";
 
 struct push_load {
     char *path;
@@ -62,27 +33,11 @@ struct push_load {
 struct push_arguments {
     const char *sockets, *over;
     struct by_session_options access;
-    int json, renew, saved, settle;
+    bool json, renew, saved, settle;
     uint32_t to_count, to_room;
-    char **to; /* "NAME=ADDR" each */
+    const char **to; /* "NAME=ADDR" each */
     uint32_t load_count, load_room;
     struct push_load *loads;
-};
-
-static const struct option options[] = {
-    {"to", required_argument, NULL, 't'},
-    {"sockets", required_argument, NULL, 's'},
-    {"keys", required_argument, NULL, 'k'},
-    {"timeout", required_argument, NULL, 'T'},
-    {"json", no_argument, NULL, 'J'},
-    {"renew", no_argument, NULL, 'R'},
-    {"over", required_argument, NULL, 'O'},
-    {"plain-keys", no_argument, NULL, 'P'},
-    {"saved", no_argument, NULL, 'S'},
-    {"settle", no_argument, NULL, 'E'},
-    {"psk", required_argument, NULL, 'K'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
 };
 
 /* Adds one file. A host's image is an error only if the user named the file. */
@@ -199,8 +154,9 @@ static void add_nothing(void *context, const char *name, size_t length, const ch
 static int add_switches(struct push_arguments *arguments, int files)
 {
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--saved and --settle stand alone, without images; see banyan push --help");
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "--saved and --settle stand alone, without images; `banyan push --help` lists the options");
     for (uint32_t i = 0; i < arguments->to_count; i++)
         by_cli_target(arguments->to[i], add_switch, arguments);
     if (arguments->sockets != NULL)
@@ -210,64 +166,73 @@ static int add_switches(struct push_arguments *arguments, int files)
                : by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
 }
 
+static int add_to(void *object, const char *text, struct by_option_why *why)
+{
+    struct push_arguments *arguments = object;
+
+    (void)why;
+    BY_GROW(arguments->to, arguments->to_count, arguments->to_room);
+    arguments->to[arguments->to_count++] = text;
+    return by_cli_target(text, add_nothing, NULL);
+}
+
+#define AT(member) BY_OPTION_AT(struct push_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CALL(
+        0, "to", "NAME=ADDR", add_to,
+        "the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT, or psk+ and one "
+        "of the first two; repeat for each switch")},
+    {BY_ROW_TEXT(0, "sockets", "DIR", AT(sockets), "every switch NAME listens at DIR/NAME.sock")},
+    {BY_ROW_FLAG(
+        0, "renew", AT(renew),
+        "first raise the generation of every job in all images of the folders, hosts' too, so that the "
+        "next run begins on fresh tables; no run may be in progress")},
+    {BY_ROW_FLAG(
+        0, "saved", AT(saved),
+        "instead of images, activate the tables that the switches had before they restarted, from their "
+        "--state")},
+    {BY_ROW_FLAG(
+        0, "settle", AT(settle),
+        "after a push that was interrupted: complete it if a switch has activated its table, else make "
+        "all switches forget it")},
+    {BY_ROW_TEXT(0, "over", "DIR", AT(over),
+                 "DIR holds the tables that are active now: send only what differs")},
+    BY_SESSION_ROWS(access),
+    {BY_ROW_FLAG(0, "plain-keys", AT(access.plain_keys),
+                 "send tables of keyed jobs over plain tcp: too, where others may read their keys")},
+    {BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 3600,
+                   "wait S seconds for an answer of one switch, %r (default 10)"),
+     .scale = 1000},
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan push",
+    .usage = "banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR [options]\n"
+             "banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR [options]",
+    .about =
+        "Loads table images onto switches: every switch receives and checks its image before any activates "
+        "its own. A folder stands for all switch images (*.table) in it; hosts' images are skipped.",
+    .rows = rows,
+    .most = UINT_MAX};
+
 static int parse(int argc, char **argv, struct push_arguments *arguments)
 {
-    uint64_t value = 10;
-    int option, status = 0;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
 
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        switch (option) {
-        case 't':
-            BY_GROW(arguments->to, arguments->to_count, arguments->to_room);
-            arguments->to[arguments->to_count++] = optarg;
-            status = by_cli_target(optarg, add_nothing, NULL);
-            break;
-        case 's':
-            arguments->sockets = optarg;
-            break;
-        case 'k':
-            arguments->access.keys = optarg;
-            break;
-        case 'K':
-            arguments->access.psk = optarg;
-            break;
-        case 'T':
-            status = by_cli_number("--timeout", optarg, 1, 3600, &value);
-            break;
-        case 'J':
-            arguments->json = 1;
-            break;
-        case 'R':
-            arguments->renew = 1;
-            break;
-        case 'O':
-            arguments->over = optarg;
-            break;
-        case 'P':
-            arguments->access.plain_keys = 1;
-            break;
-        case 'S':
-            arguments->saved = 1;
-            break;
-        case 'E':
-            arguments->settle = 1;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return BY_EXIT_USAGE;
-        }
-    }
-    arguments->access.timeout_ms = (uint32_t)value * 1000;
+    if (status >= 0)
+        return status == 0 ? -1 : status;
     by_session_access_complete(&arguments->access);
-    if (status == 0 && (arguments->saved || arguments->settle))
-        return add_switches(arguments, argc - optind);
-    if (status == 0 && (optind == argc || (arguments->to_count == 0 && arguments->sockets == NULL)))
-        return by_cli_fail(BY_EXIT_USAGE, "push needs images, and --to or --sockets; see banyan push --help");
-    for (; status == 0 && optind < argc; optind++)
-        status = add_path(arguments, argv[optind]);
+    if (arguments->saved || arguments->settle)
+        return add_switches(arguments, argc - 1);
+    if (argc == 1 || (arguments->to_count == 0 && arguments->sockets == NULL))
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "push needs images, and --to or --sockets; `banyan push --help` lists the options");
+    status = 0;
+    for (int i = 1; status == 0 && i < argc; i++)
+        status = add_path(arguments, argv[i]);
     return status;
 }
 
@@ -386,7 +351,7 @@ static int read_bases(struct push_arguments *arguments)
 
 int by_command_push(int argc, char **argv)
 {
-    struct push_arguments arguments = {0};
+    struct push_arguments arguments = {.access.timeout_ms = 10000};
     int status = parse(argc, argv, &arguments);
 
     if (status == 0)

@@ -3,7 +3,6 @@
  * difference of two tables. Neighbours: control/service/controller reads tables, control/tables
  * prints them. Single-threaded.
  */
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -12,7 +11,6 @@
 #include <time.h>
 
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/service/controller/counters.h"
 #include "control/service/controller/session.h"
 #include "control/service/controller/target.h"
@@ -20,38 +18,8 @@
 #include "control/tables/file.h"
 #include "offload/base/errors.h"
 
-static const char show_help[] =
-    "usage: banyan show ADDR|FILE [options]\n"
-    "\n"
-    "Prints a table: of the switch at ADDR (unix:PATH, tcp:HOST:PORT, ...), read back from it, or of a "
-    "FILE.\n"
-    "\n"
-    "      --counters    the switch's counters and ports as well\n"
-    "      --waiting     which children the oldest incomplete chunks wait for\n"
-    "      --log         what the switch remembers of what happened to it\n"
-    "  -o, --output FILE save the image that was read\n"
-    "      --keys DIR    keys for tls: (default: BANYAN_KEYS), as `banyan keys` makes them\n"
-    "      --psk FILE    the key for psk+ addresses (default: BANYAN_PSK), as `banyan keys --psk` makes it\n"
-    "      --timeout S   seconds that the switch may take to answer (default 10)\n"
-    "      --json        one JSON object on stdout\n"
-    "      --help\n";
-
-static const char diff_help[] = "usage: banyan diff A B [--timeout S] [--json]\n"
-                                "\n"
-                                "Compares two tables, each of a switch (unix:PATH, tcp:HOST:PORT) or a file: "
-                                "`- ` is only in A, `+ ` only in B.\n"
-                                "Exit status 0 when they are the same, 1 when they differ.\n";
-
-static const struct option options[] = {
-    {"counters", no_argument, NULL, 'c'},      {"waiting", no_argument, NULL, 'w'},
-    {"log", no_argument, NULL, 'l'},           {"output", required_argument, NULL, 'o'},
-    {"keys", required_argument, NULL, 'k'},    {"psk", required_argument, NULL, 'K'},
-    {"timeout", required_argument, NULL, 'T'}, {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},          {NULL, 0, NULL, 0},
-};
-
 struct show_arguments {
-    int counters, waiting, log, json;
+    bool counters, waiting, log, json;
     const char *output;
     struct by_session_options access;
 };
@@ -64,46 +32,53 @@ struct table {
     size_t bytes;
 };
 
-static int parse(int argc, char **argv, const char *help, struct show_arguments *arguments)
-{
-    uint64_t value = 10;
-    int option, status = 0;
-
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "ho:", options, NULL)) != -1) {
-        switch (option) {
-        case 'c':
-            arguments->counters = 1;
-            break;
-        case 'w':
-            arguments->waiting = 1;
-            break;
-        case 'l':
-            arguments->log = 1;
-            break;
-        case 'o':
-            arguments->output = optarg;
-            break;
-        case 'k':
-            arguments->access.keys = optarg;
-            break;
-        case 'K':
-            arguments->access.psk = optarg;
-            break;
-        case 'T':
-            status = by_cli_number("--timeout", optarg, 1, 3600, &value);
-            break;
-        case 'J':
-            arguments->json = 1;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return BY_EXIT_USAGE;
-        }
+#define AT(member) BY_OPTION_AT(struct show_arguments, member)
+#define TIMEOUT_ROW                                                                                          \
+    {                                                                                                        \
+        BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 3600,                                     \
+                      "wait S seconds for an answer of a switch, %r (default 10)"),                          \
+            .scale = 1000                                                                                    \
     }
-    arguments->access.timeout_ms = (uint32_t)value * 1000;
+
+static const struct by_option show_rows[] = {
+    {BY_ROW_FLAG(0, "counters", AT(counters), "print the switch's counters and ports as well")},
+    {BY_ROW_FLAG(0, "waiting", AT(waiting),
+                 "print the children for which the oldest incomplete chunks wait")},
+    {BY_ROW_FLAG(0, "log", AT(log), "print the switch's log of events")},
+    {BY_ROW_TEXT('o', "output", "FILE", AT(output), "save the image that was read")},
+    BY_SESSION_ROWS(access),
+    TIMEOUT_ROW,
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_option diff_rows[] = {
+    BY_SESSION_ROWS(access), TIMEOUT_ROW, {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")}, {0}};
+
+static const struct by_options show_line = {
+    .program = "banyan show",
+    .usage = "banyan show ADDR|FILE [options]",
+    .about =
+        "Prints a table: of the switch at ADDR (unix:PATH, tcp:HOST:PORT, ...), read back from it, or of a "
+        "FILE.",
+    .rows = show_rows,
+    .least = 1,
+    .most = 1,
+    .operands = "the address of one switch, or a file"};
+
+static const struct by_options diff_line = {
+    .program = "banyan diff",
+    .usage = "banyan diff A B [options]",
+    .about = "Compares two tables, each of a switch (unix:PATH, tcp:HOST:PORT) or a file: `- ` is only in A, "
+             "`+ ` only in B. Exit status 0 when they are the same, 1 when they differ.",
+    .rows = diff_rows,
+    .least = 2,
+    .most = 2,
+    .operands = "two switches or files"};
+
+static int parse(const struct by_options *line, int argc, char **argv, struct show_arguments *arguments)
+{
+    int status = by_options_read(line, arguments, &argc, argv);
+
     by_session_access_complete(&arguments->access);
     return status;
 }
@@ -368,20 +343,18 @@ static int show(struct table *table, const struct show_arguments *arguments)
 
 int by_command_show(int argc, char **argv)
 {
-    struct show_arguments arguments = {0};
+    struct show_arguments arguments = {.access.timeout_ms = 10000};
     struct by_problem problem = {0};
     struct table table = {0};
-    int status = parse(argc, argv, show_help, &arguments);
+    int status = parse(&show_line, argc, argv, &arguments);
 
-    if (status != 0)
-        return status < 0 ? BY_EXIT_DONE : status;
-    if (optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "show needs one switch or file; see banyan show --help");
-    if ((arguments.counters || arguments.waiting || arguments.log) && !by_session_is_address(argv[optind]))
+    if (status >= 0)
+        return status;
+    if ((arguments.counters || arguments.waiting || arguments.log) && !by_session_is_address(argv[1]))
         return by_cli_fail(BY_EXIT_USAGE,
                            "%s: a file has no --counters, --waiting or --log: give a switch's address",
-                           argv[optind]);
-    status = open_table(argv[optind], &arguments.access, &table);
+                           argv[1]);
+    status = open_table(argv[1], &arguments.access, &table);
     if (status == 0 && arguments.output != NULL && table.image != NULL &&
         by_image_file_write(arguments.output, table.image, table.bytes, &problem) != 0) {
         by_cli_refuse(arguments.output, &problem);
@@ -395,21 +368,19 @@ int by_command_show(int argc, char **argv)
 
 int by_command_diff(int argc, char **argv)
 {
-    struct show_arguments arguments = {0};
+    struct show_arguments arguments = {.access.timeout_ms = 10000};
     struct table a = {0}, b = {0};
     uint32_t count = 0;
-    int status = parse(argc, argv, diff_help, &arguments);
+    int status = parse(&diff_line, argc, argv, &arguments);
 
-    if (status != 0)
-        return status < 0 ? BY_EXIT_DONE : status;
-    if (optind + 2 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "diff needs two switches or files; see banyan diff --help");
-    status = open_table(argv[optind], &arguments.access, &a);
+    if (status >= 0)
+        return status;
+    status = open_table(argv[1], &arguments.access, &a);
     if (status == 0)
-        status = open_table(argv[optind + 1], &arguments.access, &b);
+        status = open_table(argv[2], &arguments.access, &b);
     if (status == 0 && (a.image == NULL || b.image == NULL))
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: no table is active: push one",
-                             argv[a.image == NULL ? optind : optind + 1]);
+                             argv[a.image == NULL ? 1 : 2]);
     if (status == 0) {
         count = by_dump_diff(a.image, b.image, arguments.json ? NULL : stdout);
         if (arguments.json)

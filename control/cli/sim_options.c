@@ -1,127 +1,19 @@
 /* The command line of `banyan sim`. */
-#include <getopt.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "control/base/fraction.h"
-#include "control/cli/number.h"
 #include "control/cli/sim.h"
 
-static const char help[] =
-    "usage: banyan sim TOPO PLAN... [options]\n"
-    "\n"
-    "Runs a collective on a simulated fabric in virtual time: the engines, endpoints and tables of real "
-    "nodes, "
-    "links with the\n"
-    "topology's rates. Checks every element, and holds the time against the plan's proven optimum.\n"
-    "\n"
-    "  -c, --collective C   allreduce, reduce-scatter, allgather, broadcast, reduce or barrier (default: "
-    "that "
-    "of the first plan)\n"
-    "  -b, --bytes SIZE     data of the collective; K, M, G are binary (default 64M)\n"
-    "  -r, --root RANK      of broadcast and reduce (default: the plan's)\n"
-    "      --chunk N        payload of a packet in bytes, a multiple of 64 up to 8192 (default auto)\n"
-    "      --window N       slots of a tree at a node, a power of two up to 4096 (default auto)\n"
-    "      --inflight N     chunks of a rank on their way over all trees (default auto)\n"
-    "      --batch N        frames that one simulated packet stands for (default auto)\n"
-    "      --latency T      of every link, with ns, us or ms (default 500ns);  --latency-ns N the same\n"
-    "      --loss P --dup P --reorder P\n"
-    "                       faults at every switch (at hosts where there is none)\n"
-    "      --seed N         of faults, nonces and data (default 1)\n"
-    "      --buffer SIZE    what may wait at a port; beyond it packets are lost (default: any)\n"
-    "      --mark SIZE      a packet that finds more waiting is marked CE (default: never)\n"
-    "      --warmup N       whole calls before the one that is timed (default 0)\n"
-    "      --report FILE    everything as JSON;  --json the same on stdout\n"
-    "      --keep           leave the folder that banyan-sim ran\n"
-    "      --spoil          flip a bit of an input once the answer is known: the check must fail\n"
-    "      --help\n"
-    "Exit status: 0 every element right; 1 wrong elements, or faster than the proven optimum; 2 bad usage or "
-    "input; 3 a call failed.\n";
-
-enum {
-    OPT_CHUNK = 256,
-    OPT_WINDOW,
-    OPT_INFLIGHT,
-    OPT_BATCH,
-    OPT_LATENCY,
-    OPT_LATENCY_NS,
-    OPT_LOSS,
-    OPT_DUP,
-    OPT_REORDER,
-    OPT_SEED,
-    OPT_BUFFER,
-    OPT_MARK,
-    OPT_WARMUP,
-    OPT_REPORT,
-    OPT_JSON,
-    OPT_KEEP,
-    OPT_SPOIL,
-    OPT_HELP
-};
-
-static const struct option long_options[] = {
-    {"collective", required_argument, NULL, 'c'},
-    {"bytes", required_argument, NULL, 'b'},
-    {"root", required_argument, NULL, 'r'},
-    {"chunk", required_argument, NULL, OPT_CHUNK},
-    {"window", required_argument, NULL, OPT_WINDOW},
-    {"inflight", required_argument, NULL, OPT_INFLIGHT},
-    {"batch", required_argument, NULL, OPT_BATCH},
-    {"latency", required_argument, NULL, OPT_LATENCY},
-    {"latency-ns", required_argument, NULL, OPT_LATENCY_NS},
-    {"loss", required_argument, NULL, OPT_LOSS},
-    {"dup", required_argument, NULL, OPT_DUP},
-    {"reorder", required_argument, NULL, OPT_REORDER},
-    {"seed", required_argument, NULL, OPT_SEED},
-    {"buffer", required_argument, NULL, OPT_BUFFER},
-    {"mark", required_argument, NULL, OPT_MARK},
-    {"warmup", required_argument, NULL, OPT_WARMUP},
-    {"report", required_argument, NULL, OPT_REPORT},
-    {"json", no_argument, NULL, OPT_JSON},
-    {"keep", no_argument, NULL, OPT_KEEP},
-    {"spoil", no_argument, NULL, OPT_SPOIL},
-    {"help", no_argument, NULL, OPT_HELP},
-    {NULL, 0, NULL, 0},
-};
-
-static int number(const char *option, const char *text, uint64_t low, uint64_t high, uint32_t *value)
+static int check_chunk(void *object, const char *text, struct by_option_why *why)
 {
-    uint64_t wide = 0;
-    int status = by_cli_number(option, text, low, high, &wide);
-
-    *value = (uint32_t)wide;
-    return status;
+    (void)text;
+    return ((struct sim_options *)object)->chunk % 64 == 0
+               ? 0
+               : by_option_refuse(why, "it must be a multiple of 64 (a cache line) up to %u, or auto",
+                                  BY_PAYLOAD_MAX);
 }
 
-/* Parses a number, or the word auto for 0. */
-static int number_or_auto(const char *option, const char *text, uint64_t high, uint32_t *value)
-{
-    *value = 0;
-    return strcmp(text, "auto") == 0 ? 0 : number(option, text, 1, high, value);
-}
-
-static int read_chunk(const char *text, uint32_t *chunk)
-{
-    int status = number_or_auto("--chunk", text, BY_PAYLOAD_MAX, chunk);
-
-    if (status == 0 && *chunk % 64 != 0)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "--chunk %s: give a multiple of 64 (a cache line) up to %u, or auto", text,
-                           BY_PAYLOAD_MAX);
-    return status;
-}
-
-static int read_window(const char *text, uint32_t *window)
-{
-    int status = number_or_auto("--window", text, BY_WINDOW_MAX, window);
-
-    if (status == 0 && (*window & (*window - 1)) != 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--window %s: give a power of two up to %u, or auto", text,
-                           BY_WINDOW_MAX);
-    return status;
-}
-
-static int read_latency(const char *text, uint64_t *ps)
+static int read_latency(void *object, const char *text, struct by_option_why *why)
 {
     static const struct {
         const char *suffix;
@@ -134,134 +26,82 @@ static int read_latency(const char *text, uint64_t *ps)
         if (strcmp(text + bytes, units[i].suffix) == 0 && by_fraction_parse(text, bytes, &value) == 0 &&
             by_fraction_multiply(value, (struct by_fraction){units[i].ps, 1}, &value) == 0 &&
             value.num / value.den <= INT64_C(1000000000000)) {
-            *ps = (uint64_t)(value.num / value.den);
+            ((struct sim_options *)object)->latency_ps = (uint64_t)(value.num / value.den);
             return 0;
         }
-    return by_cli_fail(BY_EXIT_USAGE,
-                       "--latency %s: give a time up to 1000ms with its unit, such as 500ns or 1.5us", text);
+    return by_option_refuse(why, "it must be a time up to 1000ms with its unit, such as 500ns or 1.5us");
 }
 
-static int read_probability(const char *option, const char *text, uint32_t *parts)
-{
-    int status = by_cli_probability(option, text);
-    double scaled = status == 0 ? strtod(text, NULL) * 4294967296.0 : 0;
+#define AT(member) BY_OPTION_AT(struct sim_options, member)
 
-    *parts = scaled >= 4294967295.0 ? UINT32_MAX : (uint32_t)scaled;
-    return status;
-}
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE('c', "collective", "COLL", AT(collective), 1, BY_COLLECTIVE_COUNT - 1,
+                   "run %l (default: that of the first plan)"),
+     .word = by_collective_name, .once = true},
+    {BY_ROW_SIZE('b', "bytes", "SIZE", AT(bytes), 0, UINT64_C(1) << 40,
+                 "the data of the collective, %r; K, M, G are binary (default 64M)")},
+    {BY_ROW_NUMBER('r', "root", "RANK", AT(root), 0, BY_RANKS_MAX,
+                   "the root of broadcast and reduce (default: the plan's)")},
+    {BY_ROW_NUMBER(0, "chunk", "N", AT(chunk), 1, BY_PAYLOAD_MAX,
+                   "the payload of a packet in bytes, a multiple of 64 up to 8192 (default auto)"),
+     .zero = "auto", .call = check_chunk},
+    {BY_ROW_NUMBER(0, "window", "N", AT(window), 1, BY_WINDOW_MAX,
+                   "slots of a tree at a node, %r (default auto)"),
+     .zero = "auto", .power = true},
+    {BY_ROW_NUMBER(0, "inflight", "N", AT(inflight), 1, UINT32_MAX,
+                   "chunks of a rank in flight over all trees (default auto)"),
+     .zero = "auto"},
+    {BY_ROW_NUMBER(0, "batch", "N", AT(batch), 1, 4096,
+                   "the frames for which one simulated packet stands, %r (default auto)"),
+     .zero = "auto"},
+    {BY_ROW_CALL(0, "latency", "T", read_latency,
+                 "the latency of every link, with ns, us or ms (default 500ns)")},
+    {BY_ROW_NUMBER(0, "latency-ns", "N", AT(latency_ps), 0, 1000000000, "the same in nanoseconds, %r"),
+     .scale = 1000},
+    {BY_ROW_CHANCE(0, "loss", "P", AT(loss),
+                   "lose packets with this probability at every switch (at hosts where there is none)")},
+    {BY_ROW_CHANCE(0, "dup", "P", AT(dup), "duplicate packets with this probability")},
+    {BY_ROW_CHANCE(0, "reorder", "P", AT(reorder), "reorder packets with this probability")},
+    {BY_ROW_NUMBER(0, "seed", "N", AT(seed), 0, UINT64_MAX,
+                   "the seed of faults, nonces and data (default 1)")},
+    {BY_ROW_SIZE(0, "buffer", "SIZE", AT(buffer), 1, UINT64_C(1) << 40,
+                 "let SIZE bytes wait at a port at most, and lose further packets (default: no limit)")},
+    {BY_ROW_SIZE(0, "mark", "SIZE", AT(mark), 1, UINT64_C(1) << 40,
+                 "mark a packet CE that finds more than SIZE bytes waiting (default: never)")},
+    {BY_ROW_NUMBER(0, "warmup", "N", AT(warmup), 0, 1000,
+                   "run N calls before the one that is timed, %r (default 0)")},
+    {BY_ROW_TEXT(0, "report", "FILE", AT(report), "write the whole report to FILE as JSON")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the report as one JSON object")},
+    {BY_ROW_FLAG(0, "keep", AT(keep), "keep the folder that banyan-sim ran")},
+    {BY_ROW_FLAG(0, "spoil", AT(spoil),
+                 "flip a bit of an input after the expected result is computed: the check must fail")},
+    {0}};
 
-static int read_collective(const char *text, unsigned *collective)
-{
-    *collective = by_collective_from_name(text);
-    return *collective != 0 ? 0
-                            : by_cli_fail(BY_EXIT_USAGE,
-                                          "--collective %s: there are allreduce, reduce-scatter, allgather, "
-                                          "broadcast, reduce, barrier",
-                                          text);
-}
-
-static int read_fabric(int option, const char *value, struct sim_options *options)
-{
-    uint64_t wide = 0;
-    int status;
-
-    switch (option) {
-    case OPT_LATENCY:
-        return read_latency(value, &options->latency_ps);
-    case OPT_LATENCY_NS:
-        status = by_cli_number("--latency-ns", value, 0, 1000000000, &wide);
-        options->latency_ps = wide * 1000;
-        return status;
-    case OPT_LOSS:
-        return read_probability("--loss", value, &options->loss);
-    case OPT_DUP:
-        return read_probability("--dup", value, &options->dup);
-    case OPT_REORDER:
-        return read_probability("--reorder", value, &options->reorder);
-    case OPT_SEED:
-        return by_cli_number("--seed", value, 0, UINT64_MAX, &options->seed);
-    case OPT_BUFFER:
-        return by_cli_bytes("--buffer", value, 1, UINT64_C(1) << 40, &options->buffer);
-    default:
-        return by_cli_bytes("--mark", value, 1, UINT64_C(1) << 40, &options->mark);
-    }
-}
-
-static int read_work(int option, const char *value, struct sim_options *options)
-{
-    uint32_t root = 0;
-    int status;
-
-    switch (option) {
-    case 'c':
-        if (options->collective != 0)
-            return by_cli_repeated("-c", value);
-        return read_collective(value, &options->collective);
-    case 'b':
-        return by_cli_bytes("--bytes", value, 0, UINT64_C(1) << 40, &options->bytes);
-    case 'r':
-        status = number("--root", value, 0, BY_RANKS_MAX, &root);
-        options->root = root;
-        return status;
-    case OPT_CHUNK:
-        return read_chunk(value, &options->chunk);
-    case OPT_WINDOW:
-        return read_window(value, &options->window);
-    case OPT_INFLIGHT:
-        return number_or_auto("--inflight", value, UINT32_MAX, &options->inflight);
-    case OPT_BATCH:
-        return number_or_auto("--batch", value, 4096, &options->batch);
-    case OPT_WARMUP:
-        return number("--warmup", value, 0, 1000, &options->warmup);
-    default:
-        return read_fabric(option, value, options);
-    }
-}
-
-static int read_one(int option, char *value, struct sim_options *options)
-{
-    switch (option) {
-    case OPT_JSON:
-        options->json = true;
-        return 0;
-    case OPT_KEEP:
-        options->keep = true;
-        return 0;
-    case OPT_SPOIL:
-        options->spoil = true;
-        return 0;
-    case OPT_REPORT:
-        options->report = value;
-        return 0;
-    case OPT_HELP:
-        fputs(help, stdout);
-        return -1;
-    case '?':
-        return BY_EXIT_USAGE;
-    default:
-        return read_work(option, value, options);
-    }
-}
+static const struct by_options command_line = {
+    .program = "banyan sim",
+    .usage = "banyan sim TOPO PLAN... [options]",
+    .about =
+        "Runs a collective on a simulated fabric in virtual time: the engines, endpoints and tables of real "
+        "nodes, links with the topology's rates. Checks every element, and compares the time with the "
+        "plan's proven optimum.",
+    .epilog =
+        "Exit status: 0 if every element is right; 1 after wrong elements, or if the call was faster than "
+        "the proven optimum; 2 after bad usage or input; 3 if a call failed.",
+    .rows = rows,
+    .least = 2,
+    .most = SIM_PLANS_MAX + 1,
+    .operands = "a topology and at least one plan"};
 
 int sim_options_read(int argc, char **argv, struct sim_options *options)
 {
-    int option, status = 0;
+    int status;
 
     *options = (struct sim_options){.bytes = UINT64_C(64) << 20, .latency_ps = 500000, .seed = 1, .root = -1};
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "c:b:r:", long_options, NULL)) != -1)
-        status = read_one(option, optarg, options);
-    if (status != 0)
-        return status;
-    if (argc - optind < 2)
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "sim needs a topology and at least one plan; see banyan sim --help");
-    options->topology = argv[optind++];
-    for (; optind < argc; optind++) {
-        if (options->plan_count == SIM_PLANS_MAX)
-            return by_cli_fail(BY_EXIT_USAGE, "%s: more than %u plans: give one for each collective",
-                               argv[optind], SIM_PLANS_MAX);
-        options->plans[options->plan_count++] = argv[optind];
-    }
+    status = by_options_read(&command_line, options, &argc, argv);
+    if (status >= 0)
+        return status == 0 ? -1 : status;
+    options->topology = argv[1];
+    for (int i = 2; i < argc; i++)
+        options->plans[options->plan_count++] = argv[i];
     return 0;
 }

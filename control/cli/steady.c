@@ -5,15 +5,12 @@
  */
 #include "control/study/steady/steady.h"
 
-#include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
 #include "control/cli/steady.h"
 #include "control/study/series/rational.h"
 #include "offload/base/errors.h"
@@ -42,54 +39,6 @@ struct steady_request {
     struct by_steady_problem problem;
 };
 
-static const char help[] =
-    "usage: banyan steady TOPO --op scatter|gossip|reduce [options]\n\n"
-    "Computes the best throughput of a long series of operations on the fabric in TOPO (topology JSON, - for "
-    "standard input),\n"
-    "where a node sends one message and receives one at a time, and a periodic schedule that reaches it. A "
-    "link takes\n"
-    "1/bandwidth for a message of size 1, a node its task_time for one reduction.\n\n"
-    "      --op OPERATION      scatter: a message from one source to each target; gossip: from each source "
-    "to each target;\n"
-    "                          reduce: one value of each holder, combined, to the target\n"
-    "      --source NODE       who sends; for a gossip several, or all compute nodes when not given\n"
-    "      --target NODE       who receives; several for scatter and gossip, or all compute nodes\n"
-    "      --order NODE,...    reduce: the holders of the values in the operator's order (default: all "
-    "compute nodes)\n"
-    "      --commutative       reduce: values may be combined in any order (at most 8 values)\n"
-    "      --balance[=WHEN]    reduce: of the best schedules, one that loads the busiest processor least: "
-    "always, "
-    "never,\n"
-    "                          or where it is cheap (default), in a period that is at most 16 times as long\n"
-    "      --ports MODEL       one: all links of a node share its ports (default); host: only those of "
-    "compute nodes;\n"
-    "                          many: every link works on its own\n"
-    "      --size [WHAT=]SIZE  the size of messages (default 1); WHAT: a receiver (scatter, gossip), or for "
-    "reduce K-M,\n"
-    "                          the partial results of values K to M\n"
-    "      --period T          whole numbers of the same trees or routes that fit into this period\n"
-    "      --run K             execute K periods from rest to rest\n"
-    "      --time-limit S      give up after S seconds\n"
-    "  -o, --output FILE       write the schedule (- for standard output)\n"
-    "      --json              print the result as one JSON object\n"
-    "  -h, --help\n";
-
-static const struct option long_options[] = {{"op", required_argument, NULL, 'O'},
-                                             {"source", required_argument, NULL, 's'},
-                                             {"target", required_argument, NULL, 't'},
-                                             {"order", required_argument, NULL, 'r'},
-                                             {"commutative", no_argument, NULL, 'c'},
-                                             {"balance", optional_argument, NULL, 'b'},
-                                             {"ports", required_argument, NULL, 'p'},
-                                             {"size", required_argument, NULL, 'S'},
-                                             {"period", required_argument, NULL, 'P'},
-                                             {"run", required_argument, NULL, 'k'},
-                                             {"time-limit", required_argument, NULL, 'l'},
-                                             {"output", required_argument, NULL, 'o'},
-                                             {"json", no_argument, NULL, 'j'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
-
 /* Appends names to a comma-separated list. */
 static void append(char **list, const char *names)
 {
@@ -99,82 +48,78 @@ static void append(char **list, const char *names)
     snprintf(*list + before, strlen(names) + 2, "%s%s", before ? "," : "", names);
 }
 
-static int read_choice(int option, struct steady_arguments *arguments)
+static int add_source(void *object, const char *names, struct by_option_why *why)
 {
-    if (option == 'O') {
-        arguments->operation = by_series_operation_find(optarg, strlen(optarg));
-        if (!arguments->operation)
-            return by_cli_fail(BY_EXIT_USAGE, "--op is '%s'; it must be scatter, gossip or reduce", optarg);
-    } else if (option == 'p') {
-        arguments->ports = by_series_ports_find(optarg, strlen(optarg));
-        if (!arguments->ports)
-            return by_cli_fail(BY_EXIT_USAGE, "--ports is '%s'; it must be one, host or many", optarg);
-    } else {
-        if (arguments->size_count == SIZES_MAX)
-            return by_cli_fail(BY_EXIT_USAGE, "more than %u sizes; leave some out", SIZES_MAX);
-        arguments->sizes[arguments->size_count++] = optarg;
-    }
-    return -1;
+    (void)why;
+    append(&((struct steady_arguments *)object)->sources, names);
+    return 0;
 }
 
-static int read_balance(struct steady_arguments *arguments)
+static int add_target(void *object, const char *names, struct by_option_why *why)
 {
-    static const char *const names[] = {"?", "never", "cheap", "always"};
-
-    arguments->balance = BY_BALANCE_ALWAYS;
-    if (!optarg)
-        return -1;
-    for (arguments->balance = BY_BALANCE_NEVER; arguments->balance <= BY_BALANCE_ALWAYS; arguments->balance++)
-        if (strcmp(optarg, names[arguments->balance]) == 0)
-            return -1;
-    return by_cli_fail(BY_EXIT_USAGE, "--balance is '%s'; it must be never, cheap or always", optarg);
+    (void)why;
+    append(&((struct steady_arguments *)object)->targets, names);
+    return 0;
 }
 
-static int read_option(int option, struct steady_arguments *arguments)
+static int add_holder(void *object, const char *names, struct by_option_why *why)
 {
-    int status = 0;
-
-    switch (option) {
-    case 'O':
-    case 'p':
-    case 'S':
-        return read_choice(option, arguments);
-    case 's':
-        append(&arguments->sources, optarg);
-        return -1;
-    case 't':
-        append(&arguments->targets, optarg);
-        return -1;
-    case 'r':
-        append(&arguments->order, optarg);
-        return -1;
-    case 'c':
-        arguments->commutative = true;
-        return -1;
-    case 'b':
-        return read_balance(arguments);
-    case 'P':
-        status = by_cli_number("--period", optarg, 1, PERIOD_MAX, &arguments->period);
-        return status ? status : -1;
-    case 'k':
-        status = by_cli_number("--run", optarg, 1, BY_SERIES_PERIODS_MAX, &arguments->periods);
-        return status ? status : -1;
-    case 'l':
-        status = by_cli_number("--time-limit", optarg, 1, 86400, &arguments->time_limit);
-        return status ? status : -1;
-    case 'o':
-        arguments->output = optarg;
-        return -1;
-    case 'j':
-        arguments->json = true;
-        return -1;
-    case 'h':
-        fputs(help, stdout);
-        return BY_EXIT_DONE;
-    default:
-        return by_cli_fail(BY_EXIT_USAGE, "`banyan steady --help` lists the options");
-    }
+    (void)why;
+    append(&((struct steady_arguments *)object)->order, names);
+    return 0;
 }
+
+static const char *const balance_words[] = {"?", "never", "cheap", "always"};
+
+#define AT(member) BY_OPTION_AT(struct steady_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE(0, "op", "OPERATION", AT(operation), BY_SERIES_SCATTER, BY_SERIES_REDUCE,
+                   "scatter: a message from one source to each target; gossip: from each source to each "
+                   "target; reduce: one value of each holder, combined, to the target"),
+     .word = by_series_operation_name},
+    {BY_ROW_CALL(0, "source", "NODE", add_source,
+                 "send from NODE; for a gossip several, or all compute nodes (default)")},
+    {BY_ROW_CALL(0, "target", "NODE", add_target,
+                 "send to NODE; several for scatter and gossip, or all compute nodes (default)")},
+    {BY_ROW_CALL(0, "order", "NODE,...", add_holder,
+                 "reduce: the holders of the values in the operator's order (default: all compute nodes)")},
+    {BY_ROW_FLAG(0, "commutative", AT(commutative),
+                 "reduce: allow values to be combined in any order (at most 8 values)")},
+    {BY_ROW_CHOICE(0, "balance", "WHEN", AT(balance), BY_BALANCE_NEVER, BY_BALANCE_ALWAYS,
+                   "reduce: of the best schedules, choose one that loads the busiest processor least: "
+                   "always, never, or where it is cheap (default), in a period that is at most 16 times as "
+                   "long"),
+     .words = balance_words, .optional = true},
+    {BY_ROW_CHOICE(0, "ports", "MODEL", AT(ports), BY_SERIES_ONE_PORT, BY_SERIES_MANY_PORTS,
+                   "one: all links of a node share its ports (default); host: only those of compute nodes; "
+                   "many: every link works on its own"),
+     .word = by_series_ports_name},
+    {BY_ROW_TEXT(0, "size", "[WHAT=]SIZE", AT(sizes),
+                 "the size of messages (default 1); WHAT: a receiver (scatter, gossip), or for reduce K-M, "
+                 "the partial results of values K to M; may be repeated"),
+     .count = AT(size_count)},
+    {BY_ROW_NUMBER(0, "period", "T", AT(period), 1, PERIOD_MAX,
+                   "use whole numbers of the same trees or routes that fit into T units of time, %r")},
+    {BY_ROW_NUMBER(0, "run", "K", AT(periods), 1, BY_SERIES_PERIODS_MAX,
+                   "execute K periods from rest to rest, %r")},
+    {BY_ROW_NUMBER(0, "time-limit", "S", AT(time_limit), 1, 86400, "fail after S seconds, %r")},
+    {BY_ROW_TEXT('o', "output", "FILE", AT(output), "write the schedule (- for standard output)")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the result as one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan steady",
+    .usage = "banyan steady TOPO --op scatter|gossip|reduce [options]",
+    .about =
+        "Computes the best throughput of a long series of operations on the fabric in TOPO (topology "
+        "JSON, - for standard input), where a node sends one message and receives one at a time, and a "
+        "periodic schedule that reaches it. A link takes 1/bandwidth for a message of size 1, a node its "
+        "task_time for one reduction.",
+    .rows = rows,
+    .least = 1,
+    .most = 1,
+    .operands = "a topology file"};
 
 /* Refuses options that the operation does not use. */
 static int check_options(const struct steady_arguments *arguments)
@@ -202,20 +147,15 @@ static int check_options(const struct steady_arguments *arguments)
 
 static int read_arguments(int argc, char **argv, struct steady_arguments *arguments)
 {
-    int option, status;
+    int status;
 
     *arguments = (struct steady_arguments){.ports = BY_SERIES_ONE_PORT};
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "o:h", long_options, NULL)) != -1) {
-        status = read_option(option, arguments);
-        if (status >= 0)
-            return status;
-    }
-    if (optind + 1 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "name one topology; `banyan steady --help` says more");
-    arguments->topology = argv[optind];
+    status = by_options_read(&command_line, arguments, &argc, argv);
+    if (status >= 0)
+        return status;
+    arguments->topology = argv[1];
     if (!arguments->operation)
-        return by_cli_fail(BY_EXIT_USAGE, "say what is to be done with --op: scatter, gossip or reduce");
+        return by_cli_fail(BY_EXIT_USAGE, "name the operation with --op: scatter, gossip or reduce");
     return check_options(arguments);
 }
 

@@ -4,9 +4,9 @@
  * Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <jansson.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,35 +16,11 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
+#include "control/cli/lowering.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "control/tables/lower.h"
 #include "offload/base/limits.h"
-
-static const char help[] =
-    "usage: banyan tables TOPO PLAN... -o DIR [options]\n"
-    "\n"
-    "Compiles plans into DIR/NODE.table, the image that node NODE loads, and DIR/NODE.txt, the same for "
-    "people.\n"
-    "All plans after `--job N` belong to job N; before any, to job 1.\n"
-    "\n"
-    "  -o, --output DIR   where the files go; made if missing\n"
-    "      --job N        job of the plans that follow, 1 to 1023\n"
-    "      --share P      the part of its links that switches keep for the job of the last --job: 1/4, 0.25\n"
-    "      --window W     slots of a tree at a node, a power of two up to 4096 (default 256); halved until "
-    "all nodes fit\n"
-    "      --slots N      slots of one node (default 16384)\n"
-    "      --mtu N        MTU of the links in bytes (default 1500); chunks are as long as it allows\n"
-    "      --gen N        install generation, 1 to 65535 (default 1): higher than what runs, when a job is "
-    "planned again\n"
-    "      --det          slots for the mode det as well: one for each two children of a node\n"
-    "      --keyed[=COVER]  packets carry tags that only the job can make, of `header` (default) or of "
-    "`payload` as well;\n"
-    "                     the tables then hold secrets, and are their owner's alone (mode 0600)\n"
-    "      --key-seed HEX make the keys of these 32 digits, not of random bytes: for tests\n"
-    "      --json         one JSON object on stdout\n"
-    "      --help\n";
 
 #define JOBS_MAX 16
 
@@ -65,25 +41,10 @@ struct tables_arguments {
     int json;
 };
 
-static const struct option options[] = {
-    {"output", required_argument, NULL, 'o'},
-    {"job", required_argument, NULL, 'j'},
-    {"window", required_argument, NULL, 'w'},
-    {"slots", required_argument, NULL, 's'},
-    {"mtu", required_argument, NULL, 'm'},
-    {"gen", required_argument, NULL, 'g'},
-    {"det", no_argument, NULL, 'd'},
-    {"json", no_argument, NULL, 'J'},
-    {"keyed", optional_argument, NULL, 'k'},
-    {"key-seed", required_argument, NULL, 'S'},
-    {"share", required_argument, NULL, 'P'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 /* Adds a path: the topology first, then plans of the current job. */
-static int add_path(struct tables_arguments *arguments, const char *path)
+static int add_path(void *object, const char *path, struct by_option_why *why)
 {
+    struct tables_arguments *arguments = object;
     uint32_t index = arguments->job_count - 1;
     uint32_t *count;
 
@@ -93,8 +54,8 @@ static int add_path(struct tables_arguments *arguments, const char *path)
     }
     if (arguments->job_count == 0 || arguments->jobs[index].job != arguments->job) {
         if (arguments->job_count == JOBS_MAX)
-            return by_cli_fail(BY_EXIT_USAGE, "more than %d jobs in one call: lower them in several folders",
-                               JOBS_MAX);
+            return by_option_refuse(why, "more than %d jobs in one call: lower them in several folders",
+                                    JOBS_MAX);
         index = arguments->job_count++;
         arguments->jobs[index].job = (uint16_t)arguments->job;
     }
@@ -105,86 +66,67 @@ static int add_path(struct tables_arguments *arguments, const char *path)
 }
 
 /* --share of the current job, whose plans may precede or follow the option. */
-static int read_share(struct tables_arguments *arguments, const char *text)
+static int read_share(void *object, const char *text, struct by_option_why *why)
 {
+    struct tables_arguments *arguments = object;
     struct by_fraction share;
 
-    if (by_cli_share("--share", text, &share) != 0)
-        return BY_EXIT_USAGE;
+    if (by_cli_share(text, &share, why) != 0)
+        return -1;
     arguments->shares[arguments->job] = by_lower_share(share);
     return 0;
 }
 
+#define AT(member) BY_OPTION_AT(struct tables_arguments, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_TEXT('o', "output", "DIR", AT(output), "write the files to DIR, which is made if missing")},
+    {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1,
+                   "make the plans that follow those of job N, %r")},
+    {BY_ROW_CALL(
+        0, "share", "P", read_share,
+        "let switches keep this part of their links for the job of the last --job: 1/4, 0.25 or 25%")},
+    BY_CLI_WINDOW_ROW(options.window,
+                      "give a tree W slots at a node, %r (default 256); halved until all nodes "
+                      "fit"),
+    {BY_ROW_NUMBER(0, "slots", "N", AT(options.slots), 1, UINT32_MAX,
+                   "give one node N slots (default 16384)")},
+    {BY_ROW_NUMBER(0, "mtu", "N", AT(options.mtu), 132, 65535,
+                   "the MTU of the links in bytes, %r (default 1500); chunks are as long as it allows")},
+    {BY_ROW_NUMBER(
+        0, "gen", "N", AT(options.gen), 1, 65535,
+        "the install generation, %r (default 1): higher than the one that runs when a job is planned "
+        "again")},
+    {BY_ROW_FLAG(0, "det", AT(options.det),
+                 "make slots for the mode det as well: one for each two children of a node")},
+    BY_CLI_KEYED_ROWS(keys),
+    {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan tables",
+    .usage = "banyan tables TOPO PLAN... -o DIR [options]",
+    .about = "Compiles plans into DIR/NODE.table, the image that node NODE loads, and DIR/NODE.txt, the same "
+             "as text. All plans after `--job N` belong to job N; before any, to job 1.",
+    .rows = rows,
+    .most = UINT_MAX,
+    .operand = add_path};
+
 static int parse(int argc, char **argv, struct tables_arguments *arguments)
 {
-    uint64_t value = 0;
-    int option, status = 0;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
 
-    optind = 0;
-    /* '-' returns paths in order among the options, so --job can separate them. */
-    while (status == 0 && (option = getopt_long(argc, argv, "-o:h", options, NULL)) != -1) {
-        switch (option) {
-        case 1:
-            status = add_path(arguments, optarg);
-            break;
-        case 'o':
-            arguments->output = optarg;
-            break;
-        case 'j':
-            status = by_cli_number("--job", optarg, 1, BY_JOBS_MAX - 1, &value);
-            arguments->job = (uint32_t)value;
-            break;
-        case 'w':
-            status = by_cli_window("--window", optarg, &arguments->options.window);
-            break;
-        case 's':
-            status = by_cli_number("--slots", optarg, 1, UINT32_MAX, &value);
-            arguments->options.slots = (uint32_t)value;
-            break;
-        case 'm':
-            status = by_cli_number("--mtu", optarg, 132, 65535, &value);
-            arguments->options.mtu = (uint32_t)value;
-            break;
-        case 'g':
-            status = by_cli_number("--gen", optarg, 1, 65535, &value);
-            arguments->options.gen = (uint16_t)value;
-            break;
-        case 'd':
-            arguments->options.det = 1;
-            break;
-        case 'k':
-            arguments->keys.keyed = 1;
-            arguments->keys.cover = optarg;
-            break;
-        case 'S':
-            arguments->keys.seed = optarg;
-            break;
-        case 'P':
-            status = read_share(arguments, optarg);
-            break;
-        case 'J':
-            arguments->json = 1;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return BY_EXIT_USAGE;
-        }
-    }
-    for (; status == 0 && optind < argc; optind++)
-        status = add_path(arguments, argv[optind]);
+    if (status >= 0)
+        return status == 0 ? -1 : status;
     for (uint32_t i = 0; i < arguments->job_count; i++)
         arguments->jobs[i].share = arguments->shares[arguments->jobs[i].job];
-    if (status == 0)
-        status = by_cli_keyed(&arguments->keys, &arguments->options);
+    status = by_cli_keyed(&arguments->keys, &arguments->options);
     if (status != 0)
         return status;
     if (arguments->topology != NULL && arguments->job_count > 0 && arguments->output != NULL)
         return 0;
-    by_cli_fail(BY_EXIT_USAGE,
-                "tables needs a topology, at least one plan and -o DIR; see banyan tables --help");
-    return BY_EXIT_USAGE;
+    return by_cli_fail(BY_EXIT_USAGE, "tables needs a topology, at least one plan and -o DIR; `banyan tables "
+                                      "--help` lists the options");
 }
 
 static int read_plans(struct tables_arguments *arguments, const struct by_topology *topology)

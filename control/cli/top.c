@@ -3,7 +3,6 @@
  * control/view/top takes samples and draws them. Single-threaded.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -11,7 +10,7 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
+#include "control/cli/http.h"
 #include "control/cli/target.h"
 #include "control/service/controller/http.h"
 #include "control/view/top/draw.h"
@@ -26,42 +25,9 @@
 /* Width of the output if it is not a terminal (columns). */
 #define PLAIN_COLUMNS 120u
 
-static const char help[] =
-    "usage: banyan top [options]\n"
-    "\n"
-    "Jobs with who is missing, switches with their slots, links with their rates: live until q is pressed.\n"
-    "Asks a banyand, or with --to or --sockets the switches themselves.\n"
-    "\n"
-    "      --controller URL   banyand at unix:PATH or http://HOST:PORT (default BANYAN_CONTROLLER when that "
-    "is http://,\n"
-    "                         else the socket of this user's or root's banyand, else 127.0.0.1:46249)\n"
-    "      --to NAME=ADDR     this switch; may be repeated\n"
-    "      --sockets DIR      every switch whose socket lies in this folder\n"
-    "      --topology FILE    names and capacities, for switches that are asked directly\n"
-    "      --keys DIR         keys of a controller, for tls: (default BANYAN_KEYS)\n"
-    "      --psk FILE         the key for psk+ addresses (default BANYAN_PSK)\n"
-    "      --interval S       seconds between two looks, 1 to 3600 (default 1)\n"
-    "      --once             one look over one interval, as text\n"
-    "      --json             the same as one JSON object\n"
-    "\n"
-    "Keys: q ends, arrows (or j and k) and page up and down (or b and space) scroll.\n";
-
-static const struct option options[] = {
-    {"controller", required_argument, NULL, 'c'},
-    {"to", required_argument, NULL, 't'},
-    {"sockets", required_argument, NULL, 's'},
-    {"topology", required_argument, NULL, 'f'},
-    {"keys", required_argument, NULL, 'k'},
-    {"psk", required_argument, NULL, 'K'},
-    {"interval", required_argument, NULL, 'i'},
-    {"once", no_argument, NULL, 'o'},
-    {"json", no_argument, NULL, 'J'},
-    {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0},
-};
-
 struct top_arguments {
-    uint64_t interval_s;
+    struct by_top_source source;
+    uint32_t interval_s;
     const char *controller, *topology;
     char server[BY_HTTP_PATH_MAX];
     bool once, json;
@@ -77,56 +43,54 @@ static void add_target(void *context, const char *name, size_t length, const cha
     *target = (struct by_top_target){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
-static int take_option(struct by_top_source *source, struct top_arguments *arguments, int option)
+static int take_switch(void *object, const char *text, struct by_option_why *why)
 {
-    switch (option) {
-    case 'c':
-        arguments->controller = optarg;
-        return 0;
-    case 't':
-        return by_cli_target(optarg, add_target, source);
-    case 's':
-        return by_cli_target_folder(optarg, add_target, source);
-    case 'f':
-        arguments->topology = optarg;
-        return 0;
-    case 'k':
-        source->access.keys = optarg;
-        return 0;
-    case 'K':
-        source->access.psk = optarg;
-        return 0;
-    case 'i':
-        return by_cli_number("--interval", optarg, 1, 3600, &arguments->interval_s);
-    case 'o':
-        arguments->once = true;
-        return 0;
-    case 'J':
-        arguments->json = true;
-        return 0;
-    case 'h':
-        fputs(help, stdout);
-        return -1;
-    default:
-        return BY_EXIT_USAGE;
-    }
+    (void)why;
+    return by_cli_target(text, add_target, &((struct top_arguments *)object)->source);
 }
 
-static int parse(int argc, char **argv, struct by_top_source *source, struct top_arguments *arguments)
+static int take_sockets(void *object, const char *folder, struct by_option_why *why)
 {
-    int option, status = 0;
+    (void)why;
+    return by_cli_target_folder(folder, add_target, &((struct top_arguments *)object)->source);
+}
 
-    optind = 0;
-    while (status == 0 && (option = getopt_long(argc, argv, "h", options, NULL)) != -1)
-        status = take_option(source, arguments, option);
-    if (status != 0)
-        return status;
-    if (optind < argc)
-        return by_cli_fail(BY_EXIT_USAGE, "top takes no '%s'; see banyan top --help", argv[optind]);
+#define AT(member) BY_OPTION_AT(struct top_arguments, member)
+
+static const struct by_option option_rows[] = {
+    {BY_CLI_CONTROLLER_ROW(controller)},
+    {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "ask this switch; may be repeated")},
+    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "ask every switch whose socket lies in this folder")},
+    {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
+                 "take names and capacities from FILE, for switches that are asked directly")},
+    BY_SESSION_ROWS(source.access),
+    {BY_ROW_NUMBER(0, "interval", "S", AT(interval_s), 1, 3600,
+                   "take a sample every S seconds, %r (default 1)")},
+    {BY_ROW_FLAG(0, "once", AT(once), "print one view, over one interval, as text")},
+    {BY_ROW_FLAG(0, "json", AT(json), "print the same as one JSON object")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan top",
+    .usage = "banyan top [options]",
+    .about =
+        "Shows jobs with the hosts that are missing, switches with their slots, links with their rates: live "
+        "until q is pressed. Asks a banyand, or with --to or --sockets the switches themselves.",
+    .epilog = "Keys: q ends, arrows (or j and k) and page up and down (or b and space) scroll.",
+    .rows = option_rows};
+
+static int parse(int argc, char **argv, struct top_arguments *arguments)
+{
+    struct by_top_source *source = &arguments->source;
+    int status = by_options_read(&command_line, arguments, &argc, argv);
+
+    if (status >= 0)
+        return status == 0 ? -1 : status;
     if (arguments->controller != NULL && source->target_count > 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--controller knows its switches: leave out --to and --sockets");
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--controller has a list of its switches: leave out --to and --sockets");
     if (arguments->topology != NULL && source->target_count == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--topology is for --to and --sockets: banyand knows its own");
+        return by_cli_fail(BY_EXIT_USAGE, "--topology is for --to and --sockets: banyand has its own");
     if (source->target_count == 0) {
         by_http_default(arguments->server);
         source->http = arguments->controller ? arguments->controller : arguments->server;
@@ -170,7 +134,7 @@ static int look_once(struct by_top_source *source, const struct top_arguments *a
     int error = by_top_sample(source, &before, &problem);
 
     if (error == 0) {
-        sleep((unsigned)arguments->interval_s);
+        sleep(arguments->interval_s);
         error = by_top_sample(source, &view, &problem);
     }
     if (error == 0) {
@@ -295,15 +259,15 @@ static int look_live(struct by_top_source *source, const struct top_arguments *a
 
 int by_command_top(int argc, char **argv)
 {
-    struct by_top_source source = {.access.timeout_ms = SWITCH_MS};
-    struct top_arguments arguments = {.interval_s = 1};
-    int status = parse(argc, argv, &source, &arguments);
+    struct top_arguments arguments = {.source.access.timeout_ms = SWITCH_MS, .interval_s = 1};
+    struct by_top_source *source = &arguments.source;
+    int status = parse(argc, argv, &arguments);
 
     if (status == 0)
         status = arguments.once || arguments.json || !isatty(STDOUT_FILENO) || !isatty(STDIN_FILENO)
-                     ? look_once(&source, &arguments)
-                     : look_live(&source, &arguments);
-    by_topology_free((struct by_topology *)(uintptr_t)source.topology);
-    by_top_source_close(&source);
+                     ? look_once(source, &arguments)
+                     : look_live(source, &arguments);
+    by_topology_free((struct by_topology *)(uintptr_t)source->topology);
+    by_top_source_close(source);
     return status < 0 ? BY_EXIT_DONE : status;
 }

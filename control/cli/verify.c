@@ -4,7 +4,6 @@
  */
 #include "control/verify/verify.h"
 
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,14 +16,26 @@
 /* Largest file of a plan or schedule (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)
 
-static const char help[] =
-    "usage: banyan verify TOPO PLAN [--json]\n\n"
-    "Checks a plan, or a schedule of banyan steady, against its topology, in exact arithmetic and "
-    "independently of the planner: every "
-    "tree, the\n"
-    "load of every link, the shares of the roots, and the cut. Prints OPTIMAL, VALID with the ratio to what "
-    "the cut\n"
-    "allows, or INVALID with the first violation. Exit status: 0, or 1 when the plan is invalid.\n";
+struct verify_arguments {
+    bool json;
+};
+
+static const struct by_option rows[] = {
+    {BY_ROW_FLAG(0, "json", BY_OPTION_AT(struct verify_arguments, json), "print one JSON object")}, {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan verify",
+    .usage = "banyan verify TOPO PLAN|SCHEDULE [options]",
+    .about =
+        "Checks a plan, or a schedule of banyan steady, against its topology, in exact arithmetic and "
+        "independently of the planner: every tree, the load of every link, the shares of the roots, and "
+        "the cut. Prints OPTIMAL, VALID with the ratio to what the cut allows, or INVALID with the first "
+        "violation.",
+    .epilog = "Exit status: 0, or 1 when the plan is invalid.",
+    .rows = rows,
+    .least = 2,
+    .most = 2,
+    .operands = "a topology and a plan"};
 
 /*
  * Prints decimal digits as JSON. Numbers of 16 or more digits, which can exceed 2^53, are quoted.
@@ -135,35 +146,23 @@ static int verify_plan(const struct by_topology *topology, const char *path, con
 
 int by_command_verify(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"json", no_argument, NULL, 'j'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    struct verify_arguments arguments = {0};
     struct by_topology *topology;
     struct by_problem problem = {0};
-    bool json = false;
-    int option, status;
+    int status = by_options_read(&command_line, &arguments, &argc, argv);
     size_t bytes;
     char *text;
 
-    optind = 0;
-    while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-        if (option == 'h') {
-            fputs(help, stdout);
-            return BY_EXIT_DONE;
-        }
-        if (option != 'j')
-            return by_cli_fail(BY_EXIT_USAGE, "`banyan verify --help` says more");
-        json = true;
-    }
-    if (optind + 2 != argc)
-        return by_cli_fail(BY_EXIT_USAGE, "name a topology and a plan; `banyan verify --help` says more");
-    topology = by_cli_topology(argv[optind]);
+    if (status >= 0)
+        return status;
+    topology = by_cli_topology(argv[1]);
     if (!topology)
         return BY_EXIT_USAGE;
-    if (by_text_read(argv[optind + 1], FILE_BYTES_MAX, &text, &bytes, &problem) != 0) {
-        status = by_cli_refuse(argv[optind + 1], &problem);
+    if (by_text_read(argv[2], FILE_BYTES_MAX, &text, &bytes, &problem) != 0) {
+        status = by_cli_refuse(argv[2], &problem);
     } else {
-        status = (by_series_suits(text, bytes) ? verify_series : verify_plan)(topology, argv[optind + 1],
-                                                                              text, bytes, json);
+        status = (by_series_suits(text, bytes) ? verify_series : verify_plan)(topology, argv[2], text, bytes,
+                                                                              arguments.json);
         free(text);
     }
     by_topology_free(topology);

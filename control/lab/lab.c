@@ -302,25 +302,14 @@ static int down(const struct lab_options *options)
 int by_command_lab(int argc, char **argv)
 {
     struct lab lab = {0};
-    const char *verb = argc > 1 ? argv[1] : "";
-    bool is_run = strcmp(verb, "run") == 0, is_up = strcmp(verb, "up") == 0,
-         is_down = strcmp(verb, "down") == 0;
-    int status;
+    int status = lab_options_read(argc, argv, &lab.options);
 
-    if (strcmp(verb, "--help") == 0 || strcmp(verb, "-h") == 0) {
-        char *arguments[] = {argv[0], "--help", NULL};
-        lab_options_read(2, arguments, &lab.options);
-        return BY_EXIT_DONE;
-    }
-    if (!is_run && !is_up && !is_down)
-        return by_cli_fail(BY_EXIT_USAGE, "lab %s: say run, up or down; see banyan lab --help", verb);
-    status = lab_options_read(argc - 1, argv + 1, &lab.options);
     if (status != 0)
         return status < 0 ? BY_EXIT_DONE : status;
-    if (is_down)
+    if (strcmp(lab.options.verb, "down") == 0)
         return down(&lab.options);
     catch_signals();
-    status = is_run ? run(&lab) : up(&lab);
+    status = strcmp(lab.options.verb, "run") == 0 ? run(&lab) : up(&lab);
     free_lab(&lab);
     return status;
 }

@@ -22,7 +22,7 @@
 #include <sys/types.h>
 
 #include "control/cli/cli.h"
-#include "control/cli/number.h"
+#include "control/cli/lowering.h"
 #include "control/plan/plan.h"
 #include "control/service/controller/session.h"
 #include "control/tables/lower.h"
@@ -40,6 +40,7 @@
 #define LAB_CALL_MS  10000u
 
 struct lab_options {
+    const char *verb; /* up, run or down */
     const char *topology;
     const char *ranks;  /* NULL: all compute nodes */
     const char *shares; /* file of unequal shards, for plans and calls; NULL: equal */
@@ -48,6 +49,7 @@ struct lab_options {
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as on the command line, for banyan-perf */
     const char *bytes, *dtype, *op, *data, *transport, *driver;
+    uint64_t size;                           /* `bytes` as a number */
     unsigned mode;                           /* enum by_mode */
     const char *loss, *dup, *reorder, *seed; /* NULL: no fault injection */
     const char *report;
@@ -115,10 +117,7 @@ extern volatile int lab_stopping;
 /* Returns seconds of a monotonic clock. */
 double lab_now(void);
 
-/*
- * Parses the options of up, run and down; argv[0] is the verb. Returns 0, -1 after --help, or
- * BY_EXIT_USAGE.
- */
+/* Parses the verb and the options. Returns 0, -1 after --help, or BY_EXIT_USAGE. */
 int lab_options_read(int argc, char **argv, struct lab_options *options);
 
 /*

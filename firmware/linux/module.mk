@@ -9,6 +9,9 @@ banyan-switchd_SRC := \
 	firmware/linux/server.c \
 	firmware/linux/store.c \
 	firmware/linux/watchdog.c \
+	offload/linux/options.c \
+	offload/linux/options_help.c \
+	offload/linux/options_value.c \
 	offload/linux/output.c
 banyan-switchd_LIBS := dataplane agent secure offload
 banyan-switchd_LDLIBS = $(shell pkg-config --libs libdpdk) -ljansson -lxdp -lbpf -lprotobuf-nanopb -lssl -lcrypto -lpthread

@@ -1,254 +1,121 @@
-/* The command line of banyan-switchd: getopt_long, then checks that need no environment. Start-up
- * only; main thread. */
+/* The command line of banyan-switchd: its table of options, and checks that need no environment.
+ * Start-up only; main thread. */
 #include "firmware/linux/options.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <getopt.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "dataplane/interface.h"
 #include "dataplane/say.h"
 #include "offload/base/limits.h"
+#include "offload/linux/options.h"
 
 /* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever
  * waits. */
 #define WATCHDOG_S 10u
 
-enum {
-    OPT_NAME = 256,
-    OPT_IFACE,
-    OPT_VDEV,
-    OPT_PCI,
-    OPT_SHM,
-    OPT_DRIVER,
-    OPT_CONTROL,
-    OPT_KEYS,
-    OPT_TABLE,
-    OPT_STATE,
-    OPT_BOARD,
-    OPT_SLOTS,
-    OPT_PAYLOAD_MAX,
-    OPT_LOSS,
-    OPT_DUP,
-    OPT_REORDER,
-    OPT_SEED,
-    OPT_WATCHDOG,
-    OPT_NO_HUGE,
-    OPT_HELP,
-    OPT_VERSION
-};
-
-static const struct option long_options[] = {{"name", required_argument, NULL, OPT_NAME},
-                                             {"iface", required_argument, NULL, OPT_IFACE},
-                                             {"vdev", required_argument, NULL, OPT_VDEV},
-                                             {"pci", required_argument, NULL, OPT_PCI},
-                                             {"shm", required_argument, NULL, OPT_SHM},
-                                             {"driver", required_argument, NULL, OPT_DRIVER},
-                                             {"control", required_argument, NULL, OPT_CONTROL},
-                                             {"keys", required_argument, NULL, OPT_KEYS},
-                                             {"table", required_argument, NULL, OPT_TABLE},
-                                             {"state", required_argument, NULL, OPT_STATE},
-                                             {"board", required_argument, NULL, OPT_BOARD},
-                                             {"slots", required_argument, NULL, OPT_SLOTS},
-                                             {"payload-max", required_argument, NULL, OPT_PAYLOAD_MAX},
-                                             {"loss", required_argument, NULL, OPT_LOSS},
-                                             {"dup", required_argument, NULL, OPT_DUP},
-                                             {"reorder", required_argument, NULL, OPT_REORDER},
-                                             {"seed", required_argument, NULL, OPT_SEED},
-                                             {"watchdog", required_argument, NULL, OPT_WATCHDOG},
-                                             {"no-huge", no_argument, NULL, OPT_NO_HUGE},
-                                             {"help", no_argument, NULL, OPT_HELP},
-                                             {"version", no_argument, NULL, OPT_VERSION},
-                                             {0}};
-
-static const char usage[] =
-    "usage: banyan-switchd --name NAME PORT... --control ADDRESS [options] [-- EAL arguments]\n"
-    "\n"
-    "A switch that multicasts and sums the packets of collectives in flight. Ports are numbered in the order "
-    "given:\n"
-    "  --iface IF            a kernel interface, through a virtual device\n"
-    "  --vdev SPEC           a DPDK virtual device, such as net_vhost0,iface=/tmp/v0\n"
-    "  --pci ADDRESS         a NIC bound to a DPDK driver, such as 0000:01:00.0\n"
-    "  --shm PATH            a Unix socket, at which hosts of this machine share memory with the switch\n"
-    "Control channel (may be repeated):\n"
-    "  --control unix:PATH | tls:ADDRESS:PORT | tcp:ADDRESS:PORT (loopback alone)\n"
-    "  --keys DIR            keys for tls:, as `banyan keys` makes them\n"
-    "Options:\n"
-    "  --name NAME           of this switch, in messages and in Hello\n"
-    "  --table FILE          load this table image at start\n"
-    "  --state DIR           keep committed tables there, and offer the last one after a restart\n"
-    "  --board NAME|FILE     limits and defaults: x86-dpdk, lab-veth or a board.json\n"
-    "  --driver DRIVER       for --iface: auto, ring, af_packet, af_xdp, xdp or gso (default: the board's, "
-    "else "
-    "auto)\n"
-    "  --slots N             slots of all entries together\n"
-    "  --payload-max N       bytes of a chunk (default: what all ports can carry)\n"
-    "  --loss P --dup P --reorder P --seed N\n"
-    "                        inject faults at receive: probabilities 0 to 1\n"
-    "  --no-huge             use no hugepages\n"
-    "  --watchdog SECONDS    end when the loop stands still so long (default 10; 0: never)\n"
-    "  --help, --version\n"
-    "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or a port that does not exist, 3 the environment.\n";
-
-/* A probability in decimal notation as parts of 2^32, exactly rounded down; false when it is not in
- * [0, 1].
- */
-static bool parse_probability(const char *text, uint32_t *parts)
+static int add_port(void *object, unsigned kind, const char *text, struct by_option_why *why)
 {
-    uint64_t digits = 0, scale = 1;
-    bool point = false, any = false;
+    struct by_switchd_options *options = object;
 
-    for (; *text; text++) {
-        if (*text == '.' && !point) {
-            point = true;
-            continue;
-        }
-        if (!isdigit((unsigned char)*text))
-            return false;
-        any = true;
-        if (scale >= 1000000000u)
-            continue; /* beyond a part in 10^9 nothing changes */
-        digits = digits * 10 + (uint64_t)(*text - '0');
-        if (point)
-            scale *= 10;
-        if (digits > scale)
-            return false;
-    }
-    if (!any)
-        return false;
-    *parts = digits == scale ? UINT32_MAX : (uint32_t)((digits << 32) / scale);
-    return true;
-}
-
-static bool parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *number)
-{
-    char *end;
-
-    errno = 0;
-    *number = strtoull(text, &end, 0);
-    return isdigit((unsigned char)text[0]) && *end == 0 && errno == 0 && *number >= least && *number <= most;
-}
-
-static int add_port(struct by_switchd_options *options, unsigned kind, const char *text)
-{
-    if (options->port_count == BY_PORTS_MAX) {
-        by_say("more than %u ports", BY_PORTS_MAX);
-        return 2;
-    }
-    if (strlen(text) == 0 || (kind == BY_PORT_IFACE && strlen(text) > BY_NAME_MAX)) {
-        by_say("a port needs a name of 1 to %u characters, got '%s'", BY_NAME_MAX, text);
-        return 2;
-    }
+    if (options->port_count == BY_PORTS_MAX)
+        return by_option_refuse(why, "a switch has at most %u ports", BY_PORTS_MAX);
+    if (strlen(text) == 0 || (kind == BY_PORT_IFACE && strlen(text) > BY_NAME_MAX))
+        return by_option_refuse(why, "a port needs a name of 1 to %u characters", BY_NAME_MAX);
     options->ports[options->port_count++] = (struct by_port_spec){.kind = (uint8_t)kind, .text = text};
-    return -1;
+    return 0;
 }
 
-static int add_control(struct by_switchd_options *options, const char *text)
+static int add_iface(void *object, const char *text, struct by_option_why *why)
 {
-    if (strncmp(text, "unix:", 5) != 0 && strncmp(text, "tcp:", 4) != 0 && strncmp(text, "tls:", 4) != 0) {
-        by_say("--control %s: it is unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT", text);
-        return 2;
-    }
-    if (options->control_count == BY_LISTENERS_MAX) {
-        by_say("more than %u control addresses", BY_LISTENERS_MAX);
-        return 2;
-    }
-    options->control[options->control_count++] = text;
-    return -1;
+    return add_port(object, BY_PORT_IFACE, text, why);
 }
 
-static int set_probability(const char *option, const char *text, uint32_t *parts)
+static int add_vdev(void *object, const char *text, struct by_option_why *why)
 {
-    if (parse_probability(text, parts))
-        return -1;
-    by_say("--%s %s: a probability is a decimal number from 0 to 1", option, text);
-    return 2;
+    return add_port(object, BY_PORT_VDEV, text, why);
 }
 
-static int set_number(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *number)
+static int add_pci(void *object, const char *text, struct by_option_why *why)
 {
-    if (parse_number(text, least, most, number))
-        return -1;
-    by_say("--%s %s: a number from %llu to %llu", option, text, (unsigned long long)least,
-           (unsigned long long)most);
-    return 2;
+    return add_port(object, BY_PORT_PCI, text, why);
 }
 
-/* One option; -1 to go on, else the exit status. */
-static int take(struct by_switchd_options *options, int code, const char *value)
+static int add_shm(void *object, const char *text, struct by_option_why *why)
 {
-    uint64_t number = 0;
-    int status;
-
-    switch (code) {
-    case OPT_NAME:
-        options->name = value;
-        return -1;
-    case OPT_IFACE:
-        return add_port(options, BY_PORT_IFACE, value);
-    case OPT_VDEV:
-        return add_port(options, BY_PORT_VDEV, value);
-    case OPT_PCI:
-        return add_port(options, BY_PORT_PCI, value);
-    case OPT_SHM:
-        return add_port(options, BY_PORT_SHM, value);
-    case OPT_DRIVER:
-        options->driver = by_driver_named("--driver", value);
-        return options->driver == BY_DRIVER_NONE ? 2 : -1;
-    case OPT_CONTROL:
-        return add_control(options, value);
-    case OPT_KEYS:
-        options->keys = value;
-        return -1;
-    case OPT_TABLE:
-        options->table = value;
-        return -1;
-    case OPT_STATE:
-        options->state = value;
-        return -1;
-    case OPT_BOARD:
-        options->board = value;
-        return -1;
-    case OPT_SLOTS:
-        status = set_number("slots", value, 1, 1u << 24, &number);
-        options->slots = (uint32_t)number;
-        return status;
-    case OPT_PAYLOAD_MAX:
-        status = set_number("payload-max", value, 8, BY_PAYLOAD_MAX, &number);
-        options->payload_max = (uint32_t)number;
-        return status;
-    case OPT_LOSS:
-        return set_probability("loss", value, &options->fault.loss);
-    case OPT_DUP:
-        return set_probability("dup", value, &options->fault.duplicate);
-    case OPT_REORDER:
-        return set_probability("reorder", value, &options->fault.reorder);
-    case OPT_SEED:
-        return set_number("seed", value, 0, UINT64_MAX, &options->fault.prng.state);
-    case OPT_WATCHDOG:
-        status = set_number("watchdog", value, 0, 3600, &number);
-        options->watchdog_s = (uint32_t)number;
-        if (status < 0 && number == 1) {
-            by_say("--watchdog 1: an idle loop sleeps for a second: give it at least 2");
-            status = 2;
-        }
-        return status;
-    case OPT_NO_HUGE:
-        options->no_huge = true;
-        return -1;
-    case OPT_HELP:
-        fputs(usage, stdout);
-        return 0;
-    case OPT_VERSION:
-        puts("banyan-switchd " BY_VERSION);
-        return 0;
-    default:
-        fputs("banyan-switchd: try --help\n", stderr);
-        return 2;
-    }
+    return add_port(object, BY_PORT_SHM, text, why);
 }
+
+static int check_control(void *object, const char *text, struct by_option_why *why)
+{
+    (void)object;
+    return strncmp(text, "unix:", 5) == 0 || strncmp(text, "tcp:", 4) == 0 || strncmp(text, "tls:", 4) == 0
+               ? 0
+               : by_option_refuse(why, "it must be unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT");
+}
+
+static int check_watchdog(void *object, const char *text, struct by_option_why *why)
+{
+    (void)text;
+    return ((struct by_switchd_options *)object)->watchdog_s != 1
+               ? 0
+               : by_option_refuse(why, "an idle loop sleeps for a second: give it at least 2");
+}
+
+#define X(name, text) [BY_DRIVER_##name] = (text),
+static const char *const drivers[] = {BY_DRIVER_LIST(X)};
+#undef X
+#define DRIVERS (sizeof(drivers) / sizeof(drivers[0]))
+
+#define AT(member) BY_OPTION_AT(struct by_switchd_options, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_HEADING("Ports, numbered in the order given:")},
+    {BY_ROW_CALL(0, "iface", "IF", add_iface, "a kernel interface, through a virtual device")},
+    {BY_ROW_CALL(0, "vdev", "SPEC", add_vdev, "a DPDK virtual device, such as net_vhost0,iface=/tmp/v0")},
+    {BY_ROW_CALL(0, "pci", "ADDRESS", add_pci, "a NIC bound to a DPDK driver, such as 0000:01:00.0")},
+    {BY_ROW_CALL(0, "shm", "PATH", add_shm,
+                 "a Unix socket, at which hosts of this machine share memory with the switch")},
+    {BY_ROW_HEADING("Control channel:")},
+    {BY_ROW_TEXT(
+         0, "control", "ADDRESS", AT(control),
+         "listen at unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT (loopback only); may be repeated"),
+     .count = AT(control_count), .call = check_control},
+    {BY_ROW_TEXT(0, "keys", "DIR", AT(keys), "take the keys for tls: from DIR, as `banyan keys` makes them")},
+    {BY_ROW_HEADING("Options:")},
+    {BY_ROW_TEXT(0, "name", "NAME", AT(name), "name the switch NAME, in messages and in Hello")},
+    {BY_ROW_TEXT(0, "table", "FILE", AT(table), "load this table image at start")},
+    {BY_ROW_TEXT(0, "state", "DIR", AT(state),
+                 "keep committed tables in DIR, and offer the last one after a restart")},
+    {BY_ROW_TEXT(0, "board", "NAME|FILE", AT(board),
+                 "take limits and defaults of x86-dpdk, lab-veth or a board.json")},
+    {BY_ROW_CHOICE(0, "driver", "DRIVER", AT(driver), 1, DRIVERS - 1,
+                   "the driver of --iface: %l (default: the board's, else auto)"),
+     .words = drivers},
+    {BY_ROW_NUMBER(0, "slots", "N", AT(slots), 1, 1u << 24,
+                   "give all entries together N slots, %r (default: the board's)")},
+    {BY_ROW_NUMBER(0, "payload-max", "N", AT(payload_max), 8, BY_PAYLOAD_MAX,
+                   "let a chunk have N bytes at most, %r (default: what all ports can carry)")},
+    {BY_ROW_CHANCE(0, "loss", "P", AT(fault.loss),
+                   "inject faults at receive: lose packets with probability P")},
+    {BY_ROW_CHANCE(0, "dup", "P", AT(fault.duplicate), "duplicate packets with probability P")},
+    {BY_ROW_CHANCE(0, "reorder", "P", AT(fault.reorder), "reorder packets with probability P")},
+    {BY_ROW_NUMBER(0, "seed", "N", AT(fault.prng.state), 0, UINT64_MAX, "seed these faults with N")},
+    {BY_ROW_FLAG(0, "no-huge", AT(no_huge), "use no hugepages")},
+    {BY_ROW_NUMBER(0, "watchdog", "SECONDS", AT(watchdog_s), 0, 3600,
+                   "end when the loop has not run for SECONDS seconds (default 10; 0: never; at most 3600)"),
+     .call = check_watchdog},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan-switchd",
+    .usage = "banyan-switchd --name NAME PORT... --control ADDRESS [options] [-- EAL arguments]",
+    .about = "A switch that multicasts and sums the packets of collectives in flight.",
+    .epilog =
+        "Exit status: 0 after SIGTERM or SIGINT, 2 after bad usage or if a port does not exist, 3 after a "
+        "failure of the environment.",
+    .version = "banyan-switchd " BY_VERSION,
+    .rows = rows,
+    .rest = true};
 
 /* What must be there, and names that become file names. */
 static int check(const struct by_switchd_options *options)
@@ -284,19 +151,13 @@ static int check(const struct by_switchd_options *options)
 
 int by_switchd_options_parse(struct by_switchd_options *options, int argc, char **argv)
 {
-    int code, status;
+    int status;
 
     *options = (struct by_switchd_options){.watchdog_s = WATCHDOG_S};
-    while ((code = getopt_long(argc, argv, "+", long_options, NULL)) != -1) {
-        status = take(options, code, optarg);
-        if (status >= 0)
-            return status;
-    }
-    if (optind < argc && strcmp(argv[optind - 1], "--") != 0) {
-        by_say("'%s' is not an option; EAL arguments follow --", argv[optind]);
-        return 2;
-    }
-    options->eal = argv + optind;
-    options->eal_count = (unsigned)(argc - optind);
+    status = by_options_read(&command_line, options, &argc, argv);
+    if (status >= 0)
+        return status;
+    options->eal = argv + 1;
+    options->eal_count = (unsigned)argc - 1;
     return check(options);
 }

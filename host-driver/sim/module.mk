@@ -15,5 +15,8 @@ banyan-sim_SRC := \
 	host-driver/tools/sim/main.c \
 	host-driver/tools/sim/run.c \
 	host-driver/tools/sim/work.c \
+	offload/linux/options.c \
+	offload/linux/options_help.c \
+	offload/linux/options_value.c \
 	offload/linux/output.c
 banyan-sim_LIBS := world host-driver offload

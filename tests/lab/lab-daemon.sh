@@ -69,7 +69,7 @@ refused "a second controller is refused" 3 "is led by another controller" \
 refused "and so is one with the same store" 3 "belongs to a banyand that runs" \
     timeout 20 "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --http off --socket off
 
-refused "a job on two hosts" 0 "job 2: running" job create -c allreduce --ranks host0,host1 --share 3/4 -o "$dir/two"
+refused "a job on two hosts" 0 "job 2: running" job create -c allreduce --ranks host0,host1 --share 75% -o "$dir/two"
 check "with tables for them" test -s "$dir/two/host0.table" -a -s "$dir/two/host1.table"
 refused "no slots: who holds them" 1 "(job 1 holds " job create -c all --window 4096
 refused "no bandwidth: what would fit" 1 "a share of 1/4 would fit" job create -c allreduce --ranks host0,host1 --share 1/2

@@ -54,5 +54,5 @@ digest ring4 --mode fast
 if [ "$first" != "$digest" ]; then pass "fast: ring4 gives other bits than star4"; else fail "fast: the data do not show the order" <(echo "$digest"); fi
 refused "a product of floats has no mode exact" 2 "in mode exact" "$banyan" lab run "$dir/star4.json" --in-process -c allreduce --bytes 4K \
     --op prod --mode exact
-refused "a mode that does not exist" 2 "there are fast, det, exact" "$banyan" lab run "$dir/star4.json" --in-process --mode quick
+refused "a mode that does not exist" 2 "it must be fast, det or exact" "$banyan" lab run "$dir/star4.json" --in-process --mode quick
 finish

@@ -227,9 +227,9 @@ done
 refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a program of Open MPI" \
     env LD_PRELOAD="$build/lib/banyan/libbanyan-mpich.so" "$dir/reductions.openmpi"
 
-refused "banyan-run without a program" 2 "usage: banyan-run" "$build/bin/banyan-run"
+refused "banyan-run without a program" 2 "give a program" "$build/bin/banyan-run"
 refused "banyan-run with a program that is not there" 2 "no program nothere" "$build/bin/banyan-run" nothere
-refused "banyan-run with an unknown MPI" 2 "openmpi or mpich is wanted" "$build/bin/banyan-run" --mpi lam true
+refused "banyan-run with an unknown MPI" 2 "it must be openmpi or mpich" "$build/bin/banyan-run" --mpi lam true
 refused "banyan-run with a program that tells no MPI" 2 "say --mpi openmpi or --mpi mpich" "$build/bin/banyan-run" /bin/true
 for mpi in openmpi mpich; do
     cp "$dir/reductions.$mpi" "$dir/program"

@@ -11,18 +11,18 @@ make_topologies
 
 refused "tables without a plan" 2 "at least one plan" "$banyan" tables "$dir/star4.json" -o "$dir/t"
 refused "tables: a window that is no power of two" 2 "power of two" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window 48
-refused "tables: a window that is no number" 2 "give a power of two up to 4096" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window -1
-refused "tables: an MTU below the headers" 2 "between 132 and 65535" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --mtu 100
+refused "tables: a window that is no number" 2 "it must be a power of two up to 4096" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --window -1
+refused "tables: an MTU below the headers" 2 "from 132 to 65535" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/t" --mtu 100
 refused "tables: the same plan twice" 2 "two allreduce plans" "$banyan" tables "$dir/star4.json" "$dir/a.plan" "$dir/a.plan" -o "$dir/t"
 refused "tables: jobs out of order" 2 "ascending" "$banyan" tables "$dir/star4.json" --job 2 "$dir/a.plan" --job 1 "$dir/a.plan" -o "$dir/t"
 refused "tables: a plan for another fabric" 2 "l.plan" "$banyan" tables "$dir/star4.json" "$dir/l.plan" -o "$dir/t"
 refused "tables: no such topology" 2 "nowhere.json" "$banyan" tables "$dir/nowhere.json" "$dir/a.plan" -o "$dir/t"
 refused "tables: a folder that cannot be" 3 "cannot make the folder" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/no/t"
 refused "push without an address" 2 "--to or --sockets" "$banyan" push "$dir"
-refused "diff of one" 2 "needs two" "$banyan" diff a
+refused "diff of one" 2 "give two switches or files" "$banyan" diff a
 refused "lab without a verb" 2 "run, up or down" "$banyan" lab
-refused "lab: no such collective" 2 "--collective gossip" "$banyan" lab run "$dir/star4.json" -c gossip
-refused "lab: no such type" 2 "--dtype f8" "$banyan" lab run "$dir/star4.json" -d f8
+refused "lab: no such collective" 2 "-c is 'gossip'" "$banyan" lab run "$dir/star4.json" -c gossip
+refused "lab: no such type" 2 "-d is 'f8'; it must be i8, " "$banyan" lab run "$dir/star4.json" -d f8
 refused "lab: an operator that the type lacks" 2 "--op band is not defined on --dtype f32" "$banyan" lab run "$dir/star4.json" -c all -d f32 -o band
 refused "lab: less than one element" 2 "give 0, or 4 or more" "$banyan" lab run "$dir/star4.json" -b 3 -d f32
 refused "lab: -c twice" 2 "-c is given twice" "$banyan" lab run "$dir/star4.json" -c barrier -c reduce
@@ -33,7 +33,7 @@ refused "info -c: a setting that is no number" 2 "banyan info: BANYAN_TIMEOUT is
 refused "switchd: a name with a blank" 2 "without '/', blanks" "$build/bin/banyan-switchd" --name "a b" --iface lo
 refused "push to a port above 65535" 2 "with a port from 1 to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999
 refused "lab: a root that is no rank" 2 "ranks 0 to 3" "$banyan" lab run "$dir/star4.json" --in-process --root 4
-refused "lab: a probability above 1" 2 "between 0 and 1" "$banyan" lab run "$dir/star4.json" --loss 2
+refused "lab: a probability above 1" 2 "a probability from 0 to 1" "$banyan" lab run "$dir/star4.json" --loss 2
 refused "lab: a switch to kill that is none" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --kill host0@1
 refused "lab: a kill without a time" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0
 refused "lab: a kill at a time with a sign" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0@+1

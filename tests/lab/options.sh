@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Values of options that are no values: every numeric option of every program refuses them with exit status 2, before anything starts, in a line that
-# begins with the program's name and names the value or the option.
+# Command lines of all programs and subcommands. What all have in common: --help, and the refusal of unknown options, of options without their value
+# and of words that are none. Then values of options that are no values: every numeric option refuses them. A refusal has exit status 2, before anything
+# starts, and is one line that begins with the program's name and names the value or the option.
 #   options.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -23,7 +24,7 @@ refuses() {
     got=$?
     line=$(head -n 1 "$dir/refuse.err")
     case "$line" in "$name: "* | "$name ${call[1]}: "*) ;; *) got="$got, the line does not begin with '$name: '" ;; esac
-    [ "$(wc -l <"$dir/refuse.err")" -le 2 ] || got="$got, $(wc -l <"$dir/refuse.err") lines"
+    [ "$(wc -l <"$dir/refuse.err")" -eq 1 ] || got="$got, $(wc -l <"$dir/refuse.err") lines"
     [ ! -s "$dir/refuse.out" ] || got="$got, and prints to standard output"
     case "$line" in *"$option"* | *"'$value'"*) ;; *) got="$got, without the option or the value" ;; esac
     [ "$got" = 2 ] && return
@@ -44,6 +45,80 @@ option() {
     done
     if [ ${#bad[@]} -eq 0 ]; then pass "$name ${2##-*} $option"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "$name ${2##-*} $option" "$dir/bad.out"; fi
 }
+# one_line TEXT COMMAND...: status 2, nothing on standard output, and one line on standard error that begins with $prefix and contains TEXT.
+one_line() {
+    local text=$1 got
+    shift
+    timeout 10 "$@" >"$dir/line.out" 2>"$dir/line.err" </dev/null
+    got=$?
+    [ "$(wc -l <"$dir/line.err")" -eq 1 ] && [ ! -s "$dir/line.out" ] && [ $got -eq 2 ] && grep -qF -- "$text" "$dir/line.err" &&
+        grep -q "^$prefix: " "$dir/line.err" && return
+    bad+=("${*##*/}: status $got, no '$text' in: $(cat "$dir/line.err")")
+}
+# common PREFIX COMMAND...: what is alike on all command lines; the options are those that --help lists.
+common() {
+    prefix=$1
+    shift
+    local -a bad=()
+    local short long argument count=0
+    if ! "$@" --help >"$dir/help" 2>"$dir/help.err" || [ -s "$dir/help.err" ] || ! "$@" -h | cmp -s - "$dir/help"; then bad+=("--help or -h fails"); fi
+    grep -q "^usage: ${prefix%% *}" "$dir/help" || bad+=("--help has no usage")
+    [ "$(wc -L <"$dir/help")" -le 100 ] || bad+=("--help has lines of more than 100 columns")
+    one_line "there is no option --zzz; \`$prefix --help\` lists the options" "$@" --zzz
+    one_line "there is no option -Z; \`$prefix --help\` lists the options" "$@" -Z
+    one_line "there is no option --hlep; did you mean --help? \`$prefix --help\` lists the options" "$@" --hlep
+    while read -r short long argument; do
+        count=$((count + 1))
+        case $argument in
+        "") one_line "--$long takes no value" "$@" "--$long=1" ;;
+        "["*) ;;
+        *)
+            one_line "--$long requires a value, $argument; " "$@" "--$long"
+            [ "$short" = - ] || one_line "$short requires a value, $argument; " "$@" "$short"
+            ;;
+        esac
+    done < <(sed -nE 's/^  (-[A-Za-z]|  )[, ] --([a-z_-]+)(\[?)[= ]?((\[[A-Z]|[^ ])[^ ]*)?.*/\1 \2 \3\4/p' "$dir/help" | sed 's/^   */- /')
+    [ $count -eq "$(grep -cE '^  (-[A-Za-z], |    )--' "$dir/help")" ] || bad+=("$count options of --help were tried, not all")
+    if [ ${#bad[@]} -eq 0 ]; then pass "$prefix: what is common"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "$prefix: what is common" "$dir/bad.out"; fi
+}
+# words PREFIX "OPTION..." COMMAND...: options that take words refuse others, and list their own.
+words() {
+    local option options=$2
+    prefix=$1
+    shift 2
+    local -a bad=()
+    for option in $options; do
+        case $option in
+        *=*=*) one_line "; did you mean ${option##*=}?" "$@" "${option%%=*}" "$(cut -d= -f2 <<<"$option")" ;;
+        *=) one_line "is 'zzz'; it must be " "$@" "${option}zzz" ;;
+        *,) one_line "is 'zzz'; 'zzz' is none of all, " "$@" "${option%,}" zzz ;;
+        *) one_line "is 'zzz'; it must be " "$@" "$option" zzz ;;
+        esac
+    done
+    if [ ${#bad[@]} -eq 0 ]; then pass "$prefix: words of $options"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "$prefix: words" "$dir/bad.out"; fi
+}
+common banyan "$banyan"
+for command in $("$banyan" --help | sed -n '/^Commands:/,$s/^  \([a-z][a-z]*\)  *[a-z].*/\1/p'); do
+    common "banyan $command" "$banyan" "$command"
+done
+common "banyan topo star" "$banyan" topo star
+common "banyan topo import" "$banyan" topo import
+for program in "$bin"/banyan?*; do common "${program##*/}" "$program"; done
+prefix=banyan
+bad=()
+one_line "no command 'plna'; did you mean plan?" "$banyan" plna
+one_line "no preset 'stra'; did you mean star?" "$banyan" topo stra
+if [ ${#bad[@]} -eq 0 ]; then pass "banyan: commands and presets"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "banyan: commands and presets" "$dir/bad.out"; fi
+words "banyan plan" "-c -c=alreduce=allreduce --collective --in-network --algorithm --algorithm=blnik=blink" "$banyan" plan star.json
+words "banyan compare" "-c --algorithms," "$banyan" compare star.json
+words "banyan steady" "--op --ports --balance=" "$banyan" steady star.json
+words "banyan export" "--format" "$banyan" export star.json gather.plan
+words "banyan sim" "-c" "$banyan" sim star.json star.plan
+words "banyan lab" "-c, -c=brodcast=broadcast -d -o -m --data --transport --driver --segments" "$banyan" lab run star.json
+words "banyan explain" "-c, -o, -d, -m" "$banyan" explain star.json gather.plan
+words banyan-perf "-c, -o, -d, -m --data --check -o=bnad=band" "$bin/banyan-perf"
+words banyan-switchd "--driver --driver=rign=ring" "$bin/banyan-switchd"
+words banyan-run "--mpi --mpi=opnmpi=openmpi" "$bin/banyan-run"
 chance="1.5 inf"
 option --root "" "$banyan" plan star.json -c broadcast %
 option --fixed-k "0 auto:x auto:-1%" "$banyan" plan star.json -c allgather %

@@ -141,7 +141,7 @@ says "and left out when not wanted" "1 tree of" steady three reduce --target n0 
 refused "a balance that is none" 2 "never, cheap or always" steady three reduce --target n0 --balance=often
 refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
-refused "no time" 2 "seconds above 0" plan star allgather --time-limit 0
+refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
 refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
 says "leaves out what takes too long, and says so" "did not end within its time limit" \

@@ -43,11 +43,11 @@ refused "an unknown ending is refused" 2 "neither .svg nor .dot" "$banyan" plot 
 refused "a folder that is missing" 3 "none/a.svg': No such file" "$banyan" plot "$dir/star.json" -o "$dir/none/a.svg"
 refused "an unknown root is refused" 2 "no node of this name" "$banyan" plot "$dir/twobox.json" "$dir/allgather.plan" --root nobody -o "$dir/a.svg"
 refused "a root without trees is refused" 2 "no tree of" "$banyan" plot "$dir/twobox.json" "$dir/allgather.plan" --root box0 -o "$dir/a.svg"
-refused "too many trees are refused" 2 "a count of 0 to 8" "$banyan" plot "$dir/star.json" --trees 9 -o "$dir/a.svg"
+refused "too many trees are refused" 2 "a whole number from 0 to 8" "$banyan" plot "$dir/star.json" --trees 9 -o "$dir/a.svg"
 refused "a plan of another fabric is refused" 2 "plan" "$banyan" plot "$dir/star.json" "$dir/allgather.plan" -o "$dir/a.svg"
 refused "a topology that is none is refused" 2 "allgather.plan" "$banyan" plot "$dir/allgather.plan" -o "$dir/a.svg"
 check "info" "$banyan" info
 check "info --json is one object" awk 'BEGIN { RS = "^$" } { exit !($0 ~ /^{.*}\n$/) }' <("$banyan" info --json)
 check "info -c" "$banyan" info -c
-refused "info with an unknown option" 2 "usage" "$banyan" info --nothing
+refused "info with an unknown option" 2 "there is no option --nothing" "$banyan" info --nothing
 finish

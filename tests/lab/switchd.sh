@@ -270,7 +270,7 @@ check "a table that is none: 2" refused 2 "not a table image" "$switchd" --name 
 check "a truncated table: 2" refused 2 "--table $dir/cut" "$switchd" --name t --iface p0 $control --table "$dir/cut"
 check "a bit-flipped table: 2" refused 2 "CRC32C" "$switchd" --name t --iface p0 $control --table "$dir/flipped"
 check "a table with more ports: 2" refused 2 "with 4 ports; this is a switch with 1" "$switchd" --name t --iface p0 $control --table "$dir/four"
-check "a probability above 1: 2" refused 2 "--loss 1.01" "$switchd" --name t --iface p0 $control --loss 1.01
+check "a probability above 1: 2" refused 2 "--loss is '1.01'" "$switchd" --name t --iface p0 $control --loss 1.01
 check "an address that is none: 2" refused 2 "tcp:ADDRESS:PORT" "$switchd" --name t --iface p0 --control tcp:127.0.0.1:99999
 check "a folder that is missing: 3" refused 3 "make the folder first" "$switchd" --name t --iface p0 --control "unix:$dir/none/c.sock"
 check "no port: 2" refused 2 "no port" "$switchd" --name t $control

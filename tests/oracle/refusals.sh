@@ -71,7 +71,7 @@ refused "a file that is not there" "nowhere.json" plan nowhere.json -c allgather
 refused "a folder" "Is a directory" plan . -c allgather
 refused "a binary" "not valid JSON" plan "$banyan" -c allgather
 refused "a plan for a topology" "key 'format' of a topology is unknown" plan plan.json -c allgather
-refused "an unknown collective" "no collective 'gossip'" plan good.json -c gossip
+refused "an unknown collective" "-c is 'gossip'; it must be allreduce, " plan good.json -c gossip
 refused "a collective given twice" "-c is given twice" plan good.json -c allgather -c reduce-scatter
 refused "the same for compare" "-c is given twice" compare good.json -c allgather -c reduce-scatter
 refused "the same for sim" "-c is given twice" sim good.json -c allgather -c reduce-scatter
@@ -81,9 +81,9 @@ refused "a root that is no node" "no node of good.json" plan good.json -c broadc
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
 refused "k with a blank before it" "--fixed-k is ' 2'" plan good.json -c allgather --fixed-k ' 2'
-refused "a probability that is not decimal" "--loss  0.5: give a probability between 0 and 1" sim good.json --loss ' 0.5'
+refused "a probability that is not decimal" "--loss is ' 0.5'; it must be a probability from 0 to 1" sim good.json --loss ' 0.5'
 refused "a time limit with a sign" "--time-limit is '+1'" plan good.json -c allgather --time-limit +1
-refused "a count of trees below 0 that wraps to 1" "--trees -18446744073709551615" plot good.json -o a.svg --trees -18446744073709551615
+refused "a count of trees below 0 that wraps to 1" "--trees is '-18446744073709551615'" plot good.json -o a.svg --trees -18446744073709551615
 refused "k of zero" "--fixed-k is '0'" plan good.json -c allgather --fixed-k 0
 echo '{"a": 1, "b": 2}' >shares.json
 echo '{"a": 1, "c": 2}' >stranger-shares.json
@@ -119,14 +119,14 @@ refused "a picture of no known kind" "neither .svg nor .dot" plot good.json -o p
 refused "a plan that is a topology" "format" verify good.json good.json
 
 refused "no count of ranks" "name the count of ranks" circulant
-refused "no rank at all" "-p 0: give a number between 1 and" circulant -p 0
-refused "more ranks than numbers allow" "-p 1073741825: give a number" circulant -p 1073741825
-refused "a count that is no number" "-p many: give a number" circulant -p many
+refused "no rank at all" "-p is '0'; it must be a whole number from 1 to" circulant -p 0
+refused "more ranks than numbers allow" "-p is '1073741825'; it must be a whole number" circulant -p 1073741825
+refused "a count that is no number" "-p is 'many'; it must be a whole number" circulant -p many
 refused "a rank that is none of them" "-r 20 is no rank of 20" circulant -p 20 -r 20
 refused "more ranks than are listed" "name one with -r" circulant -p 4097
-refused "a broadcast of nothing" "-n 0: give a number" circulant -p 20 -n 0
+refused "a broadcast of nothing" "-n is '0'; it must be a whole number" circulant -p 20 -n 0
 refused "more rounds than are listed" "leave out -r" circulant -p 20 -r 1 -n 1000001
-refused "an argument behind the options" "'x' is no option" circulant -p 20 x
+refused "an argument behind the options" "'x' is one argument too many" circulant -p 20 x
 
 # What must not be refused: links that appear twice add up, and an unbalanced fabric whose switches need no removal.
 fabric twice.json "$(link a s 10), $(link a s 10), $(link b s 20)"

@@ -24,6 +24,15 @@ struct by_session_options {
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
     const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
 };
+/* Rows of --keys and --psk (offload/linux/options.h); AT is the table's BY_OPTION_AT. */
+#define BY_SESSION_ROWS(access)                                                                              \
+    {BY_ROW_TEXT(0, "keys", "DIR", AT(access.keys),                                                          \
+                 "take the keys for tls: from DIR, as `banyan keys` makes them (default BANYAN_KEYS)")},     \
+    {                                                                                                        \
+        BY_ROW_TEXT(0, "psk", "FILE", AT(access.psk),                                                        \
+                    "take the key for psk+ addresses from FILE, as `banyan keys --psk` makes it (default "   \
+                    "BANYAN_PSK)")                                                                           \
+    }
 
 /* What the environment names (BANYAN_KEYS, BANYAN_PSK) where the options do not. */
 void by_session_access_complete(struct by_session_options *access);

@@ -146,8 +146,7 @@ static int read_share(const json_t *value, struct by_job_spec *spec, struct by_p
 
     if (value == NULL || json_is_null(value))
         return 0;
-    if (text == NULL || by_fraction_parse(text, strlen(text), &spec->share) != 0 ||
-        spec->share.num > spec->share.den)
+    if (text == NULL || by_fraction_parse_part(text, &spec->share) != 0 || spec->share.num > spec->share.den)
         return by_problem_say(problem, BY_EFORMAT, "\"share\": a part of the links, as \"1/4\" or \"0.25\"");
     return 0;
 }

@@ -174,12 +174,12 @@ static enum perf_exit run_all(struct perf_world *w, const struct perf_options *o
 static int measure(int argc, char **argv)
 {
     struct perf_options options;
-    bool finished;
-    enum perf_exit code = perf_options_read(&options, argc, argv, &finished);
+    enum perf_exit code = PERF_RIGHT;
+    int status = perf_options_read(&options, argc, argv);
 
-    if (code != PERF_RIGHT || finished) {
+    if (status >= 0) {
         perf_options_free(&options);
-        return (int)code;
+        return status;
     }
     if (options.settings)
         return (int)perf_print_settings(options.json);

@@ -10,10 +10,8 @@
 
 struct perf_options {
     bool collective[BY_COLLECTIVE_COUNT];
-    bool collectives_given;
-    bool op[BY_OP_COUNT];
+    bool op[BY_OP_COUNT]; /* [0]: "all" was given, so pairs that are not defined are skipped; so of types */
     bool dtype[BY_DTYPE_COUNT];
-    bool all_ops, all_dtypes;            /* "all": pairs that are not defined are left out */
     double optimum[BY_COLLECTIVE_COUNT]; /* GB/s of algbw; 0 = not known */
     uint64_t bytes_min, bytes_max;
     uint64_t step_factor; /* > 1, or 0: step_bytes */
@@ -36,15 +34,15 @@ struct perf_options {
     const char *folder; /* --in-process */
     const char *table;
     const char *transport;
-    const char *mode; /* NULL: BANYAN_MODE */
+    const char *mode;                                  /* NULL: BANYAN_MODE */
+    const char *loss, *dup, *reorder, *seed, *timeout; /* settings given as options, or NULL */
 };
 
 /* Exit codes of the program. */
 enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMENT = 3 };
 
-/* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version
- * said all. */
-enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
+/* Reads the command line. Returns -1 to continue, else the exit status. */
+int perf_options_read(struct perf_options *options, int argc, char **argv);
 
 /* Whether each operator and each type of the lists has a defined pair in `mode`; prints an error if
  * not. */

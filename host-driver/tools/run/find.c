@@ -9,13 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-enum by_run_mpi by_run_named(const char *name)
-{
-    if (strcmp(name, "openmpi") == 0)
-        return BY_RUN_OPENMPI;
-    return strcmp(name, "mpich") == 0 ? BY_RUN_MPICH : BY_RUN_UNKNOWN;
-}
-
 char *by_run_locate(const char *program)
 {
     const char *path = getenv("PATH");

@@ -4,9 +4,6 @@
 
 enum by_run_mpi { BY_RUN_UNKNOWN, BY_RUN_OPENMPI, BY_RUN_MPICH };
 
-/* "openmpi", "mpich"; BY_RUN_UNKNOWN for another word. */
-enum by_run_mpi by_run_named(const char *name);
-
 /* The path of `program`, as the shell would find it, without links; NULL when there is none. To be
  * freed. */
 char *by_run_locate(const char *program);

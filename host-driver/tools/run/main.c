@@ -4,70 +4,50 @@
  * banyan-run a.out), and then becomes it.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host-driver/tools/run/find.h"
+#include "offload/linux/options.h"
 #include "offload/linux/output.h"
 
-enum { EXIT_USAGE = 2, EXIT_ENVIRONMENT = 3 };
+enum { EXIT_USAGE = BY_OPTIONS_USAGE, EXIT_ENVIRONMENT = 3 };
 
-static const char help[] =
-    "usage: banyan-run [options] [--] program [argument...]\n"
-    "Starts an MPI program, or its launcher, with collectives that the network computes.\n"
-    "  --mpi openmpi|mpich  the MPI of the program, where it cannot be seen (scripts)\n"
-    "  --table PATH         BANYAN_TABLE: the host's table, or a folder with HOSTNAME.table\n"
-    "  -v, --verbose        say what is set\n"
-    "  -h, --help           print this\n"
-    "banyan-run(1) tells the rest.\n";
-
-struct options {
+struct run_options {
     enum by_run_mpi mpi;
     const char *table;
-    int verbose;
+    bool verbose;
 };
 
-static int parse(int argc, char **argv, struct options *options)
-{
-    static const struct option names[] = {{"mpi", required_argument, NULL, 'm'},
-                                          {"table", required_argument, NULL, 't'},
-                                          {"verbose", no_argument, NULL, 'v'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {NULL, 0, NULL, 0}};
-    int option;
+static const char *const mpi_words[] = {"?", "openmpi", "mpich"};
 
-    while ((option = getopt_long(argc, argv, "+vh", names, NULL)) != -1) {
-        switch (option) {
-        case 'm':
-            options->mpi = by_run_named(optarg);
-            if (options->mpi == BY_RUN_UNKNOWN) {
-                fprintf(stderr, "banyan-run: --mpi %s: openmpi or mpich is wanted\n", optarg);
-                return EXIT_USAGE;
-            }
-            break;
-        case 't':
-            options->table = optarg;
-            break;
-        case 'v':
-            options->verbose = 1;
-            break;
-        case 'h':
-            fputs(help, stdout);
-            return -1;
-        default:
-            return EXIT_USAGE;
-        }
-    }
-    if (optind < argc)
-        return 0;
-    fputs(help, stderr);
-    return EXIT_USAGE;
-}
+#define AT(member) BY_OPTION_AT(struct run_options, member)
+
+static const struct by_option rows[] = {
+    {BY_ROW_CHOICE(0, "mpi", "MPI", AT(mpi), BY_RUN_OPENMPI, BY_RUN_MPICH,
+                   "the MPI of the program, %l, if it cannot be detected (scripts)"),
+     .words = mpi_words},
+    {BY_ROW_TEXT(0, "table", "PATH", AT(table),
+                 "set BANYAN_TABLE: the host's table, or a folder with HOSTNAME.table")},
+    {BY_ROW_FLAG('v', "verbose", AT(verbose), "print what is set")},
+    {0}};
+
+static const struct by_options command_line = {
+    .program = "banyan-run",
+    .usage = "banyan-run [options] [--] program [argument...]",
+    .about = "Starts an MPI program, or its launcher, with collectives that the network computes.",
+    .epilog = "banyan-run(1) is the manual.",
+    .version = "banyan-run " BY_VERSION,
+    .rows = rows,
+    .least = 1,
+    .most = UINT_MAX,
+    .operands = "a program",
+    .stops = true};
 
 /* PREFIX/lib/banyan for PREFIX/bin/banyan-run, or what is missing. */
 static int plugin_path(const char *name, char found[PATH_MAX])
@@ -85,7 +65,7 @@ static int plugin_path(const char *name, char found[PATH_MAX])
     return 0;
 }
 
-static int set(const struct options *options, const char *name, const char *value)
+static int set(const struct run_options *options, const char *name, const char *value)
 {
     if (setenv(name, value, 1) != 0) {
         fprintf(stderr, "banyan-run: %s cannot be set: %s\n", name, strerror(errno));
@@ -98,7 +78,8 @@ static int set(const struct options *options, const char *name, const char *valu
 
 /* Puts a path before a list in the environment: Open MPI stops at the first folder that is not
  * there. */
-static int set_list(const struct options *options, const char *name, const char *path, const char *fallback)
+static int set_list(const struct run_options *options, const char *name, const char *path,
+                    const char *fallback)
 {
     const char *before = getenv(name);
     char *list;
@@ -115,7 +96,7 @@ static int set_list(const struct options *options, const char *name, const char 
     return status;
 }
 
-static int prepare(const struct options *options, enum by_run_mpi mpi)
+static int prepare(const struct run_options *options, enum by_run_mpi mpi)
 {
     char plugin[PATH_MAX], table[PATH_MAX];
     int status = 0;
@@ -139,18 +120,17 @@ static int prepare(const struct options *options, enum by_run_mpi mpi)
 
 static int start(int argc, char **argv)
 {
-    struct options options = {0};
-    int status = parse(argc, argv, &options);
+    struct run_options options = {0};
+    int status = by_options_read(&command_line, &options, &argc, argv);
     const char *why = "--mpi";
     enum by_run_mpi mpi;
     char *path;
 
-    if (status != 0)
-        return status < 0 ? 0 : status;
-    path = by_run_locate(argv[optind]);
+    if (status >= 0)
+        return status;
+    path = by_run_locate(argv[1]);
     if (path == NULL) {
-        fprintf(stderr, "banyan-run: no program %s: %s\n", argv[optind],
-                strerror(errno != 0 ? errno : ENOENT));
+        fprintf(stderr, "banyan-run: no program %s: %s\n", argv[1], strerror(errno != 0 ? errno : ENOENT));
         return EXIT_USAGE;
     }
     mpi = options.mpi != BY_RUN_UNKNOWN ? options.mpi : by_run_mpi_of(path, &why);
@@ -160,17 +140,17 @@ static int start(int argc, char **argv)
             stderr,
             "banyan-run: neither its name nor its libraries tell the MPI of %s; say --mpi openmpi or --mpi "
             "mpich\n",
-            argv[optind]);
+            argv[1]);
         return EXIT_USAGE;
     }
     if (options.verbose)
-        fprintf(stderr, "banyan-run: %s is of %s, by %s\n", argv[optind],
+        fprintf(stderr, "banyan-run: %s is of %s, by %s\n", argv[1],
                 mpi == BY_RUN_OPENMPI ? "Open MPI" : "MPICH", why);
     status = prepare(&options, mpi);
     if (status != 0)
         return status;
-    execvp(argv[optind], argv + optind);
-    fprintf(stderr, "banyan-run: %s: %s\n", argv[optind], strerror(errno));
+    execvp(argv[1], argv + 1);
+    fprintf(stderr, "banyan-run: %s: %s\n", argv[1], strerror(errno));
     return EXIT_ENVIRONMENT;
 }
 

@@ -11,18 +11,27 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/tools/sim/run.h"
+#include "offload/linux/options.h"
 #include "offload/linux/output.h"
 
 enum sim_exit { SIM_RIGHT = 0, SIM_WRONG = 1, SIM_USAGE = 2, SIM_ENVIRONMENT = 3 };
 
-static const char usage[] =
-    "usage: banyan-sim DIR\n"
-    "Runs the collective that DIR/work describes on the table images in DIR, in virtual time, and prints one "
-    "JSON object.\n"
-    "`banyan sim TOPO PLAN... --keep` makes such a folder; see banyan-sim(1).\n"
-    "\n"
-    "Exit status: 0 every element right; 1 wrong elements; 2 bad usage or input; 3 a call failed, or the "
-    "system.\n";
+static const struct by_option rows[] = {{0}};
+
+static const struct by_options command_line = {
+    .program = "banyan-sim",
+    .usage = "banyan-sim DIR",
+    .about =
+        "Runs the collective that DIR/work describes on the table images in DIR, in virtual time, and prints "
+        "one JSON object. `banyan sim TOPO PLAN... --keep` makes such a folder; see banyan-sim(1).",
+    .epilog =
+        "Exit status: 0 if every element is right; 1 after wrong elements; 2 after bad usage or input; 3 if "
+        "a call or the system failed.",
+    .version = "banyan-sim " BY_VERSION,
+    .rows = rows,
+    .least = 1,
+    .most = 1,
+    .operands = "a folder"};
 
 static void print_arcs(const struct sim_run *run)
 {
@@ -138,19 +147,9 @@ static enum sim_exit simulate(const char *folder)
 
 static int run(int argc, char **argv)
 {
-    if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
-        fputs(usage, stdout);
-        return SIM_RIGHT;
-    }
-    if (argc == 2 && strcmp(argv[1], "--version") == 0) {
-        puts("banyan-sim " BY_VERSION);
-        return SIM_RIGHT;
-    }
-    if (argc != 2 || argv[1][0] == '-') {
-        fputs(usage, stderr);
-        return SIM_USAGE;
-    }
-    return simulate(argv[1]);
+    int status = by_options_read(&command_line, NULL, &argc, argv);
+
+    return status >= 0 ? status : (int)simulate(argv[1]);
 }
 
 int main(int argc, char **argv)

@@ -38,7 +38,7 @@ test_host_arena_LIBS   := $(HOST_LIBS)
 test_host_arena_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
 TESTS += test_host_options
-test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/tools/perf/options.c
+test_host_options_SRC    := tests/unit/host-driver/test_options.c host-driver/tools/perf/options.c offload/linux/options.c offload/linux/options_help.c offload/linux/options_value.c
 test_host_options_LIBS   := offload
 test_host_options_LDLIBS := -lcmocka
 

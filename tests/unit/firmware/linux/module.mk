@@ -1,6 +1,6 @@
 # Command line and boards of banyan-switchd.
 TESTS += switchd_options_test
-switchd_options_test_SRC := dataplane/driver.c tests/unit/firmware/linux/switchd_options_test.c firmware/linux/options.c firmware/linux/board.c dataplane/say.c
+switchd_options_test_SRC := dataplane/driver.c tests/unit/firmware/linux/switchd_options_test.c firmware/linux/options.c firmware/linux/board.c dataplane/say.c offload/linux/options.c offload/linux/options_help.c offload/linux/options_value.c
 switchd_options_test_LDLIBS := -lcmocka -ljansson
 SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config --cflags libdpdk 2>/dev/null)
 # Tables kept for the next life.

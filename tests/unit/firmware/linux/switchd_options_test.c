@@ -1,5 +1,4 @@
 /* The command line and the boards of banyan-switchd: what is taken, what is refused. */
-#include <getopt.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +26,6 @@ static int parse(struct by_switchd_options *options, const char *line)
     for (char *word = strtok(words, " "); word && count < ARGUMENTS_MAX - 1; word = strtok(NULL, " "))
         arguments[count++] = word;
     arguments[count] = NULL;
-    optind = 0;
     assert_non_null(freopen("/dev/null", "w", stderr));
     status = by_switchd_options_parse(options, count, arguments);
     dup2(saved, STDERR_FILENO);
@@ -139,7 +137,6 @@ static void more_ports_than_the_core_knows_are_refused(void **state)
         arguments[count++] = (char *)"p";
     }
     arguments[count] = NULL;
-    optind = 0;
     assert_int_equal(by_switchd_options_parse(&options, count, arguments), 2);
 }
 

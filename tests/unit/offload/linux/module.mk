@@ -11,3 +11,7 @@ test_copies_LDLIBS := -lcmocka -lbpf
 TESTS += test_xdp_socket
 test_xdp_socket_SRC    := tests/unit/offload/linux/test_xdp_socket.c offload/linux/xdp_socket.c
 test_xdp_socket_LDLIBS := -lcmocka -lxdp -lbpf -lpthread
+
+TESTS += test_option_table
+test_option_table_SRC    := tests/unit/offload/linux/test_options.c offload/linux/options.c offload/linux/options_help.c offload/linux/options_value.c
+test_option_table_LDLIBS := -lcmocka
