@@ -23,10 +23,9 @@
 
 #include "offload/base/limits.h"
 
-#define BY_IMAGE_MAGIC   0x42594e54u /* "BYNT" */
-#define BY_IMAGE_VERSION 1u          /* leaves do not list the abilities of their trees */
-#define BY_IMAGE_VERSION_ABLE                                                                                \
-    2u /* leaves may list abilities, hops may list several relays; readers accept both */
+#define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
+#define BY_IMAGE_VERSION      1u          /* leaves do not list the abilities of their trees */
+#define BY_IMAGE_VERSION_ABLE 2u          /* the lowest version with abilities and several relays */
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
@@ -90,9 +89,8 @@ struct by_image_job {
 
 struct by_image_entry {
     uint16_t job;
-    uint16_t tree; /* (job, tree) ascending */
-    uint16_t
-        parent_port; /* with BY_NODE_NONE in parent_node this node is the root and parent_* have no meaning */
+    uint16_t tree;        /* (job, tree) ascending */
+    uint16_t parent_port; /* no meaning if parent_node is BY_NODE_NONE: this node is the root */
     uint16_t parent_node;
     uint32_t parent_ip;
     uint16_t parent_udp_port;
@@ -145,10 +143,9 @@ struct by_image_leaf {
     uint32_t share;       /* weight of the tree among trees of the same collective and owner; > 0 */
     /* Abilities that all nodes of the tree have. All three are 0 if the table does not list them;
      * then calls are simply tried. A reader ignores unknown bits. */
-    uint8_t modes; /* bit 1 << enum by_mode, always with FAST: modes for floats */
-    uint16_t ops;  /* bit 1 << enum by_op, always with BOR */
-    uint16_t
-        dtypes; /* bit 1 << enum by_dtype, always with U8: types that it reduces, as they are on the wire */
+    uint8_t modes;   /* bit 1 << enum by_mode, always with FAST: modes for floats */
+    uint16_t ops;    /* bit 1 << enum by_op, always with BOR */
+    uint16_t dtypes; /* bit 1 << enum by_dtype, always with U8: types on the wire */
 };
 
 /* Packets of (job, tree) from src_ip to dst_ip leave by `port`, with new MAC addresses and

@@ -52,8 +52,7 @@ enum by_member_type {
 struct by_member_frame {
     uint8_t type; /* enum by_member_type */
     uint16_t job, rank;
-    uint16_t
-        gen; /* HELLO: of the host's table, 0: it has none; FREEZE, GO and the replies to them: the attempt */
+    uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
     uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
     int32_t code;    /* SUSPECT, FAIL: enum by_error */
     uint64_t number; /* HELLO: the process's nonce; ALIVE: chunks done */

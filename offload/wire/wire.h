@@ -149,8 +149,7 @@ struct by_err_side {
     uint32_t optag;
 };
 struct by_err {
-    uint16_t
-        node; /* id of the node that objects; BY_ERR_USED: id of the node that holds chunks of another run */
+    uint16_t node;  /* id of the objecting node; BY_ERR_USED: of the one with chunks of another run */
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
     uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */

@@ -29,8 +29,8 @@ struct {
 const volatile struct by_ring_constants by_constants = {0};
 struct by_ring_shared by_shared;
 
-/* Loads from the packet in host order, also where it is not linear; they end the program with 0
- * where the packet is too short. */
+/* Load from the packet in host order, also from non-linear packets; they end the program with
+ * result 0 if the packet is too short. */
 unsigned long long load_byte(void *skb, unsigned long long at) asm("llvm.bpf.load.byte");
 unsigned long long load_half(void *skb, unsigned long long at) asm("llvm.bpf.load.half");
 unsigned long long load_word(void *skb, unsigned long long at) asm("llvm.bpf.load.word");
@@ -39,7 +39,8 @@ static __always_inline int is_wanted(struct __sk_buff *skb)
 {
     return by_constants.all ||
            (load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IP && load_byte(skb, BY_FRAME_AT_IP) == BY_IP_HEAD &&
-            load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP && load_word(skb, BY_FRAME_AT_RECEIVER) == by_constants.ip &&
+            load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP &&
+            load_word(skb, BY_FRAME_AT_RECEIVER) == by_constants.ip &&
             load_half(skb, BY_FRAME_AT_PORT) == by_constants.udp_port);
 }
 
