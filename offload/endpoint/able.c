@@ -1,8 +1,9 @@
 /*
- * What the nodes of the trees can compute, as far as the table says: a call that they cannot is
- * refused before anything of it is sent, on all ranks alike, since all tables of a lowering say the
- * same of a tree. A node that can less than the table says objects (BY_ERR_UNSUPPORTED), as where
- * it says nothing. Neighbours: share.c knows which trees serve what. Pure; the endpoint's thread.
+ * The abilities of the trees' nodes, as far as the table lists them. A call that they cannot
+ * compute is refused before anything of it is sent. All ranks refuse alike, because all tables of
+ * one plan list the same abilities for a tree. If a node cannot compute what the table lists, or
+ * the table lists nothing, the node objects (BY_ERR_UNSUPPORTED). Neighbours: share.c determines
+ * which trees serve a call. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -15,8 +16,8 @@ static void narrow(struct by_abilities *able, const struct by_image_leaf *leaf)
     able->modes &= leaf->modes;
 }
 
-/* May the tree have part in such a call? Those of allreduce stand in where there are none
- * (share.c). */
+/* Returns nonzero if the tree may take part in such a call. Trees of allreduce serve collectives
+ * that have none (share.c). */
 static int has_part(const struct by_endpoint *endpoint, const struct by_image_leaf *leaf, unsigned collective)
 {
     int rooted = by_share_rooted(collective);
@@ -40,8 +41,7 @@ void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first)
                 narrow(&endpoint->able[c], &leaf);
         if (leaf.modes == 0 || l != endpoint->first)
             continue;
-        leaf.modes =
-            UINT8_MAX; /* of each call a chunk runs here, but it may be a word, which is of mode fast */
+        leaf.modes = UINT8_MAX; /* a chunk of each call uses this lane, but may be a word, of mode fast */
         for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
             narrow(&endpoint->able[c], &leaf);
     }
