@@ -12,8 +12,8 @@
 #include "dataplane/say.h"
 #include "offload/base/limits.h"
 
-/* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever
- * waits. */
+/* How long the loop may hang (s): longer than any commit takes, and short enough for waiting
+ * users. */
 #define WATCHDOG_S 10u
 
 enum {
@@ -92,9 +92,8 @@ static const char usage[] =
     "  --help, --version\n"
     "Exit status: 0 after SIGTERM or SIGINT, 2 bad usage or a port that does not exist, 3 the environment.\n";
 
-/* A probability in decimal notation as parts of 2^32, exactly rounded down; false when it is not in
- * [0, 1].
- */
+/* Parses a probability in decimal notation as parts of 2^32, exactly rounded down; returns false
+ * when it is not in [0, 1]. */
 static bool parse_probability(const char *text, uint32_t *parts)
 {
     uint64_t digits = 0, scale = 1;
@@ -109,7 +108,7 @@ static bool parse_probability(const char *text, uint32_t *parts)
             return false;
         any = true;
         if (scale >= 1000000000u)
-            continue; /* beyond a part in 10^9 nothing changes */
+            continue; /* digits below 10^-9 change nothing */
         digits = digits * 10 + (uint64_t)(*text - '0');
         if (point)
             scale *= 10;
@@ -176,7 +175,7 @@ static int set_number(const char *option, const char *text, uint64_t least, uint
     return 2;
 }
 
-/* One option; -1 to go on, else the exit status. */
+/* Handles one option; returns -1 to continue, else the exit status. */
 static int take(struct by_switchd_options *options, int code, const char *value)
 {
     uint64_t number = 0;
@@ -250,7 +249,7 @@ static int take(struct by_switchd_options *options, int code, const char *value)
     }
 }
 
-/* What must be there, and names that become file names. */
+/* Checks for required options, and checks names that become file names. */
 static int check(const struct by_switchd_options *options)
 {
     bool unfit = false;

@@ -33,7 +33,7 @@ struct by_acceptor;
 struct by_acceptor_options {
     struct by_tls_identity *identity; /* remains the caller's and must outlive the acceptor */
     unsigned handshakes;              /* concurrent: 1 to BY_ACCEPTOR_HANDSHAKES_MAX */
-    uint32_t deadline_ms;             /* limit of accepted connections: long-run rate, burst; at least 1 */
+    uint32_t deadline_ms;             /* BY_ACCEPTOR_DEADLINE_MS, or less */
     uint32_t per_second, burst;       /* limit on accepting: long-run rate and burst, at least 1 */
     int niceness;                     /* how much nicer the thread is than its opener: 0 to 19 */
 };
