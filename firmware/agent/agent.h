@@ -127,7 +127,7 @@ struct by_channel {
     struct by_rate rate;    /* limit on requests */
     int hasty;              /* the last request came too soon */
     uint32_t have;          /* bytes in `frame` */
-    int closed;             /* the stream is broken and the client has been told */
+    int closed;             /* the stream is broken and the client has been notified */
     struct by_guard *guard; /* NULL: requests are plain */
     struct by_psk psk;      /* the session of this client, when guarded */
     uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX + BY_PSK_BYTES];

@@ -140,7 +140,7 @@ static uint64_t pulse(void *shell)
     return by_shell_pulse(shell);
 }
 
-/* Reports a hung loop and aborts the process, because the cause cannot be removed from here; the
+/* Reports a hung loop and ends the process, because the cause cannot be removed from here; the
  * supervisor restarts it. */
 static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 {

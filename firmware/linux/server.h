@@ -14,7 +14,7 @@ struct by_server;
 /*
  * Opens `count` listeners:
  *   unix:PATH
- *   tcp:ADDRESS:PORT  only loopback addresses, because any client may load tables
+ *   tcp:ADDRESS:PORT  only loopback addresses, because every client may load tables
  *   tls:ADDRESS:PORT  clients must present a controller's certificate from the authority of the
  *                     folder `keys` (firmware/secure/tls.h)
  * Returns 0; BY_EFORMAT (an invalid address) and BY_EEXIST (in use) are the user's errors, others

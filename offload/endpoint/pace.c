@@ -20,9 +20,9 @@
  * call. */
 #define RTO_ROLL 4u
 /*
- * Limit of round-trip samples: PATH_NS or PATH_LOWS minimum round trips. A longer time was spent
- * waiting for other ranks and is no property of the path. A timeout that included it would leave a
- * loss unrepaired for as long again, and other ranks would wait in their turn.
+ * Limit of round-trip samples: PATH_NS or PATH_LOWS minimum round trips, whichever is longer. Time
+ * beyond it was spent waiting for other ranks and is no property of the path. A timeout that
+ * included it would leave a loss unrepaired for as long again, and other ranks would wait in turn.
  */
 #define PATH_NS   (RTO_FIRST_NS / 2)
 #define PATH_LOWS 4u

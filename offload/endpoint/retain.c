@@ -85,7 +85,7 @@ void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const
 }
 
 /* Returns whether some rank is known to have the chunk's result: this rank, or another one. In the
- * latter case alone this rank computes the sum itself. */
+ * latter case only, this rank computes the sum itself. */
 static int is_known(const struct by_ep_lane *lane, uint32_t seq)
 {
     return by_lane_is_done(lane, seq) || by_trace_at(lane, seq)->added > 0;

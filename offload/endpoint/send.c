@@ -91,8 +91,8 @@ static int has_lost(const struct by_ep_lane *lane)
            (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)lane->threshold;
 }
 
-/* After the first answer following a timeout, chunks sent before the timeout may be lost as
- * well. */
+/* Returns whether a flight may be revived: when the first answer after a timeout arrives, chunks
+ * sent before the timeout may be lost as well. */
 static int may_revive(const struct by_ep_lane *lane)
 {
     return lane->revive > 0 && lane->oldest != BY_FLIGHT_NONE &&

@@ -71,7 +71,7 @@ size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBE
  *   BY_EAGAIN    the frame is incomplete; `*used` is the number of bytes required in all
  *   BY_EVERSION  another protocol version
  *   BY_EFORMAT   not a frame of that side
- *   BY_ELIMIT    longer than its type allows; `*used` is the length that the frame gives
+ *   BY_ELIMIT    longer than its type allows; `*used` is the type's maximum length
  */
 int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, struct by_member_frame *frame,
                   size_t *used);

@@ -46,7 +46,7 @@ enum by_shm_place {
 struct by_shm_packet {
     uint64_t at;
     uint32_t src_ip, dst_ip;
-    uint16_t udp_port; /* destination; 0: relayed, the receiver is the one of the header's job */
+    uint16_t udp_port; /* destination; 0: relayed, the header's job determines the receiver */
     uint16_t payload_bytes;
     uint8_t place; /* enum by_shm_place */
     uint8_t ecn;
