@@ -310,8 +310,7 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
     if (header.type == BY_TYPE_PROBE)
-        endpoint->counters.probe++; /* no reply: only nodes answer, and this chunk's retransmission informs
-                                       the parent in time */
+        endpoint->counters.probe++; /* no reply: only nodes answer; waiting nodes hear of this rank in time */
     else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
         endpoint->counters.drop_psum++;
     else if (header.type == BY_TYPE_RESULT)

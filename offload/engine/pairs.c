@@ -36,7 +36,7 @@ static void place_leave(struct by_engine *engine, const struct by_entry *entry, 
         by_places_of(engine, entry)[(*free_count)++] = place - 1;
 }
 
-/* ---- what waits of a pair ---- */
+/* ---- waiting payloads ---- */
 
 static uint32_t seal_of(const struct by_pair *pair)
 {

@@ -47,10 +47,10 @@ struct by_xdp_piece {
     uint32_t bytes;
 };
 
-/* Opens a socket on a queue. The rings must not move, so the socket is on the heap. 0; or -errno
- * and `*step`, what failed: "memory", "registered memory" (locked: ulimit -l) or "socket". Requires
- * root. Where another socket holds the queue it waits up to 4 s before it returns -EBUSY: the
- * kernel releases the queue of a closed socket late. */
+/* Opens a socket on a queue. The rings must not move, so the socket is on the heap. Returns 0, or
+ * -errno with the failed step in `*step`: "memory", "registered memory" (locked: ulimit -l) or
+ * "socket". Requires root. If another socket holds the queue it waits up to 4 s before it returns
+ * -EBUSY, because the kernel releases the queue of a closed socket late. */
 int by_xdp_socket_open(struct by_xdp_socket **socket, const struct by_xdp_socket_config *config,
                        const char **step);
 void by_xdp_socket_free(struct by_xdp_socket *socket);

@@ -55,7 +55,7 @@ struct by_image_header {
     uint16_t node;        /* id of this node in the fabric */
     uint8_t kind;         /* enum by_node_kind */
     uint32_t slot_count;  /* slots (of two banks each) that the entries use in all: 0 <= slot_base +
-                             by_image_entry_slots <=  slot_count */
+                             by_image_entry_slots <= slot_count */
     uint16_t payload_max; /* largest chunk of any entry or leaf, bytes */
     char name[BY_NAME_MAX + 1];
     uint32_t count[BY_SECTION_COUNT];

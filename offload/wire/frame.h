@@ -25,9 +25,8 @@ enum by_frame_at {
     BY_FRAME_AT_UDP_CHECKSUM = 40
 };
 #define BY_IP_HEAD 0x45u /* the first byte of an IPv4 header without options */
-#define BY_IP_FRAGMENT_BITS                                                                                  \
-    0x3fffu /* more-fragments and offset: only the first fragment has a UDP header                           \
-             */
+/* More-fragments flag and offset: only the first fragment has a UDP header. */
+#define BY_IP_FRAGMENT_BITS 0x3fffu
 
 struct by_frame {
     uint8_t src_mac[BY_MAC_BYTES];

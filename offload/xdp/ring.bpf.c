@@ -60,9 +60,9 @@ static __always_inline __u8 *copy(struct __sk_buff *skb, __u32 bytes, __u32 room
 }
 
 /*
- * Wakes the reader. A host sleeps on its socket, to which the frame goes on. This costs a quarter
- * of the interrupt with which this processor would wake a thread that polls the ring. A switch has
- * no such socket; a discarded record carries the wake-up.
+ * Wakes the reader. A host sleeps on its socket, so the frame is also passed to the network stack.
+ * This costs a quarter of the interrupt with which this processor would wake a thread that polls
+ * the ring. A switch has no such socket; a discarded record carries the wake-up.
  */
 static __always_inline int wake(void)
 {
@@ -95,8 +95,8 @@ int by_ring(struct __sk_buff *skb)
         record = copy(skb, 0, 0);
     if (!record)
         return DROP;
-    /* The reader announces its sleep and then looks at the ring once more: so the record is visible
-     * before `asleep` is read. bpf_ringbuf_submit has the barrier between them. */
+    /* The reader announces its sleep and then checks the ring once more, so the record must be
+     * visible before `asleep` is read. bpf_ringbuf_submit has the barrier between them. */
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     return *(volatile __u32 *)&by_shared.asleep ? wake() : DROP;
 }
