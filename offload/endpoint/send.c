@@ -1,10 +1,12 @@
 /*
  * Output, in this order: repairs, new chunks as windows allow, then retransmissions due to timers.
  * Two rings hold the lanes that have something to send, so no lane is checked in vain:
- * - *urgent* lanes send whatever the congestion window is: a lane with a flight that counts as lost,
- *   or with nothing in flight, so that ranks whose windows differ cannot wait for each other on
- *   different trees;
+ *
+ * - *urgent* lanes send whatever the congestion window is: a lane with a flight that counts as
+ *   lost, or with nothing in flight, so that ranks with different windows cannot wait for each
+ *   other on different trees;
  * - *ready* lanes take turns in proportion to their shares of the call.
+ *
  * Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"

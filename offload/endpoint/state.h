@@ -1,6 +1,7 @@
 /*
  * The state of an endpoint, shared only by the sources of this folder.
- *   lane    one tree as this rank uses it: its window of flights, its timer and its cursor over calls
+ *   lane    one tree as this rank uses it: its window of flights, its timer and its cursor over
+ *           the calls
  *   flight  one chunk of a window
  *   group   the set of lanes that serve a collective (and, if one rank owns a shard or is the root,
  *           that rank)

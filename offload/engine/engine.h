@@ -4,8 +4,8 @@
  * forwards. One engine belongs to one thread; calls on the same engine must not run concurrently.
  * Pure: time is an argument, and output packets are actions in the caller's memory.
  *
- *   by_engine_size -> memory -> by_engine_init -> by_engine_stage(image) -> by_engine_commit ->
- * by_engine_step ...
+ *   by_engine_size -> memory -> by_engine_init
+ *   -> by_engine_stage(image) -> by_engine_commit -> by_engine_step ...
  */
 #ifndef BY_ENGINE_ENGINE_H
 #define BY_ENGINE_ENGINE_H

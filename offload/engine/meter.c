@@ -3,12 +3,15 @@
  * rest. Each port has, in each direction, a meter of its own and one for each job with a share. A
  * meter models a queue on a cable slightly slower than the real one (phantom queues: Alizadeh et
  * al., Less is More, NSDI 2012).
+ *
  * - A packet that fits the job's own meter is handled at once, whatever others send.
  * - So is a packet that fits the port's meter, because that bandwidth is unused.
- * - Other packets are held until the job's meter has drained far enough, and marked, so that the senders slow
- * down. A packet that would wait too long is dropped. Output packets are charged alike. Input from a port
- * waits until output to that port has drained, because output follows input (docs/decisions/0215).
- * Neighbours: engine.c calls this; load.c builds the meters. Runs in the engine's thread.
+ * - Other packets are held until the job's meter has drained far enough, and marked, so that the
+ *   senders slow down. A packet that would wait too long is dropped.
+ *
+ * Output packets are charged alike. Input from a port waits until output to that port has drained,
+ * because input causes further output (docs/decisions/0215). Neighbours: engine.c calls this;
+ * load.c builds the meters. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 

@@ -2,13 +2,16 @@
  * Mode DET: sums and products of floats in an order that the tree alone determines: ((pair 0 + pair
  * 1) + pair 2) ..., with pair p = (child 2p + child 2p + 1). Within a pair both orders give the
  * same bits.
+ *
  * - The first pair is added where all sums are.
- * - A pair is *in turn* when all pairs before it are in the sum. Then its second value is added together with
- * the waiting first one, in one pass.
- * - A value that arrives too early waits, as received, in a *place*: half of the payload of one of the
- * entry's banks behind those of its chunks. A chunk needs at most as many places as it has such banks, but
- * all chunks share them. The place freed last is used first, so that waiting values are in the nearest cache
- * while they are few. Neighbours: contrib.c, which calls this. Runs in the engine's thread.
+ * - A pair is *in turn* when all pairs before it are in the sum. Then its second value is added
+ *   together with the waiting first one, in one pass.
+ * - A value that arrives too early waits, as received, in a *place*: half of the payload of one of
+ *   the entry's banks behind those of its chunks.
+ *
+ * A chunk needs at most as many places as it has such banks, but all chunks share them. The place
+ * freed last is used first, so that waiting values are in the nearest cache while they are few.
+ * Neighbours: contrib.c, which calls this. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 

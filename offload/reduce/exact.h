@@ -1,9 +1,9 @@
 /*
  * Mode EXACT: sums of floats as block fixed point. A call's elements are divided into blocks of
  * BY_EXACT_BLOCK.
- *   1. All ranks agree on two words for each block, by a maximum (one small allreduce): the greatest
- *      exponent of a finite element, and whether there is a NaN or an infinity. These words and the
- *      number of ranks alone determine the block's quantum.
+ *   1. All ranks agree on two words for each block, by a maximum (one small allreduce): the
+ *      greatest exponent of a finite element, and whether there is a NaN or an infinity. These
+ *      words and the number of ranks alone determine the block's quantum.
  *   2. Each rank rounds its elements to whole quanta, the network adds integers in any order, and
  *      each rank converts the sums to floats with one rounding.
  * docs/arithmetic.md has the rules and the error bound. Neighbours: the endpoint runs both steps;

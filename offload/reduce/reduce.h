@@ -14,8 +14,8 @@
  * - A NaN that an operator produces is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000; f16:
  *   0x7e00; bf16: 0x7fc0).
  * - A single contribution keeps its bits, except that NaNs of f16 and bf16 become quiet.
- * - f16 and bf16: each input is widened exactly, and the sum, product, minimum or maximum is computed
- *   in f32 and rounded once to nearest even when it leaves the node.
+ * - f16 and bf16: each input is widened exactly, and the sum, product, minimum or maximum is
+ *   computed in f32 and rounded once to nearest even when it leaves the node.
  */
 #ifndef BY_REDUCE_REDUCE_H
 #define BY_REDUCE_REDUCE_H

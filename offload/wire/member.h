@@ -56,9 +56,15 @@ struct by_member_frame {
     uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
     int32_t code;    /* SUSPECT, FAIL: enum by_error */
     uint64_t number; /* HELLO: the process's nonce; ALIVE: chunks done */
-    const uint8_t
-        *data; /* HELLO: the node's name; ALIVE: the counters of its ports, in order; SAY, HEARD: a message of
-                  resume.h; WELCOME, FREEZE: a table image, or nothing if the host has it; FAIL: the reason */
+    /*
+     * The data, by type:
+     *   HELLO            the node's name
+     *   ALIVE            the counters of its ports, in order
+     *   SAY, HEARD       a message of resume.h
+     *   WELCOME, FREEZE  a table image, or nothing if the host has it
+     *   FAIL             the reason
+     */
+    const uint8_t *data;
     uint32_t bytes;
 };
 

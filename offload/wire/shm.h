@@ -10,8 +10,8 @@
  *   2. The host creates the memory and sends struct by_shm_hello with two descriptors (the cable,
  *      the host's memory). In a keyed job it includes the by_shm_proof of the challenge.
  *   3. The switch replies with struct by_shm_welcome and one descriptor (its payloads, read-only).
- *   4. From then on each message is a doorbell: a consumer that is about to sleep sets a flag in the
- *      queue, and the producer sends a byte.
+ *   4. From then on each message is a doorbell: a consumer that is about to sleep sets a flag in
+ *      the queue, and the producer sends a byte.
  * A socket has a file description at each end, so that neither side can make the other side's calls
  * block. Either side ends the cable by closing the socket.
  *
