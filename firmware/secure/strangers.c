@@ -12,8 +12,8 @@ void by_strangers_start(struct by_strangers *strangers)
     by_rate_start(&strangers->rate, BY_STRANGERS_PER_S, BY_STRANGERS_BURST);
 }
 
-/* Writes the number of suppressed connections and their time span, rounded up to seconds, and resets
- * it. */
+/* Writes the number of suppressed connections and their time span, rounded up to seconds, and
+ * resets the number. */
 static void count_out(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX])
 {
     uint64_t span_ns = now_ns - strangers->since_ns;
