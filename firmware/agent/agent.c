@@ -1,11 +1,11 @@
 /*
- * The agent: decodes a request, does it, encodes the response. Writing goes through three gates:
- * staged bytes must come in order, their hash must be the one that the controller names (Validate,
- * where the node also checks every field against its limits), and a commit names that hash again.
- * Between these the active table is untouched. A commit of what is active already succeeds, so a
- * controller that lost the answer may repeat it. Writers carry an election id; one lower than the
- * highest seen is refused, so a deposed controller cannot write. Neighbours: write.c and look.c
- * answer, this file says who may ask what. Node's thread.
+ * The agent: decodes a request, executes it, encodes the response. A write passes three checks:
+ * staged bytes must arrive in order; their hash must be the one that the controller names
+ * (Validate, where the node also checks every field against its limits); and a commit names that
+ * hash again. Until the commit the active table is untouched. A commit of the active table
+ * succeeds, so a controller that lost the answer may repeat it. Writers carry an election id. An id
+ * lower than the highest seen is refused, so a deposed controller cannot write. Neighbours: write.c
+ * and look.c answer; this file checks permissions. Node's thread.
  */
 #include "firmware/agent/agent.h"
 
@@ -89,7 +89,7 @@ int by_agent_init(struct by_agent **out, void *memory, size_t bytes, const struc
     return 0;
 }
 
-/* A failed response; its text goes to the returned builder. */
+/* Makes the response a failure and returns the builder of its text. */
 struct by_text by_agent_fail(struct by_agent *agent, int error)
 {
     struct by_text text;
@@ -110,7 +110,8 @@ uint64_t by_agent_writes(const struct by_agent *agent)
     return agent->election_count;
 }
 
-/* A writer with a lower election id than one seen before was deposed. 0, or a failed response. */
+/* Checks that no writer with a higher election id was seen before. Returns 0, or a failed
+ * response. */
 static int check_writer(struct by_agent *agent)
 {
     struct by_text text;
@@ -130,14 +131,14 @@ static int check_writer(struct by_agent *agent)
     return BY_EPERM;
 }
 
-/* Does what the decoded request asks; the response is filled. */
+/* Executes the decoded request and fills the response. */
 static void dispatch(struct by_agent *agent)
 {
     struct by_text text;
 
     switch (agent->request.which_body) {
-    case by_Request_hello_tag: /* of a writer: from now on older ones write no more, so what it reads stays
-                                  true */
+    case by_Request_hello_tag: /* from a writer: refuses older writers from now on, so the data it reads
+                                  remains true */
         if (agent->request.election_id == 0 || check_writer(agent) == 0)
             by_agent_answer_hello(agent);
         return;

@@ -1,7 +1,7 @@
 /*
  * Framing of the control channel: a 32-bit big-endian length, then a message. Pieces of any size
- * come in; one message at a time goes to the agent. A length that no message can have cannot be
- * skipped safely, so the client is told and the stream ends. Agent's thread.
+ * are accepted; one message at a time is passed to the agent. A length that no message can have
+ * cannot be skipped safely, so the client gets an error and the stream ends. Agent's thread.
  */
 #include <string.h>
 
@@ -40,7 +40,7 @@ size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, con
     return by_refuse_rate(out, capacity);
 }
 
-/* Copies what is missing up to `want` bytes of the frame; returns how many were taken. */
+/* Copies the missing bytes of the frame, up to `want`; returns how many were copied. */
 static size_t fill(struct by_channel *channel, uint32_t want, const uint8_t *data, size_t bytes)
 {
     size_t missing = want - channel->have;

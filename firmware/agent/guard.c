@@ -15,7 +15,7 @@ void by_guard_open(struct by_guard *guard, const struct by_siphash_key *key, uin
     by_rate_start(&guard->refusals, BY_GUARD_REFUSALS_PER_S, BY_GUARD_REFUSALS_BURST);
 }
 
-/* Counts a refusal and says it in plain words, since there is no session to say it in. */
+/* Counts a refusal and reports it in a plain message, because there is no session. */
 static size_t refuse(struct by_channel *channel, struct by_agent *agent, enum by_psk_fault fault,
                      uint8_t *out, size_t capacity)
 {

@@ -1,8 +1,8 @@
 /*
- * The switch's end of the key mode (firmware/secure/psk.h): a channel that is guarded takes
- * requests of sealed frames alone. What is refused is counted by reason; it costs its session, is
- * answered in plain words, and a line with many of them is not read for a while, so that tags
- * cannot be guessed at its speed. Agent's thread.
+ * The switch's end of the key mode (firmware/secure/psk.h): a guarded channel accepts only requests
+ * in sealed frames. A refused frame is counted by reason, ends its session, and is answered in a
+ * plain message. A line with many refusals is not read for a while, so that tags cannot be guessed
+ * at its speed. Agent's thread.
  */
 #ifndef BY_FIRMWARE_AGENT_GUARD_H
 #define BY_FIRMWARE_AGENT_GUARD_H
@@ -10,7 +10,7 @@
 #include "firmware/secure/psk.h"
 #include "offload/base/rate.h"
 
-/* Refusals on a line: a second in the long run, and at once (count). */
+/* Refusals on a line: per second in the long run, and in a burst (count). */
 #define BY_GUARD_REFUSALS_PER_S 20u
 #define BY_GUARD_REFUSALS_BURST 40u
 
@@ -29,16 +29,16 @@ struct by_guard_counters {
 #undef X
 };
 
-/* Of one line: its clients come and go, this stays. */
+/* State of one line, which outlives its clients. */
 struct by_guard {
     struct by_siphash_key key;
-    uint64_t boot_nonce; /* another one in each life of the switch: nonces of sessions begin with it */
-    uint64_t next;       /* and go on with this: the line, and how many it has had */
+    uint64_t boot_nonce; /* different after each start of the switch: nonces of sessions begin with it */
+    uint64_t next;       /* the rest of the nonce: the line, and its number of sessions */
     struct by_rate refusals;
     struct by_guard_counters counters;
 };
 
-/* `line`: another one for each line of the switch. */
+/* Opens the guard of a line. `line` must be different for each line of the switch. */
 void by_guard_open(struct by_guard *guard, const struct by_siphash_key *key, uint64_t boot_nonce,
                    uint16_t line);
 

@@ -1,5 +1,4 @@
-/* What the agent's files share: its state, and the answers that they give. Not for other rooms.
- * Agent's thread. */
+/* The state and the answers that the agent's files share. Not for other folders. Agent's thread. */
 #ifndef BY_FIRMWARE_AGENT_INSIDE_H
 #define BY_FIRMWARE_AGENT_INSIDE_H
 
@@ -11,13 +10,13 @@
 struct by_agent {
     struct by_agent_config config;
     uint64_t election_id;    /* the highest seen */
-    uint64_t election_count; /* requests of writers that were let through */
+    uint64_t election_count; /* accepted requests of writers */
     uint32_t total;          /* bytes of the image being staged, 0 = none */
     uint32_t received;
-    uint64_t validated;                   /* hash of what the node has accepted and not yet committed */
-    uint64_t validated_push, active_push; /* which pushes that and the active image belong to */
+    uint64_t validated; /* hash of the image that the node has accepted and not yet committed */
+    uint64_t validated_push, active_push; /* the pushes of that image and of the active image */
     int is_validated;
-    uint64_t active_hash;  /* of the active image, which only a commit changes; 0 = not known yet */
+    uint64_t active_hash;  /* of the active image, which only a commit changes; 0: not computed yet */
     uint32_t active_slots; /* that its entries use */
     uint64_t saved_hash;
     uint64_t start_ns;
@@ -27,17 +26,17 @@ struct by_agent {
     uint8_t *image; /* config.image_bytes_max */
 };
 
-/* agent.c: makes the response a failure; its text goes to the returned builder. */
+/* agent.c: makes the response a failure and returns the builder of its text. */
 struct by_text by_agent_fail(struct by_agent *agent, int error);
-/* agent.c: the node's monotonic clock, 0 without one. */
+/* agent.c: returns the node's monotonic time, 0 without a clock. */
 uint64_t by_agent_now(struct by_agent *agent);
-/* channel.c: answers a request that has come whole, unless it came too soon. As by_agent_answer. */
+/* channel.c: answers a complete request, unless it came too soon, like by_agent_answer. */
 size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *message,
                          size_t bytes, uint8_t *out, size_t capacity);
 /* guard.c: the same for the body of a frame on a guarded channel; `out` gets a body. */
 size_t by_guard_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *body, size_t bytes,
                        uint8_t *out, size_t capacity);
-/* look.c: the hash of the active image, 0 without one. */
+/* look.c: returns the hash of the active image, 0 without one. */
 uint64_t by_agent_active_hash(struct by_agent *agent);
 void by_agent_answer_hello(struct by_agent *agent);
 void by_agent_answer_read(struct by_agent *agent);

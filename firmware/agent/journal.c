@@ -8,7 +8,7 @@
 
 BY_STATIC_ASSERT((BY_JOURNAL_EVENTS & (BY_JOURNAL_EVENTS - 1)) == 0, "a number's place is its low bits");
 
-/* Whether `kept` is `text`, as far as it fits. */
+/* Returns whether `kept` is `text`, as far as that fits. */
 static int is_same(const char *kept, const char *text)
 {
     size_t i = 0;

@@ -1,6 +1,7 @@
 /*
- * Who holds what of a switch. Jobs, entries and relays of an image ascend by job, so one walk with
- * cursors counts each job, and nothing needs memory. Refusals alone come here. Pure; any thread.
+ * Computes which job uses how much of a switch. Jobs, entries and relays of an image ascend by job,
+ * so one pass with cursors counts each job without memory. Only runs for refusals. Pure; any
+ * thread.
  */
 #include "firmware/agent/limit.h"
 
@@ -20,14 +21,14 @@ static const char *const remedies[] = {
 #undef X
 };
 
-/* A walk over the jobs of an image, which may be NULL. */
+/* A pass over the jobs of an image, which may be NULL. */
 struct limit_walk {
     const uint8_t *image;
     struct by_image_header header;
-    uint32_t job, entry, relay; /* records that are done */
+    uint32_t job, entry, relay; /* records already counted */
 };
 
-/* One job: its number, what it takes, and the bytes of its records. */
+/* One job: its number, its use, and the bytes of its records. */
 struct limit_share {
     uint32_t job;
     struct by_use use;
@@ -41,7 +42,7 @@ static void walk_start(struct limit_walk *walk, const uint8_t *image)
         by_image_header(image, &walk->header);
 }
 
-/* Bytes that records of a section take. */
+/* Returns the bytes of `count` records of a section. */
 static uint32_t record_bytes(unsigned section, uint32_t count)
 {
     static const uint8_t bytes[] = {
@@ -62,7 +63,7 @@ static void count_entry(const struct by_image_entry *entry, struct limit_share *
     share->bytes += record_bytes(BY_SECTION_ENTRY, 1) + record_bytes(BY_SECTION_CHILD, entry->child_count);
 }
 
-/* The next job of the image; 0 after the last one. */
+/* Reads the next job of the image; 0 after the last one. */
 static int walk_next(struct limit_walk *walk, struct limit_share *share)
 {
     struct by_image_job job;
@@ -117,13 +118,13 @@ uint32_t by_use_slots(const uint8_t *image)
 
 /* The parts of a sentence about one resource. */
 struct quarrel {
-    struct limit_share wants; /* the job that has grown most, in the new image */
-    struct limit_share holds; /* of the others the one that takes most */
+    struct limit_share wants; /* the job with the largest increase, in the new image */
+    struct limit_share holds; /* the largest user among the others */
     uint32_t growth, total;
-    int is_new; /* the job that wants does not run yet */
+    int is_new; /* the job with the increase does not run yet */
 };
 
-/* Who wants more of `resource` than before, and who has it. */
+/* Finds the job that needs more of `resource` than before, and the job that holds most of it. */
 static void find_parties(const uint8_t *image, const uint8_t *active, unsigned resource,
                          struct quarrel *quarrel)
 {
@@ -176,7 +177,7 @@ static void add_fit(struct by_text *text, const struct quarrel *quarrel, unsigne
     uint32_t held = quarrel->holds.job != UINT32_MAX ? quarrel->holds.use.amount[resource] : 0;
 
     if (resource == BY_RESOURCE_PAYLOAD)
-        return; /* every job may have as many */
+        return; /* each job may have that many */
     add_count(text, ", ", limit > others ? limit - others : 0, " would fit");
     if (held == 0)
         return;

@@ -1,5 +1,5 @@
-/* What a table asks of a switch beside what the switch has: which limit it is over, which job holds
- * how much of that, and what would fit. Pure; any thread. */
+/* Compares a table with the limits of a switch: which limit it exceeds, which job holds how much of
+ * that resource, and what would fit. Pure; any thread. */
 #ifndef BY_FIRMWARE_AGENT_LIMIT_H
 #define BY_FIRMWARE_AGENT_LIMIT_H
 
@@ -7,8 +7,7 @@
 
 #include "firmware/agent/text.h"
 
-/* X(NAME, "word", "remedy"): what a switch has a number of, in the order in which it is looked at.
- */
+/* X(NAME, "word", "remedy"): the resources of a switch, in the order in which they are checked. */
 #define BY_RESOURCE_LIST(X)                                                                                  \
     X(PORTS, "ports",                                                                                        \
       "start the switch with all its ports (--iface, --vdev, --pci), or check which node the "               \
@@ -25,26 +24,25 @@ enum by_resource {
         BY_RESOURCE_COUNT
 };
 
-/* What one job takes of everything, and all together. */
+/* The use of each resource, by one job or by all together. */
 struct by_use {
     uint32_t amount[BY_RESOURCE_COUNT];
 };
 
-/* What an image takes in all, by its header. The image is sound (by_image_check). */
+/* Computes the total use of an image from its header. The image must be valid (by_image_check). */
 void by_use_of_image(const uint8_t *image, struct by_use *use);
-/* Sum of the slots of an image's entries. */
+/* Returns the sum of the slots of an image's entries. */
 uint32_t by_use_slots(const uint8_t *image);
 
 /*
- * Compares a sound image with `limits`, of which 0 is none. False: all of it fits. Else `text` gets
- * "slots: the table wants 320, this switch (board lab-veth) has 256; job 42 wants 128, 64 would fit
- * beside job 41, which holds 192: ..." `active` is the image that runs, or NULL; `board` the name
- * of the board, or NULL.
+ * Compares a valid image with `limits`, where 0 means no limit. Returns false if everything fits.
+ * Else `text` gets "slots: the table wants 320, this switch (board lab-veth) has 256; job 42 wants
+ * 128, 64 would fit beside job 41, which holds 192: ..." `active` is the running image, or NULL;
+ * `board` the name of the board, or NULL.
  */
 int by_limit_explain(struct by_text *text, const uint8_t *image, const uint8_t *active,
                      const struct by_use *limits, const char *board);
-/* An image of `bytes` is longer than the `most` that the switch has memory for: the same about its
- * bytes. */
+/* The same for an image of `bytes` that exceeds the switch's memory of `most` bytes. */
 void by_limit_explain_bytes(struct by_text *text, uint32_t bytes, uint32_t most, const uint8_t *active,
                             const char *board);
 

@@ -1,6 +1,6 @@
 /*
- * The requests that read: who the switch is, its active table, counters, who is waited for. See
- * agent.c. Agent's thread.
+ * The requests that read: the identity of the switch, its active table, counters, and the missing
+ * children. See agent.c. Agent's thread.
  */
 #include "firmware/agent/inside.h"
 
@@ -30,7 +30,7 @@ uint64_t by_agent_active_hash(struct by_agent *agent)
     return image ? agent->active_hash : 0;
 }
 
-/* What the switch is and can hold, whatever is active. */
+/* Describes the switch and its capacity, independent of the active table. */
 static void describe_switch(struct by_agent *agent, by_HelloReply *reply)
 {
     const struct by_agent_config *config = &agent->config;
@@ -166,7 +166,7 @@ void by_agent_answer_counters(struct by_agent *agent)
     }
 }
 
-/* Entries that wait, up to what one response holds. */
+/* Writes the waiting entries, as many as fit one response. */
 void by_agent_answer_waiting(struct by_agent *agent)
 {
     by_WaitingReply *reply = &agent->response.body.waiting;
@@ -197,7 +197,7 @@ void by_agent_answer_waiting(struct by_agent *agent)
     }
 }
 
-/* Events from a number on, up to what one response holds. */
+/* Writes events from a number on, as many as fit one response. */
 void by_agent_answer_log(struct by_agent *agent)
 {
     by_LogReply *reply = &agent->response.body.log;

@@ -1,5 +1,4 @@
-/* The sentences of refusals that are not a request handler's own; see refuse.h. Pure; any thread.
- */
+/* The texts of refusals that do not belong to a request handler; see refuse.h. Pure; any thread. */
 #include "firmware/agent/refuse.h"
 
 #include <pb_encode.h>
@@ -8,7 +7,7 @@
 #include "offload/base/errors.h"
 #include "proto/control.pb.h"
 
-/* Encoded field by field: a whole Response is too large for a small stack. */
+/* Encodes field by field, because a whole Response is too large for a small stack. */
 size_t by_refuse(int error, const char *text, uint8_t *out, size_t capacity)
 {
     pb_ostream_t stream = pb_ostream_from_buffer(out, capacity);

@@ -1,4 +1,4 @@
-/* Copies of tables for the next life; see saved.h. Pure. */
+/* Copies of tables for after a restart; see saved.h. Pure. */
 #include "firmware/agent/saved.h"
 
 #include "offload/base/bytes.h"

@@ -1,7 +1,7 @@
 /*
- * The last committed table as it is kept for the next life of a switch: a header in front of the
- * image, with a sequence number and a checksum, so that of two copies that are written in turn the
- * newer whole one is found. Neighbours: firmware/linux/store.c keeps them in files,
+ * The format in which a switch keeps the last committed table across restarts: a header in front of
+ * the image, with a sequence number and a checksum. Two copies are written in turn, and the newer
+ * intact one is used. Neighbours: firmware/linux/store.c keeps them in files,
  * firmware/baremetal/store.c in flash. Pure.
  */
 #ifndef BY_FIRMWARE_AGENT_SAVED_H
@@ -14,11 +14,12 @@
  * (8); integers are big-endian. */
 #define BY_SAVED_HEADER_BYTES 32u
 
-/* Fills the header at the front of `copy`, of `bytes` with it; the image is there already. */
+/* Fills the header at the start of `copy`, whose `bytes` include it; the image must be there
+ * already. */
 void by_saved_seal(uint8_t *copy, size_t bytes, uint64_t sequence);
-/* Bytes of the copy that begins with this header; 0 when it is none. */
+/* Returns the bytes of the copy that begins with this header; 0 for an invalid header. */
 uint64_t by_saved_bytes(const uint8_t header[BY_SAVED_HEADER_BYTES]);
-/* What is wrong with a copy of `bytes`, or NULL; then its sequence number. */
+/* Returns the defect of a copy of `bytes`, or NULL; then also its sequence number. */
 const char *by_saved_check(const uint8_t *copy, size_t bytes, uint64_t *sequence);
 
 #endif

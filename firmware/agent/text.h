@@ -9,14 +9,14 @@
 struct by_text {
     char *start;
     size_t used;
-    size_t bytes; /* of the buffer, with the terminating zero */
+    size_t bytes; /* size of the buffer, with the terminating zero */
 };
 
-/* An empty text in `buffer`; what does not fit is cut off. */
+/* Starts an empty text in `buffer`; anything that does not fit is cut off. */
 void by_text_start(struct by_text *text, char *buffer, size_t bytes);
 void by_text_add(struct by_text *text, const char *string);
 void by_text_number(struct by_text *text, uint64_t value);
-/* 0x and 16 digits: how hashes are shown everywhere. */
+/* Adds 0x and 16 digits, the format of all hashes. */
 void by_text_hash(struct by_text *text, uint64_t value);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The requests that write: staged bytes, their check, the commit. See agent.c. Agent's thread.
+ * The requests that write: staging, validation, commit. See agent.c. Agent's thread.
  */
 #include "firmware/agent/inside.h"
 
@@ -20,7 +20,7 @@ void by_agent_forget_staged(struct by_agent *agent)
     agent->validated_push = 0;
 }
 
-/* What is wrong with pieces, or NULL; `*bytes` is how many they add. */
+/* Returns the defect of the pieces, or NULL; `*bytes` is how many bytes they add. */
 static const char *check_pieces(const by_Stage *stage, size_t active_bytes, uint64_t *bytes)
 {
     uint64_t literal = 0;
@@ -39,7 +39,7 @@ static const char *check_pieces(const by_Stage *stage, size_t active_bytes, uint
     return NULL;
 }
 
-/* Adds what a Stage brings. 0, or a failed response. */
+/* Adds the data of a Stage. Returns 0, or a failed response. */
 static int take_pieces(struct by_agent *agent, const by_Stage *stage)
 {
     size_t active_bytes = 0;
@@ -120,7 +120,7 @@ void by_agent_answer_stage(struct by_agent *agent)
     agent->response.body.stage.received = agent->received;
 }
 
-/* Stages what was kept in an earlier life. */
+/* Stages the image that was saved before the restart. */
 void by_agent_answer_restore(struct by_agent *agent)
 {
     const struct by_agent_config *config = &agent->config;
@@ -149,8 +149,8 @@ void by_agent_answer_restore(struct by_agent *agent)
     agent->response.body.stage.received = agent->received;
 }
 
-/* Whether the staged image is within what the switch has. 0, or a failed response, which says who
- * holds what. The image is sound. */
+/* Checks the staged image against the switch's capacity. Returns 0, or a failed response that names
+ * the jobs that hold the resource. The image must be valid. */
 static int check_limits(struct by_agent *agent)
 {
     const struct by_agent_config *config = &agent->config;
@@ -173,7 +173,7 @@ static int check_limits(struct by_agent *agent)
     return BY_ELIMIT;
 }
 
-/* Has the node check and keep the staged image. 0, or a failed response. */
+/* Has the node check and stage the image. Returns 0, or a failed response. */
 static int accept_image(struct by_agent *agent)
 {
     struct by_image_fault fault = {0};
@@ -181,7 +181,7 @@ static int accept_image(struct by_agent *agent)
     struct by_text text;
     int error = agent->config.ops->stage(agent->config.node, agent->image, agent->total, &fault);
 
-    /* What is too large for the switch is said first, whatever else the node has against it. */
+    /* A violated limit of the switch is reported first, before any other objection of the node. */
     if (error != 0 && by_image_check(agent->image, agent->total, NULL, NULL) == 0 && check_limits(agent) != 0)
         return BY_ELIMIT;
     if (error != 0) {
@@ -204,7 +204,7 @@ static int accept_image(struct by_agent *agent)
     return error;
 }
 
-/* "validate: 0x... of 4711 bytes, push 17" for those who ask later. */
+/* Adds a journal entry such as "validate: 0x... of 4711 bytes, push 17". */
 static void note_table(struct by_agent *agent, const char *what, uint64_t hash, uint64_t push)
 {
     char line[BY_JOURNAL_TEXT_BYTES];
@@ -288,10 +288,10 @@ void by_agent_answer_commit(struct by_agent *agent)
         agent->active_push = agent->validated_push;
         agent->active_hash = 0;
         note_table(agent, "commit: active is ", hash, agent->active_push);
-        agent->is_validated = 0; /* it is the active one now: nothing is left to abort */
+        agent->is_validated = 0; /* it is active now: nothing is left to abort */
         if (agent->config.ops->keep)
             agent->config.ops->keep(agent->config.node, agent->image, agent->total);
-        agent->config.saved = NULL; /* an earlier life's table is offered no more */
+        agent->config.saved = NULL; /* the saved table is no longer offered */
         by_agent_forget_staged(agent);
     }
     agent->response.which_body = by_Response_commit_tag;

@@ -5,7 +5,7 @@
 
 #include "firmware/baremetal/hal.h"
 
-/* The shortest line of all data caches (bytes). */
+/* Returns the length of the shortest line of all data caches (bytes). */
 static size_t line_bytes(void)
 {
     uint64_t type;
@@ -19,8 +19,8 @@ bool by_cache_fits(void)
     return by_hal.is_coherent || line_bytes() <= BY_CACHE_LINE;
 }
 
-/* Cleans each line of a piece of memory, and with `is_drop` forgets it: should it be ours in part,
- * our part stays. */
+/* Cleans each line of a piece of memory, and with `is_drop` invalidates it. A line that also holds
+ * other data is written back, so that data is kept. */
 static void each_line(const volatile void *at, size_t bytes, bool is_drop)
 {
     uintptr_t step = line_bytes(), end = (uintptr_t)at + bytes;

@@ -4,11 +4,11 @@
 
 #include <stdint.h>
 
-/* Nanoseconds since the counter began; never 0. */
+/* Returns the nanoseconds since the counter started; never 0. */
 uint64_t by_clock_ns(void);
-/* An interrupt after `ns` from now, instead of any set before. */
+/* Requests an interrupt `ns` from now, replacing any earlier request. */
 void by_clock_alarm(uint64_t ns);
-/* No interrupt. */
+/* Cancels the request. */
 void by_clock_quiet(void);
 
 #endif

@@ -4,11 +4,11 @@
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/memory.h"
 
-/* Port 0 is left alone: with it a console can be one of the old kind. */
+/* Port 0 is unused: a console that has it can be of the older kind without ports. */
 enum { FIRST_PORT = 1, QUEUE_CONTROL_RX = 2, QUEUE_CONTROL_TX = 3 };
 enum { DEVICE_READY = 0, PORT_ADD = 1, PORT_READY = 3, PORT_OPEN = 6 };
 #define FEATURE_MULTIPORT (UINT64_C(1) << 1)
-/* The low byte of `max_nr_ports` in the device's configuration. */
+/* The offset of the low byte of `max_nr_ports` in the device's configuration. */
 #define CONFIG_PORTS  4u
 #define MESSAGE_BYTES 8u
 #define NO_PORT       0xffffffffu
@@ -121,9 +121,10 @@ uint32_t by_console_serve(struct by_console *console)
         struct by_metal_line *line = console->line[i];
 
         done += by_metal_line_reclaim(line);
-        /* What a client sends without end comes in pieces, so that packets are not kept waiting. */
+        /* Input of a client is handled in pieces, so that a client that sends endlessly does not
+         * delay packets. */
         for (uint32_t k = 0; k < BY_LINE_IN && by_metal_line_fetch(line); k++) {
-            /* That a client came is told before its first bytes are, but on another ring. */
+            /* The arrival of a client is reported before its first bytes, but on another ring. */
             take_controls(console);
             by_metal_line_read(line);
             done++;

@@ -9,7 +9,7 @@ static void remove_at(struct by_disturb *disturb, uint32_t index, struct by_dist
     disturb->count--;
 }
 
-/* One more frame overtakes those held; the first whose turn has come goes on. */
+/* Counts one more frame that overtakes the held ones; passes on the first one that is due. */
 static uint32_t overtake(struct by_disturb *disturb, struct by_disturbed *out)
 {
     uint32_t ready = disturb->count;

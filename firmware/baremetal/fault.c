@@ -1,6 +1,6 @@
-/* Faults: every exception is one, as no code here expects any. The report is built on the fault
- * stack; what comes then is up to reset.c. A switch that refuses to start halts: it would refuse
- * again. */
+/* Fault handling. Every exception is a fault, because no code here expects any. The report is built
+ * on the fault stack; reset.c does the rest. A switch that cannot start halts, because it would
+ * fail again. */
 #include "firmware/baremetal/fault.h"
 
 #include <stddef.h>
@@ -24,7 +24,7 @@ enum {
 
 extern char by_code_start[], by_guard_start[], by_stack_start[];
 
-/* Exceptions that have come (count): the report of one may end in another. */
+/* Exceptions so far (count): the report of one may cause another. */
 static uint32_t faults;
 static bool is_running;
 
@@ -58,7 +58,7 @@ static void say_register(const char *name, uint64_t value)
     by_log_end(&log);
 }
 
-/* Says all that is known. */
+/* Reports everything that is known. */
 static void report(const struct by_fault_frame *frame, uint64_t vector, const struct by_note *note)
 {
     static const char *const kinds[4] = {"synchronous exception", "interrupt", "fast interrupt",
@@ -128,7 +128,7 @@ static uint32_t grow(uint32_t depth)
     return depth == 0 ? 0 : grow(depth - 1) + frame[0];
 }
 
-/* Stands still, until the watchdog ends it. */
+/* Loops until the watchdog ends it. */
 static __attribute__((noinline)) _Noreturn void stand_still(void)
 {
     for (;;)

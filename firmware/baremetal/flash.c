@@ -6,7 +6,7 @@
 #include "firmware/baremetal/log.h"
 #include "firmware/baremetal/processor.h"
 
-/* Each command goes to both chips, each answer comes from both. */
+/* Each command is sent to both chips, each answer contains both. */
 #define BOTH(value) ((uint32_t)(value)*0x00010001u)
 enum {
     READ_ARRAY = 0xff,
@@ -18,16 +18,16 @@ enum {
     WRITE_BUFFER = 0xe8,
     CONFIRM = 0xd0,
     READY = 0x80,
-    ERRORS = 0x3a, /* of erasing, of writing, of voltage, locked */
+    ERRORS = 0x3a, /* errors of erasing, writing and voltage; locked */
 };
-/* Places in the answer to a query, in words of the bus (JEDEC JESD68.01, CFI). */
+/* Offsets in the answer to a query, in words of the bus (JEDEC JESD68.01, CFI). */
 enum {
     AT_QUERY = 0x55,
     AT_QRY = 0x10,
     AT_COMMAND_SET = 0x13,
-    AT_WRITE_TYPICAL = 0x20, /* of a buffer: 2^n us */
-    AT_ERASE_TYPICAL = 0x21, /* of a sector: 2^n ms */
-    AT_WRITE_MOST = 0x24,    /* 2^n times as long */
+    AT_WRITE_TYPICAL = 0x20, /* for a buffer: 2^n us */
+    AT_ERASE_TYPICAL = 0x21, /* for a sector: 2^n ms */
+    AT_WRITE_MOST = 0x24,    /* maximum: 2^n times as long */
     AT_ERASE_MOST = 0x25,
     AT_SIZE = 0x27,
     AT_BUFFER = 0x2a,
@@ -35,7 +35,7 @@ enum {
     AT_SECTOR = 0x2f
 };
 #define BYTE_MAX 0xffu
-/* What of the chips' own longest times is believed (ns). Data sheets of such chips have some
+/* Bounds on the maximum times that the chips state (ns). Data sheets of such chips state some
  * seconds for a sector and some milliseconds for a buffer. */
 #define ERASE_LEAST_NS UINT64_C(1000000000)
 #define ERASE_MOST_NS  UINT64_C(20000000000)
@@ -52,7 +52,7 @@ static bool is_ready(uint32_t status)
     return (status & BOTH(READY)) == BOTH(READY);
 }
 
-/* A byte of the query's answer; more than a byte when the chips do not agree. */
+/* Returns a byte of the query's answer; more than a byte when the chips differ. */
 static uint32_t ask(const struct by_flash *flash, uint32_t word)
 {
     uint32_t value = by_read32(flash->base + 4u * word);
@@ -60,15 +60,15 @@ static uint32_t ask(const struct by_flash *flash, uint32_t word)
     return (value & 0xffff) == value >> 16 ? value & 0xffff : 0xffff;
 }
 
-/* Whether chips answer to a query; if so, they go on answering. */
+/* Returns whether chips answer a query; if so, they remain in query mode. */
 static bool is_asked(const struct by_flash *flash)
 {
     tell(flash, 4 * AT_QUERY, QUERY);
     return ask(flash, AT_QRY) == 'Q' && ask(flash, AT_QRY + 1) == 'R' && ask(flash, AT_QRY + 2) == 'Y';
 }
 
-/* A reset of the machine need not reach the chips: what the last life began may be under way, and
- * they then answer with their status alone. */
+/* Waits for an operation that the previous boot began. A reset of the machine need not reset the
+ * chips; while busy they answer only with their status. */
 static void settle(const struct by_flash *flash)
 {
     uint64_t begin_ns = by_clock_ns();
@@ -80,7 +80,7 @@ static void settle(const struct by_flash *flash)
     tell(flash, 0, CLEAR);
 }
 
-/* The longest time that the chips give themselves, as 2^`typical` units 2^`most` times over. */
+/* Returns the maximum time that the chips state: 2^`typical` units, times 2^`most`. */
 static uint64_t longest(const struct by_flash *flash, uint32_t typical, uint32_t most, uint64_t unit_ns,
                         uint64_t ns_min, uint64_t ns_max)
 {
@@ -88,14 +88,14 @@ static uint64_t longest(const struct by_flash *flash, uint32_t typical, uint32_t
     uint64_t ns;
 
     if (power == 0)
-        return ns_max; /* they do not say */
+        return ns_max; /* not stated */
     power += ask(flash, most);
     ns = power < 32 ? unit_ns << power : ns_max;
     return ns < ns_min ? ns_min : ns > ns_max ? ns_max : ns;
 }
 
-/* Reads what the chips say of themselves; false when this file does not know such chips. With
- * sectors of several sizes two copies of a table could lie in one. */
+/* Reads the chips' description; returns false for chips that this file does not support. With
+ * sectors of several sizes two copies of a table could share one. */
 static bool read_query(struct by_flash *flash)
 {
     uint32_t set = ask(flash, AT_COMMAND_SET), size = ask(flash, AT_SIZE), buffer = ask(flash, AT_BUFFER);
@@ -152,7 +152,7 @@ static void begin(struct by_flash *flash, enum by_flash_job job, uint32_t at, co
     flash->begin_ns = by_clock_ns();
 }
 
-/* Chips of this kind are locked when they get power, and some take their time to be unlocked. */
+/* These chips are locked after power-on, and some take a while to unlock. */
 void by_flash_erase(struct by_flash *flash, uint32_t at)
 {
     begin(flash, BY_FLASH_UNLOCK, at, NULL);
@@ -170,8 +170,8 @@ static uint32_t page_word(const uint8_t *at)
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Fills the chips' buffers and lets them write. Only to chips that have said that their buffers are
- * free: others would take the words for commands. */
+/* Fills the chips' buffers and starts the write. Only for chips that have reported free buffers:
+ * others would interpret the words as commands. */
 static void load(const struct by_flash *flash)
 {
     tell(flash, flash->at, BY_FLASH_PAGE / 4 - 1);
@@ -188,7 +188,7 @@ static bool is_written(const struct by_flash *flash)
     return true;
 }
 
-/* What was begun is over. */
+/* Ends the operation and returns its result. */
 static enum by_flash_state finish(struct by_flash *flash, uint32_t status)
 {
     enum by_flash_job job = flash->job;
@@ -205,7 +205,8 @@ static enum by_flash_state finish(struct by_flash *flash, uint32_t status)
 
 enum by_flash_state by_flash_step(struct by_flash *flash)
 {
-    uint64_t now_ns = by_clock_ns(); /* before the look: however long that takes, it does not count */
+    uint64_t now_ns =
+        by_clock_ns(); /* before the status is read, so that the duration of the read does not count */
     bool is_write = flash->job == BY_FLASH_LOAD || flash->job == BY_FLASH_WRITE;
     uint32_t status;
 

@@ -1,4 +1,5 @@
-/* A GICv2 (Arm IHI 0048), for processor 0: one priority for devices and one above it. */
+/* A GICv2 (Arm IHI 0048), for processor 0: one priority for devices and a higher one for urgent
+ * interrupts. */
 #include "firmware/baremetal/interrupt.h"
 
 #include "firmware/baremetal/hal.h"
@@ -23,7 +24,7 @@ enum {
 #define NONE_FROM       1020u
 #define WORDS           32u
 
-/* The interrupts of devices, a bit each. */
+/* The interrupts of devices, one bit each. */
 static uint32_t devices[WORDS];
 
 void by_interrupt_open(void)
@@ -60,11 +61,11 @@ void by_interrupt_enable_urgent(uint32_t number)
     enable(number, PRIORITY_URGENT);
 }
 
-/* What is at the mask's priority, or below, is not shown. */
+/* Sets the mask so that only interrupts above its priority are signalled. */
 static inline void unmask(void)
 {
     by_write32(by_hal.gic_cpu + CPU_MASK, PRIORITY_OURS);
-    (void)by_read32(by_hal.gic_cpu + CPU_MASK); /* it has arrived there */
+    (void)by_read32(by_hal.gic_cpu + CPU_MASK); /* the write has taken effect */
     __asm__ volatile("msr daifclr, #2" ::: "memory");
 }
 
@@ -73,8 +74,8 @@ void by_interrupt_unmask(void)
     unmask();
 }
 
-/* A pending interrupt ends WFI, masked or not. No branch between masking and unmasking: a test
- * looks at the instructions. */
+/* A pending interrupt ends WFI, masked or not. There must be no branch between masking and
+ * unmasking; a test checks the instructions. */
 void by_interrupt_sleep(void)
 {
     __asm__ volatile("msr daifset, #2" ::: "memory");

@@ -1,8 +1,7 @@
 /* A line of the control channel; see line.h. */
 #include "firmware/baremetal/line.h"
 
-/* What a request begins with, at least (bytes): its length, and its version, or two letters of its
- * kind. */
+/* Minimum bytes to recognise a request: its length, and its version or two letters of its kind. */
 #define BEGIN_BYTES 6u
 
 static uint32_t queue_rx(uint32_t port)
@@ -78,7 +77,7 @@ bool by_metal_line_fetch(struct by_metal_line *line)
     return line->in_bytes > 0;
 }
 
-/* Whether `data`, as far as it goes, has `what` behind its length. */
+/* Returns whether `data`, as far as it extends, has `what` behind its length. */
 static bool has_behind(const uint8_t *data, uint32_t bytes, const char *what, uint32_t what_bytes)
 {
     for (uint32_t i = 0; i < what_bytes && BY_CONTROL_LENGTH_BYTES + i < bytes; i++)
@@ -87,8 +86,8 @@ static bool has_behind(const uint8_t *data, uint32_t bytes, const char *what, ui
     return true;
 }
 
-/* Can these bytes, as far as they go, begin what a client says first: a length that a request may
- * have, then field 1, version 1; on a guarded line also that it asks for a session? */
+/* Returns whether these bytes, as far as they extend, may begin a client's first message: a valid
+ * length, then field 1, version 1; or, on a guarded line, a session request. */
 static bool may_begin(const struct by_metal_line *line, const uint8_t *data, uint32_t bytes)
 {
     static const char plain[] = {0x08, BY_CONTROL_VERSION}, keyed[] = {'B', 'Y', 'K', '1'};
@@ -102,10 +101,11 @@ static bool may_begin(const struct by_metal_line *line, const uint8_t *data, uin
 }
 
 /*
- * Bytes of a client that was killed within a message may lie before those of the next one, and the
- * device does not say where one ends: until the first message of a client is complete, what cannot
- * begin a request is passed over, and what can begins anew. Under a key a client begins with asking
- * for a session; what is sealed before that is nobody's now, and counts as such.
+ * Discards remains of an earlier client. Bytes of a client that was killed within a message may
+ * precede those of the next one, and the device does not report the boundary. Until a client's
+ * first message is complete, bytes that cannot begin a request are skipped, and the search restarts
+ * at bytes that can. Under a key a client begins with a session request; sealed frames before that
+ * belong to no session and are counted as such.
  */
 static bool is_left_over(struct by_metal_line *line)
 {
@@ -137,7 +137,7 @@ void by_metal_line_read(struct by_metal_line *line)
     made = by_channel_step(&line->channel, line->agent, line->in[line->in_at] + line->in_done,
                            line->in_bytes - line->in_done, &used, line->out, sizeof line->out);
 
-    /* After an impossible length the rest of this client's bytes mean nothing. */
+    /* After an impossible length the rest of this client's bytes has no meaning. */
     line->in_done = made < 0 ? line->in_bytes : line->in_done + (uint32_t)used;
     if (made <= 0)
         return;

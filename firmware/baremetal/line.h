@@ -1,8 +1,7 @@
 /*
  * One line of the control channel: a port of the virtio console, with one client at a time. The
- * bytes are those of the UNIX sockets of banyan-switchd: a length, a message; under a pre-shared
- * key where the board has one (firmware/agent/guard.h). Neighbour: console.c, the device that the
- * lines belong to.
+ * protocol is that of banyan-switchd's UNIX sockets: a length, a message; under a pre-shared key
+ * where the board has one (firmware/agent/guard.h). Neighbour: console.c, the device of the lines.
  */
 #ifndef BY_BAREMETAL_LINE_H
 #define BY_BAREMETAL_LINE_H
@@ -11,15 +10,15 @@
 #include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/virtio.h"
 
-/* Buffers for what comes in (count), of BY_LINE_IN_BYTES each. */
+/* Buffers for input (count), of BY_LINE_IN_BYTES each. */
 #define BY_LINE_IN       8u
 #define BY_LINE_IN_BYTES 4096u
 
 struct by_metal_line {
     struct by_virtio_ring rx, tx;
     bool is_sending;
-    bool is_fresh;  /* the client that came last has not sent a whole message yet */
-    uint16_t in_at; /* the buffer that is being read, when in_bytes > 0 */
+    bool is_fresh;  /* the current client has not sent a complete message yet */
+    uint16_t in_at; /* the buffer being read, when in_bytes > 0 */
     uint32_t in_bytes, in_done;
     struct by_agent *agent;
     bool is_guarded;
@@ -29,22 +28,21 @@ struct by_metal_line {
     BY_CACHE_ALIGNED uint8_t out[BY_CHANNEL_OUT_MIN];
 };
 
-/* Sets up the rings of port `port` of a console. `guard`: requests are taken under its key alone,
- * else NULL.
- */
+/* Sets up the rings of port `port` of a console. `guard`: only requests under its key are accepted;
+ * NULL: plain. */
 void by_metal_line_open(struct by_metal_line *line, const struct by_virtio *device, uint32_t port,
                         struct by_agent *agent, const struct by_guard *guard);
-/* The device runs: shows it the buffers. */
+/* Provides the buffers to the device, once it runs. */
 void by_metal_line_start(struct by_metal_line *line);
-/* A client came, or one went. */
+/* Resets the line when a client connects or disconnects. */
 void by_metal_line_renew(struct by_metal_line *line);
-/* Takes back what was sent; returns how much was done (0: nothing). */
+/* Reclaims sent buffers; returns the amount of work done (0: none). */
 uint32_t by_metal_line_reclaim(struct by_metal_line *line);
-/* True when there are bytes to read now. */
+/* Returns true when there are bytes to read now. */
 bool by_metal_line_fetch(struct by_metal_line *line);
 /* Reads these bytes up to the end of one message, and sends its answer. */
 void by_metal_line_read(struct by_metal_line *line);
-/* Asks for interrupts, or none. True when there is work already. */
+/* Enables or disables interrupts. Returns true when there is work already. */
 bool by_metal_line_alert(struct by_metal_line *line, bool wanted);
 
 #endif

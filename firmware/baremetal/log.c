@@ -1,4 +1,4 @@
-/* Lines on a PL011 (Arm DDI 0183): polled, since the log is short and must work when nothing else
+/* Lines on a PL011 (Arm DDI 0183): polled, because the log is short and must work when nothing else
  * does. */
 #include "firmware/baremetal/log.h"
 
@@ -9,8 +9,8 @@ enum { DATA = 0x00, FLAGS = 0x18, LINE_CONTROL = 0x2c, CONTROL = 0x30 };
 #define FLAG_FULL    (1u << 5)
 #define LINE_8_FIFO  0x70u
 #define CONTROL_SEND 0x101u /* UART and transmitter enabled */
-/* Reads of a full transmitter before a character is given up (count): a line that nobody takes
- * cannot stop the switch. */
+/* Reads of a full transmitter before a character is dropped (count), so that an unconnected line
+ * cannot block the switch. */
 #define TRIES 100000u
 
 static const char *name = "?";

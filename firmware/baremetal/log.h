@@ -1,11 +1,11 @@
-/* The log: lines on the board's UART, written at once (a PL011, polled), so that the last line
- * before a fault is there. */
+/* The log: lines on the board's UART, written synchronously (a PL011, polled), so that the last
+ * line before a fault is complete. */
 #ifndef BY_BAREMETAL_LOG_H
 #define BY_BAREMETAL_LOG_H
 
 #include "firmware/agent/text.h"
 
-/* Characters of one line (bytes). */
+/* Maximum length of a line (bytes). */
 #define BY_LOG_BYTES 240u
 
 struct by_log {
@@ -14,14 +14,14 @@ struct by_log {
 };
 
 void by_log_open(void);
-/* The name in front of each line; it must outlive the log. */
+/* Sets the name in front of each line; it must outlive the log. */
 void by_log_name(const char *name);
 /* Begins a line in the caller's memory; add to &log->text (by_text_add, ...), then end it. */
 struct by_text *by_log_start(struct by_log *log);
 void by_log_end(struct by_log *log);
-/* A line of one or two pieces; `more` may be NULL. */
+/* Logs a line of one or two pieces; `more` may be NULL. */
 void by_log_say(const char *text, const char *more);
-/* As it is, also from a fault. */
+/* Writes a text unchanged; may be called in a fault. */
 void by_log_raw(const char *text);
 
 #endif

@@ -1,8 +1,8 @@
 /*
  * The loop: frames in, steps of the engine, frames out, the control channel, and sleep when there
- * was nothing to do. A round takes from every port once and collects what is ours into one batch,
- * as dataplane/loop.c does. Before it sleeps, the loop asks every ring for an interrupt and looks
- * once more; an interrupt that came in between ends the sleep at once.
+ * was nothing to do. A round polls every port once and collects the banyan packets into one batch,
+ * like dataplane/loop.c. Before it sleeps, the loop enables the interrupt of every ring and polls
+ * once more; an interrupt that arrives in between ends the sleep at once.
  */
 #include "firmware/baremetal/clock.h"
 #include "firmware/baremetal/fault.h"
@@ -13,7 +13,7 @@
 #include "firmware/baremetal/watchdog.h"
 #include "offload/base/bytes.h"
 
-/* Longest sleep (ns): a bound for what no device tells. */
+/* Maximum sleep (ns), for events that no device reports. */
 #define SLEEP_NS 1000000000u
 
 static bool is_own_ip(const struct by_metal_switch *self, uint32_t ip)
@@ -26,8 +26,8 @@ static bool is_own_ip(const struct by_metal_switch *self, uint32_t ip)
 
 /*
  * Adds a frame to the batch when it is a banyan packet for this port; else counts and drops it.
- * Packets to one of our addresses must have our UDP port; packets to others are the engine's to
- * relay.
+ * Packets to this switch's addresses must have banyan's UDP port; the engine relays packets to
+ * others.
  */
 static void take(struct by_metal_switch *self, uint16_t buffer, uint16_t port, bool held)
 {
@@ -56,7 +56,7 @@ static void take(struct by_metal_switch *self, uint16_t buffer, uint16_t port, b
     by_pool_drop(&self->pool, buffer);
 }
 
-/* take, after the faults that were asked for. */
+/* Like take, after applying the configured faults. */
 static void take_disturbed(struct by_metal_switch *self, uint16_t buffer, uint16_t port)
 {
     struct by_disturbed out[3];
@@ -70,8 +70,8 @@ static void take_disturbed(struct by_metal_switch *self, uint16_t buffer, uint16
         take(self, out[i].buffer, out[i].port, false);
 }
 
-/* Steps until the batch is consumed, sending after each; then drops the frames that no relay took.
- */
+/* Steps until the batch is consumed, sending after each step; then drops the frames that no relay
+ * used. */
 static void step(struct by_metal_switch *self)
 {
     uint32_t done = 0;
@@ -85,7 +85,7 @@ static void step(struct by_metal_switch *self)
         self->counters.steps++;
         by_switch_send(self, self->tx, tx_count, done);
         if (used == 0 && tx_count == 0)
-            break; /* not with BY_TX_MAX actions of room */
+            break; /* cannot happen with room for BY_TX_MAX actions */
         done += used;
     }
     for (uint32_t i = 0; i < self->batch_count; i++)
@@ -108,7 +108,7 @@ static uint32_t receive(struct by_metal_switch *self, uint16_t port)
     return count;
 }
 
-/* One round over all ports; returns the frames received. */
+/* Runs one round over all ports; returns the frames received. */
 static uint32_t go_round(struct by_metal_switch *self)
 {
     struct by_disturbed held;
@@ -136,7 +136,7 @@ static uint32_t go_round(struct by_metal_switch *self)
     return received;
 }
 
-/* Asks all rings for interrupts, or for none; true when something is there already. */
+/* Enables or disables the interrupts of all rings; returns true when there is input already. */
 static bool alert(struct by_metal_switch *self, bool wanted)
 {
     bool is_there = false;
@@ -168,7 +168,7 @@ static void rest(struct by_metal_switch *self)
     alert(self, false);
 }
 
-/* A piece of a table to flash; what comes of it is said, and remembered for those who ask. */
+/* Writes a piece of a table to flash. The outcome is logged and added to the journal. */
 static bool keep(struct by_metal_switch *self)
 {
     bool done = by_metal_store_step(&self->store);

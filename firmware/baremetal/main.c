@@ -1,6 +1,6 @@
 /*
- * From the board's settings to a switch that runs: memory, engine, ports, agent, control channel.
- * All memory is taken here, once. What cannot be is said on the log, and the image halts.
+ * Starts the switch from the board's settings: memory, engine, ports, agent, control channel. All
+ * memory is allocated here, once. If that fails, the reason is logged and the image halts.
  */
 #include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/clock.h"
@@ -18,20 +18,19 @@
 #include "offload/reduce/reduce.h"
 #include "proto/control.pb.h"
 
-/* Least time between two repairs of one bank (ns): about one round trip; as banyan-switchd. */
+/* Minimum time between two repairs of one bank (ns): about one round trip, as in banyan-switchd. */
 #define REPAIR_NS 500000u
-/* Jobs with a share of their links (count). */
+/* Maximum jobs with a share of their links (count). */
 #define SHARES 8u
-/* Headers of a frame, beyond a payload, and the least frame that a buffer takes (bytes). */
+/* Headers of a frame in addition to a payload, and the minimum size of a buffer (bytes). */
 #define FRAME_OVERHEAD (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 #define FRAME_LEAST    1600u
-/* Buffers beside those that the receive rings hold (count): a batch, and relays on their way. */
+/* Buffers besides those in the receive rings (count): a batch, and relays being sent. */
 #define BUFFERS_BASE     256u
 #define BUFFERS_PER_PORT (BY_RING_MAX + 64u)
 
-/* How long the loop may stand still unless the setting watchdog says otherwise, and what that may
- * say (ms).
- */
+/* How long the loop may hang unless the setting watchdog overrides it, and the maximum of that
+ * setting (ms). */
 #define WATCHDOG_MS     5000u
 #define WATCHDOG_MS_MAX 3600000u
 
@@ -84,9 +83,9 @@ static void open_ports(uint32_t payload)
 }
 
 /*
- * Another number in each life: from what the board tells (setting nonce), the entropy device, and
- * the counter, which goes on over a reset where all else may come back. `*is_sure`: one of the
- * first two is there.
+ * Draws a nonce that differs in each boot: from the setting nonce, the entropy device, and the
+ * counter, which continues over a reset that may restore everything else. `*is_sure`: one of the
+ * first two is available.
  */
 static uint64_t draw_nonce(bool *is_sure)
 {
@@ -103,7 +102,7 @@ static uint64_t draw_nonce(bool *is_sure)
     return nonce ? nonce : 1;
 }
 
-/* The key that the control lines are under; false: they take requests as they come. */
+/* Reads the key of the control lines; returns false if there is none and requests are plain. */
 static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
 {
     char text[BY_PSK_DIGITS + 8];
@@ -124,7 +123,7 @@ static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
     return true;
 }
 
-/* What ended the last life, for those who ask. */
+/* Adds the cause of the previous boot's end to the journal. */
 static void note_end(const struct by_note *last)
 {
     char line[BY_LOG_BYTES];
@@ -196,7 +195,8 @@ static void read_faults(struct by_fault *fault)
     fault->prng.state = by_setting_number("seed", 1, UINT64_MAX);
 }
 
-/* What is to go wrong on purpose: at once, or when the processor's counter is there. */
+/* Reads the setting for deliberate faults: at once, or when the processor's counter reaches a
+ * time. */
 static void read_provoked(void)
 {
     self.provoke_ns = by_setting_number("fault-at", 0, UINT32_MAX) * 1000000;
@@ -205,7 +205,7 @@ static void read_provoked(void)
     else if (self.provoke_ns == 0)
         by_fault_provoke(self.provoked);
     if (self.provoke_ns < by_clock_ns())
-        self.provoke_ns = 0; /* it was in an earlier life */
+        self.provoke_ns = 0; /* it was in an earlier boot */
 }
 
 static void say_ready(const struct by_engine_config *engine)

@@ -1,6 +1,6 @@
 /*
- * The memory plan: what the image leaves of RAM, given out once at the start, for good, and then
- * closed. There is no malloc and no free.
+ * The memory plan: the RAM that the image leaves free is allocated permanently at the start; then
+ * the plan is closed. There is no malloc and no free.
  */
 #ifndef BY_BAREMETAL_MEMORY_H
 #define BY_BAREMETAL_MEMORY_H
@@ -8,11 +8,12 @@
 #include <stddef.h>
 
 void by_memory_open(void);
-/* `bytes` of zeros for `what`, aligned to 64; halts with the numbers when they are not there. */
+/* Allocates `bytes` zeroed bytes for `what`, aligned to 64; halts with the numbers when they are
+ * not available. */
 void *by_memory_take(const char *what, size_t bytes);
-/* Bytes that are left. */
+/* Returns the remaining bytes. */
 size_t by_memory_left(void);
-/* Nothing can be taken from now on: a late take halts. Logs the plan. */
+/* Closes and logs the plan: a later allocation halts. */
 void by_memory_seal(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
  * The identity map: 4 KiB pages and 2 MiB blocks in three levels of tables (Arm ARM, section D8.3),
- * built with the MMU off. So this file is compiled with strict alignment, and uses nothing but
+ * built with the MMU off. Therefore this file is compiled with strict alignment, and uses only
  * hal.h and the linker's symbols.
  */
 #include "firmware/baremetal/mmu.h"
@@ -11,7 +11,7 @@
 #include "firmware/baremetal/hal.h"
 
 /* Tables (count): one of level 1, one of level 2 for each GiB in use, one of level 3 for each 2 MiB
- * that is cut into pages. Too few stop the start in the loop below. */
+ * that is divided into pages. If they do not suffice, the start stops in the loop below. */
 #define TABLES_MAX 24u
 #define ENTRIES    512u
 #define PAGE       4096u
@@ -53,11 +53,11 @@ static uint32_t table_count;
 static uint64_t *new_table(void)
 {
     while (table_count == TABLES_MAX)
-        __asm__ volatile("wfi"); /* nothing can be said yet: the UART is not mapped */
+        __asm__ volatile("wfi"); /* cannot be reported: the UART is not mapped yet */
     return tables[table_count++];
 }
 
-/* The table behind an entry, made if there is none. */
+/* Returns the table below an entry, creating it if necessary. */
 static uint64_t *below(uint64_t *entry)
 {
     if (!(*entry & VALID))

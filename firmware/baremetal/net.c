@@ -7,14 +7,15 @@
 #include "offload/base/bytes.h"
 
 enum { QUEUE_RX = 0, QUEUE_TX = 1 };
-/* The feature VIRTIO_NET_F_STATUS, and the low byte of `status` in the device's configuration. */
+/* The feature VIRTIO_NET_F_STATUS, and the offset of the low byte of `status` in the device's
+ * configuration. */
 #define FEATURE_STATUS (UINT64_C(1) << 16)
 #define CONFIG_STATUS  6u
 #define STATUS_LINK_UP 1u
-/* How long a full ring is waited for before a packet is dropped (ns). */
+/* How long to wait for a full ring before a packet is dropped (ns). */
 #define FULL_NS 2000000u
 
-/* Gives every idle descriptor a buffer, as long as there are any. */
+/* Gives every idle descriptor a buffer, while there are any. */
 static void refill(struct by_metal_net *net)
 {
     while (net->idle_count > 0) {
@@ -101,7 +102,7 @@ void by_net_reclaim(struct by_metal_net *net)
     }
 }
 
-/* A free slot, waited for a while when the device is behind; false when there is none. */
+/* Waits a while for a free slot if the device is behind; returns false when there is none. */
 static bool await_slot(struct by_metal_net *net)
 {
     uint64_t begin;
@@ -128,7 +129,8 @@ uint8_t *by_net_head(struct by_metal_net *net)
     return net->slot[net->slot_free[net->slot_free_count - 1]].head + BY_NET_HEADER_BYTES;
 }
 
-/* Offers `head_bytes` at `head` and what is chained to them, as the slot that is next. */
+/* Offers the next slot to the device: `head_bytes` at `head` and the descriptors chained to
+ * them. */
 static void offer(struct by_metal_net *net, const uint8_t *head, uint32_t head_bytes, const uint8_t *payload,
                   uint32_t payload_bytes)
 {

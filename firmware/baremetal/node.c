@@ -1,4 +1,4 @@
-/* The switch as its agent sees it: thin functions over switch and engine. */
+/* The switch's interface for its agent: thin functions over switch and engine. */
 #include <stddef.h>
 
 #include "firmware/baremetal/clock.h"
@@ -27,7 +27,7 @@ static const uint8_t *node_image(void *node, size_t *bytes)
     return by_engine_image(((struct by_metal_switch *)node)->engine, bytes);
 }
 
-/* A counter by name and place in its struct. */
+/* A counter: its name and its offset in its struct. */
 struct node_counter_row {
     const char *name;
     uint32_t offset;

@@ -1,13 +1,13 @@
-/* What a life leaves for the next one; see note.h. */
+/* A note that survives a reset; see note.h. */
 #include "firmware/baremetal/note.h"
 
 #include "firmware/baremetal/cache.h"
 #include "firmware/baremetal/hal.h"
 #include "offload/base/assert.h"
 
-/* Marks a note: RAM that has just got power holds anything. */
+/* Marks a valid note: RAM has arbitrary contents after power-on. */
 #define MARK UINT64_C(0x62796e6f74653031)
-/* A life of this length was a good one (ns). */
+/* A boot that ran this long counts as good (ns). */
 #define GOOD_NS UINT64_C(600000000000)
 /* The first wait, and how often it is doubled (count). */
 #define WAIT_NS UINT64_C(1000000000)

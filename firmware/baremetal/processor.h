@@ -1,6 +1,6 @@
-/* What C cannot say of an AArch64 processor: device registers, barriers, the counter, waiting.
- * Inline; but with BY_METAL_MODEL, where drivers run in a test against a model of devices and
- * caches, which has these. */
+/* Functions of an AArch64 processor that C lacks: device registers, barriers, the counter, waiting.
+ * Inline; with BY_METAL_MODEL, a test that runs drivers against a model of devices and caches
+ * provides them. */
 #ifndef BY_BAREMETAL_PROCESSOR_H
 #define BY_BAREMETAL_PROCESSOR_H
 
@@ -30,13 +30,13 @@ static inline void by_barrier(void)
     __asm__ volatile("dmb osh" ::: "memory");
 }
 
-/* Sleeps until an interrupt is pending, also a masked one; returns at once when one is. */
+/* Sleeps until an interrupt is pending, masked or not; returns at once when one is. */
 static inline void by_wait_for_interrupt(void)
 {
     __asm__ volatile("dsb sy\n\twfi" ::: "memory");
 }
 
-/* The virtual counter, and its frequency in Hz. */
+/* Return the virtual counter, and its frequency in Hz. */
 static inline uint64_t by_counter(void)
 {
     uint64_t value;

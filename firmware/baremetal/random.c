@@ -1,4 +1,4 @@
-/* A draw from a virtio entropy device; see random.h. */
+/* Reads random bytes from a virtio entropy device; see random.h. */
 #include "firmware/baremetal/random.h"
 
 #include "firmware/baremetal/cache.h"
@@ -6,7 +6,7 @@
 #include "firmware/baremetal/virtio.h"
 #include "offload/base/bytes.h"
 
-/* How long the device may take (ns). */
+/* Timeout of the device (ns). */
 #define WAIT_NS 1000000000u
 
 static BY_CACHE_ALIGNED uint8_t drawn[BY_CACHE_LINE];
@@ -25,7 +25,7 @@ bool by_random_draw(uint8_t bytes[BY_RANDOM_BYTES])
     by_virtio_start(&device, 0);
     by_virtio_ring(&device, 0, &ring);
     by_virtio_run(&device);
-    /* A device may give fewer bytes than it is asked for, at least one. */
+    /* A device may return fewer bytes than requested, at least one. */
     for (uint32_t have = 0; have < BY_RANDOM_BYTES; have += got) {
         by_cache_drop(drawn, sizeof drawn);
         ring.descriptor[0] = (struct by_ring_descriptor){

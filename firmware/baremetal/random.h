@@ -8,8 +8,8 @@
 
 #define BY_RANDOM_BYTES 16u
 
-/* Draws once; memory from the plan. False, and zeros, when there is no such device or it does not
- * answer within a second. */
+/* Draws random bytes once; uses memory from the plan. Returns false, and zeros, when there is no
+ * such device or it does not answer within a second. */
 bool by_random_draw(uint8_t bytes[BY_RANDOM_BYTES]);
 
 #endif

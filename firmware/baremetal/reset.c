@@ -1,6 +1,5 @@
-/* A reset by the firmware; see reset.h. Runs in faults and in the watchdog's interrupt, too: all is
- * polled.
- */
+/* Reset by the firmware; see reset.h. Also runs in faults and in the watchdog's interrupt, so
+ * everything is polled. */
 #include "firmware/baremetal/reset.h"
 
 #include "firmware/baremetal/clock.h"

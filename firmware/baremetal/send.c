@@ -1,8 +1,8 @@
 /*
- * The engine's actions as frames. A result for many children is one payload, in the engine's
- * memory: each port is given headers of its own chained to it, and when a port has sent it, the
- * engine gets that reference back. A relayed packet leaves in the buffer that it came in, with new
- * MAC addresses.
+ * Turns the engine's actions into frames. A result for many children is one payload in the engine's
+ * memory: each port gets its own headers, chained to it, and the reference is returned to the
+ * engine when the port has sent it. A relayed packet is sent in the buffer in which it arrived,
+ * with new MAC addresses.
  */
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
@@ -28,7 +28,8 @@ static void write_headers(const struct by_metal_net *net, const struct by_tx *tx
     by_copy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 
-/* A payload that is nobody's but the action's: in a buffer of the pool, which goes with it. */
+/* Copies a payload that belongs to the action alone into a buffer of the pool, which is freed after
+ * sending. */
 static const uint8_t *copy_payload(struct by_metal_switch *self, const struct by_tx *tx, uint16_t *buffer)
 {
     uint8_t *copy;
@@ -79,8 +80,8 @@ static void relay(struct by_metal_switch *self, struct by_metal_net *net, const 
     frame = by_pool_frame(&self->pool, *buffer);
     by_copy(frame, net->peer_mac, BY_MAC_BYTES);
     by_copy(frame + BY_MAC_BYTES, net->own_mac, BY_MAC_BYTES);
-    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
-     * not. */
+    /* Clears a checksum that the sender may have left to its link: no checksum is legal (RFC 768),
+     * a wrong one is not. */
     by_put16(frame + BY_FRAME_AT_UDP_CHECKSUM, 0);
     if (tx->ecn != self->rx[index].ecn)
         by_frame_mark(frame, tx->ecn);
@@ -95,9 +96,9 @@ static void park(struct by_metal_switch *self, const struct by_tx *tx, uint16_t 
     if (*buffer == BY_BUFFER_NONE)
         return;
     if (by_park_put(&self->park, self->now_ns + tx->wait_ns, (void *)(uintptr_t)*buffer, tx->port))
-        *buffer = BY_BUFFER_NONE; /* it has not been used up */
+        *buffer = BY_BUFFER_NONE; /* the frame is still in use */
     else
-        self->counters.tx_no_memory++; /* not where the engine knows how many there is room for */
+        self->counters.tx_no_memory++; /* does not happen: the engine is told the available room */
 }
 
 void by_switch_send(struct by_metal_switch *self, const struct by_tx *tx, uint32_t tx_count,

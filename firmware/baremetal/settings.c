@@ -1,6 +1,6 @@
 /*
  * Settings from QEMU's fw_cfg device (docs/specs/fw_cfg in QEMU's tree): a directory of named
- * files, read byte by byte. Ours are opt/banyan/NAME. Start-up only.
+ * files, read byte by byte. The switch uses opt/banyan/NAME. Start-up only.
  */
 #include "firmware/baremetal/settings.h"
 
@@ -10,7 +10,7 @@
 #include "firmware/baremetal/text_equal.h"
 
 enum { DATA = 0, SELECTOR = 8, KEY_SIGNATURE = 0, KEY_DIRECTORY = 0x19, NAME_BYTES = 56 };
-/* Files looked at (count). */
+/* Maximum files searched (count). */
 #define FILES_MAX 256u
 #define PREFIX    "opt/banyan/"
 

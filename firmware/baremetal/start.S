@@ -1,9 +1,10 @@
 /*
- * Where the board jumps to, at EL1 or EL2 with the MMU off: leaves EL2, allows floating point, sets stack and vectors,
- * clears .bss, turns on MMU and caches (mmu.c), and calls by_main. Any exception is a fault: registers are saved on a
- * stack of their own, since the one in use may be what overflowed, and reported (fault.c); but for the one interrupt that
- * is ever taken, the watchdog's look at the loop (watchdog.c), which comes back. Others only end a WFI, and the loop asks
- * the interrupt controller what happened.
+ * The entry point of the image, to which the board jumps at EL1 or EL2 with the MMU off. It leaves
+ * EL2, allows floating point, sets stack and vectors, clears .bss, turns on MMU and caches (mmu.c),
+ * and calls by_main. Any exception is a fault: the registers are saved on a separate stack, because
+ * the current one may have overflowed, and reported (fault.c). The only interrupt that is ever
+ * taken is the watchdog's check of the loop (watchdog.c), which returns. Other interrupts only end
+ * a WFI, and the loop reads their cause from the interrupt controller.
  */
     .section .text.start, "ax"
     .global by_start
@@ -12,7 +13,7 @@ by_start:
     mrs     x0, mpidr_el1
     and     x0, x0, #0xff
     cbnz    x0, park                /* one processor runs the switch */
-    mov     x19, #0                 /* by_main is told whether this is EL2 */
+    mov     x19, #0                 /* argument of by_main: started at EL2 */
     mrs     x0, CurrentEL
     cmp     x0, #(2 << 2)
     b.ne    at_el1
@@ -26,7 +27,7 @@ by_start:
     mov     x0, #0x33ff             /* CPTR_EL2: no traps of floating point */
     msr     cptr_el2, x0
     msr     hstr_el2, xzr
-    ldr     x0, =0x30d00800         /* SCTLR_EL1: its fixed ones, all else off */
+    ldr     x0, =0x30d00800         /* SCTLR_EL1: its fixed bits, all else off */
     msr     sctlr_el1, x0
     mov     x0, #0x3c5              /* EL1h, all masked */
     msr     spsr_el2, x0
@@ -85,8 +86,8 @@ vectors:
     vector 14
     vector 15
 
-    /* On the stack of what it interrupts: whatever a function may change. Nothing interrupts this, so that ELR and SPSR
-     * stay as they are. */
+    /* Saves all registers that a function may change, on the interrupted code's stack. Nothing
+     * interrupts this, so ELR and SPSR remain unchanged. */
 look:
     sub     sp, sp, #176
     stp     x0, x1, [sp]
@@ -117,7 +118,7 @@ look:
     add     sp, sp, #176
     eret
 
-    /* x0 to x30 and sp, as struct by_fault_frame, at the top of the fault stack. */
+    /* Saves x0 to x30 and sp as struct by_fault_frame at the top of the fault stack. */
 save:
     msr     tpidr_el0, x1
     mov     x1, sp

@@ -1,5 +1,5 @@
 /* Tables in flash; see store.h. The pages of a copy are written from the second to the last, then
- * the first one with the header: a copy that was not finished has none. */
+ * the first one with the header, so that an unfinished copy has no header. */
 #include "firmware/baremetal/store.h"
 
 #include "firmware/agent/saved.h"
@@ -11,8 +11,8 @@
 /* Copies (count). */
 #define COPIES 2u
 
-/* Reads one copy and keeps it when it is whole and the newest. An image longer than this one takes
- * may lie there: of another build, within the same sectors. */
+/* Reads one copy and keeps it when it is intact and the newest. The copy may be larger than this
+ * image accepts: another build may have written it, within the same sectors. */
 static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t image_bytes_max)
 {
     uint32_t area = index * store->area_bytes;
@@ -22,7 +22,7 @@ static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t ima
     by_flash_read(&store->flash, area, store->copy, BY_SAVED_HEADER_BYTES);
     bytes = by_saved_bytes(store->copy);
     if (bytes == 0)
-        return; /* erased, or never ours */
+        return; /* erased, or not written by banyan */
     fault =
         bytes > (uint64_t)BY_SAVED_HEADER_BYTES + image_bytes_max ? "longer than there is room for" : NULL;
     if (!fault) {
@@ -75,7 +75,7 @@ void by_metal_store_put(struct by_metal_store *store, const uint8_t *image, size
     store->saved_bytes = 0;
 }
 
-/* Seals what waits, to be written where the newest whole copy is not. */
+/* Seals the waiting copy, to be written in the area without the newest intact copy. */
 static void begin(struct by_metal_store *store)
 {
     uint8_t *copy = store->next;
@@ -91,7 +91,7 @@ static void begin(struct by_metal_store *store)
     store->at = 0;
 }
 
-/* The piece at `at` is done: goes to the next one. */
+/* Advances to the next piece after the one at `at`. */
 static void advance(struct by_metal_store *store)
 {
     if (store->state == BY_STORE_ERASE) {
@@ -112,7 +112,7 @@ static void advance(struct by_metal_store *store)
     }
 }
 
-/* Looks at the piece that is under way. */
+/* Polls the piece in progress. */
 static void look(struct by_metal_store *store)
 {
     switch (by_flash_step(&store->flash)) {

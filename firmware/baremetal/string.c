@@ -1,6 +1,6 @@
-/* What the compiler may call behind our back, and what the agent and nanopb ask of a C library.
- * nanopb as Debian builds it can allocate fields; no message of ours has such a field, so there is
- * nothing to allocate from: a request that wanted it would be refused. */
+/* Functions that the compiler may call implicitly, and those that the agent and nanopb require of a
+ * C library. nanopb as built by Debian can allocate fields; no message of banyan has such a field,
+ * so allocation always fails, and a request that required it would be refused. */
 #include <stdint.h>
 #include <string.h>
 
@@ -68,7 +68,7 @@ void free(void *memory)
     (void)memory;
 }
 
-/* Debian's nanopb guards its stack frames. */
+/* Debian's nanopb has guards in its stack frames. */
 uintptr_t __stack_chk_guard = (uintptr_t)0x62616e79616e2121;
 
 void __stack_chk_fail(void)

@@ -1,7 +1,7 @@
 /*
- * The switch: ports, buffers, the engine, and the loop between them, as dataplane/ is on Linux. It
- * takes no protocol decision. One processor, no interrupts of devices taken: everything here
- * happens in the order of the loop.
+ * The switch: ports, buffers, the engine, and the loop between them, like dataplane/ on Linux. It
+ * makes no protocol decisions. One processor, no device interrupts taken: everything here runs in
+ * the order of the loop.
  */
 #ifndef BY_BAREMETAL_SWITCH_H
 #define BY_BAREMETAL_SWITCH_H
@@ -12,14 +12,14 @@
 #include "firmware/baremetal/store.h"
 #include "offload/base/park.h"
 
-/* Packets of one step (count): what a round collects before the engine sees it, and the room behind
- * it (with fault injection one received frame makes at most three). */
+/* Packets of one step (count): the number that a round collects before the engine's step, and the
+ * room beyond it (with fault injection one received frame yields at most three). */
 #define BY_BATCH_MAX  64u
 #define BY_BURST_MAX  32u
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BURST_MAX)
-/* Actions of one step (count). */
+/* Maximum actions of one step (count). */
 #define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
-/* Frames that wait for their jobs' shares (count); what does not fit is lost. */
+/* Maximum frames that wait for their jobs' shares (count); further ones are lost. */
 #define BY_PARK_MAX 64u
 
 /* X(name, "help"): counts since start; the names are those of banyan-switchd. */
@@ -56,34 +56,34 @@ struct by_metal_switch {
     struct by_metal_store store; /* for committed tables, when has_store */
     bool has_store;
     uint64_t now_ns;
-    uint64_t provoke_ns; /* when something goes wrong on purpose (setting fault-at), 0 = never */
-    char provoked[16];   /* what (setting fault) */
-    bool is_timeless;    /* the engine gets no clock, so that a trace can be repeated (setting clock) */
-    uint32_t first_port; /* of the next round: no port is always first */
+    uint64_t provoke_ns; /* time of a deliberate fault (setting fault-at), 0 = never */
+    char provoked[16];   /* its kind (setting fault) */
+    bool is_timeless;    /* the engine gets no clock, so that a trace is repeatable (setting clock) */
+    uint32_t first_port; /* of the next round, so that no port is always first */
     struct by_disturb disturb;
     struct by_park park;
     struct by_parked parked[BY_PARK_MAX];
     struct by_switch_counters counters;
     uint32_t batch_count;
     struct by_rx rx[BY_BATCH_ROOM];
-    uint16_t buffer[BY_BATCH_ROOM]; /* of rx; BY_BUFFER_NONE once a relay has taken it */
+    uint16_t buffer[BY_BATCH_ROOM]; /* buffers of rx; BY_BUFFER_NONE once a relay uses one */
     struct by_tx tx[BY_TX_MAX];
 };
 
-/* loop.c: moves packets, for good. */
+/* loop.c: moves packets; never returns. */
 _Noreturn void by_switch_run(struct by_metal_switch *self);
-/* loop.c: commits the engine's staged table and takes the ports' addresses from it. As
+/* loop.c: commits the engine's staged table and reads the ports' addresses from it, like
  * by_engine_commit. */
 int by_switch_commit(struct by_metal_switch *self);
 /* send.c: turns the actions of a step into frames on ports; `rx_first` is the index of the step's
  * first packet in the batch. */
 void by_switch_send(struct by_metal_switch *self, const struct by_tx *tx, uint32_t tx_count,
                     uint32_t rx_first);
-/* send.c: answers an ARP request for the port's own address. True when the frame was ARP, answered
- * or not. */
+/* send.c: answers an ARP request for the port's own address. Returns true when the frame was ARP,
+ * answered or not. */
 bool by_switch_arp(struct by_metal_switch *self, struct by_metal_net *net, uint16_t buffer);
 
-/* node.c: the switch as its agent sees it; `node` is a struct by_metal_switch. */
+/* node.c: the switch's interface for its agent; `node` is a struct by_metal_switch. */
 extern const struct by_agent_ops by_switch_ops;
 
 #endif

@@ -147,7 +147,7 @@ void by_virtio_ring_offer(struct by_virtio_ring *ring, uint16_t head)
     }
 }
 
-/* What the device writes at the head of its ring is read from memory. */
+/* Discards cached data, so that the device's index at the head of its ring is read from memory. */
 static void look(const struct by_virtio_ring *ring)
 {
     by_cache_drop(ring->in, offsetof(struct by_ring_used, ring));
@@ -161,7 +161,7 @@ void by_virtio_ring_publish(struct by_virtio_ring *ring)
     *(volatile uint16_t *)&ring->out->index = ring->available;
     by_cache_clean(ring->out, offsetof(struct by_ring_available, ring));
     ring->published = ring->available;
-    by_barrier(); /* the index before the look at the flag */
+    by_barrier(); /* the index before the flag is read */
     look(ring);
     if (!(ring->in->flags & NO_NOTIFY))
         by_write32(ring->device.base + NOTIFY, ring->queue);

@@ -1,7 +1,7 @@
 /*
  * The watchdog; see watchdog.h. by_watchdog_look runs in the interrupt, on the loop's stack, with
- * the floating-point registers of whatever it interrupts: this file and interrupt.c are compiled
- * without any, and nothing else is called unless there is no way back.
+ * the floating-point registers of the interrupted code. Therefore this file and interrupt.c are
+ * compiled without floating-point registers, and call other code only when the boot ends.
  */
 #include "firmware/baremetal/watchdog.h"
 
@@ -11,14 +11,14 @@
 #include "firmware/baremetal/processor.h"
 #include "firmware/baremetal/reset.h"
 
-/* Looks within the limit (count). */
+/* Checks within the limit (count). */
 #define LOOKS 4u
 
 static uint64_t limit_ms, period_ticks;
 static volatile uint64_t beats;
 static uint64_t seen, idle_looks;
 
-/* The next look, a period from now. */
+/* Schedules the next check, a period from now. */
 static void rearm(void)
 {
     uint64_t now;
@@ -44,7 +44,7 @@ void by_watchdog_beat(void)
     beats++;
 }
 
-/* Says where the loop stands, and ends this life. */
+/* Reports where the loop hangs, and ends this boot. */
 static _Noreturn void end(uint64_t at, uint64_t link)
 {
     struct by_note note = {.end = BY_NOTE_HANG, .at = at, .value = limit_ms, .other = link};

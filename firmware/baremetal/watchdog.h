@@ -1,21 +1,21 @@
 /*
- * Who notices that the loop stands still: a timer's interrupt, the only one that is ever taken,
- * looks several times within the limit whether the loop has beaten. Where it has not, all that
- * time, the image says where it stands and has the machine reset. Looks are counted and not time,
- * so that a machine that was stopped as a whole (a debugger, an emulator that got no processor) is
- * not taken for one that hangs.
+ * Detects a hung loop. A timer's interrupt, the only one that is ever taken, checks several times
+ * within the limit whether the loop has called by_watchdog_beat. If it has not during all that
+ * time, the image reports where it hangs and resets the machine. Checks are counted instead of
+ * time, so that a machine that was stopped as a whole (by a debugger, or an emulator without
+ * processor time) is not mistaken for a hung one.
  */
 #ifndef BY_BAREMETAL_WATCHDOG_H
 #define BY_BAREMETAL_WATCHDOG_H
 
 #include <stdint.h>
 
-/* Begins to look: `limit_ms` without a beat are too long; 0: never looks. */
+/* Starts the checks: more than `limit_ms` without a beat count as a hang; 0: no checks. */
 void by_watchdog_open(uint64_t limit_ms);
-/* The loop turns. */
+/* Signals that the loop runs. */
 void by_watchdog_beat(void);
 
-/* start.S: an interrupt came while `at` ran, called from `link`. */
+/* Called by start.S when the interrupt arrives while `at` runs, called from `link`. */
 void by_watchdog_look(uint64_t at, uint64_t link);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Boards: JSON files, of which those of this tree lie in the program (the assembler includes them),
- * so that a switch starts without any file. Start-up only; main thread.
+ * Boards are JSON files. Those of this tree are embedded in the program (the assembler includes
+ * them), so that a switch starts without any file. Start-up only; main thread.
  */
 #include "firmware/linux/board.h"
 
@@ -15,7 +15,7 @@
     extern const char symbol[];                                                                              \
     __asm__(".section .rodata\n" #symbol ":\n.incbin \"" path "\"\n.byte 0\n.previous\n")
 
-/* X(symbol, name): the folders of boards/ that are for Linux, from the build. */
+/* X(symbol, name): the folders of boards/ for Linux, from the build. */
 #define X(symbol, name) BUILT_IN(by_board_##symbol, "boards/" name "/board.json");
 BY_BOARD_LIST
 #undef X
@@ -29,7 +29,7 @@ static const struct {
 #undef X
 };
 
-/* X(field, least, most) */
+/* X(field, minimum, maximum) */
 #define FIELD_LIST(X)                                                                                        \
     X(ports, 1, BY_PORTS_MAX)                                                                                \
     X(slots, 1, 1u << 24)                                                                                    \
@@ -43,7 +43,7 @@ const char *by_board_default(void)
     return BY_BOARD;
 }
 
-/* That `name` is no board, and which there are. */
+/* Reports that `name` is not a board, and lists the known ones. */
 static void say_boards(const char *name)
 {
     char list[512] = "";
@@ -72,7 +72,7 @@ static int read_field(const json_t *root, const char *source, const char *field,
     return 0;
 }
 
-/* A word that may be missing, and then means yes. */
+/* Reads an optional boolean, which defaults to true. */
 static int read_flag(const json_t *root, const char *source, const char *field, bool *out)
 {
     const json_t *value = json_object_get(root, field);
@@ -84,7 +84,7 @@ static int read_flag(const json_t *root, const char *source, const char *field, 
     return BY_EFORMAT;
 }
 
-/* "driver" may be left out. */
+/* Reads the optional field "driver". */
 static int read_driver(const json_t *root, const char *source, struct by_board *board)
 {
     const json_t *value = json_object_get(root, "driver");

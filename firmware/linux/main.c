@@ -1,7 +1,7 @@
 /*
  * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens
- * the control sockets, starts DPDK and the shell, says that it is ready, and runs until a signal.
- * One thread does all but EAL's own, and the watchdog that looks at it.
+ * the control sockets, starts DPDK and the shell, reports that it is ready, and runs until a
+ * signal. One thread does everything, except for EAL's own threads and the watchdog.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Whose fault an error is: the user's (2) or the environment's (3). */
+/* Maps an error to an exit status: the user's fault (2) or the environment's (3). */
 static int status_of(int error)
 {
     switch (error) {
@@ -94,7 +94,7 @@ static int open_shell(struct by_shell **shell, const struct by_switchd_options *
     return by_shell_open(shell, &config);
 }
 
-/* The agent that governs the shell, in memory that the caller frees. */
+/* Opens the agent that controls the shell, in memory that the caller frees. */
 static int open_agent(struct by_agent **agent, void **memory, const struct by_switchd_options *options,
                       const struct by_board *board, struct by_switchd_node *node)
 {
@@ -140,8 +140,8 @@ static uint64_t pulse(void *shell)
     return by_shell_pulse(shell);
 }
 
-/* The loop hangs, and what holds it cannot be undone from here: whoever supervises us starts us
- * again. */
+/* Reports a hung loop and ends the process, because the cause cannot be removed from here; the
+ * supervisor restarts it. */
 static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 {
     static const char *const places[] = {"starting", "at the control channel", "at its ports", "asleep"};
@@ -153,7 +153,7 @@ static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
     _exit(EXIT_ENVIRONMENT);
 }
 
-/* Moves packets until a signal, watched. */
+/* Moves packets until a signal, supervised by the watchdog. */
 static int run_shell(struct by_shell *shell, const struct by_switchd_options *options)
 {
     const struct by_watchdog_config config = {.limit_ms = options->watchdog_s * 1000,
@@ -178,7 +178,7 @@ static int run_shell(struct by_shell *shell, const struct by_switchd_options *op
     return 0;
 }
 
-/* Everything between a started EAL and its end. */
+/* Runs everything that needs a started EAL. */
 static int run(const struct by_switchd_options *options, const struct by_board *board,
                struct by_server *server)
 {

@@ -1,5 +1,5 @@
-/* The switch as its agent sees it: thin functions over shell and engine. One thread: the shell's.
- */
+/* The switch's interface for its agent: thin functions over shell and engine. One thread: the
+ * shell's. */
 #include "firmware/linux/node.h"
 
 #include <errno.h>
@@ -39,7 +39,7 @@ static const uint8_t *node_image(void *node, size_t *bytes)
     return by_engine_image(by_shell_engine(shell_of(node)), bytes);
 }
 
-/* A counter by name and place in its struct. */
+/* A counter: its name and its offset in its struct. */
 struct linux_node_counter_row {
     const char *name;
     size_t offset;
@@ -61,7 +61,7 @@ static const struct linux_node_counter_row shell_rows[] = {
 BY_STATIC_ASSERT(ENGINE_ROWS + SHELL_ROWS <= sizeof(((by_CountersReply *)0)->engine) / sizeof(by_Counter),
                  "all counters fit one answer (control.options)");
 
-/* The engine's counters, then the shell's. */
+/* Returns the engine's counters, then the shell's. */
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
     const char *counters = (const char *)by_engine_counters(by_shell_engine(shell_of(node)));
@@ -144,8 +144,8 @@ const struct by_agent_ops by_node_ops = {
     .clock = node_clock,
 };
 
-/* The whole file in memory that the caller frees; NULL when it cannot be read or is larger than any
- * image, reported. */
+/* Reads a whole file into memory that the caller frees; returns NULL when it cannot be read or is
+ * larger than any image, after reporting it. */
 static uint8_t *read_file(const char *path, size_t *bytes)
 {
     FILE *file = fopen(path, "rb");

@@ -1,5 +1,5 @@
-/* What the agent of banyan-switchd governs: the shell and its engine, as by_agent_ops. One thread:
- * the shell's. */
+/* The node of banyan-switchd's agent: the shell and its engine, as by_agent_ops. One thread: the
+ * shell's. */
 #ifndef BY_FIRMWARE_LINUX_NODE_H
 #define BY_FIRMWARE_LINUX_NODE_H
 
@@ -9,14 +9,14 @@
 
 struct by_switchd_node {
     struct by_shell *shell;
-    struct by_switchd_store *store; /* NULL: committed tables are not kept */
+    struct by_switchd_store *store; /* NULL: committed tables are not saved */
 };
 
 /* The functions; `node` is a struct by_switchd_node. */
 extern const struct by_agent_ops by_node_ops;
 
-/* Loads the image in `path` and commits it. 0, or BY_ENOENT and what the engine says of it,
- * reported. */
+/* Loads the image in `path` and commits it. Returns 0, or BY_ENOENT or the engine's error after
+ * reporting it. */
 int by_node_load(struct by_shell *shell, const char *path);
 
 #endif

@@ -9,8 +9,8 @@
 #include "offload/base/limits.h"
 #include "offload/linux/options.h"
 
-/* How long a loop may stand still (s): longer than any commit takes, and soon enough for whoever
- * waits. */
+/* How long the loop may hang (s): longer than any commit takes, and short enough for waiting
+ * users. */
 #define WATCHDOG_S 10u
 
 static int add_port(void *object, unsigned kind, const char *text, struct by_option_why *why)

@@ -1,8 +1,9 @@
 /*
  * Sockets of the control channel. Each client has a channel (the message being received) and an
- * output buffer of one answer: while it is not yet written, no further request of that client is
- * taken, so a client that does not read cannot make the switch grow. One thread; who comes over TLS
- * is met in another (firmware/secure/acceptor.h), and is a client once it has shown who it is.
+ * output buffer for one answer. Until that is written, no further request of the client is handled,
+ * so a client that does not read cannot increase the switch's memory. One thread; TLS handshakes
+ * take place in another (firmware/secure/acceptor.h), and a TLS connection becomes a client once it
+ * has authenticated.
  */
 #include "firmware/linux/server.h"
 
@@ -30,38 +31,38 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* Clients at a time (count): controllers, `banyan show`, a monitor. */
+/* Maximum concurrent clients (count): controllers, `banyan show`, a monitor. */
 #define CLIENTS_MAX 16u
-/* Places for those who are told that there is no more room (count). */
+/* Places for clients that are refused because all places are taken (count). */
 #define SPARES 4u
-/* How long a client that has been heard keeps its place without a further request when others want
- * it (ns): one that only reads, and a controller. */
+/* How long a client that has sent valid requests keeps its place without further ones when others
+ * need it (ns): a client that only reads, and a controller. */
 #define READER_IDLE_NS 5000000000u
 #define WRITER_IDLE_NS 60000000000u
-/* New clients: a second in the long run, and at once (count): a handshake of TLS takes a processor
- * a millisecond. Those who come sooner wait in the listen queue. */
+/* New clients: per second in the long run, and in a burst (count). A TLS handshake takes a
+ * millisecond of processor time. Further connections wait in the listen queue. */
 #define ARRIVALS_PER_S 100u
 #define ARRIVALS_BURST 64u
-/* Handshakes at a time (count), and how far their thread stands back behind the one that moves
- * packets, where both have the same processor. */
+/* Concurrent handshakes (count), and the nice value of their thread relative to the one that moves
+ * packets, in case both share a processor. */
 #define HANDSHAKES 32u
 #define NICENESS   10
-/* Who may wait in the listen queue (count). */
+/* Connections that may wait in the listen queue (count). */
 #define BACKLOG 128
-/* Events and answers of one turn (count), so that packets are not kept waiting. */
+/* Events and answers per call (count), so that packets are not delayed. */
 #define EVENTS_MAX  16
 #define ANSWERS_MAX 8u
 #define READ_BYTES  16384u
 
 struct client {
     int fd;             /* -1: free */
-    struct by_tls *tls; /* NULL: the bytes come as they are */
-    bool heard;         /* a request of it was answered without an error; over TLS, it has shown who it is */
-    bool writes;        /* a request of a writer (a controller) was accepted */
-    uint64_t heard_ns;  /* when it was last heard */
-    bool leaving;       /* refused: what it still sends is read and forgotten, until it closes */
-    bool paused;        /* it asked too often: nothing is read from it for a while */
-    uint64_t arrival;   /* which client it is, of all that came */
+    struct by_tls *tls; /* NULL: plain bytes */
+    bool heard;         /* one of its requests succeeded; over TLS, it has authenticated */
+    bool writes;        /* a request of it as writer (a controller) was accepted */
+    uint64_t heard_ns;  /* time of the last such request */
+    bool leaving;       /* refused: its input is discarded until it closes */
+    bool paused;        /* it sent requests too fast: its socket is not read for a while */
+    uint64_t arrival;   /* sequence number of the client */
     struct by_channel channel;
     uint32_t in_have, in_done;
     uint32_t out_have, out_done;
@@ -72,17 +73,17 @@ struct client {
 struct listener {
     int fd;
     bool secure;
-    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* to remove, or "" */
+    char path[sizeof((struct sockaddr_un *)0)->sun_path]; /* of the socket file to remove, or "" */
 };
 
 struct by_server {
     int epoll;
     struct by_agent *agent;
     struct by_tls_identity *identity;
-    struct by_acceptor *acceptor; /* or NULL: nobody comes over TLS */
+    struct by_acceptor *acceptor; /* NULL: there are no TLS listeners */
     uint64_t arrivals;
-    struct by_rate rate; /* of arrivals */
-    bool paused;         /* too many came: nobody is accepted for a while */
+    struct by_rate rate; /* limits new clients */
+    bool paused;         /* too many arrived: none are accepted for a while */
     struct by_strangers refused;
     unsigned listener_count;
     struct listener listeners[BY_LISTENERS_MAX];
@@ -104,7 +105,7 @@ static int watch(struct by_server *server, int fd, uint32_t events, void *what, 
     return epoll_ctl(server->epoll, operation, fd, &event);
 }
 
-/* A UNIX socket's file that nobody listens on is left from a crash: remove it. */
+/* Removes a UNIX socket's file that a crash has left behind: nothing listens on it. */
 static int remove_dead_socket(const struct sockaddr_un *address)
 {
     struct stat status;
@@ -143,7 +144,8 @@ static int open_unix(struct listener *listener, const char *path)
     if ((result = remove_dead_socket(&address)) != 0)
         return result;
     listener->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    /* The mode comes before bind, which makes the file: at no time may others use it. */
+    /* The mode is set before bind, which creates the file, so that other users never have
+     * access. */
     if (listener->fd < 0 || fchmod(listener->fd, 0600) != 0 ||
         bind(listener->fd, (struct sockaddr *)&address, sizeof address) != 0) {
         by_say("--control unix:%s: %s%s", path, strerror(errno),
@@ -154,7 +156,7 @@ static int open_unix(struct listener *listener, const char *path)
     return 0;
 }
 
-/* "ADDRESS:PORT", "[IPV6]:PORT", after "tcp:" or "tls:". */
+/* Opens "ADDRESS:PORT" or "[IPV6]:PORT", after "tcp:" or "tls:". */
 static int open_tcp(struct listener *listener, const char *scheme, const char *text)
 {
     struct addrinfo hints = {.ai_family = AF_UNSPEC,
@@ -206,8 +208,8 @@ static int open_listener(struct by_server *server, const char *address)
     return listener->secure ? by_acceptor_listen(server->acceptor, listener->fd) : 0;
 }
 
-/* Reads the keys, and starts the thread that meets who comes over TLS: before others narrow down
- * where threads run. */
+/* Reads the keys and starts the acceptor's thread. This precedes other start-up code that restricts
+ * the processors of threads. */
 static int open_acceptor(struct by_server *server, const char *keys)
 {
     struct by_acceptor_options options = {.handshakes = HANDSHAKES,
@@ -220,7 +222,7 @@ static int open_acceptor(struct by_server *server, const char *keys)
 
     if (result != 0) {
         by_say("--keys %s", text);
-        return BY_EINVAL; /* whatever is wrong with them, the user chose them */
+        return BY_EINVAL; /* any defect of the keys is the user's, who named the folder */
     }
     options.identity = server->identity;
     result = by_acceptor_open(&server->acceptor, &options);
@@ -276,8 +278,8 @@ static void drop_client(struct client *client)
     client->fd = -1;
 }
 
-/* Tells people here, and those who ask later, that somebody was not let in; of many, of few. NULL:
- * nobody new, but perhaps of those who were not told of. */
+/* Logs a refused client, on standard error and in the journal, at a limited rate. NULL: no new one,
+ * but report those suppressed before if it is time. */
 static void say_refused(struct by_server *server, const char *why)
 {
     char line[BY_ACCEPTOR_TEXT_MAX + BY_STRANGERS_MORE_MAX + 64], more[BY_STRANGERS_MORE_MAX] = "";
@@ -289,8 +291,8 @@ static void say_refused(struct by_server *server, const char *why)
     by_agent_note(server->agent, line);
 }
 
-/* Lets a client read why it is not let in: a socket that is closed with bytes unread takes back
- * what was sent on it. */
+/* Lets a refused client read the reason: closing a socket with unread bytes would discard what was
+ * sent on it. */
 static void show_out(struct by_server *server, struct client *client)
 {
     client->leaving = true;
@@ -298,7 +300,7 @@ static void show_out(struct by_server *server, struct client *client)
     watch(server, client->fd, EPOLLIN, client, EPOLL_CTL_MOD);
 }
 
-/* Forgets what a refused client sends: a piece of it, as it may never end. */
+/* Discards a piece of a refused client's input; only a piece, because the input may never end. */
 static void see_off(struct client *client)
 {
     ssize_t count = recv(client->fd, client->in, sizeof client->in, 0);
@@ -307,9 +309,9 @@ static void see_off(struct client *client)
         drop_client(client);
 }
 
-/* Whether `client` must give its place to a new one, and how soon among those that must: clients
- * that were never heard, the oldest first; then clients that were idle for longer than they may,
- * the longest first. 0: it keeps its place. */
+/* Returns the priority for evicting `client` in favour of a new one: first clients without a valid
+ * request, the oldest first; then clients idle beyond their limit, the longest first. 0: it keeps
+ * its place. */
 static uint64_t claim_on(const struct client *client, uint64_t now)
 {
     uint64_t idle = now - client->heard_ns;
@@ -319,8 +321,8 @@ static uint64_t claim_on(const struct client *client, uint64_t now)
     return idle > (client->writes ? WRITER_IDLE_NS : READER_IDLE_NS) ? idle : 0;
 }
 
-/* A free place, or that of a client which must leave (claim_on), so that connections without a
- * session cannot keep controllers out. NULL when all clients keep theirs. */
+/* Returns a free place, or that of an evicted client (claim_on), so that connections without a
+ * session cannot block controllers. Returns NULL when all clients keep theirs. */
 static struct client *find_place(struct by_server *server)
 {
     uint64_t now = clock_ns(), most = 0;
@@ -343,7 +345,7 @@ static struct client *find_place(struct by_server *server)
     return leaves;
 }
 
-/* A client finds all places taken: it is told so, where it would understand. */
+/* Refuses a client because all places are taken, with a message if its protocol allows one. */
 static void turn_away(struct by_server *server, struct by_tls *tls, int fd)
 {
     struct client *spare = NULL;
@@ -365,12 +367,12 @@ static void turn_away(struct by_server *server, struct by_tls *tls, int fd)
     bytes = by_refuse(BY_ELIMIT, text, spare->out + BY_CONTROL_LENGTH_BYTES,
                       sizeof spare->out - BY_CONTROL_LENGTH_BYTES);
     by_put32(spare->out, (uint32_t)bytes);
-    /* It fits an empty socket's buffer. */
+    /* The message fits an empty socket's buffer. */
     (void)send(fd, spare->out, BY_CONTROL_LENGTH_BYTES + bytes, MSG_NOSIGNAL);
     show_out(server, spare);
 }
 
-/* Makes a client of a connection. */
+/* Turns a connection into a client. */
 static void admit(struct by_server *server, struct by_tls *tls, int fd)
 {
     struct client *client = find_place(server);
@@ -400,7 +402,7 @@ static void accept_client(struct by_server *server, const struct listener *liste
         admit(server, NULL, fd);
 }
 
-/* Those who came over TLS. */
+/* Takes the authenticated TLS connections. */
 static void take_greeted(struct by_server *server)
 {
     struct by_greeted who;
@@ -413,7 +415,7 @@ static void take_greeted(struct by_server *server)
     }
 }
 
-/* No listener is looked at while arrivals are paused. */
+/* Pauses or resumes all listeners. */
 static void pause_arrivals(struct by_server *server, bool paused)
 {
     if (paused)
@@ -425,7 +427,7 @@ static void pause_arrivals(struct by_server *server, bool paused)
                   EPOLL_CTL_MOD);
 }
 
-/* Writes what is owed. False when the client is gone or its buffers are full. */
+/* Writes pending output. Returns false when the client is gone or its socket buffers are full. */
 static bool write_out(struct client *client)
 {
     while (client->out_done < client->out_have) {
@@ -444,7 +446,7 @@ static bool write_out(struct client *client)
     return true;
 }
 
-/* Takes one message out of what was read. False when more bytes are needed. */
+/* Handles one message from the input. Returns false when more bytes are needed. */
 static bool answer_one(struct by_server *server, struct client *client)
 {
     while (client->in_done < client->in_have) {
@@ -471,7 +473,7 @@ static bool answer_one(struct by_server *server, struct client *client)
     return false;
 }
 
-/* Everything that one client's socket allows now. */
+/* Handles everything that a client's socket allows now. */
 static void serve_client(struct by_server *server, struct client *client)
 {
     if (client->leaving) {
@@ -504,7 +506,8 @@ static void serve_client(struct by_server *server, struct client *client)
         client->in_have = (uint32_t)received;
         client->in_done = 0;
     }
-    /* Bytes that are here already would not be told of again: a writable socket is at once. */
+    /* epoll does not report bytes that are in memory already; requesting EPOLLOUT triggers an event
+     * at once. */
     if (client->fd >= 0)
         watch(server, client->fd,
               client->out_have                    ? EPOLLOUT
@@ -513,7 +516,7 @@ static void serve_client(struct by_server *server, struct client *client)
               client, EPOLL_CTL_MOD);
 }
 
-/* Goes on with those who had to wait and need not any more. */
+/* Resumes the clients and listeners whose pause has ended. */
 static void resume(struct by_server *server)
 {
     if (server->paused && by_rate_wait_ns(&server->rate, clock_ns()) == 0)

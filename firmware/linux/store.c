@@ -1,5 +1,5 @@
-/* Two copies of the last committed table. See store.h. A file is what firmware/agent/saved.h says.
- * `lock` guards what the two threads share: the copy that waits, and the end. */
+/* Two copies of the last committed table. See store.h. firmware/agent/saved.h defines the file
+ * format. `lock` guards the data that both threads share: the waiting copy and the end flag. */
 #include "firmware/linux/store.h"
 
 #include <errno.h>
@@ -22,20 +22,20 @@
 
 struct by_switchd_store {
     char path[2][PATH_BYTES];
-    int folder;        /* open, to have names last as well */
-    uint64_t sequence; /* of the newest copy; the writing thread's after the start */
+    int folder;        /* kept open to sync renames */
+    uint64_t sequence; /* of the newest copy; used by the writing thread after the start */
     uint8_t *saved;
     size_t saved_bytes;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t more;
     bool end;
-    uint8_t *waiting; /* to be written, with room for the header in front, or NULL */
+    uint8_t *waiting; /* next copy to write, with room for the header in front, or NULL */
     size_t waiting_bytes;
 };
 
-/* The file's bytes, the caller's to free; NULL when there is none or it cannot be read, which is
- * reported. */
+/* Reads a file into memory that the caller frees; returns NULL when it does not exist or cannot be
+ * read; the latter is reported. */
 static uint8_t *read_file(const char *path, size_t *bytes)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -57,7 +57,7 @@ static uint8_t *read_file(const char *path, size_t *bytes)
     return file;
 }
 
-/* Keeps the newest of the copies that are whole. */
+/* Keeps the newest intact copy. */
 static void read_copies(struct by_switchd_store *store)
 {
     for (int i = 0; i < 2; i++) {
@@ -79,7 +79,7 @@ static void read_copies(struct by_switchd_store *store)
     }
 }
 
-/* Writes one copy over the older file, whole before it has that file's name. */
+/* Writes one copy in place of the older file. The file is complete before it gets that name. */
 static void write_copy(struct by_switchd_store *store, uint8_t *file, size_t bytes)
 {
     const char *path = store->path[++store->sequence % 2];

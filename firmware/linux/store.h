@@ -1,9 +1,9 @@
 /*
- * The last committed table on disk, for the next life of the switch: two files, NAME.0 and NAME.1
- * in a folder, written in turn, each with a sequence number and a checksum, so that whatever ends
- * the process, one whole copy is left. A thread of its own writes, since a disk may take longer
- * than packets can wait; the switch's thread hands copies over. What is read at start is offered to
- * controllers and never active by itself (firmware/agent/agent.h).
+ * The last committed table on disk, for the next start of the switch: two files, NAME.0 and NAME.1
+ * in a folder, written in turn, each with a sequence number and a checksum. So one intact copy
+ * remains however the process ends. A thread of its own writes them, because a disk may take longer
+ * than packets can wait; the switch's thread passes copies to it. The copy read at start is offered
+ * to controllers and never activated automatically (firmware/agent/agent.h).
  */
 #ifndef BY_FIRMWARE_LINUX_STORE_H
 #define BY_FIRMWARE_LINUX_STORE_H
@@ -14,17 +14,17 @@
 struct by_switchd_store;
 
 /*
- * Opens the store of switch `name` in `folder`, which must be there, and reads the newest whole
- * copy. 0, BY_ENOENT (the folder), BY_EIO or BY_ENOMEM, reported. Files that are damaged are said
- * and passed over.
+ * Opens the store of switch `name` in `folder`, which must exist, and reads the newest intact copy.
+ * Returns 0, or BY_ENOENT (the folder), BY_EIO or BY_ENOMEM after reporting it. Damaged files are
+ * reported and ignored.
  */
 int by_switchd_store_open(struct by_switchd_store **store, const char *folder, const char *name);
-/* The image that was read, owned by the store, or NULL. */
+/* Returns the image that was read, owned by the store, or NULL. */
 const uint8_t *by_switchd_store_saved(const struct by_switchd_store *store, size_t *bytes);
-/* Has a copy of the image written; never waits for the disk. Of several in a row the last one is
- * written for sure. The switch's thread. */
+/* Has a copy of the image written; never waits for the disk. Of several calls in a row only the
+ * last copy is certain to be written. The switch's thread. */
 void by_switchd_store_put(struct by_switchd_store *store, const uint8_t *image, size_t bytes);
-/* Waits until all is written. NULL is allowed. */
+/* Waits until everything is written, then frees the store. NULL is allowed. */
 void by_switchd_store_close(struct by_switchd_store *store);
 
 #endif

@@ -1,4 +1,4 @@
-/* The thread that looks at the loop's pulse; see watchdog.h. `lock` guards `end`. */
+/* The thread that checks the loop's pulse; see watchdog.h. `lock` guards `end`. */
 #include "firmware/linux/watchdog.h"
 
 #include <pthread.h>
@@ -11,10 +11,10 @@
 #include "firmware/linux/notify.h"
 #include "offload/base/errors.h"
 
-/* Looks within a limit (count), and the shortest time between two (ms). */
+/* Checks within a limit (count), and the minimum interval between two (ms). */
 #define LOOKS       4u
 #define LOOK_MS_MIN 10u
-/* Systemd is told at half of its time, as sd_watchdog_enabled(3) advises. */
+/* Systemd is notified after half of its timeout, as sd_watchdog_enabled(3) advises. */
 #define NOTIFY_PART 2u
 
 struct by_watchdog {
@@ -35,7 +35,7 @@ uint32_t by_watchdog_notify_ms(void)
     return (uint32_t)(strtoul(microseconds, NULL, 10) / 1000);
 }
 
-/* Waits for the next look; true when it is time to end. */
+/* Waits for the next check; returns true when the thread must end. */
 static bool wait_look(struct by_watchdog *watchdog)
 {
     struct timespec until;
@@ -104,7 +104,7 @@ int by_watchdog_start(struct by_watchdog **out, const struct by_watchdog_config 
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&watchdog->more, &attributes);
     pthread_condattr_destroy(&attributes);
-    /* Signals are for the thread that watches nothing. */
+    /* Signals are handled by other threads. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     result = pthread_create(&watchdog->thread, NULL, watch, watchdog);

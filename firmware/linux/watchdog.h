@@ -1,8 +1,9 @@
 /*
- * Sees that the loop turns. A thread of its own looks at the loop's pulse now and then: while it
- * changes, systemd is told that the service is well (WATCHDOG=1); where it stands still too long,
- * somebody is told, who ends the process so that it is started again. Time is counted in looks, so
- * that a process that was stopped and goes on is not taken for a loop that hangs.
+ * Detects a hung loop. A thread of its own checks the loop's pulse periodically. While the pulse
+ * changes, it notifies systemd that the service is alive (WATCHDOG=1). When the pulse has not
+ * changed for too long, it calls a function that ends the process, so that it is restarted. Time is
+ * counted in checks, so that a process that was stopped and continued is not mistaken for a hung
+ * loop.
  */
 #ifndef BY_FIRMWARE_LINUX_WATCHDOG_H
 #define BY_FIRMWARE_LINUX_WATCHDOG_H
@@ -12,17 +13,17 @@
 struct by_watchdog;
 
 struct by_watchdog_config {
-    uint32_t limit_ms;  /* the pulse may stand still so long; 0: for ever */
-    uint32_t notify_ms; /* systemd waits so long for a sign (by_watchdog_notify_ms), 0: it does not */
-    uint64_t (*pulse)(void *context); /* another number whenever the loop has moved; any thread */
+    uint32_t limit_ms;                /* how long the pulse may stay unchanged; 0: no limit */
+    uint32_t notify_ms;               /* systemd's timeout (by_watchdog_notify_ms); 0: none */
+    uint64_t (*pulse)(void *context); /* changes whenever the loop has run; any thread */
     void (*stuck)(void *context, uint64_t pulse,
                   uint32_t still_ms); /* called once, by the watchdog's thread */
     void *context;
 };
 
-/* How long systemd waits ($WATCHDOG_USEC of this process), 0 when it does not. */
+/* Returns systemd's timeout ($WATCHDOG_USEC of this process), 0 when there is none. */
 uint32_t by_watchdog_notify_ms(void);
-/* 0, and NULL when there is nothing to watch for; BY_ENOMEM or BY_EIO. */
+/* Starts the thread. Returns 0, with NULL when there is nothing to watch; BY_ENOMEM or BY_EIO. */
 int by_watchdog_start(struct by_watchdog **watchdog, const struct by_watchdog_config *config);
 /* Ends the thread. NULL is allowed. */
 void by_watchdog_stop(struct by_watchdog *watchdog);

@@ -1,8 +1,8 @@
 /*
  * Handshakes in a thread of their own; see acceptor.h. A place holds a connection from its
- * acceptance until it is taken, or has read why it is refused. `lock` guards the states of places,
- * and what is in those that are READY or REFUSED, which the owner's thread looks at; the rest of a
- * place is the greeter's thread's.
+ * acceptance until the owner takes it or its other end has read the reason of a refusal. `lock`
+ * guards the states of places and the contents of those that are READY or REFUSED, which the
+ * owner's thread reads. Everything else of a place belongs to the acceptor's thread.
  */
 #include "firmware/secure/acceptor.h"
 
@@ -23,15 +23,15 @@
 #include "offload/base/errors.h"
 #include "offload/base/rate.h"
 
-/* Nobody is accepted for so long after the system has no more descriptors (ms). */
+/* After the system ran out of descriptors, no connections are accepted for this time (ms). */
 #define REST_MS 100u
 
 enum acceptor_state {
     FREE = 0,
-    GREETS,  /* the handshake goes on */
+    GREETS,  /* the handshake is in progress */
     READY,   /* it is done */
-    REFUSED, /* the owner is to read why */
-    LEAVES,  /* what it still sends is forgotten, until it closes */
+    REFUSED, /* the owner has still to read the reason */
+    LEAVES,  /* input is discarded until the other end closes */
 };
 
 struct acceptor_place {
@@ -48,9 +48,9 @@ struct by_acceptor {
     struct by_rate rate;
     pthread_t thread;
     pthread_mutex_t lock;
-    int wake;           /* an event: the thread is to look again */
-    int came;           /* an event: the owner is to take */
-    uint64_t rested_ms; /* nobody is accepted before */
+    int wake;           /* event that wakes the thread */
+    int came;           /* event that signals the owner */
+    uint64_t rested_ms; /* no connections are accepted before this time */
     bool end;
     unsigned listener_count;
     int listeners[BY_ACCEPTOR_LISTENERS_MAX];
@@ -112,8 +112,8 @@ static void release(struct by_acceptor *acceptor, struct acceptor_place *place)
     set_state(acceptor, place, FREE);
 }
 
-/* Has the other end read what was said last: a socket that is closed with bytes unread takes that
- * back. */
+/* Refuses a connection and lets the other end read the reason: closing a socket with unread bytes
+ * would discard it. */
 static void refuse(struct by_acceptor *acceptor, struct acceptor_place *place, const char *why)
 {
     struct sockaddr_storage address;
@@ -142,7 +142,7 @@ static void greet(struct by_acceptor *acceptor, struct acceptor_place *place)
         refuse(acceptor, place, by_tls_text(place->tls));
 }
 
-/* Forgets what somebody who was refused sends: a piece of it, as he may never end. */
+/* Discards a piece of a refused client's input; only a piece, because the input may never end. */
 static void see_off(struct by_acceptor *acceptor, struct acceptor_place *place)
 {
     char bytes[4096];
@@ -152,8 +152,8 @@ static void see_off(struct by_acceptor *acceptor, struct acceptor_place *place)
         release(acceptor, place);
 }
 
-/* A free place, or that of who has been at it for too long while others wait; NULL when there is
- * none. */
+/* Returns a free place, or the place of the handshake that has run for too long while others wait;
+ * NULL when there is none. */
 static struct acceptor_place *find_place(struct by_acceptor *acceptor, uint64_t now_ms)
 {
     struct acceptor_place *oldest = NULL;
@@ -193,7 +193,7 @@ static void accept_one(struct by_acceptor *acceptor, int listener, struct accept
         refuse(acceptor, place, "no memory for TLS");
 }
 
-/* Milliseconds until nobody is kept waiting any more: 0 when somebody may be accepted. */
+/* Returns the milliseconds until a connection may be accepted: 0 when one may be now. */
 static uint64_t wait_to_accept(struct by_acceptor *acceptor, uint64_t now_ms)
 {
     uint64_t rate_ms = (by_rate_wait_ns(&acceptor->rate, clock_ns()) + 999999u) / 1000000u;
@@ -206,7 +206,7 @@ static uint64_t wait_to_accept(struct by_acceptor *acceptor, uint64_t now_ms)
         uint64_t age_ms = now_ms - place->since_ms, left_ms;
 
         if (state == READY || state == REFUSED)
-            continue; /* the owner's turn, who wakes us */
+            continue; /* the owner must act first, and wakes this thread */
         left_ms = state == FREE || age_ms >= BY_ACCEPTOR_GRACE_MS ? 0 : BY_ACCEPTOR_GRACE_MS - age_ms;
         room_ms = left_ms < room_ms ? left_ms : room_ms;
     }
@@ -214,9 +214,9 @@ static uint64_t wait_to_accept(struct by_acceptor *acceptor, uint64_t now_ms)
     return wait_ms > room_ms ? wait_ms : room_ms;
 }
 
-/* What to poll: the event, each place that waits for its other end, and the listeners when somebody
- * may come in. Returns how many; `*places` how many of them are places, whose numbers are in
- * `index`. */
+/* Fills the poll list: the event, each place that waits for its other end, and the listeners if
+ * connections may be accepted. Returns the number of entries; `*places` is the number of places
+ * among them, whose indices are in `index`. */
 static unsigned gather(struct by_acceptor *acceptor, struct pollfd *fds, unsigned *index, unsigned *places,
                        int *timeout_ms)
 {
@@ -247,7 +247,7 @@ static unsigned gather(struct by_acceptor *acceptor, struct pollfd *fds, unsigne
     return count;
 }
 
-/* Goes on with a place that waits for its other end: `here` when that has said something. */
+/* Continues a place that waits for its other end; `here`: input has arrived. */
 static void attend(struct by_acceptor *acceptor, struct acceptor_place *place, bool here, uint64_t now_ms)
 {
     enum acceptor_state state = state_of(acceptor, place);
@@ -265,7 +265,8 @@ static void attend(struct by_acceptor *acceptor, struct acceptor_place *place, b
         release(acceptor, place);
 }
 
-/* One round: waits, goes on with those who are here, and accepts one at each listener. */
+/* One round: waits, continues the handshakes with input, and accepts one connection at each
+ * listener. */
 static void turn(struct by_acceptor *acceptor)
 {
     struct pollfd fds[1 + BY_ACCEPTOR_HANDSHAKES_MAX + BY_ACCEPTOR_LISTENERS_MAX];
@@ -304,7 +305,7 @@ static void *run(void *argument)
 {
     struct by_acceptor *acceptor = argument;
 
-    /* Of this thread alone, as Linux has it, which has its opener's so far. */
+    /* On Linux this applies to this thread only, which has inherited its opener's value. */
     setpriority(PRIO_PROCESS, 0, getpriority(PRIO_PROCESS, 0) + acceptor->options.niceness);
     while (!has_ended(acceptor))
         turn(acceptor);
@@ -340,7 +341,7 @@ int by_acceptor_open(struct by_acceptor **out, const struct by_acceptor_options 
         dispose(acceptor);
         return BY_EIO;
     }
-    /* Signals are the owner's. */
+    /* Signals are handled by the owner's thread. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     result = pthread_create(&acceptor->thread, NULL, run, acceptor);
@@ -392,7 +393,7 @@ bool by_acceptor_take(struct by_acceptor *acceptor, struct by_greeted *who)
 {
     bool found = false;
 
-    clear_event(acceptor->came); /* before the look: who comes after it sets it again */
+    clear_event(acceptor->came); /* before the search, so that a later arrival sets it again */
     pthread_mutex_lock(&acceptor->lock);
     for (unsigned i = 0; i < acceptor->options.handshakes && !found; i++) {
         struct acceptor_place *place = &acceptor->places[i];

@@ -10,7 +10,7 @@ int by_hostport_read(const char *text, size_t length, struct by_hostport *hostpo
 {
     const char *colon = memrchr(text, ':', length);
     uint32_t number = 0;
-    bool digits = true; /* else the name of a service */
+    bool digits = true; /* otherwise the name of a service */
     size_t host = colon != NULL ? (size_t)(colon - text) : 0, port = colon != NULL ? length - host - 1 : 0;
 
     if (port == 0 || port >= sizeof(hostport->port))

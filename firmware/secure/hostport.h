@@ -1,5 +1,5 @@
 /*
- * Hosts and ports as text, the same at all ends of control channels. Neighbours:
+ * Hosts and ports as text, in the same format at all ends of control channels. Neighbours:
  * control/service/controller/dial.c and host-driver/line.c connect, firmware/linux/server.c and
  * control/service/daemon/listen.c listen. Pure; any thread.
  */
@@ -11,15 +11,15 @@
 #include <sys/socket.h>
 
 struct by_hostport {
-    char host[256]; /* "": any of this machine's; for listeners alone */
+    char host[256]; /* "": all addresses of this machine; only for listeners */
     char port[16];
 };
 
-/* Reads "HOST:PORT", "[HOST]:PORT" for a host that has colons (RFC 3986, section 3.2.2), or
- * ":PORT"; `length` bytes. 0, or BY_EINVAL: there is no port, or something is too long. Whether
- * there is such a host is up to getaddrinfo(). */
+/* Reads "HOST:PORT", "[HOST]:PORT" for a host with colons (RFC 3986, section 3.2.2), or ":PORT";
+ * `length` bytes. Returns 0, or BY_EINVAL if there is no port or something is too long. Only
+ * getaddrinfo() checks whether the host exists. */
 int by_hostport_read(const char *text, size_t length, struct by_hostport *hostport);
-/* Whether only this machine can reach the address. */
+/* Returns whether only this machine can reach the address. */
 bool by_hostport_is_loopback(const struct sockaddr *address);
 
 #endif

@@ -1,4 +1,4 @@
-/* OpenSSL as it is linked; see openssl.h. */
+/* The table for programs that link OpenSSL; see openssl.h. */
 #include "firmware/secure/openssl.h"
 
 static const struct by_openssl linked = {

@@ -1,7 +1,7 @@
 /*
- * The functions of OpenSSL 3 that tls.c calls, as one table. Programs that link OpenSSL anyway take
- * it from openssl.c beside this file; libbanyan, which must not ask that of those who link it,
- * finds the same functions when somebody wants TLS (host-driver/openssl.c). A program has one of
+ * The functions of OpenSSL 3 that tls.c calls, as one table. Programs that link OpenSSL use
+ * openssl.c beside this file. libbanyan does not require OpenSSL of programs that link it, and
+ * loads the same functions when TLS is requested (host-driver/openssl.c). A program contains one of
  * the two. Any thread.
  */
 #ifndef BY_SECURE_OPENSSL_H
@@ -12,8 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-/* X(name): every function, once; what OpenSSL's headers have as macros stands here as what they
- * call. */
+/* X(name): every function, once; for macros of OpenSSL's headers, the functions that they call. */
 #define BY_OPENSSL_LIST(X)                                                                                   \
     X(ASN1_STRING_get0_data)                                                                                 \
     X(ASN1_STRING_length)                                                                                    \
@@ -72,7 +71,8 @@ struct by_openssl {
 #undef X
 };
 
-/* The table; NULL when there is no OpenSSL 3, and *why says what was looked for. */
+/* Returns the table; NULL when there is no OpenSSL 3, with the libraries that were tried in
+ * *why. */
 const struct by_openssl *by_openssl(const char **why);
 
 #endif

@@ -4,7 +4,7 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* What bodies begin with. */
+/* The first bytes of bodies. */
 #define KIND_OPEN    0x42594b31u /* "BYK1" */
 #define KIND_WELCOME 0x42594b32u
 #define KIND_SEALED  0x42594b33u
@@ -39,7 +39,7 @@ int by_psk_key_read(struct by_siphash_key *key, const char *text)
     return 0;
 }
 
-/* The key of one direction. */
+/* Derives the key of one direction. */
 static void derive(const struct by_siphash_key *from, enum direction direction, const uint8_t *controller,
                    const uint8_t *device, struct by_siphash_key *key)
 {
@@ -52,15 +52,15 @@ static void derive(const struct by_siphash_key *from, enum direction direction, 
     key->k1 = by_siphash(from, what, sizeof what);
 }
 
-/* Writes the tag behind `bytes` of a body. */
+/* Writes the tag behind `bytes` bytes of a body. */
 static void put_tag(const struct by_siphash_key *key, uint8_t *body, size_t bytes)
 {
     by_put64(body + bytes, by_siphash(key, body, bytes));
 }
 
-/* Whether the tag behind `bytes` of a body is right. The difference goes through a register that
- * the compiler cannot look into: one comparison of a word, whose time tells nothing of where two
- * tags part. */
+/* Returns whether the tag behind `bytes` bytes of a body is right. The difference passes through a
+ * register that is opaque to the compiler, so the result is one comparison of a word, whose time
+ * does not depend on where the tags differ. */
 static bool has_tag(const struct by_siphash_key *key, const uint8_t *body, size_t bytes)
 {
     uint64_t difference = by_get64(body + bytes) ^ by_siphash(key, body, bytes);

@@ -1,4 +1,4 @@
-/* Few lines about many strangers; see strangers.h. Pure. */
+/* Limits the log lines about unauthenticated connections; see strangers.h. Pure. */
 #include "firmware/secure/strangers.h"
 
 #include <inttypes.h>
@@ -12,7 +12,8 @@ void by_strangers_start(struct by_strangers *strangers)
     by_rate_start(&strangers->rate, BY_STRANGERS_PER_S, BY_STRANGERS_BURST);
 }
 
-/* Says how many there were, in seconds that are rounded up, and forgets them. */
+/* Writes the number of suppressed connections and their time span, rounded up to seconds, and
+ * resets the number. */
 static void count_out(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX])
 {
     uint64_t span_ns = now_ns - strangers->since_ns;

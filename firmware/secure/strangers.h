@@ -1,9 +1,9 @@
 /*
- * Lines of a log about people that nobody knows: whoever can reach a port makes one, as often as it
- * is let in. The first few are said as they come, then one a second, which says how many more there
- * were; so does a last one when nobody comes any more. Neighbours: firmware/linux/server.c,
- * control/service/daemon/members.c. Pure: time is an argument, the lines are the caller's; one
- * thread for each.
+ * A rate limit for log lines about unauthenticated connections, because every program that can
+ * reach a port can cause one. The first few lines are printed at once, then one per second, which
+ * includes the number of suppressed ones; a last line reports the rest when no more connections
+ * arrive. Neighbours: firmware/linux/server.c, control/service/daemon/members.c. Pure: time is an
+ * argument, the caller prints the lines; each object belongs to one thread.
  */
 #ifndef BY_SECURE_STRANGERS_H
 #define BY_SECURE_STRANGERS_H
@@ -13,26 +13,27 @@
 
 #include "offload/base/rate.h"
 
-/* Lines: a second in the long run, and at once (count). */
+/* Lines: per second in the long run, and in a burst (count). */
 #define BY_STRANGERS_PER_S 1u
 #define BY_STRANGERS_BURST 10u
-/* Who was not told of is when nobody has come for so long (ns). */
+/* Suppressed connections are reported after no connection arrived for this time (ns). */
 #define BY_STRANGERS_REST_NS UINT64_C(2000000000)
-/* ", and 18446744073709551615 more in the last 18446744073 s", its end included (bytes). */
+/* Size of ", and 18446744073709551615 more in the last 18446744073 s" with its terminating zero
+ * (bytes). */
 #define BY_STRANGERS_MORE_MAX 64u
 
 struct by_strangers {
     struct by_rate rate;
-    uint64_t more;              /* of whom nothing was said since the last line (count) */
-    uint64_t since_ns, last_ns; /* when the first and the last of them came */
+    uint64_t more;              /* suppressed since the last line (count) */
+    uint64_t since_ns, last_ns; /* times of the first and the last of them */
 };
 
 void by_strangers_start(struct by_strangers *strangers);
-/* One more, at `now_ns` (monotonic). True: it is to be said, with `more` in its line: "", or ", and
- * N more in the last T s". False: it is counted. */
+/* Counts one connection at `now_ns` (monotonic). Returns true if it is to be reported, with `more`
+ * in its line: "", or ", and N more in the last T s". Returns false if it is only counted. */
 bool by_strangers_come(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX]);
-/* True when those who were counted are to be told of now, since nobody comes any more: `more` as
- * above. Cheap while there are none. */
+/* Returns true when the suppressed ones are to be reported now, because no more connections arrive:
+ * `more` as above. Cheap while there are none. */
 bool by_strangers_rest(struct by_strangers *strangers, uint64_t now_ns, char more[BY_STRANGERS_MORE_MAX]);
 
 #endif

@@ -1,8 +1,7 @@
 /*
  * TLS 1.3 through OpenSSL: see tls.h. Tickets, renegotiation and compression are off: a connection
- * lives as long as its controller. In TLS 1.3 a controller learns with its first read that the
- * switch has refused its certificate, so errors of reads are explained as those of the handshake
- * are.
+ * lasts as long as its controller. In TLS 1.3 a controller learns only with its first read that the
+ * switch has refused its certificate, so errors of reads are explained like those of the handshake.
  */
 #include "firmware/secure/tls.h"
 
@@ -23,7 +22,7 @@
 
 struct by_tls_identity {
     SSL_CTX *context;
-    BIO_METHOD *socket; /* how bytes move */
+    BIO_METHOD *socket; /* transport of bytes */
     const struct tls_end *end;
 };
 
@@ -35,7 +34,7 @@ struct by_tls {
     char text[BY_TLS_TEXT_MAX];
 };
 
-/* There once an identity is. */
+/* Valid once an identity exists. */
 static const struct by_openssl *lib(void)
 {
     const char *why;
@@ -44,7 +43,7 @@ static const struct by_openssl *lib(void)
 }
 
 /* OpenSSL's own socket calls write(), which ends a process with SIGPIPE when the peer is gone; this
- * one sends. */
+ * function uses send. */
 static int socket_write(BIO *bio, const char *data, int bytes)
 {
     ssize_t count = send((int)(intptr_t)lib()->BIO_get_data(bio), data, (size_t)bytes, MSG_NOSIGNAL);
@@ -86,7 +85,7 @@ static BIO_METHOD *make_socket(void)
     return method;
 }
 
-/* The newest reason that OpenSSL has, and none left behind. */
+/* Returns OpenSSL's newest error and clears its error queue. */
 static const char *reason(void)
 {
     unsigned long error = lib()->ERR_peek_last_error();
@@ -98,7 +97,7 @@ static const char *reason(void)
     return text ? text : "no reason is known";
 }
 
-/* Whether a certificate that was found good is for what it must be for, too. */
+/* Returns whether a valid certificate also has the required purpose. */
 static int check_use(int good, X509_STORE_CTX *store, const char *use)
 {
     X509 *certificate = lib()->X509_STORE_CTX_get_current_cert(store);
@@ -135,10 +134,10 @@ static int check_host(int good, X509_STORE_CTX *store)
     return check_use(good, store, BY_TLS_USE_HOST);
 }
 
-/* What an end asks of the other one; `purpose` is OpenSSL's own that comes with it. */
+/* The requirements of an end on the other one; `purpose` is OpenSSL's own that corresponds. */
 static const struct tls_end {
     bool accepts;
-    const char *other; /* as texts name it */
+    const char *other; /* name of the other end in texts */
     int (*check)(int good, X509_STORE_CTX *store);
     int purpose;
 } ends[] = {
@@ -211,7 +210,7 @@ int by_tls_identity_open(const char *folder, enum by_tls_end end, struct by_tls_
     lib()->SSL_CTX_ctrl(context, SSL_CTRL_SET_SESS_CACHE_MODE, SSL_SESS_CACHE_OFF, NULL);
     lib()->SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT,
                               identity->end->check);
-    /* Each end asks for the other's purpose, in place of those of servers and clients of other
+    /* Each end requires the other's purpose, in place of those of servers and clients of other
      * protocols. */
     lib()->SSL_CTX_set_purpose(context, identity->end->purpose);
     result = read_files(identity, folder, text);
@@ -268,7 +267,7 @@ void by_tls_close(struct by_tls *tls)
     free(tls);
 }
 
-/* Whom a certificate names: its first DNS name. */
+/* Stores the name in the peer's certificate: its first DNS name. */
 static void note_peer(struct by_tls *tls)
 {
     X509 *certificate = lib()->SSL_get0_peer_certificate(tls->ssl);
@@ -288,7 +287,7 @@ static void note_peer(struct by_tls *tls)
     lib()->GENERAL_NAMES_free(names);
 }
 
-/* What to do about a certificate of the other end that was not accepted. */
+/* Returns the remedy for a certificate of the other end that was refused. */
 static const char *remedy(long verdict)
 {
     switch (verdict) {
@@ -305,7 +304,7 @@ static const char *remedy(long verdict)
     }
 }
 
-/* Explains the failure of a call that returned `code`. */
+/* Stores the explanation for the failure of a call that returned `code`. */
 static int explain(struct by_tls *tls, int code)
 {
     int saved = errno;

@@ -1,7 +1,7 @@
 /*
- * Assertions: for bugs, never for input. On in release, except per element. A failing assertion
- * traps: the shell's signal handler, the debugger or the board's fault vector takes over. No packet
- * and no image may reach one.
+ * Assertions for bugs in banyan, never for input: no packet and no image may trigger one. They are
+ * enabled in release builds; only checks per element are left out. A failing assertion traps, and
+ * the shell's signal handler, the debugger or the board's fault vector takes over.
  */
 #ifndef BY_BASE_ASSERT_H
 #define BY_BASE_ASSERT_H

@@ -1,5 +1,5 @@
-/* Copy, clear, compare without a C library. Vector types of 32 bytes: the compiler lowers them to
- * what the target has. */
+/* Copy, clear and compare without a C library. The code uses vector types of 32 bytes, which the
+ * compiler lowers to the instructions of the target. */
 #include "offload/base/bytes.h"
 
 typedef uint64_t by_block __attribute__((vector_size(32), aligned(1), may_alias));

@@ -1,7 +1,7 @@
 /*
- * Integers as bytes: network byte order, any alignment. The only way that this code reads or writes
- * a packet or an image. Also the core's own copy, clear and compare: the core is built without a C
- * library.
+ * Integers as bytes in network byte order, with any alignment. All code reads and writes packets
+ * and images through these functions. The file also declares the core's own copy, clear and compare
+ * functions, because the core is built without a C library.
  */
 #ifndef BY_BASE_BYTES_H
 #define BY_BASE_BYTES_H
@@ -46,9 +46,9 @@ static inline void by_put64(uint8_t *p, uint64_t v)
 
 /* Copies `bytes` from src to dst; they must not overlap. */
 void by_copy(void *restrict dst, const void *restrict src, size_t bytes);
-/* Sets `bytes` at dst to zero. */
+/* Sets `bytes` bytes at dst to zero. */
 void by_zero(void *dst, size_t bytes);
-/* 1 when the two ranges hold the same bytes, else 0. Not constant-time. */
+/* Returns 1 when the two ranges hold the same bytes, else 0. Not constant-time. */
 int by_equal(const void *a, const void *b, size_t bytes);
 
 #endif

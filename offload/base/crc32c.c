@@ -1,5 +1,5 @@
-/* CRC32C by the processor's instruction where the build's baseline has it, by nibbles (64 bytes of
- * table) elsewhere. */
+/* CRC32C: uses the processor's instruction where the build's baseline has one, and elsewhere a
+ * table of nibbles (64 bytes). */
 #include "offload/base/crc32c.h"
 
 #if defined(BY_CRC32C_WORD)

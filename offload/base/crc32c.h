@@ -1,13 +1,13 @@
-/* CRC32C (Castagnoli; RFC 3720 appendix B.4): of packet headers and table images. Pure; any thread.
- */
+/* CRC32C (Castagnoli; RFC 3720 appendix B.4) of packet headers and table images. Pure; any
+ * thread. */
 #ifndef BY_BASE_CRC32C_H
 #define BY_BASE_CRC32C_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* The processor's instruction on a word that lies in memory as the CRC sees it: BY_CRC32C_WORD,
- * where the build's baseline has one. */
+/* BY_CRC32C_WORD is the processor's CRC instruction on a word whose bytes in memory are in CRC
+ * order. It is defined where the build's baseline has such an instruction. */
 #if defined(__SSE4_2__)
 #define BY_CRC32C_WORD(crc, word) ((uint32_t)__builtin_ia32_crc32di((crc), (word)))
 #define BY_CRC32C_BYTE(crc, byte) __builtin_ia32_crc32qi((crc), (byte))
@@ -16,10 +16,11 @@
 #define BY_CRC32C_BYTE(crc, byte) __builtin_aarch64_crc32cb((crc), (byte))
 #endif
 
-/* The CRC of `bytes` at `data`; chain by giving the previous result as `crc`, 0 to start. */
+/* Returns the CRC of `bytes` bytes at `data`. To chain calls, pass the previous result as `crc`;
+ * start with 0. */
 uint32_t by_crc32c(uint32_t crc, const void *data, size_t bytes);
 
-/* The CRC of 32 bytes, inline: that of a packet's header. */
+/* Returns the CRC of 32 bytes, the part of a packet header that the CRC covers. Inline. */
 static inline uint32_t by_crc32c_of_32(const uint8_t *data)
 {
 #if defined(BY_CRC32C_WORD)

@@ -1,7 +1,7 @@
 /*
- * Every error that banyan's code can return, once: the code, the word for programs, and the
- * sentence for people. 0 is success; errors are negative. What reaches a user adds the object, the
- * limit and the remedy to the sentence.
+ * The list of all errors that banyan's code can return: the code, the symbolic name for programs,
+ * and a sentence for users. 0 is success; errors are negative. A message to a user adds the object,
+ * the limit and the remedy to the sentence.
  */
 #ifndef BY_BASE_ERRORS_H
 #define BY_BASE_ERRORS_H
@@ -34,9 +34,9 @@ enum by_error {
 #undef X
 };
 
-/* The sentence for `error`; never NULL. Static memory; any thread. */
+/* Returns the sentence for `error`; never NULL. Static memory; any thread. */
 const char *by_error_text(int error);
-/* The symbolic name ("EINVAL"); never NULL. Static memory; any thread. */
+/* Returns the symbolic name of `error` ("EINVAL"); never NULL. Static memory; any thread. */
 const char *by_error_name(int error);
 
 #endif

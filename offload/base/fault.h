@@ -1,7 +1,8 @@
 /*
- * Fault injection, decided in one place and carried out by each shell: a packet is passed, dropped,
- * sent twice, or held back until later ones have overtaken it. Probabilities are in parts of 2^32,
- * so no float decides. Deterministic for a seed.
+ * Fault injection. This file decides the fate of a packet, and each shell carries the decision out:
+ * the packet passes, is dropped, is sent twice, or is held back until later packets have overtaken
+ * it. Probabilities are in parts of 2^32, so that no decision depends on floating point.
+ * Deterministic for a given seed.
  */
 #ifndef BY_BASE_FAULT_H
 #define BY_BASE_FAULT_H

@@ -1,27 +1,27 @@
 /*
  * Every limit of the core on one screen: unit, value, reason. Shells size their memory from these
- * and from the board.
+ * limits and from the board.
  */
 #ifndef BY_BASE_LIMITS_H
 #define BY_BASE_LIMITS_H
 
-/* Children of one entry (count): one bit each in a 64-bit bitmap. */
+/* Children of one entry (count): each has one bit in a 64-bit bitmap. */
 #define BY_CHILDREN_MAX 64u
-/* Ports that a program of ours drives (count): a port index fits a byte with room, and a per-port
- * array stays on a few cache lines. */
+/* Ports of one switch or host that runs banyan's code (count): a port index fits a byte with room
+ * to spare, and a per-port array fits a few cache lines. */
 #define BY_PORTS_MAX 64u
-/* Ports of one node in a table (count): planned and simulated fabrics have larger switches than
- * those that our programs drive. */
+/* Ports of one node in a table (count): planned and simulated fabrics contain larger switches than
+ * those that run banyan's code. */
 #define BY_TABLE_PORTS_MAX 1024u
-/* Jobs known to one node at a time (count); job ids on the wire are 16 bits, and must be below
- * this: direct index. */
+/* Jobs in the tables of one node at a time (count). Job ids are 16 bits on the wire and must be
+ * below this limit, because they index an array directly. */
 #define BY_JOBS_MAX 1024u
-/* Jobs with a share of their links at one node (count): each has a meter for each port and
- * direction. */
+/* Jobs with a bandwidth share at one node (count): each has a meter for each port and direction. */
 #define BY_SHARES_MAX 64u
-/* A share of 1 (parts): 1/4 is 250,000,000. */
+/* The unit of shares: a share of 1 (parts). 1/4 is 250,000,000. */
 #define BY_SHARE_ONE 1000000000u
-/* Trees of one job (count): `tree` is 16 bits on the wire; a bound on the direct index. */
+/* Trees of one job (count): `tree` is 16 bits on the wire; the limit bounds an array that trees
+ * index directly. */
 #define BY_TREES_MAX 8192u
 /* Entries of one node (count). */
 #define BY_ENTRIES_MAX 65536u
@@ -31,19 +31,19 @@
 #define BY_RANKS_MAX 65535u
 /* Slots of one entry (count, a power of two): 4096 x 1408 B is 5.8 MB in flight on each tree. */
 #define BY_WINDOW_MAX 4096u
-/* Payload of one packet (bytes): a jumbo frame of 9000 less the headers, rounded down to a power of
- * two. */
+/* Payload of one packet (bytes): a jumbo frame of 9000 minus the headers, rounded down to a power
+ * of two. */
 #define BY_PAYLOAD_MAX 8192u
-/* Payload that fits an MTU of 1500 with room for options, in whole cache lines (bytes). */
+/* Default payload (bytes): fits an MTU of 1500 with room for options, in whole cache lines. */
 #define BY_PAYLOAD_DEFAULT 1408u
-/* Length of a node's or port's name, without the terminating zero (bytes). */
+/* Length of the name of a node or port, without the terminating zero (bytes). */
 #define BY_NAME_MAX 47u
-/* A table image (bytes): bounds what an agent will stage. */
+/* A table image (bytes): limits how much an agent stages. */
 #define BY_IMAGE_BYTES_MAX (64u << 20)
 /* Calls that an endpoint holds at a time (count, a power of two). */
 #define BY_CALLS_MAX 64u
-/* UDP port of a node (host order). Unassigned at IANA; a job's host may listen elsewhere, its table
- * says where. */
+/* UDP port of a node (host order); not assigned by IANA. The host of a job may listen on another
+ * port, which its table gives. */
 #define BY_UDP_PORT 46247u
 /* TCP port of a node's control channel (host order). */
 #define BY_CONTROL_PORT 46248u

@@ -1,4 +1,4 @@
-/* Frames that wait: a binary heap, the one due next at its root; see park.h. */
+/* A binary heap of waiting frames, with the frame that is due first at its root; see park.h. */
 #include "offload/base/park.h"
 
 static int is_before(const struct by_parked *a, const struct by_parked *b)

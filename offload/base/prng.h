@@ -20,7 +20,7 @@ static inline uint64_t by_prng_next(struct by_prng *prng)
     return z ^ (z >> 31);
 }
 
-/* Uniform in [0, bound); bound > 0. The bias is below bound / 2^64. */
+/* Returns a value uniform in [0, bound); bound > 0. The bias is below bound / 2^64. */
 static inline uint64_t by_prng_below(struct by_prng *prng, uint64_t bound)
 {
     return by_prng_next(prng) % bound;

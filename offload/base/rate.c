@@ -1,4 +1,4 @@
-/* Limits of rate, counted in nanoseconds of credit; see rate.h. Pure. */
+/* Rate limits, counted in nanoseconds of credit; see rate.h. Pure. */
 #include "offload/base/rate.h"
 
 #define SECOND_NS 1000000000u
@@ -10,7 +10,8 @@ void by_rate_start(struct by_rate *rate, uint32_t per_second, uint32_t burst)
     rate->last_ns = 0;
 }
 
-/* The credit at a time: what has passed since it was counted comes to it. */
+/* Returns the credit at `now_ns`: the stored credit plus the time passed since, up to the
+ * maximum. */
 static uint64_t credit_at(const struct by_rate *rate, uint64_t now_ns)
 {
     uint64_t passed = rate->last_ns != 0 && now_ns > rate->last_ns ? now_ns - rate->last_ns : 0;

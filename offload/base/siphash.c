@@ -1,4 +1,4 @@
-/* SipHash-2-4 of bytes of any number. Pure; any thread. */
+/* SipHash-2-4 of any number of bytes. Pure; any thread. */
 #include "offload/base/siphash.h"
 
 void by_siphash_key_read(struct by_siphash_key *key, const uint8_t bytes[BY_SIPHASH_KEY_BYTES])

@@ -1,7 +1,7 @@
 /*
  * SipHash-2-4 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012): a keyed hash of 64
- * bits that nobody without the key can foretell. Tags of packets, and keys that are made from keys.
- * Pure; any thread; its time depends on the length alone.
+ * bits that cannot be predicted without the key. Used for the tags of packets and for deriving keys
+ * from keys. Pure; any thread; its running time depends on the length alone.
  */
 #ifndef BY_BASE_SIPHASH_H
 #define BY_BASE_SIPHASH_H
@@ -15,14 +15,14 @@ struct by_siphash_key {
     uint64_t k0, k1;
 };
 
-/* The key that 16 bytes hold, as the paper reads them. */
+/* Reads a key from 16 bytes, in the byte order of the paper. */
 void by_siphash_key_read(struct by_siphash_key *key, const uint8_t bytes[BY_SIPHASH_KEY_BYTES]);
 
-/* The hash of `bytes` at `data`. */
+/* Returns the hash of `bytes` bytes at `data`. */
 uint64_t by_siphash(const struct by_siphash_key *key, const void *data, size_t bytes);
 
-/* For messages of whole words, a word at a time: begin, word for each, end with the message's
- * bytes. */
+/* Incremental interface for messages that are built word by word: call begin, then word for each
+ * 8-byte word, then end with the remaining bytes and the message's length. */
 struct by_siphash_state {
     uint64_t v0, v1, v2, v3;
 };
@@ -54,7 +54,7 @@ static inline void by_siphash_begin(struct by_siphash_state *s, const struct by_
     s->v3 = key->k1 ^ 0x7465646279746573u;
 }
 
-/* `word`: eight bytes of the message, the first one lowest. */
+/* `word`: eight bytes of the message, the first byte lowest. */
 static inline void by_siphash_word(struct by_siphash_state *s, uint64_t word)
 {
     s->v3 ^= word;
@@ -63,7 +63,8 @@ static inline void by_siphash_word(struct by_siphash_state *s, uint64_t word)
     s->v0 ^= word;
 }
 
-/* `rest`: what is left of the message, fewer than eight bytes; `bytes`: all of it. */
+/* `rest`: the remaining bytes of the message, fewer than eight; `bytes`: the length of the
+ * message. */
 static inline uint64_t by_siphash_end(struct by_siphash_state *s, uint64_t rest, size_t bytes)
 {
     by_siphash_word(s, (uint64_t)bytes << 56 | rest);
@@ -73,7 +74,7 @@ static inline uint64_t by_siphash_end(struct by_siphash_state *s, uint64_t rest,
     return s->v0 ^ s->v1 ^ s->v2 ^ s->v3;
 }
 
-/* Eight bytes as such a word. */
+/* Reads eight bytes as a word for by_siphash_word. */
 static inline uint64_t by_siphash_get(const uint8_t *p)
 {
     return p[0] | (uint64_t)p[1] << 8 | (uint64_t)p[2] << 16 | (uint64_t)p[3] << 24 | (uint64_t)p[4] << 32 |

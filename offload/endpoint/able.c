@@ -15,8 +15,8 @@ static void narrow(struct by_abilities *able, const struct by_image_leaf *leaf)
     able->modes &= leaf->modes;
 }
 
-/* May the tree have part in such a call? Those of allreduce stand in where there are none
- * (share.c). */
+/* Returns nonzero if the tree may take part in such a call. Trees of allreduce serve collectives
+ * that have none (share.c). */
 static int has_part(const struct by_endpoint *endpoint, const struct by_image_leaf *leaf, unsigned collective)
 {
     int rooted = by_share_rooted(collective);
@@ -40,8 +40,7 @@ void by_able_init(struct by_endpoint *endpoint, uint32_t leaf_first)
                 narrow(&endpoint->able[c], &leaf);
         if (l != endpoint->first)
             continue;
-        leaf.modes =
-            UINT8_MAX; /* of each call a chunk runs here, but it may be a word, which is of mode fast */
+        leaf.modes = UINT8_MAX; /* a chunk of each call uses this lane, but may be a word, of mode fast */
         for (unsigned c = 1; c < BY_COLLECTIVE_COUNT; c++)
             narrow(&endpoint->able[c], &leaf);
     }

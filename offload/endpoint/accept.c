@@ -1,11 +1,11 @@
 /*
- * What comes in: results are checked in full and written once; WAIT and ERR are evidence. A packet
- * that fails a check is counted and forgotten: the chunk stays in flight and its timer repairs it.
- * Pure; the endpoint's thread.
+ * Input: results are checked in full and written once; WAIT and ERR are evidence of failures. A
+ * packet that fails a check is counted and dropped: the chunk stays in flight and its timer repairs
+ * it. Pure; the endpoint's thread.
  *
- * The value is checked before it is copied: with in-place buffers the input must survive until the
- * result is accepted, because it may have to be sent again. Not so a direct one (packet.h), which
- * is checked as it is copied: what damages it is memory, and that ends the call where the input is
+ * The value is checked before it is copied, because with in-place buffers the input must survive
+ * until the result is accepted: it may have to be sent again. A direct value (packet.h) is checked
+ * while it is copied: only damaged memory can corrupt it, and that ends the call if the input is
  * gone.
  */
 #include "offload/endpoint/state.h"
@@ -30,7 +30,8 @@ static int from_parent(const struct by_ep_lane *lane, const struct by_header *he
     return header->child == lane->parent_child || header->child == BY_WIRE_CHILD_ALL;
 }
 
-/* In a keyed job: was it made by our parent, for us? In another: it must not look as if it were. */
+/* In a keyed job: returns whether the parent made the packet for this rank. In another job: the
+ * packet must not claim to be keyed. */
 static int is_genuine(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, const uint8_t *data,
                       const struct by_header *header, const uint8_t *payload, uint32_t bytes)
 {
@@ -41,7 +42,7 @@ static int is_genuine(const struct by_endpoint *endpoint, const struct by_ep_lan
         by_payload_digest(&endpoint->payload_key, endpoint->cover, header->type, payload, bytes));
 }
 
-/* The flight that a packet speaks of, or NULL when that chunk is not in flight. */
+/* Returns the flight that a packet refers to, or NULL when that chunk is not in flight. */
 static struct by_flight *flight_find(const struct by_ep_lane *lane, uint32_t seq)
 {
     struct by_flight *flight = by_flight_at(lane, seq);
@@ -49,8 +50,8 @@ static struct by_flight *flight_find(const struct by_ep_lane *lane, uint32_t seq
     return flight->flags & BY_FLIGHT_SENT && flight->seq == seq ? flight : NULL;
 }
 
-/* Why a result is not the one that the flight waits for: the counter to raise, or NULL when it is.
- * Whether a direct one's payload holds is not looked at. */
+/* Returns the counter of the reason why a result does not match its flight, or NULL when it
+ * matches. Does not check the payload of a direct packet. */
 static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flight *flight,
                               const struct by_header *header, const uint8_t *payload, uint32_t bytes,
                               int direct)
@@ -62,7 +63,8 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
         header->mode != by_flight_mode(flight, call) || header->optag != call->optag ||
         header->count != flight->count || header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL | BY_FLAG_STAMP))
         return &endpoint->counters.drop_match;
-    /* Who needs the value must get it; who does not may get it all the same, from a multicast. */
+    /* A rank that needs the value must receive it; other ranks may receive it all the same, from a
+     * multicast. */
     if (bytes != (data ? flight->bytes : 0u) || (!data && !(flight->flags & BY_FLIGHT_ACKONLY)))
         return &endpoint->counters.drop_match;
     if (data && !direct && endpoint->words->psum(payload, bytes) != header->psum)
@@ -73,9 +75,10 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
 }
 
 /*
- * A result whose header and payload hold, but that lacks a leaf or has one twice: no cable does
- * that. Some node's memory has changed, or it has lost its place; it would answer the same again
- * and again. Or memory has changed a direct one, which lies where this rank's input was.
+ * Ends the call for a result with a valid header and payload that lacks a leaf or contains one
+ * twice. No cable causes that: some node's memory has changed, or it has lost its state, and it
+ * would repeat the same answer. Or memory has changed a direct value that overwrote this rank's
+ * input.
  */
 static void fail_damaged(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_header *header)
@@ -96,8 +99,8 @@ void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_fligh
 
     if (flight->recv == NULL)
         return;
-    /* A rank that needs no value back but has a place for it holds the value itself: the source of
-     * a broadcast or an allgather. */
+    /* A rank with a destination that needs no value back has the value itself: the source of a
+     * broadcast or an allgather. */
     if (flight->flags & BY_FLIGHT_ACKONLY)
         by_copy(flight->recv, flight->send, flight->bytes);
     else if (call->part == BY_PART_INTEGERS)
@@ -107,8 +110,8 @@ void by_accept_deliver(const struct by_endpoint *endpoint, const struct by_fligh
 }
 
 /*
- * Copies a result from the memory of the node that made it, and checks it in the same pass: 0 when
- * its psum does not hold. Then memory is damaged, there or on the way here, as no cable was
+ * Copies a result from the memory of the node that made it, and checks it in the same pass. Returns
+ * 0 when its psum is wrong. Then memory is damaged, at the node or here, because no cable was
  * between.
  */
 static int copy_checked(const struct by_endpoint *endpoint, const struct by_flight *flight,
@@ -125,16 +128,17 @@ static int copy_checked(const struct by_endpoint *endpoint, const struct by_flig
 }
 
 /*
- * Round trip, and what this answer says about earlier transmissions. Only a chunk that was sent
- * once says it for sure: the answer to one that was sent again may belong to an earlier sending of
- * this rank, or to that of another, and to believe it would declare lost what is still on its way.
+ * Evaluates the round trip, and what this answer shows about earlier transmissions. Only a chunk
+ * that was sent once gives certain evidence. The answer to a retransmitted chunk may belong to an
+ * earlier transmission of this rank or of another, and would declare chunks lost that are still on
+ * their way.
  *
- * Whether something of a chunk was lost, or only late, its result tells (RETX): no time would, as
- * round trips shrink when a burst of losses has emptied the queues. After a timeout, when nothing
- * else may be there to learn from, an answer by which something was lost revives two flights, each
- * of which may revive two more: a window that was lost as a whole is back after a few round trips.
- * Not so if a node said that it had this rank's value and waited for others (WAIT): then what was
- * lost was theirs.
+ * The RETX flag of the result shows whether something of a chunk was lost or only late. No timing
+ * shows that, because round trips shrink when a burst of losses has emptied the queues. After a
+ * timeout there may be no other evidence. Then an answer with RETX revives two flights, each of
+ * which may revive two more, so a window that was lost as a whole is recovered after a few round
+ * trips. This does not apply if a node has reported that it had this rank's value and waited for
+ * others (WAIT): then the loss was theirs.
  */
 static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_flight *flight,
                         int resent)
@@ -197,7 +201,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
     }
     if (direct && bytes > 0 && !copy_checked(endpoint, flight, header, payload)) {
         endpoint->counters.drop_psum++;
-        if (flight->recv == flight->send) /* no input is left that could be sent again */
+        if (flight->recv == flight->send) /* no input is left to send again */
             fail_damaged(endpoint, lane, header);
         return;
     }
@@ -260,10 +264,11 @@ static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
     } else if (status.err.reason == BY_ERR_USED ||
                (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION)) {
-        by_session_refuse(endpoint, status.err.node, &status.err); /* it has moved on without this run */
+        by_session_refuse(endpoint, status.err.node,
+                          &status.err); /* the node has advanced without this run */
     } else {
-        /* No entry there (yet), or another window: tables may be on their way. Remembered, should
-         * the chunk time out. */
+        /* The parent has no entry (yet), or another window; new tables may be on their way. Keep
+         * the ERR in case the chunk times out. */
         lane->hint = status.err;
         lane->hint.seq = header->seq;
     }
@@ -299,13 +304,13 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     if (endpoint->dead != 0)
         return;
     if (endpoint->frozen) {
-        endpoint->counters.drop_entry++; /* of a generation that is over */
+        endpoint->counters.drop_entry++; /* belongs to a past generation */
         return;
     }
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
     if (header.type == BY_TYPE_PROBE)
-        endpoint->counters.probe++; /* who waits for us hears of it in time: only nodes answer */
+        endpoint->counters.probe++; /* no reply: only nodes answer; waiting nodes hear of this rank in time */
     else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
         endpoint->counters.drop_psum++;
     else if (header.type == BY_TYPE_RESULT)

@@ -1,7 +1,7 @@
 /*
- * Calls: what a user may post, how calls begin and how they end. A call lives in the slot of its
- * number; its chunks are found by the lanes' cursors (cursor.c) and counted down as results are
- * accepted (accept.c). Pure; the endpoint's thread.
+ * Calls: which calls a user may post, and how calls begin and end. A call is stored in the slot of
+ * its number. The lanes' cursors find its chunks (cursor.c), and accept.c counts them down as
+ * results are accepted. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -24,7 +24,7 @@ static int are_offsets_sound(const struct by_endpoint *endpoint, const struct by
     return call->offsets[endpoint->rank_count] == call->count;
 }
 
-/* Operator, type, mode, root and lengths. */
+/* Checks operator, type, mode, root and lengths. */
 static int check_words(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
 {
     if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
@@ -35,7 +35,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
         return refuse(field, "dtype", BY_EINVAL);
     if (by_collective_is_rooted(call->collective) && call->root >= endpoint->rank_count)
         return refuse(field, "root", BY_EINVAL);
-    /* All ranks' elements together must have addresses. */
+    /* The elements of all ranks together must be addressable. */
     if (call->count > ((uint64_t)1 << 58) / endpoint->rank_count)
         return refuse(field, "count", BY_EINVAL);
     if (call->offsets != NULL && !are_offsets_sound(endpoint, call))
@@ -56,7 +56,7 @@ static int check_words(const struct by_endpoint *endpoint, const struct by_call 
     return 0;
 }
 
-/* Whether the two ranges share a byte. */
+/* Returns whether the two ranges overlap. */
 static int overlaps(const void *a, uint64_t a_bytes, const void *b, uint64_t b_bytes)
 {
     uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
@@ -64,7 +64,8 @@ static int overlaps(const void *a, uint64_t a_bytes, const void *b, uint64_t b_b
     return x < y + b_bytes && y < x + a_bytes;
 }
 
-/* Buffers: there where they are needed, and either in place as by_call says or apart. */
+/* Checks the buffers: present if they are needed, and either in place as by_call allows or
+ * disjoint. */
 static int check_buffers(const struct by_endpoint *endpoint, const struct by_call *call, const char **field)
 {
     uint64_t shard = by_call_shard_count(call, endpoint->rank) * by_dtype_bytes(call->dtype);
@@ -85,7 +86,7 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
     if (receives && recv_bytes > 0 && call->recv == NULL)
         return refuse(field, "recv", BY_EINVAL);
     if (call->collective == BY_COLLECTIVE_BROADCAST && sends)
-        receives = call->recv != NULL; /* a copy, if the root wants one */
+        receives = call->recv != NULL; /* the root may request a copy */
     if (!sends || !receives || send_bytes == 0 || recv_bytes == 0)
         return 0;
     if (call->collective == BY_COLLECTIVE_REDUCE_SCATTER)
@@ -99,7 +100,7 @@ static int check_buffers(const struct by_endpoint *endpoint, const struct by_cal
     return 0;
 }
 
-/* Every shard or the root must have a group that serves it. */
+/* Every shard, or the root, must have a group that serves it. */
 int by_endpoint_serves(const struct by_endpoint *endpoint, unsigned collective, uint32_t root)
 {
     uint32_t first = by_collective_is_sharded(collective) || !by_collective_is_rooted(collective) ? 0 : root;
@@ -124,8 +125,8 @@ int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_
     return 1;
 }
 
-/* What an optag says of a call's counts: how many, or with unequal shards a hash of where they lie
- * (FNV-1a of whole numbers), so that ranks which cut the same data in other ways are told. */
+/* Returns the counts for a call's optag: the count, or with unequal shards a hash of their offsets
+ * (FNV-1a of whole numbers), so that ranks that divide the same data differently are detected. */
 static uint64_t told_count(const struct by_endpoint *endpoint, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
@@ -141,7 +142,7 @@ static uint64_t told_count(const struct by_endpoint *endpoint, const struct by_c
     return hash;
 }
 
-/* A job of one rank needs no network: the result is the input. */
+/* Completes a call in a job of one rank, which needs no network: the result is the input. */
 static void finish_alone(struct by_endpoint *endpoint, struct by_call_state *state)
 {
     const struct by_call *call = &state->call;
@@ -152,7 +153,7 @@ static void finish_alone(struct by_endpoint *endpoint, struct by_call_state *sta
     by_call_finish(endpoint, state);
 }
 
-/* What is on the wire of call `number`: `call`, of which the optag tells the same as `user`. */
+/* Opens call `number` on the wire as `call`; its optag contains the properties of `user`. */
 static void call_open(struct by_endpoint *endpoint, uint32_t number, const struct by_call *call,
                       const struct by_call *user, enum by_call_part part)
 {
@@ -177,7 +178,7 @@ static void call_open(struct by_endpoint *endpoint, uint32_t number, const struc
     state->optag = by_optag(number, user->collective,
                             by_collective_is_rooted(user->collective) ? user->root : 0, state->told_count) ^
                    endpoint->session_salt;
-    /* What is only copied travels as bytes: no rank's element type matters. */
+    /* Collectives that only copy send bytes: the element types of ranks do not matter. */
     state->op = by_collective_reduces(call->collective) ? call->op : BY_OP_BOR;
     state->dtype = by_collective_reduces(call->collective) ? call->dtype : BY_DTYPE_U8;
     state->mode = by_collective_reduces(call->collective) ? call->mode : BY_MODE_FAST;
@@ -219,7 +220,7 @@ int by_endpoint_refusal(const struct by_endpoint *endpoint, const struct by_call
         return error;
     if (!by_endpoint_serves_call(endpoint, call))
         return refuse(field, "collective", BY_EUNSUPPORTED);
-    /* On these trees all ranks agree on the scales. */
+    /* All ranks agree on the scales in these trees. */
     if (by_endpoint_scratch(endpoint, call) > 0 &&
         by_share_group(endpoint, BY_COLLECTIVE_ALLREDUCE, 0) == BY_GROUP_NONE)
         return refuse(field, "mode", BY_EUNSUPPORTED);
@@ -291,13 +292,13 @@ void by_call_finish(struct by_endpoint *endpoint, struct by_call_state *call)
     call->phase = BY_CALL_ENDED;
     call->status.error = 0;
     if (call->part == BY_PART_SCALES) {
-        call->phase = BY_CALL_FREE; /* nobody else collects it */
+        call->phase = BY_CALL_FREE; /* not visible to the user */
         by_call_at(endpoint, call->number + 1)->gated = 0;
         seek_all(endpoint);
     }
 }
 
-/* Stops all sending: buffers go back to the user. */
+/* Stops all sending: the buffers return to the user. */
 static void endpoint_stop(struct by_endpoint *endpoint, int error)
 {
     endpoint->dead = error;
@@ -307,7 +308,7 @@ static void endpoint_stop(struct by_endpoint *endpoint, int error)
     endpoint->urgent = endpoint->ready;
 }
 
-/* The running call that was posted first, or NULL. */
+/* Returns the running call that was posted first, or NULL. */
 static struct by_call_state *oldest_running(struct by_endpoint *endpoint)
 {
     for (uint32_t number = endpoint->posted - BY_CALLS_MAX; number != endpoint->posted; number++) {
@@ -327,7 +328,7 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
     if (session)
         call = oldest_running(endpoint);
     else if (call != NULL && call->part == BY_PART_SCALES)
-        call = by_call_at(endpoint, call->number + 1); /* the user's */
+        call = by_call_at(endpoint, call->number + 1); /* the user's call */
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
         struct by_call_state *other = &endpoint->calls[c];
 

@@ -1,19 +1,20 @@
 /*
- * The walk of a lane over the calls: which bytes of which call are its next chunk. Every rank walks
- * the same way, so a sequence number means the same chunk everywhere; nothing about it is on the
- * wire. A chunk costs O(1); a shard costs two divisions. What trees of an earlier generation have
- * done is passed over (done.c). Pure; the endpoint's thread.
+ * The path of a lane over the calls: which bytes of which call are its next chunk. Every rank
+ * follows the same path, so a sequence number denotes the same chunk everywhere without any
+ * information on the wire. A chunk costs O(1); a shard costs two divisions. Bytes that trees of an
+ * earlier generation have done are skipped (done.c). Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
-/* A lane's part in one call: the group through which it serves it, and for how many shards. */
+/* A lane's part in one call: the group through which it serves the call, and for how many
+ * shards. */
 struct cursor_part {
     uint32_t group;
     uint32_t shards;
 };
 #define PARTS_MAX 2u
 
-/* The parts of `lane` in `call` (0 to PARTS_MAX). */
+/* Finds the parts of `lane` in `call` (0 to PARTS_MAX). */
 static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                          const struct by_call *call, struct cursor_part parts[PARTS_MAX])
 {
@@ -37,7 +38,7 @@ static uint32_t parts_of(const struct by_endpoint *endpoint, const struct by_ep_
     return count;
 }
 
-/* Chunks of a shard on a lane of its group. */
+/* Returns the chunks of a shard on a lane of its group. */
 static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                           const struct by_call_state *call, uint32_t group, uint32_t shard)
 {
@@ -47,8 +48,8 @@ static uint64_t chunks_of(const struct by_endpoint *endpoint, const struct by_ep
     return (end - start + lane->payload_max - 1) / lane->payload_max;
 }
 
-/* Chunks of a part whose shards are of unequal size: those of its owner, or of each rank without
- * trees of its own. */
+/* Returns the chunks of a part with shards of unequal size: those of its owner, or of each rank
+ * without trees of its own. */
 static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                                const struct by_call_state *call, const struct cursor_part *part)
 {
@@ -62,7 +63,7 @@ static uint64_t unequal_chunks(const struct by_endpoint *endpoint, const struct 
     return chunks;
 }
 
-/* Chunks of a call on a lane that has these parts in it. */
+/* Returns the chunks of a call on a lane with these parts. */
 static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                             const struct by_call_state *call, const struct cursor_part *parts, uint32_t count)
 {
@@ -79,8 +80,8 @@ static uint64_t lane_chunks(const struct by_endpoint *endpoint, const struct by_
     return chunks;
 }
 
-/* Its weight beside other lanes: where shards are equal its share, which costs no look at segments;
- * else the count of chunks itself (no memory holds 2^58 of them). */
+/* Returns the weight relative to other lanes: for equal shards the lane's share, which needs no
+ * segments; else the count of chunks itself (no memory holds 2^58 of them). */
 static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                             const struct by_call_state *call, const struct cursor_part *parts, uint32_t count)
 {
@@ -93,7 +94,7 @@ static uint64_t lane_weight(const struct by_endpoint *endpoint, const struct by_
     return weight;
 }
 
-/* The shards of which the lane may carry bytes: [*first, *end). */
+/* Computes the range [*first, *end) of shards of which the lane may carry bytes. */
 static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                         const struct by_call_state *call, const struct cursor_part *parts, uint32_t count,
                         uint32_t *first, uint32_t *end)
@@ -106,7 +107,7 @@ static void shard_range(const struct by_endpoint *endpoint, const struct by_ep_l
     }
 }
 
-/* The bytes [*at, *end) of a shard that the lane carries; 1 when there are any. */
+/* Computes the bytes [*at, *end) of a shard that the lane carries; returns 1 when there are any. */
 static int segment_of(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                       const struct by_call_state *call, uint32_t shard, uint64_t *at, uint64_t *end)
 {
@@ -118,7 +119,7 @@ static int segment_of(const struct by_endpoint *endpoint, const struct by_ep_lan
         return 0;
     if (call->call.collective == BY_COLLECTIVE_BARRIER) {
         *at = 0;
-        *end = lane->before[group] == 0; /* one chunk, without a byte, on the group's first lane */
+        *end = lane->before[group] == 0; /* one chunk without data, on the group's first lane */
     } else {
         by_share_segment(endpoint, lane, group, by_shard_bytes(call, shard), at, end);
     }
@@ -141,7 +142,7 @@ int by_cursor_segment(const struct by_endpoint *endpoint, const struct by_ep_lan
     return 0;
 }
 
-/* The chunks of the lane that are left of a call begun in trees of an earlier generation. */
+/* Returns the lane's remaining chunks of a call that began in trees of an earlier generation. */
 static uint64_t chunks_left(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                             const struct by_call_state *call)
 {
@@ -193,7 +194,7 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
     call->remaining += call->word;
 }
 
-/* The cursor comes to its call: sets the range of shards and the lane's pace in this call. */
+/* Enters the cursor's next call: sets the range of shards and the lane's pace in this call. */
 static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *lane,
                        const struct by_call_state *call)
 {
@@ -218,7 +219,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *la
     lane->quantum = weight > 0 ? (uint32_t)weight : 1;
 }
 
-/* Looks at the cursor's shard; 1 when the lane has bytes of it to send. */
+/* Enters the cursor's shard; returns 1 when the lane has bytes of it to send. */
 static int enter_shard(const struct by_endpoint *endpoint, struct by_ep_lane *lane,
                        const struct by_call_state *call)
 {
@@ -234,7 +235,7 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     struct by_ep_cursor *cursor = &lane->cursor;
 
     if (endpoint->session_phase != BY_SESSION_AGREED)
-        return cursor->active; /* the roll call, on the first lane, comes before all calls */
+        return cursor->active; /* the roll call, on the first lane, precedes all calls */
     while (!cursor->active && cursor->call != endpoint->posted) {
         struct by_call_state *call = by_call_at(endpoint, cursor->call);
 
@@ -255,7 +256,7 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     return cursor->active;
 }
 
-/* Buffers and flags of the chunk under the cursor. */
+/* Sets buffers and flags of the chunk under the cursor. */
 static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_state *state,
                        const struct by_ep_cursor *cursor, struct by_flight *flight)
 {
@@ -265,7 +266,7 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
     const uint8_t *send =
         state->part == BY_PART_INTEGERS ? by_exact_integers(endpoint, call) : (const uint8_t *)call->send;
     uint8_t *recv = call->recv;
-    uint64_t in_all = by_shard_at(state, shard) + offset; /* where all shards lie in one buffer */
+    uint64_t in_all = by_shard_at(state, shard) + offset; /* offset where one buffer holds all shards */
     int mine;
 
     flight->flags = 0;
@@ -297,7 +298,7 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         if (recv != NULL)
             flight->recv = recv + (call->collective == BY_COLLECTIVE_BROADCAST ? offset : in_all);
         if (flight->recv == flight->send)
-            flight->recv = NULL; /* in place: it is there already */
+            flight->recv = NULL; /* in place: the value is there already */
         break;
     case BY_COLLECTIVE_BARRIER:
     default:

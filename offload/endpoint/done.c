@@ -1,13 +1,14 @@
 /*
- * What earlier generations have done of the calls that run, in bytes of their shards: trees, shares
- * and sizes of chunks may all be others now, but an element stays an element. All ranks hold the
- * same list when they go on in new trees, and so cut what is left into the same chunks. Disjoint
- * intervals, sorted; most calls have a few for each tree that was. Neighbours: resume_copy.c makes
- * the list, cursor.c passes over it. Pure; the endpoint's thread.
+ * The parts of running calls that earlier generations have done, in bytes of their shards. Trees,
+ * shares and chunk sizes may all differ between generations, but elements remain the same. All
+ * ranks have the same list when they continue in new trees, so they divide the rest into the same
+ * chunks. The list has disjoint, sorted intervals; most calls have a few for each earlier tree.
+ * Neighbours: resume_copy.c makes the list, cursor.c skips its intervals. Pure; the endpoint's
+ * thread.
  */
 #include "offload/endpoint/state.h"
 
-/* Whether `done` ends before byte `at` of the shard. */
+/* Returns whether `done` ends before byte `at` of the shard. */
 static int is_before(const struct by_done *done, uint32_t call, uint32_t shard, uint64_t at)
 {
     if (done->call != call)
@@ -17,7 +18,7 @@ static int is_before(const struct by_done *done, uint32_t call, uint32_t shard, 
     return done->to < at;
 }
 
-/* The first interval that does not end before that byte. */
+/* Returns the first interval that does not end before that byte. */
 static uint32_t find(const struct by_endpoint *endpoint, uint32_t call, uint32_t shard, uint64_t at)
 {
     uint32_t low = 0, high = endpoint->done_count;
@@ -33,7 +34,8 @@ static uint32_t find(const struct by_endpoint *endpoint, uint32_t call, uint32_t
     return low;
 }
 
-/* The interval lies in the shard, and begins at `to` or before. */
+/* Returns whether the intervals are in the same shard and touch: `done` begins at the end of
+ * `other` or before. */
 static int touches(const struct by_done *done, const struct by_done *other)
 {
     return done->call == other->call && done->shard == other->shard && done->from <= other->to;

@@ -1,9 +1,9 @@
 /*
- * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve what),
- * cursor.c (chunks), call.c (posting and ends), session.c (the roll call), send.c, accept.c,
- * timer.c, pace.c (how fast), suspect.c (blame), guess.c (others' calls), exact.c (sums in mode
- * EXACT); retain.c, done.c, resume.c and resume_copy.c (calls that go on in other trees). state.h
- * holds the records that they share. Pure; the endpoint's thread.
+ * The endpoint as a whole: memory, start, step. The parts: share.c (which trees serve a call),
+ * cursor.c (chunks), call.c (begin and end of calls), session.c (the roll call), send.c, accept.c,
+ * timer.c, pace.c (congestion control), suspect.c (failed nodes), guess.c (others' calls), exact.c
+ * (sums in mode EXACT); retain.c, done.c, resume.c and resume_copy.c (calls that continue in other
+ * trees). state.h has the shared records. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 #include "offload/wire/datagram.h"
@@ -15,7 +15,7 @@
 #define RTO_MAX_NS UINT64_C(200000000)
 #define STALL_NS   UINT64_C(10000000000)
 
-/* What an image holds for this rank, and where the parts lie in the caller's memory. */
+/* The contents of an image for this rank, and the layout of the caller's memory. */
 struct layout {
     struct by_image_job job;
     uint16_t node;
@@ -37,8 +37,8 @@ static int leaf_sound(const struct by_image_leaf *leaf, const struct by_image_jo
            (leaf->owner == BY_RANK_NONE || leaf->owner < job->rank_count);
 }
 
-/* 0, or BY_ENOENT: no such job, or this node is not a rank of it; BY_EINVAL: a leaf that cannot be.
- */
+/* Returns 0; BY_ENOENT: no such job, or this node is not a rank of it; BY_EINVAL: an impossible
+ * leaf. */
 static int find_job(const uint8_t *image, uint16_t job, struct layout *layout)
 {
     struct by_image_header header;
@@ -63,7 +63,7 @@ static int lay_out(const struct by_endpoint_config *config, struct layout *layou
     by_image_header(config->image, &header);
     layout->lane_count = layout->leaf_first = layout->tree_limit = 0;
     layout->windows = 0;
-    layout->keep_at = 0; /* the size, until the beginning is known */
+    layout->keep_at = 0; /* the size, until the start is known */
     for (uint32_t l = 0; l < header.count[BY_SECTION_LEAF]; l++) {
         struct by_image_leaf leaf;
 
@@ -103,7 +103,7 @@ size_t by_endpoint_size(const struct by_endpoint_config *config)
     return lay_out(config, &layout) == 0 ? layout.bytes : 0;
 }
 
-/* `job`: its key, where it has one. */
+/* `job`: the job's key, or NULL. */
 static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct by_image_leaf *leaf,
                       const struct by_siphash_key *job, struct by_flight *flights)
 {
@@ -151,7 +151,7 @@ static void config_fill(struct by_endpoint_config *config)
         config->rto_max_ns = RTO_MAX_NS;
     if (config->stall_ns == 0)
         config->stall_ns = STALL_NS;
-    /* Someone must have been asked several times before a call ends. */
+    /* The timeout must allow several questions before a call ends. */
     if (config->rto_max_ns > config->stall_ns / 8)
         config->rto_max_ns = config->stall_ns / 8;
     if (config->rto_min_ns > config->rto_max_ns)
@@ -229,7 +229,7 @@ uint32_t by_endpoint_step(struct by_endpoint *endpoint, uint64_t now_ns, const s
         uint32_t left = rx[i].bytes;
 
         do {
-            /* Where the payload lies apart there is one packet. */
+            /* A payload that is stored separately means a single packet. */
             part.bytes = part.payload ? part.bytes : by_datagram_first(part.data, (uint16_t)left);
             by_accept(endpoint, &part);
             part.data += part.bytes;

@@ -1,15 +1,16 @@
 /*
- * Sums of floats in mode EXACT: two calls on the wire for one of the user. The first agrees on the
- * scales of all blocks, by a maximum over all ranks; the second, which waits for it, adds integers.
- * What goes out is made chunk by chunk when its turn comes, into the caller's scratch, where it
- * stays for repairs; what comes in is made floats as it is written. Neighbours:
+ * Sums of floats in mode EXACT: two calls on the wire for one call of the user. The first agrees on
+ * the scales of all blocks, by a maximum over all ranks; the second waits for it and adds integers.
+ * Output is computed chunk by chunk when it is due, into the caller's scratch memory, where it
+ * stays for repairs; input is converted to floats as it is written. Neighbours:
  * offload/reduce/exact.h has the arithmetic, call.c opens both calls. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
 #include "offload/reduce/exact.h"
 
-/* The scratch: the words of all blocks, shard after shard, then the integers of all elements. */
+/* The scratch memory: the words of all blocks, shard after shard, then the integers of all
+ * elements. */
 static uint64_t blocks_of(uint64_t count)
 {
     return (count + BY_EXACT_BLOCK - 1) / BY_EXACT_BLOCK;
@@ -34,15 +35,15 @@ int by_exact_is_for(const struct by_call *call)
            by_reduction_dtype(BY_MODE_EXACT, call->op, call->dtype) != call->dtype;
 }
 
-/* Where the blocks of a shard begin. Shards of unequal size leave up to a block unused before each,
- * so that it is known without a sum over shards. */
+/* Returns the first block of a shard. With shards of unequal size up to a block before each is
+ * unused, so that no sum over shards is needed. */
 static uint64_t block_first(const struct by_call *call, uint32_t shard)
 {
     return call->offsets != NULL ? call->offsets[shard] / BY_EXACT_BLOCK + shard
                                  : shard * blocks_of(call->count);
 }
 
-/* The last shard that begins at or before `at`, of elements or of blocks. */
+/* Returns the last shard that begins at or before `at`, in elements or in blocks. */
 static uint32_t shard_of(const struct by_endpoint *endpoint, const struct by_call *call, uint64_t at,
                          int of_blocks)
 {
@@ -85,7 +86,7 @@ uint8_t *by_exact_integers(const struct by_endpoint *endpoint, const struct by_c
     return (uint8_t *)call->scratch + block_first(call, shards_of(endpoint, call)) * BY_EXACT_SCALE_BYTES;
 }
 
-/* Elements from `at` of a shard up to `end`, or to the end of their block. */
+/* Returns the number of elements from `at` of a shard up to `end`, or to the end of their block. */
 static uint32_t run_length(uint64_t at, uint64_t end)
 {
     uint64_t block_end = (at / BY_EXACT_BLOCK + 1) * BY_EXACT_BLOCK;
@@ -100,7 +101,7 @@ static void words_read(const struct by_call *call, uint64_t block, uint32_t word
     by_copy(words, at, BY_EXACT_SCALE_BYTES);
 }
 
-/* The words of the blocks whose scales are in the chunk, from this rank's elements. */
+/* Computes the words of the blocks whose scales are in the chunk, from this rank's elements. */
 static void fill_scales(const struct by_endpoint *endpoint, const struct by_call *user,
                         const struct by_flight *flight)
 {
@@ -122,7 +123,7 @@ static void fill_scales(const struct by_endpoint *endpoint, const struct by_call
     }
 }
 
-/* This rank's elements of the chunk as integers. */
+/* Converts this rank's elements of the chunk to integers. */
 static void fill_integers(const struct by_endpoint *endpoint, const struct by_call *user,
                           const struct by_flight *flight)
 {

@@ -1,15 +1,15 @@
 /*
- * What call an optag stands for. An optag is a hash: it tells that two ranks are in different
- * calls, not in which. But there are few calls that the other rank can be in: the same one or some
- * before or after it, of any collective, from any root, over counts that this rank knows or that
- * the chunk shows. All are tried, once, when a run has ended. Neighbours: accept.c asks, when ranks
- * disagree. Pure; the endpoint's thread.
+ * Finds the call that an optag represents. An optag is a hash: it shows that two ranks are in
+ * different calls, but not in which. The other rank can only be in a few: the same call or a few
+ * before or after it, of any collective, from any root, over counts that this rank has itself or
+ * that the chunk shows. All are tried, once, after a run has failed. Neighbours: accept.c calls
+ * this when ranks disagree. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
-/* Calls before and after this rank's that are tried (count). */
+/* Calls tried before and after this rank's (count). */
 #define NUMBERS 8u
-/* Roots that are tried (count): a bound on the time, some 10 ms. */
+/* Maximum roots tried (count): bounds the time to some 10 ms. */
 #define ROOTS_MAX  1024u
 #define COUNTS_MAX (BY_CALLS_MAX + 8u)
 
@@ -22,7 +22,7 @@ static uint32_t add_count(uint64_t *counts, uint32_t size, uint64_t count)
     return size + 1;
 }
 
-/* Element counts of whole calls that `side` may speak of. */
+/* Lists the element counts of whole calls that `side` may be in. */
 static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_call_state *own,
                             const struct by_err_side *side, uint64_t counts[COUNTS_MAX])
 {
@@ -33,14 +33,14 @@ static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_
     size = add_count(counts, size, 0);
     size = add_count(counts, size, own->call.count * ranks);
     size = add_count(counts, size, own->call.count / ranks);
-    for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) /* a chunk that is all, copied as bytes or not */
+    for (uint32_t bytes = 1; bytes <= 8; bytes *= 2) /* the chunk is the whole call, copied as bytes or not */
         size = add_count(counts, size, side->count / bytes);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
         size = add_count(counts, size, endpoint->calls[c].told_count);
     return size;
 }
 
-/* Of unequal shards an optag has a hash: this rank knows of which counts, if it has such a call
+/* For unequal shards an optag has a hash: this rank can resolve it only if it has such a call
  * itself. */
 static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *said)
 {
@@ -79,7 +79,7 @@ void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *ow
 
     said->own = side->optag == own->optag && side->op == own->op && side->dtype == own->dtype &&
                 (side->mode == own->mode || side->count == 0); /* a word has no mode of its own */
-    /* This rank's number first, then those ever further from it. */
+    /* This rank's number first, then numbers further and further from it. */
     for (uint32_t n = 0; n <= 2 * NUMBERS; n++)
         for (uint32_t c = 0; c < size; c++)
             for (unsigned collective = 1; collective < BY_COLLECTIVE_COUNT; collective++) {

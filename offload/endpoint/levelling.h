@@ -1,6 +1,6 @@
 /*
- * One rank's side of levelling, shared by resume.c and resume_copy.c and by nobody else. Everything
- * lies in one block of the caller's memory.
+ * One rank's state of levelling, shared by resume.c and resume_copy.c only. Everything is in one
+ * block of the caller's memory.
  */
 #ifndef BY_ENDPOINT_LEVELLING_H
 #define BY_ENDPOINT_LEVELLING_H
@@ -8,22 +8,22 @@
 #include "offload/endpoint/resume.h"
 #include "offload/endpoint/state.h"
 
-/* What was heard of a rank. DETAIL: its report is of this endpoint's generation. */
+/* What a rank has sent. DETAIL: its report is of this endpoint's generation. */
 enum by_heard { BY_HEARD_REPORT = 1, BY_HEARD_DETAIL = 2, BY_HEARD_LEVEL = 4 };
 
 struct by_resume {
-    struct by_endpoint *endpoint; /* frozen; not there any more when it is over */
+    struct by_endpoint *endpoint; /* frozen; invalid once `over` is set */
     uint16_t attempt, job, rank, rank_count;
-    uint8_t was_level; /* when this attempt began */
+    uint8_t was_level; /* the endpoint was level when this attempt began */
     uint8_t decided;
-    uint8_t over;      /* the endpoint has been carried over: nothing is left but to say LEVEL */
+    uint8_t over;      /* the endpoint has been carried over; only LEVEL is left to send */
     uint8_t *heard;    /* enum by_heard, for each rank */
-    uint32_t *lane_at; /* of each lane in a report */
+    uint32_t *lane_at; /* offset of each lane in a report */
     uint8_t *reports;  /* report_bytes for each rank */
     uint32_t report_bytes;
-    uint32_t report_count, level_count; /* level_count: without this rank */
-    uint64_t missing;                   /* chunks that others have, and this rank has not yet */
-    /* What is still to be said. */
+    uint32_t report_count, level_count; /* level_count: excludes this rank */
+    uint64_t missing;                   /* chunks that others have and this rank still lacks */
+    /* The messages still to send. */
     uint32_t report_next, level_next; /* ranks */
     uint32_t need_lane, need_at;
     uint32_t ask_to; /* NEED: rank, or BY_RANK_NONE */

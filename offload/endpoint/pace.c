@@ -1,27 +1,28 @@
 /*
- * How fast: round-trip times and timeouts of each lane (RFC 6298 in integers, Karn's rule), and one
- * congestion window over all lanes: additive increase, multiplicative decrease (Chiu and Jain,
- * Computer Networks 17(1), 1989, for why two that share a cable come to equal shares). Pure; the
- * endpoint's thread.
+ * Congestion control: round-trip times and timeouts of each lane (RFC 6298 in integers, Karn's
+ * rule), and one congestion window over all lanes: additive increase, multiplicative decrease (Chiu
+ * and Jain, Computer Networks 17(1), 1989, explain why two flows that share a cable converge to
+ * equal shares). Pure; the endpoint's thread.
  *
- * A tree carries one packet a chunk on each link whatever the number of ranks, so there is no
+ * A tree carries one packet per chunk on each link whatever the number of ranks, so there is no
  * incast, and the trees' windows bound the load. Loss alone is therefore weak evidence of
  * congestion: a cut is slight unless the round trips have grown as well (TCP Veno's test; Fu and
- * Liew, IEEE JSAC 21(2), 2003), the network marked a packet, or a lane went silent.
+ * Liew, IEEE JSAC 21(2), 2003), the network marked a packet, or a lane became silent.
  */
 #include "offload/endpoint/state.h"
 
-/* Length of an epoch of the least round trip. */
+/* Length of an epoch of the minimum round trip. */
 #define EPOCH_NS 1000000000u
-/* A first timeout needs a first guess (ns). */
+/* The initial timeout (ns), before any round-trip sample. */
 #define RTO_FIRST_NS 10000000u
-/* The same for the roll call, in least timeouts: nothing else is on its way that could tell of a
- * loss, one small packet costs nothing, and everything waits for it. */
+/* The initial timeout of the roll call, in minimum timeouts. It is short because nothing else is in
+ * flight that could show a loss, one small packet costs nothing, and everything waits for the roll
+ * call. */
 #define RTO_ROLL 4u
 /*
- * What an answer took beyond this, and beyond so many least round trips, it spent waiting for other
- * ranks and says nothing of the path. A timeout that grew with it would leave a loss unrepaired for
- * as long again, for which others would wait in their turn.
+ * Limit of round-trip samples: PATH_NS or PATH_LOWS minimum round trips, whichever is longer. Time
+ * beyond it was spent waiting for other ranks and is no property of the path. A timeout that
+ * included it would leave a loss unrepaired for as long again, and other ranks would wait in turn.
  */
 #define PATH_NS   (RTO_FIRST_NS / 2)
 #define PATH_LOWS 4u
@@ -78,7 +79,7 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
 
 void by_pace_accepted(struct by_endpoint *endpoint)
 {
-    /* A window that is not used says nothing about a wider one. */
+    /* An unused window is no evidence for a wider one. */
     if (endpoint->window >= endpoint->window_max || endpoint->inflight < endpoint->window / 2)
         return;
     endpoint->window_earned++;
@@ -93,9 +94,9 @@ void by_pace_accepted(struct by_endpoint *endpoint)
 }
 
 /*
- * The cut for a lost chunk: a quarter of the way to what fills the path and a quarter more. Without
- * a queue that is nothing. With one it buys time: a repair waits behind what is in flight, and the
- * tree's window must not run out before it is back.
+ * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
+ * path. Without a queue that is zero. With a queue it gains time: a repair waits behind the chunks
+ * in flight, and the tree's window must not run out before it returns.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -107,9 +108,8 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
 
-/* A silent path: begin anew, up to three quarters of what was in flight; how long it is silent says
- * no more.
- */
+/* Restarts after the path was silent, with three quarters of the window as the goal; the duration
+ * of the silence does not matter. */
 static void begin_anew(struct by_endpoint *endpoint)
 {
     if (endpoint->window == endpoint->window_floor)
@@ -132,7 +132,7 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
     }
     cut = event == BY_PACE_MARK ? endpoint->window / 8 + 1 : cut_for_loss(endpoint, lane);
     if (cut == 0)
-        return; /* start-up ends at the first sign of a queue, not at a chance loss */
+        return; /* the first sign of a queue ends start-up, a chance loss does not */
     endpoint->window =
         endpoint->window > endpoint->window_floor + cut ? endpoint->window - cut : endpoint->window_floor;
     endpoint->window_goal = endpoint->window;
@@ -143,9 +143,9 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
 {
     const struct by_endpoint_config *config = &endpoint->config;
     /*
-     * Twice the round trip, where RFC 6298 says once: its least timeout of a second hides that a
-     * steady path has no variance. Early all the same, since a timeout sends one packet (tail loss
-     * probe, RFC 8985, section 7.2).
+     * Twice the round trip, where RFC 6298 uses once: there a minimum timeout of a second hides
+     * that a steady path has no variance. This is early all the same, because a timeout sends only
+     * one packet (tail loss probe, RFC 8985, section 7.2).
      */
     uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
 

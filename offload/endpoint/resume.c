@@ -1,18 +1,21 @@
 /*
- * Levelling: each rank tells all others what it has (REPORT), finds out what some rank has and it
- * has not, asks one that has it (NEED), is given it (COPY), and says when nothing is missing
- * (LEVEL). Who lacks a chunk decides alone, from the reports, which are the same everywhere; who
- * gives looks at nothing but what it holds. Neighbours: retain.c holds, resume_copy.c goes on.
- * Pure; the endpoint's thread.
+ * Levelling. Each rank:
+ *   1. sends its REPORT of what it has to all others;
+ *   2. finds the chunks that some rank has and it lacks;
+ *   3. requests each from a rank that has it (NEED), which sends it (COPY);
+ *   4. reports when nothing is missing (LEVEL).
+ * A rank that lacks a chunk decides alone, from the reports, which are the same everywhere; a rank
+ * that sends one checks only what it holds. Neighbours: retain.c holds the data, resume_copy.c
+ * continues the calls. Pure; the endpoint's thread.
  *
- * A rank that could still take a packet after its report might complete what others then reduce
- * again, from an input that its result has overwritten: so it is frozen before it reports, and
- * nobody decides before all have reported. A rank that went on before all are level could not give
- * what it has, should another node die.
+ * A rank is frozen before it reports, and no rank decides before all have reported. Otherwise a
+ * rank could receive a packet after its report and complete a chunk that others then reduce again,
+ * from an input that its result has overwritten. No rank continues before all are level, because a
+ * rank that had continued could not provide its data if another node died.
  */
 #include "offload/endpoint/levelling.h"
 
-/* Messages: version, type, job, attempt, rank, then what the type has. */
+/* Messages: version, type, job, attempt, rank, then the fields of the type. */
 #define VERSION 1u
 enum message_type { REPORT = 1, NEED, COPY, LEVEL };
 #define HEAD_BYTES 8u
@@ -25,7 +28,7 @@ static size_t align_up(size_t bytes)
     return (bytes + 63) & ~(size_t)63;
 }
 
-/* Of a lane in a report: its base, and a bit for each chunk from there on. */
+/* Returns the bytes of a lane in a report: its base, and a bit for each chunk from there on. */
 static uint32_t lane_bytes(const struct by_ep_lane *lane)
 {
     return 4 + (lane->mask + 8) / 8;
@@ -62,7 +65,7 @@ static uint8_t *report_of(const struct by_resume *resume, uint32_t rank)
     return resume->reports + (size_t)rank * resume->report_bytes;
 }
 
-/* This rank's report, as it is now. */
+/* Writes this rank's report of its current state. */
 static void report_make(struct by_resume *resume)
 {
     const struct by_endpoint *endpoint = resume->endpoint;
@@ -79,7 +82,7 @@ static void report_make(struct by_resume *resume)
     }
 }
 
-/* Whether the rank had a chunk's result when it reported. */
+/* Returns whether the rank had a chunk's result when it reported. */
 static int has(const struct by_resume *resume, uint32_t rank, uint32_t l, uint32_t seq)
 {
     const uint8_t *at = report_of(resume, rank) + resume->lane_at[l];
@@ -92,7 +95,8 @@ static int has(const struct by_resume *resume, uint32_t rank, uint32_t l, uint32
     return ahead <= (int32_t)resume->endpoint->lanes[l].mask && at[4 + ahead / 8] >> ahead % 8 & 1;
 }
 
-/* A rank that has it, not always the same one; BY_RANK_NONE: it must be reduced again. */
+/* Returns a rank that has the chunk, a different one for different chunks; BY_RANK_NONE: it must be
+ * reduced again. */
 static uint32_t holder_of(const struct by_resume *resume, uint32_t l, uint32_t seq)
 {
     uint32_t ranks = resume->endpoint->rank_count;
@@ -112,8 +116,8 @@ static void complete(struct by_resume *resume, struct by_ep_lane *lane, struct b
         resume->endpoint->level = 1;
 }
 
-/* The owner adds inputs in the order of ranks, its own from its buffer: those that others have sent
- * already lie in the chunk's place. */
+/* Adds inputs in the order of ranks, at the chunk's owner. The owner's own input comes from its
+ * buffer; the sum so far is in the chunk's place. */
 static void add_input(struct by_resume *resume, struct by_ep_lane *lane, struct by_flight *flight,
                       const uint8_t *input)
 {
@@ -145,7 +149,7 @@ static void add_input(struct by_resume *resume, struct by_ep_lane *lane, struct 
     complete(resume, lane, flight);
 }
 
-/* All have reported: takes what needs no copy, and counts what does. */
+/* After all have reported: completes the chunks that need no copy, and counts the others. */
 static void decide(struct by_resume *resume)
 {
     struct by_endpoint *endpoint = resume->endpoint;
@@ -213,7 +217,7 @@ int by_resume_begin(struct by_resume **resume, void *memory, struct by_endpoint 
     return 0;
 }
 
-/* Whom to ask for a chunk; BY_RANK_NONE: it is not missing. */
+/* Returns the rank to request a chunk from; BY_RANK_NONE: it is not missing. */
 static uint32_t whom_to_ask(const struct by_resume *resume, uint32_t l, uint32_t seq)
 {
     const struct by_ep_lane *lane = &resume->endpoint->lanes[l];
@@ -238,7 +242,8 @@ static int take_report(struct by_resume *resume, uint16_t rank, const uint8_t *d
     if (resume->heard[rank] & BY_HEARD_REPORT)
         return 0;
     newer = (int16_t)(by_get16(data + HEAD_BYTES) - endpoint->gen);
-    /* A generation begins when all are level in the one before; who is behind has nothing in it. */
+    /* A generation begins only when all ranks are level in the previous one; a rank that is behind
+     * has nothing in it. */
     if ((newer < 0 && !data[HEAD_BYTES + 2]) || (newer > 0 && !endpoint->level))
         return BY_ESTATE;
     if (newer == 0) {
@@ -253,7 +258,7 @@ static int take_report(struct by_resume *resume, uint16_t rank, const uint8_t *d
     return 0;
 }
 
-/* The lane and chunk that a message speaks of; NULL: none of this endpoint's. */
+/* Returns the lane and the chunk that a message refers to; NULL: not in this endpoint. */
 static struct by_ep_lane *lane_of(const struct by_resume *resume, const uint8_t *data, uint32_t *seq)
 {
     uint32_t l = by_get16(data + HEAD_BYTES + 2);
@@ -387,7 +392,7 @@ static size_t say_need(struct by_resume *resume, uint8_t *data, uint16_t *to)
     return say_chunk(resume, NEED, resume->ask_lane, resume->ask_seq, data);
 }
 
-/* The next chunk to ask for; 1 when there is one. */
+/* Finds the next chunk to request; returns 1 when there is one. */
 static int find_need(struct by_resume *resume)
 {
     const struct by_endpoint *endpoint = resume->endpoint;
@@ -408,7 +413,7 @@ static int find_need(struct by_resume *resume)
     return 0;
 }
 
-/* The next rank but this one to tell; 1 when there is one. */
+/* Finds the next other rank to send to; returns 1 when there is one. */
 static int find_rank(const struct by_resume *resume, uint32_t *next, uint16_t *to)
 {
     *next += *next == resume->rank;

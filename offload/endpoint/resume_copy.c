@@ -1,13 +1,13 @@
 /*
- * Carrying calls over into the trees of another generation, when all ranks are level. A chunk is no
- * more than bytes of a call's shard: those that the old trees have done are listed (done.c), and
- * the new trees' lanes walk the calls from the oldest one that runs, cutting what is left by their
- * own shares and sizes. All ranks have the same calls done and the same list, so they cut alike.
- * Pure; the endpoint's thread.
+ * Carries calls over into the trees of another generation, when all ranks are level. A chunk is
+ * merely a range of bytes of a call's shard. The ranges that the old trees have done are listed
+ * (done.c), and the lanes of the new trees traverse the calls from the oldest running one, dividing
+ * the rest by their own shares and sizes. All ranks have the same calls done and the same list, so
+ * they divide alike. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/levelling.h"
 
-/* Where a lane stands: all before is done. */
+/* A lane's position: everything before it is done. */
 struct position {
     uint32_t call, shard;
     uint64_t at;
@@ -27,7 +27,7 @@ static struct position position_of(const struct by_ep_lane *lane)
     return (struct position){cursor->call, 0, 0};
 }
 
-/* The call of that number, if it runs; else NULL. */
+/* Returns the call of that number if it runs, else NULL. */
 static struct by_call_state *running(struct by_endpoint *endpoint, uint32_t number)
 {
     struct by_call_state *call = by_call_at(endpoint, number);
@@ -35,7 +35,7 @@ static struct by_call_state *running(struct by_endpoint *endpoint, uint32_t numb
     return call->phase == BY_CALL_RUNNING && call->number == number ? call : NULL;
 }
 
-/* The oldest call that runs, or the one that will be posted next. */
+/* Returns the oldest running call, or the next one to be posted. */
 static uint32_t oldest(struct by_endpoint *endpoint)
 {
     uint32_t number = endpoint->posted - BY_CALLS_MAX;
@@ -45,7 +45,7 @@ static uint32_t oldest(struct by_endpoint *endpoint)
     return number;
 }
 
-/* Notes bytes that are done at `to`, or counts them alone. */
+/* Records bytes as done in `to`, or only counts them. */
 static void note(struct by_endpoint *to, const struct by_done *done, uint32_t *count)
 {
     ++*count;
@@ -53,7 +53,7 @@ static void note(struct by_endpoint *to, const struct by_done *done, uint32_t *c
         by_done_add(to, done);
 }
 
-/* What the old lane has done of the calls that run. */
+/* Collects what the old lane has done of the running calls. */
 static void collect_lane(struct by_endpoint *old, const struct by_ep_lane *lane, struct by_endpoint *to,
                          uint32_t *count)
 {
@@ -87,8 +87,8 @@ static void collect_lane(struct by_endpoint *old, const struct by_ep_lane *lane,
     }
 }
 
-/* What is done of the calls that run; how many notes it took. Before the session there is nothing.
- */
+/* Collects what is done of the running calls; returns the number of records. Before the session
+ * there are none. */
 static uint32_t collect(struct by_endpoint *old, struct by_endpoint *to)
 {
     uint32_t count = 0;
@@ -112,7 +112,7 @@ size_t by_resume_copy_size(const struct by_resume *resume, const struct by_endpo
     return (bytes + collect(resume->endpoint, NULL) * sizeof(struct by_done) + 63) & ~(size_t)63;
 }
 
-/* 0 when `to` can take the place of `old`. */
+/* Returns 0 when `to` can replace `old`. */
 static int check(struct by_endpoint *old, const struct by_endpoint *to)
 {
     if (to->rank != old->rank || to->rank_count != old->rank_count || to->gen == old->gen ||
@@ -131,7 +131,7 @@ static void take_session(const struct by_endpoint *old, struct by_endpoint *to)
 {
     to->config.nonce = old->config.nonce;
     if (old->session_phase != BY_SESSION_AGREED)
-        return; /* the roll is called anew: nothing else was sent yet */
+        return; /* the roll call is repeated: nothing else has been sent yet */
     to->session_phase = BY_SESSION_AGREED;
     to->session_salt = old->session_salt;
     by_copy(to->roll, old->roll, old->rank_count * sizeof(uint32_t));

@@ -1,17 +1,17 @@
 /*
- * What a chunk was, and what others may still need of it, for as long as they may: until the chunk
- * that takes its slot is done, which all ranks send only after they have its result. A call may end
- * before that, and its buffers belong to the user again; what others may need is copied then, a
- * window of each tree at the most. Neighbours: cursor.c notes chunks, call.c ends calls, resume.c
- * gives and takes. Pure; the endpoint's thread.
+ * Records of chunks, and data that other ranks may still need. A chunk is retained until the chunk
+ * that reuses its slot is done, which every rank sends only after it has the result of the first. A
+ * call may end before that, and its buffers then belong to the user again, so the data that others
+ * may need is copied at that time: at most a window of each tree. Neighbours: cursor.c records
+ * chunks, call.c ends calls, resume.c sends and receives the data. Pure; the endpoint's thread.
  *
- * A value is held by every rank that got it. Of a chunk that goes to its owner alone (reduce,
- * reduce-scatter) the others hold their inputs: when the owner has not got the value nobody has,
- * and it makes the sum anew.
+ * Every rank that got a value holds it. For a chunk whose value goes only to its owner (reduce,
+ * reduce-scatter) the other ranks hold their inputs: if the owner lacks the value no rank has it,
+ * and the owner computes the sum again.
  */
 #include "offload/endpoint/state.h"
 
-/* A place holds a payload, or its sum in the making: f16 and bf16 are added in f32. */
+/* A place holds a payload or a partial sum: f16 and bf16 are added in f32. */
 #define PLACE_WIDTH 2u
 #define ALIGNMENT   64u
 
@@ -84,7 +84,8 @@ void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const
     }
 }
 
-/* Some rank has the chunk's result: this one, or it would not be making the sum itself. */
+/* Returns whether some rank is known to have the chunk's result: this rank, or another one. In the
+ * latter case only, this rank computes the sum itself. */
 static int is_known(const struct by_ep_lane *lane, uint32_t seq)
 {
     return by_lane_is_done(lane, seq) || by_trace_at(lane, seq)->added > 0;
@@ -93,7 +94,7 @@ static int is_known(const struct by_ep_lane *lane, uint32_t seq)
 void by_retain_save(struct by_endpoint *endpoint, const struct by_call_state *call)
 {
     if (call == &endpoint->calls[BY_CALL_SESSION])
-        return; /* the roll stays */
+        return; /* keep the roll call */
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_ep_lane *lane = &endpoint->lanes[l];
 

@@ -1,10 +1,13 @@
 /*
- * What goes out: repairs first, then new chunks as windows allow, then what the timers ask for. Two
- * rings hold the lanes that have something to send, so that nothing here looks at a lane in vain:
- * *urgent* lanes go whatever the congestion window says (a flight that counts as lost; a lane with
- * nothing in flight, so that ranks whose windows differ cannot wait for each other on different
- * trees), *ready* lanes take turns in proportion to their shares of the call. Pure; the endpoint's
- * thread.
+ * Output, in this order: repairs, new chunks as windows allow, then retransmissions due to timers.
+ * Two rings hold the lanes that have something to send, so no lane is checked in vain:
+ *
+ * - *urgent* lanes send whatever the congestion window is: a lane with a flight that counts as
+ *   lost, or with nothing in flight, so that ranks with different windows cannot wait for each
+ *   other on different trees;
+ * - *ready* lanes take turns in proportion to their shares of the call.
+ *
+ * Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -82,21 +85,24 @@ static void ring_push(struct by_endpoint *endpoint, struct by_ep_ring *ring, str
     ring->tail = index;
 }
 
-/* A flight counts as lost once enough later transmissions of its lane have been answered. */
+/* Returns whether the oldest transmission counts as lost: enough later transmissions of its lane
+ * have been answered. */
 static int has_lost(const struct by_ep_lane *lane)
 {
     return lane->oldest != BY_FLIGHT_NONE &&
            (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)lane->threshold;
 }
 
-/* The first answer after a timeout: what was sent before the timeout may be lost as well. */
+/* Returns whether a flight may be revived: when the first answer after a timeout arrives, chunks
+ * sent before the timeout may be lost as well. */
 static int may_revive(const struct by_ep_lane *lane)
 {
     return lane->revive > 0 && lane->oldest != BY_FLIGHT_NONE &&
            (int32_t)(lane->revive_order - lane->flights[lane->oldest].order) > 0;
 }
 
-/* There is a next chunk, and the result of the one that held its slot has been accepted. */
+/* Returns whether there is a next chunk and the result of its slot's previous chunk has been
+ * accepted. */
 static int has_next(const struct by_ep_lane *lane)
 {
     return lane->cursor.active && !(by_flight_at(lane, lane->next)->flags & BY_FLIGHT_SENT);
@@ -134,7 +140,7 @@ void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *l
                                          payload ? payload : tx->small, bytes));
 }
 
-/* Payloads leave without a psum: no wire is on their way, and no tag is over it. */
+/* Returns whether payloads are sent without a psum: they cross no wire, and no tag covers them. */
 static int leaves_unsummed(const struct by_endpoint *endpoint)
 {
     return endpoint->config.shared && endpoint->cover == BY_COVER_NONE;
@@ -202,9 +208,10 @@ static void send_next(struct by_endpoint *endpoint, struct by_ep_lane *lane, str
 }
 
 /*
- * What goes again must be what went before: where it was only late it is in a sum already, and
- * where the user, or a fault of memory, has changed it since, its psum would make every node drop
- * it for ever. Without a psum nobody can tell, and the value that is there goes.
+ * Checks that a retransmission has the same value as before. If the first transmission was only
+ * late, its value is in a sum already. If the user or a memory fault has changed the value since,
+ * its psum would make every node drop it for ever. Without a psum a change cannot be detected, and
+ * the current value is sent.
  */
 static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
                        const struct by_flight *flight)
@@ -222,8 +229,8 @@ static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *la
     return 0;
 }
 
-/* `timed`: because of a timeout, not because later chunks were answered. 1 when there is a packet;
- * else the endpoint has ended. */
+/* `timed`: because of a timeout, not because later chunks were answered. Returns 1 when there is a
+ * packet; else the endpoint has ended. */
 static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight,
                       int timed, struct by_tx *tx)
 {
@@ -264,8 +271,8 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
     return count;
 }
 
-/* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs BY_CREDIT_ONE.
- */
+/* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs
+ * BY_CREDIT_ONE. */
 static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
     uint32_t count = 0;
@@ -276,7 +283,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
         if (lane == NULL)
             break;
         if (!has_next(lane))
-            continue; /* comes back when a result opens its window */
+            continue; /* returns when a result opens its window */
         lane->credit += lane->quantum;
         if (lane->credit >= BY_CREDIT_ONE) {
             lane->credit -= BY_CREDIT_ONE;
@@ -288,7 +295,7 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     return count;
 }
 
-/* A lane's timer ran out: its oldest chunk goes again, and alone. */
+/* Handles a lane's timeout: only its oldest chunk is sent again. */
 static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
 {
     struct by_flight *flight = by_flight_at(lane, lane->base);

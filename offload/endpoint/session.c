@@ -1,11 +1,10 @@
 /*
- * The session: tables stay on switches while host processes come and go, and every process counts
- * its chunks from 0. So before the first chunk of a call the ranks call the roll on the first lane:
- * one small gathering in which each rank writes a nonce of its own. A rank whose nonce does not
- * come back has been answered from what an earlier run left behind, and ends. The others salt the
- * optags of all that follows with the whole roll: nothing old agrees with it (PROTOCOL.md,
- * "Sessions"). Neighbours: cursor.c walks the roll like any chunk, accept.c says when it is
- * complete. Pure; the endpoint's thread.
+ * The session. Tables stay on switches across host processes, but every process counts its chunks
+ * from 0. So before the first chunk of a call the ranks call the roll on the first lane: a small
+ * gathering in which each rank writes a nonce of its own. A rank whose nonce does not return was
+ * answered from the state of an earlier run, and ends. The other ranks salt all later optags with
+ * the complete roll, so that no old chunk matches (PROTOCOL.md, "Sessions"). Neighbours: cursor.c
+ * traverses the roll like any chunk, accept.c detects its completion. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
@@ -15,7 +14,7 @@ void by_session_begin(struct by_endpoint *endpoint)
 {
     struct by_call_state *state = &endpoint->calls[BY_CALL_SESSION];
     struct by_ep_lane *lane =
-        &endpoint->lanes[endpoint->first]; /* the same tree for all ranks, as all are leaves of each */
+        &endpoint->lanes[endpoint->first]; /* the same tree at all ranks, because all are leaves of each */
     uint64_t bytes = (uint64_t)endpoint->rank_count * NONCE_BYTES;
 
     BY_ASSERT(endpoint->lane_count > 0);
@@ -50,7 +49,7 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
 
     if (err != NULL)
         status.err = *err;
-    if (err == NULL || err->reason != BY_ERR_USED) { /* else all on the way know already */
+    if (err == NULL || err->reason != BY_ERR_USED) { /* otherwise all nodes on the path know already */
         endpoint->parting = BY_PARTING_COUNT;
         endpoint->parting_node = node;
     }
@@ -58,9 +57,9 @@ void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct
 }
 
 /*
- * Ranks that this one's refusal does not reach would wait for it: those whose nodes are new with
- * their processes, or whose own nonce came back. They are in the roll, or at the chunk after it, so
- * it is told of both.
+ * Writes the ERR by which this rank's refusal reaches ranks that would otherwise wait for it: those
+ * whose nodes are new with their processes, or whose own nonce returned. These are in the roll call
+ * or at the chunk after it, so the ERR is sent for both.
  */
 uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
 {

@@ -1,10 +1,10 @@
 /*
- * Which trees serve a call and how its elements are split over them. All ranks compute the same
- * from the image alone: the records of the section LEAF agree on order, shares, owners and
+ * Determines which trees serve a call and how its elements are split over them. All ranks compute
+ * the same from the image alone: the records of the section LEAF agree on order, shares, owners and
  * collectives. Pure; the endpoint's thread.
  *
  * For a shard's owner or a root: the lanes planned for this collective and rank; if there are none,
- * those planned for this collective and any rank; if there are none, those of allreduce, since
+ * those planned for this collective and any rank; if there are none, those of allreduce, because
  * every tree can serve every collective.
  */
 #include "offload/endpoint/state.h"
@@ -93,7 +93,7 @@ uint32_t by_share_group(const struct by_endpoint *endpoint, unsigned collective,
     return groups[BY_GROUP_ALLREDUCE].share_total > 0 ? BY_GROUP_ALLREDUCE : BY_GROUP_NONE;
 }
 
-/* Place of a group in a lane's `before`. */
+/* Returns the index of a group in a lane's `before`. */
 static uint32_t place_of(const struct by_endpoint *endpoint, uint32_t group)
 {
     return group < BY_GROUP_RANK ? group : BY_GROUP_ANY + (group - BY_GROUP_RANK) / endpoint->rank_count;
@@ -144,8 +144,9 @@ uint64_t by_share_scale(uint64_t a, uint64_t b, uint64_t c)
 }
 
 /*
- * Boundaries lie on multiples of 64 bytes, so that chunks keep the alignment of the user's buffer;
- * upwards, so that the first lane of a group has part in what is not empty.
+ * Boundaries are multiples of 64 bytes, so that chunks keep the alignment of the user's buffer.
+ * They are rounded up, so that the first lane of a group has a part of everything that is not
+ * empty.
  */
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 {

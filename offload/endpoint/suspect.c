@@ -1,16 +1,18 @@
 /*
- * Who is to blame when a chunk does not come back. WAITs tell which node waits for whom; they come
- * from the parent, which also passes on what its own parent says, so the endpoint hears of several
- * places and keeps the one that is nearest to the cause. Pure; the endpoint's thread.
+ * Finds the node that is responsible when a chunk does not return. WAITs report which node waits
+ * for which. They come from the parent, which also passes on its own parent's WAITs, so the
+ * endpoint hears of several places and keeps the one nearest to the cause. Pure; the endpoint's
+ * thread.
  *
- * Every node heard is an ancestor, and an ancestor speaks of a chunk to us only when all nodes
- * between have it complete. So the highest one that was heard is nearest to the cause, and what the
- * same node says later replaces what it said before. Who has not repeated itself over several
- * questions may have died since: then a nearer one counts, or the silence of the parent itself.
+ * Every reporting node is an ancestor, and an ancestor's WAIT for a chunk reaches this rank only
+ * when all nodes between have the chunk complete. So the highest one that reported is nearest to
+ * the cause, and a later report of the same node replaces its earlier one. A node that has not
+ * repeated its report over several questions may have died since: then a nearer one counts, or the
+ * silence of the parent itself.
  */
 #include "offload/endpoint/state.h"
 
-/* The longest walk up a tree (hops): a bound against a table with a loop. */
+/* The longest path up a tree (hops): protects against a table with a loop. */
 #define DEPTH_MAX 64u
 
 void by_suspect_hops(struct by_endpoint *endpoint, struct by_ep_lane *lane)
@@ -31,9 +33,8 @@ void by_suspect_hops(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     }
 }
 
-/* The record of `node` (child < 0), or of the child with bit `child` of parent `node`. 1 when there
- * is one.
- */
+/* Finds the record of `node` (child < 0), or of the child with bit `child` of parent `node`.
+ * Returns 1 when there is one. */
 static int find_hop(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node,
                     int child, struct by_image_hop *hop)
 {
@@ -47,7 +48,7 @@ static int find_hop(const struct by_endpoint *endpoint, const struct by_ep_lane 
     return 0;
 }
 
-/* Whether `upper` is an ancestor of `lower`. */
+/* Returns whether `upper` is an ancestor of `lower`. */
 static int is_above(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t upper,
                     uint16_t lower)
 {
@@ -70,7 +71,7 @@ uint16_t by_suspect_upper(const struct by_endpoint *endpoint, const struct by_ep
     return find_hop(endpoint, lane, endpoint->node, -1, &hop) ? hop.parent : BY_NODE_NONE;
 }
 
-/* What was heard has not been repeated, though several questions have been asked since. */
+/* Returns whether the report was not repeated, although several questions have been asked since. */
 static int is_stale(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     return endpoint->now_ns - lane->wait.heard_ns > endpoint->config.stall_ns / 8 * 3;
@@ -83,7 +84,7 @@ void by_suspect_hear(struct by_endpoint *endpoint, struct by_ep_lane *lane, uint
     int replace;
 
     if (seq != lane->base || lane->base == lane->next)
-        return; /* only the oldest chunk can be the one that a call ends with */
+        return; /* only the oldest chunk can be the one with which a call ends */
     replace = !old->heard || old->seq != seq || old->wait.node == wait->node || is_stale(endpoint, lane) ||
               is_above(endpoint, lane, wait->node, old->wait.node);
     if (replace)
@@ -119,7 +120,7 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane
                find_hop(endpoint, lane, wait->at, __builtin_ctzll(wait->missing), &hop)) {
         status->missing_node = hop.node;
     } else if (wait->missing != 0 && lane->hop_end > 0) {
-        status->missing_node = wait->at; /* the bit is no other node: it is that host's own rank */
+        status->missing_node = wait->at; /* the bit is no other node, but that host's own rank */
     }
 }
 

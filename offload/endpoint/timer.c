@@ -1,14 +1,14 @@
 /*
- * Timers. A chunk has none: a lane's oldest chunk is the one that a timeout sends again, so a timer
- * for each lane does, and a wheel holds those of all lanes: a list for each of the next 64 ticks,
- * for each of the next 64 times 64 ticks, and once more (Varghese and Lauck, SOSP 1987, scheme 7).
- * Most timers never run out, but move on with each result; such a lane stays where it is filed, and
- * is filed anew when it is looked at too early, or at once when its new time is before that.
- * Rounded up to ticks, so that no timer runs out early. Pure; the endpoint's thread.
+ * Timers. A timeout sends only a lane's oldest chunk again, so one timer for each lane suffices. A
+ * wheel holds the timers of all lanes: a list for each of the next 64 ticks, for each of the next
+ * 64 times 64 ticks, and once more (Varghese and Lauck, SOSP 1987, scheme 7). Most timers never
+ * expire, but are postponed with each result. Such a lane stays in its list and is moved when it is
+ * checked too early; it is moved at once only when its new time is earlier. Times are rounded up to
+ * ticks, so that no timer expires early. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
-/* Numbers of lists: 0, none; the wheel's, from 1 on; the lanes whose tick has come. */
+/* Numbers of lists: 0 is none; the wheel's start at 1; then the lanes that are due. */
 #define LIST_NONE 0u
 #define LIST_COME (BY_WHEEL_LEVELS * BY_WHEEL_SLOTS + 1)
 
@@ -66,13 +66,14 @@ uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lan
     return stalled_ns < due_ns ? stalled_ns : due_ns;
 }
 
-/* Ticks of a level, counted from the beginning of time. */
+/* Returns the ticks of a level, counted from time 0. */
 static uint64_t tick_at(uint64_t tick, uint32_t level)
 {
     return tick >> BY_WHEEL_BITS * level;
 }
 
-/* Files the lane under its tick: as fine as the wheel reaches; beyond its end, at its end. */
+/* Files the lane under its tick, as finely as the wheel allows; times beyond the wheel's end go to
+ * its end. */
 static void file(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     struct by_wheel *wheel = &endpoint->wheel;
@@ -124,7 +125,7 @@ void by_timer_set(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     file(endpoint, lane);
 }
 
-/* The lists of a level that follow the one looked at last, the next one in bit 0. */
+/* Returns the used lists of a level after the one processed last, the next one in bit 0. */
 static uint64_t used_from(const struct by_wheel *wheel, uint32_t level)
 {
     uint32_t first = (uint32_t)(tick_at(wheel->tick, level) + 1) % BY_WHEEL_SLOTS;
@@ -133,7 +134,7 @@ static uint64_t used_from(const struct by_wheel *wheel, uint32_t level)
     return used >> first | used << (BY_WHEEL_SLOTS - first) % BY_WHEEL_SLOTS;
 }
 
-/* Moves on to `tick`: the lanes of all lists up to it have come. */
+/* Advances to `tick`: the lanes of all lists up to it are due. */
 static void advance(struct by_endpoint *endpoint, uint64_t tick)
 {
     struct by_wheel *wheel = &endpoint->wheel;

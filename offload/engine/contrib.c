@@ -1,8 +1,8 @@
 /*
- * CONTRIB: a child's value for a chunk. The first one claims the bank, each is added once, the last
- * one completes the chunk here: then the sum goes to the parent, or, at the root, to all children
- * (PROTOCOL.md, "The machine"). Everything that leaves a packet without effect is counted under its
- * own reason. One thread, that of the engine.
+ * CONTRIB: a child's value for a chunk. The first contribution claims the bank, each is added once,
+ * and the last completes the chunk at this node. Then the sum is sent to the parent, or, at the
+ * root, to all children (PROTOCOL.md, "The machine"). Every packet that has no effect is counted
+ * under its own reason. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -23,8 +23,9 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
     return 1;
 }
 
-/* Does the value hold as many leaves as the child has? Otherwise the sum would not, and the damage
- * would look like this node's own. The child that sent it stays the one that is missing. */
+/* Returns 1 when the value holds as many leaves as the child has. Otherwise the sum would be wrong,
+ * and this node would appear to have caused the damage. The child that sent a wrong value remains
+ * the missing one. */
 static int has_its_leaves(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->header.child];
@@ -32,8 +33,8 @@ static int has_its_leaves(const struct by_step *step, const struct by_packet *pa
     return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
 }
 
-/* The kernels for what the packet asks for, or NULL where this node lacks them, or the slots that
- * the mode needs. */
+/* Returns the kernels for the packet's types, or NULL when this node lacks the kernels or the slots
+ * for the mode. */
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_header *header = &packet->header;
@@ -71,7 +72,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->claimer = header->child;
 }
 
-/* All children have contributed: the value is final here. */
+/* Completes the chunk at this node, after all children have contributed. */
 static void complete(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
     const struct by_entry *entry = packet->entry;
@@ -98,9 +99,9 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
 }
 
 /*
- * Copies or adds the payload, once its psum holds: then the sum is as before when it does not. The
- * sum's own guard is checked and renewed while it is in hand. What came over no wire is taken as it
- * is.
+ * Copies or adds the payload after checking its psum; with a wrong psum the sum remains unchanged.
+ * The same pass checks and renews the sum's own guard. A payload that crossed no wire (`direct`) is
+ * not checked.
  */
 static enum by_added add(struct by_step *step, const struct by_packet *packet,
                          const struct by_reducer *reducer)
@@ -110,7 +111,7 @@ static enum by_added add(struct by_step *step, const struct by_packet *packet,
     uint8_t *partial = by_bank_partial(step->engine, packet->bank);
 
     if (!(bank->flags & BY_BANK_DATA) && reducer->acc_bytes == reducer->element_bytes) {
-        /* Nobody reads the partial sum yet, so that copy and check are one pass. */
+        /* The partial sum has no readers yet, so copy and check are one pass. */
         uint32_t psum = reducer->psum_copy(partial, packet->payload, packet->bytes);
 
         if (psum != header->psum && !packet->direct)
@@ -134,9 +135,9 @@ static int agrees(const struct by_bank *bank, const struct by_header *header)
 }
 
 /*
- * Makes the bank that of the packet's chunk; 1 when the packet may be added to it, 0 when all is
- * said. Only a bank whose chunk nobody needs is claimed: not one that still sums or waits for the
- * parent, as no sound leaf can be two windows ahead of that.
+ * Assigns the bank to the packet's chunk. Returns 1 when the packet may be added, 0 when it is
+ * finished. Only a bank whose chunk is no longer needed is claimed, not one that still sums or
+ * waits for the parent: no correct leaf can be two windows ahead of such a chunk.
  */
 static int enter_bank(struct by_step *step, const struct by_packet *packet)
 {
@@ -164,8 +165,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 1;
     }
     if (ahead == 0 || (int32_t)ahead < 0) {
-        /* Late, and then nobody looks at the answer; or of a run that began again on used tables.
-         */
+        /* Either a late packet, whose sender ignores the answer, or a packet of a run that
+         * restarted on used tables. */
         by_stale_answer(step, packet);
         return 0;
     }
@@ -213,7 +214,7 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         }
         if (added == BY_ADDED_NOT) {
             counters->drop_psum++;
-            by_bank_seal(bank); /* it may just have been claimed */
+            by_bank_seal(bank); /* may just have been claimed */
             return;
         }
     }

@@ -1,9 +1,9 @@
 /*
- * An engine's memory and its step: packets are taken in batches; first each is decoded and its
- * entry found, while its bank is on its way to the cache, then each is handled by the file for its
- * type. Neighbours: load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c, result.c,
- * repair.c (the state machine), send.c (actions), view.c (for people). One engine belongs to one
- * thread.
+ * An engine's memory and its step. Packets are handled in batches: first each is decoded and its
+ * entry found, while its bank is being prefetched into the cache; then each is handled by the file
+ * for its type. Neighbours: load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c,
+ * result.c, repair.c (the state machine), send.c (actions), view.c (telemetry). Runs in the
+ * engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -11,13 +11,13 @@
 #include "offload/base/errors.h"
 #include "offload/wire/datagram.h"
 
-/* Packets decoded ahead (count): enough to hide a miss of the last cache behind the work on the
- * others. */
+/* Packets decoded ahead (count): enough to hide a miss of the last-level cache behind the work on
+ * the others. */
 #define BATCH 8u
-/* Cache lines of a bank's payload to ask for ahead (count); the processor's own prefetcher does the
+/* Cache lines of a bank's payload to prefetch (count); the processor's own prefetcher does the
  * rest. */
 #define AHEAD 4u
-/* Congestion experienced, of an IP header's two bits (RFC 3168). */
+/* Congestion Experienced in the ECN bits of the IP header (RFC 3168). */
 #define ECN_MARKED 3u
 
 static size_t round_up(size_t bytes)
@@ -25,7 +25,7 @@ static size_t round_up(size_t bytes)
     return (bytes + BY_LINE - 1) & ~(size_t)(BY_LINE - 1);
 }
 
-/* The least power of two >= 2 * count, for hashes that are at most half full. */
+/* Returns the least power of two >= 2 * count, so that hashes are at most half full. */
 static uint32_t cells_for(uint32_t count)
 {
     uint32_t cells = 2;
@@ -60,8 +60,7 @@ static uint32_t port_count_max(const struct by_engine_config *config)
     return by_image < BY_TABLE_PORTS_MAX ? by_image : BY_TABLE_PORTS_MAX;
 }
 
-/* Takes `bytes` from the memory at *at; gives addresses only when there is a memory, so that it can
- * also count. */
+/* Reserves `bytes` of the memory at *at. Without a memory it only counts and returns no address. */
 static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
 {
     void *result = memory ? memory + *at : NULL;
@@ -70,7 +69,7 @@ static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
     return result;
 }
 
-/* Lays out everything behind the engine; returns the bytes in all. With `engine` NULL it only
+/* Lays out everything behind the engine and returns the total bytes. With `engine` NULL it only
  * counts. */
 static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config *config)
 {
@@ -203,17 +202,16 @@ static int is_own_address(const struct by_table *table, const struct by_rx *rx)
     return 0;
 }
 
-/* What becomes of the two bits of a packet that is marked: a sender that knows no ECN, 0, must not
- * be told of any (RFC 3168, section 5). */
+/* Returns the ECN bits of a packet after marking. A sender without ECN (0) must not receive marks
+ * (RFC 3168, section 5). */
 static uint8_t marked(uint8_t ecn)
 {
     return ecn == 0 ? 0 : ECN_MARKED;
 }
 
-/* Passes on a datagram that is for others, as a whole and by its first packet: with a damaged one
- * it ends here. `rx` is its first packet, and `whole` its bytes; or a later one, and `whole` 0. 0
- * when it is for us.
- */
+/* Forwards a datagram for another node, as a whole and by its first packet; a damaged datagram ends
+ * here. `rx` is the first packet and `whole` the datagram's bytes; for a later packet `whole` is 0.
+ * Returns 0 when the packet is for this node. */
 static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t key,
                    uint32_t whole)
 {
@@ -230,7 +228,7 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
         return 1;
     }
     if (!by_image_relay_takes(relay->from, rx->port)) {
-        step->engine->counters.drop_ingress++; /* forged: it takes no room behind us */
+        step->engine->counters.drop_ingress++; /* forged: it must not use the links behind this node */
         return 1;
     }
     if (step->table->metered) {
@@ -253,8 +251,8 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     return 1;
 }
 
-/* Does the packet come from the neighbour that it names? What does not is dropped by who handles
- * it. */
+/* Returns 1 when the packet comes from the neighbour that it names. The handlers drop other
+ * packets. */
 static int is_from_neighbour(const struct by_table *table, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
@@ -265,8 +263,8 @@ static int is_from_neighbour(const struct by_table *table, const struct by_packe
 }
 
 /*
- * First pass: the header, the entry, the bank. `whole`: bytes of the datagram, if this is its first
- * packet, else 0. 1 when the whole datagram is dealt with: for others, or not now.
+ * First pass: header, entry, bank. `whole`: bytes of the datagram if this is its first packet, else
+ * 0. Returns 1 when the whole datagram is finished: it was for others, or it is held.
  */
 static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t whole,
                     struct by_packet *packet)
@@ -322,7 +320,7 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     return 0;
 }
 
-/* Has the payload brought to the cache: it comes from where the shell's receive buffers are. */
+/* Prefetches the payload, which is in the shell's receive buffers. */
 static void ask_for_payload(const struct by_packet *packet)
 {
     for (unsigned at = 0; at < packet->bytes; at += BY_LINE)
@@ -353,11 +351,11 @@ static void handle(struct by_step *step, const struct by_packet *packet)
         by_probe_take(step, packet);
         break;
     default:
-        BY_ASSERT(0); /* by_header_decode refuses others */
+        BY_ASSERT(0); /* by_header_decode refuses other types */
     }
 }
 
-/* Classifies the next packet of rx[*done], and moves on in it or behind it. */
+/* Classifies the next packet of rx[*done], and advances within it or past it. */
 static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *done,
                         struct by_packet *packet)
 {
@@ -366,7 +364,7 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
     uint32_t at =
         engine->datagram == whole->data && engine->datagram_at < whole->bytes ? engine->datagram_at : 0;
     uint16_t left = (uint16_t)(whole->bytes - at);
-    /* Where the payload lies apart there is one packet. */
+    /* A payload that is stored separately means a single packet. */
     uint16_t bytes = whole->payload ? whole->bytes : by_datagram_first(whole->data + at, left);
     struct by_rx part;
 
@@ -409,7 +407,7 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
             break;
         for (uint32_t i = 0; i < count; i++) {
             if (i + 1 < count && packet[i + 1].entry)
-                ask_for_payload(&packet[i + 1]); /* while this one is added */
+                ask_for_payload(&packet[i + 1]); /* loads while this one is added */
             if (packet[i].entry)
                 handle(&step, &packet[i]);
         }

@@ -1,7 +1,7 @@
 /*
- * The two tables of an engine: an image is copied into the idle one, checked, and turned into what
- * the step needs; a commit swaps them. Nothing here runs for a packet but the two look-ups. One
- * thread, that of the engine.
+ * The two tables of an engine. An image is copied into the idle table, checked, and turned into the
+ * structures of the step; a commit swaps the tables. Only the two look-ups run per packet. Runs in
+ * the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -45,8 +45,8 @@ static int check_overlap(struct by_engine *engine, const struct by_table *table,
     return 0;
 }
 
-/* 1 when two entries of the same job, tree and generation have the same place in the tree, the same
- * slots and the same key. */
+/* Returns 1 when two entries of the same job, tree and generation have the same place in the tree,
+ * the same slots and the same key. */
 static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
@@ -69,8 +69,7 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
     return 1;
 }
 
-/* Finds the entries that run already, and refuses those that have changed under the same
- * generation. */
+/* Finds the entries that already run, and refuses entries that changed without a new generation. */
 static int check_running(const struct by_table *active, struct by_table *table, struct by_image_fault *fault)
 {
     for (uint32_t i = 0; i < table->entry_count; i++) {
@@ -113,7 +112,7 @@ static void put_cell(uint32_t *cell, uint32_t shift, uint32_t key, uint32_t inde
     cell[at] = index + 1;
 }
 
-/* The keys of an entry and of its children, from its job's. */
+/* Derives the keys of an entry and of its children from the key of the job. */
 static void build_keys(struct by_table *table, struct by_entry *entry, const struct by_image_entry *record,
                        const struct by_image_key *job)
 {
@@ -137,9 +136,9 @@ static void build_keys(struct by_table *table, struct by_entry *entry, const str
 }
 
 /*
- * How many leaves a value of each child holds: a rank's is one; those of a node below are what the
- * ranks leave. Where several children are nodes, only their sum is known, and that each holds one
- * leaf at least.
+ * Bounds the number of leaves in the value of each child. A rank's value holds one leaf; nodes
+ * below share the leaves that remain. Where several children are nodes, only their total is known,
+ * and that each holds at least one leaf.
  */
 static void bound_leaves(struct by_table *table, const struct by_image_entry *record)
 {
@@ -196,7 +195,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
         table->fan = record.child_count + 2u;
 }
 
-/* Everything that the step needs, from a checked image in table->image. */
+/* Builds everything that the step needs from a checked image in table->image. */
 static void build(struct by_table *table)
 {
     struct by_image_header header;
@@ -312,8 +311,8 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
     return 0;
 }
 
-/* The banks of a new entry. Packets of an entry that had these slots before may still point into
- * them: refs go on. */
+/* Starts the banks of a new entry. Packets of an earlier entry with these slots may still point
+ * into them, so refs are kept. */
 static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 {
     for (uint32_t i = 0; i < 2 * entry->slots; i++) {

@@ -1,46 +1,53 @@
 /*
- * Shares of links: a job that has more than its share of a port waits there, as long as others want
- * the rest. Each port has, in each direction, a meter of its own and one for each job with a share:
- * queues that would be, were the cable a little slower than it is (phantom queues: Alizadeh et al.,
- * Less is More, NSDI 2012). What fits a job's own meter goes on at once, whatever others do; so
- * does what fits the port's, which is what nobody else uses. The rest is held until the job's meter
- * has drained so far, and marked, so that its senders slow down; what would wait too long is
- * dropped. Packets that leave are charged alike, and what comes from a port waits until what went
- * to it has drained: answers follow questions (docs/decisions/0215). Neighbours: engine.c asks;
- * load.c builds. One thread, that of the engine.
+ * Shares of links: a job that exceeds its share of a port waits there as long as others need the
+ * rest. Each port has, in each direction, a meter of its own and one for each job with a share. A
+ * meter models a queue on a cable slightly slower than the real one (phantom queues: Alizadeh et
+ * al., Less is More, NSDI 2012).
+ *
+ * - A packet that fits the job's own meter is handled at once, whatever others send.
+ * - So is a packet that fits the port's meter, because that bandwidth is unused.
+ * - Other packets are held until the job's meter has drained far enough, and marked, so that the
+ *   senders slow down. A packet that would wait too long is dropped.
+ *
+ * Output packets are charged alike. Input from a port waits until output to that port has drained,
+ * because input causes further output (docs/decisions/0215). Neighbours: engine.c calls this;
+ * load.c builds the meters. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* What a packet takes on a cable beside its UDP payload (bytes): Ethernet, IP and UDP headers,
- * preamble, check sequence and gap. */
+/* Bytes of a packet on a cable besides its UDP payload: Ethernet, IP and UDP headers, preamble,
+ * check sequence and gap. */
 #define FRAME_BYTES 66u
 /* Units of a meter's level in a byte. */
 #define BYTE UINT64_C(1000000000)
-/* A meter drains at so much of its cable: what a full cable brings is more, and so is seen. */
+/* A meter drains at this part of its cable's rate, so that a full cable exceeds it and is
+ * detected. */
 #define PART_NUM 31u
 #define PART_DEN 32u
-/* What a job's meter takes at a time: a burst of all a window holds, or what comes while a
- * neighbour's host sleeps (ns at the meter's rate, bytes at the least and most). */
+/* Burst that a job's meter accepts: all that a window holds, or the arrivals while a neighbouring
+ * host sleeps (ns at the meter's rate; least and most bytes). */
 #define BURST_NS  2000000u
 #define BURST_MIN 65536u
 #define BURST_MAX (4u << 20)
-/* What a port's meter takes (bytes): a burst of a few windows that have just opened. */
+/* Burst that a port's meter accepts (bytes): a few windows that have just opened. */
 #define PORT_BURST 32768u
-/* What waits at a port before it is marked (bytes). */
+/* Amount waiting at a port from which packets are marked (bytes). */
 #define MARK 32768u
-/* What of a job may wait at a port (bytes), and how long (ns): beyond it, it is dropped. */
+/* Limits of a job's waiting packets at a port: amount (bytes) and time (ns). Packets beyond are
+ * dropped. */
 #define HELD_MAX    262144u
 #define HELD_NS_MAX 100000000u
-/* How far jobs within their shares may fill a port's meter (bytes): all their bursts at once. It
- * stays there where shares are of more than the cable, and then nothing is left for others. */
+/* How far jobs within their shares may overfill a port's meter (bytes): all their bursts at once.
+ * The meter remains at this level where the shares exceed the cable; then no bandwidth is left for
+ * jobs without a share. */
 #define BEYOND_MAX (64u << 20)
 
 /* ---- meters ---- */
 
-/* A port's meters in one direction: its own, and behind it one for each job with a share. */
+/* Returns a port's meters in one direction: its own, followed by one for each job with a share. */
 static struct by_meter *meters_at(const struct by_table *table, uint32_t port, enum by_direction direction)
 {
     return table->meter + ((size_t)2 * port + direction) * table->share_count;
@@ -59,7 +66,7 @@ static void drain(struct by_meter *meter, uint64_t now_ns)
     meter->last_ns = now_ns;
 }
 
-/* Adds to a meter, up to `most` bytes beyond what it takes. */
+/* Adds to a meter, up to `most` bytes beyond its depth. */
 static void add(struct by_meter *meter, uint64_t amount, uint64_t most)
 {
     uint64_t end = meter->depth + most * BYTE;
@@ -67,7 +74,7 @@ static void add(struct by_meter *meter, uint64_t amount, uint64_t most)
     meter->level = meter->level + amount < end ? meter->level + amount : end;
 }
 
-/* How long until a meter is within its depth (ns), `amount` more included. */
+/* Returns the time until a meter with `amount` more is within its depth (ns). */
 static uint64_t wait_of(const struct by_meter *meter, uint64_t amount)
 {
     uint64_t level = meter->level + amount;
@@ -75,22 +82,22 @@ static uint64_t wait_of(const struct by_meter *meter, uint64_t amount)
     return level > meter->depth ? (level - meter->depth + meter->rate - 1) / meter->rate : 0;
 }
 
-/* More would wait for this meter than may. */
+/* Returns 1 when `amount` more would exceed the amount that may wait for this meter. */
 static int is_over(const struct by_meter *meter, uint64_t amount)
 {
     return meter->level + amount > meter->depth + HELD_MAX * BYTE;
 }
 
-/* What a packet comes to: how long it would wait, and whether that is on its job's account too, or
- * on the port's alone. */
+/* The cost of a packet: its waiting time, and whether the job's account is charged too, or the
+ * port's alone. */
 struct cost {
     uint64_t wait;
     int is_own;
 };
 
-/* A packet goes on as soon as it is within its job's share, or there is room that nobody else uses,
- * whichever comes first; and that is whose account it is on. For jobs without a share both meters
- * are the port's. */
+/* Computes the cost of a packet. It may pass as soon as it is within its job's share or there is
+ * unused bandwidth, whichever is first, and that account is charged. For jobs without a share both
+ * meters are the port's. */
 static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
 {
     uint64_t own, rest;
@@ -105,8 +112,8 @@ static struct cost weigh(struct by_meter *port, struct by_meter *job, uint64_t n
     return own <= rest ? (struct cost){own, 1} : (struct cost){rest, 0};
 }
 
-/* Charges what is within its job's share: it need not be weighed. 0, and nothing is charged: it is
- * not. */
+/* Charges a packet that is within its job's share, which needs no weighing, and returns 1. Returns
+ * 0 and charges nothing otherwise. */
 static inline int fits(struct by_meter *port, struct by_meter *job, uint64_t now_ns, uint64_t amount)
 {
     drain(port, now_ns);
@@ -140,13 +147,13 @@ int by_meter_marks(struct by_step *step, uint32_t port)
     return meter->level > meter->depth + MARK * BYTE;
 }
 
-/* How long what has left by a port keeps back what asks for more of it. */
+/* Returns how long output by a port delays input that requests more of it. */
 static uint64_t wait_back(struct by_meter *port, struct by_meter *job, uint64_t now_ns)
 {
     uint64_t own, rest;
 
     if (job->level <= job->depth)
-        return 0; /* and since it was counted it has drained */
+        return 0; /* and it has drained since it was charged */
     drain(port, now_ns);
     if (job != port)
         drain(job, now_ns);
@@ -174,8 +181,8 @@ static void hold(struct by_step *step, const struct by_rx *rx, uint32_t rx_index
     step->engine->counters.hold++;
 }
 
-/* What is not within its share, or has been answered with more: waits, is dropped, or there is room
- * that nobody else uses. 1 in that case. */
+/* Weighs a packet that exceeds its share or whose job has exceeded its share of output: it waits,
+ * is dropped, or uses idle bandwidth. Returns 1 in the last case. */
 static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
                     uint32_t index, struct by_meter *in, struct by_meter *back)
 {
@@ -198,7 +205,7 @@ static int weigh_in(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         share->dropped++;
         return 0;
     }
-    if (in->rate > 0) { /* what is dropped is on nobody's account */
+    if (in->rate > 0) { /* dropped packets are charged to no account */
         charge(in, in + index, amount, cost.is_own);
         share->rx_bytes += bytes;
     }
@@ -228,7 +235,7 @@ int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     return weigh_in(step, rx, rx_index, on_cable, index, in, back);
 }
 
-/* Charges a packet that leaves by `out` to the share `index`. */
+/* Charges a packet that leaves by port `out` to share `index`. */
 static inline void charge_out(const struct by_table *table, uint64_t now_ns, uint32_t index, uint32_t out,
                               uint32_t bytes)
 {
@@ -264,7 +271,7 @@ void by_meter_step(struct by_step *step)
 
 /* ---- tables ---- */
 
-/* Bytes a second of a part of a rate in 1000 bytes a second; exact but for what is less than 32
+/* Returns the bytes per second of a share of a rate in 1000 bytes per second, exact to less than 32
  * bytes. */
 static uint64_t rate_of(uint32_t rate, uint32_t share)
 {
@@ -343,7 +350,8 @@ void by_meters_inherit(struct by_table *table, const struct by_table *before)
     if (!table->metered || !before->metered)
         return;
     for (uint32_t i = 0; i < table->share_count; i++) {
-        uint32_t old = i > 0 ? before->share_of[table->share[i].job] : 0; /* the first is of no job */
+        uint32_t old =
+            i > 0 ? before->share_of[table->share[i].job] : 0; /* the first is for jobs without a share */
 
         if (i > 0 && old == 0)
             continue;

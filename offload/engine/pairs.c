@@ -1,14 +1,17 @@
 /*
- * Mode DET: sums and products of floats in an order that the tree alone decides, ((pair 0 + pair 1)
- * + pair 2)
- * ..., with pair p = (child 2p + child 2p + 1); within a pair both orders have the same bits. The
- * first pair is added where all sums are. A pair is *in turn* when all before it are in the sum:
- * then its second value is added together with the first one, which waited, in one pass. Whatever
- * comes earlier than it can be added waits as it was on the wire, in a *place*: half of the payload
- * of one of the entry's banks behind those of its chunks. A chunk needs at most as many as it has
- * such banks, but all chunks share them, and the one that was left last is taken first: what waits
- * lies in the nearest cache as long as not much does. Neighbours: contrib.c, which calls this. One
- * thread, that of the engine.
+ * Mode DET: sums and products of floats in an order that the tree alone determines: ((pair 0 + pair
+ * 1) + pair 2) ..., with pair p = (child 2p + child 2p + 1). Within a pair both orders give the
+ * same bits.
+ *
+ * - The first pair is added where all sums are.
+ * - A pair is *in turn* when all pairs before it are in the sum. Then its second value is added
+ *   together with the waiting first one, in one pass.
+ * - A value that arrives too early waits, as received, in a *place*: half of the payload of one of
+ *   the entry's banks behind those of its chunks.
+ *
+ * A chunk needs at most as many places as it has such banks, but all chunks share them. The place
+ * freed last is used first, so that waiting values are in the nearest cache while they are few.
+ * Neighbours: contrib.c, which calls this. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -16,7 +19,7 @@
 
 /* ---- places ---- */
 
-/* A free place + 1; 0 when the list of them is not as it was left. */
+/* Returns a free place + 1; 0 when the list of free places is damaged. */
 static uint32_t place_take(struct by_engine *engine, const struct by_entry *entry)
 {
     uint32_t *free_count = by_places_free(engine, entry);
@@ -36,7 +39,7 @@ static void place_leave(struct by_engine *engine, const struct by_entry *entry, 
         by_places_of(engine, entry)[(*free_count)++] = place - 1;
 }
 
-/* ---- what waits of a pair ---- */
+/* ---- waiting payloads ---- */
 
 static uint32_t seal_of(const struct by_pair *pair)
 {
@@ -59,7 +62,7 @@ static int is_sealed(const struct by_pair *pair)
     return seal_of(pair) == (pair->place[0] >> 24 | pair->place[1] >> 24 << 8);
 }
 
-/* The payload of the even or the odd child that waits, or NULL. */
+/* Returns the waiting payload of the even or the odd child, or NULL. */
 static const uint8_t *waiting(const struct by_engine *engine, const struct by_entry *entry,
                               const struct by_pair *pair, unsigned odd)
 {
@@ -93,7 +96,7 @@ void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint
     for (uint32_t i = 1; i < entry->slots / entry->window; i++) {
         struct by_pair *pair = by_pair_of(engine, entry, bank, i);
 
-        if (!is_sealed(pair)) /* its places are lost; who then finds none says that memory has changed */
+        if (!is_sealed(pair)) /* its places are lost; a later allocation failure raises the memory alarm */
             pair->place[0] = pair->place[1] = 0;
         leave(engine, entry, pair);
     }
@@ -106,7 +109,7 @@ static uint64_t children_before(uint32_t pair)
     return (UINT64_C(1) << 2 * pair) - 1;
 }
 
-/* The children of `pair`, of those that the entry has. */
+/* Returns those children of `pair` that the entry has. */
 static uint64_t children_of(const struct by_entry *entry, uint32_t pair)
 {
     return UINT64_C(3) << 2 * pair & entry->all;
@@ -135,8 +138,8 @@ static enum by_added keep(struct by_step *step, const struct by_packet *packet,
     return BY_ADDED;
 }
 
-/* Adds to the chunk's sum what waits of `pair`, and `payload`, whose psum holds, unless it is NULL.
- */
+/* Adds the waiting payloads of `pair` to the chunk's sum, and `payload` unless it is NULL; its psum
+ * has been checked. */
 static enum by_added fold(struct by_step *step, const struct by_packet *packet,
                           const struct by_reducer *reducer, struct by_pair *pair, const uint8_t *payload)
 {
@@ -185,7 +188,8 @@ enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet
 
     if (!is_sealed(pair))
         return BY_ADDED_TO_DAMAGE;
-    /* What its maker may change is looked at once: copied, and added by by_pairs_advance(). */
+    /* A payload that its producer may change is read once: it is copied here, and
+     * by_pairs_advance() adds the copy. */
     if (packet->direct || packet->apart ||
         (~have & (children_before(index) | children_of(entry, index))) != 0)
         return keep(step, packet, reducer, pair);

@@ -1,18 +1,18 @@
 /*
- * Who is missing, said by the deepest node that knows. A node sees only which of its own children
- * have not contributed. So when a child asks in vain, the node asks one of the missing ones in turn
- * (PROBE, downwards): who waits itself, or has seen nothing of the chunk, says for whom (WAIT,
- * upwards), and every node on the way keeps that place for those who ask next. Nobody has a timer:
- * each question answers a packet, and so does each answer. A child that has the chunk complete
- * sends it up again instead, as it may have been lost. Neighbours: repair.c decides when somebody
- * is answered. One thread, that of the engine.
+ * Finding the missing rank. A node sees only which of its own children have not contributed. When a
+ * child asks in vain, the node asks one of the missing children (PROBE, downwards). A child that
+ * waits itself, or has no contribution for the chunk, reports what it waits for (WAIT, upwards),
+ * and every node on the way keeps that place for later questions. This needs no timers: each
+ * question answers a packet, and so does each reply. A child that has the chunk complete sends it
+ * up again instead, because it may have been lost. Neighbours: repair.c decides when a node is
+ * answered. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 
-/* What a missing child said, in the room for the bank's objection: BY_WAIT_BYTES as it was sent,
- * when, and which child. */
+/* A missing child's report, stored in the memory for the bank's objection: BY_WAIT_BYTES as sent,
+ * the time, and the child. */
 #define HEARD_AT    BY_WAIT_BYTES
 #define CHILD_AT    (BY_WAIT_BYTES + 8u)
 #define HEARD_BYTES (BY_WAIT_BYTES + 9u)
@@ -25,7 +25,7 @@ static int is_begun(const struct by_step *step, const struct by_packet *packet)
     return packet->header.seq == bank->seq && bank->state == BY_BANK_AGG;
 }
 
-/* No child has sent the packet's chunk, and its bank is free for it. */
+/* Returns 1 when no child has sent the packet's chunk and its bank is free for it. */
 static int is_ahead(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];
@@ -41,8 +41,8 @@ static uint64_t missing_of(const struct by_step *step, const struct by_packet *p
     return packet->entry->all & ~have;
 }
 
-/* The deepest place that is known to wait for the packet's chunk: this node, or what a missing
- * child said. */
+/* Finds the deepest place that is known to wait for the packet's chunk: this node, or the one that
+ * a missing child reported. */
 static void find_place(const struct by_step *step, const struct by_packet *packet, struct by_wait *wait)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];

@@ -1,8 +1,8 @@
 /*
- * What happens when not all goes well: duplicates (a leaf's timeout made somebody send again),
- * WAIT, PROBE, disagreement and ERR. A node has no timers: it acts upon what its children send
- * again, and `now` only spaces out what it would repeat. With a shell that has no clock (now_ns
- * always 0) only the lowest child causes a sending upwards. One thread, that of the engine.
+ * Repair: duplicates (a node retransmits after a leaf's timeout), WAIT, PROBE, disagreement and
+ * ERR. A node has no timers: it reacts to its children's retransmissions, and uses `now` only to
+ * space its own repetitions. With a shell that has no clock (now_ns always 0) only the lowest child
+ * can cause a sending up. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -17,8 +17,8 @@ int by_interval_begin(struct by_step *step, struct by_bank *bank)
     return 1;
 }
 
-/* 1 when `child` may be told something: once an interval, and always without a clock, as that
- * answers a packet of the child's. */
+/* Returns 1 when `child` may be sent a reply: once per interval, and always without a clock,
+ * because the reply answers a packet of the child. */
 static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
 {
     uint64_t bit = UINT64_C(1) << child;
@@ -32,13 +32,13 @@ static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
     return 1;
 }
 
-/* 1 when the parent may be sent something again because of a packet from `child`. */
+/* Returns 1 when a packet from `child` may cause a retransmission to the parent. */
 static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned child)
 {
     return step->now_ns == 0 ? child == 0 : by_interval_begin(step, bank);
 }
 
-/* 1 when one more WAIT from the parent may go to the children, and counts it. */
+/* Counts one more WAIT from the parent and returns 1, if it may be passed to the children. */
 static int may_pass_wait(struct by_bank *bank)
 {
     if (bank->waits == BY_WAITS_MAX)
@@ -59,9 +59,9 @@ static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
 }
 
 /*
- * What waited in memory goes out again only as it was left. The first sending is not looked at
- * here: if its payload changes on the way to the port the receiver drops it, somebody sends again,
- * and then it is.
+ * Checks a stored payload before it is sent again. The first transmission is not checked: if the
+ * payload changes before it leaves the port, the receiver drops the packet, a retransmission
+ * follows, and that one is checked.
  */
 static int payload_holds(struct by_step *step, const struct by_packet *packet)
 {
@@ -76,7 +76,7 @@ static int payload_holds(struct by_step *step, const struct by_packet *packet)
     return 0;
 }
 
-/* Sends the complete sum up again, or poisons the chunk. */
+/* Sends the complete sum up again, or poisons the chunk when the sum has changed. */
 static void repeat_up(struct by_step *step, const struct by_packet *packet)
 {
     struct by_bank *bank = &step->engine->bank[packet->bank];
@@ -89,8 +89,8 @@ static void repeat_up(struct by_step *step, const struct by_packet *packet)
     by_send_up(step, packet->entry, packet->bank, BY_FLAG_RETX);
 }
 
-/* 1 when the child that has just been told is the one on whose behalf the missing are asked: the
- * first in an interval, and without a clock the lowest that has contributed. */
+/* Returns 1 when the missing children are asked on behalf of the child that was just answered: the
+ * first in an interval, or without a clock the lowest that has contributed. */
 static int may_ask(const struct by_step *step, const struct by_bank *bank, unsigned child)
 {
     uint64_t bit = UINT64_C(1) << child;
@@ -98,7 +98,7 @@ static int may_ask(const struct by_step *step, const struct by_bank *bank, unsig
     return step->now_ns == 0 ? (bank->have & -bank->have) == bit : bank->told == bit;
 }
 
-/* Answers a child that asks, or sends again, for the chunk that its bank holds. */
+/* Answers a child that asks for, or retransmits, the chunk in its bank. */
 static void answer(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
@@ -126,7 +126,7 @@ static void answer(struct by_step *step, const struct by_packet *packet)
         by_send_result(step, entry, packet->bank, child);
         break;
     default:
-        BY_ASSERT(0); /* the callers have dealt with the others */
+        BY_ASSERT(0); /* the callers have handled the other states */
     }
 }
 
@@ -174,7 +174,7 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     by_err_encode(&err, payload);
 }
 
-/* Voids the bank's chunk for good, and spreads the objection to `children` and, when asked, to the
+/* Voids the bank's chunk permanently, and sends the objection to `children` and, with `up`, to the
  * parent. */
 static void poison(struct by_step *step, const struct by_packet *packet, const uint8_t payload[BY_ERR_BYTES],
                    uint64_t children, int up)
@@ -237,11 +237,11 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
 }
 
 /*
- * Nothing in a bank whose seal does not hold can be believed, not even which chunk it is at. It is
- * taken out of use until the next generation: whoever comes to it, with whatever chunk, is told
- * that the chunk is void. If the chunk of the first packet were voided alone, a late packet of an
- * old chunk would hide the damage from those who still need the one that was here. Its seal stays
- * broken, in one way, so that packets to sound banks pay nothing for this.
+ * A bank with a wrong seal is untrusted, even as to which chunk it holds. It is out of use until
+ * the next generation: every packet to it, of whatever chunk, is answered that the chunk is void.
+ * Voiding only the first packet's chunk would let a late packet of an old chunk hide the damage
+ * from ranks that still need the bank's chunk. The seal remains wrong in one fixed way, so that
+ * packets to intact banks cost nothing extra.
  */
 static int is_known_broken(const struct by_bank *bank)
 {
@@ -271,7 +271,7 @@ void by_broken_answer(struct by_step *step, const struct by_packet *packet)
         step->engine->counters.drop_poison++;
 }
 
-/* Tells the sender, for this one packet, which chunk its bank is at. */
+/* Sends the sender of this packet the sequence number that the bank is at. */
 static void tell_place(struct by_step *step, const struct by_packet *packet)
 {
     uint8_t payload[BY_ERR_BYTES];
@@ -295,7 +295,7 @@ void by_stale_answer(struct by_step *step, const struct by_packet *packet)
 
 /* ---- packets that repair ---- */
 
-/* 1 when the payload is `bytes` long and holds; else counts why not. */
+/* Returns 1 when the payload has `bytes` bytes and a correct psum; else counts the reason. */
 static int is_sound(struct by_step *step, const struct by_packet *packet, unsigned bytes)
 {
     if (packet->bytes != bytes) {
@@ -309,8 +309,8 @@ static int is_sound(struct by_step *step, const struct by_packet *packet, unsign
     return 1;
 }
 
-/* An ancestor waits: the children learn for whom. Each time that we ask, every ancestor may answer
- * once. Or a child does, which answers our own question. */
+/* Handles WAIT. From the parent: an ancestor waits, and the children are informed; each time this
+ * node asks, every ancestor may answer once. From a child: the answer to this node's question. */
 void by_wait_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -339,8 +339,8 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet)
                         packet->payload, BY_WAIT_BYTES);
 }
 
-/* A parent that has lost its place, or knows no such tree, voids nothing here; the leaves must hear
- * of it. */
+/* Passes an ERR to the leaves when the parent has lost its state or has no such tree; this voids
+ * nothing here. */
 static void pass_complaint(struct by_step *step, const struct by_packet *packet, int from_parent)
 {
     struct by_bank *bank = &step->engine->bank[packet->bank];
@@ -355,8 +355,9 @@ static void pass_complaint(struct by_step *step, const struct by_packet *packet,
                         packet->payload, BY_ERR_BYTES);
 }
 
-/* A leaf was refused, as this table has served another run. Where the chunk is behind us every leaf
- * below is told so by its own; those above may be new with their hosts, and wait. */
+/* Passes a child's ERR up: a leaf was refused because this table has served another run. Leaves
+ * below learn that from their own nodes, which have passed the chunk too; nodes above may be new,
+ * like their hosts, and wait. */
 static void pass_refusal(struct by_step *step, const struct by_packet *packet, int from_parent)
 {
     const struct by_entry *entry = packet->entry;
@@ -404,7 +405,7 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
     }
 }
 
-/* The parent misses our sum, or has missed our objection. */
+/* Handles the parent's PROBE: the parent lacks this node's sum or its objection. */
 static void take_question(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -423,10 +424,10 @@ static void take_question(struct by_step *step, const struct by_packet *packet)
     if (bank->state == BY_BANK_UP)
         repeat_up(step, packet);
     else
-        object_again(step, packet); /* who is below may have ended, so that nobody else would cause it */
+        object_again(step, packet); /* the ranks below may have ended, so nothing else would trigger it */
 }
 
-/* A child, or the parent, asks how a chunk stands. */
+/* Handles PROBE: a child or the parent asks for the state of a chunk. */
 void by_probe_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;

@@ -1,7 +1,7 @@
 /*
- * RESULT: the parent's answer. It is taken once, by a bank that has sent its sum up, and goes to
- * every child; later copies end here, so that a repair never becomes a flood. One thread, that of
- * the engine.
+ * RESULT: the parent's answer. A bank that has sent its sum up accepts it once and sends it to
+ * every child; later copies end here, so that a repair never becomes a flood. Runs in the engine's
+ * thread.
  */
 #include "offload/engine/state.h"
 
@@ -13,7 +13,7 @@ int by_packet_is_from_parent(const struct by_packet *packet)
            (packet->header.child == entry->parent_child || packet->header.child == BY_WIRE_CHILD_ALL);
 }
 
-/* 1 when the bank waits for just this result; else counts why not. */
+/* Returns 1 when the bank waits for exactly this result; else counts the reason. */
 static int is_expected(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -24,7 +24,7 @@ static int is_expected(struct by_step *step, const struct by_packet *packet)
     if ((int32_t)ahead < 0 || (ahead == 0 && bank->state == BY_BANK_VOID)) {
         counters->drop_stale++;
     } else if (ahead != 0 || bank->state == BY_BANK_AGG) {
-        counters->alarm_lost_state++; /* the parent has completed a chunk without us */
+        counters->alarm_lost_state++; /* the parent has completed a chunk without this node */
     } else if (bank->state == BY_BANK_POISON) {
         counters->drop_poison++;
     } else if (bank->state != BY_BANK_UP || header->op != bank->op || header->dtype != bank->dtype ||

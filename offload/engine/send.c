@@ -1,13 +1,13 @@
 /*
- * Banks turned into packets. A header is encoded once for all children and patched for each;
- * payloads are referenced, and every packet that points into a bank holds it by a count. One
- * thread, that of the engine.
+ * Turns banks into packets. A header is encoded once for all children and patched for each.
+ * Payloads are referenced, and every packet that points into a bank is counted in the bank's refs.
+ * Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
 #include "offload/base/bytes.h"
 
-/* ECT(0) of RFC 3168: routers on the way may mark our packets; marks travel along the tree as
+/* ECT(0) of RFC 3168: routers on the path may mark the packets; marks travel along the tree as
  * BY_FLAG_CE. */
 #define ECN_CAPABLE 2u
 
@@ -30,9 +30,8 @@ static struct by_tx *next_tx(struct by_step *step, const struct by_neighbour *to
     return tx;
 }
 
-/* Points `tx` to `bytes` at `payload` in the bank, and holds the bank while there is something to
- * point to.
- */
+/* Points `tx` to `bytes` at `payload` in the bank, and takes a reference to the bank if there is a
+ * payload. */
 static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const uint8_t *payload,
                   uint16_t bytes)
 {
@@ -47,13 +46,13 @@ static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const u
     step->engine->bank[bank].refs++;
 }
 
-/* What the tag of a packet in this entry takes from a payload. */
+/* Returns the payload digest for the tag of a packet in this entry. */
 static uint64_t digest_of(const struct by_entry *entry, unsigned type, const uint8_t *payload, uint32_t bytes)
 {
     return entry->cover ? by_payload_digest(&entry->payload_key, entry->cover, type, payload, bytes) : 0;
 }
 
-/* The tag of a keyed job in a packet to whom we share `keys` with. */
+/* Writes the tag of a keyed job for the neighbour that shares `keys`. */
 static void seal(struct by_tx *tx, const struct by_entry *entry, const struct by_hop_keys *keys,
                  uint64_t digest)
 {
@@ -136,7 +135,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
     uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
-    int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is for one child */
+    int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is valid for one child only */
     uint64_t digest = want ? digest_of(entry, BY_TYPE_RESULT, payload, bytes) : 0;
     struct by_header header;
 

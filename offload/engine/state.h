@@ -1,11 +1,11 @@
 /*
- * What an engine holds, for the files of this folder only: banks, the two tables, and the step in
- * hand. Written by load.c (tables) and by contrib.c, result.c and repair.c (banks); send.c turns
+ * The state of an engine, for the files of this folder only: banks, the two tables, and the current
+ * step. load.c writes the tables; contrib.c, result.c and repair.c write the banks; send.c turns
  * banks into packets.
  *
- * Memory, in this order and all of it given by the shell: the engine; for each of the two tables
- * the image and the structures built from it; the bitmap for the check of slots; what waits, and
- * the lists of free places; the banks' headers; the banks' payloads.
+ * The shell provides all memory. It contains, in this order: the engine; for each of the two tables
+ * the image and the structures built from it; the bitmap for the check of slots; the waiting pairs
+ * and the lists of free places; the banks' headers; the banks' payloads.
  */
 #ifndef BY_ENGINE_STATE_H
 #define BY_ENGINE_STATE_H
@@ -19,60 +19,60 @@
 
 enum by_bank_flag {
     BY_BANK_DATA = 0x01,   /* a contribution, or the result, had data */
-    BY_BANK_BROKEN = 0x02, /* its header has changed: no chunk is summed here any more (repair.c) */
-    BY_BANK_CE = 0x04,     /* congestion was seen below */
-    BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending upwards */
-    BY_BANK_HEARD = 0x20,  /* a missing child has said for whom it waits (place.c) */
-    BY_BANK_RESENT = 0x10, /* a contribution or the result came only because somebody sent again */
+    BY_BANK_BROKEN = 0x02, /* the bank's header was damaged: it sums no chunks any more (repair.c) */
+    BY_BANK_CE = 0x04,     /* congestion was observed below */
+    BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending up */
+    BY_BANK_HEARD = 0x20,  /* a missing child has reported the place that it waits for (place.c) */
+    BY_BANK_RESENT = 0x10, /* a contribution or the result arrived only because of a retransmission */
 };
 
-/* Flags that only space repairs. */
+/* Flags that only space repairs in time. */
 #define BY_BANK_SPACING (BY_BANK_PASSED | BY_BANK_HEARD)
 
-/* WAITs that one sending upwards may bring down (packets): each ancestor that waits says so once,
- * the nearest first, so that a tree of this height is heard up to its root; a bound against a
- * parent that babbles. */
+/* The maximum number of WAITs that one sending up may bring down (packets). Each waiting ancestor
+ * sends one, the nearest first, so a tree of this height reports up to its root. Also protects
+ * against a parent that sends WAITs endlessly. */
 #define BY_WAITS_MAX 15u
-/* For how long what a child said of a deeper place counts (ns): leaves ask at least five times in
- * it. */
+/* How long a child's report of a deeper place remains valid (ns): leaves ask at least five times in
+ * this period. */
 #define BY_PLACE_NS UINT64_C(1000000000)
 
 /*
- * One bank of a slot: what is known of the chunk `seq`. The payload lies elsewhere
- * (by_bank_partial, by_bank_result), so that a walk over states touches one line a bank.
+ * One bank of a slot: the state of the chunk `seq`. The payload is stored separately
+ * (by_bank_partial, by_bank_result), so that a scan of the states touches one cache line per bank.
  */
 struct by_bank {
     uint64_t have;    /* children that have contributed */
-    uint64_t want;    /* those of them that need the value back */
+    uint64_t want;    /* those of `have` that need the value back */
     uint64_t told;    /* children that got a WAIT or ERR since tick_ns */
     uint64_t tick_ns; /* when the current repair interval began */
     uint32_t seq;
     uint32_t optag;
     uint32_t witness;
-    uint32_t psum;      /* of the accumulators (their guard), then of the sum, then of the result */
+    uint32_t psum;      /* first of the accumulators (their guard), then of the sum, then of the result */
     uint32_t refs : 24; /* packets that still point into the payload */
-    uint32_t waits : 8; /* WAITs of the parent passed down since the last sending upwards */
+    uint32_t waits : 8; /* WAITs of the parent passed down since the last sending up */
     uint16_t count;
     uint16_t nleaf;
-    uint16_t seal; /* by_bank_seal_of what else is here, but for what only spaces repairs */
-    uint8_t state; /* enum by_bank_state; 0: of no entry yet */
+    uint16_t seal; /* by_bank_seal_of the other fields, except those that only space repairs */
+    uint8_t state; /* enum by_bank_state; 0: belongs to no entry yet */
     uint8_t flags; /* enum by_bank_flag */
     union {
         struct {
             uint8_t op;
             uint8_t dtype;
             uint8_t mode;
-            uint8_t claimer; /* the child whose contribution op, dtype, mode, count and optag are from */
+            uint8_t claimer; /* the child that provided op, dtype, mode, count and optag */
         };
-        uint32_t claimed; /* the four, for the seal */
+        uint32_t claimed; /* these four bytes together, for the seal */
     };
 };
 BY_STATIC_ASSERT(sizeof(struct by_bank) == BY_LINE, "a bank's header is one cache line");
 
 /*
- * What a bank's header is sealed with after each change: all of it folded onto 16 bits, but for
- * told, tick_ns, refs, waits and BY_BANK_SPACING. One flipped bit in what is covered, or in the
- * seal, is always seen; of larger damage about 2^-16 is not.
+ * Computes the seal of a bank's header, which is renewed after each change: all fields folded to 16
+ * bits, except told, tick_ns, refs, waits and BY_BANK_SPACING. It detects every single flipped bit
+ * in the covered fields or in the seal, and all but about 2^-16 of larger damage.
  */
 static inline uint16_t by_bank_seal_of(const struct by_bank *bank)
 {
@@ -96,8 +96,8 @@ static inline int by_bank_is_sealed(const struct by_bank *bank)
 }
 
 /*
- * What waits of a pair of children in mode DET (pairs.c), for the even and the odd one: the place
- * of its payload, + 1 so that 0 is none, and its psum. The high bytes of `place` are a seal of the
+ * The waiting payloads of a pair of children in mode DET (pairs.c), for the even and the odd child:
+ * the place of the payload + 1 (0: none), and its psum. The high bytes of `place` are a seal of the
  * rest.
  */
 struct by_pair {
@@ -107,7 +107,8 @@ struct by_pair {
 #define BY_PAIR_PLACE 0x00ffffffu
 BY_STATIC_ASSERT(4ull * BY_WINDOW_MAX * (BY_CHILDREN_MAX / 2) < BY_PAIR_PLACE, "a place fits 24 bits");
 
-/* Where a neighbour is: port << 32 | IPv4 address; BY_PORT_LOCAL << 32 for this host's endpoint. */
+/* The address of a neighbour: port << 32 | IPv4 address; BY_PORT_LOCAL << 32 for this host's
+ * endpoint. */
 static inline uint64_t by_address(uint16_t port, uint32_t ip)
 {
     return (uint64_t)port << 32 | (port == BY_PORT_LOCAL ? 0 : ip);
@@ -116,8 +117,8 @@ static inline uint64_t by_address(uint16_t port, uint32_t ip)
 struct by_neighbour {
     uint64_t address;
     uint16_t udp_port;
-    uint16_t nleaf_least; /* of a child: leaves that a value of it holds, as far as the table tells */
-    uint16_t nleaf_span;  /* so many more it may hold */
+    uint16_t nleaf_least; /* of a child: fewest leaves that its value may hold, as far as the table shows */
+    uint16_t nleaf_span;  /* how many more leaves it may hold */
 };
 
 struct by_entry {
@@ -128,16 +129,16 @@ struct by_entry {
     uint32_t slot_base;
     uint32_t first_child; /* in by_table.child */
     uint32_t window;
-    uint32_t slots; /* from slot_base on: window, or for mode DET so many times that as there are pairs */
+    uint32_t slots; /* slots from slot_base on: window, or for mode DET window times the number of pairs */
     uint16_t payload_max;
     uint8_t window_log2;
     uint8_t has_parent;
     uint16_t nleaf; /* leaves below */
-    uint8_t stays;  /* staged: the active table has it too, its banks go on */
+    uint8_t stays;  /* staged: the active table has this entry too, and its banks continue */
     uint64_t all;   /* bitmap of all children */
     struct by_neighbour parent;
-    uint8_t cover; /* enum by_cover: of the job's tags */
-    /* of a keyed job; those of the children are in by_table.keys */
+    uint8_t cover; /* enum by_cover: coverage of the job's tags */
+    /* of a keyed job; the children's keys are in by_table.keys */
     struct by_hop_keys parent_keys;
     struct by_siphash_key payload_key;
 };
@@ -151,26 +152,26 @@ struct by_relay {
 };
 
 /*
- * A queue that would be, were a cable so fast (meter.c): what came, less what has drained since. In
- * 10^-9 bytes, so that a rate in bytes a second is one in units of a nanosecond, and nothing is
- * ever rounded.
+ * The length of a hypothetical queue on a cable of rate `rate` (meter.c): arrivals minus what has
+ * drained since. In 10^-9 bytes, so that a rate in bytes per second equals units per nanosecond and
+ * nothing is ever rounded.
  */
 struct by_meter {
     uint64_t level;
-    uint64_t last_ns; /* up to then it has drained */
-    uint64_t rate;    /* bytes a second; 0: unknown, nothing is metered */
-    uint64_t depth;   /* what it takes at a time, and nobody waits */
+    uint64_t last_ns; /* time up to which it has drained */
+    uint64_t rate;    /* bytes per second; 0: unknown, not metered */
+    uint64_t depth;   /* amount accepted without waiting */
 };
 enum by_direction { BY_DIRECTION_IN, BY_DIRECTION_OUT };
 
-/* One of the two table banks: an image and what was built from it. Cells are open-addressed hashes:
- * index + 1, 0 is free. */
+/* One of the two table banks: an image and the structures built from it. Cells are open-addressed
+ * hashes of index + 1; 0 is free. */
 struct by_table {
     uint8_t *image;
     size_t bytes; /* 0: empty */
     struct by_entry *entry;
     struct by_neighbour *child;
-    struct by_hop_keys *keys; /* with each of `child`, in entries of keyed jobs */
+    struct by_hop_keys *keys; /* the keys for each of `child`, in entries of keyed jobs */
     struct by_relay *relay;
     uint32_t *entry_cell;
     uint32_t *relay_cell;
@@ -178,15 +179,15 @@ struct by_table {
     uint32_t relay_count;
     uint32_t entry_shift; /* 32 - log2(cells) */
     uint32_t relay_shift;
-    uint32_t fan; /* the most actions that one packet can cause */
+    uint32_t fan; /* the maximum number of actions that one packet can cause */
     uint32_t port_count;
     uint16_t node;
-    uint32_t *own_ip; /* by port */
-    /* Shares (meter.c). For each port and direction one meter of the port, then one for each job
+    uint32_t *own_ip; /* indexed by port */
+    /* Shares (meter.c): for each port and direction one meter of the port, then one for each job
      * with a share. */
-    uint8_t metered;      /* 0: no port has a rate, or no job a share, or this node has no room for them */
-    uint8_t *share_of;    /* by job: its place in `share`, 0: it has none */
-    uint32_t share_count; /* the first is that of all jobs without */
+    uint8_t metered; /* 0: no port has a rate, no job has a share, or this node lacks memory for the meters */
+    uint8_t *share_of;    /* indexed by job: its index in `share`; 0: no share */
+    uint32_t share_count; /* the first is for all jobs without a share */
     struct by_engine_share *share;
     struct by_meter *meter;
 };
@@ -195,8 +196,8 @@ struct by_engine {
     struct by_engine_config config;
     struct by_table table[2];
     struct by_table *active;
-    struct by_table *staged; /* NULL: nothing */
-    uint64_t *slot_used;     /* a bit for each slot: scratch of the check */
+    struct by_table *staged; /* NULL: nothing is staged */
+    uint64_t *slot_used;     /* one bit for each slot: scratch memory of the check */
     struct by_pair *pair;    /* two for each slot (by_pair_of) */
     uint32_t *place;         /* four for each slot (by_places_of) */
     struct by_bank *bank;    /* 2 * slot + bank */
@@ -205,14 +206,14 @@ struct by_engine {
     size_t payload_stride;                 /* bytes from a bank's payload to the next one's */
     const struct by_reducer *reducer[256]; /* op << 4 | dtype */
     struct by_engine_counters counters;
-    /* A datagram of several packets in which the last step stopped, and how far it came; or NULL.
-     */
+    /* The datagram of several packets in which the last step stopped, and the position in it; or
+     * NULL. */
     const uint8_t *datagram;
     uint32_t datagram_at;
-    uint32_t held_most; /* packets that the shell can keep yet */
+    uint32_t held_most; /* how many more packets the shell can hold */
 };
 
-/* The step in hand: who handles, when, and the actions so far. */
+/* The current step: engine, time, and the actions so far. */
 struct by_step {
     struct by_engine *engine;
     const struct by_table *table;
@@ -221,30 +222,31 @@ struct by_step {
     uint32_t tx_count;
 };
 
-/* A packet whose entry and generation are known. */
+/* A packet with its entry and generation resolved. */
 struct by_packet {
-    struct by_header header; /* flags hold CE also when only the IP header said so */
+    struct by_header header; /* the flags include CE even if only the IP header had it */
     const uint8_t *payload;
-    const struct by_entry *entry; /* NULL: nothing is left to do */
+    const struct by_entry *entry; /* NULL: the packet is finished */
     uint64_t address;             /* by_address() of the sender */
     uint32_t bank;
-    uint32_t pairs; /* of children whose values mode DET adds in their order; else 1: in that of arrival */
+    uint32_t pairs; /* number of pairs of children whose values mode DET adds in order; 1: values are added in
+                       order of arrival */
     uint16_t bytes; /* of the payload */
-    uint8_t direct; /* the payload holds as it is: no psum to check it by */
-    uint8_t apart;  /* the payload is its maker's memory, which may change meanwhile */
+    uint8_t direct; /* the payload is trusted: there is no psum to check it */
+    uint8_t apart;  /* the payload is in its producer's memory, where it may change */
 };
 
-/* Two payloads a bank: a partial sum (in accumulators, up to twice a payload), and the result where
- * it came from a parent. */
+/* A bank has two payloads: a partial sum (in accumulators, up to twice a payload), and the result
+ * if it came from a parent. */
 static inline uint8_t *by_bank_partial(const struct by_engine *engine, uint32_t bank)
 {
     return engine->payload + bank * engine->payload_stride;
 }
 
 /*
- * The result of a node below the root has the second half: packets may still point to the partial
- * sum when it comes. The accumulators, that may need both halves, have been narrowed into the first
- * by then.
+ * The result of a node below the root is stored in the second half, because packets may still point
+ * to the partial sum when it arrives. The accumulators may need both halves, but have been narrowed
+ * into the first by then.
  */
 static inline uint8_t *by_bank_result(const struct by_engine *engine, const struct by_entry *entry,
                                       uint32_t bank)
@@ -252,7 +254,7 @@ static inline uint8_t *by_bank_result(const struct by_engine *engine, const stru
     return by_bank_partial(engine, bank) + (entry->has_parent ? engine->payload_half : 0);
 }
 
-/* Bytes of the bank's sum or result as a payload; 0 without data. */
+/* Returns the bytes of the bank's sum or result as a payload; 0 without data. */
 static inline uint16_t by_bank_bytes(const struct by_bank *bank)
 {
     return bank->flags & BY_BANK_DATA
@@ -261,7 +263,7 @@ static inline uint16_t by_bank_bytes(const struct by_bank *bank)
                : 0;
 }
 
-/* BY_ERR_BYTES behind the two halves: the objection that poisoned the bank. */
+/* Returns the objection that poisoned the bank: BY_ERR_BYTES behind the two halves. */
 static inline uint8_t *by_bank_objection(const struct by_engine *engine, uint32_t bank)
 {
     return by_bank_partial(engine, bank) + 2 * engine->payload_half;
@@ -273,8 +275,8 @@ static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)
 }
 
 /*
- * Places for values that wait in mode DET: two in each bank behind those of an entry's chunks.
- * by_places_of() lists the free ones, as many as *by_places_free() says.
+ * Places for waiting values in mode DET: two in each bank behind those of an entry's chunks.
+ * by_places_of() lists the free ones; *by_places_free() is their number.
  */
 static inline uint32_t by_place_count(const struct by_entry *entry)
 {
@@ -298,8 +300,8 @@ static inline uint8_t *by_place_at(const struct by_engine *engine, const struct 
            (place % 2 ? engine->payload_half : 0);
 }
 
-/* What waits of pair `pair` > 0 of the chunk in `bank`; those of a chunk lie one behind the other.
- */
+/* Returns the waiting payloads of pair `pair` > 0 of the chunk in `bank`; the pairs of a chunk are
+ * adjacent. */
 static inline struct by_pair *by_pair_of(const struct by_engine *engine, const struct by_entry *entry,
                                          uint32_t bank, uint32_t pair)
 {
@@ -309,7 +311,8 @@ static inline struct by_pair *by_pair_of(const struct by_engine *engine, const s
                          (size_t)(bank - 2 * entry->slot_base) * each + pair - 1];
 }
 
-/* Pairs of children whose values mode DET adds in their order; 1: all are added as they come. */
+/* Returns the number of pairs of children whose values mode DET adds in order; 1: all are added on
+ * arrival. */
 static inline uint32_t by_pair_count(const struct by_entry *entry, unsigned mode, unsigned op, unsigned dtype)
 {
     if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
@@ -332,70 +335,72 @@ const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key)
 const struct by_relay *by_relay_find(const struct by_table *table, uint32_t key, uint32_t src_ip,
                                      uint32_t dst_ip);
 
-/* meter.c: what a table needs of its image, or BY_ELIMIT with `fault`; then, when it becomes
- * active, what the one before knew. */
+/* meter.c: builds the meters of a table from its image, or returns BY_ELIMIT with `fault`;
+ * by_meters_inherit then copies the levels of the previous table at activation. */
 int by_meters_build(const struct by_engine_config *config, struct by_table *table,
                     struct by_image_fault *fault);
 void by_meters_inherit(struct by_table *table, const struct by_table *before);
-/* A packet of `bytes`, of job `job`, came by rx->port, and what it makes leaves by `out`. 1 when it
- * may go on; else it is held or dropped, and counted. */
+/* Checks a received packet of `bytes` bytes of job `job` that causes output by port `out`. Returns
+ * 1 when it may be handled now; else it is held or dropped, and counted. */
 int by_meter_admits(struct by_step *step, const struct by_rx *rx, uint32_t rx_index, uint32_t bytes,
                     uint16_t job, uint16_t out);
-/* What has waited at this port is marked: much does. */
+/* Returns 1 when packets that waited at this port must be marked, because many wait. */
 int by_meter_marks(struct by_step *step, uint32_t port);
-/* Charges a packet of `bytes`, or all that a step sends itself, to the ports by which they leave.
- */
+/* Charge a packet of `bytes` bytes, or all packets that a step sends itself, to their output
+ * ports. */
 void by_meter_sent(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
 void by_meter_step(struct by_step *step);
 
-/* contrib.c, result.c, repair.c: one packet each; they count what they drop. */
+/* contrib.c, result.c, repair.c: handle one packet each and count what they drop. */
 void by_contrib_take(struct by_step *step, const struct by_packet *packet);
 void by_result_take(struct by_step *step, const struct by_packet *packet);
 void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);
 void by_probe_take(struct by_step *step, const struct by_packet *packet);
 
-/* What became of a payload: added, or kept for later; dropped, as its psum does not hold; or the
- * memory that it was to be added to is not as it was left. */
+/* The outcome for a payload: added or kept for later; dropped because of a wrong psum; or not added
+ * because the memory of the sum has changed. */
 enum by_added { BY_ADDED = 1, BY_ADDED_NOT, BY_ADDED_TO_DAMAGE };
 
 /* pairs.c: mode DET, for packets with pairs > 1. */
-/* Everything free, for a new entry. */
+/* Frees all places, for a new entry. */
 void by_pairs_start(struct by_engine *engine, const struct by_entry *entry);
-/* The payload of a child >= 2: added, or kept. */
+/* Adds or keeps the payload of a child >= 2. */
 enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet,
                             const struct by_reducer *reducer);
-/* The packet's child is in `have` now: adds what can be added since. 0 when memory has changed. */
+/* Adds the pairs that can be added now that the packet's child is in `have`. Returns 0 when memory
+ * has changed. */
 int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer);
-/* Forgets what waits for the chunk in `bank`. */
+/* Discards the waiting payloads of the chunk in `bank`. */
 void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 void by_pair_seal(struct by_pair *pair);
 
-/* 1 when the packet comes from child header.child of its entry; else counts why not, and 0. */
+/* Returns 1 when the packet comes from child header.child of its entry; else counts the reason and
+ * returns 0. */
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
 int by_packet_is_from_parent(const struct by_packet *packet);
 
-/* verify.c: 1 when the packet has the tag that its entry's job wants, from the child or parent that
- * it names; else counts why not, and 0. */
+/* verify.c: returns 1 when the packet has the tag that its entry's job requires, from the child or
+ * parent that it names; else counts the reason and returns 0. */
 int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet);
 
-/* repair.c: a contribution that is in the bank already; the start of poison; a contribution to a
- * poisoned bank; one beyond the window; one behind it. */
+/* repair.c: answers a duplicate contribution; begins poison; answers a contribution to a poisoned
+ * bank, one beyond the window, and one behind it. */
 void by_duplicate_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason);
-/* The memory of this node has changed under the chunk: it has no value any more. */
+/* Poisons a chunk after this node's memory has changed: the chunk has no value any more. */
 void by_memory_alarm(struct by_step *step, const struct by_packet *packet);
-/* A packet to a bank whose seal does not hold. */
+/* Answers a packet to a bank with a wrong seal. */
 void by_broken_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);
 
-/* Begins a new repair interval of the bank if the last one is over; 1 when it did. */
+/* Begins a new repair interval of the bank if the last one is over; returns 1 if it did. */
 int by_interval_begin(struct by_step *step, struct by_bank *bank);
 
-/* place.c: to the packet's child, who is missing; a question to the first child that is; an answer
- * to the parent's question, and a child's answer to ours: 0 when the bank has no use for it. */
+/* place.c: reports the missing nodes to the packet's child; asks the first missing child; answers
+ * the parent's question; and records a child's answer (0 when the bank does not need it). */
 void by_place_tell(struct by_step *step, const struct by_packet *packet);
 void by_place_ask(struct by_step *step, const struct by_packet *packet);
 int by_place_asked(struct by_step *step, const struct by_packet *packet);
@@ -405,7 +410,7 @@ int by_place_hear(struct by_step *step, const struct by_packet *packet, const st
 void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);
 void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t bank, unsigned child);
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t bank);
-/* `type` with `bytes` of `payload` and otherwise the words of `like`, to a child, to all children
+/* Send a packet of `type` with `bytes` of `payload` and the other fields of `like` to all children
  * in `children`, or to the parent. */
 void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
                          unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes);

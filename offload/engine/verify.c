@@ -1,13 +1,13 @@
 /*
- * Keyed jobs: whether a packet was made by the neighbour that it names, for this node, in this
- * direction. It is asked before a bank is looked at, so that what is forged, replayed elsewhere or
- * sent back costs a hash and a counter. Neighbours: offload/wire/seal.h makes tags; send.c puts
- * them. One thread, that of the engine.
+ * Keyed jobs: checks whether a packet was made by the neighbour that it names, for this node, in
+ * this direction. The check precedes any access to a bank, so that a packet that is forged,
+ * replayed elsewhere or sent back costs only a hash and a counter. Neighbours: offload/wire/seal.h
+ * computes tags; send.c writes them. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
-/* The keys shared with the neighbour that the packet names, if it comes from there; else counts why
- * not. */
+/* Returns the keys shared with the neighbour that the packet names, if it comes from there; else
+ * counts the reason. */
 static const struct by_hop_keys *find_keys(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;

@@ -1,6 +1,5 @@
-/* What people see of an engine's banks. Reads only; to be called by the engine's thread, as
- * everything else.
- */
+/* Read-only view of an engine's banks for telemetry. To be called by the engine's thread, like
+ * everything else. */
 #include "offload/engine/state.h"
 
 #include "offload/base/errors.h"

@@ -95,7 +95,7 @@ int by_copies_send(struct by_copies *copies, unsigned count, int fd, struct msgh
     head->cmsg_type = SO_MARK;
     head->cmsg_len = CMSG_LEN(sizeof(mark));
     memcpy(CMSG_DATA(head), &mark, sizeof(mark));
-    for (unsigned i = 0; i < count; i++) /* the program may end before it comes to them */
+    for (unsigned i = 0; i < count; i++) /* the program may end before it writes these */
         copies->shared->copy[i].result = -EIO;
     *armed = 1;
     sent = sendmsg(fd, message, MSG_DONTWAIT);
@@ -104,7 +104,7 @@ int by_copies_send(struct by_copies *copies, unsigned count, int fd, struct msgh
     *armed = 0;
     message->msg_control = NULL;
     message->msg_controllen = 0;
-    /* Where the own interface refuses its copy, the others have left all the same. */
+    /* Even if the socket's own interface refuses its packet, the other copies have left. */
     copies->shared->copy[count - 1].result = sent < 0 ? -error : 0;
     if (seen)
         return 0;

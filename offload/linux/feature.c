@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
-/* Features that a kernel may have (count); today there are some 60. */
+/* Maximum features of a kernel (count); current kernels have some 60. */
 #define FEATURES_MAX 256u
 
 struct names {
@@ -26,8 +26,8 @@ static int ask(int fd, const char *interface, void *command)
     return ioctl(fd, SIOCETHTOOL, &request);
 }
 
-/* The number of a feature, and how many words of 32 the kernel has for all; -1 when there is none.
- */
+/* Returns the number of a feature, and the count of 32-bit words for all features; -1 when it does
+ * not exist. */
 static int find(int fd, const char *interface, const char *name, uint32_t *words)
 {
     struct {
@@ -83,7 +83,7 @@ int by_feature_set(int fd, const char *interface, const char *name, bool on)
 
 bool by_feature_virtual(int fd, const char *interface)
 {
-    static const char *const none[] = {"", "N/A", "tun", "tap"}; /* what virtual devices call their bus */
+    static const char *const none[] = {"", "N/A", "tun", "tap"}; /* bus names of virtual devices */
     struct ethtool_drvinfo info = {.cmd = ETHTOOL_GDRVINFO};
 
     if (ask(fd, interface, &info) != 0)

@@ -1,22 +1,22 @@
 /*
- * A feature of an interface by its name, such as "tx-udp-segmentation" (what `ethtool -k` lists):
- * offloads that have no command of their own. Linux alone; any thread.
+ * Reads and sets a feature of an interface by its name, such as "tx-udp-segmentation" (as `ethtool
+ * -k` lists them): offloads that have no command of their own. Linux only; any thread.
  */
 #ifndef BY_LINUX_FEATURE_H
 #define BY_LINUX_FEATURE_H
 
 #include <stdbool.h>
 
-/* Segmentation of UDP: where an interface has it, a train of segments leaves the kernel as one
+/* Segmentation of UDP: on an interface with this feature a GSO batch leaves the kernel in one
  * piece. */
 #define BY_FEATURE_UDP_SEGMENTS "tx-udp-segmentation"
 
-/* 1 on, 0 off, -1 when the kernel does not say. `fd` is any socket in the interface's network
+/* Returns 1 for on, 0 for off, -1 when unknown. `fd` is any socket in the interface's network
  * namespace. */
 int by_feature_get(int fd, const char *interface, const char *name);
-/* 0, or -1. */
+/* Returns 0, or -1. */
 int by_feature_set(int fd, const char *interface, const char *name, bool on);
-/* Whether no hardware is behind the interface, as far as it says: veth, bridges, tap devices. */
+/* Returns whether the interface reports no hardware: veth, bridges, tap devices. */
 bool by_feature_virtual(int fd, const char *interface);
 
 #endif

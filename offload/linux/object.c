@@ -15,7 +15,7 @@ struct bpf_object *by_object_open(const uint8_t *begin, const uint8_t *end)
     return object;
 }
 
-/* libbpf keeps a program's constants and variables in maps of such names. */
+/* Finds the map in which libbpf keeps a program's constants or variables, by its section name. */
 static struct bpf_map *find_map(struct bpf_object *object, const char *section)
 {
     struct bpf_map *map;

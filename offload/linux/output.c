@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Flushes. 0, or -1 with errno. The cause of a write that failed before is no longer known: one
- * more byte after the lost ones meets it again, unless there is space by now. */
+/* Flushes. Returns 0, or -1 with errno. The cause of an earlier failed write is lost, so one more
+ * byte is written to meet it again; that succeeds only if space has become free. */
 static int flush(FILE *stream)
 {
     if (fflush(stream) != 0)
@@ -28,9 +28,8 @@ int by_output_end(int status)
     return status == 0 ? BY_OUTPUT_LOST : status;
 }
 
-/* Creates the file beside the path; an old file's permissions go over to it. Returns its
- * descriptor, or -1.
- */
+/* Creates the file beside the path, with the permissions of an existing file. Returns its
+ * descriptor, or -1. */
 static int open_beside(struct by_output *output, mode_t mode, const struct stat *old)
 {
     int fd;
@@ -60,7 +59,7 @@ int by_output_open(struct by_output *output, const char *path, mode_t mode)
     if (strcmp(path, "-") == 0)
         return 0;
     exists = stat(path, &old) == 0;
-    /* The file behind a link is replaced, not the link. */
+    /* For a symbolic link, replace the file it points to and keep the link. */
     if ((!exists || realpath(path, output->path) == NULL) &&
         snprintf(output->path, sizeof(output->path), "%s", path) >= (int)sizeof(output->path)) {
         errno = ENAMETOOLONG;

@@ -1,6 +1,6 @@
 /*
- * What programs write: the check of standard output at a program's end, and files that appear whole
- * or not at all. Linux alone; one thread.
+ * Output of programs: the check of standard output at a program's end, and files that appear
+ * complete or not at all. Linux only; one thread.
  */
 #ifndef BY_LINUX_OUTPUT_H
 #define BY_LINUX_OUTPUT_H
@@ -17,20 +17,20 @@
  * prints one line to stderr that gives the reason, and returns BY_OUTPUT_LOST in place of 0. */
 int by_output_end(int status);
 
-/* A file while it is written. */
+/* A file that is being written. */
 struct by_output {
     FILE *stream;
     char path[PATH_MAX];
-    char made[PATH_MAX]; /* the file beside `path` that receives the bytes; empty: `path` itself */
+    char made[PATH_MAX]; /* the temporary file beside `path`; empty: `path` itself */
 };
 
-/* Opens `path` for writing, with these permissions less the umask. A regular file is written beside
- * its path; by_output_close renames it. A device or a pipe is written in place. "-" is standard
- * output. 0, or -1 with errno. */
+/* Opens `path` for writing, with these permissions minus the umask. A regular file is written
+ * beside its path; by_output_close renames it. A device or a pipe is written in place. "-" is
+ * standard output. Returns 0, or -1 with errno. */
 int by_output_open(struct by_output *output, const char *path, mode_t mode);
-/* Closes the file, and gives it its name if all was written and `right`; else removes it, and
- * leaves a file that had the name as it was. 0, or -1 with errno. Standard output is left to
- * by_output_end: 0. */
+/* Closes the file. If everything was written and `right` is true, renames it to its path; otherwise
+ * removes it and leaves an existing file unchanged. Returns 0, or -1 with errno; 0 for standard
+ * output, which by_output_end checks. */
 int by_output_close(struct by_output *output, bool right);
 
 #endif

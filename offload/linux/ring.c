@@ -1,4 +1,4 @@
-/* The reader of a ring and its setting up; see ring.h. One thread. */
+/* Setup and reader of a ring; see ring.h. One thread. */
 #include "offload/linux/ring.h"
 
 #include <errno.h>
@@ -23,16 +23,15 @@ struct by_ring {
     uint32_t frames;
     size_t page_bytes, ring_bytes;
     struct by_ring_shared *shared;
-    unsigned long *consumed; /* the kernel's: bytes that we have given back; a page that we write */
-    const unsigned long
-        *produced;       /* the kernel's: bytes up to which there are records; behind it a page later */
-    const uint8_t *data; /* the ring, twice in a row, so that no record is cut */
-    unsigned long at;    /* bytes that we have looked at */
+    unsigned long *consumed;       /* kernel's page, written here: bytes returned */
+    const unsigned long *produced; /* kernel's: end of the records (bytes), one page later */
+    const uint8_t *data;           /* the ring, mapped twice in a row, so that no record is split */
+    unsigned long at;              /* bytes examined so far */
     uint64_t lost_told;
-    bool dozing; /* `shared` may say so */
+    bool dozing; /* the sleep flag in `shared` may be set */
 };
 
-/* Loads the program, with a ring whose size is a power of two. 0 or -errno. */
+/* Loads the program with a ring whose size is a power of two. Returns 0 or -errno. */
 static int load(struct by_ring *ring, const struct by_ring_config *config)
 {
     const struct by_ring_constants constants = {.all = config->all,
@@ -78,7 +77,7 @@ static int map_ring(struct by_ring *ring)
     return 0;
 }
 
-/* 0; or -errno and `*step`. */
+/* Returns 0, or -errno with the failed call in `*step`. */
 static int open_steps(struct by_ring *ring, const struct by_ring_config *config, const char **step)
 {
     const unsigned index = if_nametoindex(config->interface);
@@ -176,7 +175,7 @@ void by_ring_return(struct by_ring *ring)
 
 bool by_ring_doze(struct by_ring *ring)
 {
-    by_ring_return(ring); /* what was discarded is no reason to wake */
+    by_ring_return(ring); /* discarded records are no reason to wake */
     ring->dozing = true;
     __atomic_store_n(&ring->shared->asleep, 1, __ATOMIC_SEQ_CST);
     return ring->at == __atomic_load_n(ring->produced, __ATOMIC_SEQ_CST);

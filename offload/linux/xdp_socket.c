@@ -9,7 +9,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-/* Of kernels since 6.6; older headers lack them. */
+/* Constants since Linux 6.6, which older headers lack. */
 #ifndef XDP_USE_SG
 #define XDP_USE_SG (1u << 4)
 #endif
@@ -19,7 +19,7 @@
 
 #define KICKS_MAX 64u /* system calls for one batch; the kernel sends about 32 packets in each */
 
-/* The kernel unbinds a closed socket from its queue in the background, on a busy machine after
+/* The kernel unbinds a closed socket from its queue in the background; on a busy machine this takes
  * seconds. */
 #define BUSY_TRIES    200u
 #define BUSY_SLEEP_NS 20000000
@@ -52,7 +52,8 @@ static int create(struct by_xdp_socket *socket, const char **step)
     return error;
 }
 
-/* A queue that another socket has may be one whose socket is just closed: try again for a while. */
+/* Creates the socket, and retries for a while if the queue is busy: its socket may just have been
+ * closed. */
 static int create_patiently(struct by_xdp_socket *socket, const char **step)
 {
     const struct timespec sleep = {.tv_nsec = BUSY_SLEEP_NS};
@@ -65,9 +66,7 @@ static int create_patiently(struct by_xdp_socket *socket, const char **step)
     return error;
 }
 
-/* All frames begin with the kernel's side: those to receive into in the fill ring, those to send
- * from free.
- */
+/* Distributes all frames: those for receiving go into the fill ring, those for sending are free. */
 static void deal_frames(struct by_xdp_socket *socket)
 {
     const struct by_xdp_socket_config *config = &socket->config;
@@ -129,7 +128,7 @@ int by_xdp_socket_fd(const struct by_xdp_socket *socket)
     return xsk_socket__fd(socket->socket);
 }
 
-/* Descriptors of the next packet, 0 when not all of it is there. */
+/* Returns the number of descriptors of the next packet, 0 when the packet is incomplete. */
 static uint32_t peek_packet(struct by_xdp_socket *socket, uint32_t *at)
 {
     uint32_t count = 0;
@@ -180,7 +179,7 @@ void by_xdp_socket_refill(struct by_xdp_socket *socket)
 
     if (socket->lent_count == 0)
         return;
-    /* There is always room: the ring holds as many as there are frames. */
+    /* There is always room: the ring has as many entries as there are frames. */
     if (xsk_ring_prod__reserve(&socket->fill, socket->lent_count, &at) != socket->lent_count)
         return;
     for (uint32_t i = 0; i < socket->lent_count; i++)
@@ -208,7 +207,7 @@ void by_xdp_socket_flush(struct by_xdp_socket *socket)
     if (socket->kick) {
         socket->kick = false;
         for (uint32_t kicks = 0; kicks < KICKS_MAX; kicks++) {
-            /* Copy mode sends a few packets in each call and says EAGAIN while more wait. */
+            /* In copy mode each call sends a few packets and returns EAGAIN while more wait. */
             if (sendto(by_xdp_socket_fd(socket), NULL, 0, MSG_DONTWAIT, NULL, 0) >= 0)
                 break;
             if (errno != EAGAIN && errno != EBUSY && errno != ENOBUFS && errno != EINTR)

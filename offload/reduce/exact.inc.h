@@ -1,18 +1,19 @@
 /*
- * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c behind
- * kernels.inc.h. Nothing is rounded but once: an element to quanta, in integers or in floats where
- * all else is exact (docs/decisions/0133), and a result, by a conversion to float or by half.h.
+ * The loops of exact.h, once for each instruction set: included by kernels_<isa>.c after
+ * kernels.inc.h. Each value is rounded only once: an element to quanta, in integers or in floats
+ * where everything else is exact (docs/decisions/0133), and a result, by a conversion to float or
+ * by half.h.
  *
- * Of an element of `mant` stored bits and biased exponent e the significand m (hidden bit included)
- * lies at the top of WIDE_TOP bits: m << LEFT. A block with greatest exponent E over n <= 2^h ranks
- * has the quantum that is worth 1 after a shift to the right by h + (E - e): then each element is
- * at most 2^(WIDE_TOP - h) quanta and all together at most 2^WIDE_TOP. E is raised so far that no
- * quantum is finer than the least subnormal, of which all values are multiples: below that nothing
- * is rounded at all.
+ * For an element of `mant` stored bits and biased exponent e the significand m (hidden bit
+ * included) is at the top of WIDE_TOP bits: m << LEFT. In a block with greatest exponent E over n
+ * <= 2^h ranks, a shift to the right by h + (E - e) makes the quantum 1. Then each element is at
+ * most 2^(WIDE_TOP - h) quanta, and all together at most 2^WIDE_TOP. E is raised so far that no
+ * quantum is finer than the smallest subnormal. All values are multiples of that, so below it
+ * nothing is rounded at all.
  *
- * Where a block holds a NaN or an infinity (words[1]), EXTRA more bits are left free: finite
- * elements are then F quanta, |F| <= 2^(FREE - 2); +infinity is worth 2^FREE, -infinity 2^(FREE + h
- * + 1), NaN both. A sum tells how many there were of each.
+ * In a block that contains a NaN or an infinity (words[1]), EXTRA more bits are left free. Finite
+ * elements are then F quanta, |F| <= 2^(FREE - 2); +infinity has the value 2^FREE, -infinity
+ * 2^(FREE + h + 1), NaN both. A sum shows how many there were of each.
  */
 #include "offload/base/bytes.h"
 #include "offload/reduce/exact.h"
@@ -20,8 +21,8 @@
 struct exact_scale {
     uint32_t headroom; /* h */
     uint32_t top;      /* E, raised */
-    uint32_t extra;    /* bits to the right beside h + (E - e) */
-    uint32_t free;     /* log2 of what +infinity is worth */
+    uint32_t extra;    /* bits to the right in addition to h + (E - e) */
+    uint32_t free;     /* log2 of the value of +infinity */
     uint32_t special;
 };
 
@@ -41,7 +42,7 @@ static inline struct exact_scale exact_scale_of(const uint32_t words[BY_EXACT_WO
     return scale;
 }
 
-/* 2^exponent; within the range of normal and subnormal f32 and f64. */
+/* Returns 2^exponent, within the range of normal and subnormal f32 and f64. */
 static inline float exact_power_F32(int32_t exponent)
 {
     return by_f32_from_bits(exponent >= -126 ? (uint32_t)(exponent + 127) << 23
@@ -67,8 +68,8 @@ typedef uint16_t at_U16 __attribute__((aligned(1), may_alias));
 typedef int32_t at_int32_t __attribute__((aligned(1), may_alias));
 typedef int64_t at_int64_t __attribute__((aligned(1), may_alias));
 
-/* Explicit vectors, as compilers do not find them here: of elements as signed integers, which
- * compare in one instruction. */
+/* Explicit vectors, because compilers do not vectorise this. Elements are signed integers, which
+ * one instruction compares. */
 #define EXACT_VECTORS(NAME, BITS, MANT, MASK, BIAS, WIDE, UWIDE, TOP)                                        \
     typedef EXACT_SIGNED_##NAME vector_bits_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));            \
     typedef EXACT_SIGNED_##NAME vector_bits_at_##NAME                                                        \
@@ -113,16 +114,16 @@ EXACT_LIST(EXACT_VECTORS)
     }
 
 /*
- * Rounded to the nearest quantum, halves away from zero. Of 16 and 32 bits in floats that hold
- * twice as much: an element in quanta is exact (or so far below one half that it does not matter),
- * and so is what one half makes of it, as long as it has bits behind the point. Beyond 2^TOP are
- * only elements that changed since their scale, and specials.
+ * Rounds to the nearest quantum, halves away from zero. Types of 16 and 32 bits use floats of twice
+ * the size: an element in quanta is exact (or so far below one half that it does not matter), and
+ * so is its sum with one half, as long as it has fraction bits. Only elements that changed since
+ * their scale, and specials, are beyond 2^TOP.
  */
 #define EXACT_SCALED(NAME, REAL, UREAL, TOP)                                                                 \
     typedef REAL vector_real_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                           \
     typedef UREAL vector_ureal_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                         \
     struct exact_factors_##NAME {                                                                            \
-        vector_real_##NAME less, more; /* two, as one might be beyond the type's range */                    \
+        vector_real_##NAME less, more; /* two, because one could be beyond the type's range */               \
     };                                                                                                       \
     static inline vector_real_##NAME exact_splat_##NAME(REAL x)                                              \
     {                                                                                                        \
@@ -155,12 +156,12 @@ typedef uint16_t vector_at_narrow_U16
     __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
 typedef float vector_at_narrow_F32 __attribute__((vector_size(BY_VECTOR_BYTES / 2), aligned(1), may_alias));
 
-/* What compilers make of these conversions in a roundabout way; the including source may know
- * better. */
+/* Conversions for which compilers generate slow code; the including source may define better
+ * ones. */
 #ifndef F64_FROM_F32
 #define F64_FROM_F32(at) __builtin_convertvector(*(const vector_at_narrow_F32 *)(at), vector_F64)
 #endif
-/* Two vectors of words below 2^16 to one of half words at `to`. */
+/* Packs two vectors of words below 2^16 into one of half words at `to`. */
 #ifndef PACK_U16
 #define PACK_U16(to, low, high)                                                                              \
     ((vector_at_narrow_U16 *)(to))[0] = __builtin_convertvector(low, vector_narrow_U16),                     \
@@ -168,7 +169,7 @@ typedef float vector_at_narrow_F32 __attribute__((vector_size(BY_VECTOR_BYTES / 
                                __builtin_convertvector(high, vector_narrow_U16)
 #endif
 
-/* bf16 in their own order. */
+/* Widens bf16 in the order of the slot. */
 static inline void exact_widen_bf16(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     const vector_at_narrow_U16 *halves = in;
@@ -207,7 +208,7 @@ static inline void exact_widen_bf16(vector_F32 wide[BLOCK_VECTORS], const void *
 EXACT_QUANTA_HALF(F16, f16_widen_vectors)
 EXACT_QUANTA_HALF(BF16, exact_widen_bf16)
 
-/* As not all processors make integers of f64 in vectors, that is a loop of its own. */
+/* A loop of its own, because not all processors convert f64 to integers in vectors. */
 static void exact_quanta_F32(const at_U32 *restrict b, uint32_t count, int32_t exponent,
                              at_int64_t *restrict to)
 {
@@ -245,7 +246,7 @@ static void exact_quanta_F32(const at_U32 *restrict b, uint32_t count, int32_t e
     }
 }
 
-/* Of f64 in integers: the magnitude stays below 2^63, shifts from 1 to 63. */
+/* f64 in integers: the magnitude is below 2^63, shifts are from 1 to 63. */
 typedef uint64_t vector_U64 __attribute__((vector_size(BY_VECTOR_BYTES)));
 typedef int64_t vector_I64 __attribute__((vector_size(BY_VECTOR_BYTES)));
 typedef uint64_t vector_at_U64 __attribute__((vector_size(BY_VECTOR_BYTES), aligned(1), may_alias));
@@ -307,9 +308,8 @@ static void exact_quanta_F64(const at_U64 *restrict b, uint32_t count, int32_t e
         }                                                                                                    \
     }
 
-/* One rounding of sum * 2^exponent. f32 and f64: that of the conversion, as the product is exact or
- * too large. Halves: down to 24 bits with a sticky last one, which f32 holds; then half.h rounds.
- */
+/* Rounds sum * 2^exponent once. f32 and f64: by the conversion, because the product is exact or too
+ * large. Halves: reduced to 24 bits with a sticky last bit, which fit f32; then half.h rounds. */
 static inline uint32_t exact_round_F32(int64_t sum, float power)
 {
     return by_f32_bits((float)sum * power);
@@ -360,7 +360,7 @@ static inline void exact_sticky_block(vector_F32 wide[BLOCK_VECTORS], const void
     }
 }
 
-/* Halves in blocks: the number of elements that were in some. */
+/* Rounds halves in whole blocks and returns the number of elements in them. */
 static uint32_t exact_round_blocks_F16(at_U16 *restrict to, const at_int32_t *restrict b, uint32_t count,
                                        float power)
 {
@@ -375,7 +375,7 @@ static uint32_t exact_round_blocks_F16(at_U16 *restrict to, const at_int32_t *re
     return i;
 }
 
-/* bf16, in the low halves; no NaN comes here. */
+/* Narrows to bf16, in the low halves; the input has no NaN. */
 static inline by_words exact_round_words(vector_F32 wide)
 {
     return ((by_words)wide + 0x7fffu + ((by_words)wide >> 16 & 1u)) >> 16;

@@ -1,10 +1,10 @@
 /*
- * f16 (IEEE 754 binary16) and bf16 (the high half of binary32), to and from f32 as bits. Widening
- * is exact; narrowing rounds to nearest even, overflows to infinity, keeps subnormals. A NaN keeps
- * its sign and the high bits of its payload and becomes quiet (bf16 widened: bits unchanged), which
- * is what F16C and AArch64 do. Branch-free and in 32 bits (the result in the low half), so that
- * loops over these become vectors. Needs the default floating-point environment: round to nearest,
- * no flush to zero. Pure; any thread.
+ * Conversions of f16 (IEEE 754 binary16) and bf16 (the high half of binary32) to and from f32 as
+ * bits. Widening is exact; narrowing rounds to nearest even, overflows to infinity and keeps
+ * subnormals. A NaN keeps its sign and the high bits of its payload and becomes quiet (bf16
+ * widened: bits unchanged), like F16C and AArch64. Branch-free and in 32 bits (the result in the
+ * low half), so that compilers vectorise loops over these. Requires the default floating-point
+ * environment: round to nearest, no flush to zero. Pure; any thread.
  */
 #ifndef BY_REDUCE_HALF_H
 #define BY_REDUCE_HALF_H
@@ -37,7 +37,7 @@ static inline uint32_t by_f16_widen(uint16_t half)
     uint32_t sign = (uint32_t)(half & 0x8000u) << 16;
     uint32_t rest = half & 0x7fffu;
     uint32_t fraction = rest << 13;
-    /* A subnormal read as if its hidden bit were 1 is too large by just that bit, 2^-14; the
+    /* A subnormal read as if its hidden bit were 1 is too large by exactly that bit, 2^-14; the
      * difference is exact. */
     uint32_t subnormal = by_f32_bits(by_f32_from_bits(fraction + (113u << 23)) - 0x1p-14f);
     uint32_t is_subnormal = 0u - (uint32_t)(rest < 0x0400u); /* masks, all zeros or all ones */

@@ -1,7 +1,7 @@
 /*
- * Which instruction sets this build holds and the running processor has. On x86 that asks CPUID,
- * which a virtual machine may intercept (microseconds): for start-up, not for each packet. Pure;
- * any thread.
+ * Detects which instruction sets both this build and the running processor support. On x86 this
+ * uses CPUID, which a virtual machine may intercept (microseconds), so it is for start-up and not
+ * for each packet. Pure; any thread.
  */
 #include "offload/reduce/reduce.h"
 

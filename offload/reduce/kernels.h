@@ -1,7 +1,7 @@
 /*
- * The element types as the kernels see them, and the table that each instruction set exports.
- * Neighbours: kernels.inc.h (the loops), kernels_<isa>.c (one compilation each), reduce.c (the
- * choice). Pure; any thread.
+ * The element types of the kernels, and the table that each instruction set exports. Neighbours:
+ * kernels.inc.h (the loops), kernels_<isa>.c (one compilation each), reduce.c (selection). Pure;
+ * any thread.
  */
 #ifndef BY_REDUCE_KERNELS_H
 #define BY_REDUCE_KERNELS_H
@@ -9,7 +9,7 @@
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
 
-/* X(NAME, C type on the wire, family, NAME of the accumulator's type). The family decides which
+/* X(NAME, C type on the wire, family, NAME of the accumulator's type). The family determines which
  * operators exist. */
 #define BY_KERNEL_TYPE_LIST(X)                                                                               \
     X(I8, int8_t, INTEGER, I8)                                                                               \

@@ -1,21 +1,21 @@
 /*
- * The loop family: every kernel of one instruction set. Included once by each kernels_<isa>.c,
- * which names its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE), its vectors (BY_VECTOR_BYTES), and,
- * where the processor converts f16, provides f16_widen_vectors and f16_narrow_block and defines
+ * The loop family: every kernel of one instruction set. Each kernels_<isa>.c includes this once. It
+ * names its tables (BY_KERNEL_TABLE, BY_EXACT_TABLE) and its vectors (BY_VECTOR_BYTES); where the
+ * processor converts f16, it provides f16_widen_vectors and f16_narrow_block and defines
  * BY_KERNEL_F16_BLOCKS. The loops are plain C with vectors of the compiler; the rules for values
- * here hold for all instruction sets. Pure; any thread.
+ * given here hold for all instruction sets. Pure; any thread.
  *
  * An input can be shared memory, which its owner may write at any time, so each of its bytes is
- * read once: vectors are loaded into a register and held there (BY_HOLD), and the rest behind the
- * last whole vector is copied to a local array (psum_copy). Where an input has a single use, the
- * result of that use is held instead, so that the load is part of its instruction: a load of its
- * own costs sums a tenth of their speed (f16: a fifth). No other expression names an input: what a
- * compiler makes of a plain loop over it may read it again.
+ * read only once. Vectors are loaded into a register and held there (BY_HOLD); the rest behind the
+ * last whole vector is copied to a local array (psum_copy). An input with a single use has the
+ * result of that use held instead, so that the load is part of its instruction: a separate load
+ * costs sums a tenth of their speed (f16: a fifth). No other expression names an input, because a
+ * compiler may read it again in a plain loop.
  *
- * NaN rule, so that neither the order of operands nor the processor shows in the bits: whatever an
- * operator makes is the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000) if it is a NaN. load and
- * store alone keep a NaN's sign and payload; f16 and bf16 become quiet. Sums and products round to
- * nearest even in the default floating-point environment.
+ * NaN rule, so that neither the order of operands nor the processor affects the bits: an operator
+ * whose result is a NaN produces the quiet NaN 0x7fc00000 (f64: 0x7ff8000000000000). Only load and
+ * store keep a NaN's sign and payload; NaNs of f16 and bf16 become quiet. Sums and products round
+ * to nearest even in the default floating-point environment.
  */
 #include "offload/reduce/half.h"
 #include "offload/reduce/kernels.h"
@@ -24,18 +24,19 @@
 
 /*
  * Elements of f16 and bf16 that are widened or narrowed at a time (count). Compilers unroll shorter
- * loops before they look for vectors (gcc: 16 times), and then miss them.
+ * loops before they try to vectorise them (gcc: 16 times), and then fail to.
  */
 #define BLOCK 32u
 
-/* value_<NAME> as computed with, at_<NAME> as it lies in memory: any alignment, any neighbours. */
+/* value_<NAME> is the type for computing, at_<NAME> the type in memory: any alignment, may
+ * alias. */
 #define X(NAME, C, FAMILY, ACC)                                                                              \
     typedef C value_##NAME;                                                                                  \
     typedef C at_##NAME __attribute__((aligned(1), may_alias));
 BY_KERNEL_TYPE_LIST(X)
 #undef X
 
-/* Vectors of them, in registers and in memory. */
+/* Vectors of these types, in registers and in memory. */
 #define X(NAME, C, FAMILY, ACC)                                                                              \
     typedef value_##NAME vector_##NAME __attribute__((vector_size(BY_VECTOR_BYTES)));                        \
     typedef value_##NAME vector_at_##NAME                                                                    \
@@ -64,8 +65,8 @@ static __attribute__((noinline)) uint32_t psum_copy(void *restrict dst, const vo
 
 /* ---- operators on two values ---- */
 
-/* Sums and products wrap through U, the unsigned type; 8-bit ones are promoted to int, where they
- * fit. */
+/* Sums and products wrap by way of U, the unsigned type; 8-bit values are promoted to int, where
+ * they fit. */
 #define INTEGER_OPERATORS(NAME, U)                                                                           \
     static inline value_##NAME SUM_##NAME(value_##NAME a, value_##NAME b)                                    \
     {                                                                                                        \
@@ -104,9 +105,9 @@ INTEGER_OPERATORS(I64, uint64_t)
 INTEGER_OPERATORS(U64, uint64_t)
 
 /*
- * The minimum is taken in both orders: the two differ only where the operands are equal (or
- * unordered), and equal operands differ in bits only if they are zeros. Then or gives -0 if there
- * is one; for the maximum, and gives +0 if there is one.
+ * The minimum is computed in both orders. The two results differ only if the operands are equal (or
+ * unordered), and equal operands differ in bits only if they are zeros. Then OR gives -0 if there
+ * is one; for the maximum, AND gives +0 if there is one.
  */
 #define FLOAT_OPERATORS(NAME, BITS, NAN)                                                                     \
     union bits_##NAME {                                                                                      \
@@ -145,7 +146,7 @@ FLOAT_OPERATORS(F64, uint64_t, __builtin_nan(""))
 #define VECTOR_CHOICE(lanes, x, y)                                                                           \
     (((by_words)(x) & (by_words)(lanes)) | ((by_words)(y) & ~(by_words)(lanes)))
 
-/* Minima and maxima up to 32 bits: one instruction, which gcc does not find by itself. */
+/* Minima and maxima up to 32 bits: one instruction, which gcc does not select by itself. */
 #ifdef BY_KERNEL_INTRINSIC
 #define CHOICE_BY(NAME, a, b)                                                                                \
     ((by_words)BY_KERNEL_INTRINSIC(NAME)((BY_KERNEL_INTEGERS)(a), (BY_KERNEL_INTEGERS)(b)))
@@ -209,14 +210,13 @@ FLOAT_VECTOR_OPERATORS(F64, __builtin_nan(""))
 /* ---- f16 and bf16, a block at a time ---- */
 
 /*
- * The narrow form of an accumulator is written at or below the place where its wide form was read,
- * so that narrowing works in place if nothing is written before it has been read: here a block at a
- * time.
+ * The narrow form of an accumulator is written at or below the place of its wide form. So narrowing
+ * works in place if nothing is written before it has been read: here, one block at a time.
  */
 
 #if BY_VECTOR_BYTES >= 16
 #define WIDEN_LINKAGE static inline
-#else /* small code */
+#else /* for small code */
 #define WIDEN_LINKAGE static __attribute__((noinline))
 #endif
 
@@ -234,7 +234,7 @@ WIDEN_LINKAGE void f16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void 
     }
     for (size_t i = 0; i < BLOCK; i++)
         block[i] = by_f16_widen(held[i]);
-    for (size_t k = 0; k < BLOCK_VECTORS; k++) /* where it is long, a copy would be a call of the C library */
+    for (size_t k = 0; k < BLOCK_VECTORS; k++) /* a long copy would be a call of the C library */
         wide[k] = ((const vector_at_F32 *)block)[k];
 }
 
@@ -249,7 +249,7 @@ static inline void f16_narrow_block(at_F16 *half, const at_F32 *wide)
 }
 #endif
 
-/* Lanes of f32 rounded to bf16, which is in the high halves (by_bf16_narrow). */
+/* Rounds lanes of f32 to bf16 in the high halves (by_bf16_narrow). */
 static inline by_words bf16_round(by_words wide)
 {
     by_words is_nan = (by_words)((wide & 0x7fffffffu) > BY_F32_INFINITY);
@@ -257,9 +257,9 @@ static inline by_words bf16_round(by_words wide)
     return (is_nan & (wide | BY_F32_QUIET)) | (~is_nan & (wide + 0x7fffu + (wide >> 16 & 1u)));
 }
 
-/* bf16 lies in a slot in whole blocks of BLOCK in this order: those with an even index, then those
- * with an odd one. So both ways are made of the words of the payload by shifts and masks, without
- * moves between lanes. */
+/* A slot stores bf16 in whole blocks of BLOCK in this order: first the elements with an even index,
+ * then those with an odd one. So both conversions need only shifts and masks of the payload's
+ * words, without moves between lanes. */
 WIDEN_LINKAGE void bf16_widen_vectors(vector_F32 wide[BLOCK_VECTORS], const void *in)
 {
     for (size_t k = 0; k < BLOCK_VECTORS / 2; k++) {
@@ -295,10 +295,10 @@ static inline void bf16_narrow_block(at_BF16 *half, const at_F32 *wide)
 /* ---- loops ---- */
 
 /*
- * The guard of a slot: the sum mod 2^32 of its 32-bit words (the last one padded with zeros), so
- * that a slot whose elements lie as on the wire has its psum for a guard. A loop that changes a
- * slot sums what it finds and what it leaves, in the same pass: memory that changed in between is
- * found out, and the psum of a complete sum is there without another look at it.
+ * The guard of a slot: the sum mod 2^32 of its 32-bit words (the last one padded with zeros). A
+ * slot whose elements are stored as on the wire therefore has its psum as guard. A loop that
+ * changes a slot sums the old and the new contents in the same pass. This detects memory that
+ * changed in between, and the psum of a complete sum is available without another pass.
  */
 
 static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
@@ -309,7 +309,7 @@ static inline int guard_swap(uint32_t *guard, uint32_t before, uint32_t after)
     return holds;
 }
 
-/* Integers, f32 and f64 lie in a slot as on the wire; loads copy them as integers, so that a NaN
+/* A slot stores integers, f32 and f64 as on the wire; loads copy them as integers, so that a NaN
  * keeps its bits. */
 #define LOAD_STORE_SAME(NAME)                                                                                \
     static uint32_t load_##NAME(void *restrict acc, const void *restrict in, uint32_t count)                 \
@@ -378,7 +378,7 @@ LOAD_STORE_HALF(BF16)
     static int accumulate_##OP##_##NAME(void *restrict acc, const void *restrict in, uint32_t count,         \
                                         uint32_t *guard)
 
-/* The parts of a guard of what lies behind the vectors. */
+/* The parts of a guard for the elements behind the vectors. */
 struct tail {
     uint32_t before, after;
 };
@@ -403,7 +403,7 @@ struct tail {
 BY_KERNEL_TYPE_LIST(X)
 #undef X
 
-/* Up to BLOCK halves as f32; returns their psum. */
+/* Copies up to BLOCK halves as f32; returns their psum. */
 #define REST(NAME)                                                                                           \
     static uint32_t rest_##NAME(at_F32 *wide, const void *in, size_t count)                                  \
     {                                                                                                        \
@@ -420,7 +420,7 @@ REST(BF16)
 #include "offload/reduce/sums.inc.h"
 #endif
 
-/* A vector y of input meets the one of a slot at `at`. */
+/* Combines a vector y of input with the vector of a slot at `at`. */
 #define MEET(OP, NAME, at, y, before, after)                                                                 \
     do {                                                                                                     \
         vector_##NAME x_ = *(const vector_at_##NAME *)(at), y_;                                              \
@@ -479,8 +479,7 @@ REST(BF16)
     }
 
 #else
-/* Without vectors: a piece that is held in a local array at a time, as the code has to be small
- * there. */
+/* Without vectors: one piece at a time in a local array, because the code must be small here. */
 #define ACCUMULATE_VECTORS(OP, NAME)                                                                         \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
     {                                                                                                        \
@@ -541,8 +540,8 @@ REST(BF16)
     ACCUMULATE_HALF_ARITHMETIC(PROD, *, NAME)                                                                \
     ACCUMULATE_PAIR_HALF_ARITHMETIC(PROD, *, NAME)
 #else
-/* The same piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their psum.
- */
+/* The same, piece by piece; `take` copies up to 4 * BLOCK bytes of one input and returns their
+ * psum. */
 #define ACCUMULATE_PAIR_PIECES(OP, SIGN, NAME, WIDE, EACH, TAKE)                                             \
     static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
                                              const void *restrict b, uint32_t psum, uint32_t count,          \
@@ -571,7 +570,7 @@ REST(BF16)
 #define ACCUMULATE_FLOAT_PROD(NAME)                                                                          \
     ACCUMULATE_VECTORS(PROD, NAME)                                                                           \
     ACCUMULATE_PAIR_PIECES(PROD, *, NAME, NAME, (4 * BLOCK / sizeof(value_##NAME)), TAKE_SAME)
-/* Here bf16 keeps the order of a slot: whole blocks go through the same widening. */
+/* bf16 keeps the order of a slot here: whole blocks use the same widening. */
 #define TAKE_HALF(NAME, to, from, count) take_##NAME(to, from, count)
 #define TAKER(NAME)                                                                                          \
     static uint32_t take_##NAME(float *to, const void *from, uint32_t count)                                 \
@@ -607,7 +606,7 @@ BY_KERNEL_TYPE_LIST(X)
 
 /* ---- the table ---- */
 
-/* Only what depends on the order of operands is added in pairs. */
+/* Pairs exist only for operators that depend on the order of operands. */
 #define PAIR_INTEGER(OP, NAME) NULL
 #define PAIR_FLOAT(OP, NAME)   PAIR_##OP(NAME)
 #define PAIR_HALF              PAIR_FLOAT

@@ -1,4 +1,4 @@
-/* The kernels for x86-64 with AVX2 and F16C; isa.c asks the processor before anyone calls them.
+/* The kernels for x86-64 with AVX2 and F16C; isa.c checks the processor before they are called.
  * Pure; any thread. */
 #define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
 #include <immintrin.h>
@@ -18,7 +18,7 @@
     _mm256_storeu_si256((__m256i *)(to), _mm256_permute4x64_epi64(                                           \
                                              _mm256_packus_epi32((__m256i)(low), (__m256i)(high)), 0xd8))
 
-/* The rounding is in the instruction: to nearest even whatever MXCSR says. */
+/* The instruction selects rounding to nearest even, independent of MXCSR. */
 static inline void f16_narrow_block(void *half, const void *wide)
 {
     for (unsigned i = 0; i < 4; i++) {

@@ -1,5 +1,5 @@
-/* The kernels for x86-64 with AVX-512 F, BW, DQ and VL; isa.c asks the processor before anyone
- * calls them. Pure; any thread. */
+/* The kernels for x86-64 with AVX-512 F, BW, DQ and VL; isa.c checks the processor before they are
+ * called. Pure; any thread. */
 #define _MM_MALLOC_H_INCLUDED /* gcc's intrinsics would include stdlib.h for _mm_malloc */
 #include <immintrin.h>
 #include <stdint.h>
@@ -15,7 +15,7 @@
 
 #define F64_FROM_F32(at) ((vector_F64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(at))))
 
-/* The rounding is in the instruction: to nearest even whatever MXCSR says. */
+/* The instruction selects rounding to nearest even, independent of MXCSR. */
 static inline void f16_narrow_block(void *half, const void *wide)
 {
     for (unsigned i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-/* The kernels for AArch64, whose baseline holds NEON: only the conversion of f16 differs from the
- * scalar ones. Pure; any thread. */
+/* The kernels for AArch64, whose baseline includes NEON: only the conversion of f16 differs from
+ * the scalar kernels. Pure; any thread. */
 #include <arm_neon.h>
 #include <stdint.h>
 

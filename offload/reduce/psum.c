@@ -1,7 +1,7 @@
 /*
  * psum with the baseline's vectors: 16 bytes wide on x86-64 and AArch64, words elsewhere. For
- * headers, small payloads and who has no kernels at hand; those (struct by_reducer) have it with
- * their own vectors, which takes two thirds of the time on a payload in the first-level cache.
+ * headers, small payloads and callers without kernels. The kernels (struct by_reducer) have a psum
+ * with their own vectors, which takes two thirds of the time on a payload in the first-level cache.
  */
 #include "offload/reduce/psum.h"
 #include "offload/reduce/reduce.h"

@@ -1,7 +1,7 @@
 /*
- * The psum loop, for kernels and psum.c alike: a sum of 32-bit words mod 2^32 in vectors of
- * BY_VECTOR_BYTES, which the including source may say: else 16, or where the processor has none 8,
- * as more would only be more code. Pure; any thread.
+ * The psum loop, for kernels and psum.c: a sum of 32-bit words mod 2^32 in vectors of
+ * BY_VECTOR_BYTES. The including source may define that; the default is 16, or 8 on processors
+ * without such vectors, where more would only be more code. Pure; any thread.
  */
 #ifndef BY_REDUCE_PSUM_H
 #define BY_REDUCE_PSUM_H
@@ -27,8 +27,8 @@ typedef uint32_t by_short_words __attribute__((vector_size(16)));
 typedef uint32_t by_short_words_at __attribute__((vector_size(16), aligned(1), may_alias));
 typedef uint32_t by_word_at __attribute__((aligned(1), may_alias));
 
-/* Keeps a vector that was loaded in its register: the compiler cannot read its source again in its
- * place. */
+/* Keeps a loaded vector in its register: the compiler cannot replace it by a second read of its
+ * source. */
 #if BY_VECTOR_BYTES >= 16 && defined(__x86_64__)
 #define BY_HOLD(vector) __asm__("" : "+v"(vector))
 #elif BY_VECTOR_BYTES >= 16 && defined(__aarch64__)
@@ -54,7 +54,7 @@ static inline uint32_t by_words_total(by_words words)
     return words[0] + words[1];
 }
 
-/* The last 0 to 3 bytes as a word padded with zeros. */
+/* Returns the last 0 to 3 bytes as a word padded with zeros. */
 static inline uint32_t by_word_tail(const uint8_t *bytes, size_t count)
 {
     uint32_t word = 0;
@@ -64,7 +64,7 @@ static inline uint32_t by_word_tail(const uint8_t *bytes, size_t count)
     return word;
 }
 
-/* psum of `bytes` at `data`. Four sums side by side hide the latency of the add. */
+/* Returns the psum of `bytes` bytes at `data`. Four parallel sums hide the latency of the add. */
 static inline uint32_t by_words_sum(const void *data, size_t bytes)
 {
     const uint8_t *p = data;
@@ -99,9 +99,9 @@ static inline uint32_t by_words_sum(const void *data, size_t bytes)
     }
 
 /*
- * Copies `bytes` and returns their psum, in one pass. The ranges must not overlap. Each byte of the
- * source, which its owner may change at any time, is read once: what is summed is what is copied.
- * Elements of up to 8 bytes are copied whole.
+ * Copies `bytes` bytes and returns their psum, in one pass. The ranges must not overlap. The source
+ * may change at any time, so each of its bytes is read once, and the sum always matches the copy.
+ * Elements of up to 8 bytes are copied atomically.
  */
 static inline uint32_t by_words_copy(void *restrict dst, const void *restrict src, size_t bytes)
 {
@@ -130,7 +130,7 @@ static inline uint32_t by_words_copy(void *restrict dst, const void *restrict sr
         sum_short += words;
         *(by_short_words_at *)to = words;
     }
-    /* What is left in parts of 8, 4, 2 and 1 bytes, so that no element is read in two. */
+    /* Copies the rest in parts of 8, 4, 2 and 1 bytes, so that no element is read in two parts. */
     BY_WORDS_COPY_PART(8, uint64_t, sum += (uint32_t)part + (uint32_t)(part >> 32));
     BY_WORDS_COPY_PART(4, uint32_t, sum += part);
     BY_WORDS_COPY_PART(2, uint16_t, (sum += part, tail_shift = 16));

@@ -1,5 +1,5 @@
-/* The choice of kernels: instruction set, operator, element type. Tables only; no state. Pure; any
- * thread. */
+/* Selects the kernels by instruction set, operator and element type. Tables only; no state. Pure;
+ * any thread. */
 #include "offload/reduce/reduce.h"
 #include "offload/reduce/kernels.h"
 

@@ -1,12 +1,13 @@
 /*
- * Sums and products of floats, in explicit vectors: included by kernels.inc.h. They are most of
- * what a network adds, and compilers leave a third of the speed in the plain loop: a slot's words
- * are loaded twice, and each result is compared and blended for the rule of NaNs. Here a slot is
- * loaded once; one comparison for two vectors says that there is a NaN among their results, and
- * then, rarely, the whole slot is gone through again. Pure; any thread.
+ * Sums and products of floats in explicit vectors: included by kernels.inc.h. They are most of what
+ * a network adds, and compilers lose a third of the speed in the plain loop: it loads a slot's
+ * words twice, and compares and blends each result for the NaN rule. Here a slot is loaded once,
+ * and one comparison for two vectors detects a NaN among their results. In that rare case the whole
+ * slot is processed again. Pure; any thread.
  */
 
-/* Makes each NaN of `count` elements the one that operators make, and returns the guard. */
+/* Replaces each NaN of `count` elements by the one that operators produce, and returns the
+ * guard. */
 #define SETTLE(NAME, NAN)                                                                                    \
     __attribute__((noinline, cold)) static uint32_t settle_##NAME(void *acc, size_t count)                   \
     {                                                                                                        \
@@ -19,13 +20,13 @@
 SETTLE(F32, __builtin_nanf(""))
 SETTLE(F64, __builtin_nan(""))
 
-/* What a loop keeps beside the slot: two sums of each kind side by side, as adds wait for one
+/* The state of a loop besides the slot: two parallel sums of each kind, because adds depend on one
  * another. */
 struct sums_tally {
     by_words before[2], after[2], unordered;
 };
 
-/* Two vectors of a slot at `at` become x SIGN b; each b is used once, and may name an input. */
+/* Two vectors of a slot at `at` become x SIGN b. Each b is used once, so it may be an input. */
 #define STEP(SIGN, NAME, at, b0, b1, tally)                                                                  \
     do {                                                                                                     \
         vector_##NAME x0 = *(const vector_at_##NAME *)(at);                                                  \
@@ -46,7 +47,7 @@ struct sums_tally {
         *(vector_at_##NAME *)((at) + BY_VECTOR_BYTES) = y1;                                                  \
     } while (0)
 
-/* The guard of the first `count` elements, after their loop. */
+/* Returns the guard of the first `count` elements, after their loop. */
 #define SETTLED(NAME, acc, count, tally)                                                                     \
     (__builtin_expect(by_words_total((tally)->unordered) != 0, 0)                                            \
          ? settle_##NAME(acc, count)                                                                         \
@@ -73,9 +74,8 @@ struct sums_tally {
                           SETTLED(NAME, acc, count / each * each, &tally) + tail.after);                     \
     }
 
-/* A pair is added up in registers, and then to the slot. What has waited in memory is looked at on
- * the way.
- */
+/* Adds a pair in registers and then to the slot. The value that waited in memory is checked on the
+ * way. */
 #define ACCUMULATE_PAIR_HEAD(OP, NAME)                                                                       \
     static int accumulate_pair_##OP##_##NAME(void *restrict acc, const void *restrict a,                     \
                                              const void *restrict b, uint32_t psum, uint32_t count,          \
@@ -122,9 +122,9 @@ struct sums_tally {
     }
 
 /*
- * Halves: BLOCK elements at a time into vectors of f32, which meet those of the slot. bf16 lies in
- * a slot in an order of its own (kernels.inc.h), in which a shift and a mask are all that widens
- * it.
+ * Halves: BLOCK elements at a time are widened into vectors of f32, which are combined with those
+ * of the slot. bf16 in a slot has its own order (kernels.inc.h), so that a shift and a mask suffice
+ * to widen it.
  */
 #define ACCUMULATE_HALF_ARITHMETIC(OP, SIGN, NAME)                                                           \
     ACCUMULATE_HEAD(OP, NAME)                                                                                \
@@ -150,7 +150,7 @@ struct sums_tally {
                           SETTLED(F32, acc, i, &tally) + tail.after);                                        \
     }
 
-/* A block of halves into registers; returns the sum of its words. */
+/* Reads a block of halves into registers; returns the sum of its words. */
 WIDEN_LINKAGE by_words take_block(by_words held[BLOCK_VECTORS / 2], const void *in)
 {
     by_words sum = {0};

@@ -1,7 +1,7 @@
 /*
- * The check of a table image: the one gate between bytes from outside and the accessors of image.h.
- * Each section is walked once, in file order; jobs, entries and leaves ascend by the same keys, so
- * that a cursor finds the job of a record, and no memory is needed. Pure; any thread.
+ * The check of a table image. Every image from outside passes it before the accessors of image.h
+ * read it. Each section is scanned once, in file order. Jobs, entries and leaves ascend by the same
+ * keys, so a cursor finds the job of a record without extra memory. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
@@ -11,12 +11,12 @@
 #include "offload/wire/types.h"
 #include "offload/wire/wire.h"
 
-/* Headers of IPv4, UDP and banyan: what a chunk needs beside its payload in a port's MTU (bytes).
- */
+/* Headers of IPv4, UDP and banyan: the part of a port's MTU that a chunk's payload cannot use
+ * (bytes). */
 #define PACKET_OVERHEAD (20u + 8u + BY_WIRE_HEADER_BYTES)
-/* The least MTU of IPv4 (RFC 791). */
+/* The minimum MTU of IPv4 (RFC 791). */
 #define MTU_MIN 68u
-/* Bits of by_image_leaf.collectives that mean something. */
+/* Valid bits of by_image_leaf.collectives. */
 #define COLLECTIVES ((1u << BY_COLLECTIVE_COUNT) - 2u)
 
 struct table_check {
@@ -26,8 +26,8 @@ struct table_check {
     struct by_image_fault *fault;
     const char *section;
     uint32_t index;
-    struct by_image_job job; /* of the record in hand, from find_job() */
-    uint32_t job_next;       /* cursor in JOB: records before it are behind */
+    struct by_image_job job; /* job of the current record, from find_job() */
+    uint32_t job_next;       /* cursor in JOB: earlier records are done */
 };
 
 static int refuse(struct table_check *check, int error, const char *what, uint64_t value)
@@ -46,7 +46,7 @@ static uint32_t limit(uint32_t board, uint32_t core)
     return board != 0 && board < core ? board : core;
 }
 
-/* 1 when the bytes of a name are characters, one at least, then only zeros. */
+/* Returns 1 when a name has at least one character, and only zeros after its characters. */
 static int name_is_sound(const char name[BY_IMAGE_NAME_BYTES])
 {
     unsigned length = 0;
@@ -68,8 +68,8 @@ static int all_zero(const uint8_t *bytes, size_t count)
     return any == 0;
 }
 
-/* Puts the job of a record into check->job; `job` must not be less than in the call before (rewind
- * by job_next = 0). */
+/* Stores the job of a record in check->job. `job` must not be less than in the previous call
+ * (rewind with job_next = 0). */
 static int find_job(struct table_check *check, uint16_t job)
 {
     if (check->job_next > 0 && check->job.job == job)
@@ -91,7 +91,7 @@ static void begin(struct table_check *check, const char *section)
     check->job_next = 0;
 }
 
-/* Job and tree of a record that belongs to a tree. */
+/* Checks the job and tree of a record that belongs to a tree. */
 static int check_tree(struct table_check *check, uint16_t job, uint16_t tree)
 {
     if (!find_job(check, job))
@@ -101,7 +101,7 @@ static int check_tree(struct table_check *check, uint16_t job, uint16_t tree)
     return 0;
 }
 
-/* Where packets to a neighbour in a tree go. */
+/* Checks the address of a neighbour in a tree. */
 static int check_address(struct table_check *check, uint16_t port, uint32_t ip, uint16_t udp_port,
                          uint32_t payload)
 {
@@ -132,7 +132,7 @@ static int check_shape(struct table_check *check, uint16_t window, uint16_t payl
 
 BY_STATIC_ASSERT(BY_WINDOW_MAX == 4096, "named in a text above");
 
-/* Length, CRC and counts: after this all records can be read. */
+/* Checks length, CRC and counts; after this all records can be read. */
 static int check_frame(struct table_check *check, size_t bytes)
 {
     const uint8_t *image = check->image;
@@ -202,7 +202,7 @@ static int check_header(struct table_check *check)
 
 BY_STATIC_ASSERT(BY_JOBS_MAX == 1024, "named in a text above");
 
-/* Bytes of records that no field uses. */
+/* Checks that the unused bytes of records are zero. */
 static int check_reserved(struct table_check *check)
 {
 #define X(NAME, noun) [BY_SECTION_##NAME] = #noun,
@@ -281,8 +281,8 @@ static int check_jobs(struct table_check *check)
 BY_STATIC_ASSERT(BY_SHARES_MAX == 64 && BY_SHARE_ONE == 1000000000, "named in texts above");
 BY_STATIC_ASSERT(BY_TREES_MAX == 8192, "named in a text above");
 
-/* Child `at` of an entry, alone and against its elder sisters. `own` is 1 when a sister is this
- * host's own leaf. */
+/* Checks child `at` of an entry, alone and against the preceding children. `own` is 1 when one of
+ * those is this host's own leaf. */
 static int check_child(struct table_check *check, const struct by_image_entry *entry, uint32_t at, int *own)
 {
     struct by_image_child child, sister;
@@ -355,7 +355,7 @@ BY_STATIC_ASSERT(BY_CHILDREN_MAX == 64, "named in texts above");
 static int check_entries(struct table_check *check)
 {
     struct by_image_entry entry;
-    uint32_t least = 0; /* of job << 16 | tree; 0xffffffff is no key, as jobs are below 1024 */
+    uint32_t least = 0; /* job << 16 | tree; 0xffffffff is never a key, because jobs are below 1024 */
     uint64_t children = 0;
     int error;
 
@@ -385,7 +385,7 @@ static int check_entries(struct table_check *check)
     return 0;
 }
 
-/* A leaf whose parent is this host's own entry, and that entry. */
+/* Checks a leaf whose parent is this host's own entry against that entry. */
 static int check_local(struct table_check *check, const struct by_image_leaf *leaf,
                        const struct by_image_entry *entry)
 {
@@ -440,7 +440,7 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
     return check_address(check, leaf->parent_port, leaf->parent_ip, leaf->parent_udp_port, leaf->payload_max);
 }
 
-/* Leaves, beside the entries: both ascend, so that one cursor finds the entry of a leaf. */
+/* Checks leaves and entries together: both ascend, so one cursor finds the entry of a leaf. */
 static int check_leaves(struct table_check *check)
 {
     struct by_image_leaf leaf;
@@ -511,7 +511,7 @@ static int check_relays(struct table_check *check)
     return 0;
 }
 
-/* A further relay on the way from a node to its parent. */
+/* Checks a further relay between a node and its parent. */
 static int check_hop_relay(struct table_check *check, const struct by_image_hop *hop)
 {
     if (hop->parent == BY_NODE_NONE || hop->relays < 2)
@@ -571,7 +571,7 @@ static int check_names(struct table_check *check)
     return 0;
 }
 
-/* No fault tells anything of a key. */
+/* Checks the keys. No fault reveals anything of a key. */
 static int check_keys(struct table_check *check)
 {
     struct by_image_key key;

@@ -1,7 +1,7 @@
 /*
- * Reading and writing of table images: one reader and one writer for each kind of record, both made
- * from the field lists of layout.h, so that they cannot disagree. What may be read is decided in
- * check.c. Pure; any thread.
+ * Reading and writing of table images. One reader and one writer for each kind of record are
+ * generated from the field lists of layout.h, so they cannot disagree. check.c decides which images
+ * may be read. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
@@ -59,7 +59,7 @@ size_t by_image_offset(const uint32_t count[BY_SECTION_COUNT], unsigned section,
     return at + (size_t)index * record_bytes[section];
 }
 
-/* The characters of `name` and zeros behind them, so that equal names are equal bytes. */
+/* Writes the characters of `name` and fills up with zeros, so that equal names are equal bytes. */
 static void put_name(uint8_t *p, const char *name)
 {
     unsigned i = 0;
@@ -170,7 +170,8 @@ uint64_t by_image_key_id(const struct by_image_key *key)
     return id_of(key->key);
 }
 
-/* Bytes at the end of an image that are its keys; 0 also for what cannot be an image. */
+/* Returns the size of the key section at the end of an image; 0 also for bytes that cannot be an
+ * image. */
 static size_t key_section_bytes(const uint8_t *image, size_t bytes)
 {
     uint64_t keys;
@@ -204,7 +205,7 @@ uint64_t by_image_hash(const uint8_t *image, size_t bytes)
             for (size_t j = i; j < end; j++)
                 word = word << 8 | image[j];
         if (i == 8 && end < bytes)
-            word &= ~(uint64_t)UINT32_MAX; /* the CRC, from some of which keys could be reckoned */
+            word &= ~(uint64_t)UINT32_MAX; /* the CRC, which could reveal bits of keys */
         hash = stir(hash, word);
     }
     for (size_t i = end; i < bytes; i += record_bytes[BY_SECTION_KEY]) {

@@ -1,12 +1,12 @@
 /*
- * An image with keys, from one without: whoever lowers plans need not know of keys, and images get
- * new ones without being lowered again. Neighbours: image.c, whose section KEY is the last, so that
- * nothing moves. Pure; any thread.
+ * Adds keys to an image. So the code that generates images needs no keys, and an image can get new
+ * keys without being generated again. Neighbours: image.c, whose section KEY is the last, so
+ * nothing else moves. Pure; any thread.
  */
 #include "offload/base/bytes.h"
 #include "offload/table/layout.h"
 
-/* Does this node take part in `job`, or only pass its packets on? */
+/* Returns nonzero if this node takes part in `job`, rather than only forwarding its packets. */
 static int runs(const uint8_t *image, const struct by_image_header *header, uint16_t job)
 {
     struct by_image_entry entry;

@@ -1,7 +1,7 @@
 /*
- * Where each field of an image lies: one list a record, from which image.c makes the reader and the
- * writer, and by which check.c finds the bytes that must be zero. Inside a record there are no
- * holes; what is left at its end is reserved. Pure; any thread.
+ * The layout of an image: one list of fields for each kind of record. image.c generates the reader
+ * and the writer from it, and check.c finds the bytes that must be zero. Records have no gaps
+ * between fields; the rest at the end is reserved. Pure; any thread.
  */
 #ifndef BY_TABLE_LAYOUT_H
 #define BY_TABLE_LAYOUT_H
@@ -11,15 +11,15 @@
 
 #define BY_IMAGE_NAME_BYTES (BY_NAME_MAX + 1)
 
-/* Bytes of the header that are not in struct by_image_header. */
+/* Offsets of the header's fields that are not in struct by_image_header. */
 enum by_image_at {
     BY_IMAGE_AT_MAGIC = 0,
     BY_IMAGE_AT_VERSION = 4,
     BY_IMAGE_AT_HEADER_BYTES = 6,
     BY_IMAGE_AT_BYTES = 8,  /* of the whole image */
-    BY_IMAGE_AT_CRC = 12,   /* CRC32C of all bytes but these four */
+    BY_IMAGE_AT_CRC = 12,   /* CRC32C of all other bytes */
     BY_IMAGE_AT_COUNT = 32, /* 32 bits for each of the first eight sections */
-    BY_IMAGE_AT_MORE = 116, /* and for those behind */
+    BY_IMAGE_AT_MORE = 116, /* and for the later sections */
 };
 
 /* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, NAME or KEY. */
@@ -30,7 +30,8 @@ enum by_image_at {
     X(U16, node, 30)                                                                                         \
     X(NAME, name, 64)                                                                                        \
     X(U8, kind, 112)
-/* Reserved: between `kind` and the counts that follow it, and behind these. */
+/* Reserved: the byte between `kind` and the counts that follow it, and the bytes behind these
+ * counts. */
 #define BY_IMAGE_HEADER_GAP  113u
 #define BY_IMAGE_HEADER_USED 120u
 
@@ -114,7 +115,7 @@ enum by_image_at {
     X(U16, job, 16)                                                                                          \
     X(U8, cover, 18)
 
-/* Bytes that a field takes. */
+/* Sizes of fields (bytes). */
 #define BY_IMAGE_SIZE_U8   1u
 #define BY_IMAGE_SIZE_U16  2u
 #define BY_IMAGE_SIZE_U32  4u
@@ -123,7 +124,7 @@ enum by_image_at {
 #define BY_IMAGE_SIZE_KEY  16u
 #define BY_IMAGE_SIZE_NAME BY_IMAGE_NAME_BYTES
 
-/* X(NAME, noun): what generates code for every kind of record. */
+/* X(NAME, noun): generates code for every kind of record. */
 #define BY_IMAGE_RECORD_LIST(X)                                                                              \
     X(PORT, port)                                                                                            \
     X(JOB, job)                                                                                              \
@@ -135,18 +136,18 @@ enum by_image_at {
     X(NAME, name)                                                                                            \
     X(KEY, key)
 
-/* Bytes of a record of section `section`; and how many of them its fields use: the rest are zero.
- */
+/* Returns the bytes of a record of `section`; the next function returns how many of them its fields
+ * use. The rest are zero. */
 uint32_t by_image_record_bytes(unsigned section);
 uint32_t by_image_record_used(unsigned section);
 
-/* Where the header holds the count of `section`. */
+/* Returns the offset of the count of `section` in the header. */
 static inline uint32_t by_image_count_at(unsigned section)
 {
     return section < 8 ? BY_IMAGE_AT_COUNT + 4 * section : BY_IMAGE_AT_MORE + 4 * (section - 8);
 }
 
-/* Offset of record `index` of `section` in an image with these counts. */
+/* Returns the offset of record `index` of `section` in an image with these counts. */
 size_t by_image_offset(const uint32_t count[BY_SECTION_COUNT], unsigned section, uint32_t index);
 
 #endif

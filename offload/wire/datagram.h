@@ -1,8 +1,7 @@
 /*
- * Several packets in one datagram: those without a payload (credits, acknowledgements) of one tree
- * may follow one another, so that a frame is paid for once. Whoever takes a datagram apart asks
- * here; whoever puts one together keeps to the limits here. Pure; any thread. PROTOCOL.md,
- * "Carrier".
+ * Several packets in one datagram. Packets without a payload (credits, acknowledgements) of one
+ * tree may share a datagram, so that they cost only one frame. Receivers split datagrams with these
+ * functions, and senders observe the limits given here. Pure; any thread. PROTOCOL.md, "Carrier".
  */
 #ifndef BY_WIRE_DATAGRAM_H
 #define BY_WIRE_DATAGRAM_H
@@ -11,13 +10,14 @@
 
 #include "offload/wire/wire.h"
 
-/* Packets of one datagram at most (count). */
+/* Maximum packets of one datagram (count). */
 #define BY_DATAGRAM_PACKETS_MAX 16u
 
-/* Bytes of the first packet of a datagram of `bytes`: all of it, unless it is without a payload and
- * another header follows that is as well, and of the same job and tree. Of damaged bytes it makes
- * packets whose tags do not hold. A datagram of more than BY_DATAGRAM_PACKETS_MAX packets is one
- * malformed packet, so that what a frame can cause has a bound. */
+/* Returns the size of the first packet of a datagram of `bytes` bytes. That is the whole datagram,
+ * unless the first packet has no payload and another header follows that has none either and
+ * belongs to the same job and tree. Damaged bytes yield packets whose tags do not match. A datagram
+ * of more than BY_DATAGRAM_PACKETS_MAX packets counts as one malformed packet, which bounds the
+ * work that a frame can cause. */
 static inline uint16_t by_datagram_first(const uint8_t *data, uint16_t bytes)
 {
     const uint8_t *next = data + BY_WIRE_HEADER_BYTES;
@@ -31,13 +31,14 @@ static inline uint16_t by_datagram_first(const uint8_t *data, uint16_t bytes)
     return next[0] == data[0] && (next[2] & BY_FLAG_NODATA) ? BY_WIRE_HEADER_BYTES : bytes;
 }
 
-/* May a packet without a payload share a datagram? */
+/* Returns nonzero if the packet may share a datagram: it has no payload. */
 static inline int by_datagram_joins(const uint8_t header[BY_WIRE_HEADER_BYTES])
 {
     return (header[2] & BY_FLAG_NODATA) != 0;
 }
 
-/* Packets without a payload that a datagram takes where chunks have `payload_max` bytes. */
+/* Returns how many packets without a payload fit a datagram where chunks have `payload_max`
+ * bytes. */
 static inline unsigned by_datagram_room(uint32_t payload_max)
 {
     uint32_t count = 1 + payload_max / BY_WIRE_HEADER_BYTES;

@@ -1,6 +1,6 @@
 /*
- * Ethernet II (RFC 894), IPv4 (RFC 791), UDP (RFC 768), ARP (RFC 826): the parse of a frame that
- * came, the headers of one to send, and the reply to an ARP request. Pure; any thread.
+ * Ethernet II (RFC 894), IPv4 (RFC 791), UDP (RFC 768), ARP (RFC 826): parsing received frames,
+ * building the headers of frames to send, and replying to ARP requests. Pure; any thread.
  */
 #include "offload/wire/frame.h"
 
@@ -19,8 +19,8 @@ enum {
     TTL = 64,
 };
 
-/* A sum of 16-bit words in one's complement (RFC 1071), below 2^48: added up in any width, then
- * folded. */
+/* Folds a sum of 16-bit words in one's complement (RFC 1071), below 2^48, to 16 bits; the sum may
+ * have been formed with wider words. */
 static uint16_t fold(uint64_t sum)
 {
     sum = (sum & 0xffff) + (sum >> 16 & 0xffff) + (sum >> 32);
@@ -29,13 +29,13 @@ static uint16_t fold(uint64_t sum)
 }
 
 /*
- * The headers as words of 8 bytes, so that they go in and out in few steps and nobody loads wide
- * what was just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word 3 with
- * the IP checksum, word 4 with the low half of the destination IP.
+ * The headers are read and written as words of 8 bytes. That needs few steps, and avoids wide loads
+ * of data that was just stored narrow. Word 1 begins with the last 4 bytes of the source MAC, word
+ * 3 with the IP checksum, word 4 with the low half of the destination IP.
  */
 enum { AT_WORD1 = 8, AT_WORD2 = 16, AT_WORD3 = 24, AT_WORD4 = 32 };
 
-/* A MAC address as words, so that a copy is two moves. */
+/* A MAC address as two words, so that a copy is two moves. */
 struct mac {
     uint32_t head;
     uint16_t tail;
@@ -62,7 +62,7 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame)
         total < IP_BYTES + UDP_BYTES || total > bytes - ETHERNET_BYTES ||
         (word2 >> 16 & BY_IP_FRAGMENT_BITS) != 0 || (word4 & 0xffff) != total - IP_BYTES)
         return BY_EFORMAT;
-    /* The sum of a sound header is all ones (RFC 1071). */
+    /* The sum of a valid header is all ones (RFC 1071). */
     if (fold((word1 & 0xffff) + (word2 >> 32) + (uint32_t)word2 + (word3 >> 32) + (uint32_t)word3 +
              (word4 >> 48)) != 0xffff)
         return BY_ECHECKSUM;
@@ -97,7 +97,7 @@ void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADE
     copy_mac(headers, frame->dst_mac);
     copy_mac(headers + BY_MAC_BYTES, frame->src_mac);
     by_put32(headers + BY_FRAME_AT_TYPE, class);
-    /* The identification of a datagram that is never cut is 0 (RFC 6864). */
+    /* The identification of a datagram that is never fragmented is 0 (RFC 6864). */
     by_put64(headers + AT_WORD2, total << 48 | IP_DONT_FRAGMENT << 16 | life);
     by_put64(headers + AT_WORD3, (~sum & 0xffff) << 48 | (uint64_t)frame->src_ip << 16 | frame->dst_ip >> 16);
     by_put64(headers + AT_WORD4, (uint64_t)frame->dst_ip << 48 | (uint64_t)frame->src_port << 32 |
@@ -108,7 +108,7 @@ void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADE
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
                     uint8_t reply[BY_FRAME_HEADER_BYTES])
 {
-    /* Ethernet, IPv4, address lengths 6 and 4; then the operation. */
+    /* Ethernet, IPv4, address lengths 6 and 4; the operation follows. */
     static const uint8_t kind[6] = {0, 1, 8, 0, 6, 4};
     const uint8_t *arp;
     uint8_t *out = reply + ETHERNET_BYTES;
@@ -125,6 +125,6 @@ size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_
     by_put16(out + 6, 2);
     by_copy(out + 8, mac, BY_MAC_BYTES);
     by_put32(out + 14, ip);
-    by_copy(out + 18, arp + 8, BY_MAC_BYTES + 4u); /* the asker's MAC and IP */
+    by_copy(out + 18, arp + 8, BY_MAC_BYTES + 4u); /* the requester's MAC and IP */
     return ETHERNET_BYTES + ARP_BYTES;
 }

@@ -1,7 +1,7 @@
 /*
- * The carrier: Ethernet II / IPv4 (no options, no fragments) / UDP, for shells that see whole
- * frames. A frame is parsed into addresses and the UDP payload, and 42 bytes of headers are built
- * for one to send. Pure; any thread.
+ * The carrier: Ethernet II / IPv4 (no options, no fragments) / UDP, for shells that handle whole
+ * frames. The functions parse a received frame into addresses and UDP payload, and build the 42
+ * bytes of headers of a frame to send. Pure; any thread.
  */
 #ifndef BY_WIRE_FRAME_H
 #define BY_WIRE_FRAME_H
@@ -12,7 +12,7 @@
 #define BY_FRAME_HEADER_BYTES 42u
 #define BY_MAC_BYTES          6u
 
-/* Where fields lie in a frame, from its Ethernet header on (bytes). */
+/* Offsets of fields in a frame, from the start of its Ethernet header (bytes). */
 enum by_frame_at {
     BY_FRAME_AT_TYPE = 12, /* of Ethernet */
     BY_FRAME_AT_IP = 14,   /* version and length: 0x45 without options */
@@ -25,9 +25,8 @@ enum by_frame_at {
     BY_FRAME_AT_UDP_CHECKSUM = 40
 };
 #define BY_IP_HEAD 0x45u /* the first byte of an IPv4 header without options */
-#define BY_IP_FRAGMENT_BITS                                                                                  \
-    0x3fffu /* more-fragments and offset: only the first fragment has a UDP header                           \
-             */
+/* More-fragments flag and offset: only the first fragment has a UDP header. */
+#define BY_IP_FRAGMENT_BITS 0x3fffu
 
 struct by_frame {
     uint8_t src_mac[BY_MAC_BYTES];
@@ -41,17 +40,17 @@ struct by_frame {
     uint16_t bytes;
 };
 
-/* 0 and `frame` when `bytes` at `data` are an IPv4/UDP frame with sound lengths and IP checksum
- * (the UDP checksum is not checked: psum covers the payload); BY_EFORMAT or BY_ECHECKSUM else.
- * Padding after the datagram is ignored. */
+/* Parses `bytes` bytes at `data` as an IPv4/UDP frame with valid lengths and IP checksum. Returns 0
+ * and fills `frame`; else BY_EFORMAT or BY_ECHECKSUM. The UDP checksum is not checked, because psum
+ * covers the payload. Padding after the datagram is ignored. */
 int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame);
 
 /* Writes the 42 bytes of headers for a UDP payload of frame->bytes (frame->data is ignored): TTL
- * 64, DF, UDP checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect us). */
+ * 64, DF, UDP checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect the packet). */
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES]);
 
-/* The UDP source port of a node's packets, entropy for ECMP and RSS: of the dynamic range, by
- * `tree` (job << 16 | tree). */
+/* Returns the UDP source port of a node's packets: of the dynamic range, derived from `tree` (job
+ * << 16 | tree), to give ECMP and RSS entropy. */
 static inline uint16_t by_frame_source_port(uint32_t tree)
 {
     return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
@@ -62,8 +61,8 @@ static inline uint16_t by_frame_source_port(uint32_t tree)
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
                     uint8_t reply[BY_FRAME_HEADER_BYTES]);
 
-/* Changes the two bits of ECN in a sound frame's IP header, and its checksum by as much (RFC 1624).
- */
+/* Changes the two ECN bits in the IP header of a valid frame, and updates its checksum (RFC
+ * 1624). */
 void by_frame_mark(uint8_t *frame, uint8_t ecn);
 
 #endif

@@ -1,7 +1,6 @@
 /*
- * Frames between hosts and the controller; see member.h. A type's line in the list is all that is
- * known of it: who may send it, how many bytes of fields it has, and how much data. Pure; any
- * thread.
+ * Frames between hosts and the controller; see member.h. The row of a type in the list defines
+ * which side sends it, how many bytes of fields it has, and how much data. Pure; any thread.
  */
 #include "offload/wire/member.h"
 
@@ -105,7 +104,8 @@ int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, s
     uint32_t length, fields;
 
     *used = BY_MEMBER_HEAD_BYTES;
-    /* Who speaks something else is seen by its first bytes, however few more it sends. */
+    /* A peer with another protocol version is detected from the first bytes, even if no more
+     * follow. */
     if (size > AT_VERSION && bytes[AT_VERSION] != BY_MEMBER_VERSION)
         return BY_EVERSION;
     if (size < BY_MEMBER_HEAD_BYTES)

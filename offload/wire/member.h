@@ -1,6 +1,6 @@
 /*
- * What a host and the controller say to each other: frames on a stream (PROTOCOL.md, "Members"). A
- * host that is told of a fault goes on in other trees, and gives its word to the other ranks
+ * The protocol between a host and the controller: frames on a stream (PROTOCOL.md, "Members").
+ * After a fault a host continues in other trees, and exchanges messages with the other ranks
  * through the controller. Neighbours: host-driver/member.c, control/service/daemon/members.c. Pure;
  * any thread.
  */
@@ -13,19 +13,20 @@
 #include "offload/base/limits.h"
 
 #define BY_MEMBER_VERSION 2u
-/* Of every frame: length of what follows it (4), version (1), type (1), job, rank and generation (2
- * each). */
+/* Size of the head of every frame: length of the rest (4), version (1), type (1), job, rank and
+ * generation (2 each). */
 #define BY_MEMBER_HEAD_BYTES 12u
-/* Of what comes before a frame's data, at most. */
+/* Maximum size of everything before the data of a frame. */
 #define BY_MEMBER_FIXED_MAX (BY_MEMBER_HEAD_BYTES + 8u)
-/* Of what one rank says to another (bytes): a report of all trees with the longest windows. */
+/* Maximum size of a message between two ranks (bytes): a report of all trees with the longest
+ * windows. */
 #define BY_MEMBER_SAY_MAX (8u << 20)
-/* Of what a host's port has counted: frames sent, frames received (8 bytes each). */
+/* Size of the counters of one host port: frames sent, frames received (8 bytes each). */
 #define BY_MEMBER_PORT_BYTES 16u
-/* Of the text of a failure (bytes). */
+/* Maximum size of the text of a failure (bytes). */
 #define BY_MEMBER_TEXT_MAX 480u
 
-/* Who sends a frame. */
+/* The sender of a frame. */
 enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
 
 /* X(NAME, value, side, bytes of fields, least and most bytes of data) */
@@ -51,28 +52,36 @@ enum by_member_type {
 struct by_member_frame {
     uint8_t type; /* enum by_member_type */
     uint16_t job, rank;
-    uint16_t gen;  /* HELLO: of the host's table, 0: it has none; FREEZE, GO and what answers: the attempt */
-    uint16_t peer; /* SAY: to which rank; HEARD: from which; SUSPECT: which node */
-    int32_t code;  /* SUSPECT, FAIL: enum by_error */
+    uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
+    uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
+    int32_t code;    /* SUSPECT, FAIL: enum by_error */
     uint64_t number; /* HELLO: the process's nonce; ALIVE: chunks done */
-    const uint8_t
-        *data; /* HELLO: the node's name; ALIVE: what its ports have counted, in order; SAY, HEARD: a message
-                  of resume.h; WELCOME, FREEZE: a table image, or nothing where the host has it; FAIL: why */
+    /*
+     * The data, by type:
+     *   HELLO            the node's name
+     *   ALIVE            the counters of its ports, in order
+     *   SAY, HEARD       a message of resume.h
+     *   WELCOME, FREEZE  a table image, or nothing if the host has it
+     *   FAIL             the reason
+     */
+    const uint8_t *data;
     uint32_t bytes;
 };
 
-/* Writes all of a frame but its data, which follow: bytes written. The frame must be a sound one.
- */
+/* Writes everything of a frame but its data, which follow. Returns the bytes written. The frame
+ * must be valid. */
 size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBER_FIXED_MAX]);
 /*
- * Reads one frame of `side` from the start of a stream; `data` points into it. 0 and `*used` bytes;
- * BY_EAGAIN while it is incomplete, `*used` being how many bytes are wanted in all; BY_EVERSION;
- * BY_EFORMAT when it is no frame of that side; BY_ELIMIT when it is longer than its type can be,
- * `*used` being how long that is.
+ * Reads one frame of `side` from the start of a stream; `data` points into the stream. Returns 0
+ * and the bytes read in `*used`, or:
+ *   BY_EAGAIN    the frame is incomplete; `*used` is the number of bytes required in all
+ *   BY_EVERSION  another protocol version
+ *   BY_EFORMAT   not a frame of that side
+ *   BY_ELIMIT    longer than its type allows; `*used` is the type's maximum length
  */
 int by_member_get(const uint8_t *bytes, size_t size, enum by_member_side side, struct by_member_frame *frame,
                   size_t *used);
-/* "HELLO"; "?" for what is none. */
+/* Returns the name of a type, such as "HELLO"; "?" for an unknown one. */
 const char *by_member_name(unsigned type);
 
 #endif

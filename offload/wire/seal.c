@@ -1,5 +1,5 @@
-/* Tags of keyed packets and the keys they are made with; what is hashed is said in PROTOCOL.md.
- * Pure; any thread. */
+/* Tags of keyed packets, and the keys for them; PROTOCOL.md defines the hashed bytes. Pure; any
+ * thread. */
 #include "offload/wire/seal.h"
 
 #include "offload/base/bytes.h"
@@ -38,7 +38,7 @@ uint64_t by_payload_digest(const struct by_siphash_key *key, unsigned cover, uns
     return by_siphash(key, payload, bytes);
 }
 
-/* SipHash of the header in front of the tag and the digest behind it: 40 bytes. */
+/* Returns the SipHash of 40 bytes: the header up to the tag, then the digest. */
 static uint64_t tag_of(const uint8_t *header, const struct by_siphash_key *key, uint64_t digest)
 {
     struct by_siphash_state state;

@@ -1,4 +1,4 @@
-/* Names and sizes of the protocol's words. Pure; any thread. */
+/* Names and sizes of the protocol's constants. Pure; any thread. */
 #include "offload/wire/types.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * The words of the protocol that every room shares: operators, element types, collectives, modes.
- * One X-list each; values are on the wire, zero is invalid.
+ * Protocol constants that the whole tree shares: operators, element types, collectives, modes. One
+ * X-list each; the values are on the wire, and zero is invalid.
  */
 #ifndef BY_WIRE_TYPES_H
 #define BY_WIRE_TYPES_H
@@ -29,12 +29,13 @@
     X(F64, 10, "f64", 8)
 
 /*
- * What data of a collective does in its trees: to the root only, from the root only, or both.
+ * The direction of a collective's data in its trees: only to the root, only from the root, or both.
  */
 enum by_data_way { BY_DATA_UP = 1, BY_DATA_DOWN, BY_DATA_BOTH };
 
-/* X(NAME, value, "name", has a root, data are in shards of ranks, reduces, way). A new collective
- * is a row here and its cases in the switches over enum by_collective, which the compiler names. */
+/* X(NAME, value, "name", has a root, data are in shards of ranks, reduces, way). To add a
+ * collective, add a row here and its cases in the switches over enum by_collective; the compiler
+ * reports those. */
 #define BY_COLLECTIVE_LIST(X)                                                                                \
     X(ALLREDUCE, 1, "allreduce", 0, 0, 1, BY_DATA_BOTH)                                                      \
     X(REDUCE_SCATTER, 2, "reduce-scatter", 0, 1, 1, BY_DATA_UP)                                              \
@@ -43,8 +44,8 @@ enum by_data_way { BY_DATA_UP = 1, BY_DATA_DOWN, BY_DATA_BOTH };
     X(REDUCE, 5, "reduce", 1, 0, 1, BY_DATA_UP)                                                              \
     X(BARRIER, 6, "barrier", 0, 0, 0, BY_DATA_BOTH)
 
-/* Order of floating-point sums (docs/arithmetic.md): that of arrival; that of the children; none.
- * X(NAME, value, "name") */
+/* The order of floating-point sums (docs/arithmetic.md): FAST: order of arrival; DET: order of the
+ * children; EXACT: the result does not depend on the order. X(NAME, value, "name") */
 #define BY_MODE_LIST(X)                                                                                      \
     X(FAST, 1, "fast")                                                                                       \
     X(DET, 2, "det")                                                                                         \
@@ -63,8 +64,8 @@ enum by_collective { BY_COLLECTIVE_LIST(X) };
 enum by_mode { BY_MODE_LIST(X) };
 #undef X
 
-/* One more than the largest value of each: the length of tables by value. Not enumerators of the
- * enums above, so that a switch over one of these needs no case for it. */
+/* One more than the largest value of each list: the length of arrays that values index. These are
+ * not members of the enums above, so that a switch over one of those needs no case for them. */
 #define X(...) +1
 enum { BY_OP_COUNT = 1 BY_OP_LIST(X) };
 enum { BY_DTYPE_COUNT = 1 BY_DTYPE_LIST(X) };
@@ -72,19 +73,19 @@ enum { BY_COLLECTIVE_COUNT = 1 BY_COLLECTIVE_LIST(X) };
 enum { BY_MODE_COUNT = 1 BY_MODE_LIST(X) };
 #undef X
 
-/* Bytes of one element of `dtype`, 0 for an unknown one. */
+/* Returns the bytes of one element of `dtype`, 0 for an unknown one. */
 unsigned by_dtype_bytes(unsigned dtype);
-/* Properties of a collective, from its row; 0 for an unknown one. */
+/* Return properties of a collective from its row; 0 for an unknown one. */
 int by_collective_is_rooted(unsigned collective);
 int by_collective_is_sharded(unsigned collective);
 int by_collective_reduces(unsigned collective);
 unsigned by_collective_way(unsigned collective); /* enum by_data_way */
-/* Names for people and command lines; "?" for an unknown value. Static memory. */
+/* Return names for messages and command lines; "?" for an unknown value. Static memory. */
 const char *by_op_name(unsigned op);
 const char *by_dtype_name(unsigned dtype);
 const char *by_collective_name(unsigned collective);
 const char *by_mode_name(unsigned mode);
-/* The value for a name, 0 when there is none. */
+/* Return the value for a name, 0 for an unknown name. */
 unsigned by_op_from_name(const char *name);
 unsigned by_dtype_from_name(const char *name);
 unsigned by_collective_from_name(const char *name);

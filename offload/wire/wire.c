@@ -1,6 +1,6 @@
 /*
- * Encode and decode of the packet header, and of the payloads of WAIT and ERR. The layout is that
- * of PROTOCOL.md. Pure; any thread.
+ * Encoding and decoding of the packet header and of the payloads of WAIT and ERR, in the layout of
+ * PROTOCOL.md. Pure; any thread.
  */
 #include "offload/wire/wire.h"
 
@@ -15,9 +15,8 @@ BY_STATIC_ASSERT(BY_CHILDREN_MAX < BY_WIRE_CHILD_ALL, "a child index never looks
 BY_STATIC_ASSERT(BY_PAYLOAD_MAX <= UINT16_MAX, "count and payload sizes are 16 bits");
 
 /*
- * The header goes in and out as words of 8 bytes, so that the CRC, and whoever copies the header
- * next, reads what was stored as it was stored: a wide load after narrow stores would wait for all
- * of them.
+ * The header is written as words of 8 bytes, because the CRC and the next copy read it in such
+ * words: a wide load after narrow stores would wait for all of them.
  */
 static void put_tag(uint8_t *bytes)
 {
@@ -87,7 +86,7 @@ int32_t by_header_decode(const uint8_t *bytes, size_t size, struct by_header *he
     return (int32_t)size;
 }
 
-/* The finisher of splitmix64: every bit of the result depends on every bit of `z`. */
+/* The finalizer of splitmix64: every bit of the result depends on every bit of `z`. */
 static uint64_t mix(uint64_t z)
 {
     z += 0x9e3779b97f4a7c15u;

@@ -3,10 +3,10 @@
  * Gives clones of a packet to other interfaces (tcx at egress, since Linux 6.6), before a GSO batch
  * is cut. Each clone shares the payload's memory and has its own headers. It runs inside the
  * sender's system call, so the memory that both share requires no barriers. It copies packets that
- * have the mark while a send is under way; others pass. A clone keeps the headers that it was made
- * with, since the kernel gives the original new ones before they are written again. The mark is
- * removed, so that the same program at another interface's egress passes the clone. The loader and
- * sender is offload/linux/copies.c.
+ * have the mark while a send is in progress; others pass. A clone keeps its headers, because the
+ * kernel allocates new headers for the original before they are overwritten. The mark is removed,
+ * so that the same program at another interface's egress passes the clone. The loader and sender is
+ * offload/linux/copies.c.
  */
 #include <linux/bpf.h>
 

@@ -1,5 +1,5 @@
 /*
- * What the program that copies packets (copies.bpf.c) shares with the sender
+ * Data that the program that copies packets (copies.bpf.c) shares with the sender
  * (offload/linux/copies.c). Plain data with the kernel's types.
  */
 #ifndef BY_XDP_COPIES_H

@@ -29,8 +29,8 @@ struct {
 const volatile struct by_ring_constants by_constants = {0};
 struct by_ring_shared by_shared;
 
-/* Loads from the packet in host order, also where it is not linear; they end the program with 0
- * where the packet is too short. */
+/* Load from the packet in host order, also from non-linear packets; they end the program with
+ * result 0 if the packet is too short. */
 unsigned long long load_byte(void *skb, unsigned long long at) asm("llvm.bpf.load.byte");
 unsigned long long load_half(void *skb, unsigned long long at) asm("llvm.bpf.load.half");
 unsigned long long load_word(void *skb, unsigned long long at) asm("llvm.bpf.load.word");
@@ -39,7 +39,8 @@ static __always_inline int is_wanted(struct __sk_buff *skb)
 {
     return by_constants.all ||
            (load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IP && load_byte(skb, BY_FRAME_AT_IP) == BY_IP_HEAD &&
-            load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP && load_word(skb, BY_FRAME_AT_RECEIVER) == by_constants.ip &&
+            load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP &&
+            load_word(skb, BY_FRAME_AT_RECEIVER) == by_constants.ip &&
             load_half(skb, BY_FRAME_AT_PORT) == by_constants.udp_port);
 }
 
@@ -59,9 +60,9 @@ static __always_inline __u8 *copy(struct __sk_buff *skb, __u32 bytes, __u32 room
 }
 
 /*
- * Wakes the reader. A host sleeps on its socket, to which the frame goes on. This costs a quarter
- * of the interrupt with which this processor would wake a thread that polls the ring. A switch has
- * no such socket; a discarded record carries the wake-up.
+ * Wakes the reader. A host sleeps on its socket, so the frame is also passed to the network stack.
+ * This costs a quarter of the interrupt with which this processor would wake a thread that polls
+ * the ring. A switch has no such socket; a discarded record carries the wake-up.
  */
 static __always_inline int wake(void)
 {
@@ -94,8 +95,8 @@ int by_ring(struct __sk_buff *skb)
         record = copy(skb, 0, 0);
     if (!record)
         return DROP;
-    /* The reader announces its sleep and then looks at the ring once more: so the record is visible
-     * before `asleep` is read. bpf_ringbuf_submit has the barrier between them. */
+    /* The reader announces its sleep and then checks the ring once more, so the record must be
+     * visible before `asleep` is read. bpf_ringbuf_submit has the barrier between them. */
     bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
     return *(volatile __u32 *)&by_shared.asleep ? wake() : DROP;
 }

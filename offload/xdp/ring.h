@@ -1,6 +1,7 @@
 /*
- * What the program of a ring (ring.bpf.c) shares with the ring's reader (offload/linux/ring.c): the
- * layout of a record, the program's constants and two words. Plain data with the kernel's types.
+ * Data that the program of a ring (ring.bpf.c) shares with the ring's reader
+ * (offload/linux/ring.c): the layout of a record, the program's constants and two words. Plain data
+ * with the kernel's types.
  */
 #ifndef BY_XDP_RING_H
 #define BY_XDP_RING_H

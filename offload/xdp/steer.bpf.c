@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * Steers a job's packets to its AF_XDP sockets: UDP to our address and port goes to the socket of
- * the receive queue, everything else goes on to the kernel as if we were not there. One copy of the
- * program for each interface and job; the loader (host-driver/xdp_program.c) sets the two
- * constants. Two entry points, because a program for frames of more than a page must say so by its
- * section.
+ * Redirects a job's packets to its AF_XDP sockets: UDP to the host's address and the job's port
+ * goes to the socket of the receive queue, everything else to the kernel. Each interface and job
+ * has its own copy of the program; the loader (host-driver/xdp_program.c) sets the two constants.
+ * There are two entry points, because a program for frames larger than a page declares that by its
+ * section name.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -17,7 +17,7 @@
 
 #include "offload/wire/frame.h"
 
-#define QUEUES_MAX    64
+#define QUEUES_MAX 64
 
 struct {
     __uint(type, BPF_MAP_TYPE_XSKMAP);
@@ -45,7 +45,7 @@ static __always_inline int steer(struct xdp_md *ctx)
     if (ip->daddr != by_own_ip || udp->dest != (__be16)by_udp_port ||
         (ip->frag_off & bpf_htons(BY_IP_FRAGMENT_BITS)) != 0)
         return XDP_PASS;
-    /* A queue without a socket passes the packet to the kernel. */
+    /* For a queue without a socket, the packet goes to the kernel. */
     return bpf_redirect_map(&by_sockets, ctx->rx_queue_index, XDP_PASS);
 }
 

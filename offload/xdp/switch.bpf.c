@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause OR GPL-2.0
 /*
- * What the kernel does for a switch on hosts and network cards without DPDK. It replicates and
- * relays, and decides nothing: which packet goes to which children is the engine's word, each time,
- * and everything here follows from the table image alone (docs/decisions/0185).
+ * The kernel part of a switch on hosts and network cards without DPDK. It replicates and relays,
+ * and makes no decisions: the engine chooses the receiving children of each packet, and everything
+ * here follows from the table image alone (docs/decisions/0185).
  *
- *   by_port    on each port: relays valid packets of a relay in the table, and gives all others to
+ *   by_port    on each port: relays valid packets of a relay in the table, and passes all others to
  *              the port's AF_XDP socket, where the engine receives them
- *   by_group   at the end of a veth pair into which the switch sends what several children get:
- *              redirects it to all ports of its group (a devmap) at once
+ *   by_group   at the end of a veth pair into which the switch sends packets for several children:
+ *              redirects each to all ports of its group (a devmap) at once
  *   by_child   behind by_group, for each copy: writes the headers for the child behind that port
  *
- * Neighbours: switch.h (maps), dataplane/xdp.c (the loader). Runs on the processor that received,
- * or wrote.
+ * Neighbours: switch.h (maps), dataplane/xdp.c (the loader). Runs on the processor that received or
+ * wrote the packet.
  */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -26,9 +26,9 @@
 #include "offload/wire/wire.h"
 #include "offload/xdp/switch.h"
 
-#define CRC_SLICES    8
+#define CRC_SLICES 8
 
-/* A whole banyan packet without its payload. */
+/* A complete banyan packet without its payload. */
 struct frame {
     struct ethhdr ethernet;
     struct iphdr ip;
@@ -56,7 +56,7 @@ struct {
 struct {
     __uint(type, BPF_MAP_TYPE_HASH);
     __uint(map_flags, BPF_F_NO_PREALLOC);
-    __uint(max_entries, 1); /* the loader says how many */
+    __uint(max_entries, 1); /* the loader sets the number */
     __type(key, struct by_xdp_relay_key);
     __type(value, struct by_xdp_relay);
 } by_relays SEC(".maps");
@@ -69,7 +69,7 @@ struct {
     __type(value, struct by_xdp_child);
 } by_children SEC(".maps");
 
-/* Ports as targets of relays. */
+/* The ports, as targets of relays. */
 struct {
     __uint(type, BPF_MAP_TYPE_DEVMAP);
     __uint(max_entries, BY_XDP_PORTS_MAX);
@@ -105,7 +105,7 @@ struct {
     __type(value, struct by_xdp_port_counts);
 } by_port_counts SEC(".maps");
 
-/* CRC32C by eight bytes at a time; the loader computes it. */
+/* Table for CRC32C of eight bytes at a time; the loader computes it. */
 const volatile __u32 by_crc_table[CRC_SLICES * 256] = {0};
 
 static __always_inline void count(__u32 what)
@@ -121,8 +121,8 @@ static __always_inline __u32 crc_slice(__u64 word, __u32 byte)
     return by_crc_table[(CRC_SLICES - 1 - byte) * 256 + (word >> (8 * byte) & 0xff)];
 }
 
-/* The header's checksum, as by_crc32c_of_32 (offload/base/crc32c.h). Words are little-endian, as
- * the processors are on which this runs. */
+/* Computes the header's checksum like by_crc32c_of_32 (offload/base/crc32c.h). Words are
+ * little-endian, like the processors on which this runs. */
 static __always_inline __u32 crc_of_header(const struct frame *frame)
 {
     const __u8 *data = &frame->head;
@@ -146,7 +146,7 @@ static __always_inline __u32 fold(__u64 sum)
     return (__u32)((sum & 0xffff) + (sum >> 16));
 }
 
-/* Is the header's checksum right? (RFC 1071) */
+/* Checks the IP header's checksum (RFC 1071). */
 static __always_inline int ip_holds(const struct frame *frame)
 {
     const __u32 *word = (const __u32 *)((const __u8 *)frame + sizeof(struct ethhdr));
@@ -154,7 +154,8 @@ static __always_inline int ip_holds(const struct frame *frame)
     return fold((__u64)word[0] + word[1] + word[2] + word[3] + word[4]) == 0xffff;
 }
 
-/* Sound lengths of IPv4 without options and fragments, and UDP, as by_frame_parse wants them. */
+/* Checks for IPv4 without options and fragments, and for valid lengths of IPv4 and UDP, like
+ * by_frame_parse. */
 static __always_inline int is_datagram(const struct frame *frame, __u64 bytes)
 {
     __u32 total = bpf_ntohs(frame->ip.tot_len);
@@ -172,7 +173,8 @@ static __always_inline int same_mac(const __u8 *a, const __u8 *b)
     return *(const __u32 *)a == *(const __u32 *)b && *(const __u16 *)(a + 4) == *(const __u16 *)(b + 4);
 }
 
-/* Would a packet without a payload be followed by another of its kind? As by_datagram_first. */
+/* Returns whether a packet without a payload would be followed by another of its kind, like
+ * by_datagram_first. */
 static __always_inline int is_followed(const struct frame *frame, const void *end)
 {
     const __u8 *next = (const __u8 *)(frame + 1);
@@ -181,8 +183,8 @@ static __always_inline int is_followed(const struct frame *frame, const void *en
            next[0] == frame->head && (next[2] & BY_FLAG_NODATA);
 }
 
-/* Is it a packet that the engine would pass on? What is not quite sound is for the engine to count.
- */
+/* Returns whether the engine would relay this packet. Packets with any defect go to the engine,
+ * which counts them. */
 static __always_inline int is_sound(const struct frame *frame, const void *end)
 {
     __u32 payload = bpf_ntohs(frame->udp.len) - sizeof(struct udphdr) - BY_WIRE_HEADER_BYTES;
@@ -190,11 +192,12 @@ static __always_inline int is_sound(const struct frame *frame, const void *end)
     if (frame->head != BY_WIRE_HEAD || frame->type == 0 || frame->type >= BY_TYPE_COUNT ||
         (frame->flags & ~BY_FLAGS_KNOWN) != 0)
         return 0;
-    if ((frame->flags & BY_FLAG_NODATA) && payload != 0 && !(payload >= BY_WIRE_HEADER_BYTES && is_followed(frame, end)))
+    if ((frame->flags & BY_FLAG_NODATA) && payload != 0 &&
+        !(payload >= BY_WIRE_HEADER_BYTES && is_followed(frame, end)))
         return 0;
     if (!ip_holds(frame))
         return 0;
-    /* A relay has no keys: who has them looks at the tag of a keyed packet. */
+    /* A relay has no keys; the receiver, which has them, checks the tag of a keyed packet. */
     return (frame->flags & BY_FLAG_KEYED) || bpf_be64_to_cpu(frame->tag) == crc_of_header(frame);
 }
 
@@ -218,8 +221,8 @@ static __always_inline void count_tx(__u32 port, __u64 bytes)
     }
 }
 
-/* Passes a packet on that is for others: its MAC addresses are new, and a checksum that the sender
- * left to its link is none. 0: it is not one of these. */
+/* Relays a packet for another node: replaces its MAC addresses, and clears the UDP checksum, which
+ * the sender may have left to its link. Returns 0 when no relay applies. */
 static __always_inline int relay(struct xdp_md *ctx, const struct by_xdp_inside *inside)
 {
     void *end = (void *)(long)ctx->data_end;
@@ -258,8 +261,8 @@ int by_port(struct xdp_md *ctx)
     return verdict ? verdict : (int)bpf_redirect_map(&by_sockets, inside->port, XDP_PASS);
 }
 
-/* The first four bytes of what the switch sends name the group; the copies' MAC addresses go there.
- */
+/* The first four bytes of a packet from the switch name the group; by_child overwrites them with
+ * MAC addresses. */
 SEC("xdp")
 int by_group(struct xdp_md *ctx)
 {
@@ -269,19 +272,20 @@ int by_group(struct xdp_md *ctx)
     __u32 group;
 
     if ((void *)(frame + 1) > end)
-        return XDP_DROP; /* the kernel's own, such as neighbour discovery */
+        return XDP_DROP; /* the kernel's own packet, such as neighbour discovery */
     group = *(const __u32 *)frame;
     ports = bpf_map_lookup_elem(&by_groups, &group);
     if (!ports) {
         count(BY_XDP_LOST);
         return XDP_DROP;
     }
-    /* Not BPF_F_EXCLUDE_INGRESS: the cable is in no group, and in its namespace its end may have
-     * the number of a port here. */
+    /* BPF_F_EXCLUDE_INGRESS is not used: the veth pair is in no group, and the index of its end in
+     * its namespace may equal a port's index here. */
     return (int)bpf_redirect_map(ports, 0, BPF_F_BROADCAST);
 }
 
-/* Addresses of a copy. Its IP checksum is that of addresses 0.0.0.0 so far (RFC 1624). */
+/* Writes the addresses of a copy. Its IP checksum is that of addresses 0.0.0.0 so far (RFC
+ * 1624). */
 SEC("xdp/devmap")
 int by_child(struct xdp_md *ctx)
 {
@@ -306,7 +310,7 @@ int by_child(struct xdp_md *ctx)
     sum = (__u64)(__u16)~frame->ip.check + child->src_ip + child->dst_ip;
     frame->ip.check = (__u16)~fold(sum);
     frame->udp.dest = child->udp_port;
-    frame->udp.check = 0; /* what the cable has made of it is for other addresses */
+    frame->udp.check = 0; /* a checksum from the veth pair would be for other addresses */
     count(BY_XDP_REPLICATED);
     count_tx(child->port, ctx->data_end - ctx->data);
     return XDP_PASS;

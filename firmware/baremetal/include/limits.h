@@ -1,5 +1,5 @@
-/* The part of <limits.h> that nanopb's header asks for: the compiler's own wants a C library's
- * behind it. */
+/* The part of <limits.h> that nanopb's header requires: the compiler's own file includes that of a
+ * C library, which does not exist here. */
 #ifndef BY_BAREMETAL_LIMITS_H
 #define BY_BAREMETAL_LIMITS_H
 

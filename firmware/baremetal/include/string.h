@@ -1,5 +1,5 @@
-/* The part of <string.h> that the agent, nanopb and the compiler ask for;
- * firmware/baremetal/string.c has it. There is no C library. */
+/* The part of <string.h> that the agent, nanopb and the compiler require, implemented in
+ * firmware/baremetal/string.c. There is no C library. */
 #ifndef BY_BAREMETAL_STRING_H
 #define BY_BAREMETAL_STRING_H
 
