@@ -18,7 +18,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define FORMAT     "banyan-plan-2"
+#define FORMAT "banyan-plan-2"
 
 /* Maximum size of a plan file (bytes): many times a plan for 4096 nodes. */
 #define FILE_BYTES_MAX ((size_t)4 << 30)

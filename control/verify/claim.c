@@ -14,7 +14,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define FORMAT     "banyan-plan-2"
+#define FORMAT "banyan-plan-2"
 
 /* Digits of an integer (count). */
 #define DIGITS_MAX 60u
