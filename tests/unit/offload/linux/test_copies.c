@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@
 #define IP         0x0a000000u
 #define CHECKSUM   40u /* of UDP, in a frame */
 #define FRAME_MOST 2048u
+#define RUNNING_MS 5000u
 
 static int near[PAIRS], far[PAIRS]; /* packet sockets; the near ones take trains */
 
@@ -47,6 +49,27 @@ static unsigned index_of(unsigned pair)
 
     snprintf(name, sizeof(name), "near%u", pair);
     return if_nametoindex(name);
+}
+
+/*
+ * Waits until the kernel has activated the queue of an interface that is up. It does so later than
+ * `ip link set up` returns, and drops packets until then (NET_XMIT_CN). The flag IFF_RUNNING is set
+ * under the lock of the interfaces, which the request to set it up again takes after that.
+ */
+static void await_running(const char *end, unsigned pair)
+{
+    struct ifreq request = {0};
+
+    snprintf(request.ifr_name, sizeof(request.ifr_name), "%s%u", end, pair);
+    for (unsigned waited = 0; waited < RUNNING_MS; waited++) {
+        assert_int_equal(ioctl(near[pair], SIOCGIFFLAGS, &request), 0);
+        if (request.ifr_flags & IFF_RUNNING) {
+            assert_int_equal(ioctl(near[pair], SIOCSIFFLAGS, &request), 0);
+            return;
+        }
+        usleep(1000);
+    }
+    fail_msg("%s is not running", request.ifr_name);
 }
 
 static int open_socket(const char *end, unsigned pair, bool trains)
@@ -217,6 +240,8 @@ static void an_interface_that_is_down_is_told_of_and_the_others_get_theirs(void 
     check_frames(0, 0, 0);
     check_frames(2, 0, 0);
     assert_int_equal(system("ip link set near1 up"), 0);
+    await_running("near", 1);
+    await_running("far", 1);
     assert_int_equal(send_bytes(copies, 1, BYTES), 0);
     for (unsigned pair = 0; pair < PAIRS; pair++)
         check_frames(pair, FRAMES, BYTES);
@@ -278,6 +303,8 @@ static int prepare(void **state)
             return -1;
         near[pair] = open_socket("near", pair, true);
         far[pair] = open_socket("far", pair, false);
+        await_running("near", pair);
+        await_running("far", pair);
         snprintf(command, sizeof(command), "near%u", pair);
         if (by_feature_set(near[pair], command, BY_FEATURE_UDP_SEGMENTS, false) != 0)
             return -1;
