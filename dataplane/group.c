@@ -51,7 +51,7 @@ struct by_dp_groups {
 static void refuse(const char *what, int error)
 {
     by_say("results for several children leave one by one: %s: %s%s", what, strerror(-error),
-           error == -EPERM ? "" : "; it takes Linux 6.6");
+           error == -EPERM ? "" : "; it requires Linux 6.6");
 }
 
 /* Puts the program on a port's interface. False when the kernel does not take it, which is

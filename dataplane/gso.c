@@ -74,7 +74,7 @@ static int open_ring(struct by_gso *gso, const char *interface, uint16_t mtu)
     if (error == 0)
         return 0;
     by_say("--iface %s: no ring of frames: %s: %s%s", interface, step, strerror(-error),
-           strcmp(step, "tcx") == 0 ? "; it takes Linux 6.6" : "");
+           strcmp(step, "tcx") == 0 ? "; it requires Linux 6.6" : "");
     return BY_EIO;
 }
 

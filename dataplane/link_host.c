@@ -248,7 +248,7 @@ int by_link_host_greet(struct by_dp_link *link, struct by_link_host *host)
 {
     int fds[BY_SHM_HELLO_FDS] = {-1, -1};
     int count = read_hello(host, &host->hello, fds);
-    const char *refusal = "what it says is not understood";
+    const char *refusal = "its message is malformed";
 
     if (count == (int)BY_SHM_HELLO_FDS && host->hello.magic == BY_SHM_MAGIC)
         refusal = take_over(link, host, fds);

@@ -63,7 +63,7 @@ int by_xdp_port_open(struct by_xdp_port **out, const char *interface, uint16_t m
                interface);
     else
         by_say(
-            "--iface %s: no AF_XDP (%s): %s; it takes root (CAP_NET_RAW) and locked memory (ulimit -l), or "
+            "--iface %s: no AF_XDP (%s): %s; it requires root (CAP_NET_RAW) and locked memory (ulimit -l), or "
             "use --driver af_packet",
             interface, step, strerror(-error));
     return error == -ENOMEM ? BY_ENOMEM : BY_EIO;

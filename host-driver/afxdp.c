@@ -274,12 +274,12 @@ static int refuse_socket(const struct by_xdp_socket_config *config, const char *
                        config->interface, config->queue);
     if (error == -EINVAL && config->frags)
         return by_fail(BY_EUNSUPPORTED,
-                       "%s: no AF_XDP socket for frames larger than a page; it takes Linux 6.6",
+                       "%s: no AF_XDP socket for frames larger than a page; it requires Linux 6.6",
                        config->interface);
     return by_fail(error == -EPERM    ? BY_EPERM
                    : error == -ENOMEM ? BY_ENOMEM
                                       : BY_EIO,
-                   "%s: no AF_XDP on queue %u (%s): %s; it takes CAP_NET_RAW (root), and locked memory "
+                   "%s: no AF_XDP on queue %u (%s): %s; it requires CAP_NET_RAW (root), and locked memory "
                    "(ulimit -l)",
                    config->interface, config->queue, step, strerror(-error));
 }

@@ -100,7 +100,7 @@ static int take_no_image(struct banyan_context *context, int off)
             BY_EINVAL,
             "%s; set %sRANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for collectives between hosts, or start "
             "the program with mpirun; %s",
-            off ? "BANYAN_OFFLOAD is off, and nothing says where ranks meet" : "no table image is named",
+            off ? "BANYAN_OFFLOAD is off, and no setting states where ranks meet" : "no table image is named",
             off ? "" : "BANYAN_TABLE to this host's NODE.table, or ", tried);
     }
     if (gethostname(context->header.name, sizeof(context->header.name) - 1) != 0)

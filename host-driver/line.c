@@ -136,7 +136,7 @@ static void greet(struct by_host_line *line, uint64_t now_ns)
     else if (error != BY_EAGAIN)
         by_host_line_drop(line, now_ns, by_tls_text(line->tls));
     else if (now_ns - line->begun_ns > GREET_NS)
-        by_host_line_drop(line, now_ns, "it connects, and does not show who it is");
+        by_host_line_drop(line, now_ns, "it connects but does not authenticate");
 }
 
 static void begin(struct by_host_line *line, uint64_t now_ns)
@@ -218,7 +218,7 @@ static int receive(struct by_host_line *line, uint64_t now_ns)
         if (line->full)
             return moved;
         if (reserve(&line->in, most < BY_LINE_READ_BYTES ? most : BY_LINE_READ_BYTES) != 0) {
-            by_host_line_drop(line, now_ns, "no memory for what it says");
+            by_host_line_drop(line, now_ns, "no memory for its message");
             return moved;
         }
         if (most > line->in.room - line->in.used)
@@ -281,7 +281,7 @@ void by_host_line_put(struct by_host_line *line, const struct by_member_frame *f
         return;
     if (line->out.used - line->out.at > OUT_MAX ||
         reserve(&line->out, BY_MEMBER_FIXED_MAX + frame->bytes) != 0) {
-        by_host_line_drop(line, now_ns, "it takes nothing more");
+        by_host_line_drop(line, now_ns, "it accepts no more data");
         return;
     }
     line->out.used += by_member_put(frame, line->out.bytes + line->out.used);

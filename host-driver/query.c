@@ -81,7 +81,7 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
         break;
     case BY_HOSTS_UNABLE:
         snprintf(query->reason, sizeof(query->reason),
-                 "nodes of its trees cannot compute %s of %s in mode %s, says the table of %s",
+                 "nodes of its trees cannot compute %s of %s in mode %s, according to the table of %s",
                  by_op_name(call->op), by_dtype_name(call->dtype), by_mode_name(call->mode),
                  comm->header.name);
         break;

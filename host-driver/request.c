@@ -174,13 +174,13 @@ static banyan_status_t tree_failed(const struct banyan_request *request)
     if (call->mode == BY_MODE_DET && by_reduction_is_ordered(call->op, call->dtype))
         return by_fail(
             BY_EUNSUPPORTED,
-            "%s: nodes of its trees have no slots for %s of %s in mode det, says the table of %s; "
+            "%s: nodes of its trees have no slots for %s of %s in mode det, according to the table of %s; "
             "make the tables with banyan tables --det, and push them; with BANYAN_MODE=det, and where "
             "ranks can meet (BANYAN_BOOTSTRAP), it runs between hosts",
             name, op, dtype, host);
     return by_fail(
         BY_EUNSUPPORTED,
-        "%s: nodes of its trees cannot compute %s of %s in mode %s, says the table of %s; take another "
+        "%s: nodes of its trees cannot compute %s of %s in mode %s, according to the table of %s; take another "
         "operator or type%s",
         name, op, dtype, by_mode_name(call->mode), host,
         by_reduction_dtype(call->mode, call->op, call->dtype) != call->dtype

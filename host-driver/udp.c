@@ -468,8 +468,8 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
     }
     if (error != 0)
         return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED,
-                       "BANYAN_RING is %s, and %s has no ring: %s: %s; it takes root and Linux 6.6", wanted,
-                       port->name, step, strerror(-error));
+                       "BANYAN_RING is %s, and %s has no ring: %s: %s; it requires root and Linux 6.6",
+                       wanted, port->name, step, strerror(-error));
     udp->rings = true;
     udp->base.yields = RING_YIELDS;
     return 0;

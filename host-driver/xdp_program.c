@@ -42,7 +42,7 @@ static int load(struct by_xdp_program *program, const struct by_xdp_steer *steer
     error = bpf_object__load(program->object);
     if (error != 0)
         return by_fail(error == -EPERM || error == -EACCES ? BY_EPERM : BY_EIO,
-                       "the XDP program cannot be loaded: %s; it takes CAP_NET_ADMIN and CAP_BPF (root)",
+                       "the XDP program cannot be loaded: %s; it requires CAP_NET_ADMIN and CAP_BPF (root)",
                        strerror(-error));
     program->sockets_fd = bpf_object__find_map_fd_by_name(program->object, "by_sockets");
     return program->sockets_fd >= 0 ? 0 : by_fail(BY_EIO, "the XDP program has no map of sockets");

@@ -113,8 +113,7 @@ void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const st
     if (!from->plan)
         return;
     if (report->anew)
-        fputs("  no mending keeps the order of ranks on this fabric, so that the plan is made anew\n",
-              stream);
+        fputs("  no repair keeps the order of ranks on this fabric, so the plan is made again\n", stream);
     fprintf(stream, "  of %u trees %u stay as they were, %u change", report->trees_before, report->trees_kept,
             report->trees_changed);
     if (report->trees_new)

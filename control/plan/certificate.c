@@ -144,7 +144,7 @@ static int read_node(const struct certificate_reader *reader, uint32_t *node)
         index = by_names_find(reader->names, text, bytes);
     if (index < 0)
         return by_problem_set(reader->problem, BY_EFORMAT, (struct by_place){0, 0},
-                              "\"proof\" names node '%.*s', which the topology does not have; plan it anew",
+                              "\"proof\" names node '%.*s', which the topology does not have; plan again",
                               bytes > 60 ? 60 : (int)bytes, text);
     *node = (uint32_t)index;
     return 0;

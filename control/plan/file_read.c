@@ -118,7 +118,7 @@ static bool read_node(struct file_read_reader *reader, uint32_t *node)
         index = by_names_find(reader->names, text, bytes);
     if (index < 0)
         return refuse(reader,
-                      "the plan names node '%.*s', which the topology '%.60s' does not have; plan it anew",
+                      "the plan names node '%.*s', which the topology '%.60s' does not have; plan again",
                       bytes > 60 ? 60 : (int)bytes, text, reader->topology->name);
     *node = (uint32_t)index;
     return true;
@@ -144,7 +144,7 @@ static bool read_path(struct file_read_reader *reader, uint32_t *path)
             return false;
         if (count > 0 && !is_linked(reader, reader->nodes[count - 1], reader->nodes[count]))
             return refuse(reader,
-                          "the plan uses a link %s - %s, which the topology does not have; plan it anew",
+                          "the plan uses a link %s - %s, which the topology does not have; plan again",
                           reader->topology->nodes[reader->nodes[count - 1]].name,
                           reader->topology->nodes[reader->nodes[count]].name);
         count++;
@@ -297,7 +297,7 @@ static void read_format(struct file_read_reader *reader)
         return;
     reader->has.format = by_json_is(text, bytes, FORMAT);
     if (!reader->has.format)
-        refuse(reader, "the file's format is '%.*s', this banyan reads '%s'; plan it anew",
+        refuse(reader, "the file's format is '%.*s', this banyan reads '%s'; plan again",
                bytes > 40 ? 40 : (int)bytes, text, FORMAT);
 }
 
@@ -424,7 +424,7 @@ static void read_root(struct file_read_reader *reader, struct by_plan *plan)
 static void check_complete(struct file_read_reader *reader, const struct by_plan *plan)
 {
     if (!reader->has.format)
-        refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan it anew", FORMAT);
+        refuse(reader, "the file's format is '(none)', this banyan reads '%s'; plan again", FORMAT);
     if (!plan->topology_name || !plan->unit || !plan->collective)
         refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
     else if (strcmp(plan->unit, reader->topology->unit) != 0)

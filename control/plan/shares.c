@@ -149,7 +149,7 @@ static int make_whole(const struct shares_reader *reader, int64_t *shares)
                               "2^53; round them");
     if (sum == 0)
         return by_problem_set(reader->problem, BY_EINVAL, nowhere,
-                              "all shares are 0: nobody has data; at least one must be positive");
+                              "all shares are 0: no node has data; at least one must be positive");
     return 0;
 }
 

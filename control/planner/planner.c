@@ -58,7 +58,7 @@ static int check_shares(const struct by_topology *topology, const struct by_plan
                                   topology->nodes[i].name, (long long)options->shares[i]);
     return sum > 0 ? 0
                    : by_problem_set(problem, BY_EINVAL, nowhere,
-                                    "all shares are 0: nobody has data; at least one must be positive");
+                                    "all shares are 0: no node has data; at least one must be positive");
 }
 
 static int check_options(const struct by_topology *topology, const struct by_plan_options *options,

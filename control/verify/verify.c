@@ -64,7 +64,7 @@ static bool check_parts(struct by_checker *checker)
         if (__builtin_add_overflow(checker->share_sum, share, &checker->share_sum))
             return by_claim_violate(claim, "the shares add up to more than 63 bits");
     }
-    return checker->share_sum > 0 || by_claim_violate(claim, "all shares are 0: nobody has data");
+    return checker->share_sum > 0 || by_claim_violate(claim, "all shares are 0: no node has data");
 }
 
 static void set_number(struct by_verify_number *number, mpq_t value)

@@ -16,7 +16,7 @@
 
 /* X(name, "help"): counts since start. */
 #define BY_GUARD_COUNTER_LIST(X)                                                                             \
-    X(sessions, "sessions that were asked for; who asks has not shown yet that he has the key")              \
+    X(sessions, "sessions requested; the client has not proved yet that it has the key")                     \
     X(plain, "refused: a request without the key mode")                                                      \
     X(cut, "refused: a frame of the key mode of an impossible length or kind")                               \
     X(closed, "refused: a sealed request without a session")                                                 \

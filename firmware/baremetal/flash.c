@@ -128,7 +128,7 @@ bool by_flash_open(struct by_flash *flash)
     }
     tell(flash, 0, READ_ARRAY);
     if (!is_known)
-        by_log_say("flash: no chips that this image knows: tables are not kept", NULL);
+        by_log_say("flash: no chips that this image supports: tables are not kept", NULL);
     return is_known;
 }
 

@@ -174,8 +174,9 @@ static int open_tcp(struct listener *listener, const char *scheme, const char *t
         return BY_EFORMAT;
     }
     if (!listener->secure && !by_hostport_is_loopback(info->ai_addr)) {
-        by_say("--control tcp:%s: whoever reaches that address could load tables: use tls:%s with --keys",
-               text, text);
+        by_say(
+            "--control tcp:%s: any host that reaches that address could load tables: use tls:%s with --keys",
+            text, text);
         freeaddrinfo(info);
         return BY_EFORMAT;
     }

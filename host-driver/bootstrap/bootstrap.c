@@ -177,7 +177,7 @@ static int who_we_are(const struct by_bootstrap *bootstrap, struct by_meeting *m
     case BY_SOURCE_NONE:
     case BY_SOURCE_ENV:
     default:
-        return by_fail(BY_EINVAL, "nothing says where ranks meet");
+        return by_fail(BY_EINVAL, "no setting states where ranks meet");
     }
 }
 
@@ -205,8 +205,7 @@ static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
     if (error != 0)
         return error;
     if (by_place_read(text, &place) != 0)
-        return by_fail(BY_EFORMAT,
-                       "what rank 0 says of where it listens is not understood; is it of another version?");
+        return by_fail(BY_EFORMAT, "rank 0's listening address is malformed; is it of another version?");
     meeting->port = place.port;
     meeting->ip_count = by_place_order(&place, &here, meeting->ip);
     if (meeting->ip_count == 0)

@@ -30,7 +30,7 @@ static const struct by_place nowhere = {0, 0};
 static int refuse_range(struct by_problem *problem)
 {
     return by_problem_set(problem, BY_ERANGE, nowhere,
-                          "the mended trees need numbers of more than 63 bits; plan it anew without --from");
+                          "the repaired trees need numbers of more than 63 bits; plan again without --from");
 }
 
 static int check(const struct by_replan_job *job, struct by_problem *problem)
@@ -39,7 +39,7 @@ static int check(const struct by_replan_job *job, struct by_problem *problem)
 
     if (from->shares || from->member)
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                              "the old plan is for %s, and such plans are not mended; plan it anew without "
+                              "the old plan is for %s, and such plans cannot be repaired; plan again without "
                               "--from",
                               from->shares ? "shards of unequal size" : "some of the compute nodes");
     if (by_replan_is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
@@ -48,7 +48,7 @@ static int check(const struct by_replan_job *job, struct by_problem *problem)
     for (uint32_t i = 0; i < job->topology->node_count && by_replan_is_shared(job); i++)
         if (job->topology->nodes[i].compute && !job->known[i])
             return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                                  "compute node '%s' is not in the old plan; plan it anew without --from",
+                                  "compute node '%s' is not in the old plan; plan again without --from",
                                   job->topology->nodes[i].name);
     return 0;
 }
@@ -363,7 +363,7 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
     }
     if (error == BY_EUNSUPPORTED)
         return by_problem_set(problem, error, nowhere,
-                              "the old trees cannot be mended on this fabric; plan it anew without --from");
+                              "the old trees cannot be repaired on this fabric; plan again without --from");
     return error ? refuse_range(problem) : 0;
 }
 

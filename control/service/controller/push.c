@@ -243,7 +243,7 @@ static int settle_forward(struct push_work *work, struct by_problem *problem)
         if (hello->table_push == open || (hello->validated_hash != 0 && hello->validated_push == open))
             continue;
         snprintf(problem->text, sizeof(problem->text),
-                 "has restarted, and knows nothing of the push that others have made active: push again");
+                 "has restarted, and lacks the push that other switches have activated: push again");
         return blame(problem, BY_ESTATE, work->targets[i].name, "");
     }
     return work_do(work, do_complete, "; settle again", problem);

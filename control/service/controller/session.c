@@ -186,7 +186,7 @@ static int check_exposure(const struct by_session *session, const uint8_t *image
     return by_problem_say(
         problem, BY_EPERM,
         "%s: the table holds keys of jobs, which TCP without TLS would show: use tls: or unix:, or "
-        "--plain-keys where nobody else listens",
+        "--plain-keys where no other program can listen",
         by_session_address(session));
 }
 

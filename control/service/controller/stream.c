@@ -175,7 +175,7 @@ static int distrust(const struct by_stream *stream, enum by_psk_fault fault, siz
                               stream->address, stream->options.psk);
     response = by_alloc(1, sizeof(*response));
     if (by_message_decode(stream->in, bytes, response, &used) == 0 && response->error != 0)
-        error = by_problem_say(problem, BY_EPERM, "%s: refuses us, says something without a tag: %s",
+        error = by_problem_say(problem, BY_EPERM, "%s: refuses this client with an answer without a tag: %s",
                                stream->address, response->text);
     else
         error = by_problem_say(problem, BY_EPERM, "%s: answers without a tag: is it a switch with a key?",

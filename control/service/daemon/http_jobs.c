@@ -267,7 +267,7 @@ enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, 
         return give_table(request, job, end + 8);
     if (*end != 0 || strcmp(method, "DELETE") != 0)
         return by_http_refuse(request, MHD_HTTP_METHOD_NOT_ALLOWED,
-                              "a job knows GET and DELETE, and GET of its /tables/HOST");
+                              "a job supports GET and DELETE, and GET of its /tables/HOST");
     request->phase = BY_HTTP_ASKED;
     by_jobs_end(daemon, (uint16_t)number, on_reply, request);
     return await(request);

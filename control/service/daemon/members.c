@@ -382,7 +382,7 @@ static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
                        const struct by_member_frame *frame)
 {
     if (peer->name[0] != 0) {
-        drop(daemon, peer, "it says HELLO twice");
+        drop(daemon, peer, "it sends HELLO twice");
         return;
     }
     memcpy(peer->name, frame->data, frame->bytes);
@@ -394,7 +394,7 @@ static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
     peer->nonce = frame->number;
     if (peer->tls != NULL && strcmp(peer->name, by_tls_peer(peer->tls)) != 0)
         refuse(daemon, peer, BY_EPERM,
-               "it says that it is %s, and its certificate is that of %s: give each host its own keys, and "
+               "it claims to be %s, but its certificate names %s: give each host its own keys, and "
                "BANYAN_NODE the name in them",
                peer->name, by_tls_peer(peer->tls));
     else
@@ -419,7 +419,7 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     }
     if (!peer->member || frame->job != peer->job || frame->rank != peer->rank) {
         if (!peer->dead && peer->name[0] == 0)
-            drop(daemon, peer, "it says %s before HELLO", by_member_name(frame->type));
+            drop(daemon, peer, "it sends %s before HELLO", by_member_name(frame->type));
         return;
     }
     switch (frame->type) {
@@ -552,7 +552,7 @@ static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uin
         if (who.tls != NULL)
             admit(daemon, who.fd, who.tls);
         else
-            say_stranger(daemon, "somebody who is no host is refused: %s", who.text);
+            say_stranger(daemon, "a connection that is not a host's is refused: %s", who.text);
     }
 }
 
@@ -563,14 +563,14 @@ void by_members_tick(struct by_daemon *daemon)
     if (daemon->members == NULL)
         return;
     if (by_strangers_rest(&daemon->members->strangers, daemon->now_ms * 1000000, more))
-        by_daemon_say("somebody who is no host is refused%s", more);
+        by_daemon_say("a connection that is not a host's is refused%s", more);
     for (struct members_peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
         if (!peer->dead && peer->broken)
             end_broken(daemon, peer);
         else if (!peer->dead && peer->waits)
             settle(daemon, peer);
         else if (!peer->dead && peer->name[0] == 0 && daemon->now_ms - peer->since_ms > BY_MEMBERS_HELLO_MS)
-            drop(daemon, peer, "it has not said who it is within %u s", BY_MEMBERS_HELLO_MS / 1000);
+            drop(daemon, peer, "it has not identified itself within %u s", BY_MEMBERS_HELLO_MS / 1000);
     }
     bury(daemon->members);
 }
@@ -609,7 +609,7 @@ static int check_exposure(const struct by_daemon *daemon, const char *address, b
         return 0;
     fprintf(stderr,
             "banyand: --members %s: tables of keyed jobs hold keys, which plain TCP would show: use tls:%s, "
-            "or --plain-keys where nobody else listens\n",
+            "or --plain-keys where no other program can listen\n",
             address, address + 4);
     return BY_EINVAL;
 }

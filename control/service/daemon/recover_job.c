@@ -168,7 +168,7 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
     char name[96], cause[128];
 
     if (was && rank->nonce != event->number) {
-        by_recover_fail(r, event->job, BY_EABORTED, "%s was started anew while the job ran",
+        by_recover_fail(r, event->job, BY_EABORTED, "%s restarted while the job ran",
                         by_recover_rank_name(r, event->job, event->rank, name));
         was = false;
     }

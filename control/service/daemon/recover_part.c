@@ -62,7 +62,7 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     *lost = true;
     snprintf(cause, sizeof(cause), "%s %s", part_name(r, is_link, what, name), how);
     if (touch(r, is_link, what, cause)) {
-        by_recover_tell(r, "%s: planning anew", cause);
+        by_recover_tell(r, "%s: planning again", cause);
         by_recover_want(r);
     } else {
         by_recover_tell(r, "%s: no job uses it", cause);
@@ -108,7 +108,7 @@ static void come_back(struct by_recover *r, bool is_link, uint32_t what)
     part_name(r, is_link, what, name);
     if (is_cut(r)) {
         *lost = false;
-        by_recover_tell(r, "%s is back: planning anew", name);
+        by_recover_tell(r, "%s is back: planning again", name);
         rescue(r);
         return;
     }
@@ -151,9 +151,9 @@ static void take_reboot(struct by_recover *r, uint32_t node)
     }
     /* It lives: only what it held is gone. */
     part_of(r, false, node)->down = part_of(r, false, node)->silent = false;
-    snprintf(cause, sizeof(cause), "%s was started anew", part_name(r, false, node, name));
+    snprintf(cause, sizeof(cause), "%s restarted", part_name(r, false, node, name));
     if (touch(r, false, node, cause)) {
-        by_recover_tell(r, "%s: planning anew", cause);
+        by_recover_tell(r, "%s: planning again", cause);
         by_recover_want(r);
     }
 }
@@ -243,8 +243,8 @@ void by_recover_parts_recovery(struct by_recover *r)
         return;
     for (uint32_t j = 0; j < r->job_count; j++)
         if (r->jobs[j].exists && !r->jobs[j].failed)
-            by_recover_touch(&r->jobs[j], "the fabric is healed");
-    by_recover_tell(r, "the fabric is healed: planning anew");
+            by_recover_touch(&r->jobs[j], "the fabric has recovered");
+    by_recover_tell(r, "the fabric has recovered: planning again");
     by_recover_want(r);
 }
 

@@ -27,7 +27,7 @@ static const struct by_daemon_switch *find_due(struct by_daemon *daemon, struct 
         uint64_t chunks = daemon->switches[i].chunks;
 
         if (chunks < job->renew_from[i])
-            job->renew_from[i] = 0; /* it was started anew */
+            job->renew_from[i] = 0; /* it restarted */
         if (chunks - job->renew_from[i] >= daemon->options.renew_after)
             return &daemon->switches[i];
     }

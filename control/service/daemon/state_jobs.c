@@ -217,8 +217,7 @@ int by_state_image(struct by_state *state, uint32_t node, struct by_change_image
     if (image->bytes != NULL && by_image_hash(image->bytes, image->size) != image->hash) {
         free(image->bytes);
         *image = (struct by_change_image){0};
-        return by_problem_say(problem, BY_ECHECKSUM,
-                              "the table of %s in the state is damaged: it is made anew",
+        return by_problem_say(problem, BY_ECHECKSUM, "the table of %s in the state is damaged: it is rebuilt",
                               state->topology->nodes[node].name);
     }
     return 0;

@@ -249,7 +249,7 @@ static int write_place(struct by_export_machine *machine, uint32_t number, uint3
     uint32_t place = machine->base[buffer][gpu] + (uint32_t)at;
 
     if (buffer == BY_MSCCL_INPUT && !machine->in_place)
-        return FAULT(machine, number, "GPU %u writes to its input, which the caller wants unchanged", gpu);
+        return FAULT(machine, number, "GPU %u writes to its input, which must stay unchanged", gpu);
     if (machine->value[place] == value && !sum)
         return FAULT(machine, number,
                      "GPU %u gets chunk %u again; it is in chunk %d of its %c buffer already", gpu,

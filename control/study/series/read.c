@@ -104,7 +104,7 @@ static bool read_node(struct series_read_reader *reader, uint32_t *node)
         index = by_names_find(reader->names, text, bytes);
     if (index < 0)
         return refuse(
-            reader, "the schedule names node '%.*s', which the topology '%.60s' does not have; make it anew",
+            reader, "the schedule names node '%.*s', which the topology '%.60s' does not have; make it again",
             bytes > 60 ? 60 : (int)bytes, text, reader->topology->name);
     *node = (uint32_t)index;
     return true;
@@ -453,7 +453,7 @@ static void check_whole(struct series_read_reader *reader)
             refuse(reader, "message %u must have %s", m, reduce ? "\"values\"" : "\"from\" and \"to\"");
         else if (reduce && series->holder_count < BY_SERIES_VALUES_MAX &&
                  series->messages[m].values >> series->holder_count)
-            refuse(reader, "message %u holds values that nobody has", m);
+            refuse(reader, "message %u holds values that no node has", m);
         else if (mpq_sgn(series->messages[m].size) == 0)
             refuse(reader, "message %u has no size", m);
 }

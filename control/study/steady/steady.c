@@ -57,7 +57,7 @@ static int check_problem(const struct by_steady_problem *problem, struct by_prob
     if (!reduce && (problem->target_count == 0 || (problem->target_count == 1 && problem->source_count == 1 &&
                                                    problem->targets[0] == problem->sources[0])))
         return by_problem_set(trouble, BY_EINVAL, nowhere,
-                              "nobody is there to receive: name targets other than the source");
+                              "there is no receiver: name targets other than the source");
     return 0;
 }
 

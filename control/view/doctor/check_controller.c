@@ -89,7 +89,7 @@ static void judge_writers(struct by_doctor *doctor, const json_t *root)
         if (facts->error == 0 && own != 0 && facts->hello.election_id > own)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
                           "end the other one, then restart banyand",
-                          "somebody with a later election id (%" PRIu64
+                          "a controller with a later election id (%" PRIu64
                           ") has taken it from the controller (%" PRIu64 ")",
                           (uint64_t)facts->hello.election_id, own);
     }

@@ -146,7 +146,7 @@ void by_check_clock(struct by_doctor *doctor)
                       day(machine->unix_s, text));
     else if (!machine->is_synchronized)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "", "run a time service such as chrony",
-                      "nobody keeps it right: certificates and logs of several machines go by it");
+                      "no service keeps it right: certificates and logs of several machines go by it");
     else
         by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "%s, kept right", day(machine->unix_s, text));
 }

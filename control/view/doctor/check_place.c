@@ -199,7 +199,7 @@ void by_check_peer(struct by_doctor *doctor)
 
         if (place->peer == 0 && place->table && place->interface.has_program)
             by_report_add(&doctor->report, BY_GRADE_OK, name, NULL,
-                          "nobody is asked: a running switch takes the frames of this port");
+                          "no request is sent: a running switch receives this port's frames");
         if (place->peer == 0)
             continue;
         ip_text(place->port.peer_ip, ip);

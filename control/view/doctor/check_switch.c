@@ -36,7 +36,7 @@ static const char *remedy_of(int error)
     case BY_EFORMAT:
         return "install one version on all machines, and check the address";
     case BY_ETIMEDOUT:
-        return "look at its log: it is up, and answers nobody (--timeout waits longer)";
+        return "look at its log: it is up but answers no request (--timeout waits longer)";
     case BY_EINVAL:
         return "write NAME=unix:PATH, NAME=tcp:HOST:PORT or NAME=tls:HOST:PORT, and --keys for tls:";
     default:
@@ -251,7 +251,7 @@ void by_check_writer(struct by_doctor *doctor)
 
         if (hello->election_id != 0 && hello->table_push != 0 && hello->election_id > hello->table_push)
             by_report_add(&doctor->report, BY_GRADE_ADVICE, facts->name,
-                          "find out who (banyan show --log), and let one controller write",
+                          "find the writer (banyan show --log), and let one controller write",
                           "a writer came (election id of %s) after the one whose table is active (%s)",
                           when(hello->election_id, later), when(hello->table_push, own));
         else
@@ -291,7 +291,7 @@ static const struct {
     {"drop_entry", "packets of jobs or trees came that its table does not have",
      "give hosts and switches tables of one lowering", BY_GRADE_ADVICE},
     {"drop_ingress", "packets came from another port or address than the table says",
-     "check cables; or somebody sends in another's name", BY_GRADE_ADVICE},
+     "check cables; or a sender uses another's address", BY_GRADE_ADVICE},
     {"drop_psum", "payloads came damaged", "check cables and cards for errors (ethtool -S)", BY_GRADE_ADVICE},
     {"alarm_lost_state", "results came for chunks that it had not finished",
      "did it restart during a call? the calls of that time have failed", BY_GRADE_ADVICE},

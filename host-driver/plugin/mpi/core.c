@@ -240,7 +240,7 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
         if (refuse(all, count, rank, &sentence))
             return 0;
     if (count < 2) {
-        add(&sentence, "one rank has nobody to talk to");
+        add(&sentence, "there is only one rank");
         return 0;
     }
     if (all[0].serves == 0) {

@@ -366,7 +366,7 @@ static void counters_that_begin_anew_are_no_evidence(void **state)
     (void)state;
     open_world(11);
     assert_false(run(1500, &found));
-    w.cable[HOST_LINK].sent[1] = w.cable[HOST_LINK].received[1] = 0; /* the leaf was started anew */
+    w.cable[HOST_LINK].sent[1] = w.cable[HOST_LINK].received[1] = 0; /* the leaf restarted */
     w.cable[HOST_LINK].swallows[1] = true;
     assert_false(run(300, &found));
     assert_true(run(2500, &found));

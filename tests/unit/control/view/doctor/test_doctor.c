@@ -52,7 +52,7 @@ struct ill {
     X(no_free_hugepages, "hugepages", ADVICE, "all 512 are taken", "larger N", M->hugepages_free = 0)        \
     X(many_processes, "cores", ADVICE, "9 processes of banyan share 8", "fewer ranks", M->processes = 9)     \
     X(old_clock, "clock", TROUBLE, "it says 1970-01-01", "set it", (M->unix_s = 5, K->from_s = 0))           \
-    X(free_clock, "clock", ADVICE, "nobody keeps it right", "chrony", M->is_synchronized = false)            \
+    X(free_clock, "clock", ADVICE, "no service keeps it right", "chrony", M->is_synchronized = false)        \
     X(old_program, "versions", TROUBLE, "is 0.0.9, and this is", "one version",                              \
       strcpy(M->programs[0].version, "0.0.9"))                                                               \
     X(dumb_program, "versions", ADVICE, "tells no version", "afresh", M->programs[0].version[0] = 0)         \
