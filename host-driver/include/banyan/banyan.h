@@ -222,7 +222,8 @@ BANYAN_API const char *banyan_fabric_host(const struct banyan_fabric *fabric, ui
 /*
  * One direction of a cable of the fabric: the sender and its port, the receiver and its port, and
  * the traffic so far (bytes count whole Ethernet frames without preamble and checksum).
- * banyan_fabric_link returns the direction with number `index`, counted from 0; BANYAN_ENOENT beyond the last `index` (sets no error text).
+ * banyan_fabric_link returns the direction with number `index`, counted from 0; BANYAN_ENOENT beyond
+ * the last one (sets no error text).
  */
 struct banyan_link {
     const char *from, *from_port, *to, *to_port;
@@ -534,8 +535,8 @@ BANYAN_API banyan_status_t banyan_request_mode(struct banyan_request *request, b
 /*
  * Starts the operation and returns immediately. Operations of a communicator run in the order of
  * their posts and overlap in time. A sum of floats in mode BANYAN_EXACT allocates memory (about
- * twice the size of the data for f32, once for f64), which the next such request reuses, and counts as two
- * operations.
+ * twice the size of the data for f32, once for f64), which the next such request reuses, and
+ * counts as two operations.
  *
  * Errors:
  *
