@@ -1,4 +1,4 @@
-/* What banyan-perf was asked to do. Read once, constant afterwards. */
+/* The options of banyan-perf. Read once, constant afterwards. */
 #ifndef BY_PERF_OPTIONS_H
 #define BY_PERF_OPTIONS_H
 
@@ -13,24 +13,26 @@ struct perf_options {
     bool collectives_given;
     bool op[BY_OP_COUNT];
     bool dtype[BY_DTYPE_COUNT];
-    bool all_ops, all_dtypes;            /* "all": pairs that are not defined are left out */
-    double optimum[BY_COLLECTIVE_COUNT]; /* GB/s of algbw; 0 = not known */
+    bool all_ops, all_dtypes;            /* "all": undefined pairs are skipped */
+    double optimum[BY_COLLECTIVE_COUNT]; /* GB/s of algbw; 0 = unknown */
     uint64_t bytes_min, bytes_max;
     uint64_t step_factor; /* > 1, or 0: step_bytes */
     uint64_t step_bytes;
     uint32_t iterations, warmup;
     uint32_t root;
-    uint64_t *offsets;    /* of the parts that ranks have of allgather and reduce-scatter: rank r has those of
-                             [offsets[r], offsets[r + 1]); NULL: all ranks the same */
-    uint32_t share_count; /* ranks in it */
+    /* element offsets of the ranks' shares in allgather and reduce-scatter: rank r has
+     * [offsets[r], offsets[r + 1]); NULL: equal shares */
+    uint64_t *offsets;
+    uint32_t share_count; /* number of ranks in `offsets` */
     bool blocking;        /* -z 1: each operation ends before the next is posted */
-    bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
-                         order */
-    bool unchecked;   /* results are not looked at */
+    /* floats of any fraction, checked with an error bound, instead of values that are exact in
+     * any order */
+    bool random_data;
+    bool unchecked; /* results are not checked */
     bool json;
-    bool settings;            /* print the settings and end */
-    bool explain;             /* say what each operation would do, and end */
-    double alpha_us, beta_ns; /* of a message between hosts, and of each byte of it; 0: not known */
+    bool settings;            /* print the settings and exit */
+    bool explain;             /* print the predicted path of each operation and exit */
+    double alpha_us, beta_ns; /* cost of a message between hosts, and of each byte; 0: unknown */
     uint32_t job;
     const char *report;
     const char *folder; /* --in-process */
@@ -42,17 +44,17 @@ struct perf_options {
 /* Exit codes of the program. */
 enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMENT = 3 };
 
-/* Reads the command line. Returns PERF_RIGHT to go on; *finished tells when --help or --version
- * said all. */
+/* Reads the command line. PERF_RIGHT: continue, unless *finished is set, which --help and --version
+ * do. */
 enum perf_exit perf_options_read(struct perf_options *options, int argc, char **argv, bool *finished);
 
-/* Whether each operator and each type of the lists has a defined pair in `mode`; prints an error if
- * not. */
+/* Whether each listed operator and each listed type has a defined pair in `mode`; prints an error
+ * if not. */
 bool perf_options_defined(const struct perf_options *options, banyan_mode_t mode);
 
-/* The size after `bytes`. */
+/* Returns the size after `bytes`. */
 uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes);
-/* Frees what it took. */
+/* Frees the memory of the options. */
 void perf_options_free(struct perf_options *options);
 
 #endif

@@ -1,20 +1,21 @@
-/* Which MPI a program is of. Reads files and the environment, changes nothing. One thread. */
+/* Determines the MPI implementation of a program. Reads files and the environment, changes nothing.
+ * One thread. */
 #ifndef BY_RUN_FIND_H
 #define BY_RUN_FIND_H
 
 enum by_run_mpi { BY_RUN_UNKNOWN, BY_RUN_OPENMPI, BY_RUN_MPICH };
 
-/* "openmpi", "mpich"; BY_RUN_UNKNOWN for another word. */
+/* Parses "openmpi" or "mpich"; BY_RUN_UNKNOWN for any other word. */
 enum by_run_mpi by_run_named(const char *name);
 
-/* The path of `program`, as the shell would find it, without links; NULL when there is none. To be
- * freed. */
+/* Returns the path of `program` as the shell would find it, with links resolved; NULL if there is
+ * none. The caller frees it. */
 char *by_run_locate(const char *program);
 
 /*
- * The MPI of the program at `path`: that of the launcher that started this process, or the launcher
- * that it is, or the one that it links with. `*why` becomes a phrase that says by what it was told;
- * static memory.
+ * Returns the MPI of the program at `path`: that of the launcher that started this process, else
+ * that of the libraries that it links with, else the one that its name implies. `*why` is set to a
+ * phrase that names the evidence; static memory.
  */
 enum by_run_mpi by_run_mpi_of(const char *path, const char **why);
 
