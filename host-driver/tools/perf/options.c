@@ -1,4 +1,4 @@
-/* The command line of banyan-perf: short options as nccl-tests has them, K, M and G binary. */
+/* The command line of banyan-perf: short options as in nccl-tests; K, M and G are binary. */
 #include "host-driver/tools/perf/options.h"
 
 #include <ctype.h>
@@ -125,7 +125,7 @@ static int bad(const char *option, const char *value, const char *wanted)
     return -1;
 }
 
-/* banyan explain calls the size --size. */
+/* `banyan explain` names the size option --size. */
 static const char *size_option(void)
 {
     return strcmp(program_invocation_short_name, "banyan explain") == 0 ? "--size" : "-b";
@@ -155,7 +155,7 @@ static int read_count(const char *option, const char *text, uint64_t least, uint
     return 0;
 }
 
-/* Bytes with K, M or G behind (binary), and perhaps a B. */
+/* Parses bytes with an optional binary suffix K, M or G, and an optional B. */
 static int read_size(const char *option, const char *text, uint64_t *value)
 {
     char *end;
@@ -186,7 +186,7 @@ static int read_size(const char *option, const char *text, uint64_t *value)
     return 0;
 }
 
-/* A list with commas of names that `from_name` knows, or "all". */
+/* Parses a comma-separated list of names for `from_name`, or "all". */
 static int read_list(const char *option, const char *text, unsigned (*from_name)(const char *), bool *set,
                      unsigned count, const char *wanted)
 {
@@ -214,7 +214,7 @@ static int read_list(const char *option, const char *text, unsigned (*from_name)
     return named ? 0 : bad(option, text, wanted);
 }
 
-/* A positive number or fraction: "12.5", "40/7". */
+/* Parses a positive number or fraction: "12.5", "40/7". */
 static int read_fraction(const char *text, double *value)
 {
     char *end;
@@ -262,7 +262,7 @@ static int read_optimum(const char *text, struct perf_options *options)
     return 0;
 }
 
-/* Settings given as options become settings of the environment, where the library reads and checks
+/* Options for settings are written to the environment, from which the library reads and checks
  * them. */
 static int put_setting(const char *name, const char *value)
 {
@@ -324,7 +324,7 @@ static int read_environment_option(struct perf_options *options, int option, con
     }
 }
 
-/* Parts of each rank, as the sums over those before it. */
+/* Parses the shares of the ranks, stored as prefix sums. */
 static int read_counts(const char *text, struct perf_options *options)
 {
     static const char wanted[] = "whole numbers with commas between, not all 0, as many as there are ranks";

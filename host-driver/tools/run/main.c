@@ -1,7 +1,7 @@
 /*
- * banyan-run: starts a program with the MPI plugin that fits its MPI, by the environment alone. It
- * stands before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4
- * banyan-run a.out), and then becomes it.
+ * banyan-run: starts a program with the plugin for its MPI; it only changes the environment. It is
+ * placed before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4
+ * banyan-run a.out), and then executes it.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -69,7 +69,7 @@ static int parse(int argc, char **argv, struct options *options)
     return EXIT_USAGE;
 }
 
-/* PREFIX/lib/banyan for PREFIX/bin/banyan-run, or what is missing. */
+/* Returns PREFIX/lib/banyan for PREFIX/bin/banyan-run, or reports what is missing. */
 static int plugin_path(const char *name, char found[PATH_MAX])
 {
     char self[PATH_MAX] = "", path[PATH_MAX];
@@ -96,8 +96,8 @@ static int set(const struct options *options, const char *name, const char *valu
     return 0;
 }
 
-/* Puts a path before a list in the environment: Open MPI stops at the first folder that is not
- * there. */
+/* Prepends a path to a list in the environment: Open MPI stops at the first folder that does not
+ * exist. */
 static int set_list(const struct options *options, const char *name, const char *path, const char *fallback)
 {
     const char *before = getenv(name);
@@ -121,7 +121,7 @@ static int prepare(const struct options *options, enum by_run_mpi mpi)
     int status = 0;
 
     if (options->table != NULL) {
-        /* Ranks may start elsewhere. */
+        /* Ranks may start in another folder. */
         status =
             set(options, "BANYAN_TABLE", realpath(options->table, table) != NULL ? table : options->table);
         if (status != 0)
