@@ -1,8 +1,8 @@
 /*
- * Ports: opened by name, configured with one queue each way, drained in bursts. A kernel interface
- * becomes a DPDK port through a virtual device, net_af_xdp where frames fit a page and the kernel
- * lets us, net_af_packet elsewhere (docs/decisions says why). Called from shell.c and the loop's
- * thread.
+ * Ports: opened by name, configured with one queue in each direction, drained in bursts. A kernel
+ * interface becomes a DPDK port through a virtual device: net_af_xdp if frames fit a page and the
+ * kernel permits it, else net_af_packet (docs/decisions has the reasons). Called from shell.c and
+ * the loop's thread.
  */
 #include "dataplane/port.h"
 
@@ -24,10 +24,10 @@
 #include "offload/base/errors.h"
 
 #define DESCRIPTORS 1024u
-/* What a packet socket may have on its way (bytes): a full transmit ring. With the kernel's default
- * of 208 KiB the ring is not sent to its end when receivers are late. */
+/* Send buffer of a packet socket (bytes): a full transmit ring. With the kernel's default of 208
+ * KiB the ring is not sent completely if receivers are slow. */
 #define SEND_BYTES (16 << 20)
-/* Least receive buffer (bytes): what other drivers expect. */
+/* Minimal receive buffer (bytes): other drivers expect it. */
 #define BUFFER_BYTES_MIN 2048u
 
 uint32_t by_port_payload_max(const struct by_port *port)
@@ -44,7 +44,7 @@ uint32_t by_port_buffer_bytes(const struct by_port *port)
     return bytes > BUFFER_BYTES_MIN ? bytes : BUFFER_BYTES_MIN;
 }
 
-/* PCI network devices that exist, for an error. */
+/* Lists the existing PCI network devices, for an error text. */
 static void list_pci(char *text, size_t bytes)
 {
     DIR *dir = opendir("/sys/bus/pci/devices");
@@ -68,7 +68,7 @@ static void list_pci(char *text, size_t bytes)
         closedir(dir);
 }
 
-/* The file descriptors that are open, however high their numbers are: `count` of them, or -1. */
+/* The open file descriptors, however high their numbers are: `count` of them, or -1. */
 struct by_fds {
     int *fd;
     int count;
@@ -84,8 +84,8 @@ static struct by_fds open_fds(void)
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         int *more;
 
-        /* The descriptor of the listing itself is closed at its end, and its number is free for
-         * others. */
+        /* The descriptor of the listing itself is closed at its end, and its number may be
+         * reused. */
         if (entry->d_name[0] == '.' || atoi(entry->d_name) == dirfd(dir))
             continue;
         more = realloc(open.fd, (size_t)(open.count + 1) * sizeof *more);
@@ -110,8 +110,9 @@ static bool was_open(const struct by_fds *before, int fd)
     return false;
 }
 
-/* The packet sockets that were opened since `before`: readable when frames wait, so an idle switch
- * sleeps on them. Where descriptors cannot be listed there are none, and the port is polled. */
+/* Finds the packet sockets opened since `before`. They are readable when frames wait, so an idle
+ * switch sleeps on them. If descriptors cannot be listed, there are none, and the port is
+ * polled. */
 static void find_bells(struct by_port *port, const struct by_fds *before)
 {
     const int send_bytes = SEND_BYTES;
@@ -275,7 +276,7 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
     return 0;
 }
 
-/* Device settings that this port can take. */
+/* Selects device settings that this port supports. */
 static void choose_config(struct by_port *port, const struct rte_eth_dev_info *info,
                           struct rte_eth_conf *config)
 {
@@ -285,8 +286,9 @@ static void choose_config(struct by_port *port, const struct rte_eth_dev_info *i
     config->txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     /* net_vhost copies each frame to its host: whole frames four at a time, chains one by one. */
     port->multi_segs = config->txmode.offloads != 0 && strcmp(info->driver_name, "net_vhost") != 0;
+    /* these drivers ignore the interface's MTU; their buffers were sized for it */
     if (port->kind == BY_PORT_IFACE)
-        return; /* these drivers know nothing of the interface's MTU; their buffers were sized for it */
+        return;
     config->rxmode.mtu = port->mtu;
     if (info->max_mtu && config->rxmode.mtu > info->max_mtu)
         config->rxmode.mtu = info->max_mtu;
@@ -294,7 +296,7 @@ static void choose_config(struct by_port *port, const struct rte_eth_dev_info *i
         config->rxmode.mtu = info->max_rx_pktlen - overhead;
 }
 
-/* Configures and starts the device; the failed step, or NULL. */
+/* Configures and starts the device; returns the failed step, or NULL. */
 static const char *start_device(struct by_port *port, struct rte_mempool *pool, int *result)
 {
     struct rte_eth_dev_info info;
@@ -318,7 +320,7 @@ static const char *start_device(struct by_port *port, struct rte_mempool *pool, 
     return NULL;
 }
 
-/* An interface that net_af_xdp could not take after all: net_af_packet can where sockets can. */
+/* Falls back to net_af_packet on an interface where net_af_xdp failed to start. */
 static int fall_back(struct by_port *port)
 {
     by_say("--iface %s: net_af_xdp does not work here, using net_af_packet", port->name);
@@ -370,8 +372,8 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         by_say("port %s: %s of %s failed: %s", port->name, failed, port->device, rte_strerror(-result));
         return BY_EIO;
     }
-    /* Frames carry the addresses of the table, which need not be the device's. A device that cannot
-     * do it filters by its own. */
+    /* Frames carry the addresses of the table, which may differ from the device's. A device without
+     * promiscuous mode filters by its own address. */
     rte_eth_promiscuous_enable(port->id);
     find_bells(port, &before);
     free(before.fd);
@@ -412,7 +414,7 @@ void by_port_send_shared(struct by_port *port, const struct by_tx *tx)
     }
 }
 
-/* One call of whatever drives the port: how many frames it took. */
+/* Makes one send call to the port's driver; returns the number of accepted frames. */
 static uint16_t send_some(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     if (port->link)
@@ -429,7 +431,8 @@ void by_port_flush(struct by_port *port)
     uint16_t done = 0;
     unsigned tries = 0;
 
-    if (port->gathered && port->queued < BY_PORT_BURST) { /* else at the end of the round */
+    /* otherwise at the end of the round */
+    if (port->gathered && port->queued < BY_PORT_BURST) {
         port->queued_bytes += port->gathered->pkt_len;
         port->queue[port->queued++] = port->gathered;
         port->gathered = NULL;
@@ -441,7 +444,7 @@ void by_port_flush(struct by_port *port)
         if (sent == 0 && ++tries == BY_PORT_RETRIES)
             break;
     }
-    /* A frame that is sent is no longer ours to read. */
+    /* A sent frame must not be read any more. */
     for (uint16_t i = done; i < port->queued; i++)
         port->queued_bytes -= port->queue[i]->pkt_len;
     port->counters.tx_bytes += port->queued_bytes;
@@ -473,9 +476,8 @@ bool by_port_settle(struct by_port *port)
     return !port->unsettled;
 }
 
-/* Frames that the port's sockets had no room for, since the start. A packet socket forgets what it
- * has told.
- */
+/* Returns the frames for which the port's sockets had no room since the start. A packet socket
+ * resets its count when read. */
 static uint64_t count_lost(struct by_port *port)
 {
     uint64_t lost = 0;
@@ -495,7 +497,7 @@ static uint64_t count_lost(struct by_port *port)
     return lost + port->lost + (port->gso ? by_gso_dropped(port->gso) : 0);
 }
 
-/* What crossed the port without us. */
+/* Adds the packets that the kernel relayed through the port. */
 static void add_kernel(const struct by_port *port, struct by_dp_port_counters *counters)
 {
     struct by_xdp_port_counts kernel;
