@@ -1,8 +1,8 @@
 /*
  * Packets over AF_XDP sockets. An XDP program takes the job's packets off the interface before the
  * kernel's stack; all other traffic is unaffected. Frames carry headers made here, with the MAC
- * addresses of the table. One socket per receive queue of each port. Requires root. Thread: that of
- * the communicator.
+ * addresses of the table. One socket per receive queue of each port. Requires root. Thread: the
+ * communicator's.
  */
 #include <arpa/inet.h>
 #include <errno.h>

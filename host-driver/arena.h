@@ -1,7 +1,7 @@
 /*
  * Memory that this process shares with switches on the same machine: one range, of which
  * banyan_alloc hands out pieces. Pages are allocated on first touch and released with their piece.
- * Thread: that of the communicator.
+ * Thread: the communicator's.
  */
 #ifndef BY_HOST_ARENA_H
 #define BY_HOST_ARENA_H

@@ -64,8 +64,8 @@ struct by_host_verdict {
 struct banyan_comm {
     uint32_t magic;
     struct banyan_context *context;
-    /* The table: that of the context or the controller's; NULL: none, `header` then holds the name
-     * of the host. */
+    /* The table: the context's or the controller's; NULL: none, `header` then holds the name of the
+     * host. */
     const uint8_t *image;
     size_t image_bytes;
     struct by_image_header header;

@@ -65,7 +65,7 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
     return 0;
 }
 
-/* A folder stands for the image in it with this host's name. */
+/* If the path is a folder, uses the image in it with this host's name. */
 static int image_path(const char *path, char found[PATH_MAX])
 {
     char host[HOST_NAME_MAX + 1] = "";

@@ -1,7 +1,7 @@
 /*
  * Readable sentences: why an operation failed (which switch does not respond, which rank is
  * missing, which ranks disagree), and the transport and trees of a communicator. Names come from
- * the table image. Thread: that of the communicator.
+ * the table image. Thread: the communicator's.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -408,7 +408,7 @@ static void describe_unsupported(struct text *text, const struct banyan_comm *co
         add(text, "its program is another version; update it");
 }
 
-/* Describes data that changed in memory, and whose data they were. */
+/* Describes data that changed in memory, and the ranks that they belong to. */
 static void describe_damage(struct text *text, const struct banyan_comm *comm,
                             const struct by_call_status *status)
 {

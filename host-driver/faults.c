@@ -1,4 +1,4 @@
-/* Applies injected faults; see faults.h. Thread: that of the node. */
+/* Applies injected faults; see faults.h. Thread: the node's. */
 #include "host-driver/faults.h"
 
 #include <stdlib.h>

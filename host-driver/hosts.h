@@ -1,7 +1,7 @@
 /*
  * Decides where a call runs: on the trees of the table, or between the hosts
  * (host-driver/fallback). All ranks reach the same decision from the table, the call and the
- * settings. Thread: that of the communicator.
+ * settings. Thread: the communicator's.
  */
 #ifndef BY_HOST_HOSTS_H
 #define BY_HOST_HOSTS_H

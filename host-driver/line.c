@@ -1,4 +1,4 @@
-/* The connection to the controller; see line.h. Thread: that of the communicator. */
+/* The connection to the controller; see line.h. Thread: the communicator's. */
 #include "host-driver/line.h"
 
 #include <errno.h>

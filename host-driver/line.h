@@ -2,7 +2,7 @@
  * A non-blocking connection to the controller that carries frames (offload/wire/member.h), over TLS
  * if the address is `tls:` (firmware/secure/tls.h). It reconnects when it breaks, at growing
  * intervals while the controller does not answer. Neighbour: member.c interprets the frames.
- * Thread: that of the communicator.
+ * Thread: the communicator's.
  */
 #ifndef BY_HOST_LINE_H
 #define BY_HOST_LINE_H

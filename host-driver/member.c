@@ -1,4 +1,4 @@
-/* A communicator's link to the controller; see member.h. Thread: that of the communicator. */
+/* A communicator's link to the controller; see member.h. Thread: the communicator's. */
 #include "host-driver/member.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * on other trees after the failure of a node or link (offload/endpoint/resume.h); the controller
  * then forwards the messages between the ranks. It runs within the communicator's progress: nothing
  * happens while the program is outside the library. Without the setting it does nothing. Thread:
- * that of the communicator.
+ * the communicator's.
  */
 #ifndef BY_HOST_MEMBER_H
 #define BY_HOST_MEMBER_H

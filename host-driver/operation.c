@@ -1,6 +1,6 @@
 /*
  * Operations: turns a user's description into a validated call in a request. Neighbour: request.c
- * posts it and waits for it. Thread: that of the communicator.
+ * posts it and waits for it. Thread: the communicator's.
  */
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Requests: a described operation, its posts and its end. Thread: that of the communicator. */
+/* Requests: a described operation, its posts and its end. Thread: the communicator's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * Packets through memory that this process shares with switches of the same machine
  * (offload/wire/shm.h): one shared-memory cable per port of the table, opened at the switch's
  * socket for it, and one range of memory (banyan_alloc) whose pieces the switches read in place.
- * Other buffers are copied once. Results are read from the switch's memory. Thread: that of the
- * communicator.
+ * Other buffers are copied once. Results are read from the switch's memory. Thread: the
+ * communicator's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -176,7 +176,7 @@ static void ring(const struct shm_cable *cable)
 {
     const uint8_t one = 1;
 
-    /* the doorbell has been rung often enough, or the switch has gone */
+    /* the doorbell has been rung often enough, or the switch has disconnected */
     if (send(cable->socket, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
         return;
 }

@@ -1,5 +1,5 @@
-/* One rank's part in an attempt to continue calls in another generation; see survive.h. Thread:
- * that of the communicator. */
+/* One rank's part in an attempt to continue calls in another generation; see survive.h. Thread: the
+ * communicator's. */
 #include "host-driver/survive.h"
 
 #include <stdio.h>

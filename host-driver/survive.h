@@ -2,7 +2,7 @@
  * One rank's part in an attempt to continue calls in another generation: the state that is kept
  * until all ranks are level, and the exchange of endpoint, engine and table. Neighbours: member.c
  * moves the messages, progress.c exchanges the parts, offload/endpoint/resume.h does the levelling.
- * Thread: that of the communicator.
+ * Thread: the communicator's.
  */
 #ifndef BY_HOST_SURVIVE_H
 #define BY_HOST_SURVIVE_H

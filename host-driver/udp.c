@@ -3,8 +3,8 @@
  * interface, with sendmmsg and recvmmsg. With segmentation offload, packets of equal size to one
  * receiver are a single datagram for the kernel, which the link cuts into packets; a batch received
  * as one datagram is read as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads pass from the user's
- * buffer to the kernel without a copy in this process. Requires no privileges. Thread: that of the
- * communicator.
+ * buffer to the kernel without a copy in this process. Requires no privileges. Thread: the
+ * communicator's.
  */
 #include <arpa/inet.h>
 #include <errno.h>

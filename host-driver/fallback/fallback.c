@@ -16,7 +16,7 @@
 
 /* to a silent peer within the time limit; the first after half of it */
 #define QUESTIONS    16u
-#define GRACE_MAX_NS 500000000u /* time to wait for the notice of a rank that knows the cause */
+#define GRACE_MAX_NS 500000000u /* time to wait for the notice of a rank that has found the cause */
 
 struct slot {
     struct by_host_work work;

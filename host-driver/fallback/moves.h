@@ -21,7 +21,7 @@ struct by_team {
     uint32_t rank;
     enum by_way way;
     uint64_t latency_ns, gap_ps; /* cost of a message, and of each byte */
-    /* of all ranks, counted from the root; [1] is that of rank root + 1 */
+    /* of all ranks, counted from the root; [1] belongs to rank root + 1 */
     struct by_circulant_schedule *schedules;
 };
 

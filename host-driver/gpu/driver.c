@@ -44,7 +44,7 @@ static struct {
 } cuda;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool found;
-/* Number of libraries that the process had ever loaded at the last search for CUDA. */
+/* Number of libraries that the process had loaded, in total, at the last search for CUDA. */
 static atomic_ullong adds_seen;
 
 static int load(void *library)

@@ -3,8 +3,8 @@
  * pinned memory, runs from there as an operation of its own, and is copied back, while other slices
  * are on the wire. All ranks must cut alike; therefore BANYAN_GPU=on with BANYAN_GPU_CHUNK cuts
  * every operation, wherever its buffers are, and otherwise an operation is one slice. These
- * operations, and operations posted after them, start in the order of their posts. Thread: that of
- * the communicator.
+ * operations, and operations posted after them, start in the order of their posts. Thread: the
+ * communicator's.
  */
 #ifndef BY_HOST_GPU_STAGED_H
 #define BY_HOST_GPU_STAGED_H

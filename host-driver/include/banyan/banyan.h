@@ -410,13 +410,13 @@ BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, str
 /*
  * Like banyan_comm_query, before a communicator exists: uses the table, job `job` as in
  * banyan_comm_create, and the settings. Opens nothing and contacts no rank, so there are no
- * measurements yet. Errors: those of both functions. Any thread.
+ * measurements yet. Errors: the errors of both functions. Any thread.
  */
 BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
                                                 struct banyan_query *query);
 
 /*
- * Returns the default mode of this communicator's requests, which is that of its context.
+ * Returns the default mode of this communicator's requests, which is the mode of its context.
  * BANYAN_FAST for NULL.
  */
 BANYAN_API banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm);
@@ -459,13 +459,13 @@ BANYAN_API banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, u
  * its switches (transport "shm"), the switches read sent data in place from it; data in other
  * buffers are copied first. With other transports, and beyond BANYAN_ARENA, it is ordinary memory.
  * All operations accept it as a buffer. The caller frees it with banyan_dealloc; the communicator
- * frees the rest. Errors: BANYAN_ENOMEM, BANYAN_EINVAL (NULL). Thread: that of the communicator.
+ * frees the rest. Errors: BANYAN_ENOMEM, BANYAN_EINVAL (NULL). Thread: the communicator's.
  */
 BANYAN_API banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, void **memory);
 
 /*
  * Frees a buffer of banyan_alloc that no operation uses. BANYAN_EINVAL if the buffer does not
- * belong to this communicator. Thread: that of the communicator.
+ * belong to this communicator. Thread: the communicator's.
  */
 BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory);
 
@@ -582,7 +582,7 @@ BANYAN_API banyan_status_t banyan_wait_for(struct banyan_request *request, uint6
 BANYAN_API banyan_status_t banyan_free(struct banyan_request *request);
 
 /*
- * Blocking forms: init, post, wait and free in one call. Errors: those of all four.
+ * Blocking forms: init, post, wait and free in one call. Errors: the errors of all four.
  */
 BANYAN_API banyan_status_t banyan_allreduce(struct banyan_comm *comm, const void *send, void *recv,
                                             uint64_t count, banyan_dtype_t dtype, banyan_op_t op);
