@@ -222,8 +222,8 @@ BANYAN_API const char *banyan_fabric_host(const struct banyan_fabric *fabric, ui
 /*
  * One direction of a cable of the fabric: the sender and its port, the receiver and its port, and
  * the traffic so far (bytes count whole Ethernet frames without preamble and checksum).
- * banyan_fabric_link returns the direction with number `index`, counted from 0; BANYAN_ENOENT beyond
- * the last one (sets no error text).
+ * banyan_fabric_link returns the direction with number `index`, counted from 0; BANYAN_ENOENT
+ * beyond the last one (sets no error text).
  */
 struct banyan_link {
     const char *from, *from_port, *to, *to_port;
