@@ -153,8 +153,8 @@ enum claim {
     CLAIM_FALSE
 };
 
-/* Checks whether `host` proves to be node `node` of job `job`, the neighbour with the UDP port that it
- * claims. A job without a key needs no proof. */
+/* Checks whether `host` proves to be node `node` of job `job`, the neighbour with the UDP port that
+ * it claims. A job without a key needs no proof. */
 static enum claim judge(const struct by_link_host *host, const uint8_t *image, uint16_t own_node,
                         uint16_t job, uint16_t node)
 {

@@ -67,9 +67,8 @@ struct by_port {
     /* of sent frames: own MAC and IP address, and the peer's MAC; the other fields differ per
      * frame */
     struct by_frame carrier;
-    uint64_t stencil_receiver,
-        /* key of the stencil: address and length; job, tree and class */
-        stencil_tree;
+    /* key of the stencil: address and length; job, tree and class */
+    uint64_t stencil_receiver, stencil_tree;
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* headers of the last sent frame */
     uint64_t queued_bytes;
     /* a frame of packets without payload, sent after the queue; or NULL */

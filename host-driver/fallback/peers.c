@@ -114,8 +114,8 @@ void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint3
         snprintf(text + used, bytes - used, " and %u more", missing - LISTED_MAX);
 }
 
-/* Rank 0 sends the list of missing ranks to all connected ranks before it fails. The verdict has the
- * size of the successful one, which precedes the addresses. */
+/* Rank 0 sends the list of missing ranks to all connected ranks before it fails. The verdict has
+ * the size of the successful one, which precedes the addresses. */
 static void tell_missing(const struct by_peers *peers, const char *missing)
 {
     uint8_t bytes[VERDICT_BYTES] = {0};

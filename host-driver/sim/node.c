@@ -175,9 +175,8 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
         by_engine_allow(node->engine, UINT32_MAX);
         taken = by_engine_step(node->engine, world->now_ps / 1000, rx + done, count - done, tx,
                                BY_CHILDREN_MAX + 2, &tx_count);
-        act(world, index, tx, tx_count, parcels + done,
-            /* rx_index counts from the first packet of that step */
-            1);
+        /* rx_index counts from the first packet of that step. */
+        act(world, index, tx, tx_count, parcels + done, 1);
         done += taken;
     }
     for (uint32_t i = 0; i < count; i++)

@@ -61,11 +61,11 @@ struct by_world_config {
     /* parts of 2^32: one bit, or any of 32 adjacent bits, of header or payload */
     uint32_t corrupt;
     int host_faults;
-    int burst_node; /* node with burst losses: */
+    int burst_node; /* node with burst losses */
     /* lost share of received packets, parts of 2^32; 0: no bursts */
     uint32_t burst_loss;
-    uint64_t burst_ns;        /* duration of a burst, */
-    uint64_t burst_period_ns; /* at the end of each such period */
+    uint64_t burst_ns;        /* duration of a burst */
+    uint64_t burst_period_ns; /* period of bursts; each burst is at its end */
     /* maximum delay of a reordered or duplicated packet */
     uint64_t hold_ns;
     /* maximum packets in the queue of a direction; further packets are lost; 0: unlimited */
