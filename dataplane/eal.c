@@ -1,7 +1,7 @@
 /*
- * DPDK's environment. Many switches run on one machine (a lab has one for each node), so each gets
- * a file prefix of its own, allocates in memory, and is not pinned: EAL would put every process on
- * the first CPU, so the one lcore floats over all CPUs that we were given. Main thread only.
+ * DPDK's environment. Many switches run on one machine (a lab has one per node), so each has its
+ * own file prefix, allocates in memory, and is not pinned. EAL would pin every process to the first
+ * CPU; instead the only lcore may run on all CPUs allowed to this process. Main thread only.
  */
 #include "dataplane/eal.h"
 
@@ -24,20 +24,20 @@
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
-/* Arguments of EAL (count), and those that are ours beside the PCI addresses. */
+/* Maximum number of EAL arguments, and of those set here besides the PCI addresses. */
 #define ARGUMENTS_MAX 128u
 #define OWN_ARGUMENTS 16u
-/* Hugepage memory that packet buffers need (bytes): in all, and for each port. With less we go
- * without. */
+/* Hugepage memory for packet buffers (bytes): base, and per port. With less, the process runs
+ * without hugepages. */
 #define HUGE_BASE     (64ull << 20)
 #define HUGE_PER_PORT (12ull << 20)
-/* Memory (MiB) reserved without hugepages; pages are only taken when touched. */
+/* Memory (MiB) reserved without hugepages; pages are allocated on first touch. */
 #define NO_HUGE_MIB "2048"
 #define PREFIX_HEAD "banyan."
 
 static char runtime_dir[256];
 
-/* A number of pages that the kernel tells of one size of hugepage; 0 when it does not. */
+/* Reads a number of pages for one size of hugepage from the kernel; 0 if unavailable. */
 static unsigned long huge_count(const char *size, const char *what)
 {
     char path[320];
@@ -54,7 +54,7 @@ static unsigned long huge_count(const char *size, const char *what)
     return count;
 }
 
-/* Bytes of hugepages of all sizes that are free and not promised to another process. */
+/* Returns the bytes of hugepages of all sizes that are free and not reserved. */
 static unsigned long long huge_free(void)
 {
     DIR *dir = opendir("/sys/kernel/mm/hugepages");
@@ -95,7 +95,7 @@ static void lcore_text(char *text, size_t bytes)
     snprintf(text + used, bytes - used, ")");
 }
 
-/* Removes a runtime folder of ours: only sockets lie in it. */
+/* Removes a runtime folder of banyan, which contains only sockets. */
 static void remove_folder(const char *path)
 {
     DIR *dir = opendir(path);
@@ -114,7 +114,8 @@ static void remove_folder(const char *path)
     rmdir(path);
 }
 
-/* Folders of switches that were killed: ours by name, and of a process that is gone. */
+/* Removes folders of killed switches, recognised by their name and a process that no longer
+ * exists. */
 static void remove_stale_folders(const char *base)
 {
     DIR *dir = opendir(base);
@@ -137,7 +138,7 @@ static void remove_stale_folders(const char *base)
     closedir(dir);
 }
 
-/* True when the user's own arguments already hold `option`. */
+/* Whether the user's own arguments already contain `option`. */
 static bool has_extra(const struct by_eal_config *config, const char *option)
 {
     for (unsigned i = 0; i < config->extra_count; i++)
@@ -165,7 +166,7 @@ static bool choose_no_huge(const struct by_eal_config *config)
     return true;
 }
 
-/* The arguments for EAL: ours where the user gave none. Returns their number. */
+/* Builds the arguments for EAL; the user's replace the defaults. Returns their number. */
 static int build_arguments(const struct by_eal_config *config, bool no_huge, char *arguments[ARGUMENTS_MAX])
 {
     static char program[] = "banyan-switchd";
@@ -175,7 +176,7 @@ static int build_arguments(const struct by_eal_config *config, bool no_huge, cha
     lcore_text(lcores, sizeof lcores);
     snprintf(prefix, sizeof prefix, "%s%s.%ld", PREFIX_HEAD, config->name, (long)getpid());
     arguments[count++] = program;
-    /* No files, but EAL does not take --in-memory without hugepages. */
+    /* No files; EAL refuses --in-memory without hugepages. */
     arguments[count++] = (char *)(no_huge ? "--no-shconf" : "--in-memory");
     if (no_huge && !has_extra(config, "--no-huge"))
         arguments[count++] = (char *)"--no-huge";

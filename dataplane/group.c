@@ -1,4 +1,4 @@
-/* Groups, their queues, and one send for each train; see group.h. Loop's thread. */
+/* Groups, their queues, and one send per GSO batch; see group.h. Loop's thread. */
 #include "dataplane/group.h"
 
 #include <errno.h>
@@ -13,12 +13,11 @@
 #include "offload/linux/copies.h"
 #include "offload/wire/wire.h"
 
-/* Groups at a time (count): one for each tree and source of its values. One more, and all are made
- * anew. */
+/* Maximum number of groups: one per tree and source of its values. When it is exceeded, all groups
+ * are rebuilt. */
 #define GROUPS_MAX 128u
-/* Frames of one send, copies included (count): the kernel queues them all before it hands out the
- * first, 1000 at most (net.core.netdev_max_backlog), and the fewer there are the more are still in
- * the cache. */
+/* Frames of one send, copies included (count). The kernel queues them all before it delivers the
+ * first, 1000 at most (net.core.netdev_max_backlog); a smaller number stays in the cache. */
 #define FRAMES_MAX 256u
 
 BY_STATIC_ASSERT(BY_CHILDREN_MAX <= BY_COPIES_MAX && BY_PORTS_MAX <= 64, "a group fits a list and 64 bits");
@@ -32,7 +31,8 @@ struct by_dp_group {
     uint64_t ports; /* of the members, as bits */
     uint32_t tree;  /* job and tree */
     uint32_t count;
-    uint32_t carrier; /* the member by whose port the last train left */
+    /* the member through whose port the last GSO batch left */
+    uint32_t carrier;
     uint16_t queued;
     struct rte_mbuf *queue[BY_PORT_BURST];
     struct group_member member[BY_CHILDREN_MAX];
@@ -42,9 +42,9 @@ struct by_dp_groups {
     struct by_copies *copies;
     struct by_port *ports;
     uint64_t served;                  /* ports, as bits */
-    uint32_t interface[BY_PORTS_MAX]; /* of the served ones */
+    uint32_t interface[BY_PORTS_MAX]; /* of the served ports */
     struct by_group_counters counters;
-    uint32_t count, last; /* groups, and the one that was found last */
+    uint32_t count, last; /* number of groups, and the last group found */
     struct by_dp_group group[GROUPS_MAX];
 };
 
@@ -54,8 +54,7 @@ static void refuse(const char *what, int error)
            error == -EPERM ? "" : "; it requires Linux 6.6");
 }
 
-/* Puts the program on a port's interface. False when the kernel does not take it, which is
- * reported. */
+/* Attaches the program to a port's interface. False if the kernel refuses it, which is reported. */
 static bool serve(struct by_dp_groups *groups, unsigned index)
 {
     const struct by_port *port = &groups->ports[index];
@@ -123,7 +122,7 @@ void by_groups_forget(struct by_dp_groups *groups)
     groups->count = groups->last = 0;
 }
 
-/* ---- who belongs together ---- */
+/* ---- group membership ---- */
 
 static bool matches(const struct by_dp_group *group, uint64_t ports, uint32_t tree, const struct by_tx *tx,
                     uint32_t count)
@@ -190,7 +189,7 @@ struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_
 
 /* ---- sending ---- */
 
-/* The members in the order of the kernel's list: whose port it leaves by comes last. */
+/* Orders the members as in the kernel's list: the member whose port is used is last. */
 static unsigned order(const struct by_dp_group *group, uint32_t carrier, const struct group_member *members[])
 {
     unsigned count = 0;
@@ -202,7 +201,7 @@ static unsigned order(const struct by_dp_group *group, uint32_t carrier, const s
     return count;
 }
 
-/* Counts a train that has left, for each member. */
+/* Counts a sent GSO batch for each member. */
 static void count_sent(struct by_dp_groups *groups, const struct group_member *const *members, unsigned count,
                        struct rte_mbuf *const *frames, int taken)
 {
@@ -225,7 +224,8 @@ static void count_sent(struct by_dp_groups *groups, const struct group_member *c
     }
 }
 
-/* One train by the port of one member; how many frames it took, or an error. */
+/* Sends one GSO batch through the port of one member; returns the number of accepted frames, or an
+ * error. */
 static int send_by(struct by_dp_groups *groups, const struct by_dp_group *group, uint32_t carrier,
                    uint16_t from)
 {
@@ -247,7 +247,7 @@ static int send_by(struct by_dp_groups *groups, const struct by_dp_group *group,
     return taken;
 }
 
-/* A port whose cable is gone, or whose socket is full, carries for nobody; another does. */
+/* If a port's cable is gone or its socket is full, another member's port is used. */
 static int send_some(struct by_dp_groups *groups, struct by_dp_group *group, uint16_t from)
 {
     int taken = -EIO;

@@ -1,4 +1,4 @@
-/* Trains of frames on a packet socket; see gso.h. Sources: packet(7), linux/virtio_net.h. Loop's
+/* GSO batches on a packet socket; see gso.h. Sources: packet(7), linux/virtio_net.h. Loop's
  * thread. */
 #include "dataplane/gso.h"
 
@@ -25,42 +25,42 @@
 #define VIRTIO_NET_HDR_GSO_UDP_L4 5 /* since Linux 6.2 */
 #endif
 
-/* Segments that the kernel takes in one piece at most (UDP_MAX_SEGMENTS), and bytes of such a
- * datagram. */
+/* Kernel limits of one batch: segments (UDP_MAX_SEGMENTS), and bytes of the datagram. */
 #define SEGMENTS_MAX 64u
 #define DATAGRAM_MAX 65535u
-/* Messages of one receive call: those with buffers for a whole train, few, so that they stay in the
- * cache; and those with one buffer, and memory behind it in case that a train comes all the same.
- */
+/* Messages per receive call. BATCHES: messages with buffers for a whole GSO batch, few, so that
+ * they stay in the cache. MESSAGES: messages with one buffer, plus memory behind it in case a batch
+ * arrives. */
 #define BATCHES      2u
 #define MESSAGES     32u
 #define SOCKET_BYTES (16 << 20)
 #define GSO_ROOM     (DATAGRAM_MAX + BY_FRAME_AT_IP)
 #define READY_MAX    (MESSAGES * SEGMENTS_MAX)
 #define PIECES_MAX   (2u * SEGMENTS_MAX + 2u)
-/* Frames of a ring (count): what a window and its repairs bring, few enough for the cache. */
+/* Frames of a ring (count): enough for a window and its repairs, few enough for the cache. */
 #define RING_FRAMES 512u
 
 struct message {
     struct virtio_net_hdr header;
     uint32_t count; /* of the buffers */
     struct rte_mbuf *segment[SEGMENTS_MAX];
-    struct iovec piece[SEGMENTS_MAX + 2]; /* the header, the buffers, and the memory behind them */
+    /* the header, the buffers, and the memory behind them */
+    struct iovec piece[SEGMENTS_MAX + 2];
 };
 
 struct by_gso {
     int fd;
-    struct by_ring *ring; /* takes single frames; or NULL: the socket takes trains */
-    bool whole;           /* one frame in a piece: the link would not cut a train */
-    uint32_t stride;      /* bytes of a segment that is expected */
+    struct by_ring *ring; /* receives single frames; or NULL: the socket receives batches */
+    bool whole;           /* send frames singly: the link would not cut a batch */
+    uint32_t stride;      /* expected bytes of a segment */
     uint32_t limit;       /* messages of the next receive call */
     struct rte_mempool *pool;
     uint64_t dropped;
-    uint32_t ready_at, ready_count; /* frames that came and were not asked for yet */
+    uint32_t ready_at, ready_count; /* received frames that were not yet returned */
     struct rte_mbuf *ready[READY_MAX];
     struct message message[MESSAGES];
     struct mmsghdr heads[MESSAGES];
-    uint8_t flat[GSO_ROOM]; /* a train of another stride, put together */
+    uint8_t flat[GSO_ROOM]; /* reassembly of a batch with another stride */
     uint8_t behind[MESSAGES][GSO_ROOM];
 };
 
@@ -97,12 +97,11 @@ int by_gso_open(struct by_gso **out, const char *interface, uint16_t mtu, enum b
         by_gso_close(gso);
         return BY_EIO;
     }
-    /* Frames carry the addresses of the table, which need not be the interface's. */
+    /* Frames carry the addresses of the table, which may differ from the interface's. */
     setsockopt(gso->fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &all, sizeof all);
     setsockopt(gso->fd, SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof bytes);
     setsockopt(gso->fd, SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof bytes);
-    /* What a switch port gives to a link must leave as frames of the MTU, for whoever is at the
-     * other end. */
+    /* Packets of a switch port must leave as frames of the MTU, whatever the other end is. */
     gso->whole = kind != BY_GSO_BOTH && by_feature_get(gso->fd, interface, BY_FEATURE_UDP_SEGMENTS) != 0;
     if (kind == BY_GSO_RING && open_ring(gso, interface, mtu) != 0) {
         by_gso_close(gso);
@@ -143,11 +142,12 @@ uint64_t by_gso_dropped(struct by_gso *gso)
 void by_gso_doze(struct by_gso *gso)
 {
     if (gso->ring)
-        by_ring_doze(gso->ring); /* if frames are there the descriptor says so */
+        by_ring_doze(gso->ring); /* the descriptor is readable if frames wait */
 }
 
-/* Puts a new buffer where one was taken from; the kernel writes the first frame's headers and each
- * segment to where a frame of its own has its payload. False: no buffer, the old one stays. */
+/* Replaces a used buffer with a new one. The kernel writes the first frame's headers, and each
+ * segment to the position of the payload in a frame of its own. False: no buffer, the old one
+ * stays. */
 static bool renew(struct by_gso *gso, struct message *message, unsigned i)
 {
     struct rte_mbuf *buffer = rte_pktmbuf_alloc(gso->pool);
@@ -190,7 +190,7 @@ int by_gso_start(struct by_gso *gso, struct rte_mempool *pool, uint16_t payload_
 
 /* ---- receive ---- */
 
-/* A buffer of the message becomes a frame of `bytes`, and a new one takes its place. */
+/* Turns a buffer of the message into a frame of `bytes`, and replaces it. */
 static void take(struct by_gso *gso, struct message *message, unsigned i, uint32_t bytes)
 {
     struct rte_mbuf *frame = message->segment[i];
@@ -204,8 +204,8 @@ static void take(struct by_gso *gso, struct message *message, unsigned i, uint32
     gso->ready[gso->ready_count++] = frame;
 }
 
-/* Gives each segment headers of its own. They lie where they must: the stride is the expected one.
- */
+/* Writes headers for each segment. The segments are in place, since the stride is the expected
+ * one. */
 static void part(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes)
 {
     uint32_t left = bytes - BY_FRAME_HEADER_BYTES;
@@ -220,8 +220,7 @@ static void part(struct by_gso *gso, struct message *message, struct by_frame *f
     }
 }
 
-/* The same for segments of another size, or a frame that is longer than expected: through a copy.
- */
+/* Like part, for segments of another size, or a frame longer than expected: through a copy. */
 static void part_flat(struct by_gso *gso, struct message *message, struct by_frame *frame, uint32_t bytes,
                       uint32_t stride)
 {
@@ -254,7 +253,7 @@ static void part_flat(struct by_gso *gso, struct message *message, struct by_fra
     }
 }
 
-/* One message of `bytes` behind its header, cut or not. */
+/* Processes one message of `bytes` after its header; `cut`: it is a GSO batch. */
 static void open_message(struct by_gso *gso, struct message *message, uint32_t bytes, bool cut)
 {
     const uint8_t *data = rte_pktmbuf_mtod(message->segment[0], uint8_t *);
@@ -286,7 +285,7 @@ static void fill(struct by_gso *gso)
     int got = recvmmsg(gso->fd, gso->heads, gso->limit, MSG_DONTWAIT, NULL);
 
     gso->ready_at = 0;
-    gso->limit = RTE_MIN(gso->limit + 1, MESSAGES); /* if no train comes */
+    gso->limit = RTE_MIN(gso->limit + 1, MESSAGES); /* in case no batch arrives */
     for (int m = 0; m < got; m++) {
         uint32_t bytes = gso->heads[m].msg_len;
 
@@ -297,8 +296,8 @@ static void fill(struct by_gso *gso)
     }
 }
 
-/* Frames leave the ring at once, through a copy that the engine wants in the cache anyway: what
- * holds one back (a relay, --reorder) holds no slot. */
+/* Frames leave the ring immediately, through a copy that the engine needs in the cache anyway, so a
+ * delayed frame (a relay, --reorder) does not occupy a slot. */
 static uint16_t receive_ring(struct by_gso *gso, struct rte_mbuf **frames, uint16_t count)
 {
     const uint8_t *data;
@@ -340,8 +339,8 @@ uint16_t by_gso_receive(struct by_gso *gso, struct rte_mbuf **frames, uint16_t c
 
 /* ---- send ---- */
 
-/* Bytes 0 to 15 (MAC addresses, type, version, class) and 26 to 37 (addresses, ports) are the same.
- */
+/* Whether bytes 0 to 15 (MAC addresses, type, version, class) and 26 to 37 (addresses, ports) are
+ * equal. */
 static bool belongs(const uint8_t *a, const uint8_t *b)
 {
     return memcmp(a, b, BY_FRAME_AT_IP + 2) == 0 &&
@@ -357,8 +356,8 @@ static bool is_datagram(const struct rte_mbuf *frame)
            data[BY_FRAME_AT_PROTOCOL] == IPPROTO_UDP;
 }
 
-/* How many of the frames make one train: all but the last are of one size, and the last is not
- * longer. */
+/* Returns the number of frames that form one GSO batch: all but the last have equal size, and the
+ * last is not longer. */
 static unsigned couple(struct rte_mbuf *const *frames, unsigned count)
 {
     const uint8_t *first = rte_pktmbuf_mtod(frames[0], const uint8_t *);
@@ -380,7 +379,7 @@ static unsigned couple(struct rte_mbuf *const *frames, unsigned count)
     return n;
 }
 
-/* The pieces of a frame from byte `skip` of its first segment on. */
+/* Adds the pieces of a frame from byte `skip` of its first segment on. */
 static unsigned add_pieces(struct iovec *piece, struct rte_mbuf *frame, uint32_t skip)
 {
     unsigned count = 0;
@@ -392,8 +391,8 @@ static unsigned add_pieces(struct iovec *piece, struct rte_mbuf *frame, uint32_t
     return count;
 }
 
-/* The sum of the pseudo header (RFC 768), which the link completes into the checksum of each
- * segment. */
+/* Returns the sum of the pseudo header (RFC 768), which the link completes into the checksum of
+ * each segment. */
 static uint16_t pseudo_sum(const struct by_frame *frame)
 {
     uint32_t sum = IPPROTO_UDP + 8u + frame->bytes;
@@ -404,8 +403,8 @@ static uint16_t pseudo_sum(const struct by_frame *frame)
     return (uint16_t)((sum & 0xffff) + (sum >> 16));
 }
 
-/* Headers of a frame, or of a train that the link cuts into segments of `stride`, if that is not 0.
- */
+/* Writes the headers of a frame, or of a batch that the link cuts into segments of `stride`, if it
+ * is not 0. */
 static void put_headers(const struct by_frame *frame, uint32_t stride, uint8_t headers[BY_FRAME_HEADER_BYTES])
 {
     by_frame_build(frame, headers);
@@ -417,14 +416,15 @@ static void put_headers(const struct by_frame *frame, uint32_t stride, uint8_t h
 struct parcel {
     struct msghdr message;
     struct virtio_net_hdr header;
-    struct by_frame frame; /* of a datagram: the first one's addresses, and all its bytes */
-    uint32_t stride;       /* of a train, else 0 */
+    /* of a datagram: addresses of the first frame, total bytes */
+    struct by_frame frame;
+    uint32_t stride; /* of a batch, else 0 */
     uint8_t headers[BY_FRAME_HEADER_BYTES];
     struct iovec piece[PIECES_MAX + 2];
 };
 
-/* Puts the first of the frames into a parcel, as many as make one train; 0: nobody makes such a
- * frame. */
+/* Packs the first of the frames, as many as form one GSO batch, into a parcel. 0: the frame has a
+ * format that no sender here produces. */
 static uint16_t pack(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16_t count,
                      struct parcel *parcel)
 {
@@ -449,7 +449,7 @@ static uint16_t pack(const struct by_gso *gso, struct rte_mbuf *const *frames, u
     }
     for (unsigned i = 0; i < n; i++) {
         if (frames[i]->nb_segs > 2)
-            return 0; /* nobody makes these */
+            return 0; /* never produced here */
         pieces += add_pieces(parcel->piece + pieces, frames[i], n > 1 ? BY_FRAME_HEADER_BYTES : 0);
     }
     parcel->message = (struct msghdr){.msg_iov = parcel->piece, .msg_iovlen = pieces};

@@ -1,7 +1,7 @@
 /*
  * One request at a time from another thread to the loop. The caller publishes a function under the
- * lock, rings an eventfd (the loop may be asleep), and waits on a condition variable. A caller that
- * gives up takes its request back under the same lock, so it never runs late.
+ * lock, signals an eventfd (the loop may be asleep), and waits on a condition variable. A caller
+ * that times out withdraws its request under the same lock, so that it cannot run late.
  */
 #include "dataplane/handoff.h"
 
@@ -13,7 +13,7 @@
 
 #include "offload/base/errors.h"
 
-/* How long a caller waits for the loop (seconds): a step takes microseconds. */
+/* Timeout for the loop (seconds): a step takes microseconds. */
 #define WAIT_SECONDS 1
 
 int by_handoff_open(struct by_handoff *handoff)
@@ -44,7 +44,7 @@ void by_handoff_wake(const struct by_handoff *handoff)
     uint64_t one = 1;
 
     if (write(handoff->event, &one, sizeof one) < 0)
-        return; /* full means that it is readable */
+        return; /* a full counter is readable */
 }
 
 bool by_handoff_call(struct by_handoff *handoff, void (*function)(void *context), void *context)

@@ -1,7 +1,7 @@
 /*
- * Work that another thread wants done on the loop's thread: the telemetry thread asks, the loop
- * answers between two steps. The only sharing in the shell. by_handoff_call is for other threads,
- * the rest for the loop's.
+ * Runs work of another thread on the loop's thread: the telemetry thread sends a request, which the
+ * loop executes between two steps. This is the only state that threads of the shell share. Other
+ * threads call by_handoff_call, the loop's thread the rest.
  */
 #ifndef BY_DATAPLANE_HANDOFF_H
 #define BY_DATAPLANE_HANDOFF_H
@@ -21,12 +21,12 @@ struct by_handoff {
 
 int by_handoff_open(struct by_handoff *handoff);
 void by_handoff_close(struct by_handoff *handoff);
-/* Runs function(context) on the loop's thread and waits for it; one caller at a time. False when
- * the loop did not answer within a second: it was not run. */
+/* Runs function(context) on the loop's thread and waits for it; one caller at a time. False if the
+ * loop did not respond within a second: the function was not run. */
 bool by_handoff_call(struct by_handoff *handoff, void (*function)(void *context), void *context);
 /* Wakes the loop without work. Safe in a signal handler. */
 void by_handoff_wake(const struct by_handoff *handoff);
-/* The loop's side: does what is asked. */
+/* Executes a pending request; for the loop. */
 void by_handoff_serve(struct by_handoff *handoff);
 
 static inline bool by_handoff_pending(const struct by_handoff *handoff)

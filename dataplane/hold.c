@@ -1,5 +1,5 @@
-/* Loss, duplication and reordering at receive; see hold.h. The draws are base/fault.h's, so a seed
- * repeats a run. Loop's thread. */
+/* Loss, duplication and reordering at receive; see hold.h. base/fault.h makes the random decisions,
+ * so a seed reproduces a run. Loop's thread. */
 #include "dataplane/hold.h"
 
 static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)
@@ -10,7 +10,7 @@ static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)
     hold->count--;
 }
 
-/* Lets one more frame overtake the held ones; returns one that has waited long enough. */
+/* Lets one more frame overtake the held ones; returns one that has been overtaken often enough. */
 static unsigned overtake(struct by_hold *hold, struct by_held *out)
 {
     uint32_t ready = hold->count;

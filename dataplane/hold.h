@@ -1,6 +1,6 @@
 /*
- * Fault injection at receive: carries out the verdicts of offload/base/fault.h on frames. A frame
- * is dropped, doubled, or held back until a drawn number of later frames has overtaken it. One
+ * Fault injection at receive: applies the decisions of offload/base/fault.h to frames. A frame is
+ * dropped, duplicated, or held back until a random number of later frames has overtaken it. One
  * thread: the loop's.
  */
 #ifndef BY_DATAPLANE_HOLD_H
@@ -12,18 +12,18 @@
 
 #include "offload/base/fault.h"
 
-/* Frames held back at a time (count); a further one passes. */
+/* Maximum number of frames held back at a time; a further one passes. */
 #define BY_HOLD_MAX 64u
-/* Later frames that overtake a held one: 1 to this (count). */
+/* Number of later frames that overtake a held one: 1 to this. */
 #define BY_HOLD_DISTANCE 16u
-/* A held frame is passed on after this time even if no other comes (ns). */
+/* A held frame is released after this time even if no other arrives (ns). */
 #define BY_HOLD_NS 1000000u
 
-/* A frame and the port that it came from. */
+/* A frame and its receiving port. */
 struct by_held {
     struct rte_mbuf *frame;
     uint16_t port;
-    uint16_t distance; /* frames that have yet to overtake it */
+    uint16_t distance; /* frames that must still overtake it */
     uint64_t due_ns;
 };
 
@@ -34,15 +34,15 @@ struct by_hold {
 };
 
 /*
- * Draws for one frame; writes what goes on (0 to 3 frames: the frame, its double, one that was
- * held) to `out`, and the verdict to `verdict` (enum by_fault_verdict) for counting. Takes the
- * frame.
+ * Decides for one frame; takes ownership of it. Writes the frames to process now (0 to 3: the
+ * frame, its duplicate, a held one) to `out`, and the decision to `verdict` (enum by_fault_verdict)
+ * for statistics.
  */
 unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *frame, uint16_t port,
                       struct by_held out[3], unsigned *verdict);
-/* One held frame whose time is over: 1 and `out`, else 0. */
+/* Returns 1 and a held frame whose time is over, else 0. */
 unsigned by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out);
-/* Frees everything held. */
+/* Frees all held frames. */
 void by_hold_clear(struct by_hold *hold);
 
 #endif

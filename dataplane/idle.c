@@ -1,11 +1,11 @@
 /*
- * The ladder of an idle loop. Where a port has a descriptor (packet sockets, AF_XDP) the switch
- * sleeps in poll and the next packet wakes it; it does not yield before, since a yield gives away a
- * whole slice of the scheduler's to whoever computes, and a sleeper is woken soon. Other ports
- * (rings, NICs without interrupts) are polled between naps that grow from 20 to 200 us. It is poll
- * and not epoll, since that one is called for each packet even while nobody sleeps. Where hosts
- * share memory with us a wake-up is a system call of theirs, ten times a round trip: there we yield
- * before, as long as nobody computes beside us. Loop's thread.
+ * The steps of an idle loop. If a port has a descriptor (packet sockets, AF_XDP), the switch sleeps
+ * in poll and the next packet wakes it. It does not yield first: a yield gives a whole time slice
+ * to a computing process, whereas a sleeper is woken soon. Other ports (rings, NICs without
+ * interrupts) are polled between sleeps that grow from 20 to 200 us. poll is used rather than
+ * epoll, whose callback runs for each packet even while no thread sleeps. If hosts share memory
+ * with the switch, a wake-up is a system call of theirs, which takes ten times a round trip; then
+ * the loop yields first, unless another process computes on this core. Loop's thread.
  */
 #include "dataplane/idle.h"
 
@@ -17,19 +17,19 @@
 
 /* Rounds without work before the loop sleeps (count). */
 #define SPIN_ROUNDS 2u
-/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep
- * at once, for so long (ns), since a sleeper is woken soon. */
+/* A yield that takes longer (ns) has given a time slice to a computing process. For SHY_NS (ns)
+ * afterwards the loop sleeps without yielding, since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
 #define SHY_NS        30000000u
-/* Naps without bells (ns): the first is about what a nap costs, the last bounds latency at 0.5% of
- * a core. */
+/* Sleeps without wake-up descriptors (ns): the first is about the cost of a sleep, the last limits
+ * the load of polling to 0.5% of a core. */
 #define NAP_FIRST_NS 20000u
 #define NAP_LAST_NS  200000u
 
 void by_idle_open(struct by_idle *idle)
 {
     *idle = (struct by_idle){.all_bells = true, .sleep_ns = NAP_FIRST_NS};
-    /* Timers of this thread fire when they are due, not up to 50 us later. */
+    /* Makes this thread's timers fire on time, not up to 50 us later. */
     prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
 }
 
@@ -54,7 +54,7 @@ static unsigned yields(const struct by_idle *idle)
     return idle->yields > 0 && clock_ns() >= idle->shy_until_ns ? idle->yields : 0;
 }
 
-/* Lets others run; if that was somebody who computes, not again for a while. */
+/* Yields; if a computing process got the core, does not yield again for a while. */
 static void give_way(struct by_idle *idle)
 {
     uint64_t begin = clock_ns();

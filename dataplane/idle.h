@@ -1,7 +1,7 @@
 /*
- * What the loop does when nothing came: a lab runs all its switches and hosts on two cores, so an
- * idle switch must give the core away at once and still wake quickly. Rounds without work climb a
- * ladder: poll again, yield, sleep. Loop's thread.
+ * What the loop does when no frames arrive. A lab runs all its switches and hosts on two cores, so
+ * an idle switch must release the core at once and still wake quickly. Rounds without work
+ * escalate: poll again, yield, sleep. Loop's thread.
  */
 #ifndef BY_DATAPLANE_IDLE_H
 #define BY_DATAPLANE_IDLE_H
@@ -10,29 +10,30 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Descriptors that may wake us (count): four of each port, and two of the control channel. */
+/* Maximum number of wake-up descriptors: four per port, and two of the control channel. */
 #define BY_IDLE_FDS_MAX 258u
 
 struct by_idle {
     unsigned fd_count;
     struct pollfd fds[BY_IDLE_FDS_MAX];
-    unsigned yields;       /* rounds without work in which others may run, before a sleep */
-    uint64_t shy_until_ns; /* before that we do not yield */
-    bool all_bells;        /* each port has a descriptor that wakes us: sleep without polling */
+    /* rounds without work that yield to other processes before a sleep */
+    unsigned yields;
+    uint64_t shy_until_ns; /* no yields before this time */
+    bool all_bells;        /* each port has a wake-up descriptor: sleep without polling */
     uint32_t empty_rounds; /* since the last packet */
-    uint64_t sleep_ns;     /* of the next sleep, without bells */
+    uint64_t sleep_ns;     /* of the next sleep without wake-up descriptors */
 };
 
 void by_idle_open(struct by_idle *idle);
-/* Wakes the loop when `fd` is readable. 0, or BY_ELIMIT. */
+/* Makes the loop wake when `fd` is readable. 0, or BY_ELIMIT. */
 int by_idle_watch(struct by_idle *idle, int fd);
-/* A round without work: returns true when it slept. Sleeps no longer than `most_ns`. */
+/* Handles a round without work; returns true if it slept. Sleeps at most `most_ns`. */
 bool by_idle_wait(struct by_idle *idle, uint64_t most_ns);
 
-/* Will the next by_idle_wait sleep? */
+/* Whether the next by_idle_wait will sleep. */
 bool by_idle_will_sleep(const struct by_idle *idle);
 
-/* A round with work. */
+/* Handles a round with work. */
 static inline void by_idle_busy(struct by_idle *idle)
 {
     idle->empty_rounds = 0;

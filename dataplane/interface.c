@@ -1,8 +1,7 @@
 /*
- * Kernel interfaces as ports. net_af_xdp costs the least CPU for each packet where it works: frames
- * that fit a page, an interface with one receive queue (its sockets are bound to queues).
- * net_af_packet works on every interface and MTU. docs/decisions says what was measured. Start-up
- * only.
+ * Kernel interfaces as ports. net_af_xdp costs the least CPU per packet where it works: frames that
+ * fit a page, an interface with one receive queue (its sockets are bound to queues). net_af_packet
+ * works on every interface and MTU. docs/decisions has the measurements. Start-up only.
  */
 #include "dataplane/interface.h"
 
@@ -23,9 +22,9 @@
 #include "offload/base/errors.h"
 #include "offload/linux/feature.h"
 
-/* Rings of net_af_packet: frames each way (count), bytes of a frame and of a block, for MTUs up to
- * SMALL_MTU_MAX and above. Whole frames fill a block (the driver counts on it), blocks are whole
- * pages. */
+/* Rings of net_af_packet: frames per direction (count), bytes of a frame and of a block, for MTUs
+ * up to SMALL_MTU_MAX and above. A block holds a whole number of frames (the driver relies on it),
+ * and blocks are whole pages. */
 #define RING_FRAMES       1024u
 #define RING_FRAME_BYTES  2048u
 #define RING_BLOCK_BYTES  65536u
@@ -35,10 +34,10 @@
 #define JUMBO_BLOCK_BYTES 40960u
 /* Ethernet header and FCS (bytes). */
 #define FRAME_BYTES_BESIDE_MTU 18u
-/* Frames that AF_XDP takes: a page less mbuf, headroom and alignment. */
+/* Largest MTU for AF_XDP: a page less mbuf, headroom and alignment. */
 #define AF_XDP_MTU_MAX 3400u
 
-/* Names of interfaces that exist, for an error. */
+/* Lists the existing interfaces, for an error text. */
 static void list_interfaces(char *text, size_t bytes)
 {
     struct if_nameindex *list = if_nameindex();
@@ -52,7 +51,7 @@ static void list_interfaces(char *text, size_t bytes)
         if_freenameindex(list);
 }
 
-/* May this process open a raw socket? */
+/* Checks that this process may open a raw socket. */
 static int check_raw(const char *name)
 {
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
@@ -175,8 +174,8 @@ int by_interface_device(const char *name, unsigned index, unsigned driver, uint1
     if (driver == BY_DRIVER_AF_XDP && !by_interface_fits(name, mtu))
         return BY_ELIMIT;
     if (driver == BY_DRIVER_AF_XDP) {
-        /* Their warnings tell of what they do instead, and there is nothing for the user to do;
-         * errors come back as such. */
+        /* Their warnings describe fallbacks that require no action by the user; errors are
+         * returned. */
         libbpf_set_print(NULL);
         libxdp_set_print(NULL);
         snprintf(device, 64, "net_af_xdp%u", index);

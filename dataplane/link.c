@@ -1,4 +1,4 @@
-/* Cables of memory; see link.h. How hosts come and go is link_host.c. Loop's thread. */
+/* Shared-memory cables; see link.h. link_host.c handles connections of hosts. Loop's thread. */
 #include "dataplane/link.h"
 
 #include <stddef.h>
@@ -13,12 +13,12 @@
 
 /* ---- receive ---- */
 
-/* Gives back to the engine what the host has read. */
+/* Releases the engine's references for packets that the host has read. */
 static void reap(struct by_dp_link *link, struct by_link_host *host)
 {
     uint32_t head = __atomic_load_n(&host->sender.queue->head, __ATOMIC_ACQUIRE);
 
-    /* A head beyond what was sent is no answer. */
+    /* A head beyond the sent packets is invalid. */
     if (head - host->reaped > host->sender.tail - host->reaped)
         return;
     for (; host->reaped != head; host->reaped++) {
@@ -46,7 +46,7 @@ static uint32_t receive_host(struct by_dp_link *link, struct by_link_host *host,
 
         if (!next)
             break;
-        *packet = *next; /* the host may write to it at any time */
+        *packet = *next; /* a copy, since the host may overwrite it at any time */
         payload =
             by_shm_payload(packet, host->cable, host->room_bytes, 0, slot, host->memory, host->memory_bytes);
         if (!payload) {
@@ -103,8 +103,8 @@ static struct by_link_host *find_host(struct by_dp_link *link, uint16_t udp_port
     return NULL;
 }
 
-/* A slot for the host's next packet, whose reference will be `ref`; NULL when the host is that far
- * behind, or says that it has read what was never sent. */
+/* Returns a slot for the host's next packet, whose reference will be `ref`. NULL if the host is
+ * that far behind, or claims to have read packets that were never sent. */
 static struct by_shm_packet *slot_of(struct by_dp_link *link, struct by_link_host *host, uint32_t ref)
 {
     struct by_shm_packet *packet = host ? by_shm_slot(&host->sender) : NULL;
@@ -112,7 +112,7 @@ static struct by_shm_packet *slot_of(struct by_dp_link *link, struct by_link_hos
     if (!packet)
         return NULL;
     if (host->sender.tail - host->reaped >= BY_SHM_SLOTS) {
-        reap(link, host); /* the slot is free, so what it held before has been read */
+        reap(link, host); /* the slot is free, so its previous content has been read */
         if (host->sender.tail - host->reaped >= BY_SHM_SLOTS)
             return NULL;
     }
@@ -148,7 +148,7 @@ bool by_link_send(struct by_dp_link *link, const struct by_tx *tx, uint32_t src_
     return true;
 }
 
-/* A frame for the host whose UDP port it carries. */
+/* Sends a frame to the host with its UDP port. */
 static bool send_frame(struct by_dp_link *link, const struct rte_mbuf *mbuf)
 {
     struct by_frame frame;
@@ -212,7 +212,7 @@ void by_link_dropped(const struct by_dp_link *link, uint64_t *received, uint64_t
     *sent += link->lost;
 }
 
-/* The psum that a packet of `bytes` needs where it goes on over a wire. */
+/* Adds the psum that a packet of `bytes` needs when it continues over a wire. */
 static void put_psum(uint8_t *packet, uint16_t bytes)
 {
     struct by_header header;
@@ -220,7 +220,7 @@ static void put_psum(uint8_t *packet, uint16_t bytes)
     int32_t size = by_header_decode(packet, bytes, &header, &payload);
 
     if (size < 0)
-        return; /* nobody takes it */
+        return; /* no receiver */
     header.psum = by_psum(payload, (size_t)size);
     by_header_encode(&header, packet);
 }
@@ -229,7 +229,7 @@ struct rte_mbuf *by_link_frame(const struct by_rx *rx, const struct by_frame *ca
                                struct rte_mempool *pool)
 {
     struct rte_mbuf *mbuf = rte_pktmbuf_alloc(pool);
-    /* What by_link_receive gave points into the packet. */
+    /* Data from by_link_receive point into the packet. */
     const struct by_shm_packet *packet =
         (const struct by_shm_packet *)(const void *)(rx->data - offsetof(struct by_shm_packet, header));
     struct by_frame frame = *carrier;

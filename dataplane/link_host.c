@@ -1,5 +1,5 @@
-/* How hosts that share memory come and go; see link_host.h. Whatever they hand over is checked
- * before it is used. Loop's thread. */
+/* Connection and disconnection of hosts that share memory; see link_host.h. Everything that a host
+ * supplies is validated before use. Loop's thread. */
 #include "dataplane/link_host.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@
 #include "offload/table/image.h"
 #include "offload/wire/seal.h"
 
-/* Bells of one host that are taken at a time (count). */
+/* Maximum number of doorbells of one host per read. */
 #define RINGS_MAX 16u
 
 static void close_fd(int fd)
@@ -36,11 +36,12 @@ void by_link_bell(const struct by_link_host *host)
 {
     const uint8_t ring = 1;
 
+    /* the doorbell has been rung often enough, or the host has disconnected */
     if (send(host->socket, &ring, sizeof ring, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return; /* it has been rung often enough, or has left */
+        return;
 }
 
-/* Takes the bells that have rung; false when the host has left. Those beyond the bound keep us
+/* Reads doorbells; false if the host has disconnected. Doorbells beyond the bound keep the loop
  * awake. */
 static bool take_rings(const struct by_link_host *host)
 {
@@ -56,12 +57,12 @@ void by_link_host_wake(struct by_link_host *host)
 {
     host->asleep = false;
     by_shm_wake(&host->receiver);
-    (void)take_rings(host); /* whether it has left is seen by by_link_serve */
+    (void)take_rings(host); /* by_link_serve detects a disconnection */
 }
 
-/* ---- greetings ---- */
+/* ---- handshake ---- */
 
-/* The answer: 0 with the engine's memory, or an error with its reason. */
+/* Sends the answer: 0 with the engine's memory, or an error with its reason. */
 static void answer(const struct by_dp_link *link, const struct by_link_host *host, int status,
                    const char *text)
 {
@@ -89,7 +90,8 @@ static void answer(const struct by_dp_link *link, const struct by_link_host *hos
         by_say("%s: a host left before it was answered", link->path);
 }
 
-/* The greeting and its descriptors; the number of these, or -1 when it is none. */
+/* Reads the hello and its descriptors; returns the number of descriptors, or -1 if it is
+ * malformed. */
 static int read_hello(const struct by_link_host *host, struct by_shm_hello *hello, int fds[BY_SHM_HELLO_FDS])
 {
     uint8_t control[CMSG_SPACE(BY_SHM_HELLO_FDS * sizeof(int))] __attribute__((aligned(8)));
@@ -108,9 +110,8 @@ static int read_hello(const struct by_link_host *host, struct by_shm_hello *hell
 }
 
 /*
- * Maps `bytes` of a descriptor; NULL when a read of it could raise SIGBUS: it must be a memfd that
- * cannot be made shorter, and of ordinary pages, which the kernel finds where huge pages may run
- * out.
+ * Maps `bytes` of a descriptor. NULL if reading could raise SIGBUS: it must be a memfd that is
+ * sealed against shrinking, with ordinary pages, since huge pages may run out.
  */
 static void *map(int fd, uint64_t bytes, int protection)
 {
@@ -126,8 +127,8 @@ static void *map(int fd, uint64_t bytes, int protection)
     return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Gives back all references and memory of a host; its socket stays, and by_link_serve frees it when
- * it is closed at the other end. */
+/* Releases all references and memory of a host. Its socket stays open until the other end closes
+ * it; then by_link_serve frees it. */
 static void part(struct by_dp_link *link, struct by_link_host *host)
 {
     for (unsigned i = 0; host->greeted && i < BY_SHM_SLOTS; i++)
@@ -143,16 +144,17 @@ static void part(struct by_dp_link *link, struct by_link_host *host)
     shutdown(host->socket, SHUT_RDWR);
 }
 
-/* What a host's claim to the UDP port of a job is worth. */
+/* Result of checking a host's claim to the UDP port of a job. */
 enum claim {
-    CLAIM_UNKNOWN, /* the table has no such neighbour: relays, or it is not loaded yet */
-    CLAIM_OPEN,    /* its job has no key: the socket's permissions decide */
+    /* the table has no such neighbour: relays, or the table is not loaded yet */
+    CLAIM_UNKNOWN,
+    CLAIM_OPEN, /* its job has no key: the socket's permissions decide */
     CLAIM_PROVED,
     CLAIM_FALSE
 };
 
-/* Is the neighbour with `udp_port` at this port one of job `job`'s node `node`, and does `host`
- * prove that it is that? */
+/* Checks whether `host` proves to be node `node` of job `job`, the neighbour with the UDP port that
+ * it claims. A job without a key needs no proof. */
 static enum claim judge(const struct by_link_host *host, const uint8_t *image, uint16_t own_node,
                         uint16_t job, uint16_t node)
 {
@@ -168,7 +170,7 @@ static enum claim judge(const struct by_link_host *host, const uint8_t *image, u
                                                                                        : CLAIM_FALSE;
 }
 
-/* What the active table makes of the UDP port that a host claims. */
+/* Checks the UDP port that a host claims against the active table. */
 static enum claim claim_of(const struct by_dp_link *link, const struct by_link_host *host)
 {
     size_t bytes;
@@ -194,9 +196,9 @@ static enum claim claim_of(const struct by_dp_link *link, const struct by_link_h
     return CLAIM_UNKNOWN;
 }
 
-/* Why the host does not get the UDP port that it claims, or NULL. Who proves that it has the job's
- * key takes the port from one that greeted before the table was loaded, or under another tenant's.
- */
+/* Returns the reason to refuse the UDP port that the host claims, or NULL. A host that proves
+ * possession of the job's key takes the port over from one that connected before the table was
+ * loaded, or under another tenant's table. */
 static const char *claim(struct by_dp_link *link, struct by_link_host *host)
 {
     enum claim own = claim_of(link, host);
@@ -216,7 +218,7 @@ static const char *claim(struct by_dp_link *link, struct by_link_host *host)
     return NULL;
 }
 
-/* Why the host is not let in, or NULL when all that it handed over is in place. */
+/* Returns the reason to refuse the host, or NULL if everything that it supplied is in place. */
 static const char *take_over(struct by_dp_link *link, struct by_link_host *host,
                              const int fds[BY_SHM_HELLO_FDS])
 {
@@ -275,7 +277,7 @@ void by_link_host_free(struct by_dp_link *link, struct by_link_host *host)
 
 /* ---- the socket ---- */
 
-/* The first word is ours. */
+/* The switch sends the first message. */
 static bool challenge(const struct by_dp_link *link, struct by_link_host *host)
 {
     struct by_shm_challenge *words = &host->challenge;
@@ -315,8 +317,8 @@ static void let_in(struct by_dp_link *link)
     epoll_ctl(link->bells, EPOLL_CTL_ADD, socket, &event);
 }
 
-/* What a host's socket has to say: its greeting, its bells, or its end. False when it is to be
- * forgotten. */
+/* Processes input of a host's socket: its hello, its doorbells, or its end. False if the host is to
+ * be removed. */
 static bool listen_to(struct by_dp_link *link, struct by_link_host *host)
 {
     char byte;
@@ -341,7 +343,7 @@ void by_link_serve(struct by_dp_link *link)
     }
 }
 
-/* At first only this user may connect; the socket's permissions let others in. */
+/* Initially only this user may connect; the socket's permissions admit others later. */
 static int bind_private(int listener, const struct sockaddr_un *address)
 {
     mode_t mask = umask(0177);
@@ -373,7 +375,7 @@ int by_link_open(struct by_dp_link **out, const char *path)
         return BY_EINVAL;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
-    /* A socket that nobody listens at was left by a switch that was killed. */
+    /* A socket without a listener was left by a killed switch. */
     if (link->listener >= 0 && lstat(path, &stat) == 0 && S_ISSOCK(stat.st_mode) &&
         connect(link->listener, (struct sockaddr *)&address, sizeof address) != 0 && errno == ECONNREFUSED)
         unlink(path);

@@ -1,8 +1,9 @@
 /*
- * The loop: frames in, steps of the engine, frames out, and a rest when there is nothing to do. One
- * round polls every port once and collects what is ours into one batch, so that a step sees up to
- * 64 packets; then the engine decides, and all ports are drained. The control channel and requests
- * of other threads are served between rounds: between two packets. Loop's thread.
+ * The loop: receives frames, steps the engine, sends frames, and sleeps when there is nothing to
+ * do. One round polls every port once and collects banyan's packets into one batch, so that a step
+ * sees up to 64 packets; then the engine decides, and the output of all ports is flushed. The
+ * control channel and requests of other threads are served between rounds, so between two packets.
+ * Loop's thread.
  */
 #include <string.h>
 #include <time.h>
@@ -10,13 +11,13 @@
 #include "dataplane/state.h"
 #include "offload/wire/frame.h"
 
-/* Packets that the engine sees at a time (count). */
+/* Packets per engine call (count). */
 #define STEP_PACKETS 16u
-/* While packets flow the control channel is looked at this often (ns). */
+/* Interval of control channel checks while packets flow (ns). */
 #define CONTROL_EVERY_NS 1000000u
 /* Longest sleep while a port holds frames that it could not send (ns). */
 #define UNSETTLED_NS 100000u
-/* Longest sleep (ns): a bound for what no descriptor tells. */
+/* Longest sleep (ns), for events that no descriptor signals. */
 #define SLEEP_NS 1000000000u
 
 static uint64_t clock_ns(void)
@@ -32,7 +33,7 @@ static int mac_equal(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, BY_MAC_BYTES) == 0;
 }
 
-/* Is `ip` the address of one of our ports? */
+/* Whether `ip` is the address of one of the own ports. */
 static int is_own_ip(const struct by_shell *shell, uint32_t ip)
 {
     for (unsigned i = 0; i < shell->port_count; i++)
@@ -42,9 +43,10 @@ static int is_own_ip(const struct by_shell *shell, uint32_t ip)
 }
 
 /*
- * Adds a frame to the batch when it is a banyan packet for this port; else counts and frees it.
- * Packets to one of our addresses must have our UDP port; packets to others are the engine's to
- * relay, and carry the port of their receiver. `held`: it has waited for its job's share.
+ * Adds a frame to the batch if it is a banyan packet for this port; else counts and frees it.
+ * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
+ * by the engine, and carry the port of their receiver. `held`: the frame has waited for its job's
+ * share.
  */
 static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index, bool held)
 {
@@ -77,7 +79,7 @@ static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index, 
     shell->frames[shell->batch_count++] = mbuf;
 }
 
-/* take, after what --loss, --dup and --reorder do. */
+/* Like take, after --loss, --dup and --reorder. */
 static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
 {
     struct by_held out[3];
@@ -92,9 +94,9 @@ static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t 
 }
 
 /*
- * The engine's turn, a few packets at a time: what these make is sent, and their frames are freed,
- * before the next ones are looked at, so that copies are made in buffers that are still in the
- * cache. A frame that a relay has taken is not freed.
+ * Runs the engine on a few packets at a time: its output is sent and the frames are freed before
+ * the next packets, so that copies are made in buffers that are still in the cache. A frame that a
+ * relay has taken is not freed.
  */
 static void step(struct by_shell *shell)
 {
@@ -110,7 +112,7 @@ static void step(struct by_shell *shell)
         shell->counters.steps++;
         by_shell_transmit(shell, shell->tx, tx_count, done);
         if (used == 0 && tx_count == 0)
-            used = count; /* not with BY_TX_MAX actions of room */
+            used = count; /* impossible with room for BY_TX_MAX outputs */
         rte_pktmbuf_free_bulk(shell->frames + done, used);
         done += used;
     }
@@ -120,9 +122,8 @@ static void step(struct by_shell *shell)
             by_link_done(shell->ports[i].link);
 }
 
-/* One burst of a port whose hosts share memory: its packets need no buffers, but where faults are
- * injected.
- */
+/* Receives one burst from a port whose hosts share memory; its packets need no buffers, unless
+ * faults are injected. */
 static unsigned receive_shared(struct by_shell *shell, uint16_t index)
 {
     struct by_port *port = &shell->ports[index];
@@ -152,7 +153,7 @@ static unsigned receive_shared(struct by_shell *shell, uint16_t index)
     return count;
 }
 
-/* One burst of one port into the batch. */
+/* Receives one burst from one port into the batch. */
 static unsigned receive(struct by_shell *shell, uint16_t index)
 {
     struct rte_mbuf *frames[BY_PORT_BURST];
@@ -194,7 +195,7 @@ unsigned by_shell_round(struct by_shell *shell)
     if (shell->batch_count)
         step(shell);
     if (shell->groups)
-        by_groups_flush(shell->groups); /* payloads before what has none */
+        by_groups_flush(shell->groups); /* payloads before packets without payload */
     for (unsigned i = 0; i < shell->port_count; i++)
         if (shell->ports[i].queued || shell->ports[i].gathered || shell->ports[i].link)
             by_port_flush(&shell->ports[i]);
@@ -204,7 +205,8 @@ unsigned by_shell_round(struct by_shell *shell)
     return received;
 }
 
-/* Control channel and other threads: at once after a sleep, else every millisecond. */
+/* Serves the control channel and other threads: immediately after a sleep, else every
+ * millisecond. */
 static void serve(struct by_shell *shell)
 {
     if (by_handoff_pending(&shell->handoff))
@@ -221,8 +223,8 @@ static void serve(struct by_shell *shell)
     }
 }
 
-/* How long the loop may sleep: until a frame that is held, or parked, is due, or until a port can
- * be asked again to send. */
+/* Returns how long the loop may sleep: until a held or parked frame is due, or until a port can try
+ * again to send. */
 static uint64_t sleep_most(struct by_shell *shell)
 {
     uint64_t most = shell->hold.count ? BY_HOLD_NS : SLEEP_NS;
@@ -237,7 +239,7 @@ static uint64_t sleep_most(struct by_shell *shell)
     return most;
 }
 
-/* Says that the loop has moved, and where it is now. */
+/* Publishes that the loop has progressed, and its current place. */
 static void beat(struct by_shell *shell, enum by_pulse place)
 {
     uint64_t pulse = atomic_load_explicit(&shell->pulse, memory_order_relaxed);

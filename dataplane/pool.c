@@ -1,8 +1,8 @@
 /*
- * Packet buffers. Where no real device reads them, buffers may cross the boundaries of pages:
- * net_af_xdp hands the whole pool to the kernel as one range of count x size bytes, and frames in
- * buffers that lie beyond it, because others were moved up to the next page, would be dropped in
- * silence. Start-up.
+ * Packet buffers. If no real device reads them, buffers may cross page boundaries: net_af_xdp
+ * passes the whole pool to the kernel as one range of count x size bytes. If buffers were moved to
+ * page boundaries, some would lie beyond that range, and frames in them would be dropped silently.
+ * Start-up.
  */
 #include "dataplane/pool.h"
 
@@ -11,7 +11,7 @@
 
 #include "dataplane/say.h"
 
-/* Buffers that a thread keeps at hand (count), in pools of at least eight times as many. */
+/* Buffers cached per thread (count), in pools of at least eight times as many. */
 #define CACHE_COUNT 256u
 
 struct rte_mempool *by_pool_make(const char *name, unsigned count, size_t private_bytes, size_t room,

@@ -35,7 +35,7 @@ uint32_t by_port_buffer_bytes(const struct by_port *port)
     return bytes > BUFFER_BYTES_MIN ? bytes : BUFFER_BYTES_MIN;
 }
 
-/* PCI network devices that exist, for an error. */
+/* Lists the existing PCI network devices, for an error text. */
 static void list_pci(char *text, size_t bytes)
 {
     DIR *dir = opendir("/sys/bus/pci/devices");
@@ -164,7 +164,8 @@ void by_port_flush(struct by_port *port)
     uint16_t done = 0;
     unsigned tries = 0;
 
-    if (port->gathered && port->queued < BY_PORT_BURST) { /* else at the end of the round */
+    /* otherwise at the end of the round */
+    if (port->gathered && port->queued < BY_PORT_BURST) {
         port->queued_bytes += port->gathered->pkt_len;
         port->queue[port->queued++] = port->gathered;
         port->gathered = NULL;
@@ -176,7 +177,7 @@ void by_port_flush(struct by_port *port)
         if (sent == 0 && ++tries == BY_PORT_RETRIES)
             break;
     }
-    /* A frame that is sent is no longer ours to read. */
+    /* A sent frame must not be read any more. */
     for (uint16_t i = done; i < port->queued; i++)
         port->queued_bytes -= port->queue[i]->pkt_len;
     port->counters.tx_bytes += port->queued_bytes;

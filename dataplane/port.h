@@ -1,6 +1,6 @@
 /*
- * A port of the switch: any DPDK port, or a kernel interface through a virtual device. Opening,
- * queues, counters, and the bell that wakes an idle switch. One thread: the loop's.
+ * A port of the switch: any DPDK port, or a kernel interface through a virtual device. Handles
+ * opening, queues, counters, and the descriptors that wake an idle switch. One thread: the loop's.
  */
 #ifndef BY_DATAPLANE_PORT_H
 #define BY_DATAPLANE_PORT_H
@@ -18,38 +18,39 @@
 #include "offload/base/limits.h"
 #include "offload/wire/frame.h"
 
-/* Packets of one receive or transmit call (count): enough to pay for a system call, few enough for
+/* Packets per receive or transmit call (count): enough to amortise a system call, few enough for
  * the first-level cache. */
 #define BY_PORT_BURST 64u
-/* Times that a transmit call is repeated when the port took nothing (count), before the rest is
- * dropped. */
+/* Retries of a transmit call that sent nothing (count); then the rest is dropped. */
 #define BY_PORT_RETRIES 16u
 /* Buffers of a port whose driver copies out of rings of its own (count). */
 #define BY_PORT_FRAMES_COPIED 512u
 /* File descriptors of one port that tell of packets (count). */
 #define BY_PORT_BELLS 4u
-/* Ethernet, IPv4 and UDP headers (bytes), rounded up: whoever writes them writes banyan's header
- * over the rest. */
+/* Ethernet, IPv4 and UDP headers (bytes), rounded up; banyan's header, written afterwards,
+ * overwrites the excess. */
 #define BY_PORT_STENCIL_BYTES 48u
-/* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and the part of these that counts
- * against the MTU. */
+/* Ethernet, IPv4, UDP and banyan headers in a frame (bytes), and their part that counts against the
+ * MTU. */
 #define BY_PORT_FRAME_OVERHEAD 82u
 #define BY_PORT_MTU_OVERHEAD   68u
 
 enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI, BY_PORT_SHM };
 
-/* What the user asked for. */
+/* A port as specified by the user. */
 struct by_port_spec {
     uint8_t kind;
-    const char *text; /* interface name, "net_ring0,...", "0000:01:00.0" or a socket's path */
+    /* interface name, "net_ring0,...", "0000:01:00.0" or a socket's path */
+    const char *text;
 };
 
 /* Packets and bytes of whole Ethernet frames without FCS. */
 struct by_dp_port_counters {
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
-    uint64_t rx_dropped; /* lost at the port before the switch saw them (from the driver), and frames that are
-                            not for us */
-    uint64_t tx_dropped; /* the port did not take them */
+    /* lost at the port before the switch received them (from the driver), and frames for other
+     * receivers */
+    uint64_t rx_dropped;
+    uint64_t tx_dropped; /* refused by the port */
 };
 
 struct by_port;
@@ -94,9 +95,9 @@ struct by_port {
         stencil_tree; /* what the stencil is for: address and length; job, tree and class */
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */
     uint64_t queued_bytes;
-    struct rte_mbuf
-        *gathered; /* of packets without a payload; goes behind the queue when that is sent; or NULL */
-    unsigned gathered_count; /* its packets */
+    /* a frame of packets without payload, sent after the queue; or NULL */
+    struct rte_mbuf *gathered;
+    unsigned gathered_count; /* packets in it */
     struct by_frame gathered_frame;
     struct by_dp_port_counters counters;
     struct rte_mbuf *queue[BY_PORT_BURST];
@@ -104,11 +105,11 @@ struct by_port {
     char device[64]; /* DPDK's name */
     uint8_t kind;
     uint8_t driver;  /* of an interface: enum by_port_driver */
-    bool automatic;  /* we chose it, so that another may be taken */
-    bool hotplugged; /* a virtual device that we made */
+    bool automatic;  /* the driver was selected automatically, so another may replace it */
+    bool hotplugged; /* a virtual device created by this process */
     bool started;
-    uint16_t index; /* on the command line */
-    uint16_t mtu;   /* bytes of IP packet */
+    uint16_t index; /* position on the command line */
+    uint16_t mtu;   /* bytes of an IP packet */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
     unsigned frames_held;     /* buffers that its rings may hold (count) */
@@ -116,40 +117,41 @@ struct by_port {
     const struct by_xdp *xdp; /* with xsk: what the kernel has counted */
 };
 
-/* Payload bytes that fit the port's MTU: mtu - 68, and not below 0. */
+/* Returns the payload bytes that fit the port's MTU: mtu - 68, at least 0. */
 uint32_t by_port_payload_max(const struct by_port *port);
-/* Bytes of data that a receive buffer of this port must hold, without headroom. */
+/* Returns the size of a receive buffer of this port, without headroom (bytes). */
 uint32_t by_port_buffer_bytes(const struct by_port *port);
 
 /*
- * What can be said of the ports before DPDK starts: names given twice, interfaces and PCI addresses
- * that do not exist (what does is named), no right to open raw sockets. 0, BY_EINVAL, BY_ENOENT or
- * BY_EPERM, reported.
+ * Checks the ports as far as possible before DPDK starts: duplicate names, missing interfaces and
+ * PCI addresses (the text lists the existing ones), permission for raw sockets. 0, BY_EINVAL,
+ * BY_ENOENT or BY_EPERM, reported.
  */
 int by_port_check_all(const struct by_port_spec *specs, unsigned count);
 /*
- * Finds or makes the device and reads its MTU. BY_ENOENT (no such interface, device or address:
- * what exists is named), BY_EPERM (no right to open raw sockets), BY_EIO. Reported by by_say.
+ * Finds or creates the device and reads its MTU. BY_ENOENT (no such interface, device or address;
+ * the text lists the existing ones), BY_EPERM (no permission for raw sockets), BY_EIO. Reported by
+ * by_say.
  */
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
-/* Configures and starts a probed port that receives into `pool`. `xdp` is the kernel's half where a
- * port has one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
+/* Configures and starts a probed port that receives into `pool`. `xdp` is the switch's XDP part if
+ * a port has one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp);
-/* Undoes both. */
+/* Reverses by_port_start and by_port_probe. */
 void by_port_close(struct by_port *port);
 
-/* Up to `count` received frames. */
+/* Receives up to `count` frames. */
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
-/* Queues one frame; the port owns it. A full queue is sent. */
+/* Queues one frame, which the port then owns. Sends a full queue. */
 static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame);
-/* Sends an action of the engine on a port with a link. */
+/* Sends an output of the engine on a shared-memory port. */
 void by_port_send_shared(struct by_port *port, const struct by_tx *tx);
-/* Sends what is queued: retried a bounded number of times, then dropped and counted. */
+/* Sends the queue: retries a bounded number of times, then drops and counts the rest. */
 void by_port_flush(struct by_port *port);
 /*
- * Makes the kernel send what is still in a packet socket's ring: a transmit call may leave frames
- * there when receivers are late, and only the next one would send them. To be called before a
- * sleep. False when some are still left.
+ * Makes the kernel send the frames that are still in a packet socket's ring: a transmit call may
+ * leave frames there if receivers are slow, and only the next call would send them. Call before a
+ * sleep. False if some are still left.
  */
 static inline bool by_port_settle(struct by_port *port);
 /* The port has no carrier: its cable is gone, or what was at the other end. Where hosts share

@@ -1,4 +1,4 @@
-/* The hot halves of port.h: one receive call, one append to the transmit queue. */
+/* The frequently executed parts of port.h: one receive call, one append to the transmit queue. */
 #ifndef BY_DATAPLANE_PORT_INLINE_H
 #define BY_DATAPLANE_PORT_INLINE_H
 

@@ -1,10 +1,10 @@
 /*
- * Turns the engine's actions into frames. A result for many children is one payload: on a port that
- * takes chains, each child gets a small header mbuf chained to ONE segment, which points into the
- * engine's bank; its reference count is the number of children, and when the last copy has left,
- * the bank is released. On other ports (net_af_xdp, net_vhost) each child gets a copy. Where the
- * kernel can (group.h, xdp.h) it is given one packet for all. A relayed packet leaves in the buffer
- * that it came in, with new MAC addresses. Loop's thread.
+ * Turns the engine's output into frames. A result for many children has one payload. On a port that
+ * supports chains, each child gets a small header mbuf chained to ONE segment, which points into
+ * the engine's bank; its reference count is the number of children, and the bank is released when
+ * the last frame has left. On other ports (net_af_xdp, net_vhost) each child gets a copy. If the
+ * kernel supports it (group.h, xdp.h), it gets one packet for all children. A relayed packet leaves
+ * in the buffer in which it arrived, with new MAC addresses. Loop's thread.
  */
 #include <string.h>
 
@@ -13,15 +13,15 @@
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 
-/* Job and tree in a banyan header. */
+/* Bytes of job and tree in a banyan header. */
 #define TREE_BYTES 4u
 
-/* Lies in the private area of a segment's mbuf. */
+/* Stored in the private area of a segment's mbuf. */
 struct replicate_share {
     struct rte_mbuf_ext_shared_info info;
     struct by_engine *engine;
     uint32_t ref;
-    uint32_t count; /* releases that the engine is owed */
+    uint32_t count; /* references of the engine to release */
 };
 
 size_t by_share_private_bytes(void)
@@ -29,7 +29,7 @@ size_t by_share_private_bytes(void)
     return RTE_ALIGN(sizeof(struct replicate_share), RTE_MBUF_PRIV_ALIGN);
 }
 
-/* DPDK has freed the last reference to a segment. */
+/* DPDK calls it when the last reference to a segment is freed. */
 static void share_free(void *address, void *opaque)
 {
     struct replicate_share *share = opaque;
@@ -39,8 +39,8 @@ static void share_free(void *address, void *opaque)
         by_engine_release(share->engine, share->ref);
 }
 
-/* A segment that is the payload of `count` actions in `frames` frames, which hold a reference to it
- * each. NULL when the pool is empty. */
+/* Creates a segment for the payload of `count` outputs in `frames` frames, each of which holds a
+ * reference to it. NULL if the pool is empty. */
 static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *tx, uint32_t count,
                                    uint32_t frames)
 {
@@ -55,8 +55,8 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);
-    /* Bus addresses are virtual addresses wherever chains are sent (shell.c); asking DPDK for one
-     * reads a file. */
+    /* Bus addresses equal virtual addresses wherever chains are sent (shell.c); DPDK's lookup would
+     * read a file. */
     rte_pktmbuf_attach_extbuf(segment, payload, (rte_iova_t)(uintptr_t)payload, tx->payload_bytes,
                               &share->info);
     segment->data_off = 0;
@@ -66,8 +66,8 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     return segment;
 }
 
-/* What the port sends next differs from what it sent last in its length, receiver, tree or class:
- * headers anew. */
+/* Rebuilds the headers if the next packet differs from the last one in its length, receiver, tree
+ * or class. */
 static void cut_stencil(struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->carrier;
@@ -80,22 +80,22 @@ static void cut_stencil(struct by_port *port, const struct by_tx *tx)
     by_frame_build(frame, port->stencil);
 }
 
-/* Writes the 82 bytes in front of a payload. */
+/* Writes the 82 bytes before a payload. */
 static void write_headers(struct by_port *port, const struct by_tx *tx, uint8_t *room)
 {
     uint64_t receiver = (uint64_t)tx->dst_ip << 32 | (uint32_t)tx->udp_port << 16 | tx->payload_bytes;
-    uint64_t tree = (uint64_t)by_get32(tx->header + 4) << 8 | tx->ecn; /* and job */
+    uint64_t tree = (uint64_t)by_get32(tx->header + 4) << 8 | tx->ecn; /* tree and job */
 
     if (port->stencil_receiver != receiver || port->stencil_tree != tree) {
         cut_stencil(port, tx);
         port->stencil_receiver = receiver;
         port->stencil_tree = tree;
     }
-    memcpy(room, port->stencil, sizeof port->stencil); /* a few bytes more, in whole moves */
+    memcpy(room, port->stencil, sizeof port->stencil); /* copies a few bytes more, in full words */
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 
-/* One buffer with everything in it. The engine's reference is given back at once. */
+/* Sends one buffer that contains everything. Releases the engine's reference immediately. */
 static void send_linear(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     const uint8_t *payload = tx->payload ? tx->payload : tx->small;
@@ -118,8 +118,8 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         by_engine_release(shell->engine, tx->ref);
 }
 
-/* Puts a packet without a payload behind others of its tree to this receiver that wait beside the
- * port's queue. False when there are none, or no room. */
+/* Appends a packet without payload to others of its tree for this receiver that wait beside the
+ * port's queue. False if there are none, or no room. */
 static bool gather(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->gathered_frame;
@@ -143,8 +143,8 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
     return true;
 }
 
-/* A packet without a payload: in a frame with others, or in one of its own, which others may join.
- */
+/* Sends a packet without payload: in a frame with others, or in a frame of its own, which others
+ * may join. */
 static void send_empty(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct rte_mbuf *frame;
@@ -164,7 +164,7 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
     port->gathered_frame = port->carrier;
 }
 
-/* A frame of headers in `head` and the payload. */
+/* Chains the headers in `head` and the payload into a frame. */
 static void chain(struct rte_mbuf *head, struct rte_mbuf *segment)
 {
     head->data_len = BY_PORT_FRAME_OVERHEAD;
@@ -174,8 +174,8 @@ static void chain(struct rte_mbuf *head, struct rte_mbuf *segment)
 }
 
 /*
- * One payload to `count` ports that take chains: for each a small buffer with headers, chained to
- * the one segment. False when there is no segment.
+ * Sends one payload to `count` ports that support chains: a small header buffer for each, chained
+ * to the one segment. False if there is no segment.
  */
 static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
@@ -202,8 +202,9 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
 }
 
 /*
- * One payload to `count` ports that take no chains: a copy for each, while it is in the first-level
- * cache. The engine's references are given back at once. False when there are not enough buffers.
+ * Sends one payload to `count` ports without chains: a copy for each, while it is in the
+ * first-level cache. Releases the engine's references immediately. False if there are not enough
+ * buffers.
  */
 static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
@@ -227,13 +228,14 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
     return true;
 }
 
-/* A received frame, ours from now on; `port` is that by which it goes on, or came. NULL, and
- * counted: there is none, as when it is relayed twice, or doubled on purpose. */
+/* Takes ownership of a received frame; `port` is the port through which it leaves, or arrived.
+ * NULL, and counted, if there is none, for example because it is relayed twice or duplicated by
+ * fault injection. */
 static struct rte_mbuf *take_frame(struct by_shell *shell, const struct by_port *port, uint32_t index)
 {
     struct rte_mbuf *frame = shell->frames[index];
 
-    /* What came through shared memory has no buffer yet. */
+    /* A packet from shared memory has no buffer yet. */
     if (!frame && shell->rx[index].payload)
         frame = by_link_frame(&shell->rx[index], &port->carrier, shell->frame_pool);
     if (!frame)
@@ -242,7 +244,7 @@ static struct rte_mbuf *take_frame(struct by_shell *shell, const struct by_port 
     return frame;
 }
 
-/* The received frame goes on as it is, but for its MAC addresses. */
+/* Forwards the received frame unchanged, except for its MAC addresses. */
 static void send_relay(struct by_shell *shell, struct by_port *port, const struct by_tx *tx, uint32_t index)
 {
     struct rte_mbuf *frame = take_frame(shell, port, index);
@@ -253,8 +255,8 @@ static void send_relay(struct by_shell *shell, struct by_port *port, const struc
     data = rte_pktmbuf_mtod(frame, uint8_t *);
     memcpy(data, port->carrier.dst_mac, BY_MAC_BYTES);
     memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
-    /* A checksum that the sender left to its link is none: none is legal (RFC 768), a wrong one is
-     * not. */
+    /* A checksum that the sender left to its link is invalid. Zero, for no checksum, is legal (RFC
+     * 768). */
     by_put16(data + BY_FRAME_AT_UDP_CHECKSUM, 0);
     if (tx->ecn != shell->rx[index].ecn)
         by_frame_mark(data, tx->ecn);
@@ -262,20 +264,21 @@ static void send_relay(struct by_shell *shell, struct by_port *port, const struc
     by_port_send(port, frame);
 }
 
-/* Keeps the received frame until it is due. */
+/* Holds the received frame until it is due. */
 static void park(struct by_shell *shell, const struct by_tx *tx, uint32_t index)
 {
     struct by_port *port = &shell->ports[tx->port];
     struct rte_mbuf *frame = take_frame(shell, port, index);
 
     if (frame && !by_park_put(&shell->park, shell->now_ns + tx->wait_ns, frame, tx->port)) {
-        shell->counters.tx_no_memory++; /* not where the engine knows how many there is room for */
+        /* does not happen if the engine has the right capacity */
+        shell->counters.tx_no_memory++;
         rte_pktmbuf_free(frame);
     }
 }
 
-/* A frame of the first of `count` results, whose payload is everybody's; its headers but banyan's
- * are still to be written. NULL when there are no buffers. */
+/* Creates a frame for the first of `count` results, which all share its payload; banyan's header is
+ * complete, the other headers are not. NULL if there are no buffers. */
 static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct rte_mbuf *head = rte_pktmbuf_alloc(shell->header_pool);
@@ -290,8 +293,8 @@ static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx,
     return head;
 }
 
-/* One payload to `count` ports by way of the driver xdp, whose programs give the copies their
- * addresses. False when it cannot. */
+/* Sends one payload to `count` ports through the driver xdp, whose programs set the addresses of
+ * the copies. False if it cannot. */
 static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     const int32_t number = by_xdp_group(shell->xdp, tx, count);
@@ -310,8 +313,8 @@ static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t co
     return true;
 }
 
-/* One payload to `count` ports by way of the kernel, which makes the copies. False when it cannot.
- */
+/* Sends one payload to `count` ports through the kernel, which makes the copies. False if it
+ * cannot. */
 static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     struct by_dp_group *group;
@@ -335,8 +338,8 @@ static struct by_port *port_of(const struct by_shell *shell, const struct by_tx 
     return port && port->addressed ? port : NULL;
 }
 
-/* How many of the actions, from the first on, have one payload and go to ports of the first one's
- * kind. */
+/* Returns how many outputs, from the first on, share one payload and go to ports of the first
+ * port's kind. */
 static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count,
                            const struct by_port *first)
 {
@@ -344,7 +347,7 @@ static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx,
 
     if (!first || tx->kind != BY_TX_SEND || tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
         return 0;
-    /* A bank may have two payloads under way, what it sent up and what came back. */
+    /* A bank may have two payloads in flight: the one sent up and the one that came back. */
     while (count < tx_count && count < BY_CHILDREN_MAX && tx[count].ref == tx->ref &&
            tx[count].payload == tx->payload && tx[count].payload_bytes == tx->payload_bytes) {
         const struct by_port *port = port_of(shell, &tx[count]);

@@ -1,7 +1,6 @@
 /*
- * Lines for people on stderr. stdout is kept for the one line that says that the switch is ready,
- * so that a script can wait for it. Any thread: a line is formatted on the stack and written at
- * once.
+ * Messages on stderr. stdout is reserved for the one line that reports that the switch is ready, so
+ * that a script can wait for it. Any thread: a line is formatted on the stack and written at once.
  */
 #include "dataplane/say.h"
 

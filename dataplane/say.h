@@ -1,13 +1,13 @@
 /*
- * What the switch says to people: lines on stderr that begin with the program and the switch's
- * name. Any thread; one line is one write.
+ * Messages to the user: lines on stderr that start with the program's and the switch's name. Any
+ * thread; one line is one write.
  */
 #ifndef BY_DATAPLANE_SAY_H
 #define BY_DATAPLANE_SAY_H
 
-/* Sets the name in front of each line; `name` must outlive the process' last by_say. */
+/* Sets the name at the start of each line; `name` must outlive the process's last by_say. */
 void by_say_name(const char *name);
-/* One line, without the newline. */
+/* Prints one line; `format` has no newline. */
 void by_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

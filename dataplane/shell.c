@@ -1,6 +1,6 @@
 /*
- * Opens and closes the shell: ports, packet pools, the engine and its memory, the idle ladder,
- * telemetry. What runs in between is loop.c. Main thread, which becomes the loop's.
+ * Opens and closes the shell: ports, packet pools, the engine and its memory, the idle loop's
+ * descriptors, telemetry. loop.c runs in between. Main thread, which becomes the loop's.
  */
 #include "dataplane/shell.h"
 
@@ -26,16 +26,16 @@
 #define HEADER_ROOM (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
-/* Payload of jumbo frames, chosen when all ports allow it (bytes). */
+/* Payload of jumbo frames, used if all ports allow it (bytes). */
 #define PAYLOAD_JUMBO 8192u
 #define CACHE_LINE    64u
-/* Where hosts share our cores, rounds in which they may run before we sleep (count): a sleeper is
- * woken by a system call of theirs, which takes ten times a round trip through memory. */
+/* If hosts share this core: rounds that yield before a sleep (count). Waking a sleeper takes a
+ * system call of theirs, which takes ten times a round trip through memory. */
 #define LINK_YIELDS 50u
-/* The same where frames come out of rings: to wake who waits for one takes an interrupt. */
+/* The same for ports with rings, where waking a sleeper takes an interrupt. */
 #define RING_YIELDS 10u
 
-/* Frees what an open shell, or one half-way, holds. */
+/* Frees the parts of an open or partially opened shell. */
 static void release(struct by_shell *shell)
 {
     by_hold_clear(&shell->hold);
@@ -45,7 +45,7 @@ static void release(struct by_shell *shell)
         rte_pktmbuf_free_bulk(shell->group_port->queue, shell->group_port->queued);
     free(shell->group_port);
     by_groups_close(shell->groups);
-    by_xdp_close(shell->xdp); /* first: what comes from now on is the kernel's again */
+    by_xdp_close(shell->xdp); /* first, so that the kernel receives all further packets */
     for (unsigned i = 0; i < shell->port_count; i++)
         by_port_close(&shell->ports[i]);
     rte_mempool_free(shell->share_pool);
@@ -95,7 +95,7 @@ static int probe_ports(struct by_shell *shell, const struct by_shell_config *con
     return 0;
 }
 
-/* The payload that all ports can carry, unless the user said one. */
+/* Chooses the largest payload that all ports can carry, unless the user has set one. */
 static int choose_payload(struct by_shell *shell, const struct by_shell_config *config)
 {
     uint32_t limit = config->payload_limit ? config->payload_limit : BY_PAYLOAD_MAX;
@@ -176,8 +176,8 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
     return by_engine_init(&shell->engine, shell->engine_memory, shell->engine_bytes, &engine);
 }
 
-/* The programs of ports that want them. With faults injected at receive the switch sees every
- * packet. */
+/* Opens the programs of ports that need them. With faults injected at receive, every packet must
+ * reach the switch. */
 static int open_xdp(struct by_shell *shell, const struct by_shell_config *config)
 {
     const struct by_xdp_config xdp = {.entry_count = config->entry_count,
@@ -210,8 +210,8 @@ static int start_ports(struct by_shell *shell)
         if (shell->ports[i].link)
             by_link_start(shell->ports[i].link, (uint16_t)i, shell->engine, shell->payload_memory,
                           shell->payload_bytes, shell->payload_fd);
-        /* A card that sees physical addresses cannot read a payload out of the engine's memory,
-         * which need not be contiguous there. */
+        /* A card that uses physical addresses cannot read a payload from the engine's memory, which
+         * may not be physically contiguous. */
         if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
             shell->ports[i].multi_segs = false;
     }
@@ -226,7 +226,7 @@ static void watch(struct by_shell *shell)
             if (by_idle_watch(&shell->idle, shell->ports[i].bells[j]) != 0)
                 shell->idle.all_bells = false;
     }
-    /* Theirs are the last two places. */
+    /* The last two places are reserved for these. */
     (void)by_idle_watch(&shell->idle, shell->handoff.event);
     if (shell->control_fd >= 0)
         (void)by_idle_watch(&shell->idle, shell->control_fd);
@@ -292,7 +292,7 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
     return shell->engine;
 }
 
-/* The ports' addresses, from the active table. */
+/* Sets the ports' addresses from the active table. */
 static void readdress(struct by_shell *shell)
 {
     size_t bytes;
@@ -309,7 +309,7 @@ static void readdress(struct by_shell *shell)
             continue;
         by_image_port(image, i, &record);
         port->carrier.src_ip = record.own_ip;
-        port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* no frame has these */
+        port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
         memcpy(port->carrier.src_mac, record.own_mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, record.peer_mac, BY_MAC_BYTES);
     }
@@ -347,7 +347,7 @@ const struct by_shell_counters *by_shell_counters(struct by_shell *shell)
 {
     uint64_t kernel[BY_XDP_COUNTS];
 
-    /* Whoever reads them reads one after another. */
+    /* Readers fetch the counters one after another. */
     if (shell->xdp && shell->counted_ns != shell->now_ns) {
         by_xdp_read(shell->xdp, kernel);
         shell->counters.kernel_relayed = kernel[BY_XDP_RELAYED];

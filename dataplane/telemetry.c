@@ -1,7 +1,7 @@
 /*
- * What dpdk-telemetry.py shows below /banyan: counters, ports, entries, and the slots of one entry.
- * The commands arrive on EAL's telemetry thread; each is answered by the loop between two steps
- * (handoff.h), so that it never sees a table or a slot half changed.
+ * The statistics that dpdk-telemetry.py shows below /banyan: counters, ports, entries, and the
+ * slots of one entry. Requests arrive on EAL's telemetry thread. The loop answers each between two
+ * steps (handoff.h), so that it never sees a partially changed table or slot.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -15,15 +15,14 @@
 #include "dataplane/state.h"
 #include "offload/base/errors.h"
 
-/* Slots that one answer shows (count): an answer of rte_telemetry is bounded. */
+/* Slots in one answer (count): an answer of rte_telemetry is bounded. */
 #define SLOTS_SHOWN 32u
 
-/* The shell that answers, and the lock under which it is asked: each client of rte_telemetry has a
- * thread. */
+/* The answering shell, and the lock for requests: each client of rte_telemetry has a thread. */
 static struct by_shell *telemetry_shell;
 static pthread_mutex_t telemetry_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* A request on its way to the loop. */
+/* A request to the loop. */
 struct telemetry_request {
     struct by_shell *shell;
     const char *parameters;
@@ -46,7 +45,7 @@ static void answer_counters(void *context)
 #undef X
 }
 
-/* A key of rte_telemetry: letters, digits and underscores. */
+/* Converts a name to a key of rte_telemetry: letters, digits and underscores. */
 static void name_text(const char *name, char *text, size_t bytes)
 {
     size_t i = 0;
@@ -85,7 +84,7 @@ static void answer_ports(void *context)
     }
 }
 
-/* "state seq have missing" of a bank, for one line. */
+/* Formats "state seq have missing" of a bank on one line. */
 static void bank_text(const struct by_bank_view *view, char *text, size_t bytes)
 {
     snprintf(text, bytes,

@@ -1,5 +1,5 @@
-/* Loading and attaching the programs of offload/xdp/switch.bpf.c, whose object is embedded here,
- * and reading what they count; see xdp.h. Loop's thread. */
+/* Loads and attaches the programs of offload/xdp/switch.bpf.c, whose object is embedded here, and
+ * reads their counters; see xdp.h. Loop's thread. */
 #include "dataplane/xdp_state.h"
 
 #include <bpf/bpf.h>
@@ -21,16 +21,15 @@
 /* BY_XDP_OBJECT is the object's path, from module.mk. */
 BY_OBJECT(by_switch_object, BY_XDP_OBJECT);
 
-/* Of the cable: what fits a page with the kernel's own. */
+/* MTU of the cable: a frame must fit a page together with the kernel's own data. */
 #define CABLE_MTU    3498u
 #define CRC_SLICES   8u
 #define CRC_POLYNOME 0x82f63b78u /* CRC32C, reflected */
-/* Children of all entries that the kernel knows (count); those of further entries are served by the
- * switch.
- */
+/* Maximum children of all entries in the kernel (count); the switch serves the children of further
+ * entries. */
 #define CHILDREN_MAX 65536u
 
-/* ---- start and end ---- */
+/* ---- open and close ---- */
 
 /* CRC32C of one byte at each of eight places (Kounavis and Berry, "slicing by 8"). */
 static void make_crc_table(uint32_t table[CRC_SLICES * 256])
@@ -67,8 +66,8 @@ static int prepare(struct by_xdp *xdp, const struct by_xdp_config *config)
     return error != 0 ? error : bpf_object__load(xdp->object);
 }
 
-/* One map for each group, all of them in place from the start: a change of what is in them costs no
- * wait for the programs that run, as a change of which they are would. */
+/* Creates one map per group, all at the start: a change of a map's content does not wait for
+ * running programs, but a change of the set of maps does. */
 static int make_groups(struct by_xdp *xdp)
 {
     uint32_t keys[BY_XDP_GROUPS_MAX], count = BY_XDP_GROUPS_MAX;
@@ -102,8 +101,8 @@ static int attach(const struct by_xdp *xdp, const char *program, uint32_t interf
     return bpf_link_create(program_of(xdp, program), (int)interface, BPF_XDP, &options);
 }
 
-/* What the switch puts into the near end of a cable of our own comes to the program at its far end,
- * many frames at a time. */
+/* Creates a private cable. Frames that the switch sends into its near end reach the program at its
+ * far end, many at a time. */
 static int open_cable(struct by_xdp *xdp)
 {
     int outside, error = by_xdp_cable_enter(&outside, CABLE_MTU), left;

@@ -14,14 +14,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* A request to the kernel that grows by attributes. */
+/* A request to the kernel to which attributes are appended. */
 struct xdp_cable_request {
     struct nlmsghdr head;
     struct ifinfomsg link;
     uint8_t rest[512];
 };
 
-/* Appends an attribute; returns where it begins, for an end that comes later. */
+/* Appends an attribute; returns its start, so that its end can be set later. */
 static struct rtattr *add(struct xdp_cable_request *request, uint16_t type, const void *value, size_t bytes)
 {
     struct rtattr *attribute =

@@ -11,18 +11,18 @@
 #include "offload/base/errors.h"
 #include "offload/linux/xdp_socket.h"
 
-/* Frames that wait (count): what the windows of a lab's jobs and their repairs bring. Nothing is
- * sent by this socket; the library wants a place for one. */
+/* Waiting frames (count): enough for the windows of a lab's jobs and their repairs. This socket
+ * sends nothing, but the library requires room for one frame. */
 #define RX_FRAMES 1024u
 #define TX_FRAMES 1u
-/* A frame of the kernel holds what it received behind 256 bytes of its own. */
+/* The kernel stores a received frame after 256 bytes of its own. */
 #define SMALL_BYTES 2048u
 #define SMALL_MTU   1700u
 #define LARGE_BYTES 4096u
 
 struct by_xdp_port {
     struct by_xdp_socket *socket;
-    struct by_gso *gso; /* what sends */
+    struct by_gso *gso; /* sends */
     struct rte_mempool *pool;
     uint64_t dropped;
 };
@@ -91,8 +91,8 @@ uint64_t by_xdp_port_dropped(const struct by_xdp_port *port)
     return port->dropped;
 }
 
-/* Frames leave the kernel's memory at once, through a copy that the engine wants in the cache
- * anyway: what holds one back (a relay, --reorder) holds none of the kernel's. */
+/* Frames leave the kernel's memory immediately, through a copy that the engine needs in the cache
+ * anyway, so a delayed frame (a relay, --reorder) does not occupy the kernel's memory. */
 uint16_t by_xdp_port_receive(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     const uint8_t *data = NULL;

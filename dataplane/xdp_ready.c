@@ -1,5 +1,6 @@
-/* Asks netdev's netlink family; see xdp_ready.h. Sources: Documentation/netlink/specs/netdev.yaml
- * and genetlink of Linux; this system's headers may be older. Loop's thread. */
+/* Queries netdev's netlink family; see xdp_ready.h. Sources:
+ * Documentation/netlink/specs/netdev.yaml and genetlink of Linux; this system's headers may be
+ * older. Loop's thread. */
 #include "dataplane/xdp_ready.h"
 
 #include <errno.h>
@@ -25,8 +26,8 @@ struct xdp_ready_request {
     uint8_t value[16];
 };
 
-/* Sends it and looks for an attribute of the answer: a pointer into `answer`, NULL (and errno) when
- * there is none. */
+/* Sends the request and returns an attribute of the answer: a pointer into `answer`, or NULL (and
+ * errno) if there is none. */
 static const void *ask(int fd, uint16_t family, uint8_t command, uint16_t attribute, const void *value,
                        uint16_t bytes, uint16_t wanted, uint16_t least, char *answer, size_t answer_bytes)
 {

@@ -1,8 +1,8 @@
 /*
- * Which interfaces take frames that the kernel redirects to them (NETDEV_XDP_ACT_NDO_XMIT, netdev
- * netlink, since Linux 6.3). A network card says so by its driver; a veth does when its peer takes
- * frames one by one, that is, has an XDP program or GRO, which comes and goes with the programs
- * there. What is redirected to others is lost without a word. Loop's thread.
+ * Finds the interfaces that accept frames redirected by the kernel (NETDEV_XDP_ACT_NDO_XMIT, netdev
+ * netlink, since Linux 6.3). A network card's driver reports it. A veth does when its peer accepts
+ * single frames, which means that the peer has an XDP program or GRO; this changes with the
+ * programs there. Frames redirected to other interfaces are lost silently. Loop's thread.
  */
 #ifndef BY_DATAPLANE_XDP_READY_H
 #define BY_DATAPLANE_XDP_READY_H
@@ -11,13 +11,13 @@
 
 struct by_xdp_ready {
     int fd;          /* netlink, or -1 */
-    uint16_t family; /* of netdev */
+    uint16_t family; /* netlink family number of netdev */
 };
 
-/* 0, or a negative errno: the kernel cannot say. */
+/* 0, or a negative errno: the kernel does not support the query. */
 int by_xdp_ready_open(struct by_xdp_ready *ready);
 void by_xdp_ready_close(struct by_xdp_ready *ready);
-/* 1, or 0: it does not, or the kernel does not say. */
+/* 1 if the interface accepts such frames; 0 if not, or if the kernel does not report it. */
 int by_xdp_ready_ask(const struct by_xdp_ready *ready, uint32_t interface_index);
 
 #endif

@@ -1,7 +1,7 @@
 /*
- * The table image in the kernel's maps, and the groups of ports that results want; see xdp.h. Only
- * what the kernel may take is put there: relays, and children that have a port for themselves, by
- * ports that take frames from it. Loop's thread.
+ * Fills the kernel's maps from the table image, and creates the groups of ports for results; see
+ * xdp.h. The maps contain only what the kernel may process: relays, and children with a port of
+ * their own, on ports that accept frames from the kernel. Loop's thread.
  */
 #include <arpa/inet.h>
 #include <bpf/bpf.h>
@@ -13,8 +13,8 @@
 #include "offload/table/image.h"
 #include "offload/wire/wire.h"
 
-/* How often ports are asked whether they take frames (ns): packets for one that does not are lost
- * until then. */
+/* Interval of queries whether ports accept frames (ns): until the next query, packets for a port
+ * that does not are lost. */
 #define REFRESH_NS 100000000u
 
 /* Empties a map whose keys have up to 16 bytes. */
@@ -45,7 +45,7 @@ static void load_ports(struct by_xdp *xdp, const struct by_image_header *header,
     }
 }
 
-/* Is the packet's receiver one of our own addresses? Then no relay applies to it. */
+/* Whether the packet's receiver is an address of this switch; then no relay applies to it. */
 static bool is_own(const struct by_xdp *xdp, const struct by_image_header *header, uint32_t ip)
 {
     struct by_image_port port;
@@ -82,7 +82,7 @@ static void load_relays(struct by_xdp *xdp, const struct by_image_header *header
     }
 }
 
-/* The children of an entry that have a port for themselves. */
+/* Loads the children of an entry that have a port of their own. */
 static uint64_t load_children(struct by_xdp *xdp, const struct by_image_entry *entry, uint64_t addressed)
 {
     uint32_t tree = (uint32_t)entry->job << 16 | entry->tree;
@@ -122,7 +122,8 @@ static uint64_t load_children(struct by_xdp *xdp, const struct by_image_entry *e
     return seen & ~twice;
 }
 
-/* Where jobs have shares the engine must see all that comes: the kernel relays nothing. */
+/* Whether jobs have shares. If so, the engine must see every packet, and the kernel relays
+ * nothing. */
 static bool has_shares(const uint8_t *image, const struct by_image_header *header)
 {
     struct by_image_job job;
@@ -204,8 +205,8 @@ static uint64_t ports_of(const struct by_xdp *xdp, uint32_t key)
     return low < xdp->tree_count && xdp->tree[low].key == key ? xdp->tree[low].ports : 0;
 }
 
-/* The group of just these ports, made when it is wanted for the first time; BY_XDP_GROUPS_MAX when
- * there is no more room. */
+/* Returns the group with exactly these ports, created on first use; BY_XDP_GROUPS_MAX if there is
+ * no more room. */
 static uint32_t group_of(struct by_xdp *xdp, uint64_t ports)
 {
     uint32_t index = 0;

@@ -1,8 +1,8 @@
 /*
- * Packets over AF_XDP sockets: our XDP program takes the job's packets off the interface before the
- * kernel's stack sees them, everything else goes on as ever. Frames carry our own headers, with the
- * MAC addresses of the table. One socket for each receive queue of each port. Needs root. One
- * thread, that of the communicator.
+ * Packets over AF_XDP sockets. An XDP program takes the job's packets off the interface before the
+ * kernel's stack; all other traffic is unaffected. Frames carry headers made here, with the MAC
+ * addresses of the table. One socket per receive queue of each port. Requires root. Thread: the
+ * communicator's.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -25,10 +25,11 @@
 #include "offload/linux/xdp_socket.h"
 #include "offload/wire/frame.h"
 
-#define QUEUES_MAX     (BY_TRANSPORT_FDS_MAX / BY_PORTS_MAX) /* receive queues of one interface */
+/* maximum receive queues of one interface */
+#define QUEUES_MAX     (BY_TRANSPORT_FDS_MAX / BY_PORTS_MAX)
 #define IP_UDP_BYTES   28u
 #define ETHERNET_BYTES 14u
-/* What one frame of the kernel's holds beside its own headroom: larger packets come in pieces. */
+/* Capacity of one kernel frame besides its headroom: larger packets arrive in pieces. */
 #define WHOLE_BYTES 3400u
 #define SEND_TRIES  4u
 #define FRAME_BYTES 4096u
@@ -39,14 +40,15 @@ struct afxdp {
     struct by_transport base;
     struct by_image_port port[BY_PORTS_MAX];
     struct by_xdp_program program[BY_PORTS_MAX];
-    int reserved[BY_PORTS_MAX]; /* sockets that hold the job's address, so that no second process takes it */
+    /* sockets bound to the job's address, so that no second process uses it */
+    int reserved[BY_PORTS_MAX];
     uint16_t udp_port;
-    uint32_t queue_of_port[BY_PORTS_MAX]; /* socket that sends for the port */
+    uint32_t queue_of_port[BY_PORTS_MAX]; /* index of the socket that sends for the port */
     uint32_t socket_count;
     struct by_xdp_socket *sockets[BY_PORTS_MAX * QUEUES_MAX];
-    uint32_t next_socket; /* where rx begins, so that none starves */
+    uint32_t next_socket; /* where rx starts; rotates for fairness */
     uint32_t flat_bytes;
-    uint8_t *flat; /* BY_RX_BATCH packets that span frames */
+    uint8_t *flat; /* BY_RX_BATCH packets that span several frames */
 };
 
 /* ---- receive ---- */
@@ -130,7 +132,8 @@ static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
             counters->tx_drop++;
             return;
         }
-        usleep(50); /* the receiver's core must free frames first, and may be ours */
+        /* the receiver must free frames first, and may need this core */
+        usleep(50);
     }
     counters->tx_packets++;
     counters->tx_bytes += by_frame_bytes(frame.bytes);
@@ -147,7 +150,7 @@ static void afxdp_tx(struct by_transport *transport, const struct by_tx *const *
             continue;
         if (tx[i]->kind != BY_TX_SEND)
             transport->ports[tx[i]->port]
-                .tx_drop++; /* the program takes packets to this host alone: hosts do not relay */
+                .tx_drop++; /* the program accepts only packets to this host: hosts do not relay */
         else
             send_one(afxdp, tx[i]);
     }
@@ -173,7 +176,8 @@ static void afxdp_close(struct by_transport *transport)
     struct afxdp *afxdp = (struct afxdp *)transport;
 
     for (uint32_t i = 0; i < transport->port_count; i++) {
-        by_xdp_program_detach(&afxdp->program[i]); /* first: what arrives from now on is the kernel's again */
+        /* first, so that the kernel receives all further packets */
+        by_xdp_program_detach(&afxdp->program[i]);
         if (afxdp->reserved[i] >= 0)
             close(afxdp->reserved[i]);
     }
@@ -186,8 +190,8 @@ static void afxdp_close(struct by_transport *transport)
 static const struct by_transport_ops afxdp_ops = {"afxdp",  afxdp_rx,  afxdp_rx_done,
                                                   afxdp_tx, afxdp_fds, afxdp_close};
 
-/* The program must not be put on an interface that is not the table's, only because it has the same
- * name. */
+/* Compares addresses: an interface may have the name in the table, yet not be the table's
+ * interface. */
 static int check_address(const struct by_image_port *port)
 {
     struct ifaddrs *all = NULL;
@@ -211,7 +215,7 @@ static int check_address(const struct by_image_port *port)
                    ip);
 }
 
-/* Facts of an interface that must fit the table. */
+/* Checks that the interface fits the table, and counts its queues. */
 static int look_at(const struct by_image_port *port, uint16_t payload_max, uint32_t *queues)
 {
     struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
@@ -257,7 +261,7 @@ static int reserve(struct afxdp *afxdp, uint32_t index)
     afxdp->reserved[index] = fd;
     if (fd < 0)
         return by_fail(BY_EIO, "no socket: %s", strerror(errno));
-    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)); /* nobody reads it */
+    setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &least, sizeof(least)); /* never read */
     if (bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0)
         return 0;
     by_ip_text(afxdp->port[index].own_ip, ip);
@@ -266,7 +270,7 @@ static int reserve(struct afxdp *afxdp, uint32_t index)
                    afxdp->udp_port, afxdp->port[index].name, strerror(errno));
 }
 
-/* Why there is no socket, for people. */
+/* Sets a readable reason for the missing socket. */
 static int refuse_socket(const struct by_xdp_socket_config *config, const char *step, int error)
 {
     if (error == -EBUSY)

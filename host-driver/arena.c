@@ -1,5 +1,5 @@
-/* The range that is shared with switches; see arena.h. Pieces are a list in the order of their
- * addresses, and each new one goes into the first gap. */
+/* The range that is shared with switches; see arena.h. Pieces form a list in order of address; a
+ * new piece is placed into the first gap. */
 #include "host-driver/arena.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "host-driver/error.h"
 
 #define PAGE ((uint64_t)4096)
-#define HUGE ((uint64_t)2 << 20) /* pieces of this size begin on a huge page's start */
+#define HUGE ((uint64_t)2 << 20) /* pieces of this size are aligned to huge pages */
 
 struct arena_piece {
     struct arena_piece *next;
@@ -22,7 +22,8 @@ struct arena_piece {
 struct by_arena {
     uint8_t *memory;
     uint64_t bytes;
-    uint64_t limit; /* of what pieces take; `bytes` is that in whole huge pages, and one at least */
+    /* of the sum of pieces; `bytes` is the limit rounded up to huge pages, at least one */
+    uint64_t limit;
     int fd;
     struct arena_piece *first;
 };
@@ -37,7 +38,7 @@ int by_arena_open(struct by_arena **out, uint64_t bytes)
     arena->bytes = bytes == 0 ? HUGE : (bytes + HUGE - 1) / HUGE * HUGE;
     arena->memory = MAP_FAILED;
     arena->fd = memfd_create("banyan", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    /* Nobody can make it shorter: whoever reads it would end. */
+    /* The size is sealed: a reader of a shortened range would be killed. */
     if (arena->fd >= 0 && ftruncate(arena->fd, (off_t)arena->bytes) == 0 &&
         fcntl(arena->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         arena->memory =
@@ -102,7 +103,7 @@ int by_arena_give(struct by_arena *arena, void *address)
 
         if (arena->memory + piece->at != (uint8_t *)address)
             continue;
-        /* The next one finds zeros, and until then nobody pays for the pages. */
+        /* The next piece reads zeros, and the pages are released until then. */
         if (fallocate(arena->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, (off_t)piece->at,
                       (off_t)piece->bytes) != 0)
             memset(address, 0, piece->bytes);

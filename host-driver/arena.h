@@ -1,7 +1,7 @@
 /*
- * Memory that this process shares with switches of the same machine: one range, of which pieces are
- * given to users (banyan_alloc). Pages exist once they are touched, and are gone when their piece
- * is given back. One thread, that of the communicator.
+ * Memory that this process shares with switches on the same machine: one range, of which
+ * banyan_alloc hands out pieces. Pages are allocated on first touch and released with their piece.
+ * Thread: the communicator's.
  */
 #ifndef BY_HOST_ARENA_H
 #define BY_HOST_ARENA_H
@@ -11,19 +11,19 @@
 
 struct by_arena;
 
-/* A range of `bytes`. 0, BY_ENOMEM or BY_EIO with its text set. */
+/* Creates a range of `bytes`. 0, or BY_ENOMEM or BY_EIO with its text. */
 int by_arena_open(struct by_arena **arena, uint64_t bytes);
 void by_arena_close(struct by_arena *arena);
-/* A piece of at least `bytes`, on a page's start, zeroed; NULL when no gap is large enough. */
+/* Allocates a zeroed, page-aligned piece of at least `bytes`; NULL if no gap is large enough. */
 void *by_arena_take(struct by_arena *arena, uint64_t bytes);
-/* Gives a piece back. 0, or BY_EINVAL when it is none. */
+/* Frees a piece. 0, or BY_EINVAL if it is not a piece of this arena. */
 int by_arena_give(struct by_arena *arena, void *piece);
 
 uint64_t by_arena_bytes(const struct by_arena *arena);
-/* Descriptor of the range, for those who share it. */
+/* Returns the descriptor of the range, to pass to switches that share it. */
 int by_arena_fd(const struct by_arena *arena);
 
-/* Where [at, at + bytes) lies in the range; UINT64_MAX when it does not. */
+/* Offset of [at, at + bytes) in the range; UINT64_MAX if it is not inside. */
 uint64_t by_arena_offset(const struct by_arena *arena, const void *at, uint64_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Buffers of banyan_alloc: pieces of the range that switches read in place, where the transport has
- * one, and plain memory elsewhere. They belong to their communicator. Threads as for requests. */
+/* Buffers of banyan_alloc: pieces of the range that switches read in place, if the transport has
+ * one, else ordinary memory. They belong to their communicator. Threads as for requests. */
 #include <stdlib.h>
 
 #include "host-driver/arena.h"
@@ -8,7 +8,7 @@
 
 #define ALIGNMENT ((size_t)4096)
 
-/* One that is plain memory: the arena remembers its own. */
+/* A buffer in ordinary memory; the arena keeps track of its own pieces. */
 struct by_host_buffer {
     struct by_host_buffer *next;
     void *memory;

@@ -14,12 +14,12 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-#define SLEEP_MAX_NS BY_MESH_SLEEP_NS /* at most so long, whatever timers say */
-/* A yield that takes longer (ns) has given a slice to somebody who computes: from then on we sleep
- * at once, for so long (ns), since a sleeper is woken soon. */
+#define SLEEP_MAX_NS BY_MESH_SLEEP_NS /* maximum time of one sleep, regardless of timers */
+/* A yield that takes longer (ns) has given a whole time slice to a computing process. For SHY_NS
+ * (ns) afterwards this thread sleeps without yielding, since a sleeper is woken soon. */
 #define YIELD_MOST_NS 1000000u
 #define SHY_NS        30000000u
-#define COPY_POLL_NS  20000u /* how often a sleep asks whether a GPU's copy is done */
+#define COPY_POLL_NS  20000u /* interval at which a sleep polls for the end of a GPU copy */
 
 int by_comm_is(const struct banyan_comm *comm, const char *function)
 {
@@ -40,9 +40,9 @@ static void add_counter(struct banyan_comm *comm, const char *group, const char 
     counter->value = value;
 }
 
-/* Names and places of all counters. The list stays the same when calls go on with other parts: a
- * host may get an engine then that it had not, so that with a controller there are always an
- * engine's. */
+/* Names and addresses of all counters. The list must not change when calls continue with other
+ * parts. A host may get an engine then, so with a controller the counters of an engine are always
+ * listed. */
 static void fill_counters(struct banyan_comm *comm)
 {
     static const struct by_engine_counters none;
@@ -122,7 +122,7 @@ void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
         comm->header = comm->context->header;
 }
 
-/* What a rank's parts are made of, but for injected faults. */
+/* The configuration of a rank's parts, without injected faults. */
 int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
                             struct by_progress_config *config)
 {
@@ -208,8 +208,9 @@ banyan_status_t banyan_abort(struct banyan_comm *comm)
     if (!by_comm_is(comm, "banyan_abort"))
         return BANYAN_EINVAL;
     atomic_store(&comm->abort_wanted, 1);
+    /* the counter is full, so it is already readable; a signal handler must preserve errno */
     if (write(comm->wake_fd, &one, sizeof(one)) < 0)
-        errno = kept; /* full: it is readable already; a handler of signals leaves errno as it was */
+        errno = kept;
     return BANYAN_OK;
 }
 
@@ -253,13 +254,14 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
         count += by_fallback_fds(comm->hosts.fallback, fds + count);
     member = count;
     count += by_member_fds(comm, fds + count);
-    /* After an abort there is nothing to sleep for: what runs ends with the next step. */
+    /* After an abort the descriptor is readable, so the sleep ends at once and the next step ends
+     * the operations. */
     fds[count++] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
     if (ppoll(fds, count, &wait, NULL) > 0 && count > member + 1 && fds[member].revents != 0)
         by_member_woken(comm);
 }
 
-/* The trees and the hosts, whichever this communicator has. */
+/* Steps the trees and the hosts, whichever this communicator has. */
 static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
 {
     uint64_t moved = by_member_step(comm, now_ns);
@@ -282,10 +284,11 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
     return member < hosts ? member : hosts;
 }
 
-/* Polls; then, when it may block, lets others run a while where the transport wants it, polls some
- * more, and sleeps until a packet or a timer. With more processes than cores, what one saves is
- * what another computes with. Yields end as soon as one gives away a whole slice to somebody who
- * computes: a sleeper is woken by the next packet, and soon, for what it has not used. */
+/* Polls. If it may block: yields for a while if the transport asks for it, polls some more, and
+ * then sleeps until a packet or a timer. With more processes than cores, the time that one process
+ * saves is computing time for another. Yields stop as soon as one gives a whole time slice to a
+ * computing process: the scheduler wakes a sleeper soon after the next packet, because it has
+ * unused time. */
 static void progress_wire(struct banyan_comm *comm, uint64_t until_ns)
 {
     for (uint32_t empty = 0;; empty++) {

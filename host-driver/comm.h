@@ -1,6 +1,6 @@
 /*
- * Inside of contexts, communicators and requests. A communicator with all that hangs on it belongs
- * to one thread at a time; `abort` and `error` alone are for any thread.
+ * Internals of contexts, communicators and requests. One thread at a time may use a communicator
+ * and everything that belongs to it; only `abort_wanted` and `error` are for any thread.
  */
 #ifndef BY_HOST_COMM_H
 #define BY_HOST_COMM_H
@@ -30,15 +30,17 @@ struct banyan_context {
     struct by_settings settings;
     struct banyan_fabric *fabric; /* or NULL */
     struct by_fabric_node *node;
-    struct by_bootstrap bootstrap; /* how ranks meet that have no table, or one with too few trees */
-    atomic_uint meeting_count;     /* meetings so far */
-    const uint8_t *image;          /* or NULL: nothing is offloaded, `header` has but the host's name */
+    /* how ranks connect that have no table, or a table with too few trees */
+    struct by_bootstrap bootstrap;
+    atomic_uint meeting_count; /* times that ranks connected so far */
+    /* or NULL: nothing is offloaded, `header` holds only the name of the host */
+    const uint8_t *image;
     size_t image_bytes;
     uint8_t *image_owned;
     struct by_image_header header;
     uint64_t stall_ns;
     char transport[16]; /* auto, afxdp, udp, shm */
-    uint8_t mode;       /* enum by_mode, of requests */
+    uint8_t mode;       /* enum by_mode, the default of requests */
     atomic_uint comm_count;
 };
 
@@ -47,49 +49,49 @@ struct by_counter {
     const uint64_t *value;
 };
 
-/* Memory of a request in mode exact. */
+/* Working memory of a request in mode exact. */
 struct by_scratch {
     void *memory;
     uint64_t bytes;
 };
 
-/* What the controller, or the wait for it, ended all calls with. */
+/* The error with which the controller, or the wait for it, ended all calls. */
 struct by_host_verdict {
-    int error;      /* 0: nothing */
-    char text[480]; /* a request adds its name */
+    int error;      /* 0: none */
+    char text[480]; /* each request adds its name */
 };
 
 struct banyan_comm {
     uint32_t magic;
     struct banyan_context *context;
-    /* The table: the context's, or what the controller has given; NULL: none, `header` has the
-     * host's name.
-     */
+    /* The table: the context's or the controller's; NULL: none, `header` then holds the name of the
+     * host. */
     const uint8_t *image;
     size_t image_bytes;
     struct by_image_header header;
     uint16_t payload_max;     /* for which the transport was opened */
-    struct by_member *member; /* or NULL: no controller */
+    struct by_member *member; /* or NULL: without a controller */
     struct by_host_verdict verdict;
     struct by_image_job job;
-    struct by_transport *transport; /* or NULL, without a table; then progress is empty */
+    struct by_transport *transport; /* or NULL without a table; progress is then empty */
     struct by_progress progress;
     struct by_hosts hosts;
     uint32_t spin_max;     /* empty polls before a sleep */
-    uint32_t yield_max;    /* those in which others may run */
-    uint64_t shy_until_ns; /* before that nobody yields */
+    uint32_t yield_max;    /* empty polls that yield the core first */
+    uint64_t shy_until_ns; /* before this time nothing yields */
     uint64_t linger_ns;
     struct by_counter *counters;
     uint32_t counter_count;
-    struct banyan_request *requests; /* all, also the free ones: kept so that a second free is seen */
+    /* all, including freed ones, which are kept to detect a second free */
+    struct banyan_request *requests;
     struct banyan_request *spare_first, *spare_last;
-    struct by_host_buffer *buffers; /* of banyan_alloc, those that are plain memory */
+    struct by_host_buffer *buffers; /* banyan_alloc: buffers in ordinary memory */
     struct by_registered *registered;
-    struct by_scratch scratch; /* of the request that was freed last, for the next one */
+    struct by_scratch scratch; /* of the last freed request, reused by the next */
     struct by_staging staging;
     atomic_int abort_wanted;
-    int wake_fd;      /* readable once banyan_abort was called, so that who sleeps wakes */
-    atomic_int error; /* the first fatal one */
+    int wake_fd;      /* readable after banyan_abort, which wakes a sleeping thread */
+    atomic_int error; /* first fatal error */
 };
 
 enum by_request_state { BY_REQUEST_FREE = 1, BY_REQUEST_READY, BY_REQUEST_RUNNING, BY_REQUEST_ENDED };
@@ -98,71 +100,73 @@ struct banyan_request {
     uint32_t magic;
     enum by_request_state state;
     struct banyan_comm *comm;
-    struct banyan_request *next;  /* of all */
-    struct banyan_request *spare; /* of the free ones */
+    struct banyan_request *next;  /* list of all requests */
+    struct banyan_request *spare; /* list of free requests */
     struct by_call call;
     uint64_t *offsets;         /* what call.offsets points to, or NULL */
     struct by_scratch scratch; /* what call.scratch points to */
-    struct by_staged *staged;  /* while it runs in slices, as its buffers are a GPU's; or NULL */
-    int between_hosts;         /* the posted call runs there, and `id` is theirs */
+    /* or NULL; set while it runs in slices because its buffers are in GPU memory */
+    struct by_staged *staged;
+    int between_hosts; /* the posted call runs between hosts, and `id` is an id there */
     uint32_t id;
     int posted; /* at least once */
     int result;
-    char text[512]; /* of a failed result */
+    char text[512]; /* of an error */
 };
 
-/* comm.c: whether `comm` is a communicator; else sets the error text of `function`. */
+/* comm.c: whether `comm` is a valid communicator. If not, sets the error text for `function`. */
 int by_comm_is(const struct banyan_comm *comm, const char *function);
-/* comm.c: makes the list of its counters. 0, or an error with its text. */
+/* comm.c: builds the communicator's list of counters. 0, or an error with its text. */
 int by_comm_list_counters(struct banyan_comm *comm);
 /* comm.c: fills the configuration of a rank's progress, without injected faults. 0, or an error
  * with its text. */
 int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
                             struct by_progress_config *config);
-/* comm.c: the time of a communicator, simulated on a fabric in memory. */
+/* comm.c: the communicator's current time; simulated on a fabric in memory. */
 uint64_t by_comm_now(const struct banyan_comm *comm);
-/* comm.c: one round of progress; sleeps, when there is nothing to do, until `until_ns` (of
- * by_comm_now) at the latest. 0: does not sleep. */
+/* comm.c: runs one round of progress. If there is nothing to do, sleeps until `until_ns` (of
+ * by_comm_now) at the latest; 0: does not sleep. */
 void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
-/* comm.c: the table that is in force from now on; NULL: none. It must outlive the communicator, or
- * its successor. */
+/* comm.c: puts a table in force; NULL: none. The table must outlive the communicator or be replaced
+ * first. */
 void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes);
-/* comm.c: calls go on in the trees of a table that is this rank's, by `resume`, whose ranks are all
- * level. The table must outlive the communicator, or its successor. 0; else all is as it was. */
+/* comm.c: continues calls on the trees of a new table of this rank, from `resume`, in which all
+ * ranks are level. The table must outlive the communicator or be replaced first. 0; on error
+ * nothing has changed. */
 int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes);
-/* comm.c: ends all calls with `error` and the text, unless something has ended them before. */
+/* comm.c: ends all calls with `error` and the text, unless they have already been ended. */
 void by_comm_end(struct banyan_comm *comm, int error, const char *text);
-/* Notes a fatal error, if it is the first. */
+/* Records a fatal error if it is the first. */
 void by_comm_fail(struct banyan_comm *comm, int error);
-/* request.c: a request that is not in use, or NULL: no memory. */
+/* request.c: returns an unused request; NULL: out of memory. */
 struct banyan_request *by_request_take(struct banyan_comm *comm);
-/* Posts its call; the state is RUNNING or ENDED then. 0, or an error with its text. */
+/* Posts its call; afterwards the state is RUNNING or ENDED. 0, or an error with its text. */
 int by_request_start(struct banyan_request *request);
-/* Asks whether a call that runs has ended; keeps its result and the text. */
+/* Tests whether a running call has ended; stores its result and text. */
 void by_request_collect(struct banyan_request *request);
-/* Gives it back. */
+/* Returns the request to the free list. */
 void by_request_give(struct banyan_request *request);
-/* request.c: sets the error text of a post that ended with `error`, and returns that. */
+/* request.c: sets the error text of a post that failed with `error`, and returns `error`. */
 banyan_status_t by_post_failed(const struct banyan_request *request, int error, const char *field);
-/* operation.c: the call that a query asks about, checked but for its buffers. `*offsets` is the
- * caller's to free. 0, or an error with its text. */
+/* operation.c: makes the call that a query describes, validated except for its buffers. The caller
+ * frees `*offsets`. 0, or an error with its text. */
 int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
                       struct by_call *call, uint64_t **offsets);
-/* comm.c: the job of a communicator without a table. */
+/* comm.c: sets the job of a communicator without a table. */
 void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count, uint32_t job);
-/* register.c: lets go of all registered buffers. */
+/* register.c: releases all registered buffers. */
 void by_registered_free(struct banyan_comm *comm);
 /* request.c: ends and frees all requests. */
 void by_requests_free(struct banyan_comm *comm);
-/* buffers.c: frees what banyan_alloc gave. */
+/* buffers.c: frees all buffers of banyan_alloc. */
 void by_buffers_free(struct banyan_comm *comm);
-/* The bare name of a node, in `name` or in what it holds; "node N" when the image does not name it.
- */
+/* Returns the bare name of a node, stored in `name` or in the image; "node N" if the image has no
+ * name for it. */
 const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name);
-/* describe.c: writes for people why `call` ended with `status`. */
+/* describe.c: writes a readable reason why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *text, size_t bytes);
-/* describe.c: the line that says over what a communicator runs. */
+/* describe.c: prints the line with the transport and trees that a communicator uses. */
 void by_announce(const struct banyan_comm *comm);
 
 #endif

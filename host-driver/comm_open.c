@@ -48,7 +48,7 @@ static int open_trees(struct banyan_comm *comm, uint32_t job)
     return error != 0 ? error : open_progress(comm);
 }
 
-/* Without a table the ranks are those that meet. */
+/* Without a table the job consists of the ranks that connect. */
 static int open_alone(struct banyan_comm *comm, uint32_t job)
 {
     struct by_bootstrap *bootstrap = &comm->context->bootstrap;
@@ -141,9 +141,9 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
     return BANYAN_OK;
 }
 
-/* An inner node that leaves takes others' last results with it, if these were lost: so it answers
- * until nobody asks any more. The silence must be longer than the longest pause between two
- * retransmissions, which grows only where packets are lost. */
+/* If an inner node leaves while the last results of other nodes are lost, these cannot be
+ * retransmitted. So it answers until it receives no more requests. The silence must be longer than
+ * the longest interval between two retransmissions, which grows only if packets are lost. */
 static void linger(struct banyan_comm *comm)
 {
     uint64_t quiet_since = by_clock_ns(), begin_ns = quiet_since;
@@ -155,8 +155,9 @@ static void linger(struct banyan_comm *comm)
                     by_endpoint_counters(comm->progress.endpoint)->retx == 0;
         struct pollfd fds[BY_TRANSPORT_FDS_MAX];
 
+        /* After the time limit of an operation, a node that still asks has failed. */
         if (by_clock_ns() - quiet_since >= (clean ? comm->linger_ns / 10 : comm->linger_ns) ||
-            by_clock_ns() - begin_ns >= comm->context->stall_ns) /* by then who asks has failed */
+            by_clock_ns() - begin_ns >= comm->context->stall_ns)
             return;
         by_member_step(comm, by_clock_ns());
         if (by_progress_step(&comm->progress, by_clock_ns()) > 0)

@@ -1,4 +1,4 @@
-/* Contexts: settings and a table image. See comm.h for what belongs to which thread. */
+/* Contexts: settings and a table image. Threads: see comm.h. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -65,7 +65,7 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
     return 0;
 }
 
-/* A folder stands for the image that it holds under this host's name. */
+/* If the path is a folder, uses the image in it with this host's name. */
 static int image_path(const char *path, char found[PATH_MAX])
 {
     char host[HOST_NAME_MAX + 1] = "";
@@ -89,7 +89,7 @@ static int image_path(const char *path, char found[PATH_MAX])
     return 0;
 }
 
-/* Without a table: the host's own name, and a place to meet. */
+/* Without a table: only the host's own name and the bootstrap. */
 static int take_no_image(struct banyan_context *context, int off)
 {
     if (context->bootstrap.source == BY_SOURCE_NONE) {
@@ -108,7 +108,8 @@ static int take_no_image(struct banyan_context *context, int off)
     return 0;
 }
 
-/* The table comes from the controller, with the communicator: here it is known who we are. */
+/* The table comes from the controller when the communicator opens; until then only the name is
+ * set. */
 static void take_name(struct banyan_context *context)
 {
     const char *name = context->settings.value[BY_SETTING_NODE];
@@ -148,7 +149,8 @@ static int take_image(struct banyan_context *context, const struct banyan_config
         }
         if (off || path[0] == 0)
             return error != 0 ? error : take_no_image(context, off);
-        if (error != 0) { /* who has a table may use RANK and its like for something else */
+        /* with a table, RANK and the other variables may be meant for another program */
+        if (error != 0) {
             bool asked = config->bootstrap != NULL || config->launcher != NULL ||
                          strcmp(context->settings.value[BY_SETTING_BOOTSTRAP], "auto") != 0;
 

@@ -1,7 +1,7 @@
 /*
- * Sentences for people: why an operation failed (which switch is silent, which rank is missing, who
- * disagrees), and over what a communicator runs. Names come from the table image. One thread, that
- * of the communicator.
+ * Readable sentences: why an operation failed (which switch does not respond, which rank is
+ * missing, which ranks disagree), and the transport and trees of a communicator. Names come from
+ * the table image. Thread: the communicator's.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
-#define NAMED_MAX 3u  /* nodes of one kind that a text names; more are counted */
-#define DEPTH_MAX 64u /* hops up a tree: a bound against a table with a loop */
+#define NAMED_MAX 3u  /* nodes of one kind that a text names; further ones are counted */
+#define DEPTH_MAX 64u /* maximum hops up a tree, in case a table contains a loop */
 
 struct text {
     char *at;
@@ -47,7 +47,7 @@ static void add_node(struct text *text, const struct banyan_comm *comm, uint16_t
     add(text, "%s", name);
 }
 
-/* "switch leaf0" or "host3 (rank 3)": the NAME section gives a rank to hosts only. */
+/* The NAME section gives a rank only to hosts: "switch leaf0" or "host3 (rank 3)". */
 static int is_switch(const struct banyan_comm *comm, uint16_t node)
 {
     struct by_image_name name;
@@ -71,7 +71,7 @@ const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct b
     return name->name;
 }
 
-/* The node that is this host's parent in `tree`, or BY_NODE_NONE. */
+/* Returns this host's parent in `tree`, or BY_NODE_NONE. */
 static uint16_t parent_in(const struct banyan_comm *comm, uint16_t tree)
 {
     struct by_image_leaf leaf;
@@ -84,7 +84,7 @@ static uint16_t parent_in(const struct banyan_comm *comm, uint16_t tree)
     return BY_NODE_NONE;
 }
 
-/* Names the children of `node` in `tree` whose bits are set; returns how many there are. */
+/* Names the children of `node` in `tree` whose bits are set; returns their number. */
 static unsigned add_children(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node,
                              uint64_t mask)
 {
@@ -108,7 +108,7 @@ static unsigned add_children(struct text *text, const struct banyan_comm *comm, 
     return count;
 }
 
-/* How `node` is tied to its parent in `tree`. */
+/* Finds the connection of `node` to its parent in `tree`. */
 static int find_hop(const struct banyan_comm *comm, uint16_t tree, uint16_t node, struct by_image_hop *hop)
 {
     for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
@@ -120,7 +120,7 @@ static int find_hop(const struct banyan_comm *comm, uint16_t tree, uint16_t node
     return 0;
 }
 
-/* The relay at place 2 or further of those between `node` and its parent, or BY_NODE_NONE. */
+/* Returns the relay at position 2 or above between `node` and its parent, or BY_NODE_NONE. */
 static uint16_t relay_at(const struct banyan_comm *comm, uint16_t tree, uint16_t node, unsigned place)
 {
     for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
@@ -134,8 +134,8 @@ static uint16_t relay_at(const struct banyan_comm *comm, uint16_t tree, uint16_t
     return BY_NODE_NONE;
 }
 
-/* Who passes packets on between `node` and its parent, and may be the one that is silent: in their
- * order. Returns how many there are. */
+/* Names the relays between `node` and its parent in order; any of them may be the one that does not
+ * respond. Returns their number. */
 static unsigned add_relays(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
     struct by_image_hop hop;
@@ -163,7 +163,7 @@ static void add_seconds(struct text *text, const struct banyan_comm *comm)
     add(text, " for %g s", (double)comm->context->stall_ns / 1e9);
 }
 
-/* A remedy for a silent node, with so many relays before it. */
+/* Adds a remedy for a node that does not respond and is behind `relays` relays. */
 static void add_remedy(struct text *text, const struct banyan_comm *comm, uint16_t node, unsigned relays)
 {
     const char *between = relays > 1 ? "those before it" : "the one before it";
@@ -239,7 +239,7 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add(text, "; sending failed: %s", strerror(comm->transport->last_errno));
 }
 
-/* What to do when tables have served a run before. */
+/* Adds the remedy for tables that have already served a run. */
 static void add_renewal(struct text *text, const struct banyan_comm *comm)
 {
     add(text, "has already served a run with generation %u of these tables; give each run a new generation: ",
@@ -261,7 +261,7 @@ static void describe_session(struct text *text, const struct banyan_comm *comm,
     add_renewal(text, comm);
 }
 
-/* The parent of `node` in `tree`, or BY_NODE_NONE. */
+/* Returns the parent of `node` in `tree`, or BY_NODE_NONE. */
 static uint16_t upper_of(const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
     struct by_image_hop hop;
@@ -276,7 +276,8 @@ static int is_below(const struct banyan_comm *comm, uint16_t tree, uint16_t node
     return node == upper;
 }
 
-/* Names `node` when it is a host without others below it; else the ranks below it and the node. */
+/* Names `node` if it is a host without other ranks below it; else the ranks below it and the
+ * node. */
 static void add_ranks(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node)
 {
     struct by_image_name name;
@@ -300,7 +301,7 @@ static void add_ranks(struct text *text, const struct banyan_comm *comm, uint16_
     }
 }
 
-/* The ranks behind the bits of `mask` at the node that objects. */
+/* Names the ranks that the bits of `mask` represent at the node that reported the error. */
 static void add_side_ranks(struct text *text, const struct banyan_comm *comm,
                            const struct by_call_status *status, uint64_t mask)
 {
@@ -324,8 +325,9 @@ static void add_side_ranks(struct text *text, const struct banyan_comm *comm,
         add(text, "%s", count > 1 ? ", " : "");
         if (node != BY_NODE_NONE)
             add_ranks(text, comm, status->tree, node);
+        /* the bit is not another node but that host's own rank */
         else
-            add_node(text, comm, status->err.node); /* the bit is no other node: it is that host's own rank */
+            add_node(text, comm, status->err.node);
     }
     if (count > NAMED_MAX)
         add(text, " and %u more", count - NAMED_MAX);
@@ -388,7 +390,7 @@ static void describe_mismatch(struct text *text, const struct banyan_comm *comm,
     add(text, ", tree %u, chunk %u)", status->tree, status->err.seq);
 }
 
-/* A node that cannot compute what was asked of it. */
+/* Describes a node that cannot compute the call. */
 static void describe_unsupported(struct text *text, const struct banyan_comm *comm,
                                  const struct by_call *call, const struct by_call_status *status)
 {
@@ -406,7 +408,7 @@ static void describe_unsupported(struct text *text, const struct banyan_comm *co
         add(text, "its program is another version; update it");
 }
 
-/* Bits that changed where they lay: whose they were. */
+/* Describes data that changed in memory, and the ranks that they belong to. */
 static void describe_damage(struct text *text, const struct banyan_comm *comm,
                             const struct by_call_status *status)
 {
@@ -448,7 +450,8 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     switch (status->error) {
     case BY_ETIMEDOUT:
         describe_timeout(&text, comm, status);
-        if (status->session) { /* nodes below a fresh host may be used ones */
+        /* nodes below a fresh host may have served a run before */
+        if (status->session) {
             add(&text, "; or it ");
             add_renewal(&text, comm);
         }
@@ -471,7 +474,7 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     }
 }
 
-/* ---- what a communicator runs over ---- */
+/* ---- the transport and trees of a communicator ---- */
 
 void by_announce(const struct banyan_comm *comm)
 {

@@ -1,6 +1,6 @@
 /*
- * Texts of errors, and what else the library can say without any object: version, names,
- * capabilities, settings. Any thread.
+ * Error texts, and other information that needs no object: version, names, capabilities, settings.
+ * Any thread.
  */
 #include "host-driver/error.h"
 
@@ -15,8 +15,7 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
-/* Tells the version of whatever file this is linked into, to who looks for it there (banyan
- * doctor). */
+/* Identifies the version of a linked file; `banyan doctor` searches for it. */
 static const char mark[] __attribute__((used)) = "@(#)banyan " BY_VERSION;
 
 static _Thread_local char last_text[BY_ERROR_TEXT_MAX];

@@ -13,8 +13,8 @@
 #include "host-driver/memory.h"
 
 #define SUFFIX ".table"
-#define ROUND_NS                                                                                             \
-    1000u /* a round's simulated time: far below a retransmission timeout, however long the queues are */
+/* simulated time of a round: far below a retransmission timeout, however long the queues are */
+#define ROUND_NS 1000u
 
 static int by_name(const void *a, const void *b)
 {
@@ -28,7 +28,7 @@ static int is_table(const char *name)
     return bytes > sizeof(SUFFIX) - 1 && strcmp(name + bytes - (sizeof(SUFFIX) - 1), SUFFIX) == 0;
 }
 
-/* Paths of the tables in `folder`, sorted, so that the order of nodes does not depend on the file
+/* Lists the tables in `folder`, sorted, so that the order of nodes does not depend on the file
  * system. */
 static int list_tables(const char *folder, char ***paths, uint32_t *count)
 {
@@ -62,7 +62,7 @@ static int list_tables(const char *folder, char ***paths, uint32_t *count)
     return error;
 }
 
-/* Reads a node's table and ports; switches start at once. */
+/* Reads a node's table and ports; switches start immediately. */
 static int add_node(struct banyan_fabric *fabric, struct by_fabric_node *node, const char *path)
 {
     int error;
@@ -97,7 +97,7 @@ static int add_node(struct banyan_fabric *fabric, struct by_fabric_node *node, c
     return 0;
 }
 
-/* Finds the other end of every port: the port whose own address is our peer address. */
+/* Connects every port to the port whose own address is its peer address. */
 static int connect_ports(struct banyan_fabric *fabric)
 {
     for (uint32_t n = 0; n < fabric->node_count; n++) {
@@ -194,7 +194,7 @@ banyan_status_t banyan_fabric_close(struct banyan_fabric *fabric)
     return BANYAN_OK;
 }
 
-/* Hosts come in the order of their node ids, which is the order of the topology's file and of
+/* Hosts are in the order of their node ids, which is the order of the topology file and of
  * ranks. */
 const char *banyan_fabric_host(const struct banyan_fabric *fabric, uint32_t index)
 {

@@ -1,4 +1,4 @@
-/* Carrying out injected faults; see faults.h. One thread, that of the node. */
+/* Applies injected faults; see faults.h. Thread: the node's. */
 #include "host-driver/faults.h"
 
 #include <stdlib.h>
@@ -6,8 +6,9 @@
 
 #include "offload/base/errors.h"
 
-#define OVERTAKEN_MAX 4u       /* packets that pass a held one before it comes back */
-#define HELD_MAX_NS   1000000u /* or this long, when nothing comes: below the least retransmission timeout */
+#define OVERTAKEN_MAX 4u /* packets that overtake a held one before its release */
+/* maximum hold without other packets: below the minimal retransmission timeout */
+#define HELD_MAX_NS 1000000u
 
 static uint32_t parts(double probability)
 {
@@ -54,7 +55,7 @@ void by_faults_free(struct by_faults *faults)
     faults->memory = NULL;
 }
 
-/* Copies `rx` aside. 0 when there is no room: then the packet passes. */
+/* Copies `rx` aside. 0 if there is no room: the packet then passes. */
 static int hold(struct by_faults *faults, uint64_t now_ns, const struct by_rx *rx)
 {
     uint32_t slot;
@@ -83,7 +84,7 @@ static int hold(struct by_faults *faults, uint64_t now_ns, const struct by_rx *r
     return 1;
 }
 
-/* Gives back what has been held long enough; a packet that arrived counts as overtaking. */
+/* Releases packets that were held long enough; each arriving packet counts as overtaking. */
 static uint32_t release(struct by_faults *faults, uint64_t now_ns, unsigned arrived, struct by_rx *out)
 {
     uint32_t count = 0;

@@ -1,7 +1,7 @@
 /*
- * Fault injection at the receive side of a node: offload/base/fault.h draws the verdicts, this
- * carries them out. Packets held back are copied, and come back after a few others have overtaken
- * them, or when nothing comes for a while.
+ * Fault injection at the receive side of a node: offload/base/fault.h decides each packet's fate,
+ * this code applies it. A delayed packet is copied, and released after a few others have overtaken
+ * it, or after some time without packets.
  */
 #ifndef BY_HOST_FAULTS_H
 #define BY_HOST_FAULTS_H
@@ -12,9 +12,9 @@
 #include "host-driver/transport.h"
 #include "offload/base/fault.h"
 
-/* Packets held back at a time. */
+/* Maximum number of packets held back at a time. */
 #define BY_FAULTS_HELD_MAX 16u
-/* What by_faults_apply may write. */
+/* Maximum output of by_faults_apply. */
 #define BY_FAULTS_OUT_MAX (2u * BY_RX_BATCH + BY_FAULTS_HELD_MAX)
 
 struct by_faults {
@@ -29,21 +29,21 @@ struct by_faults {
         uint32_t slot;
     } held[BY_FAULTS_HELD_MAX];
     uint32_t slot_busy; /* bit: memory slot is in use */
-    uint32_t slot_lent; /* bit: slot was released into the last output */
+    uint32_t slot_lent; /* bit: the slot is in the last output */
     uint64_t dropped, doubled, delayed;
 };
 
-/* Reads BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER and BANYAN_SEED; `salt` makes nodes differ. 0 or an
- * error with its text. */
+/* Reads BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER and BANYAN_SEED; `salt` gives each node its own
+ * sequence. 0 or an error with its text. */
 int by_faults_read(const struct by_settings *settings, uint64_t salt, struct by_fault *fault);
 /* 0 or BY_ENOMEM. */
 int by_faults_init(struct by_faults *faults, const struct by_fault *fault, uint32_t packet_bytes_max);
 void by_faults_free(struct by_faults *faults);
-/* Turns `in` into `out` (BY_FAULTS_OUT_MAX) and returns the count. What it gives stays valid until
+/* Transforms `in` into `out` (BY_FAULTS_OUT_MAX) and returns the count. The output is valid until
  * the next call. */
 uint32_t by_faults_apply(struct by_faults *faults, uint64_t now_ns, const struct by_rx *in, uint32_t in_count,
                          struct by_rx *out);
-/* When a held packet is due, UINT64_MAX when none is held. */
+/* When a held packet is due; UINT64_MAX if none is held. */
 uint64_t by_faults_deadline(const struct by_faults *faults);
 
 #endif

@@ -1,9 +1,9 @@
 /*
- * The floating-point environment of the thread that calls us is the user's: programs built for
- * speed flush subnormals to zero, others round upwards or trap. Sums must not depend on that: a
- * node's kernels, and the conversions of mode exact, which each rank makes for itself, run in the
- * default one (round to nearest, subnormals kept, no traps). Saved and set around each step of
- * progress; any thread.
+ * The calling thread may have an unusual floating-point environment: some programs flush subnormals
+ * to zero, round upwards or trap. Sums must not depend on it. A node's kernels, and the conversions
+ * of mode exact that each rank does for itself, run in the default environment (round to nearest,
+ * subnormals kept, no traps). Each step of progress saves the environment, sets the default and
+ * restores it. Any thread.
  */
 #ifndef BY_HOST_FLOAT_ENV_H
 #define BY_HOST_FLOAT_ENV_H
@@ -13,7 +13,7 @@
 #if defined(__x86_64__)
 
 #define BY_MXCSR_DEFAULT 0x1f80u
-#define BY_MXCSR_CONTROL 0xffc0u /* all but the flags of what has happened */
+#define BY_MXCSR_CONTROL 0xffc0u /* all bits except the exception flags */
 
 static inline uint64_t by_float_env_enter(void)
 {

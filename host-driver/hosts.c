@@ -1,4 +1,4 @@
-/* Calls between hosts: when, and how they are announced; see hosts.h. */
+/* Decides which calls run between hosts, and announces it; see hosts.h. */
 #include "host-driver/hosts.h"
 
 #include <stdio.h>
@@ -45,8 +45,8 @@ static bool has_all_trees(const struct banyan_comm *comm)
     return true;
 }
 
-/* Whether sums of such elements, in the communicator's mode, are for the hosts, as the trees that
- * there are for them have a node that cannot compute them. */
+/* Whether reductions with this operator and type, in the communicator's mode, run between hosts
+ * because a node of their trees cannot compute them. */
 static bool is_unable(const struct banyan_comm *comm, unsigned collective, unsigned op, unsigned dtype)
 {
     const struct by_call call = {.collective = (uint8_t)collective,
@@ -59,7 +59,7 @@ static bool is_unable(const struct banyan_comm *comm, unsigned collective, unsig
            !by_endpoint_can(comm->progress.endpoint, &call);
 }
 
-/* The first such reduction from *op and *dtype on, of any collective. */
+/* Finds the first such reduction from *op and *dtype on, of any collective. */
 static bool find_unable(const struct banyan_comm *comm, unsigned *op, unsigned *dtype)
 {
     static const uint8_t sums[] = {BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_REDUCE,
@@ -98,7 +98,7 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     return 0;
 }
 
-/* Whoever brought the ranks together knows them by the numbers that the table gives them. */
+/* The bootstrap must number the ranks as the table does. */
 static int check_meeting(const struct banyan_comm *comm)
 {
     const struct by_meeting *meeting = &comm->context->bootstrap.meeting;
@@ -130,7 +130,8 @@ int by_hosts_open(struct banyan_comm *comm)
     if (error != 0)
         return error;
     config.way = comm->hosts.way;
-    /* The communicators of a job meet one after another, at the same place. */
+    /* The communicators of a job connect one after another, at the same address; the key separates
+     * them. */
     config.key = (uint32_t)comm->job.job << 16 ^ atomic_fetch_add(&context->meeting_count, 1);
     error = by_fallback_open(&config, &comm->hosts.fallback);
     comm->hosts.ready = error == 0;
@@ -151,7 +152,7 @@ void by_hosts_close(struct banyan_comm *comm)
     comm->hosts.ready = false;
 }
 
-/* With the numbers of both, all of which all ranks share. */
+/* Compares both predictions; their inputs are equal at all ranks. */
 static bool is_sooner(const struct banyan_comm *comm, const struct by_call *call, uint64_t bytes)
 {
     const struct by_hosts *hosts = &comm->hosts;
@@ -188,13 +189,13 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
     return comm->hosts.ready && reason != BY_HOSTS_TREES;
 }
 
-/* Stands between two reasons. */
+/* Separator between two reasons. */
 static const char *between(const char *text)
 {
     return text[0] == 0 ? "" : ", and ";
 }
 
-/* What nodes cannot compute, by operator. */
+/* Adds the reductions that nodes cannot compute, by operator. */
 static void add_unable(const struct banyan_comm *comm, char *why, size_t bytes)
 {
     unsigned op = 1, dtype = 1, last = 0;
@@ -227,7 +228,7 @@ void by_hosts_say_unable(struct banyan_comm *comm, const struct by_call *call)
             call->mode == BY_MODE_DET ? " (banyan tables --det gives them slots)" : "");
 }
 
-/* What is sooner done between hosts. */
+/* Adds the calls that are faster between hosts. */
 static void add_times(const struct banyan_comm *comm, char *why, size_t bytes)
 {
     const char *before = "";

@@ -7,11 +7,12 @@
 #include "host-driver/hosts.h"
 #include "offload/wire/types.h"
 
-/* An operation over the trees is timed with a byte of each rank and with so many, so many times. */
+/* Sizes for timing: one byte per rank and MEASURED_SHARD bytes per rank; MEASURED_ROUNDS
+ * repetitions. */
 #define MEASURED_SHARD  (16u << 10)
 #define MEASURED_ROUNDS 6u
 
-/* One operation of `bytes` in all, in place in `buffer`; rank 0 is the root where there is one. */
+/* Runs one operation of `bytes` in total, in place in `buffer`; the root, if any, is rank 0. */
 static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
                                       uint64_t bytes)
 {
@@ -35,7 +36,7 @@ static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collect
     }
 }
 
-/* The least of several times of it. */
+/* Returns the minimum of several durations. */
 static int time_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer, uint64_t bytes,
                       uint64_t *best_ns)
 {
@@ -52,7 +53,7 @@ static int time_trees(struct banyan_comm *comm, unsigned collective, uint8_t *bu
     return 0;
 }
 
-/* By two sizes; a barrier has one. */
+/* Derives latency and gap from two sizes; a barrier has only one. */
 static int measure_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
                          struct by_tree_time *time)
 {
@@ -91,7 +92,7 @@ int by_hosts_measure(struct banyan_comm *comm)
         numbers[2 * c] = tree[c].latency_ns;
         numbers[2 * c + 1] = tree[c].gap_ps;
     }
-    /* The slowest rank's, so that all decide alike. */
+    /* The slowest rank's numbers, so that all ranks decide alike. */
     if (error == 0)
         error = banyan_allreduce(comm, numbers, numbers, 2 * BY_COLLECTIVE_COUNT, BANYAN_U64, BANYAN_MAX);
     for (unsigned c = 0; c < BY_COLLECTIVE_COUNT && error == 0; c++)

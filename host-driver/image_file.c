@@ -1,4 +1,5 @@
-/* Reading table images, and names from them. The format and its checks are offload/table's. */
+/* Reads table images, and formats names from them. offload/table defines and validates the
+ * format. */
 #include "host-driver/image_file.h"
 
 #include <errno.h>

@@ -1,4 +1,4 @@
-/* The connection to the controller; see line.h. The communicator's thread. */
+/* The connection to the controller; see line.h. Thread: the communicator's. */
 #include "host-driver/line.h"
 
 #include <errno.h>
@@ -14,13 +14,12 @@
 #include "firmware/secure/hostport.h"
 #include "host-driver/error.h"
 
-/* A host whose word nobody acknowledges for so long connects anew (ms). */
+/* A host whose data stay unacknowledged for this long reconnects (ms). */
 #define SILENT_MS 3000
-/* Who does not answer an attempt to connect for so long is asked anew, and so is who does not come
- * to the end of a handshake (ns). */
+/* Timeouts (ns) of an attempt to connect and of a handshake; then the host tries again. */
 #define CONNECT_NS UINT64_C(2000000000)
 #define GREET_NS   UINT64_C(5000000000)
-/* Bytes that may wait to be sent: beyond that the other side is not reading (bytes). */
+/* Maximum bytes in the send queue: beyond this the controller is not reading. */
 #define OUT_MAX ((size_t)256 << 20)
 #define FORMS   "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
 
@@ -99,7 +98,7 @@ void by_host_line_close(struct by_host_line *line)
 
 void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why)
 {
-    snprintf(line->why, sizeof(line->why), "%s", why); /* which may be the stream's */
+    snprintf(line->why, sizeof(line->why), "%s", why); /* `why` may be a text of the TLS stream */
     by_tls_close(line->tls);
     line->tls = NULL;
     if (line->fd >= 0)
@@ -113,7 +112,7 @@ void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *w
     line->pause_ns = line->pause_ns * 2 < BY_LINE_PAUSE_MAX_NS ? line->pause_ns * 2 : BY_LINE_PAUSE_MAX_NS;
 }
 
-/* The other side is there. */
+/* The connection is established. */
 static void connected(struct by_host_line *line, uint64_t now_ns)
 {
     line->connected = true;
@@ -126,7 +125,7 @@ static void connected(struct by_host_line *line, uint64_t now_ns)
         by_host_line_drop(line, now_ns, "no memory for TLS");
 }
 
-/* Goes on with the handshake. */
+/* Continues the handshake. */
 static void greet(struct by_host_line *line, uint64_t now_ns)
 {
     int error = by_tls_handshake(line->tls);
@@ -159,7 +158,7 @@ static void begin(struct by_host_line *line, uint64_t now_ns)
         by_host_line_drop(line, now_ns, strerror(errno));
 }
 
-/* Whether a connection that was begun has come about. */
+/* Checks whether a pending connection is established. */
 static void finish(struct by_host_line *line, uint64_t now_ns)
 {
     struct pollfd one = {.fd = line->fd, .events = POLLOUT};
@@ -177,7 +176,7 @@ static void finish(struct by_host_line *line, uint64_t now_ns)
         connected(line, now_ns);
 }
 
-/* Room for `more` bytes behind those that wait. */
+/* Reserves room for `more` bytes after the waiting ones. */
 static int reserve(struct by_line_queue *queue, size_t more)
 {
     size_t room = queue->room > 0 ? queue->room : BY_LINE_READ_BYTES;
@@ -200,7 +199,7 @@ static int reserve(struct by_line_queue *queue, size_t more)
     return 0;
 }
 
-/* Why bytes do not move. */
+/* Returns the reason why bytes do not move. */
 static const char *reason(const struct by_host_line *line)
 {
     return line->tls != NULL ? by_tls_text(line->tls) : strerror(errno);
@@ -227,12 +226,12 @@ static int receive(struct by_host_line *line, uint64_t now_ns)
         if (got > 0) {
             line->in.used += (size_t)got;
             moved = 1;
-            /* A record of TLS is less than there may be. */
+            /* A TLS record may be shorter than the available data. */
             if ((size_t)got < most && line->tls == NULL)
                 return moved;
             continue;
         }
-        /* What came before the end is still looked at: it may say why. */
+        /* Bytes received before the end are still processed: they may contain the reason. */
         if (got != BY_EAGAIN && !(moved && line->in.used > line->in.at))
             by_host_line_drop(line, now_ns, got == 0 ? "it closed the connection" : reason(line));
         return moved;

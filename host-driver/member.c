@@ -1,4 +1,4 @@
-/* A communicator's tie to the controller; see member.h. The communicator's thread. */
+/* A communicator's link to the controller; see member.h. Thread: the communicator's. */
 #include "host-driver/member.h"
 
 #include <errno.h>
@@ -18,10 +18,11 @@
 #include "host-driver/transport.h"
 #include "offload/base/bytes.h"
 
-#define LOOK_NS  500000u    /* between two looks at the connection, unless poll woke us */
-#define ALIVE_NS 100000000u /* between two ALIVE, and between two SUSPECT */
-#define SUSPECT_NS                                                                                           \
-    150000000u /* a chunk that waits longer is worth a word; less when the time limit is short */
+/* interval between reads of the connection, unless poll reports input */
+#define LOOK_NS  500000u
+#define ALIVE_NS 100000000u /* interval between two ALIVE, and between two SUSPECT */
+/* a chunk that waits longer is reported; less if the time limit is short */
+#define SUSPECT_NS 150000000u
 
 struct by_member {
     struct by_host_line line;
@@ -58,9 +59,9 @@ static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
         now_ns);
 }
 
-/* ---- frames in ---- */
+/* ---- received frames ---- */
 
-/* The table to begin with. */
+/* Installs the first table. */
 static int take_welcome(struct banyan_comm *comm, const struct by_member_frame *frame)
 {
     struct by_member *member = comm->member;
@@ -97,7 +98,8 @@ static void say_carried(struct banyan_comm *comm, uint64_t now_ns)
     put(comm->member, (struct by_member_frame){.type = BY_MEMBER_CARRIED, .gen = comm->job.gen}, now_ns);
 }
 
-/* What the attempt has to say to other ranks; and the calls go on, when they can. 0 or an error. */
+/* Sends the attempt's messages to other ranks, and continues the calls when possible. 0 or an
+ * error. */
 static int run_attempt(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
@@ -143,7 +145,8 @@ static int take_freeze(struct banyan_comm *comm, const struct by_member_frame *f
         by_survive_repeat(survive);
         return 0;
     }
-    if (frame->bytes == 0) { /* the attempt's table did not come: it does on a new connection */
+    /* the attempt's table did not arrive: a new connection brings it */
+    if (frame->bytes == 0) {
         by_host_line_drop(&member->line, now_ns, "it has not sent a table");
         return 0;
     }
@@ -177,10 +180,10 @@ static int take(struct banyan_comm *comm, const struct by_member_frame *frame, u
     }
 }
 
-/* ---- frames out ---- */
+/* ---- sent frames ---- */
 
-/* What the ports have counted: what the switches at their other ends count tells of the cables
- * between. */
+/* Counters of the ports. Compared with the counters of the switches at the other ends they show the
+ * state of the cables. */
 static uint32_t put_ports(const struct by_transport *transport,
                           uint8_t bytes[BY_MEMBER_PORT_BYTES * BY_PORTS_MAX])
 {
@@ -234,7 +237,7 @@ uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
         say_hello(comm, now_ns);
     while (error == 0 && by_host_line_get(&member->line, &frame, now_ns) == 0) {
         error = take(comm, &frame, now_ns);
-        /* A rank says what it has to before it takes the next message. */
+        /* A rank sends its messages before it processes the next one. */
         if (error == 0 && member->ready)
             error = run_attempt(comm, now_ns);
         moved = 1;
@@ -271,9 +274,9 @@ void by_member_woken(struct banyan_comm *comm)
         comm->member->looked_ns = 0;
 }
 
-/* ---- begin and end ---- */
+/* ---- open and close ---- */
 
-/* Until the controller has given a table, or the time is over. */
+/* Waits until the controller has sent a table or the time is over. */
 static int await_table(struct banyan_comm *comm)
 {
     struct by_member *member = comm->member;

@@ -1,5 +1,5 @@
-/* The transport over the cables of a fabric in memory: a queue for each member, packets copied
- * once. One thread. */
+/* The transport over the cables of a fabric in memory: a queue per member; packets are copied once.
+ * One thread. */
 #include "host-driver/memory.h"
 
 #include <stdlib.h>
@@ -75,15 +75,15 @@ static void memory_rx_done(struct by_transport *transport)
 static int listens(const struct by_memory *memory, const struct by_memory_packet *packet)
 {
     if (memory->node->own != NULL)
-        return 1; /* a switch takes what comes: it may have to relay */
+        return 1; /* a switch accepts any packet, since it may have to relay it */
     if (packet->udp_port != 0)
         return memory->udp_port == packet->udp_port;
     return packet->bytes >= BY_WIRE_HEADER_BYTES &&
            by_get16(packet->data + BY_HEADER_AT_JOB) == memory->progress->job;
 }
 
-/* Puts a packet on the cable at `port` of the sender: to the switch there, or to the job of the
- * host that listens on the UDP port. */
+/* Delivers the packet over the cable at the sender's `port`: to the switch there, or to the job of
+ * the host that listens on the UDP port. */
 static void deliver(struct by_memory *from, uint16_t port_index, struct by_memory_packet *packet)
 {
     struct by_fabric_port *port = &from->node->ports[port_index];
@@ -98,7 +98,7 @@ static void deliver(struct by_memory *from, uint16_t port_index, struct by_memor
         if (to->node == port->peer && listens(to, packet))
             break;
     if (to == NULL) {
-        give_packet(from->node->fabric, packet); /* nobody listens there (yet) */
+        give_packet(from->node->fabric, packet); /* no receiver there (yet) */
         return;
     }
     packet->port = port->peer_port;

@@ -1,6 +1,6 @@
 /*
- * OpenSSL for libbanyan: loaded when a controller is reached over TLS, so that nothing is linked,
- * and never let go. See firmware/secure/openssl.h. Any thread.
+ * OpenSSL for libbanyan: loaded when a controller is reached over TLS, so that there is no link
+ * dependency, and never unloaded. See firmware/secure/openssl.h. Any thread.
  */
 #include "firmware/secure/openssl.h"
 
@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stddef.h>
 
-/* The soname of OpenSSL 3; it loads libcrypto with it. */
+/* The soname of OpenSSL 3, which also loads libcrypto. */
 #define LIBRARY "libssl.so.3"
 
 static struct by_openssl loaded;
@@ -17,7 +17,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void load(void)
 {
-    /* libcrypto's functions are found through libssl, which needs it. */
+    /* The functions of libcrypto are found through libssl, which depends on it. */
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
 
     if (library == NULL) {

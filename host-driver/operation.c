@@ -1,6 +1,6 @@
 /*
- * Operations: what a user describes becomes a checked call in a request. Neighbours: request.c
- * posts it and waits for it. A request belongs to the thread of its communicator.
+ * Operations: turns a user's description into a validated call in a request. Neighbour: request.c
+ * posts it and waits for it. Thread: the communicator's.
  */
 #include <stdbool.h>
 #include <stdlib.h>
@@ -9,12 +9,11 @@
 #include "host-driver/error.h"
 #include "offload/wire/types.h"
 
-#define COUNT_MAX (UINT64_MAX / 16) /* bytes of so many elements are a number */
+#define COUNT_MAX (UINT64_MAX / 16) /* the bytes of this many elements fit 64 bits */
 
 /* ---- checks ---- */
 
-/* What a collective needs: bytes of its buffers in units of count, and whether something is
- * reduced. */
+/* Requirements of a collective: bytes of its buffers in units of count, and whether it reduces. */
 struct operation_shape {
     uint64_t send_bytes, recv_bytes;
     uint64_t send_at; /* in place: send == recv + this */
@@ -100,7 +99,7 @@ static int check_buffers(const char *name, const struct banyan_comm *comm, const
     return 0;
 }
 
-/* All but the buffers. */
+/* Validates everything except the buffers. */
 static int check_words(const char *name, const struct banyan_comm *comm, const struct by_call *call,
                        struct operation_shape *shape)
 {
@@ -156,7 +155,7 @@ static banyan_status_t make(const char *name, struct banyan_comm *comm, const st
     return BANYAN_OK;
 }
 
-/* A value that does not fit the narrow field becomes one that no check accepts. */
+/* Narrows a value; a value that does not fit becomes 255, which every check refuses. */
 static uint8_t narrow(unsigned value)
 {
     return value < 255 ? (uint8_t)value : 255;
@@ -208,8 +207,8 @@ banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send
 }
 
 /*
- * Turns the counts of all ranks into offsets, which the request will own. Counts that are all the
- * same are none: then the call is the one with equal shares, also for ranks that call that.
+ * Turns the counts of all ranks into offsets, which the request will own. Equal counts need no
+ * offsets: the call is then the one with equal shares, also for ranks that post that one.
  */
 static int take_counts(const char *name, const struct banyan_comm *comm, const uint64_t *counts,
                        struct by_call *call, uint64_t **offsets)
@@ -250,7 +249,7 @@ static banyan_status_t make_unequal(const char *name, struct banyan_comm *comm, 
     if (comm != NULL && comm->magic == BY_COMM_MAGIC)
         status = (banyan_status_t)take_counts(name, comm, counts, call, &offsets);
     else
-        status = BANYAN_OK; /* make says so */
+        status = BANYAN_OK; /* make() reports this error */
     if (status == BANYAN_OK)
         status = make(name, comm, call, request);
     if (status == BANYAN_OK)
@@ -324,7 +323,7 @@ banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_requ
     return make("banyan_barrier", comm, &call, request);
 }
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 int by_operation_call(const char *name, const struct banyan_comm *comm, const struct banyan_query *query,
                       struct by_call *call, uint64_t **offsets)

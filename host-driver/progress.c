@@ -1,4 +1,4 @@
-/* The progress core of a node; see progress.h. One thread for each node. */
+/* The progress core of a node; see progress.h. One thread per node. */
 #include "host-driver/progress.h"
 
 #include <errno.h>
@@ -16,11 +16,10 @@
 
 #define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
 #define HUGE_BYTES      ((size_t)2 << 20)
-#define REPAIR_NS                                                                                            \
-    1000000u /* least time between two repairs of one bank: below the least retransmission timeout */
+/* minimum interval between two repairs of one bank: below the minimal retransmission timeout */
+#define REPAIR_NS 1000000u
 
-/* Memory that a collective will not have to wait for: touched, and in huge pages where there are
- * any. */
+/* Allocates memory without page faults at use: touched, and in huge pages if available. */
 static void *aligned(size_t bytes)
 {
     size_t page = bytes >= HUGE_BYTES ? HUGE_BYTES : 64;
@@ -35,7 +34,7 @@ static void *aligned(size_t bytes)
     return memory;
 }
 
-/* *memory is the engine's, to be freed after it. */
+/* Creates the engine; *memory belongs to it and is freed after it. */
 static int open_engine(const struct by_progress_config *config, const struct by_image_header *header,
                        struct by_engine **made, void **memory)
 {
@@ -72,7 +71,7 @@ static int open_engine(const struct by_progress_config *config, const struct by_
                    fault.what != NULL ? fault.what : by_error_text(error), (unsigned long long)fault.value);
 }
 
-/* This node has work in trees besides its own leaf, or is a switch. */
+/* Whether this node has work in trees besides its own leaf, or is a switch. */
 static bool has_engine(const struct by_progress_config *config, const struct by_image_header *header)
 {
     return header->count[BY_SECTION_ENTRY] > 0 || header->count[BY_SECTION_RELAY] > 0 || config->job == 0;
@@ -114,8 +113,8 @@ static int open_endpoint(struct by_progress *node, const struct by_progress_conf
                : by_fail(error, "the endpoint of %s cannot start: %s", header->name, by_error_text(error));
 }
 
-/* Marks the trees of the job whose packets from cables are the engine's: there this host's leaf is
- * a child of its own entry. */
+/* Marks the trees of the job whose received packets go to the engine: this host's leaf is a child
+ * of its own entry there. */
 static int mark_inner(uint16_t job, const uint8_t *image, const struct by_image_header *header,
                       uint8_t **inner)
 {
@@ -146,7 +145,7 @@ static uint32_t packet_bytes_of(const struct by_image_header *header)
     return BY_WIRE_HEADER_BYTES + (header->payload_max > BY_ERR_BYTES ? header->payload_max : BY_ERR_BYTES);
 }
 
-/* What endpoint and engine pass each other; once. */
+/* Allocates the lanes between endpoint and engine; once. */
 static int open_lanes(struct by_progress *node, const struct by_image_header *header)
 {
     uint32_t packet_bytes = (packet_bytes_of(header) + 63u) / 64u * 64u;
@@ -247,8 +246,8 @@ void by_progress_close(struct by_progress *node)
     memset(node, 0, sizeof(*node));
 }
 
-/* Where a packet from a cable goes: the engine when this node is inner in its tree, else the
- * endpoint, which also counts strangers. */
+/* Selects the receiver of a packet: the engine if this node is inner in its tree, else the
+ * endpoint, which also counts foreign packets. */
 static int is_for_engine(const struct by_progress *node, const struct by_rx *rx)
 {
     uint16_t tree;
@@ -295,7 +294,7 @@ static void lane_push_local(struct by_host_lane *lane, const struct by_tx *tx)
     lane_push(lane, &rx);
 }
 
-/* Both go to one receiver, on one tree. */
+/* Whether both packets go to one receiver, on one tree. */
 static bool go_together(const struct by_tx *a, const struct by_tx *b)
 {
     return a->port == b->port && a->dst_ip == b->dst_ip && a->udp_port == b->udp_port && a->ecn == b->ecn &&
@@ -303,9 +302,9 @@ static bool go_together(const struct by_tx *a, const struct by_tx *b)
 }
 
 /*
- * Sets a packet without a payload aside, in a datagram with others of its tree, which costs the
- * cable and both kernels a header in place of a frame. They leave behind the packets of the step
- * that have payloads, which are one train of equal frames then.
+ * Puts a packet without a payload into a datagram with others of its tree. This costs the cable and
+ * both kernels only a header instead of a frame. The remaining packets of the step have payloads
+ * and form one batch of equal frames.
  */
 static bool gather(struct by_progress *node, struct by_tx *tx)
 {
@@ -329,7 +328,7 @@ static bool gather(struct by_progress *node, struct by_tx *tx)
     return true;
 }
 
-/* Hands the packets of one step to the cables and to the other half. */
+/* Passes the packets of one step to the cables and to the other half. */
 static void send_all(struct by_progress *node, uint32_t tx_count, const struct by_rx *rx,
                      struct by_host_lane *other)
 {
@@ -398,9 +397,8 @@ static uint32_t run_endpoint(struct by_progress *node, uint64_t now_ns)
     return tx_count;
 }
 
-/* Takes one batch from the cables into the lanes. Both lanes are empty then, so each has room for
- * all of it.
- */
+/* Moves one batch from the cables into the lanes. Both lanes are empty then, so each has room for
+ * the whole batch. */
 static uint32_t receive(struct by_progress *node, uint64_t now_ns)
 {
     const struct by_rx *rx = node->batch;
@@ -422,10 +420,10 @@ uint32_t by_progress_step(struct by_progress *node, uint64_t now_ns)
     uint64_t float_env = by_float_env_enter();
     uint32_t sent, before;
 
-    /* Until both lanes are empty, because the data of what was received end with rx_done. Each
-     * packet is consumed once, and what the endpoint sends anew is bounded by its windows, so it
-     * ends; a round that moves nothing would mean that the core takes nothing more, and then what
-     * is left is dropped, as a full queue would. */
+    /* Repeat until both lanes are empty, because received data are valid only until rx_done. Each
+     * packet is consumed once, and the endpoint's new packets are bounded by its windows, so the
+     * loop ends. A round that moves nothing would mean that the core accepts nothing more; the
+     * remaining packets are then dropped, as a full queue would do. */
     do {
         before = node->to_engine.count + node->to_endpoint.count;
         sent = node->engine != NULL ? run_engine(node, now_ns) : 0;

@@ -1,7 +1,7 @@
 /*
- * What would become of an operation: along which trees it runs, or between the hosts, and why; or
- * why not at all. The same code decides when it is posted (hosts.c, offload/endpoint). Any thread,
- * for a context; for a communicator its own.
+ * Predicts the path of an operation: on which trees, or between the hosts, and why; or why it would
+ * fail. A post decides with the same code (hosts.c, offload/endpoint). Any thread, for a context;
+ * for a communicator, its own thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ void banyan_query_init(struct banyan_query *query)
     query->dtype = BANYAN_F32;
 }
 
-/* Which trees carry it, by which neighbours. */
+/* Lists the trees that carry the call, and the neighbour on each. */
 static void list_trees(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
 {
     for (uint32_t i = 0; i < comm->header.count[BY_SECTION_LEAF]; i++) {
@@ -59,7 +59,7 @@ static void say_refusal(const struct banyan_comm *comm, const struct by_call *ca
         .comm = (struct banyan_comm *)(uintptr_t)comm, .call = *call, .between_hosts = between_hosts};
     char kept[BY_ERROR_TEXT_MAX];
 
-    /* The last error of this thread stays what it was: nothing has failed yet. */
+    /* Restore this thread's last error afterwards: nothing has failed. */
     snprintf(kept, sizeof(kept), "%s", by_fail_text());
     query->path = BANYAN_NOWHERE;
     query->status = by_post_failed(&tried, error, field);
@@ -177,7 +177,7 @@ banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_
     return (banyan_status_t)(error != 0 ? error : ask("banyan_comm_query", comm, query));
 }
 
-/* Without a table: the rank and how many there are, as far as somebody knows. */
+/* Without a table: sets the rank and the rank count, as far as they are known. */
 static int expect_ranks(struct banyan_comm *comm, uint32_t job)
 {
     const struct by_bootstrap *bootstrap = &comm->context->bootstrap;
@@ -192,7 +192,7 @@ static int expect_ranks(struct banyan_comm *comm, uint32_t job)
     return 0;
 }
 
-/* A communicator of which there is only what decides. */
+/* Builds a communicator with only the parts on which the decision depends. */
 static int expect_comm(struct banyan_context *context, uint32_t wanted, struct banyan_comm *comm,
                        void **memory)
 {

@@ -1,7 +1,7 @@
 /*
- * Registered buffers: memory of the user's whose pages are made to be there and to stay, so that no
- * operation waits for the kernel to find them. Nothing needs it. A communicator keeps what it
- * registered; its thread.
+ * Registered buffers: the pages of the user's memory are made resident and locked, so that
+ * operations cause no page faults. Registration is optional. A communicator owns its registrations;
+ * its thread.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,7 @@ static int check(const char *function, const struct banyan_comm *comm, const voi
     return buffer != NULL ? 0 : by_fail(BY_EINVAL, "%s: buffer is NULL", function);
 }
 
-/* The link that points to the registration of `buffer`, or to the end. */
+/* Returns the link that points to the registration of `buffer`, or to the end. */
 static struct by_registered **find(struct banyan_comm *comm, const void *buffer)
 {
     struct by_registered **link = &comm->registered;

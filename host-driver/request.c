@@ -1,5 +1,4 @@
-/* Requests: a described operation, its posts and its end. A request belongs to the thread of its
- * communicator. */
+/* Requests: a described operation, its posts and its end. Thread: the communicator's. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +9,7 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
-#define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock runs over */
+#define WAIT_FOREVER_US (UINT64_C(1) << 40) /* 12 days: no sum with a clock overflows */
 
 static int is_request(const struct banyan_request *request, const char *function)
 {
@@ -25,7 +24,7 @@ static int is_request(const struct banyan_request *request, const char *function
     return 1;
 }
 
-/* ---- making and freeing ---- */
+/* ---- create and free ---- */
 
 struct banyan_request *by_request_take(struct banyan_comm *comm)
 {
@@ -47,7 +46,7 @@ struct banyan_request *by_request_take(struct banyan_comm *comm)
     return request;
 }
 
-/* The communicator keeps one scratch, the largest of those that were given up. */
+/* The communicator keeps one scratch buffer, the largest of those released. */
 static void give_scratch(struct banyan_comm *comm, struct by_scratch *scratch)
 {
     struct by_scratch less = *scratch;
@@ -60,7 +59,7 @@ static void give_scratch(struct banyan_comm *comm, struct by_scratch *scratch)
     *scratch = (struct by_scratch){0};
 }
 
-/* Makes the call's scratch, if its mode wants one. 0 or BY_ENOMEM. */
+/* Allocates the call's scratch buffer, if its mode needs one. 0 or BY_ENOMEM. */
 static int take_scratch(struct banyan_request *request)
 {
     struct banyan_comm *comm = request->comm;
@@ -84,8 +83,8 @@ static int take_scratch(struct banyan_request *request)
     return 0;
 }
 
-/* Freed requests come last into use again, so that a handle that was freed twice is seen for as
- * long as possible. */
+/* Freed requests are reused as late as possible, so that a second free of a handle is detected for
+ * as long as possible. */
 void by_request_give(struct banyan_request *request)
 {
     struct banyan_comm *comm = request->comm;
@@ -141,7 +140,7 @@ static int is_reducing(const struct by_call *call)
     return by_collective_reduces(call->collective);
 }
 
-/* Why this call cannot run in its mode. */
+/* Sets the reason why this call cannot run in its mode. */
 static banyan_status_t mode_failed(const struct banyan_request *request)
 {
     const struct by_call *call = &request->call;
@@ -164,7 +163,7 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
         name, by_mode_name(call->mode), request->comm->header.name);
 }
 
-/* Why this call is not one for its trees. */
+/* Sets the reason why this call cannot run on its trees. */
 static banyan_status_t tree_failed(const struct banyan_request *request)
 {
     const struct by_call *call = &request->call;
@@ -212,7 +211,7 @@ banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_
 
 /* ---- post, test, wait ---- */
 
-/* Nothing to move: such an operation is over when it is posted, on all ranks alike. */
+/* An operation without data ends when it is posted, on all ranks alike. */
 static int is_empty(const struct by_call *call)
 {
     return call->count == 0 && call->collective != BY_COLLECTIVE_BARRIER;

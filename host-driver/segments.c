@@ -1,4 +1,4 @@
-/* Trains of segments and the buffers for them; see segments.h. */
+/* Batches of segments and the socket buffers for them; see segments.h. */
 #include "host-driver/segments.h"
 
 #include <errno.h>
@@ -6,7 +6,7 @@
 #include <netinet/udp.h>
 #include <string.h>
 
-#define SOCKET_BYTES (8 << 20) /* asked for; the kernel gives less to users without privileges */
+#define SOCKET_BYTES (8 << 20) /* requested; the kernel grants less to unprivileged users */
 
 void by_segments_mark(struct msghdr *message, uint8_t *control, uint32_t stride)
 {

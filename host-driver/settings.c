@@ -1,5 +1,5 @@
 /*
- * Where settings come from and how their text becomes numbers. The list itself is settings.inc.h.
+ * Reads settings from their sources and converts numbers. settings.inc.h has the list.
  */
 #include "host-driver/settings.h"
 
@@ -102,7 +102,7 @@ static int set(struct by_settings *settings, const char *name, size_t name_bytes
     return 0;
 }
 
-/* One line KEY=VALUE; blanks around both and lines that start with # are skipped. */
+/* Parses one line KEY=VALUE; skips blanks around both, and lines that start with #. */
 static int read_line(struct by_settings *settings, const char *path, unsigned number, char *line)
 {
     char *key = line;
@@ -132,14 +132,14 @@ static int read_file(struct by_settings *settings, const char *path)
     int error = 0;
 
     if (file == NULL)
-        return 0; /* both files are optional, and may be private to others */
+        return 0; /* both files are optional, and may be unreadable for this user */
     for (unsigned number = 1; error == 0 && fgets(line, sizeof(line), file) != NULL; number++)
         error = read_line(settings, path, number, line);
     fclose(file);
     return error;
 }
 
-/* What each number may be, whether or not this program reads it. */
+/* The range of each number, whether or not this program uses it. */
 static int check_numbers(const struct by_settings *settings)
 {
     static const struct {
@@ -178,8 +178,8 @@ static int check_numbers(const struct by_settings *settings)
 
 int by_settings_load(struct by_settings *settings)
 {
-    /* In a program that runs with more rights than its caller's, the caller's environment names no
-     * file to read or library to load. */
+    /* If the program has more privileges than its caller, the caller's environment must not name
+     * files to read or libraries to load. */
     bool trusted = getauxval(AT_SECURE) == 0;
     const char *home = trusted ? getenv("HOME") : NULL;
     int error;
@@ -239,7 +239,7 @@ banyan_status_t banyan_setting(uint32_t index, const char **name, const char **f
                                const char **value, const char **origin)
 {
     static _Thread_local struct by_settings seen;
-    static _Thread_local int error = BY_ESTATE; /* until they have been read */
+    static _Thread_local int error = BY_ESTATE; /* until they are read */
 
     if (index == 0 || error == BY_ESTATE)
         error = by_settings_load(&seen);

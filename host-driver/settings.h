@@ -1,7 +1,7 @@
 /*
- * Settings: /etc/banyan.conf, then ~/.banyan.conf, then the environment; later ones win. Read once
- * for each context. Loading reads the environment, so no other thread may change it meanwhile; what
- * was loaded is constant.
+ * Settings: /etc/banyan.conf, then ~/.banyan.conf, then the environment; later sources override
+ * earlier ones. Read once per context. No other thread may change the environment during loading;
+ * loaded settings are constant.
  */
 #ifndef BY_HOST_SETTINGS_H
 #define BY_HOST_SETTINGS_H
@@ -14,27 +14,28 @@
 enum by_setting { BY_SETTING_LIST(X) BY_SETTING_COUNT };
 #undef X
 
-/* The largest values: each is refused above it when settings are loaded. */
+/* Upper limits, checked when settings are loaded. */
 #define BY_SETTING_TIMEOUT_MAX 86400.0             /* seconds: a day */
 #define BY_SETTING_SPIN_MAX    1000000u            /* polls */
 #define BY_SETTING_LINGER_MAX  60000u              /* milliseconds */
 #define BY_SETTING_ARENA_MAX   ((uint64_t)1 << 20) /* MiB */
 
-#define BY_SETTING_BYTES_MAX 1024u /* of a value with its terminating zero; longer ones are refused */
+/* of a value with its terminating zero; longer values are refused */
+#define BY_SETTING_BYTES_MAX 1024u
 
 struct by_settings {
     char value[BY_SETTING_COUNT][BY_SETTING_BYTES_MAX];
-    char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (cut) */
+    char origin[BY_SETTING_COUNT][64]; /* "default", "environment", or a file's path (truncated) */
 };
 
-/* Loads all settings and checks every number; warns on stderr of each unknown BANYAN_* with the
- * nearest match. 0 or an error with its text set. */
+/* Loads all settings and validates every number. Warns on stderr about each unknown BANYAN_* and
+ * names the nearest match. 0 or an error with its text. */
 int by_settings_load(struct by_settings *settings);
 
-/* A setting as a number; errors name the setting, its value and the range. */
+/* Returns a setting as an integer; error texts name the setting, its value and the range. */
 int by_settings_number(const struct by_settings *settings, enum by_setting which, uint64_t max,
                        uint64_t *value);
-/* A decimal number of seconds or a probability; 0 <= value <= max. */
+/* Returns a setting as a decimal number (seconds or a probability), 0 <= value <= max. */
 int by_settings_decimal(const struct by_settings *settings, enum by_setting which, double max, double *value);
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Every setting of libbanyan, once: X(NAME, "default", "help"). The environment variable is
- * BANYAN_NAME. `banyan-perf --settings` prints this list with the values in force; banyan.7
- * explains it. Includes nothing.
+ * BANYAN_NAME. `banyan-perf --settings` prints this list with the current values; banyan.7 explains
+ * it. Includes nothing.
  */
 #define BY_SETTING_LIST(X)                                                                                   \
     X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \

@@ -1,9 +1,9 @@
 /*
  * Packets through memory that this process shares with switches of the same machine
- * (offload/wire/shm.h): a cable of memory for each port of the table, opened at the switch's socket
- * for it, and one range of memory (banyan_alloc) whose pieces the switches read where they lie.
- * Other buffers are copied once. Results are read where the switch holds them. One thread, that of
- * the communicator.
+ * (offload/wire/shm.h): one shared-memory cable per port of the table, opened at the switch's
+ * socket for it, and one range of memory (banyan_alloc) whose pieces the switches read in place.
+ * Other buffers are copied once. Results are read from the switch's memory. Thread: the
+ * communicator's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,31 +27,31 @@
 #include "offload/wire/shm.h"
 
 #define MIB        ((uint64_t)1 << 20)
-#define WELCOME_MS 5000 /* for the switch's answer: it serves its sockets between packets */
-/* Empty polls in which the switch and other hosts, which may be on this core, run before we sleep.
- */
+#define WELCOME_MS 5000 /* timeout of the switch's answer: it serves its sockets between packets */
+/* Empty polls that yield to the switch and other hosts, which may share this core, before a
+ * sleep. */
 #define YIELDS           50u
 #define INLINE_BYTES     BY_ERR_BYTES
 #define ROOM_BYTES_LEAST 64u
 
 struct shm_cable {
-    int socket; /* of the greeting, then of the bells: a byte in each direction */
-    bool gone;  /* the switch has closed it: nothing wakes us */
+    int socket; /* carries the handshake, then the doorbells: a byte in each direction */
+    bool gone;  /* the switch has closed it: nothing wakes this thread */
     struct by_shm_cable *memory;
     uint64_t memory_bytes;
-    const uint8_t *there; /* the switch's memory */
+    const uint8_t *there; /* memory of the switch */
     uint64_t there_bytes;
     struct by_shm_sender sender;
     struct by_shm_receiver receiver;
     uint32_t own_ip;
-    bool asleep; /* the switch knows that it must ring */
+    bool asleep; /* the switch has been asked to ring the doorbell */
 };
 
 struct shm {
     struct by_transport base;
-    int always; /* an eventfd that is readable */
+    int always; /* an eventfd that is always readable */
     uint32_t room_bytes;
-    uint32_t next_port; /* where rx begins, so that none starves */
+    uint32_t next_port; /* where rx starts; rotates for fairness */
     struct shm_cable cable[BY_PORTS_MAX];
     struct by_shm_packet got[BY_RX_BATCH];
 };
@@ -129,8 +129,8 @@ static void shm_rx_done(struct by_transport *transport)
 
 /* ---- send ---- */
 
-/* Puts the payload where the switch can read it: in the slot, nowhere (it lies in the shared
- * range), or copied. */
+/* Makes the payload readable for the switch: inline in the slot, in place if it is in the shared
+ * range, or copied. */
 static void place(const struct shm *shm, struct shm_cable *cable, const struct by_tx *tx,
                   struct by_shm_packet *packet)
 {
@@ -155,7 +155,7 @@ static void send_one(struct shm *shm, const struct by_tx *tx)
     struct by_port_counters *counters = &shm->base.ports[tx->port];
     struct by_shm_packet *packet = by_shm_slot(&cable->sender);
 
-    /* Hosts relay over no transport. */
+    /* Hosts do not relay on any transport. */
     if (packet == NULL || tx->kind != BY_TX_SEND || tx->payload_bytes > shm->room_bytes) {
         counters->tx_drop++;
         return;
@@ -176,8 +176,9 @@ static void ring(const struct shm_cable *cable)
 {
     const uint8_t one = 1;
 
+    /* the doorbell has been rung often enough, or the switch has disconnected */
     if (send(cable->socket, &one, sizeof(one), MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        return; /* it has been rung often enough, or has gone */
+        return;
 }
 
 static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
@@ -194,8 +195,8 @@ static void shm_tx(struct by_transport *transport, const struct by_tx *const *tx
             ring(&shm->cable[i]);
 }
 
-/* The caller is about to sleep: switches are told to ring. Where a packet is there already it does
- * not. */
+/* The caller is about to sleep: asks switches to ring the doorbell. If a packet is already waiting,
+ * the caller does not sleep. */
 static uint32_t shm_fds(struct by_transport *transport, struct pollfd *fds)
 {
     struct shm *shm = (struct shm *)transport;
@@ -240,7 +241,7 @@ static void shm_close(struct by_transport *transport)
 
 static const struct by_transport_ops shm_ops = {"shm", shm_rx, shm_rx_done, shm_tx, shm_fds, shm_close};
 
-/* The cable's memory, in *fd. */
+/* Creates the cable's memory and returns its descriptor in *fd. */
 static int make_memory(struct shm_cable *cable, uint32_t room_bytes, int *fd)
 {
     void *memory = MAP_FAILED;
@@ -269,8 +270,7 @@ static int await(const struct shm_cable *cable, const char *path)
     return by_fail(BY_ETIMEDOUT, "the switch at %s does not answer", path);
 }
 
-/* The answer to the switch's challenge, if the job whose hosts listen on `udp_port` has a key; else
- * 0. */
+/* Answers the switch's challenge if the job whose hosts listen on `udp_port` has a key; else 0. */
 static uint64_t prove(const uint8_t *image, const struct by_shm_challenge *challenge,
                       const struct by_shm_hello *hello)
 {
@@ -322,12 +322,13 @@ static int greet(const struct shm *shm, const struct shm_cable *cable,
     return sendmsg(cable->socket, &message, MSG_NOSIGNAL) == (ssize_t)sizeof(hello) ? 0 : -1;
 }
 
-/* Reads the switch's answer. What came with it is in *fd, or -1: also when the answer is none. */
+/* Reads the switch's answer. A descriptor that came with it is in *fd, else -1; also after an
+ * error. */
 static int read_welcome(const struct shm_cable *cable, struct by_shm_welcome *welcome, int *fd)
 {
     uint8_t control[CMSG_SPACE(sizeof(*fd))] __attribute__((aligned(8)));
     struct iovec piece = {welcome, sizeof(*welcome)};
-    /* Of descriptors there is room for one. */
+    /* Room for exactly one descriptor. */
     struct msghdr message = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = control, .msg_controllen = CMSG_LEN(sizeof(*fd))};
     ssize_t bytes = recvmsg(cable->socket, &message, MSG_CMSG_CLOEXEC);
@@ -341,7 +342,7 @@ static int read_welcome(const struct shm_cable *cable, struct by_shm_welcome *we
     return bytes == (ssize_t)sizeof(*welcome) && welcome->magic == BY_SHM_MAGIC ? 0 : BY_EFORMAT;
 }
 
-/* Takes the switch's memory, which is in `fd`, or -1. */
+/* Maps the switch's memory; `fd` is its descriptor or -1. */
 static int take_memory(struct shm_cable *cable, const struct by_shm_welcome *welcome, int fd,
                        const char *path)
 {
@@ -362,7 +363,7 @@ static int take_memory(struct shm_cable *cable, const struct by_shm_welcome *wel
     return 0;
 }
 
-/* The switch's answer, and its memory. */
+/* Receives the switch's answer, and its memory. */
 static int hear(struct shm_cable *cable, const char *path)
 {
     struct by_shm_welcome welcome = {0};
@@ -377,7 +378,7 @@ static int hear(struct shm_cable *cable, const char *path)
     return error;
 }
 
-/* The socket of the port's switch: FOLDER/IP, by the host's own address. */
+/* Connects to the socket of the port's switch: FOLDER/IP, named by the host's own address. */
 static int dial(struct shm_cable *cable, const char *folder, struct sockaddr_un *address)
 {
     char ip[16];

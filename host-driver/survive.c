@@ -1,5 +1,5 @@
-/* One rank's part in an attempt to go on in another generation; see survive.h. The communicator's
- * thread. */
+/* One rank's part in an attempt to continue calls in another generation; see survive.h. Thread: the
+ * communicator's. */
 #include "host-driver/survive.h"
 
 #include <stdio.h>
@@ -47,9 +47,9 @@ void by_survive_free(struct by_survive *survive)
     memset(survive, 0, sizeof(*survive));
 }
 
-/* ---- an attempt begins ---- */
+/* ---- start of an attempt ---- */
 
-/* 1 when the cables of two tables are the same: transports stay as they are. */
+/* 1 if two tables have the same cables, so that the transports can stay. */
 static int same_ports(const uint8_t *a, const uint8_t *b)
 {
     struct by_image_header one, other;
@@ -71,7 +71,7 @@ static int same_ports(const uint8_t *a, const uint8_t *b)
     return 1;
 }
 
-/* Whether the table is this rank's, of the attempt, on the same cables. */
+/* Checks that the table is this rank's, belongs to the attempt, and has the same cables. */
 static int check_coming(const struct banyan_comm *comm, const struct by_member_frame *frame)
 {
     struct by_image_header header;
@@ -175,7 +175,7 @@ void by_survive_repeat(struct by_survive *survive)
         by_resume_repeat(survive->resume);
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
 bool by_survive_may_carry(const struct by_survive *survive)
 {
@@ -195,7 +195,7 @@ int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
     return 0;
 }
 
-/* The line of the log: how long no chunk of this rank was done. */
+/* Prints the log line: how long no chunk of this rank completed. */
 static void tell(const struct banyan_comm *comm, const struct by_survive *survive, uint64_t now_ns)
 {
     int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);

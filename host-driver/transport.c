@@ -1,4 +1,4 @@
-/* The choice of a transport, said aloud. */
+/* Selects a transport and reports the choice. */
 #include "host-driver/transport.h"
 
 #include <stdio.h>

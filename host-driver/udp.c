@@ -1,10 +1,10 @@
 /*
- * Packets over plain UDP sockets: one for each port of the table, bound to the port's own address
- * and interface, in batches of sendmmsg and recvmmsg. Where segmentation offload may be used,
- * packets of one size to one receiver are one datagram for the kernel, which the link cuts, and
- * those that came as one are taken as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads go from the
- * user's buffer to the kernel without a copy of ours. Needs no privileges. One thread, that of the
- * communicator.
+ * Packets over plain UDP sockets: one per port of the table, bound to the port's own address and
+ * interface, with sendmmsg and recvmmsg. With segmentation offload, packets of equal size to one
+ * receiver are a single datagram for the kernel, which the link cuts into packets; a batch received
+ * as one datagram is read as one (udp(7): UDP_SEGMENT, UDP_GRO). Payloads pass from the user's
+ * buffer to the kernel without a copy in this process. Requires no privileges. Thread: the
+ * communicator's.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -30,29 +30,31 @@
 #include "offload/wire/frame.h"
 
 #define TX_BATCH    64u
-#define LEAD_BYTES  24u    /* before a packet, so that its payload starts on a cache line */
-#define BATCH_BYTES 65536u /* of the largest datagram, in whole cache lines */
-#define BATCHES_RX  1u     /* messages of one receive call where trains come: few enough for the cache */
-#define SKB_BYTES                                                                                            \
-    768u /* what the kernel charges for a packet beside its bytes (sk_buff, shared info), about */
-#define SEND_WAIT_MS 2 /* patience with a full send buffer; after that the packets are dropped */
+#define LEAD_BYTES  24u    /* bytes before a packet, so that its payload is cache-line aligned */
+#define BATCH_BYTES 65536u /* size of the largest datagram, in whole cache lines */
+/* messages per receive call when batches arrive: few enough for the cache */
+#define BATCHES_RX 1u
+/* approximate kernel cost of a packet besides its bytes (sk_buff, shared info) */
+#define SKB_BYTES 768u
+/* timeout for a full send buffer; then the packets are dropped */
+#define SEND_WAIT_MS 2
 #define IP_UDP_BYTES 28u
-#define RING_FRAMES  1024u /* of each port, where a ring receives in place of the socket */
-#define RING_YIELDS  10u   /* empty polls of rings in which others may run before we sleep */
+#define RING_FRAMES  1024u /* per port, if a ring receives instead of the socket */
+#define RING_YIELDS  10u   /* empty polls of rings that yield before a sleep */
 
 struct udp {
     struct by_transport base;
     int fd[BY_PORTS_MAX];
-    struct by_ring *ring[BY_PORTS_MAX]; /* of all ports or of none */
+    struct by_ring *ring[BY_PORTS_MAX]; /* on all ports or none */
     bool rings, rings_wanted;
-    bool dozed[BY_PORTS_MAX]; /* a frame may lie in the socket that was only to wake us */
+    bool dozed[BY_PORTS_MAX]; /* the socket may hold a frame that only served to wake this thread */
     uint32_t own_ip[BY_PORTS_MAX];
     uint8_t tos[BY_PORTS_MAX];
-    uint32_t next_port; /* where rx begins, so that none starves */
-    bool segments;      /* several packets may be one datagram */
+    uint32_t next_port; /* where rx starts; rotates for fairness */
+    bool segments;      /* a datagram may hold several packets */
     uint32_t rx_limit;  /* messages of the next receive call */
-    uint16_t
-        got_port; /* whose messages [got_at, got_count) are not given away yet, from byte got_offset on */
+    /* port whose messages [got_at, got_count) are not yet returned, from byte got_offset on */
+    uint16_t got_port;
     uint32_t got_at, got_count, got_offset;
     uint8_t *buffers;
     struct mmsghdr rx_message[BY_RX_BATCH];
@@ -73,8 +75,7 @@ static uint8_t ecn_of(struct msghdr *message)
     return 0;
 }
 
-/* Gives away up to `room` packets of one message, and moves on behind it when these were its last.
- */
+/* Returns up to `room` packets of one message, and advances after its last packet. */
 static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
 {
     uint32_t at = udp->got_at;
@@ -114,7 +115,7 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
     return count;
 }
 
-/* Takes messages from the first port that has some, after the last one that was asked. */
+/* Receives messages from the first port that has some, starting after the last polled port. */
 static void fetch(struct udp *udp)
 {
     uint32_t ports = udp->base.port_count;
@@ -153,7 +154,7 @@ static uint32_t take_frames(struct udp *udp, uint16_t port, uint32_t room, struc
     return count;
 }
 
-/* The frame that woke us lies in the ring as well. */
+/* Discards the frame that woke this thread; the ring holds it as well. */
 static void forget_waking(struct udp *udp, uint16_t port)
 {
     char byte;
@@ -162,7 +163,7 @@ static void forget_waking(struct udp *udp, uint16_t port)
         return;
     udp->dozed[port] = false;
     if (recv(udp->fd[port], &byte, 1, MSG_DONTWAIT | MSG_TRUNC) < 0)
-        return; /* something else did */
+        return; /* woken by something else */
 }
 
 static uint32_t udp_rx(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH])
@@ -204,7 +205,7 @@ static void set_ecn(struct udp *udp, uint16_t port, uint8_t ecn)
     setsockopt(udp->fd[port], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 }
 
-/* Counts the packets of a message, two pieces each, as sent or as dropped. */
+/* Counts the packets of a message, of two pieces each, as sent or as dropped. */
 static void count_packets(struct by_port_counters *counters, const struct msghdr *message, bool sent)
 {
     for (size_t i = 0; i < message->msg_iovlen; i += 2) {
@@ -216,7 +217,7 @@ static void count_packets(struct by_port_counters *counters, const struct msghdr
     }
 }
 
-/* Sends the packets of a train one by one: the system does not take it whole. */
+/* Sends the packets of a batch one by one, because the system refused the batch. */
 static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
 {
     for (size_t i = 0; i < batch->msg_iovlen; i += 2) {
@@ -229,9 +230,8 @@ static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
     }
 }
 
-/* Sends messages [0, count) of one port; waits a little for a full buffer, and drops what the
- * system refuses.
- */
+/* Sends messages [0, count) of one port. Waits a little if the buffer is full, and drops what the
+ * system refuses. */
 static void flush(struct udp *udp, uint16_t port, uint32_t count)
 {
     struct by_port_counters *counters = &udp->base.ports[port];
@@ -270,8 +270,8 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
     }
 }
 
-/* May the packet go behind the others of the message, whose packets but the last are of `stride`
- * bytes? */
+/* Whether the packet may be appended to the message; all its packets but the last have `stride`
+ * bytes. */
 static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t stride, uint32_t bytes,
                  const struct by_tx *packet)
 {
@@ -284,7 +284,7 @@ static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t s
            to->sin_addr.s_addr == htonl(packet->dst_ip) && to->sin_port == htons(packet->udp_port);
 }
 
-/* A new message with one packet, whose pieces begin at `piece`. */
+/* Starts a new message with one packet, whose pieces start at `piece`. */
 static void begin_message(struct udp *udp, uint32_t index, struct iovec *piece, const struct by_tx *packet)
 {
     struct msghdr *message = &udp->tx_message[index].msg_hdr;
@@ -299,7 +299,7 @@ static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx
                    const struct by_rx *rx)
 {
     struct udp *udp = (struct udp *)transport;
-    uint32_t packets = 0, messages = 0; /* that wait */
+    uint32_t packets = 0, messages = 0; /* waiting */
     uint32_t stride = 0, bytes = 0;     /* of the last message */
     uint16_t port = 0;
 
@@ -312,7 +312,7 @@ static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx
             continue;
         if (packet->kind != BY_TX_SEND) {
             transport->ports[packet->port]
-                .tx_drop++; /* a socket cannot send from another's address: hosts do not relay */
+                .tx_drop++; /* a socket cannot send from a foreign address: hosts do not relay */
             continue;
         }
         if (packets == TX_BATCH || (packets > 0 && (packet->port != port || packet->ecn != udp->tos[port]))) {
@@ -384,10 +384,10 @@ static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_
     return 0;
 }
 
-/* Whether a datagram of many packets leaves `interface` as these packets for sure: a device does
- * that, or the kernel, which cuts before a device that does not, and the loopback interface's other
- * end is a socket. Between virtual devices such as veth the whole is handed on, to who knows whom.
- */
+/* Whether a datagram of many packets always leaves `interface` as separate packets. A device with
+ * segmentation offload cuts it; the kernel cuts it for other devices; on the loopback interface the
+ * receiver is a socket, which accepts it. Virtual devices such as veth pass it on uncut, to an
+ * unknown receiver. */
 static bool link_cuts(int fd, const char *interface)
 {
     struct ifreq request = {0};
@@ -398,7 +398,7 @@ static bool link_cuts(int fd, const char *interface)
     return by_feature_get(fd, interface, BY_FEATURE_UDP_SEGMENTS) == 0 || !by_feature_virtual(fd, interface);
 }
 
-/* BANYAN_SEGMENTS for the port; the kernel must take both halves. */
+/* Applies BANYAN_SEGMENTS to the port; requires kernel support for sending and receiving. */
 static int choose_segments(struct udp *udp, int fd, const struct by_image_port *port, const char *wanted)
 {
     int one = 1, none = 0;
@@ -416,16 +416,17 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
                            port->name, strerror(errno));
         segments = false;
     }
-    /* Of all ports or of none. A train needs a checksum, which the link computes; elsewhere the
-     * header's tag and psum protect us. */
+    /* On all ports or none. A batch needs a checksum, which the link computes; otherwise the tag
+     * and psum of the header protect the data. */
     udp->segments = udp->segments && segments;
     if (!segments)
         setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
     return 0;
 }
 
-/* Whether rings are best on all ports: virtual links with single frames. A network card has AF_XDP
- * without copies, and its driver may put several frames into one, which a ring does not hold. */
+/* Whether rings are best on all ports: virtual links with single frames. A network card supports
+ * AF_XDP without copies, and its driver may merge several frames into one, which a ring cannot
+ * hold. */
 bool by_udp_single_frames(const struct by_transport_config *config)
 {
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -446,8 +447,8 @@ bool by_udp_single_frames(const struct by_transport_config *config)
     return single;
 }
 
-/* BANYAN_RING for the port. What was chosen by itself may fail on the first port: then no port has
- * one. */
+/* Applies BANYAN_RING to the port. An automatic choice may fail on the first port; then no port
+ * uses a ring. */
 static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_port *port,
                        const struct by_transport_config *config)
 {
@@ -535,7 +536,7 @@ static int want_rings(struct udp *udp, const struct by_transport_config *config)
 
 static int prepare(struct udp *udp)
 {
-    size_t bytes = (size_t)BATCH_BYTES * BY_RX_BATCH; /* touched only where something comes */
+    size_t bytes = (size_t)BATCH_BYTES * BY_RX_BATCH; /* pages are used only where data arrive */
 
     udp->buffers = aligned_alloc(64, bytes);
     if (udp->buffers == NULL)
@@ -589,7 +590,7 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         snprintf(udp->base.note, sizeof(udp->base.note), "%s%s%s",
                  udp->segments ? "in trains of segments" : "", udp->segments && udp->rings ? ", " : "",
                  udp->rings ? "out of a ring of frames" : "");
-    /* Trees spread over the ports, so their buffers add up. */
+    /* Trees are spread over the ports, so the buffers of the ports add up. */
     udp->base.inflight_max *= udp->base.port_count;
     *transport = &udp->base;
     return 0;

@@ -1,5 +1,4 @@
-/* Loading and attaching offload/xdp/steer.bpf.c, whose object is embedded here. See xdp_program.h.
- */
+/* Loads and attaches offload/xdp/steer.bpf.c, whose object is embedded here. See xdp_program.h. */
 #include "host-driver/xdp_program.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-/* Which of the ways of bootstrap.h there is, and the meeting that comes of it. */
+/* Selects one of the sources in bootstrap.h, and fills the meeting from it. */
 #include "host-driver/bootstrap/bootstrap.h"
 
 #include <errno.h>
@@ -12,8 +12,8 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 
-/* All ranks open their contexts in the same order, so that the number of one names it in the
- * launcher's store. */
+/* All ranks open their contexts in the same order, so this number names a context in the launcher's
+ * store. */
 static atomic_uint key_count;
 
 static bool is_set(const char *name)
@@ -58,7 +58,7 @@ static int take_caller(struct by_bootstrap *bootstrap, const struct banyan_boots
     return 0;
 }
 
-/* The four variables. With another way at hand they must all be there to count. */
+/* Reads the four variables. If another source is available, they count only if all four are set. */
 static int take_variables(struct by_bootstrap *bootstrap, bool other)
 {
     int error;
@@ -121,7 +121,7 @@ int by_bootstrap_find(struct by_bootstrap *bootstrap, const struct by_settings *
 
 /* ---- joining */
 
-/* Rank 0 opens the door, and says where. */
+/* Rank 0 opens its listener and publishes the address. */
 static int open_door(struct by_meeting *meeting, struct by_bootstrap_place *here)
 {
     struct sockaddr_in own = {0};

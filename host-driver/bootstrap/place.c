@@ -1,4 +1,4 @@
-/* Where rank 0 listens: its addresses, as a text that any launcher carries; see bootstrap.h. */
+/* The addresses at which rank 0 listens, as a text that any launcher can carry; see bootstrap.h. */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -17,7 +17,7 @@
 
 _Static_assert(2 * BYTES_MAX < BY_PLACE_TEXT, "a place fits its text");
 
-/* A hash of the running system and its network namespace. */
+/* Returns a hash of the running system and its network namespace. */
 static uint64_t machine_here(void)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a */

@@ -1,8 +1,8 @@
 /*
- * A client of the PMI-1 protocol, as hydra (MPICH, Intel MPI) and others speak it: lines of text
- * over the socket PMI_FD. A process may greet its launcher but once, so that the state is the
- * process's, and the farewell is said when it exits; one that ends without is taken for crashed,
- * and the launcher ends the others. See bootstrap.h.
+ * A client of the PMI-1 protocol, as implemented by hydra (MPICH, Intel MPI) and others: lines of
+ * text over the socket PMI_FD. A process may initialise it only once, so the state belongs to the
+ * process, and finalize is sent when the process exits. If a process exits without it, the launcher
+ * treats it as crashed and ends the others. See bootstrap.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,11 +25,11 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     int fd;
-    pid_t owner; /* a child of a fork is not the one that was started */
+    pid_t owner; /* only this process may use it, not a forked child */
     uint32_t rank, rank_count;
-    char space[NAME_MAX_BYTES]; /* name of the job's store of keys */
+    char space[NAME_MAX_BYTES]; /* name of the job's key-value store */
     char buffer[BY_PMI_LINE_MAX + 1];
-    size_t have, taken; /* bytes of `buffer`, and those of them that the last line took */
+    size_t have, taken; /* bytes in `buffer`, and bytes of them in the last line */
     bool joined, broken;
 } pmi;
 
@@ -79,7 +79,7 @@ static int say(uint64_t deadline_ns, const char *format, ...)
     return 0;
 }
 
-/* The next line. It lies in the buffer until the next call. */
+/* Returns the next line, which is valid until the next call. */
 static int hear(struct by_pmi_line *line, uint64_t deadline_ns)
 {
     memmove(pmi.buffer, pmi.buffer + pmi.taken, pmi.have - pmi.taken);
@@ -108,7 +108,7 @@ static int hear(struct by_pmi_line *line, uint64_t deadline_ns)
     }
 }
 
-/* After a failure nobody knows which answer belongs to what, so that nothing more is said. */
+/* After a failure answers can no longer be matched with requests, so nothing more is sent. */
 static int fail(int error, const char *what)
 {
     pmi.broken = true;
@@ -128,7 +128,7 @@ static int fail(int error, const char *what)
     }
 }
 
-/* Hears one line, which must be `wanted`. */
+/* Reads one line, which must be `wanted`. */
 static int expect(struct by_pmi_line *line, const char *wanted, const char *what, uint64_t deadline_ns)
 {
     int error = hear(line, deadline_ns);

@@ -1,5 +1,4 @@
-/* Lines of the PMI-1 protocol, from a launcher that is not trusted to be right; see bootstrap.h. No
- * I/O. */
+/* Parses lines of the PMI-1 protocol from an untrusted launcher; see bootstrap.h. No I/O. */
 #include <string.h>
 
 #include "host-driver/bootstrap/bootstrap.h"

@@ -1,8 +1,8 @@
 /*
- * A client of PMIx, which Open MPI's mpirun, prterun and Slurm offer to what they start. Its
- * library is loaded when it is wanted, so that nothing is linked; what is declared here of its
- * interface are facts of its binary form, the same in versions 2 to 5. The state is the process's,
- * and ends with it. See bootstrap.h.
+ * A client of PMIx, which Open MPI's mpirun, prterun and Slurm provide to their processes. The
+ * library is loaded on demand, so there is no link dependency. The declarations here describe its
+ * binary interface, which is equal in versions 2 to 5. The state belongs to the process and ends
+ * with it. See bootstrap.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -140,7 +140,7 @@ int by_pmix_join(uint32_t *rank, uint32_t *rank_count)
     return error;
 }
 
-/* What a callback fills, which may come after we have given up: whoever comes second frees it. */
+/* Filled by a callback that may run after the caller has given up; the last owner frees it. */
 struct pmix_answer {
     atomic_int owners;
     atomic_int done;
@@ -176,8 +176,7 @@ static int publish(const char *key, char *text)
     return status == 0 ? 0 : fail(status, "publishing where rank 0 listens");
 }
 
-/* One question, answered or not before the deadline. 0 with *found as the library's status, or an
- * error. */
+/* Asks for one key until the deadline. 0 with *found set to the library's status, or an error. */
 static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, int *found)
 {
     struct pmix_process root = pmix.self;
@@ -189,7 +188,7 @@ static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, 
     atomic_init(&answer->done, 0);
     root.rank = 0;
     *found = pmix.get_nb(&root, key, NULL, 0, take, answer);
-    if (*found != 0) { /* then there is no callback */
+    if (*found != 0) { /* without a callback */
         free(answer);
         return 0;
     }
@@ -204,8 +203,8 @@ static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, 
     return 0;
 }
 
-/* A server that rank 0 has joined, but to which it has not yet published, may answer that there is
- * no such key instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
+/* A server that rank 0 has joined, but where it has not yet published, may report that the key does
+ * not exist instead of waiting for it (PMIx 4.2.2 does). So only the deadline ends the search. */
 static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_ns)
 {
     int found = NOT_FOUND, error;

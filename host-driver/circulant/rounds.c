@@ -1,6 +1,6 @@
 /*
- * Rounds: schedules turned into what a rank does when, and how many blocks are best; see
- * circulant.h. Any thread.
+ * Turns schedules into each rank's action in each round, and computes the best number of blocks;
+ * see circulant.h. Any thread.
  */
 #include "host-driver/circulant/circulant.h"
 
@@ -24,8 +24,9 @@ static uint32_t before(const struct by_circulant *circulant, uint32_t rank, uint
     return after(circulant, rank, circulant->rank_count - distance);
 }
 
-/* The block of an entry in a phase whose first block is `first`. Those before block 0 do not exist.
- * Those beyond the last one stand for it: of these a rank gets exactly one, in the last phase. */
+/* Returns the block of an entry in a phase whose first block is `first`. Blocks before 0 do not
+ * exist. Blocks beyond the last one represent the last one: a rank gets exactly one of them, in the
+ * last phase. */
 static uint32_t block_of(int8_t entry, int64_t first, uint32_t block_count)
 {
     int64_t block = first + entry;
@@ -45,8 +46,7 @@ void by_circulant_broadcast(const struct by_circulant *circulant,
     int64_t first;
 
     BY_ASSERT(round < rounds);
-    /* Rounds in which nothing would move come before the first one, so that the last phase is a
-     * whole one. */
+    /* Empty rounds are placed before the first round, so that the last phase is complete. */
     dummies = (phase - rounds % phase) % phase;
     k = (round + dummies) % phase;
     first = (int64_t)(round + dummies) - k - dummies;
@@ -79,8 +79,8 @@ void by_circulant_gather(const struct by_circulant *circulant, uint32_t rank, ui
     fold->count = skip[round + 1] - skip[round];
 }
 
-/* S holds the values of the skip[round] - 1 ranks after the rank's own; to become skip[round + 1] -
- * 1 it wants as many again, and one more where skip[round + 1] is even. */
+/* S holds the values of the skip[round] - 1 ranks after this rank. To cover skip[round + 1] - 1
+ * ranks, it needs the same number again, plus one if skip[round + 1] is even. */
 void by_circulant_census(const struct by_circulant *circulant, uint32_t rank, uint32_t round,
                          struct by_circulant_fold *fold)
 {
@@ -94,7 +94,7 @@ void by_circulant_census(const struct by_circulant *circulant, uint32_t rank, ui
     fold->from = after(circulant, rank, distance);
 }
 
-/* The largest integer whose square is at most `square`. */
+/* Returns the largest integer whose square is at most `square`. */
 static uint64_t root_of(unsigned __int128 square)
 {
     uint64_t root = 0;
@@ -113,7 +113,7 @@ uint32_t by_circulant_block_count(const struct by_circulant *circulant, uint64_t
     uint64_t best;
 
     if (circulant->phase < 2)
-        return 1; /* two ranks: one message is best */
+        return 1; /* two ranks: a single message is best */
     best = root_of(product / latency_ps * (circulant->phase - 1) +
                    product % latency_ps * (circulant->phase - 1) / latency_ps);
     if (best > block_count_max)

@@ -1,8 +1,8 @@
 /*
- * The graph and the schedules of a rank; see circulant.h. The words: a rank's path is its number
- * written as a sum of falling skips, always the largest that fits; the last of them is its
- * baseblock. Within the ranks from skip[k] to skip[k + 1] - 1 baseblocks are k and then those of
- * the ranks from 1 on again. Any thread.
+ * The graph and the schedules of a rank; see circulant.h. Terms: a rank's path is its number
+ * written as a sum of decreasing skips, greedily the largest that fits; the last skip is its
+ * baseblock. In the ranks from skip[k] to skip[k + 1] - 1, the baseblocks are k and then those of
+ * the ranks from 1 on. Any thread.
  */
 #include "host-driver/circulant/circulant.h"
 
@@ -37,15 +37,18 @@ uint32_t by_circulant_baseblock(const struct by_circulant *circulant, uint32_t r
 }
 
 /*
- * The first `count` entries of the receive schedule. What rank r receives in round k comes from r -
- * skip[k], which has the baseblocks of the ranks before it, as far back as r - skip[k + 1]: nearer
- * ones were served in the rounds before k, farther ones will be. So for k = 0, 1, ... we look for
- * the nearest rank y in that window whose baseblock is new to r; ranks are counted from the phase
- * before on, so that r is p + r and the root, p, has "block" phase: the one that is r's own
- * baseblock in this phase. The search goes down the paths of ranks by falling skips. A skip below
- * the window's begin is followed further; one that ends in the window gives its block, and that
- * skip is taken out of the search, for paths over it lead to the ranks of before again. Thus a skip
- * is looked at a bounded number of times, and the whole takes O(log p).
+ * Computes the first `count` entries of the receive schedule.
+ *
+ * In round k, rank r receives from r - skip[k], which has the baseblocks of the ranks before it,
+ * back to r - skip[k + 1]. Nearer ranks were served in the rounds before k, farther ones will be
+ * served later. So for k = 0, 1, ... the search finds the nearest rank y in that window whose
+ * baseblock is new to r. Ranks are counted from the previous phase on, so r is p + r; the root, p,
+ * has "block" phase, which stands for r's own baseblock in this phase.
+ *
+ * The search follows the paths of ranks by decreasing skips. A skip that ends below the window's
+ * start is followed further. A skip that ends in the window yields its block and is removed from
+ * the search, because further paths over it lead to earlier ranks again. Thus a skip is examined a
+ * bounded number of times, and the whole search takes O(log p).
  */
 static void receive_some(const struct by_circulant *circulant, uint32_t rank, uint32_t count, int8_t *receive)
 {
@@ -54,16 +57,17 @@ static void receive_some(const struct by_circulant *circulant, uint32_t rank, ui
     uint32_t base = by_circulant_baseblock(circulant, rank);
     uint32_t here = circulant->rank_count + rank;
     uint32_t left = (2u << phase) - 1 - (1u << base); /* bit: the skip is still in the search */
-    uint32_t below = 2 * circulant->rank_count;       /* later finds are before this rank */
+    uint32_t below = 2 * circulant->rank_count;       /* later results are before this rank */
     uint32_t start[BY_CIRCULANT_PHASE_MAX + 1];       /* of the path, before each of its skips */
-    uint8_t over[BY_CIRCULANT_PHASE_MAX + 1];         /* the skips of the path */
+    uint8_t over[BY_CIRCULANT_PHASE_MAX + 1];         /* skips of the path */
     uint32_t depth = 0, at = 0, k = 0;
-    uint32_t open = left; /* skips yet to be tried at `at` */
+    uint32_t open = left; /* skips not yet tried at `at` */
 
     while (k < count) {
         uint32_t e, y;
 
-        if (open == 0) { /* nothing more beyond `at`: so it is `at` itself, or nothing */
+        /* nothing further beyond `at`: the result is `at` itself, or none */
+        if (open == 0) {
             if (depth == 0)
                 break;
             depth--;
@@ -71,8 +75,9 @@ static void receive_some(const struct by_circulant *circulant, uint32_t rank, ui
             at = start[depth];
             e = over[depth];
             open = left & ((1u << e) - 1);
+            /* the start of the path is now in the window, and is after y */
             if (at > here - skip[k + 1])
-                open = 0; /* where the path began is in the window now, and comes later than y */
+                open = 0;
             if (at > here - skip[k + 1] || y > here - skip[k] || y >= below)
                 continue;
         } else {
@@ -105,7 +110,7 @@ void by_circulant_receive(const struct by_circulant *circulant, uint32_t rank, i
     receive_some(circulant, rank, circulant->phase, receive);
 }
 
-/* What the rank behind the k-th skip receives in round k: the definition. */
+/* Returns what the rank behind the k-th skip receives in round k: the definition. */
 static int8_t send_one(const struct by_circulant *circulant, uint32_t rank, uint32_t k)
 {
     int8_t receive[BY_CIRCULANT_PHASE_MAX] = {0};
@@ -119,12 +124,12 @@ static int8_t send_one(const struct by_circulant *circulant, uint32_t rank, uint
 
 /*
  * From the last round to the first. The ranks below skip[k + 1] are two copies of the pattern of
- * those below skip[k], the second of which may end earlier; x is the rank's place in the copies,
- * and `end` how many ranks follow from the copy's begin on. A rank in the first copy sends to the
- * same place in the second one what it has sent in the round after; one in the second copy sends
- * the block that its copy's first rank is the first to have, back into the first copy. Where the
- * receiver is no such place because a copy ends early (at most four rounds of a rank, see the
- * tests), the receiver's own schedule tells.
+ * the ranks below skip[k]; the second copy may end earlier. x is the rank's position in its copy,
+ * and `end` the number of ranks from the copy's start on. A rank in the first copy sends to the
+ * same position in the second copy what it sends in the next round. A rank in the second copy sends
+ * the baseblock of its copy's first rank back into the first copy. If the receiver is not such a
+ * position because a copy ends early (at most four rounds of a rank, see the tests), the receiver's
+ * own schedule gives the block.
  */
 void by_circulant_send(const struct by_circulant *circulant, uint32_t rank, int8_t *send)
 {

@@ -1,4 +1,4 @@
-/* A signal ends an operation for which nobody else comes. Run one process for each rank, with
+/* A signal ends an operation that the other ranks never join. Run one process per rank, with
  * BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <signal.h>

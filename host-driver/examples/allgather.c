@@ -1,5 +1,5 @@
-/* Each rank gives two numbers; all get those of all, in the order of ranks. Run one process for
- * each rank, with BANYAN_TABLE set to the rank's table image. */
+/* Each rank sends two numbers; all ranks receive all numbers in rank order. Run one process per
+ * rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -24,8 +24,7 @@ int main(void)
 
     if (size > 64)
         return 1;
-    /* The element type does not matter where nothing is reduced, but its size does: F16 has two
-     * bytes as well. */
+    /* Without a reduction only the size of the element type matters: F16 has two bytes as well. */
     if (banyan_allgather(comm, mine, all, 2, BANYAN_F16) != BANYAN_OK)
         return failed();
     for (uint32_t r = 0; r < size; r++)

@@ -1,4 +1,4 @@
-/* Rank r gives r + 1 numbers; all get those of all, one behind the other. Run one process for each
+/* Rank r sends r + 1 numbers; all ranks receive all numbers in rank order. Run one process per
  * rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ int main(void)
         counts[r] = r + 1;
         first += r < rank ? counts[r] : 0;
     }
-    /* In place: this rank's numbers lie where it will have those of all. */
+    /* In place: this rank's numbers are at their final position in the receive buffer. */
     if (banyan_allgatherv_init(comm, all + first, all, counts, BANYAN_I32, &request) != BANYAN_OK)
         return failed();
     for (int round = 0; round < 3; round++) {
@@ -44,7 +44,7 @@ int main(void)
     if (banyan_free(request) != BANYAN_OK)
         return failed();
 
-    /* The same at once, where nothing is repeated. */
+    /* The blocking form, for an operation that is not repeated. */
     if (banyan_allgatherv(comm, all + first, all, counts, BANYAN_I32) != BANYAN_OK)
         return failed();
     printf("rank %u: the first number of the last rank is %d\n", rank, all[size * (size - 1) / 2]);

@@ -1,6 +1,5 @@
-/* A sum in buffers that the library gives: where this host shares memory with its switch, that
- * reads them in place. Run one process for each rank, with BANYAN_TABLE set to the rank's table
- * image. */
+/* A sum in buffers of the library: if this host shares memory with its switch, the switch reads
+ * them in place. Run one process per rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

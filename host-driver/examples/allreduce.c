@@ -1,5 +1,5 @@
-/* Each rank gives its number; all get the sum. Run one process for each rank, with BANYAN_TABLE set
- * to the rank's table image. */
+/* Each rank sends its number; all ranks receive the sum. Run one process per rank, with
+ * BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* No rank goes on before all have come. Run one process for each rank, with BANYAN_TABLE set to the
+/* No rank continues before all have entered. Run one process per rank, with BANYAN_TABLE set to the
  * rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>

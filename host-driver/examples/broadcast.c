@@ -1,4 +1,4 @@
-/* Rank 0 gives a text; all get it. Run one process for each rank, with BANYAN_TABLE set to the
+/* Rank 0 sends a text; all ranks receive it. Run one process per rank, with BANYAN_TABLE set to the
  * rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>

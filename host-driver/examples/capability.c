@@ -1,4 +1,4 @@
-/* What the library can do, and what it is told by its settings. Needs no table and no network. */
+/* Prints the library's capabilities and its settings. Needs no table and no network. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

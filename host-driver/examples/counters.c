@@ -1,5 +1,5 @@
-/* What a communicator has counted: packets on each port, chunks sent again, contributions added.
- * Run one process for each rank, with BANYAN_TABLE set to the rank's table image. */
+/* Prints a communicator's counters: packets on each port, retransmitted chunks, added
+ * contributions. Run one process per rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /*
- * All ranks of a fabric in one process, without privileges: give the folder that `banyan tables`
- * wrote. Every rank is posted before one is waited for, because waiting for any of them moves all
- * of them.
+ * All ranks of a fabric in one process, without privileges. The argument is the folder that `banyan
+ * tables` wrote. Every rank posts before any rank waits, because waiting for one advances all of
+ * them.
  */
 #include <banyan/banyan.h>
 #include <stdio.h>

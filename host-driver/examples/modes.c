@@ -1,6 +1,6 @@
-/* A sum of floats whose bits depend neither on the order in which packets arrive nor on the trees,
- * while something else is done between looks at it. Run one process for each rank, with
- * BANYAN_TABLE set to the rank's table image. */
+/* A sum of floats whose bits depend neither on the order of packets nor on the trees. The program
+ * does other work while it waits. Run one process per rank, with BANYAN_TABLE set to the rank's
+ * table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -31,7 +31,7 @@ int main(void)
     while (!done) {
         if (banyan_wait_for(request, 1000, &done) != BANYAN_OK) /* at most a millisecond */
             return failed();
-        turns++; /* others' messages could be moved here */
+        turns++; /* other messages could be moved here */
     }
     if (sum[0] != (float)banyan_comm_size(comm))
         return 1;

@@ -1,5 +1,5 @@
 /* Requests that are described once and posted many times, with work between the post and the end.
- * Run one process for each rank, with BANYAN_TABLE set to the rank's table image. */
+ * Run one process per rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -52,9 +52,8 @@ int main(void)
         if (gradient[999] != (float)(step * (int)size) || worked == 0)
             return 1;
     }
-    /* They run in the order of their posts, and overlap. scatter writes what gather reads, so it
-     * ends first.
-     */
+    /* They run in the order of their posts, and overlap. scatter writes the data that gather reads,
+     * so scatter must end first. */
     if (banyan_post(scatter) != BANYAN_OK || banyan_post(cast) != BANYAN_OK ||
         banyan_wait(scatter) != BANYAN_OK || banyan_post(gather) != BANYAN_OK ||
         banyan_wait(cast) != BANYAN_OK || banyan_post(least) != BANYAN_OK ||

@@ -1,5 +1,5 @@
-/* What would become of an operation, asked before anything is sent: by the context alone, and then
- * by the communicator, which decides so. Run one process for each rank, with BANYAN_TABLE set to
+/* Queries the path of an operation before anything is sent: from the context alone, and then from
+ * the communicator, which decides the same way. Run one process per rank, with BANYAN_TABLE set to
  * the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
@@ -40,7 +40,7 @@ int main(void)
     if (banyan_comm_query(comm, &query) != BANYAN_OK)
         return failed();
     print(&query);
-    /* Whether the table has trees for it at all, whatever the operator and the size. */
+    /* Whether the table has trees for it at all, regardless of operator and size. */
     if (banyan_comm_serves(comm, BANYAN_ALLREDUCE, 0) != (query.path == BANYAN_TREES))
         return 1;
 

@@ -1,5 +1,5 @@
-/* Each rank gives a temperature; the last rank gets the highest. Run one process for each rank,
- * with BANYAN_TABLE set to the rank's table image. */
+/* Each rank sends a temperature; the last rank receives the highest. Run one process per rank, with
+ * BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -22,7 +22,7 @@ int main(void)
     double mine = 20.5 + rank;
     double highest = 0;
 
-    /* Only the root needs room for the result. */
+    /* Only the root needs a buffer for the result. */
     if (banyan_reduce(comm, &mine, rank == root ? &highest : NULL, 1, BANYAN_F64, BANYAN_MAX, root) !=
         BANYAN_OK)
         return failed();

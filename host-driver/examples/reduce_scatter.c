@@ -1,5 +1,5 @@
-/* Each rank gives one number for every rank; rank r gets the sum of the r-th ones. Run one process
- * for each rank, with BANYAN_TABLE set to the rank's table image. */
+/* Each rank sends one number for every rank; rank r receives the sum of the r-th numbers. Run one
+ * process per rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 

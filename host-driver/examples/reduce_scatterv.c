@@ -1,5 +1,6 @@
-/* Vectors of all ranks are added; rank 0 gets nothing of the sum, and rank r its next r elements.
- * Run one process for each rank, with BANYAN_TABLE set to the rank's table image. */
+/* The vectors of all ranks are added; rank 0 receives nothing, and each further rank r the next
+ * r elements of the sum. Run one process per rank, with BANYAN_TABLE set to the rank's table
+ * image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -32,7 +33,7 @@ int main(void)
 
     uint32_t first = rank * (rank - 1) / 2; /* of this rank's elements */
 
-    /* A rank that gets nothing needs no buffer for it. */
+    /* A rank with an empty share needs no buffer for it. */
     float *recv = counts[rank] > 0 ? mine : NULL;
 
     if (banyan_reduce_scatterv(comm, data, recv, counts, BANYAN_F32, BANYAN_SUM) != BANYAN_OK)
@@ -45,7 +46,7 @@ int main(void)
             return 1;
     printf("rank %u: %u elements of the sum\n", rank, (unsigned)counts[rank]);
 
-    /* The same as a request, of the largest elements. */
+    /* The same as a request, with the maximum of the elements. */
     if (banyan_reduce_scatterv_init(comm, data, recv, counts, BANYAN_F32, BANYAN_MAX, &request) != BANYAN_OK)
         return failed();
     if (banyan_post(request) != BANYAN_OK || banyan_wait(request) != BANYAN_OK ||

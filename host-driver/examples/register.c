@@ -1,6 +1,5 @@
-/* A buffer whose pages are there before the first operation, and stay: it spares that one the
- * faults of fresh memory. Run one process for each rank, with BANYAN_TABLE set to the rank's table
- * image. */
+/* A buffer whose pages are loaded and locked before the first operation, which then causes no page
+ * faults. Run one process per rank, with BANYAN_TABLE set to the rank's table image. */
 #include <banyan/banyan.h>
 #include <stdio.h>
 
@@ -23,7 +22,7 @@ int main(void)
     if (banyan_init(NULL, &context) != BANYAN_OK || banyan_comm_create(context, 0, &comm) != BANYAN_OK)
         return failed();
 
-    /* It is an offer, not a duty: where the system refuses it, the buffer serves all the same. */
+    /* Registration is optional: if the system refuses it, the buffer still works. */
     status = banyan_register(comm, data, sizeof(data));
     if (status != BANYAN_OK)
         printf("not registered: %s\n", banyan_last_error());

@@ -1,4 +1,4 @@
-/* Connections and their greetings; see door.h. */
+/* Accepts connections and reads their greetings; see door.h. */
 #include "host-driver/fallback/door.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* A greeting follows its connection at once: who is silent for so long may go where room is wanted.
- */
+/* A greeting follows its connection immediately. A connection that is silent for longer than this
+ * may be evicted. */
 #define PATIENCE_NS UINT64_C(500000000)
 #define POLL_MAX_NS UINT64_C(60000000000)
 
@@ -39,7 +39,7 @@ static void take_out(struct by_door *door, uint32_t index)
     memmove(&door->guest[index], &door->guest[index + 1], (door->count - index) * sizeof(door->guest[0]));
 }
 
-/* Reads what has come of a greeting; false: nothing more will. */
+/* Reads the available part of a greeting; false: no more bytes will arrive. */
 static bool listen_to(const struct by_door *door, struct by_guest *guest)
 {
     while (guest->have < door->bytes) {
@@ -54,7 +54,7 @@ static bool listen_to(const struct by_door *door, struct by_guest *guest)
     return true;
 }
 
-/* The first that has greeted, or -1; who has left goes. */
+/* Returns the first connection with a complete greeting, or -1; removes closed connections. */
 static int find_greeting(struct by_door *door, uint8_t *greeting)
 {
     for (uint32_t i = 0; i < door->count;) {
@@ -75,7 +75,7 @@ static int find_greeting(struct by_door *door, uint8_t *greeting)
     return -1;
 }
 
-/* 0, also when nobody comes after all, or BY_EIO. */
+/* Accepts a connection. 0, also if there is none after all, or BY_EIO. */
 static int let_in(struct by_door *door, uint64_t now_ns)
 {
     int fd = accept4(door->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -87,8 +87,7 @@ static int let_in(struct by_door *door, uint64_t now_ns)
     return 0;
 }
 
-/* Waits until somebody comes or says something, or may have to go, or the time; true: somebody
- * comes. */
+/* Waits for a connection, a greeting, the next eviction or the deadline. True: a new connection. */
 static bool wait_for_news(const struct by_door *door, uint64_t now_ns, uint64_t until_ns)
 {
     struct pollfd fds[1 + BY_DOOR_GUESTS];

@@ -1,4 +1,4 @@
-/* Calls between hosts: their queue and their progress; see fallback.h. */
+/* Queue and progress of calls between hosts; see fallback.h. */
 #include "host-driver/fallback/fallback.h"
 
 #include <errno.h>
@@ -14,13 +14,14 @@
 #include "host-driver/float_env.h"
 #include "host-driver/image_file.h"
 
-#define QUESTIONS    16u        /* to a silent peer, in the time limit; the first after half of it */
-#define GRACE_MAX_NS 500000000u /* for the notice of a rank that knows more */
+/* to a silent peer within the time limit; the first after half of it */
+#define QUESTIONS    16u
+#define GRACE_MAX_NS 500000000u /* time to wait for the notice of a rank that has found the cause */
 
 struct slot {
     struct by_host_work work;
     bool used;
-    int result; /* BY_EAGAIN while it waits or runs */
+    int result; /* BY_EAGAIN until it ends */
 };
 
 struct by_fallback {
@@ -29,20 +30,20 @@ struct by_fallback {
     struct by_host_mesh mesh;
     uint64_t stall_ns;
     struct slot slots[BY_CALLS_MAX];
-    uint32_t posted, done; /* calls; call i lies in slot i % BY_CALLS_MAX */
-    bool running;          /* call `done` has begun */
-    uint32_t phase, index; /* of the running call: its round */
-    uint32_t round_number; /* over its phases */
+    uint32_t posted, done; /* numbers of calls; call i uses slot i % BY_CALLS_MAX */
+    bool running;          /* call `done` has started */
+    uint32_t phase, index; /* current phase and round of the running call */
+    uint32_t round_number; /* counted over all its phases */
     struct by_round round;
     bool in_round;
-    struct iovec *moving; /* the pieces of the round, which the mesh moves on */
+    struct iovec *moving; /* pieces of the round; the mesh advances them */
     struct iovec incoming;
-    uint8_t *scratch; /* what is received to be added */
+    uint8_t *scratch; /* received data that will be added */
     size_t scratch_bytes;
-    uint64_t moved_ns;           /* when something moved last */
-    uint64_t begun_ns, asked_ns; /* when the silent peer was asked first, and last */
-    uint64_t heard_ns;           /* when it has answered last */
-    uint32_t answered;           /* of mesh.answered, seen here */
+    uint64_t moved_ns;           /* last progress */
+    uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
+    uint64_t heard_ns;           /* its last answer */
+    uint32_t answered;           /* value of mesh.answered at the last check */
     int error;
     char text[256];
     struct by_fallback_counters counters;
@@ -148,7 +149,7 @@ void by_fallback_close(struct by_fallback *fallback)
 
 /* ---- ends */
 
-/* Ends the running call with `result`, and the others that wait as well when that is an error. */
+/* Ends the running call with `result`; an error also ends all waiting calls. */
 static void end_call(struct by_fallback *fallback, int result)
 {
     fallback->mesh.send.active = fallback->mesh.receive.active = false;
@@ -256,7 +257,7 @@ const char *by_fallback_text(const struct by_fallback *fallback)
 
 /* ---- progress */
 
-/* Where received bytes are kept until they are added. */
+/* Allocates room for received data until they are added. */
 static int make_room(struct by_fallback *fallback, uint64_t bytes)
 {
     if (bytes <= fallback->scratch_bytes)
@@ -298,7 +299,8 @@ static int begin_round(struct by_fallback *fallback, struct by_host_work *work)
     return 0;
 }
 
-/* After a round's messages: adds what came, and goes to the next round, phase or call. */
+/* Called after a round's messages: adds the received data, and advances to the next round, phase or
+ * call. */
 static void end_round(struct by_fallback *fallback, struct by_host_work *work)
 {
     if (fallback->round.fold)
@@ -308,7 +310,7 @@ static void end_round(struct by_fallback *fallback, struct by_host_work *work)
     fallback->round_number++;
 }
 
-/* Finishes phases whose rounds are over. True when the call has ended. */
+/* Finishes phases that have no rounds left. True if the call has ended. */
 static bool end_phases(struct by_fallback *fallback, struct by_host_work *work)
 {
     while (fallback->phase < work->phase_count &&
@@ -319,7 +321,7 @@ static bool end_phases(struct by_fallback *fallback, struct by_host_work *work)
     return fallback->phase == work->phase_count;
 }
 
-/* One round, or the begin or the end of a call. False when nothing more can be done now. */
+/* Starts a round, or starts or ends a call. False if nothing more can be done now. */
 static bool go_on(struct by_fallback *fallback)
 {
     struct by_host_work *work = &fallback->slots[fallback->done % BY_CALLS_MAX].work;
@@ -347,10 +349,10 @@ static bool go_on(struct by_fallback *fallback)
     return true;
 }
 
-/* The second half of the time limit is for questions: a peer that answers is held up itself, and
- * knows by whom. Who waits for the culprit directly is without an answer and fails when the time is
- * up; its notice reaches those that wait for others within the grace. Without one they name whom
- * they have been told. */
+/* During the second half of the time limit this rank sends questions. A peer that answers is itself
+ * blocked and names the rank that it waits for. A rank whose peer is the culprit gets no answer and
+ * fails at the time limit; its notice reaches the ranks that wait for others within the grace
+ * period. Ranks without such a notice report the rank that their peer has named. */
 static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
 {
     struct by_host_mesh *mesh = &fallback->mesh;
@@ -372,8 +374,9 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
             fallback->begun_ns = now_ns;
     }
     heard = fallback->heard_ns > fallback->moved_ns && now_ns - fallback->heard_ns < stall_ns / 4;
+    /* Second condition: this process has not run for a while, so no peer could answer yet. */
     if (silent_ns < stall_ns + (heard ? grace_ns : 0) || now_ns - fallback->begun_ns < grace_ns)
-        return; /* the latter: we have not run ourselves for a while, and so nobody could answer yet */
+        return;
     fault.rank = heard ? by_mesh_suspect(mesh) : by_mesh_peer(mesh);
     fail(fallback, &fault);
 }
@@ -387,7 +390,7 @@ static void count_mesh(struct by_fallback *fallback)
     counters->rx_bytes = fallback->mesh.rx_bytes;
 }
 
-/* Rounds and messages until nothing moves. */
+/* Executes rounds and messages until nothing moves. */
 static uint64_t move_all(struct by_fallback *fallback)
 {
     uint64_t moved = 0, part;

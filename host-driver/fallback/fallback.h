@@ -1,9 +1,8 @@
 /*
- * Collectives between the hosts themselves, where no switch and no tree of the table serves: calls
- * run one after another in the order of their posts, each as rounds of messages (moves.h) over
- * connections (mesh.h). A rank that fails tells the others, so that all end with the same reason.
- * Nothing blocks but by_fallback_open, in which all ranks meet; one thread, that of the
- * communicator.
+ * Collectives between the hosts, for calls that no tree of the table serves. Calls run one after
+ * another in the order of their posts, each as rounds of messages (moves.h) over connections
+ * (mesh.h). A rank that fails notifies the others, so that all ranks end with the same reason. Only
+ * by_fallback_open blocks; in it all ranks connect. Thread: the communicator's.
  */
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H
@@ -21,9 +20,11 @@ struct pollfd;
 
 struct by_fallback_config {
     const struct by_meeting *meeting;
-    uint32_t key; /* of the job: the same at all ranks */
+    uint32_t key; /* of the job; equal at all ranks */
     enum by_way way;
-    uint64_t stall_ns; /* without progress for so long a call fails; and how long ranks wait for each other */
+    /* a call without progress for this long fails; also the time to wait for other ranks to
+     * connect */
+    uint64_t stall_ns;
 };
 
 /* X(name, "help") */
@@ -40,24 +41,24 @@ struct by_fallback_counters {
 #undef X
 };
 
-/* Meets the other ranks and measures the network. 0, or an error with its text. */
+/* Connects to the other ranks and measures the network. 0, or an error with its text. */
 int by_fallback_open(const struct by_fallback_config *config, struct by_fallback **fallback);
 void by_fallback_close(struct by_fallback *fallback);
 
-/* As by_endpoint_post, _test, _abort. A failed call's text is by_fallback_text. */
+/* Like by_endpoint_post, _test and _abort. by_fallback_text returns the text of a failed call. */
 int by_fallback_post(struct by_fallback *fallback, const struct by_call *call, uint32_t *id);
 int by_fallback_test(struct by_fallback *fallback, uint32_t id);
 void by_fallback_abort(struct by_fallback *fallback);
 const char *by_fallback_text(const struct by_fallback *fallback);
 
-/* Moves what can be moved; bytes moved, 0 when there is nothing to do now. */
+/* Moves what it can; returns the bytes moved, 0 if there is nothing to do now. */
 uint64_t by_fallback_step(struct by_fallback *fallback, uint64_t now_ns);
-/* When a call that waits wants a step at the latest; UINT64_MAX when none runs. */
+/* Latest time of the next step of a waiting call; UINT64_MAX if none runs. */
 uint64_t by_fallback_deadline(const struct by_fallback *fallback);
-/* What poll() may sleep on, at most BY_MESH_FDS; returns how many. */
+/* Fills the descriptors that poll() may sleep on, at most BY_MESH_FDS; returns their number. */
 uint32_t by_fallback_fds(const struct by_fallback *fallback, struct pollfd *fds);
 
-/* A team as far as predictions need it: without schedules. */
+/* Prepares a team for predictions only: without schedules. */
 int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, struct by_team *team);
 const struct by_team *by_fallback_team(const struct by_fallback *fallback);
 const struct by_fallback_counters *by_fallback_counters(const struct by_fallback *fallback);

@@ -1,4 +1,4 @@
-/* Latency and time for each byte between two hosts; see measure.h. */
+/* Measures latency and time per byte between two hosts; see measure.h. */
 #include "host-driver/fallback/measure.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static int move_one(struct by_host_mesh *mesh, bool sends, uint32_t number, uint
     return fault.error != 0 ? fault.error : transfer->active ? BY_ETIMEDOUT : 0;
 }
 
-/* The quickest of `rounds` ways there and back of `bytes`; rank 0 begins. */
+/* Measures the fastest of `rounds` round trips of `bytes`; rank 0 starts. */
 static int go_there_and_back(struct by_host_mesh *mesh, uint8_t *buffer, size_t bytes, uint32_t rounds,
                              uint64_t deadline_ns, uint64_t *best_ns)
 {
@@ -66,7 +66,7 @@ int by_measure(struct by_host_mesh *mesh, struct by_team *team, uint64_t deadlin
     error = go_there_and_back(mesh, buffer, SMALL_BYTES, SMALL_ROUNDS, deadline_ns, &small_ns);
     if (error == 0)
         error = go_there_and_back(mesh, buffer, LARGE_BYTES, LARGE_ROUNDS, deadline_ns, &large_ns);
-    /* Nobody has called yet. */
+    /* No call has run yet. */
     mesh->messages = mesh->tx_bytes = mesh->rx_bytes = 0;
     mesh->send.active = mesh->receive.active = false;
     free(buffer);

@@ -18,15 +18,15 @@
 
 #define MAGIC       UINT32_C(0x62796d35) /* "bym5" */
 #define HELLO_BYTES 16u                  /* magic, key, rank, kind */
-#define PIECES_MAX  64u                  /* of one system call */
+#define PIECES_MAX  64u                  /* maximum in one system call */
 
-/* What a connection carries. */
+/* Purpose of a connection. */
 enum mesh_kind { KIND_DATA = 1, KIND_CONTROL };
 
 /* ---- opening */
 
-/* All distances of the schedules, in both directions; the partners of the cube differ in one bit.
- */
+/* Marks all distances of the schedules, in both directions, and the hypercube partners, whose ranks
+ * differ in one bit. */
 static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank, bool *wanted)
 {
     uint32_t p = circulant->rank_count;
@@ -69,7 +69,7 @@ static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, 
     return error == 0 ? 0 : fail_peer(mesh, peer, error);
 }
 
-/* The connection that a greeting of `rank` is for, or NULL. */
+/* Returns the slot for the connection that a greeting of `rank` announces, or NULL. */
 static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t kind)
 {
     if (rank >= mesh->rank_count || rank <= mesh->rank)
@@ -77,7 +77,7 @@ static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t ki
     return kind == KIND_DATA ? &mesh->data[rank] : &mesh->control[rank];
 }
 
-/* Takes one connection of a rank above ours; strangers are closed. */
+/* Accepts one connection from a higher rank; closes foreign connections. */
 static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, uint64_t deadline_ns,
                  uint32_t *missing)
 {
@@ -207,7 +207,7 @@ static void write_head(uint8_t *head, const struct by_host_message *message)
     by_put64(head + 16, message->bytes);
 }
 
-/* Skips pieces without bytes; the transfer has ended when none is left and the head is through. */
+/* Skips empty pieces; the transfer has ended when no piece is left and the head is complete. */
 static void settle(struct by_host_transfer *transfer)
 {
     while (transfer->piece_at < transfer->piece_count && transfer->piece[transfer->piece_at].iov_len == 0)
@@ -233,7 +233,8 @@ void by_mesh_receive(struct by_host_mesh *mesh, uint32_t from, const struct by_h
     mesh->expected = *message;
 }
 
-/* The pieces that one system call moves, the rest of the head first if it goes with them. */
+/* Lists the pieces for one system call, preceded by the rest of the head if it is sent together
+ * with them. */
 static uint32_t list_pieces(const struct by_host_transfer *transfer, struct iovec *list, bool with_head)
 {
     uint32_t count = 0;
@@ -269,7 +270,7 @@ static void advance(struct by_host_transfer *transfer, size_t bytes)
     settle(transfer);
 }
 
-/* The peer is gone; if it has said why, that is the reason. */
+/* Handles the loss of a peer; if the peer has sent a reason, that is the fault. */
 static void lose(struct by_host_mesh *mesh, uint32_t peer, struct by_mesh_fault *fault)
 {
     by_mesh_listen(mesh, fault);
@@ -277,7 +278,7 @@ static void lose(struct by_host_mesh *mesh, uint32_t peer, struct by_mesh_fault 
         *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = peer};
 }
 
-/* As sendmsg and recvmsg. */
+/* Like sendmsg and recvmsg. */
 static ssize_t move_pieces(struct by_host_mesh *mesh, const struct by_host_transfer *transfer,
                            struct iovec *list, uint32_t count)
 {

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#define BLOCKS_MAX 4096u /* of a vector: beyond, heads cost more than rounds */
+/* per vector: with more blocks, message heads cost more than rounds */
+#define BLOCKS_MAX 4096u
 
 uint32_t by_team_pieces(const struct by_team *team)
 {
@@ -25,7 +26,7 @@ void by_phase_shard(const struct by_team *team, const struct by_phase *phase, ui
     *end = (uint64_t)(count * (shard + 1u) / p);
 }
 
-/* Appends elements [first, end) to pieces. */
+/* Appends the elements [first, end) to the pieces. */
 static void add(const struct by_phase *phase, uint64_t first, uint64_t end, struct iovec *pieces,
                 uint32_t *count, uint64_t *bytes)
 {
@@ -36,7 +37,7 @@ static void add(const struct by_phase *phase, uint64_t first, uint64_t end, stru
     *bytes += (end - first) * phase->element_bytes;
 }
 
-/* Block `block` of the elements [first, end). */
+/* Appends block `block` of the elements [first, end). */
 static void add_block(const struct by_phase *phase, uint64_t first, uint64_t end, uint32_t block,
                       struct iovec *pieces, uint32_t *count, uint64_t *bytes)
 {
@@ -46,7 +47,7 @@ static void add_block(const struct by_phase *phase, uint64_t first, uint64_t end
         first + (uint64_t)(length * (block + 1u) / phase->block_count), pieces, count, bytes);
 }
 
-/* Shards [first, first + shard_count), modulo p: one piece, or two. */
+/* Appends shards [first, first + shard_count), modulo p: one or two pieces. */
 static void add_shards(const struct by_team *team, const struct by_phase *phase, uint32_t first,
                        uint32_t shard_count, struct iovec *pieces, uint32_t *count, uint64_t *bytes)
 {
@@ -93,7 +94,7 @@ void by_phase_plan(const struct by_team *team, struct by_phase *phase)
         phase->round_count = circulant->phase;
         return;
     }
-    /* The cube's broadcast goes whole: a binomial tree. */
+    /* The hypercube broadcast sends the whole vector: a binomial tree. */
     if (team->way != BY_WAY_CUBE || !rooted)
         phase->block_count = by_circulant_block_count(circulant, phase->count * phase->element_bytes,
                                                       team->latency_ns, team->gap_ps, BLOCKS_MAX);
@@ -163,7 +164,7 @@ static void fold_round(const struct by_team *team, const struct by_phase *phase,
     add(phase, 0, phase->count, round->receive, &round->receive_count, &round->receive_bytes);
     add(phase, 0, phase->count, round->send, &round->send_count, &round->send_bytes);
     round->send[0].iov_base = phase->census;
-    round->fold = index > 0; /* S is empty at first */
+    round->fold = index > 0; /* S is initially empty */
 }
 
 /* ---- ring */
@@ -173,7 +174,7 @@ static void ring_round(const struct by_team *team, const struct by_phase *phase,
 {
     uint32_t p = team->circulant.rank_count;
     uint32_t rank = team->rank;
-    /* Around the ring p ranks further is where one started. */
+    /* p ranks further around the ring is the starting rank. */
     uint32_t sent = phase->kind == BY_PHASE_GATHER ? (rank + p - index) % p : (rank + 2 * p - 1 - index) % p;
 
     round->to = (rank + 1) % p;
@@ -183,7 +184,7 @@ static void ring_round(const struct by_team *team, const struct by_phase *phase,
                &round->receive_bytes);
 }
 
-/* A chain from the root, or to it, in blocks: `place` is how far from where they start. */
+/* A chain from the root, or to it, in blocks; `place` is the distance from the start. */
 static void chain_round(const struct by_team *team, const struct by_phase *phase, uint32_t index,
                         struct by_round *round)
 {
@@ -202,7 +203,7 @@ static void chain_round(const struct by_team *team, const struct by_phase *phase
                   &round->receive_bytes);
 }
 
-/* ---- cube: recursive doubling, and halving where it is reversed */
+/* ---- hypercube: recursive doubling; reversed: recursive halving */
 
 static void cube_round(const struct by_team *team, const struct by_phase *phase, uint32_t index,
                        struct by_round *round)

@@ -1,8 +1,8 @@
 /*
- * Notices between ranks, over connections of their own: that the job has failed and who is the
- * reason, and the question to a silent rank whom it waits for. Who is inside of a call answers at
- * once, also while it waits; so a rank that does not answer is the one that is stopped, or not
- * there, and not one that is held up itself. See mesh.h.
+ * Notices between ranks, over separate connections: a report that the job has failed, with the
+ * responsible rank, and the question to a silent rank which rank it waits for. A rank inside a call
+ * answers at once, even while it waits. So a rank that does not answer is stopped or absent, and
+ * not merely blocked by another rank. See mesh.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -18,9 +18,9 @@
 
 /* A notice: magic, kind, rank, error. */
 enum notice_kind {
-    KIND_FAULT = 1, /* the job has ended with `error`, for `rank` */
-    KIND_ASK,       /* whom do you wait for? */
-    KIND_ANSWER     /* for `rank`, or, when it is the sender, for nobody */
+    KIND_FAULT = 1, /* the job has ended with `error`, caused by `rank` */
+    KIND_ASK,       /* which rank do you wait for? */
+    KIND_ANSWER     /* I wait for `rank`; own rank: none */
 };
 
 static void tell(struct by_host_mesh *mesh, uint32_t to, enum notice_kind kind, uint32_t rank, int error)
@@ -33,7 +33,7 @@ static void tell(struct by_host_mesh *mesh, uint32_t to, enum notice_kind kind, 
     by_put32(notice + 4, kind);
     by_put32(notice + 8, rank);
     by_put32(notice + 12, (uint32_t)error);
-    /* Nobody sends many: one that does not fit meets a peer that takes none. */
+    /* A rank sends few notices: if one does not fit, the peer is not reading. */
     (void)!send(mesh->control[to], notice, sizeof(notice), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
@@ -72,7 +72,7 @@ static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice
         break;
     case KIND_ANSWER:
         if (from != by_mesh_peer(mesh))
-            break; /* it has moved on since */
+            break; /* it has progressed since */
         mesh->answered++;
         if (rank != mesh->rank)
             mesh->suspect = rank;
@@ -82,7 +82,7 @@ static void take(struct by_host_mesh *mesh, uint32_t from, const uint8_t *notice
     }
 }
 
-/* Whether there may be more. */
+/* Reads one notice; returns whether there may be more. */
 static bool read_one(struct by_host_mesh *mesh, uint32_t from, struct by_mesh_fault *fault)
 {
     struct by_inbox *inbox = &mesh->inbox[from];
@@ -90,7 +90,7 @@ static bool read_one(struct by_host_mesh *mesh, uint32_t from, struct by_mesh_fa
                        MSG_DONTWAIT);
 
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR)) {
-        mesh->gone[from] = true; /* which is right when it has ended its part */
+        mesh->gone[from] = true; /* correct if the peer has finished its part */
         epoll_ctl(mesh->watch, EPOLL_CTL_DEL, mesh->control[from], NULL);
     }
     if (got <= 0)

@@ -1,4 +1,4 @@
-/* The meeting of a job's ranks; see peers.h. */
+/* Connects the ranks of a job; see peers.h. */
 #include "host-driver/fallback/peers.h"
 
 #include <arpa/inet.h>
@@ -17,14 +17,16 @@
 #include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
-#define GREETING_MAGIC   UINT32_C(0x62796d34) /* "bym4" */
-#define GREETING_BYTES   20u                  /* magic, key, rank_count, rank, port of the listener */
-#define ENTRY_BYTES      6u                   /* ip, port */
-#define NUMBERS_MAX      4u
-#define LISTED_MAX       8u   /* ranks that a text names */
-#define VERDICT_BYTES    128u /* 0: all have come; or 1, and a text of those who have not */
+#define GREETING_MAGIC UINT32_C(0x62796d34) /* "bym4" */
+#define GREETING_BYTES 20u                  /* magic, key, rank_count, rank, port of the listener */
+#define ENTRY_BYTES    6u                   /* ip, port */
+#define NUMBERS_MAX    4u
+#define LISTED_MAX     8u /* maximum ranks that a text names */
+/* 0: all ranks have connected; or 1, and a text that lists the missing ones */
+#define VERDICT_BYTES    128u
 #define VERDICT_GRACE_NS UINT64_C(400000000)
-#define REACH_NS         UINT64_C(300000000) /* for one of several addresses, before the next is tried */
+/* timeout of one address before the next is tried */
+#define REACH_NS UINT64_C(300000000)
 
 /* ---- the environment */
 
@@ -112,8 +114,8 @@ void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint3
         snprintf(text + used, bytes - used, " and %u more", missing - LISTED_MAX);
 }
 
-/* What rank 0 writes to all who have come, before it ends: who has not. Its length is that of the
- * list. */
+/* Rank 0 sends the list of missing ranks to all connected ranks before it fails. The verdict has
+ * the size of the successful one, which precedes the addresses. */
 static void tell_missing(const struct by_peers *peers, const char *missing)
 {
     uint8_t bytes[VERDICT_BYTES] = {0};
@@ -125,7 +127,7 @@ static void tell_missing(const struct by_peers *peers, const char *missing)
             (void)!send(peers->link[rank], bytes, sizeof(bytes), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-/* Reads rank 0's verdict; it may come a little after our own time is up. 0, or an error with its
+/* Reads rank 0's verdict, which may arrive shortly after the own deadline. 0, or an error with its
  * text. */
 static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t deadline_ns)
 {
@@ -145,7 +147,7 @@ static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t
                    host, peers->rank, peers->rank_count);
 }
 
-/* Takes a connection that greets rightly; others are closed, whoever they are. */
+/* Accepts a connection with a valid greeting; closes all others. */
 static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32_t key)
 {
     struct sockaddr_in from = {0};
@@ -174,7 +176,8 @@ static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32
                            : "");
     }
     peers->link[rank] = fd;
-    /* Who comes over the loopback interface runs here: others find it where they find rank 0. */
+    /* A rank that connects over the loopback interface runs on this machine: others find it at the
+     * address of rank 0. */
     peers->ip[rank] = ip >> 24 == 127 ? 0 : ip;
     peers->port[rank] = (uint16_t)by_get32(greeting + 16);
     return 0;
@@ -238,7 +241,7 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
 
 /* ---- the other ranks */
 
-/* Rank 0 at the first of its addresses that answers; `*ip` is that one then. */
+/* Connects to the first address of rank 0 that answers; `*ip` is set to it. */
 static int reach(const struct by_meeting *meeting, uint32_t *ip, uint64_t deadline_ns)
 {
     int fd = BY_ETIMEDOUT;

@@ -1,4 +1,4 @@
-/* Sockets of peers with deadlines; see peers.h. */
+/* Sockets with deadlines, for connections between ranks; see peers.h. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "host-driver/fallback/peers.h"
 #include "offload/base/errors.h"
 
-#define RETRY_MS 20 /* between two attempts to reach who does not listen yet */
+#define RETRY_MS 20 /* interval between attempts to connect */
 
 /* Milliseconds until the deadline, rounded up; 0 when it has passed. */
 static int left_ms(uint64_t deadline_ns)

@@ -1,4 +1,4 @@
-/* What a call between hosts does with its data; see work.h. */
+/* Data processing of a call between hosts; see work.h. */
 #include "host-driver/fallback/work.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
-#define STRIDE (1u << 16) /* elements that a kernel is given at once: they fit a cache */
+#define STRIDE (1u << 16) /* elements per kernel call: they fit a cache */
 
 static const struct by_reducer *reducer_of(const struct by_host_work *work, unsigned dtype)
 {
@@ -20,7 +20,7 @@ static int is_wide(const struct by_host_work *work)
     return work->kept_dtype != work->call.dtype;
 }
 
-/* to = from, in the type that is kept. */
+/* to = from, converted to the accumulation type. */
 static void load(const struct by_host_work *work, uint8_t *to, const uint8_t *from, uint64_t count)
 {
     const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
@@ -35,8 +35,8 @@ static void load(const struct by_host_work *work, uint8_t *to, const uint8_t *fr
                       (uint32_t)(count - at < STRIDE ? count - at : STRIDE));
 }
 
-/* The same for a vector that is cut into shards, each by itself: what is kept of a 16-bit type may
- * lie in an order of its own (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
+/* Like load, for each shard of a vector separately: a kept 16-bit type may have its own element
+ * order (offload/reduce/reduce.h), and a shard is stored as it was loaded. */
 static void load_shards(const struct by_team *team, const struct by_host_work *work,
                         const struct by_phase *phase)
 {
@@ -51,7 +51,7 @@ static void load_shards(const struct by_team *team, const struct by_host_work *w
     }
 }
 
-/* to = from, out of the type that is kept; `from` is worth nothing then. */
+/* to = from, converted from the accumulation type; destroys `from`. */
 static void store(const struct by_host_work *work, uint8_t *to, uint8_t *from, uint64_t count)
 {
     const struct by_reducer *reducer = reducer_of(work, work->call.dtype);
@@ -68,7 +68,7 @@ static void store(const struct by_host_work *work, uint8_t *to, uint8_t *from, u
         memmove(to, from, (size_t)(count * reducer->element_bytes));
 }
 
-/* to = to op from, both kept. */
+/* to = to op from, both in the accumulation type. */
 static void add(const struct by_host_work *work, uint8_t *to, const uint8_t *from, uint64_t bytes)
 {
     const struct by_reducer *reducer = reducer_of(work, work->kept_dtype);
@@ -85,7 +85,7 @@ static void add(const struct by_host_work *work, uint8_t *to, const uint8_t *fro
 
 static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
 {
-    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a, of whole numbers */
+    uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a over whole numbers */
     const uint64_t facts[] = {call->collective, call->op, call->dtype, call->mode, call->root, call->count};
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
@@ -109,7 +109,7 @@ static struct by_phase *add_phase(struct by_host_work *work, enum by_phase_kind 
     return phase;
 }
 
-/* Memory for `count` kept elements. */
+/* Allocates memory for `count` elements of the accumulation type. */
 static int take(struct by_host_work *work, uint64_t count)
 {
     size_t bytes = (size_t)(count * by_dtype_bytes(work->kept_dtype));
@@ -118,8 +118,8 @@ static int take(struct by_host_work *work, uint64_t count)
     return work->memory != NULL ? 0 : BY_ENOMEM;
 }
 
-/* Small vectors are better sent whole to all than cut, summed and sent again: one phase of rounds
- * instead of two, as long as their bytes cost less than the rounds that are saved. */
+/* Small vectors are sent whole to all ranks rather than cut, summed and sent again: one phase of
+ * rounds instead of two. It pays off as long as the extra bytes cost less than the saved rounds. */
 static int is_small(const struct by_team *team, uint64_t bytes, uint32_t times)
 {
     unsigned __int128 gap = (unsigned __int128)bytes * times * team->gap_ps;
@@ -127,13 +127,13 @@ static int is_small(const struct by_team *team, uint64_t bytes, uint32_t times)
     return gap <= (unsigned __int128)team->latency_ns * 1000u * team->circulant.phase;
 }
 
-/* The type of elements while they are summed. */
+/* Returns the accumulation type. */
 static uint8_t kept_of(const struct by_call *call)
 {
     return call->dtype == BY_DTYPE_F16 || call->dtype == BY_DTYPE_BF16 ? (uint8_t)BY_DTYPE_F32 : call->dtype;
 }
 
-/* How an allreduce begins: with its only phase, or with the first of two. */
+/* Returns the first phase of an allreduce, which is its only phase or the first of two. */
 static enum by_phase_kind allreduce_kind(const struct by_team *team, const struct by_call *call)
 {
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
@@ -155,7 +155,7 @@ static int begin_allreduce(const struct by_team *team, struct by_host_work *work
     uint8_t *base = call->recv;
 
     if (kind == BY_PHASE_CENSUS) {
-        if (take(work, 3 * call->count) != 0) /* S, what is sent, and our own value */
+        if (take(work, 3 * call->count) != 0) /* S, the value sent, and the own value */
             return BY_ENOMEM;
         add_phase(work, BY_PHASE_CENSUS, work->memory, call->count, wire)->census =
             work->memory + call->count * wire;
@@ -163,7 +163,7 @@ static int begin_allreduce(const struct by_team *team, struct by_host_work *work
         return 0;
     }
     if (kind == BY_PHASE_SMALL) {
-        if (take(work, (p + 1) * call->count) != 0) /* of all ranks, and their sum */
+        if (take(work, (p + 1) * call->count) != 0) /* vectors of all ranks, and their sum */
             return BY_ENOMEM;
         memcpy(work->memory + team->rank * call->count * wire, call->send, (size_t)(call->count * wire));
         add_phase(work, BY_PHASE_SMALL, work->memory, p * call->count, wire);
@@ -222,14 +222,15 @@ bool by_work_supports(const struct by_call *call)
     return !reduces || by_reduction_dtype(call->mode, call->op, call->dtype) == call->dtype;
 }
 
-/* What a phase of `count` elements takes; adds its rounds. Where all ranks have a shard, each
- * receives the others' once, over all rounds; else each round moves a block of the whole. */
+/* Returns the duration of a phase of `count` elements; adds its rounds. If every rank has a shard,
+ * each rank receives the shards of the others once, over all rounds; else each round moves a block
+ * of the whole. */
 static uint64_t phase_ns(const struct by_team *team, enum by_phase_kind kind, uint64_t count,
                          uint32_t element_bytes, uint64_t *rounds)
 {
     struct by_phase phase = {.kind = kind, .count = count, .element_bytes = element_bytes};
     bool sharded = kind == BY_PHASE_GATHER || kind == BY_PHASE_SCATTER || kind == BY_PHASE_SMALL;
-    unsigned __int128 bytes = (unsigned __int128)count * element_bytes; /* one after another */
+    unsigned __int128 bytes = (unsigned __int128)count * element_bytes; /* in sequence */
 
     by_phase_plan(team, &phase);
     if (!sharded)
@@ -336,7 +337,7 @@ void by_work_fold(struct by_host_work *work, const struct iovec *piece, uint32_t
     }
 }
 
-/* The sum of all ranks' vectors in the order of ranks, so that it has the same bits everywhere. */
+/* Adds the vectors of all ranks in rank order, so that all ranks get the same bits. */
 static void add_in_order(const struct by_team *team, struct by_host_work *work)
 {
     const struct by_call *call = &work->call;

@@ -1,5 +1,4 @@
-/* CUDA's driver library; see driver.h. What is declared of its interface are facts of its binary
- * form. */
+/* CUDA's driver library; see driver.h. The declarations here describe its binary interface. */
 #include "host-driver/gpu/driver.h"
 
 #include <dlfcn.h>
@@ -45,7 +44,7 @@ static struct {
 } cuda;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static atomic_bool found;
-/* How many libraries the process had loaded, ever, when we last looked for one of CUDA. */
+/* Number of libraries that the process had loaded, in total, at the last search for CUDA. */
 static atomic_ullong adds_seen;
 
 static int load(void *library)
@@ -64,11 +63,11 @@ static int adds_of(struct dl_phdr_info *info, size_t bytes, void *adds)
 {
     (void)bytes;
     *(unsigned long long *)adds = info->dlpi_adds;
-    return 1; /* the same for every library */
+    return 1; /* equal for every library */
 }
 
-/* Whether the process has loaded a library since the last call. To look for one by its name reads
- * the linker's cache and folders, 20 us, and this is asked for every call. */
+/* Whether the process has loaded a library since the last call. A search by name reads the linker's
+ * cache and folders, which takes 20 us, and every operation asks for it. */
 static bool has_grown(void)
 {
     unsigned long long adds = 0;
@@ -120,7 +119,7 @@ static int fail(int status, const char *what)
     return by_fail(BY_EIO, "CUDA: %s failed: %s (%d)", what, name, status);
 }
 
-/* Runs a call of CUDA with `context` as the thread's, whatever that has else. */
+/* Runs a CUDA call with `context` as the thread's current one, and restores the previous one. */
 #define IN_CONTEXT(context_, status, call)                                                                   \
     do {                                                                                                     \
         void *was_;                                                                                          \
@@ -148,7 +147,8 @@ void by_gpu_lane_close(struct by_gpu_lane *lane)
 
     if (lane->stream == NULL)
         return;
-    IN_CONTEXT(lane->context, status, cuStreamSynchronize(lane->stream)); /* buffers are given back next */
+    /* the buffers are released next */
+    IN_CONTEXT(lane->context, status, cuStreamSynchronize(lane->stream));
     IN_CONTEXT(lane->context, status, cuStreamDestroy_v2(lane->stream));
     lane->stream = NULL;
     (void)status;

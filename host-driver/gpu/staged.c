@@ -10,16 +10,17 @@
 #include "host-driver/gpu/driver.h"
 #include "offload/wire/types.h"
 
-#define DEPTH 3u /* slices on their way: one in, one on the wire, one out */
+#define DEPTH 3u /* slices in flight: one copied in, one on the wire, one copied out */
 
 enum staged_step { STEP_FREE, STEP_IN, STEP_READY, STEP_WIRE, STEP_OUT };
 
-/* One direction of an operation: a buffer, cut into shards of which each slice takes its part. */
+/* One side of an operation: a buffer, divided into shards; each slice takes a part of every
+ * shard. */
 struct staged_side {
-    uint8_t *user; /* NULL: this rank has none */
+    uint8_t *user; /* NULL: this rank has no such buffer */
     void *context; /* of the device memory, or NULL */
-    bool staged;   /* slices have memory of their own */
-    bool strided;  /* all ranks' shards, else one piece */
+    bool staged;   /* slices have their own memory */
+    bool strided;  /* shards of all ranks, else one piece */
     struct by_gpu_lane lane;
 };
 
@@ -28,17 +29,17 @@ struct staged_slice {
     uint64_t index;
     struct banyan_request *child;
     void *event[2];     /* of the copies in and out */
-    uint8_t *memory[2]; /* of the sides that are staged */
+    uint8_t *memory[2]; /* of the staged sides */
 };
 
 struct by_staged {
     struct banyan_request *request, *next; /* in the order of posts */
     struct staged_side side[2];            /* send, recv */
-    uint64_t slice_count, first_free;      /* slices, and the next to begin */
+    uint64_t slice_count, first_free;      /* number of slices, and the next to start */
     uint64_t posted, ended;
-    size_t bytes[2]; /* of a slice's memory */
+    size_t bytes[2]; /* size of a slice's memory */
     struct staged_slice slice[DEPTH];
-    bool leaving; /* it has failed: no more slices begin */
+    bool leaving; /* failed: no more slices start */
 };
 
 enum { SEND, RECV };
@@ -70,7 +71,7 @@ static uint32_t shards_of(const struct by_staged *staged, unsigned which)
     return staged->side[which].strided ? staged->request->comm->job.rank_count : 1;
 }
 
-/* Elements [first, end) of shard `shard` of a side. */
+/* Returns the elements [first, end) of shard `shard` on a side. */
 static void shard_of(const struct by_staged *staged, unsigned which, uint32_t shard, uint64_t *first,
                      uint64_t *end)
 {
@@ -89,13 +90,13 @@ static void shard_of(const struct by_staged *staged, unsigned which, uint32_t sh
     }
 }
 
-/* The part of `count` elements that lies before slice `index`. */
+/* Returns the part of `count` elements before slice `index`. */
 static uint64_t part(const struct by_staged *staged, uint64_t count, uint64_t index)
 {
     return (uint64_t)((unsigned __int128)count * index / staged->slice_count);
 }
 
-/* Elements of slice `index` on a side. */
+/* Returns the elements of slice `index` on a side. */
 static uint64_t slice_elements(const struct by_staged *staged, unsigned which, uint64_t index)
 {
     uint64_t sum = 0;
@@ -109,7 +110,7 @@ static uint64_t slice_elements(const struct by_staged *staged, unsigned which, u
     return sum;
 }
 
-/* Begins the copies of a slice between the user's buffer and the slice's memory. */
+/* Starts the copies of a slice between the user's buffer and the slice's memory. */
 static int move(struct by_staged *staged, unsigned which, struct staged_slice *slice)
 {
     const struct staged_side *side = &staged->side[which];
@@ -141,7 +142,7 @@ static int move(struct by_staged *staged, unsigned which, struct staged_slice *s
     return error;
 }
 
-/* Where a slice's operation reads or writes. */
+/* Returns the address that a slice's operation reads or writes. */
 static uint8_t *place(const struct by_staged *staged, unsigned which, const struct staged_slice *slice)
 {
     const struct staged_side *side = &staged->side[which];
@@ -153,7 +154,7 @@ static uint8_t *place(const struct by_staged *staged, unsigned which, const stru
     return side->user + part(staged, end - first, slice->index) * by_dtype_bytes(staged->request->call.dtype);
 }
 
-/* The operation of a slice: the user's, of a part of each shard. */
+/* Describes a slice's operation: the user's, on a part of each shard. */
 static int describe(struct by_staged *staged, struct staged_slice *slice)
 {
     const struct banyan_request *request = staged->request;
@@ -188,7 +189,7 @@ static int describe(struct by_staged *staged, struct staged_slice *slice)
     return 0;
 }
 
-/* ---- making and freeing */
+/* ---- create and free */
 
 static void read_sides(struct by_staged *staged, const struct banyan_request *request)
 {
@@ -228,7 +229,7 @@ static int open_side(struct by_staged *staged, unsigned which)
     uint32_t depth = staged->slice_count < DEPTH ? (uint32_t)staged->slice_count : DEPTH;
     int error = 0;
 
-    /* Parts differ by at most an element in each shard. */
+    /* Parts differ by at most one element per shard. */
     staged->bytes[which] = (size_t)(slice_elements(staged, which, 0) + shards_of(staged, which)) *
                            by_dtype_bytes(staged->request->call.dtype);
     if (side->context != NULL)
@@ -328,7 +329,7 @@ int by_staging_post(struct banyan_request *request)
 
 /* ---- progress */
 
-/* The request has ended: its children and buffers go, and it leaves the row. */
+/* Ends the request: frees its children and buffers, and removes it from the list. */
 static void end(struct banyan_comm *comm, struct banyan_request *before, struct banyan_request *request,
                 int result)
 {
@@ -371,8 +372,8 @@ static int out(struct by_staged *staged, struct staged_slice *slice)
     return move(staged, RECV, slice);
 }
 
-/* 0 or an error with its text; *moved when something was done. `in_turn`: all posts before are out.
- */
+/* 0 or an error with its text; *moved is set if something was done. `in_turn`: all earlier posts
+ * have started. */
 static int advance(struct by_staged *staged, struct staged_slice *slice, bool in_turn, bool *moved)
 {
     unsigned which = slice->step == STEP_IN ? SEND : RECV;
@@ -400,7 +401,7 @@ static int advance(struct by_staged *staged, struct staged_slice *slice, bool in
         if (error == 0)
             error = by_request_start(slice->child);
         if (error == BY_EAGAIN)
-            return 0; /* too many run */
+            return 0; /* too many are running */
         slice->step = STEP_WIRE;
         staged->posted++;
         break;
@@ -467,7 +468,7 @@ void by_staging_abort(struct banyan_comm *comm, int error)
     if (comm->staging.first == NULL)
         return;
     by_comm_fail(comm, error);
-    /* What is on the wire reads and writes memory that is freed next. */
+    /* Operations on the wire use memory that is freed next. */
     if (comm->progress.endpoint != NULL)
         by_endpoint_abort(comm->progress.endpoint);
     if (comm->hosts.fallback != NULL)

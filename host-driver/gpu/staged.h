@@ -1,9 +1,10 @@
 /*
- * Operations whose buffers are a GPU's: cut into slices, each of which is copied to pinned memory,
- * runs from there as an operation of its own, and is copied back, while others are on the wire.
- * Slices of all ranks must be alike, so that BANYAN_GPU=on with BANYAN_GPU_CHUNK cuts every
- * operation, wherever its buffers are; else an operation is one slice. They, and what is posted
- * after them, go out in the order of their posts. One thread, that of the communicator.
+ * Operations with buffers in GPU memory. Each operation is cut into slices. A slice is copied to
+ * pinned memory, runs from there as an operation of its own, and is copied back, while other slices
+ * are on the wire. All ranks must cut alike; therefore BANYAN_GPU=on with BANYAN_GPU_CHUNK cuts
+ * every operation, wherever its buffers are, and otherwise an operation is one slice. These
+ * operations, and operations posted after them, start in the order of their posts. Thread: the
+ * communicator's.
  */
 #ifndef BY_HOST_GPU_STAGED_H
 #define BY_HOST_GPU_STAGED_H
@@ -13,30 +14,31 @@
 
 struct banyan_comm;
 struct banyan_request;
-struct by_staged; /* what a request has for this */
+struct by_staged; /* Staging state of a request. */
 
-/* Of a communicator. */
+/* Staging state of a communicator. */
 struct by_staging {
     bool on;        /* BANYAN_GPU is auto or on */
-    uint64_t chunk; /* bytes of a slice at most; 0: operations are one slice */
+    uint64_t chunk; /* maximum bytes of a slice; 0: operations are one slice */
     const char *library;
-    struct banyan_request *first, *last; /* those that run, in the order of their posts */
+    struct banyan_request *first, *last; /* running requests, in the order of their posts */
 };
 
 /* Reads the settings. 0, or an error with its text. */
 int by_staging_open(struct banyan_comm *comm);
-/* Whether the request must go this way: its buffers are a GPU's, it is cut, or others wait before
- * it. */
+/* Whether the request must be staged: its buffers are in GPU memory, it is cut, or staged requests
+ * wait before it. */
 bool by_staging_wanted(struct banyan_request *request);
-/* Takes the request in. 0, or an error with its text. */
+/* Starts staging the request. 0, or an error with its text. */
 int by_staging_post(struct banyan_request *request);
-/* Does for all that run what can be done now. Requests end here: their state and result are set. */
+/* Advances all running requests as far as possible now. Sets the state and result of requests that
+ * end. */
 void by_staging_step(struct banyan_comm *comm);
-/* Whether copies run, which no file descriptor tells the end of. */
+/* Whether copies are running; no file descriptor signals their end. */
 bool by_staging_busy(const struct banyan_comm *comm);
-/* Ends all with `error`. */
+/* Ends all requests with `error`. */
 void by_staging_abort(struct banyan_comm *comm, int error);
-/* Frees what a request has. */
+/* Frees the staging state of a request. */
 void by_staged_free(struct by_staged *staged);
 
 #endif

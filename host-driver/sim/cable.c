@@ -1,7 +1,7 @@
 /*
  * Cables of the simulated world, and the packets on them. A payload is copied when its packet
- * leaves for the cable and not before, as a NIC would read it, so that references to banks and to
- * users' buffers live as long as in a real shell. Single-threaded.
+ * starts on the cable and not before, as a NIC would read it. So references to banks and to users'
+ * buffers last as long as in a real shell. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -95,7 +95,7 @@ struct by_sim_parcel *by_parcel_make(struct by_world *world, const struct by_tx 
     return parcel;
 }
 
-/* 1 when the packet that arrives at `node` falls into the burst of losses. */
+/* 1 if the packet that arrives at `node` falls into a burst of losses. */
 static int burst_takes(struct by_world *world, uint32_t node, uint64_t at_ps)
 {
     const struct by_world_config *config = &world->config;
@@ -119,9 +119,9 @@ static int is_sound(const struct by_sim_parcel *parcel)
     return bytes >= 0 && by_psum(payload, (size_t)bytes) == header.psum;
 }
 
-/* Flips one bit, or up to 32 neighbouring ones: both the CRC of the header and the sum of words
- * must see it. A packet that is damaged already, before it was relayed, stays as it is: two flips
- * that cancel out in the sum of words are beyond what psum promises. */
+/* Flips one bit, or several of up to 32 adjacent bits: the CRC of the header and the sum of words
+ * must both detect it. A packet that was already corrupted before it was relayed is not changed
+ * again: psum cannot detect two flips that cancel in the sum of words. */
 static void corrupt(struct by_world *world, struct by_sim_parcel *parcel)
 {
     uint32_t words = parcel->bytes / 4u, header = BY_WIRE_HEADER_BYTES / 4u;
@@ -139,7 +139,7 @@ static void corrupt(struct by_world *world, struct by_sim_parcel *parcel)
     world->counters.corrupted_headers += word < header;
 }
 
-/* Puts an arriving packet through the faults of the node at that end. */
+/* Applies the receiving node's faults to an arriving packet. */
 static void arrive_later(struct by_world *world, uint32_t node, struct by_sim_parcel *parcel, uint64_t at_ps)
 {
     struct by_world_config *config = &world->config;
@@ -188,7 +188,7 @@ static void depart(struct by_world *world, struct by_sim_direction *direction, s
         parcel->src_ip = direction->src_ip;
     }
     parcel->ecn = departure->tx.ecn;
-    /* Upwards: no rounding may make a cable faster than it is. */
+    /* Round up, so that the cable is never faster than its rate. */
     took_ps = (uint64_t)(((unsigned __int128)departure->bytes * arc->ps_num + arc->ps_den - 1) / arc->ps_den);
     direction->free_ps = world->now_ps + took_ps;
     direction->use.busy_ps += took_ps;

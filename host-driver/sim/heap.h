@@ -1,6 +1,5 @@
-/* The queue of events in order of time, then of insertion: the same seed gives the same run.
- * Single-threaded.
- */
+/* The event queue, ordered by time, then by insertion, so that the same seed gives the same run.
+ * Single-threaded. */
 #ifndef BY_SIM_HEAP_H
 #define BY_SIM_HEAP_H
 
@@ -25,7 +24,7 @@ struct by_heap {
 
 void by_heap_push(struct by_heap *heap, uint64_t at_ps, int kind, uint32_t index,
                   struct by_sim_parcel *parcel);
-/* 1 and the earliest event, or 0 when there is none. */
+/* Returns 1 and the earliest event, or 0 if there is none. */
 int by_heap_pop(struct by_heap *heap, struct by_sim_event *event);
 void by_heap_free(struct by_heap *heap);
 

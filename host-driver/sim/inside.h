@@ -1,6 +1,6 @@
 /*
- * What the sources of the simulated world share, and nobody else: parcels (packets on their way),
- * cables (cable.c), nodes (node.c), and the world that holds them (world.c). Virtual time is in
+ * Internals of the simulated world, shared by its sources: parcels (packets in flight), cables
+ * (cable.c), nodes (node.c), and the world that holds them (world.c). Virtual time is in
  * picoseconds here: a chunk takes 27.3 ns at 300 GB/s. Single-threaded.
  */
 #ifndef BY_SIM_INSIDE_H
@@ -9,15 +9,15 @@
 #include "host-driver/sim/heap.h"
 #include "host-driver/sim/world.h"
 
-/* Parcels come in two sizes: those without a payload, or with the small ones of WAIT and ERR, and
- * all. */
+/* Parcels have two sizes: the small one holds packets without a payload and the short payloads of
+ * WAIT and ERR; the large one holds all. */
 #define BY_PARCEL_SMALL (BY_WIRE_HEADER_BYTES + BY_ERR_BYTES)
 #define BY_PARCEL_LARGE (BY_WIRE_HEADER_BYTES + BY_PAYLOAD_MAX)
 
 struct by_sim_parcel {
     struct by_sim_parcel *next;
     uint16_t bytes, udp_port, port;
-    uint16_t room; /* bytes of data */
+    uint16_t room; /* capacity of data in bytes */
     uint32_t src_ip, dst_ip;
     uint8_t ecn;
     uint8_t held; /* as in by_rx */
@@ -29,7 +29,7 @@ struct by_parcels {
     uint32_t count;
 };
 
-/* A packet waiting for its cable; the payload still lies where the action points. */
+/* A packet that waits for its cable; its payload is still where the action points. */
 struct by_departure {
     struct by_departure *next;
     struct by_tx tx;
@@ -37,7 +37,7 @@ struct by_departure {
     uint32_t bytes; /* on the cable */
 };
 
-/* One direction of a cable, and the queue of the port before it. */
+/* One direction of a cable, and the queue of the sending port. */
 struct by_sim_direction {
     struct by_world_arc arc;
     uint32_t src_ip;
@@ -49,12 +49,12 @@ struct by_sim_direction {
     struct by_world_use use;
 };
 
-/* What a shell sees of one tree's chunks at one engine: claimed and served, for the marks of slots.
- */
+/* One tree's chunks at one engine, as seen from outside: opened and closed, for the high-water mark
+ * of slots. */
 struct by_progress_mark {
     uint32_t opened;  /* highest seq contributed + 1 */
     uint32_t closed;  /* chunks whose result was sent */
-    uint32_t last;    /* seq of the last of them */
+    uint32_t last;    /* seq of the last such chunk */
     uint8_t children; /* 0: no entry here */
 };
 
@@ -64,27 +64,28 @@ struct by_sim_node {
     uint8_t kind;
     uint16_t id;
     uint32_t port_count;
-    uint32_t *direction_of; /* by port: index of the direction that leaves by it, UINT32_MAX: none */
+    /* per port: index of the outgoing direction, UINT32_MAX: none */
+    uint32_t *direction_of;
     uint64_t add_num, add_den;
-    uint64_t adds_ps;         /* busy with additions until then */
-    struct by_engine *engine; /* NULL where there is neither entry nor relay */
+    uint64_t adds_ps;         /* end of the current additions */
+    struct by_engine *engine; /* NULL without entries and relays */
     struct by_endpoint *endpoint[BY_WORLD_JOBS_MAX];
-    /* Calls that go on in another generation (resume.c). Images: which comes, and which the host
-     * was told of; they are retired. */
+    /* Calls that continue in another generation (resume.c). Images: the next one, and the one that
+     * the host was notified of; old images are retired. */
     uint8_t *coming_image, *told_image;
     size_t coming_bytes, told_bytes;
     struct by_resume *resume[BY_WORLD_JOBS_MAX];
     void *resume_memory[BY_WORLD_JOBS_MAX];
     uint16_t attempt[BY_WORLD_JOBS_MAX];
-    uint8_t over[BY_WORLD_JOBS_MAX]; /* its calls have gone on */
+    uint8_t over[BY_WORLD_JOBS_MAX]; /* its calls have continued */
     uint32_t mark_count[BY_WORLD_JOBS_MAX];
-    struct by_progress_mark *marks[BY_WORLD_JOBS_MAX]; /* by tree; NULL where no engine is */
+    struct by_progress_mark *marks[BY_WORLD_JOBS_MAX]; /* per tree; NULL without an engine */
     uint32_t slots_now, slots_high;
     struct by_parcels arrived;   /* from cables */
     struct by_parcels to_engine; /* from this host's endpoints */
     struct by_parcels to_endpoint[BY_WORLD_JOBS_MAX];
     uint64_t poll_ps;   /* when the next step is due; UINT64_MAX: none */
-    uint64_t frozen_ps; /* does not run before */
+    uint64_t frozen_ps; /* the node does not run before */
     int dead;
 };
 
@@ -102,8 +103,9 @@ struct by_world {
     struct by_sim_node *nodes;
     struct by_sim_direction *directions;
     struct by_world_counters counters;
-    uint64_t spread_ns; /* what a control plane takes to tell a node something, at the most */
-    void **retired;     /* memory of processes that have ended: departures may still point into it */
+    uint64_t spread_ns; /* maximum time for the control plane to notify a node */
+    /* memory of processes that have ended; departures may still point into it */
+    void **retired;
     size_t retired_count;
 };
 
@@ -118,12 +120,12 @@ enum by_sim_event_kind {
     BY_EVENT_REPEAT
 };
 
-/* world.c: what resume.c needs of it. */
+/* world.c: functions that resume.c uses. */
 void by_sim_retire(struct by_world *world, void *memory); /* frees it with the world */
 void by_sim_engine_load(struct by_world *world, uint32_t index);
 unsigned by_sim_isa(void);
 
-/* resume.c: calls that go on. */
+/* resume.c: calls that continue. */
 void by_sim_on_table(struct by_world *world, uint32_t index);
 void by_sim_on_freeze(struct by_world *world, uint32_t index);
 void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
@@ -132,7 +134,7 @@ void by_sim_on_repeat(struct by_world *world, uint32_t index);
 /* cable.c: parcels and cables. */
 void by_parcel_put(struct by_world *world, struct by_sim_parcel *parcel);
 struct by_sim_parcel *by_parcel_copy(struct by_world *world, const struct by_sim_parcel *from);
-/* The bytes that an action puts on a cable. */
+/* Returns the bytes that an action puts on a cable. */
 struct by_sim_parcel *by_parcel_make(struct by_world *world, const struct by_tx *tx);
 void by_parcels_push(struct by_parcels *list, struct by_sim_parcel *parcel);
 struct by_sim_parcel *by_parcels_pop(struct by_parcels *list);
@@ -145,14 +147,14 @@ void by_cable_on_depart(struct by_world *world, uint32_t direction);
 /* node.c: nodes. */
 void by_sim_node_on_poll(struct by_world *world, uint32_t index, uint64_t at_ps);
 void by_sim_node_on_arrive(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
-/* The same when the node has added it. */
+/* Called after by_sim_node_on_arrive, when the node has added the packet. */
 void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel);
-/* Forgets what was seen of trees, and looks at the image anew. */
+/* Resets the marks of all trees and reads the image again. */
 void by_sim_node_mark(struct by_world *world, uint32_t index);
 int by_sim_job_index(const struct by_world *world, uint16_t job);
 void by_world_wake_ps(struct by_world *world, uint32_t node, uint64_t at_ps);
 
-/* Nanoseconds in picoseconds; what is beyond the end of time is its end. */
+/* Converts nanoseconds to picoseconds; saturates at UINT64_MAX. */
 static inline uint64_t by_sim_ps(uint64_t ns)
 {
     return ns < UINT64_MAX / 1000 ? ns * 1000 : UINT64_MAX;

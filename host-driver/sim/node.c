@@ -1,6 +1,6 @@
 /*
- * Nodes of the simulated world: packets in, a step of the engine and of the endpoints, actions out.
- * A host hands what its halves send to each other over by itself. Single-threaded.
+ * Nodes of the simulated world: receive packets, step the engine and the endpoints, send their
+ * output. A host passes packets between its halves itself. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ int by_sim_job_index(const struct by_world *world, uint16_t job)
     return -1;
 }
 
-/* ---- what a shell sees of trees ---- */
+/* ---- high-water marks of trees ---- */
 
 void by_sim_node_mark(struct by_world *world, uint32_t index)
 {
@@ -42,7 +42,8 @@ void by_sim_node_mark(struct by_world *world, uint32_t index)
         j = by_sim_job_index(world, entry.job);
         if (j < 0)
             continue;
-        if (node->marks[j] == NULL) { /* entries ascend: this is the job's highest tree */
+        /* entries ascend: this is the job's highest tree */
+        if (node->marks[j] == NULL) {
             node->mark_count[j] = entry.tree + 1u;
             node->marks[j] = calloc(node->mark_count[j], sizeof(struct by_progress_mark));
             if (node->marks[j] == NULL)
@@ -52,7 +53,7 @@ void by_sim_node_mark(struct by_world *world, uint32_t index)
     }
 }
 
-/* The mark of the tree that a header names; NULL where the node has no entry for it. */
+/* Returns the mark of the tree in a header; NULL if the node has no entry for it. */
 static struct by_progress_mark *mark_of(const struct by_world *world, const struct by_sim_node *node,
                                         const uint8_t *header)
 {
@@ -64,7 +65,7 @@ static struct by_progress_mark *mark_of(const struct by_world *world, const stru
     return &node->marks[j][tree];
 }
 
-/* A contribution on its way into the engine: a chunk that nobody has begun takes a slot. */
+/* A contribution enters the engine: the first one of a chunk occupies a slot. */
 static void mark_opened(struct by_world *world, struct by_sim_node *node, const uint8_t *header)
 {
     struct by_progress_mark *mark = mark_of(world, node, header);
@@ -78,7 +79,7 @@ static void mark_opened(struct by_world *world, struct by_sim_node *node, const 
         node->slots_high = node->slots_now;
 }
 
-/* A result on its way to a child; the first of its chunk gives the slot back. */
+/* A result goes to a child; the first result of a chunk frees the slot. */
 static void mark_closed(struct by_world *world, struct by_sim_node *node, const uint8_t *header)
 {
     struct by_progress_mark *mark = mark_of(world, node, header);
@@ -94,7 +95,7 @@ static void mark_closed(struct by_world *world, struct by_sim_node *node, const 
 
 /* ---- steps ---- */
 
-/* An endpoint's or engine's actions: to the cables, or to this host's other half. */
+/* Sends the output of an endpoint or engine to the cables, or to this host's other half. */
 static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, uint32_t count,
                 struct by_sim_parcel *const *rx, int from_engine)
 {
@@ -136,7 +137,7 @@ static void act(struct by_world *world, uint32_t index, const struct by_tx *tx, 
     }
 }
 
-/* Takes up to a burst from `list` into an array of what a step wants. */
+/* Takes up to a burst from `list` into the array that a step expects. */
 static uint32_t take_burst(struct by_world *world, struct by_parcels *list, struct by_sim_parcel **parcels,
                            struct by_rx *rx)
 {
@@ -174,8 +175,8 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
         by_engine_allow(node->engine, UINT32_MAX);
         taken = by_engine_step(node->engine, world->now_ps / 1000, rx + done, count - done, tx,
                                BY_CHILDREN_MAX + 2, &tx_count);
-        act(world, index, tx, tx_count, parcels + done,
-            1); /* rx_index counts from the first packet of that step */
+        /* rx_index counts from the first packet of that step. */
+        act(world, index, tx, tx_count, parcels + done, 1);
         done += taken;
     }
     for (uint32_t i = 0; i < count; i++)
@@ -208,8 +209,8 @@ static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
         by_parcel_put(world, parcels[i]);
 }
 
-/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and what
- * comes from a parent of its entries. */
+/* Whether a packet from a cable is for a host's engine: packet types that only engines receive, and
+ * packets from a parent of its entries. */
 static int for_engine(const struct by_world *world, const struct by_sim_node *node,
                       const struct by_sim_parcel *parcel)
 {
@@ -270,7 +271,7 @@ void by_sim_node_on_poll(struct by_world *world, uint32_t index, uint64_t at_ps)
     struct by_sim_node *node = &world->nodes[index];
 
     if (node->poll_ps != at_ps || node->dead)
-        return; /* a nearer one came first */
+        return; /* an earlier step was scheduled */
     node->poll_ps = UINT64_MAX;
     if (world->now_ps < node->frozen_ps) {
         by_world_wake_ps(world, index, node->frozen_ps);
@@ -299,8 +300,8 @@ void by_sim_node_on_added(struct by_world *world, uint32_t index, struct by_sim_
                              by_sim_ps(by_prng_below(&world->prng, world->config.poll_ns + UINT64_C(1))));
 }
 
-/* Additions that a node's rate limits: the time of one contribution is (children - 1) / children of
- * that of its bytes, so that a chunk takes that of its additions. */
+/* Applies a node's addition rate: the time of one contribution is (children - 1) / children of the
+ * time of its bytes, so that a chunk takes the time of its additions. */
 static int is_added_later(struct by_world *world, uint32_t index, struct by_sim_parcel *parcel)
 {
     struct by_sim_node *node = &world->nodes[index];

@@ -1,7 +1,7 @@
 /*
- * A new generation under which calls go on (offload/endpoint/resume.h): tables come to nodes one by
- * one, hosts are told one by one, and what they tell each other takes its time, gets lost, comes
- * twice and out of order, beside the cables. Single-threaded.
+ * A new generation under which calls continue (offload/endpoint/resume.h). Tables reach the nodes
+ * one by one, and so do the notifications of the hosts. Messages between hosts take time, and are
+ * lost, duplicated and reordered, separately from the cables. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static void *aligned(size_t bytes)
     return memory;
 }
 
-/* Some moment from now on, within what the control plane takes. */
+/* Returns a random time from now on, within the delay of the control plane. */
 static uint64_t soon_ps(struct by_world *world)
 {
     return world->now_ps + by_sim_ps(by_prng_below(&world->prng, world->spread_ns + 1));
@@ -63,7 +63,7 @@ static uint32_t node_of_rank(const struct by_world *world, uint32_t job, uint16_
     abort();
 }
 
-/* One message in eight is lost or comes twice, where the world's cables lose. */
+/* Sends all messages. If the cables lose packets, one message in eight is lost or duplicated. */
 static void say_all(struct by_world *world, uint32_t index, uint32_t job)
 {
     static uint8_t data[MESSAGE_MAX];
@@ -83,7 +83,7 @@ static void say_all(struct by_world *world, uint32_t index, uint32_t job)
     }
 }
 
-/* The host's calls go on in the trees of the generation that it was told of. */
+/* Continues the host's calls on the trees of the announced generation. */
 static void carry(struct by_world *world, uint32_t index, uint32_t job)
 {
     struct by_sim_node *node = &world->nodes[index];
@@ -130,7 +130,7 @@ void by_sim_on_tell(struct by_world *world, uint32_t index, struct by_sim_parcel
     free(parcel);
 }
 
-/* The host is told that a generation comes, and which tables it will have. */
+/* Announces to the host the next generation and its tables. */
 void by_sim_on_freeze(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
@@ -156,7 +156,8 @@ void by_sim_on_freeze(struct by_world *world, uint32_t index)
                  NULL);
 }
 
-/* Until all ranks of a job have gone on, some may still wait for a word of this one. */
+/* Until the calls of all ranks of a job have continued, some ranks may still need a message of this
+ * one. */
 void by_sim_on_repeat(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
@@ -200,7 +201,8 @@ void by_world_resume(struct by_world *world, const struct by_world_fabric *fabri
             by_sim_retire(world, node->image);
         node->coming_image = fabric->nodes[n].image;
         node->coming_bytes = fabric->nodes[n].image_bytes;
-        by_sim_retire(world, node->coming_image); /* with the world: endpoints look at old ones for a while */
+        /* freed with the world: endpoints still read old images for a while */
+        by_sim_retire(world, node->coming_image);
         by_heap_push(&world->heap, soon_ps(world), BY_EVENT_TABLE, n, NULL);
         if (node->kind == BY_NODE_HOST)
             by_heap_push(&world->heap, soon_ps(world), BY_EVENT_FREEZE, n, NULL);

@@ -1,4 +1,4 @@
-/* What people and tests read from a simulated world: time, counters, uses. Single-threaded. */
+/* Accessors of a simulated world: time, counters, traffic. Single-threaded. */
 #include <string.h>
 
 #include "host-driver/sim/inside.h"

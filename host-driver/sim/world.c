@@ -1,4 +1,4 @@
-/* The event loop of the simulated world, and its beginning and end. Single-threaded. */
+/* The event loop of the simulated world, and its creation and destruction. Single-threaded. */
 #include "host-driver/sim/world.h"
 
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void *zeroed(size_t count, size_t bytes)
     return memory;
 }
 
-/* Asked of the processor once: in a virtual machine that takes as long as a small scenario. */
+/* Detected once: in a virtual machine the detection takes as long as a small scenario. */
 unsigned by_sim_isa(void)
 {
     static unsigned best;
@@ -41,7 +41,7 @@ static uint32_t at_least(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Jobs with a share of their links. */
+/* Counts the jobs with a share of their links. */
 static uint32_t share_count(const uint8_t *image)
 {
     struct by_image_header header;
@@ -110,7 +110,7 @@ void by_sim_engine_load(struct by_world *world, uint32_t index)
     by_sim_node_mark(world, index);
 }
 
-/* Builds what runs on a node from its image. */
+/* Creates the parts of a node from its image. */
 static void node_load(struct by_world *world, uint32_t index)
 {
     struct by_sim_node *node = &world->nodes[index];
@@ -226,7 +226,8 @@ void by_world_reload(struct by_world *world, const struct by_world_fabric *fabri
     }
 }
 
-/* What waits for the cables of `index` no longer counts in its engine, which is about to go. */
+/* Drops the queued packets of `index` from its engine's reference counts, because the engine is
+ * about to be freed. */
 static void forget_references(struct by_world *world, uint32_t index)
 {
     for (uint32_t a = 0; a < world->direction_count; a++)
@@ -269,7 +270,7 @@ static void node_free(struct by_world *world, struct by_sim_node *node)
         free(node->marks[j]);
     }
     free(node->engine);
-    if (node->coming_image == NULL) /* else it is retired */
+    if (node->coming_image == NULL) /* otherwise it is retired */
         free(node->image);
     free(node->direction_of);
 }

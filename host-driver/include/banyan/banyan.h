@@ -1,27 +1,29 @@
 /*
- * libbanyan: collectives that the network computes. A process belongs to a job as one rank; the
- * job's table image, made by the controller for this host, says along which trees the network
- * multicasts and sums. This header needs nothing but the compiler.
+ * libbanyan: collective operations that the network computes. A process is one rank of a job. The
+ * job's table image, which the controller makes for this host, lists the trees along which the
+ * network replicates and reduces data. This header includes only standard C headers.
  *
- *   banyan_init -> banyan_comm_create -> banyan_allreduce ... -> banyan_comm_destroy ->
- * banyan_finalize
+ * Blocking use:
  *
- * or, without blocking, for each operation
+ *   banyan_init -> banyan_comm_create -> banyan_allreduce ... -> banyan_comm_destroy
+ *   -> banyan_finalize
  *
- *   banyan_allreduce_init -> banyan_post -> banyan_test | banyan_wait -> (post again ...) ->
- * banyan_free
+ * Non-blocking use, for each operation:
  *
- * Threads: objects of different contexts, and different communicators of one context, may be used
- * by different threads at the same time. One communicator, with its requests, belongs to one thread
- * at a time. The exceptions say so. Communicators of contexts that share a fabric
+ *   banyan_allreduce_init -> banyan_post -> banyan_test | banyan_wait -> (post again ...)
+ *   -> banyan_free
+ *
+ * Threads: different threads may use objects of different contexts, and different communicators of
+ * one context, at the same time. Only one thread at a time may use a communicator and its requests.
+ * Exceptions are documented at the functions. Communicators of contexts that share a fabric
  * (banyan_fabric_open) count as one communicator.
  *
- * Errors: every function that can fail returns BANYAN_OK (0) or a negative status;
- * banyan_last_error() then holds a sentence for people that names the object, the limit and the
- * remedy. Outputs are written only on success, unless said otherwise.
+ * Errors: every function that can fail returns BANYAN_OK (0) or a negative status. After an error,
+ * banyan_last_error() returns a sentence that names the object, the limit and the remedy. Outputs
+ * are written only on success, unless documented otherwise.
  *
- * Order: all ranks of a communicator post the same operations in the same order. Ranks that do not
- * are told (BANYAN_EMISMATCH); no wrong data are delivered.
+ * Order: all ranks of a communicator must post the same operations in the same order. Otherwise the
+ * operations fail with BANYAN_EMISMATCH; wrong data are never delivered.
  */
 #ifndef BANYAN_BANYAN_H
 #define BANYAN_BANYAN_H
@@ -39,28 +41,28 @@ extern "C" {
 /* What banyan_version() returns for these headers. */
 #define BANYAN_VERSION (BANYAN_VERSION_MAJOR * 10000 + BANYAN_VERSION_MINOR * 100 + BANYAN_VERSION_PATCH)
 
-/* The build cares for visibility; this marks what is public. */
+/* Marks public symbols; the build hides all others. */
 #if defined(__GNUC__)
 #define BANYAN_API __attribute__((visibility("default")))
 #else
 #define BANYAN_API
 #endif
 
-/* How a function ended. BANYAN_OK is 0, errors are negative. */
+/* Result of a function. BANYAN_OK is 0, errors are negative. */
 typedef enum banyan_status {
     BANYAN_OK = 0,
     BANYAN_EINVAL = -1,        /* an argument is out of its range */
-    BANYAN_ENOMEM = -2,        /* there is not enough memory */
+    BANYAN_ENOMEM = -2,        /* insufficient memory */
     BANYAN_ELIMIT = -3,        /* a limit is exceeded */
-    BANYAN_EFORMAT = -4,       /* a table image is malformed */
-    BANYAN_ECHECKSUM = -5,     /* a table image is damaged; or data were, where they waited */
-    BANYAN_EVERSION = -6,      /* a table image or a config has another version */
+    BANYAN_EFORMAT = -4,       /* malformed table image */
+    BANYAN_ECHECKSUM = -5,     /* corrupted table image, or corrupted data in a buffer */
+    BANYAN_EVERSION = -6,      /* unsupported version of a table image or a config */
     BANYAN_ENOENT = -7,        /* no such file, job, interface or host */
     BANYAN_EEXIST = -8,        /* the object exists already */
     BANYAN_EBUSY = -9,         /* the object is in use */
-    BANYAN_EAGAIN = -10,       /* nothing can be done now; try again */
-    BANYAN_ETIMEDOUT = -11,    /* no progress within the time limit: a switch or a rank is silent */
-    BANYAN_EMISMATCH = -12,    /* the ranks are in different operations */
+    BANYAN_EAGAIN = -10,       /* not possible now; try again */
+    BANYAN_ETIMEDOUT = -11,    /* no progress in time: a switch or rank does not respond */
+    BANYAN_EMISMATCH = -12,    /* the ranks have posted different operations */
     BANYAN_EUNSUPPORTED = -13, /* this combination is not supported */
     BANYAN_EPERM = -14,        /* the operating system does not permit it */
     BANYAN_EIO = -15,          /* input or output failed */
@@ -69,19 +71,19 @@ typedef enum banyan_status {
     BANYAN_ERANGE = -18        /* a number cannot be represented */
 } banyan_status_t;
 
-/* Operators. Sums and products of integers wrap. min and max of floats: a NaN in any operand gives
- * NaN, and -0 < +0. */
+/* Operators. Sums and products of integers wrap. For floats, min and max return NaN if any operand
+ * is NaN, and treat -0 as less than +0. */
 typedef enum banyan_op {
     BANYAN_SUM = 1,
     BANYAN_PROD = 2,
     BANYAN_MIN = 3,
     BANYAN_MAX = 4,
-    BANYAN_BAND = 5, /* the bitwise operators: integers only */
+    BANYAN_BAND = 5, /* bitwise operators: integers only */
     BANYAN_BOR = 6,
     BANYAN_BXOR = 7
 } banyan_op_t;
 
-/* Element types, little-endian in memory. F16 is IEEE 754 binary16; both 16-bit floats accumulate
+/* Element types, little-endian in memory. F16 is IEEE 754 binary16. Both 16-bit floats accumulate
  * in F32. */
 typedef enum banyan_dtype {
     BANYAN_I8 = 1,
@@ -96,7 +98,7 @@ typedef enum banyan_dtype {
     BANYAN_F64 = 10
 } banyan_dtype_t;
 
-/* Collectives, where one is named by a value. */
+/* Collectives, for functions that take one as an argument. */
 typedef enum banyan_collective {
     BANYAN_ALLREDUCE = 1,
     BANYAN_REDUCE_SCATTER = 2,
@@ -107,27 +109,30 @@ typedef enum banyan_collective {
 } banyan_collective_t;
 
 /*
- * In which order the network adds (or multiplies) floats, which rounds at each step. All else is
- * the same in every mode. Rules for NaN, zeros, infinities and overflow, and bounds of the error:
- * docs/arithmetic.md.
+ * The order in which the network adds (or multiplies) floats; each step rounds. Everything else is
+ * the same in all modes. docs/arithmetic.md defines the rules for NaN, zeros, infinities and
+ * overflow, and the error bounds.
  */
 typedef enum banyan_mode {
-    BANYAN_FAST = 1, /* as contributions arrive: results are the same bits on all ranks, not in all runs */
-    BANYAN_DET = 2, /* in the order of the tables: the same bits in all runs on the same tables, if these were
-                       made for it (banyan tables --det) */
-    BANYAN_EXACT =
-        3 /* in none: the same bits on all trees. Sums alone; twice the bytes of f16, bf16 and f32 */
+    /* In order of arrival. All ranks get the same bits; two runs may differ. */
+    BANYAN_FAST = 1,
+    /* In the order that the tables define. All runs on the same tables give the same bits, if
+     * the tables were made for it (banyan tables --det). */
+    BANYAN_DET = 2,
+    /* Independent of order: all trees give the same bits. Sums only; f16, bf16 and f32 send
+     * twice the bytes. */
+    BANYAN_EXACT = 3
 } banyan_mode_t;
 
 /* Where an operation runs. */
 typedef enum banyan_path {
     BANYAN_TREES = 1,  /* offloaded: along the trees of the table */
     BANYAN_HOSTS = 2,  /* between the hosts, by messages */
-    BANYAN_NOWHERE = 3 /* its post fails */
+    BANYAN_NOWHERE = 3 /* nowhere: the post fails */
 } banyan_path_t;
 
-struct banyan_fabric;  /* simulated fabric in this process: all hosts and switches of a folder of table images
-                        */
+/* A simulated fabric in this process: all hosts and switches of a folder of table images. */
+struct banyan_fabric;
 struct banyan_context; /* one host: its table image and settings */
 struct banyan_comm;    /* one rank of one job */
 struct banyan_request; /* one operation, posted once or many times */
@@ -135,55 +140,57 @@ struct banyan_request; /* one operation, posted once or many times */
 /* ---- Library ---- */
 
 /*
- * The version of the library that runs: major * 10000 + minor * 100 + patch; compare with
+ * Returns the version of the running library: major * 10000 + minor * 100 + patch. Compare it with
  * BANYAN_VERSION. Any thread.
  */
 BANYAN_API int banyan_version(void);
 
 /*
- * The sentence for a status. Never NULL; static memory. Any thread.
+ * Returns the sentence that describes a status. Never NULL; static memory. Any thread.
  */
 BANYAN_API const char *banyan_strerror(banyan_status_t status);
 
 /*
- * The text of the last error in the calling thread: what failed, the limit, the remedy. "" when
- * nothing has failed yet. The text is the library's and stays until the next error in this thread.
- * Any thread.
+ * Returns the text of the last error in the calling thread: what failed, the limit and the remedy;
+ * "" if no call has failed yet. The library owns the text; it is valid until the next error in this
+ * thread. Any thread.
  */
 BANYAN_API const char *banyan_last_error(void);
 
 /*
- * 1 when `op` on `dtype` can be reduced by the network, else 0 (also for unknown values). Any
+ * Returns 1 if the network can reduce `dtype` with `op`, else 0 (also for unknown values). Any
  * thread.
  */
 BANYAN_API int banyan_supports(banyan_op_t op, banyan_dtype_t dtype);
 
 /*
- * The same in `mode`: 0 also for products of floats in mode BANYAN_EXACT. Any thread.
+ * Like banyan_supports, for `mode`: also 0 for products of floats in mode BANYAN_EXACT. Any thread.
  */
 BANYAN_API int banyan_supports_mode(banyan_mode_t mode, banyan_op_t op, banyan_dtype_t dtype);
 
 /*
- * Bytes of one element of `dtype`; 0 for an unknown one. Any thread.
+ * Returns the size of one element of `dtype` in bytes; 0 for an unknown type. Any thread.
  */
 BANYAN_API size_t banyan_dtype_size(banyan_dtype_t dtype);
 
 /*
- * Names for people and command lines ("sum", "f32"); "?" for an unknown value. Static memory. Any
- * thread.
+ * Return the readable name ("sum", "f32") that command lines accept; "?" for an unknown value.
+ * Static memory. Any thread.
  */
 BANYAN_API const char *banyan_op_name(banyan_op_t op);
 BANYAN_API const char *banyan_dtype_name(banyan_dtype_t dtype);
 BANYAN_API const char *banyan_mode_name(banyan_mode_t mode);
 
 /*
- * Enumerates the settings: name of the environment variable, default, help, value in force and its
- * origin
- * ("default", "environment" or the path of a file) of setting `index`, counted from 0. Index 0
- * reads the files and the environment anew, and warns on stderr of unknown settings. Each pointer
- * may be NULL when it is not wanted; the texts are the calling thread's until it asks for index 0
- * again. BANYAN_ENOENT beyond the last one (sets no error text); BANYAN_EINVAL when a file has a
- * malformed line or a value is too long. Any thread, as long as nobody changes the environment.
+ * Enumerates the settings, counted from 0. Returns for setting `index` the name of its environment
+ * variable, its default, its help text, its current value and the value's origin ("default",
+ * "environment" or the path of a file). Index 0 re-reads the files and the environment, and warns
+ * on stderr about unknown settings. Each pointer may be NULL. The texts belong to the calling
+ * thread and are valid until it passes index 0 again.
+ *
+ * Errors: BANYAN_ENOENT beyond the last setting (sets no error text); BANYAN_EINVAL if a file has a
+ * malformed line or a value is too long. Any thread, provided that no thread changes the
+ * environment during the call.
  */
 BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, const char **fallback,
                                           const char **help, const char **value, const char **origin);
@@ -191,13 +198,13 @@ BANYAN_API banyan_status_t banyan_setting(uint32_t index, const char **name, con
 /* ---- Fabric in this process ---- */
 
 /*
- * Builds a fabric in this process from `folder`: every NODE.table in it is a host or a switch,
- * switches run the same engine as real ones, and ports are joined in memory by the addresses in the
- * images. No privileges are needed. Time is simulated, so with faults injected (BANYAN_LOSS,
- * BANYAN_DUP, BANYAN_REORDER, BANYAN_SEED: at the receive side of every node) a run is the same for
- * the same seed. The progress of any communicator moves the whole fabric: post on every rank before
- * you wait for one. Errors: BANYAN_EINVAL, BANYAN_ENOENT (no folder, or no table in it), an image's
- * errors, BANYAN_ENOMEM.
+ * Builds a fabric in this process from `folder`. Every NODE.table in the folder is a host or a
+ * switch. Switches run the same engine as real switches; ports are joined in memory by the
+ * addresses in the images. No privileges are needed. Time is simulated: with injected faults
+ * (BANYAN_LOSS, BANYAN_DUP, BANYAN_REORDER and BANYAN_SEED, at the receive side of every node),
+ * runs with the same seed are identical. Progress of any communicator advances the whole fabric, so
+ * post on every rank before you wait for any of them. Errors: BANYAN_EINVAL, BANYAN_ENOENT (no
+ * folder, or no table in it), the errors of an image, BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_fabric_open(const char *folder, struct banyan_fabric **fabric);
 
@@ -207,15 +214,16 @@ BANYAN_API banyan_status_t banyan_fabric_open(const char *folder, struct banyan_
 BANYAN_API banyan_status_t banyan_fabric_close(struct banyan_fabric *fabric);
 
 /*
- * Name of host `index`, counted from 0 in the order of ranks of the fabric; NULL beyond the last.
- * The text lives as long as the fabric.
+ * Returns the name of host `index`, counted from 0 in the fabric's order of ranks; NULL beyond the
+ * last host. The text is valid until the fabric is closed.
  */
 BANYAN_API const char *banyan_fabric_host(const struct banyan_fabric *fabric, uint32_t index);
 
 /*
- * One direction of a cable of the fabric: names of the sender, its port, the receiver and its port,
- * and what was sent so far (bytes are whole Ethernet frames without preamble and checksum).
- * BANYAN_ENOENT beyond the last `index` (sets no error text).
+ * One direction of a cable of the fabric: the sender and its port, the receiver and its port, and
+ * the traffic so far (bytes count whole Ethernet frames without preamble and checksum).
+ * banyan_fabric_link returns the direction with number `index`, counted from 0; BANYAN_ENOENT
+ * beyond the last one (sets no error text).
  */
 struct banyan_link {
     const char *from, *from_port, *to, *to_port;
@@ -228,11 +236,13 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
 /* ---- Context ---- */
 
 /*
- * Who this process is, from a program that knows: for ranks that meet without a table, or with one
- * that has too few trees (banyan_comm_create). `allgather` gives every rank the `bytes` bytes of
- * all, in the order of ranks: all[rank_count * bytes]. It is called by the first banyan_comm_create
- * of a context that wants it, in its thread, on all ranks; it may block, and returns 0 or, when it
- * has failed, anything else. A program under MPI hands over MPI_Allgather here.
+ * Rank and rank count, supplied by a program that already has them. Ranks use it to connect if they
+ * have no table, or a table without trees for some collective (banyan_comm_create).
+ *
+ * `allgather` collects `bytes` bytes from every rank and returns them to all ranks in rank order:
+ * all[rank_count * bytes]. The first banyan_comm_create of a context that needs it calls it, in
+ * the calling thread, on all ranks. It may block. It returns 0 on success and any other value on
+ * failure. An MPI program can pass MPI_Allgather here.
  */
 struct banyan_bootstrap {
     size_t size; /* sizeof(struct banyan_bootstrap) */
@@ -243,34 +253,40 @@ struct banyan_bootstrap {
 };
 
 /*
- * What banyan_init may be told. Fill it with banyan_config_init, then change what you want; a field
- * left alone means the environment variable of that name, and then the default. The strings are
- * copied.
+ * Options of banyan_init. Initialise it with banyan_config_init, then set the fields that you need.
+ * A field that is not set takes the value of its environment variable, or else the default. Strings
+ * are copied.
  */
 struct banyan_config {
-    size_t size;           /* sizeof(struct banyan_config) of the headers that you compiled with */
-    const char *table;     /* this host's table image, or a folder with HOSTNAME.table (BANYAN_TABLE) */
-    const char *transport; /* "auto", "afxdp", "udp" or "shm" (BANYAN_TRANSPORT) */
-    uint64_t
-        timeout_ms; /* an operation without progress for this long fails (BANYAN_TIMEOUT); 0 = not given */
-    struct banyan_fabric
-        *fabric;      /* run on this fabric in memory; `table` and `transport` are then not used */
-    const char *host; /* with `fabric`: this host's name */
-    const char
-        *mode; /* "fast", "det" or "exact": that of all requests that are not told otherwise (BANYAN_MODE) */
-    const char *launcher;                     /* "auto", "env", "pmix", "pmi" or "none" (BANYAN_BOOTSTRAP) */
-    const struct banyan_bootstrap *bootstrap; /* or NULL: `launcher` counts; copied */
+    /* sizeof(struct banyan_config) of the headers in use */
+    size_t size;
+    /* this host's table image, or a folder with HOSTNAME.table (BANYAN_TABLE) */
+    const char *table;
+    /* "auto", "afxdp", "udp" or "shm" (BANYAN_TRANSPORT) */
+    const char *transport;
+    /* an operation without progress for this long fails (BANYAN_TIMEOUT); 0 = not set */
+    uint64_t timeout_ms;
+    /* run on this fabric in memory; `table` and `transport` are then ignored */
+    struct banyan_fabric *fabric;
+    /* with `fabric`: the name of this host */
+    const char *host;
+    /* default mode of requests: "fast", "det" or "exact" (BANYAN_MODE) */
+    const char *mode;
+    /* "auto", "env", "pmix", "pmi" or "none" (BANYAN_BOOTSTRAP) */
+    const char *launcher;
+    /* replaces `launcher`, or NULL; copied */
+    const struct banyan_bootstrap *bootstrap;
 };
 
 /*
- * Fills `config` with "not given". Any thread.
+ * Marks every field of `config` as not set. Any thread.
  */
 BANYAN_API void banyan_config_init(struct banyan_config *config);
 
 /*
- * Makes a context: reads settings and the table image. `config` may be NULL. Opens no socket yet.
- * The caller frees it with banyan_finalize. Errors: BANYAN_EINVAL (a setting), BANYAN_EVERSION
- * (config->size), BANYAN_ENOENT and the image's errors, BANYAN_ENOMEM.
+ * Creates a context: reads the settings and the table image. `config` may be NULL. Opens no socket.
+ * The caller frees the context with banyan_finalize. Errors: BANYAN_EINVAL (a setting),
+ * BANYAN_EVERSION (config->size), BANYAN_ENOENT and the errors of an image, BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_context **context);
 
@@ -282,185 +298,208 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
 /* ---- Communicator ---- */
 
 /*
- * Joins job `job` of the context's table as the rank that the table gives this host: opens the
- * transport and, where this host is an inner node of a tree, starts its engine. `job` 0 means
- * BANYAN_JOB, or else the only job of the table. Not collective: it returns without waiting for
- * other ranks. Where there is no table, or one without trees for some collective, and RANK,
- * WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set, it is collective: the ranks meet, and what the
- * table does not serve runs between the hosts (BANYAN_FALLBACK). Rank 0 prints one line on stderr
- * saying which transport and trees it uses, and why. Errors: BANYAN_ENOENT (no such job, several
- * jobs, an interface is missing), BANYAN_EBUSY (another process has the address), BANYAN_EPERM,
- * BANYAN_ENOMEM, BANYAN_EIO.
+ * Joins job `job` of the context's table, as the rank that the table assigns to this host. Opens
+ * the transport and, if this host is an inner node of a tree, starts its engine. Job 0 means
+ * BANYAN_JOB, or else the only job of the table.
+ *
+ * The call is not collective: it returns without waiting for other ranks. It is collective if there
+ * is no table, or if the table has no trees for some collective, and RANK, WORLD_SIZE, MASTER_ADDR
+ * and MASTER_PORT are set. The ranks then connect to each other, and operations without trees run
+ * between the hosts (BANYAN_FALLBACK).
+ *
+ * Rank 0 prints one line on stderr with the transport and the trees in use, and the reason.
+ *
+ * Errors: BANYAN_ENOENT (no such job, several jobs, or an interface is missing), BANYAN_EBUSY
+ * (another process uses the address), BANYAN_EPERM, BANYAN_ENOMEM, BANYAN_EIO.
  */
 BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
                                               struct banyan_comm **comm);
 
 /*
- * Leaves the job and frees the communicator with all its requests. Operations that still run are
- * aborted. A host that is an inner node of a tree first answers others for BANYAN_LINGER
- * milliseconds of silence, in case its last packets were lost, but never longer than
- * BANYAN_TIMEOUT: it returns whoever is dead. BANYAN_EINVAL for NULL.
+ * Leaves the job and frees the communicator with all its requests. Aborts operations that still
+ * run. If this host is an inner node of a tree, it first answers other nodes until they have been
+ * silent for BANYAN_LINGER milliseconds, in case its last packets were lost. This lasts at most
+ * BANYAN_TIMEOUT, even if peers have failed. BANYAN_EINVAL for NULL.
  */
 BANYAN_API banyan_status_t banyan_comm_destroy(struct banyan_comm *comm);
 
 /*
- * This rank, 0 <= rank < size. 0 for NULL.
+ * Returns this rank, 0 <= rank < size. 0 for NULL.
  */
 BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 
 /*
- * Ranks of the job (count). 0 for NULL.
+ * Returns the number of ranks of the job. 0 for NULL.
  */
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * "afxdp", "udp", "shm" or "memory": what moves this communicator's packets; without a table
- * "tcp". Static memory. NULL for NULL.
+ * Returns the name of the transport that moves this communicator's packets: "afxdp", "udp", "shm"
+ * or "memory"; "tcp" without a table. Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 
 /*
- * 1 when this rank's table has trees for `collective` (with `root` as the root of broadcast and
- * reduce; else it is ignored); 0 when a post would fail with BANYAN_EUNSUPPORTED or, where ranks
- * have met, run between the hosts; also for unknown values and NULL. Tables that were made together
- * say the same on all ranks.
+ * Returns 1 if this rank's table has trees for `collective`, else 0 (also for unknown values and
+ * NULL). `root` is the root of a broadcast or reduce; other collectives ignore it. Without trees,
+ * the operation runs between the hosts if the ranks are connected; otherwise its post fails with
+ * BANYAN_EUNSUPPORTED. Tables that were made together give the same answer on all ranks.
  */
 BANYAN_API int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective,
                                   uint32_t root);
 
 /*
- * A question: what would become of an operation, and its answer. Fill it with banyan_query_init (a
- * sum of f32), then change what you want.
+ * Describes an operation, and receives the path that it would take. Initialise it with
+ * banyan_query_init (a sum of f32), then set the fields that you need.
  */
 struct banyan_query {
-    size_t size; /* sizeof(struct banyan_query) of the headers that you compiled with */
-    /* The operation, as for its _init function; what it does not have is ignored. */
+    /* sizeof(struct banyan_query) of the headers in use */
+    size_t size;
+    /* Input: the operation, as for its _init function. Fields that the operation does not use are
+     * ignored. */
     banyan_collective_t collective;
     banyan_op_t op;
     banyan_dtype_t dtype;
-    banyan_mode_t mode; /* 0: that of the communicator */
+    /* 0: the communicator's mode */
+    banyan_mode_t mode;
     uint32_t root;
     uint64_t count;
-    const uint64_t *counts; /* of all ranks, in place of `count`: allgatherv and reduce_scatterv; or NULL */
-    /* The answer. */
-    uint32_t rank, rank_count; /* of the job */
+    /* Counts of all ranks instead of `count`, for allgatherv and reduce_scatterv; or NULL. */
+    const uint64_t *counts;
+    /* Output: rank and rank_count are those of the job. */
+    uint32_t rank, rank_count;
     banyan_path_t path;
-    banyan_status_t status; /* with BANYAN_NOWHERE: what the post returns */
-    uint32_t tree_count;    /* with BANYAN_TREES: trees that carry part of it, */
-    uint32_t packet_bytes;  /* payload of their largest packet, */
-    uint64_t packet_count;  /* packets of data, of which a rank sends each that it has part in, */
-    char trees[256];        /* and which they are, for people: the first ones, and their packets */
-    uint64_t round_count;   /* with BANYAN_HOSTS, of a communicator: rounds of messages */
-    uint64_t predicted_ns;  /* how long it will take, by what the ranks measured when they met; 0: nobody has
-                               measured this path */
-    char reason[256];       /* why, as a sentence for people */
+    /* with BANYAN_NOWHERE: the status that the post would return */
+    banyan_status_t status;
+    /* with BANYAN_TREES: number of trees that carry a part of the operation */
+    uint32_t tree_count;
+    /* with BANYAN_TREES: payload of their largest packet */
+    uint32_t packet_bytes;
+    /* with BANYAN_TREES: data packets; a rank sends each packet in which it takes part */
+    uint64_t packet_count;
+    /* with BANYAN_TREES: readable list of the first trees and their packets */
+    char trees[256];
+    /* with BANYAN_HOSTS, of a communicator: rounds of messages */
+    uint64_t round_count;
+    /* Predicted duration, from the ranks' measurements when they connected; 0: not measured. */
+    uint64_t predicted_ns;
+    /* readable sentence with the reason for the path */
+    char reason[256];
 };
 
 /*
- * Fills `query` with "an allreduce, sum of f32, of 0 elements". Any thread.
+ * Initialises `query` with an allreduce, sum of f32, of 0 elements. Any thread.
  */
 BANYAN_API void banyan_query_init(struct banyan_query *query);
 
 /*
- * Answers by what the communicator has: it decides as a post does. Sends nothing; tables that were
- * made together, and the same settings, give all ranks the same path. An operator that the type
- * does not have and the like are errors, as of the _init functions; a mode without such an
- * operation, a table without trees, or with trees whose nodes cannot compute it and no way between
- * the hosts, is an answer (BANYAN_NOWHERE). Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on
- * type), BANYAN_ELIMIT, BANYAN_EVERSION (query->size), BANYAN_ENOMEM.
+ * Predicts the path of an operation with the same decision as a post. Sends nothing. If all ranks
+ * have tables that were made together and the same settings, they get the same path. Arguments that
+ * an _init function refuses are errors, such as an operator that the type does not support. Other
+ * obstacles give BANYAN_OK with path BANYAN_NOWHERE:
+ *
+ * - a mode without this operation
+ * - a table without trees for it
+ * - trees whose nodes cannot compute it, and no connections between the hosts
+ *
+ * Errors: BANYAN_EINVAL, BANYAN_EUNSUPPORTED (operator on type), BANYAN_ELIMIT, BANYAN_EVERSION
+ * (query->size), BANYAN_ENOMEM.
  */
 BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_query *query);
 
 /*
- * The same before there is a communicator: by the table, job `job` as for banyan_comm_create, and
- * the settings. Opens nothing and meets nobody, so that what ranks measure when they meet is not
- * known yet. Errors: those of both. Any thread.
+ * Like banyan_comm_query, before a communicator exists: uses the table, job `job` as in
+ * banyan_comm_create, and the settings. Opens nothing and contacts no rank, so there are no
+ * measurements yet. Errors: the errors of both functions. Any thread.
  */
 BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
                                                 struct banyan_query *query);
 
 /*
- * The mode that requests of this communicator begin with: that of its context. BANYAN_FAST for
- * NULL.
+ * Returns the default mode of this communicator's requests, which is the mode of its context.
+ * BANYAN_FAST for NULL.
  */
 BANYAN_API banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm);
 
 /*
- * The first fatal error of the communicator, BANYAN_OK while there is none: found by any operation
- * or by banyan_abort. After one, posts fail with BANYAN_ESTATE. Any thread.
+ * Returns the first fatal error of the communicator, raised by an operation or by banyan_abort;
+ * BANYAN_OK if there is none. After such an error, posts fail with BANYAN_ESTATE. Any thread.
  */
 BANYAN_API banyan_status_t banyan_comm_async_error(const struct banyan_comm *comm);
 
 /*
- * Ends all operations of the communicator with BANYAN_EABORTED, at the next test or wait; a wait
- * that sleeps wakes at once. Destroy is the only thing to do with the communicator then. Any
- * thread, and signal handlers.
+ * Ends all operations of the communicator with BANYAN_EABORTED at the next test or wait, and wakes
+ * a sleeping wait immediately. Afterwards the communicator can only be destroyed. Any thread, and
+ * signal handlers.
  */
 BANYAN_API banyan_status_t banyan_abort(struct banyan_comm *comm);
 
 /*
- * Brings the pages of a buffer into memory and keeps them there until it is deregistered or the
- * communicator destroyed, so that no operation waits for the system to find them. No buffer needs
- * it: operations take any memory. Pages that two registered buffers share are let go of with the
- * first of them. Errors: BANYAN_EINVAL (NULL, 0 bytes, no memory of this process), BANYAN_EEXIST (a
- * buffer that begins there is registered), BANYAN_ENOENT (none is), BANYAN_ENOMEM and BANYAN_EPERM
- * (the system's limit of locked memory).
+ * Loads the pages of a buffer into memory and locks them until the buffer is deregistered or the
+ * communicator is destroyed, so that operations cause no page faults. Registration is optional:
+ * operations accept any memory. Pages that two registered buffers share are unlocked when the first
+ * of the two is deregistered. Errors: BANYAN_EINVAL (NULL, 0 bytes, or not memory of this process),
+ * BANYAN_EEXIST (a buffer with this start is already registered), BANYAN_ENOENT (none is),
+ * BANYAN_ENOMEM and BANYAN_EPERM (the system's limit of locked memory).
  */
 BANYAN_API banyan_status_t banyan_register(struct banyan_comm *comm, void *buffer, size_t bytes);
 BANYAN_API banyan_status_t banyan_deregister(struct banyan_comm *comm, void *buffer);
 
 /*
- * Counter `index`, counted from 0: a name like "port/eth0/rx_bytes", "endpoint/retx",
- * "engine/contrib", and its value since the communicator was made. The name lives as long as the
- * communicator. BANYAN_ENOENT beyond the last (sets no error text).
+ * Returns the name and value of counter `index`, counted from 0. Names look like
+ * "port/eth0/rx_bytes", "endpoint/retx" or "engine/contrib"; values count since the communicator
+ * was created. The name is valid until the communicator is destroyed. BANYAN_ENOENT beyond the last
+ * counter (sets no error text).
  */
 BANYAN_API banyan_status_t banyan_comm_counter(const struct banyan_comm *comm, uint32_t index,
                                                const char **name, uint64_t *value);
 
 /*
- * A buffer of at least `bytes`, on a page's start, in *memory. Where this host shares memory with
- * its switches (transport "shm"), they read what is sent from it in place; other buffers are copied
- * first. Elsewhere, and beyond BANYAN_ARENA, it is plain memory: right for all buffers of
- * operations. The caller gives it back by banyan_dealloc; what is left goes with the communicator.
- * Errors: BANYAN_ENOMEM, BANYAN_EINVAL (NULL). Thread: that of the communicator.
+ * Allocates a page-aligned buffer of at least `bytes` in *memory. If this host shares memory with
+ * its switches (transport "shm"), the switches read sent data in place from it; data in other
+ * buffers are copied first. With other transports, and beyond BANYAN_ARENA, it is ordinary memory.
+ * All operations accept it as a buffer. The caller frees it with banyan_dealloc; the communicator
+ * frees the rest. Errors: BANYAN_ENOMEM, BANYAN_EINVAL (NULL). Thread: the communicator's.
  */
 BANYAN_API banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, void **memory);
 
 /*
- * Gives back a buffer of banyan_alloc, which no operation uses any more. BANYAN_EINVAL when it is
- * none of this communicator's. Thread: that of the communicator.
+ * Frees a buffer of banyan_alloc that no operation uses. BANYAN_EINVAL if the buffer does not
+ * belong to this communicator. Thread: the communicator's.
  */
 BANYAN_API banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory);
 
 /* ---- Operations ---- */
 
 /*
- * Describe an operation; nothing is sent before banyan_post. Counts are elements, n =
- * banyan_comm_size. Buffers are the caller's, are aligned as C wants it for the type, and must not
- * change (send) or be read (recv) between the post and its end. send and recv may overlap only "in
- * place", as said. The request is freed by banyan_free, or with the communicator. A request
- * describes one operation and may be posted again and again, one post at a time. Errors:
- * BANYAN_EINVAL (a NULL, a root that is no rank, an overlap), BANYAN_EUNSUPPORTED (operator on
- * type), BANYAN_ENOMEM.
+ * Describe an operation; banyan_post starts it. Counts are in elements; n = banyan_comm_size. The
+ * caller owns the buffers and aligns them as C requires for the type. Between the post and the end
+ * of the operation, send buffers must not change and recv buffers must not be read. send and recv
+ * may overlap only in place, as listed below. The caller frees the request with banyan_free, or the
+ * communicator frees it. A request may be posted many times, one post at a time. Errors:
+ * BANYAN_EINVAL (a NULL, an invalid root, an overlap), BANYAN_EUNSUPPORTED (operator on type),
+ * BANYAN_ENOMEM.
  *
- * - allreduce: send[count] of all, reduced, to recv[count] of all. In place: send == recv.
- * - reduce_scatter: send[n * count] of all, reduced; rank r's share, the elements [r * count,
- *   (r + 1) * count), to its recv[count]. In place: recv == send + r * count; other shares stay as
- *   they were.
- * - reduce_scatterv: the same where rank r's share has counts[r] elements and begins behind those
- *   of the ranks before it. In place: recv is where send has the share.
- * - allgather: send[count] of each, one behind the other in the order of ranks, to recv[n * count]
- *   of all. In place: send == recv + r * count.
- * - allgatherv: the same where rank r gives counts[r] elements. In place: send is where recv has
- *   the share.
- * - broadcast: buffer[count] of root to buffer[count] of all.
- * - reduce: send[count] of all, reduced, to recv[count] of root. In place: send == recv. recv is
- *   not used at other ranks; it may be NULL there.
- * - barrier: ends when all ranks have entered.
+ * - allreduce: reduces send[count] of all ranks into recv[count] of all ranks. In place: send ==
+ *   recv.
+ * - reduce_scatter: reduces send[n * count] of all ranks. Rank r receives the elements [r * count,
+ *   (r + 1) * count) in its recv[count]. In place: recv == send + r * count; the other shares keep
+ *   their values.
+ * - reduce_scatterv: like reduce_scatter, but the share of rank r has counts[r] elements and starts
+ *   after the shares of the ranks before it. In place: recv is the address of the share in send.
+ * - allgather: concatenates send[count] of all ranks in rank order into recv[n * count] of all
+ *   ranks. In place: send == recv + r * count.
+ * - allgatherv: like allgather, but rank r sends counts[r] elements. In place: send is the address
+ *   of the share in recv.
+ * - broadcast: copies buffer[count] of root to buffer[count] of all ranks.
+ * - reduce: reduces send[count] of all ranks into recv[count] of root. In place: send == recv.
+ *   Other ranks do not use recv; it may be NULL there.
+ * - barrier: ends when all ranks have entered it.
  *
- * Results are the same bits on all ranks. `counts` has n elements, the same at all ranks; it is
- * copied, and any of them may be 0: the buffer of such a share may be NULL. With equal counts the
- * operation is the one without v. Plans for such shares: banyan plan --shares.
+ * All ranks receive the same bits. `counts` has n elements, which must be the same on all ranks; it
+ * is copied. An element may be 0; the buffer of an empty share may be NULL. With equal counts the
+ * operation is identical to the one without v. `banyan plan --shares` makes plans for unequal
+ * shares.
  */
 BANYAN_API banyan_status_t banyan_allreduce_init(struct banyan_comm *comm, const void *send, void *recv,
                                                  uint64_t count, banyan_dtype_t dtype, banyan_op_t op,
@@ -486,57 +525,64 @@ BANYAN_API banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const vo
 BANYAN_API banyan_status_t banyan_barrier_init(struct banyan_comm *comm, struct banyan_request **request);
 
 /*
- * Sets the mode of a request that is not running; else it is banyan_comm_mode(). All ranks must
- * take the same (BANYAN_EMISMATCH of the operation names those that did not). Of no effect where
- * nothing is reduced. Errors: BANYAN_EUNSUPPORTED (banyan_supports_mode), BANYAN_EBUSY,
- * BANYAN_EINVAL.
+ * Sets the mode of a request that is not running. The default is banyan_comm_mode(). All ranks must
+ * set the same mode; otherwise the operation fails with BANYAN_EMISMATCH, and the error text names
+ * the ranks that differ. Has no effect on operations without a reduction. Errors:
+ * BANYAN_EUNSUPPORTED (banyan_supports_mode), BANYAN_EBUSY, BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_t mode);
 
 /*
- * Starts the operation and returns at once. Operations of a communicator run in the order of their
- * posts and overlap in time. A sum of floats in mode BANYAN_EXACT takes memory (about twice the
- * elements of f32, once those of f64), which the next such request uses again, and counts as two
- * operations. Errors: BANYAN_EBUSY (this request is posted already), BANYAN_EAGAIN (64 operations
- * run; wait for one), BANYAN_ESTATE (the communicator has failed, see banyan_comm_async_error),
- * BANYAN_EUNSUPPORTED (the table has no trees for this, or says that their nodes cannot compute it,
- * and ranks have not met to do it between hosts; the mode has no such operation, or not on so many
- * ranks), BANYAN_ENOMEM, BANYAN_EINVAL (NULL or freed).
+ * Starts the operation and returns immediately. Operations of a communicator run in the order of
+ * their posts and overlap in time. A sum of floats in mode BANYAN_EXACT allocates memory (about
+ * twice the size of the data for f32, once for f64), which the next such request reuses, and
+ * counts as two operations.
+ *
+ * Errors:
+ *
+ * - BANYAN_EBUSY: this request is already posted.
+ * - BANYAN_EAGAIN: 64 operations are running; wait for one.
+ * - BANYAN_ESTATE: the communicator has failed, see banyan_comm_async_error.
+ * - BANYAN_EUNSUPPORTED: the table has no trees for the operation, or their nodes cannot compute
+ *   it, and the ranks are not connected to run it between the hosts; or the mode does not support
+ *   the operation, or not on so many ranks.
+ * - BANYAN_ENOMEM.
+ * - BANYAN_EINVAL: NULL, or a freed request.
  */
 BANYAN_API banyan_status_t banyan_post(struct banyan_request *request);
 
 /*
- * Moves packets without blocking, and says whether the operation has ended: *done = 1 and the
- * operation's result is returned, else *done = 0 and BANYAN_OK. After an end, and before the next
- * post, it returns that result again. *done is written in every case but BANYAN_EINVAL. Errors
- * besides the result: BANYAN_ESTATE (never posted), BANYAN_EINVAL.
+ * Moves packets without blocking, and tests whether the operation has ended. If it has, sets *done
+ * = 1 and returns its result; else sets *done = 0 and returns BANYAN_OK. Until the next post,
+ * further calls return the same result. *done is written except with BANYAN_EINVAL. Errors besides
+ * the result: BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_test(struct banyan_request *request, int *done);
 
 /*
- * Moves packets until the operation has ended and returns its result; sleeps when there is nothing
- * to move. Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank), BANYAN_EMISMATCH,
- * BANYAN_EUNSUPPORTED (a node cannot compute it, such as mode BANYAN_DET without slots for it in
- * the table), BANYAN_EABORTED, BANYAN_ESTATE (never posted), BANYAN_EINVAL.
+ * Moves packets until the operation has ended, and returns its result. Sleeps while there is
+ * nothing to move. Errors: BANYAN_ETIMEDOUT (the text names the switch or the rank),
+ * BANYAN_EMISMATCH, BANYAN_EUNSUPPORTED (a node cannot compute it, for example mode BANYAN_DET
+ * without slots for it in the table), BANYAN_EABORTED, BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait(struct banyan_request *request);
 
 /*
- * The same for at most `microseconds`: for those who have other things to move as well; the time is
- * that of the fabric where it is simulated. *done = 1 and the operation's result is returned when
- * it has ended, else *done = 0 and BANYAN_OK. *done is written in every case but BANYAN_EINVAL.
+ * Like banyan_wait, for at most `microseconds`; for programs with other work to do. On a simulated
+ * fabric the time is simulated time. If the operation has ended, sets *done = 1 and returns its
+ * result; else sets *done = 0 and returns BANYAN_OK. *done is written except with BANYAN_EINVAL.
  * Errors besides the result: BANYAN_ESTATE (never posted), BANYAN_EINVAL.
  */
 BANYAN_API banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microseconds, int *done);
 
 /*
- * Frees a request that is not running. BANYAN_EBUSY while it runs; BANYAN_EINVAL for NULL, or when
- * it was freed already.
+ * Frees a request that is not running. BANYAN_EBUSY while it runs; BANYAN_EINVAL for NULL, or for a
+ * request that is already freed.
  */
 BANYAN_API banyan_status_t banyan_free(struct banyan_request *request);
 
 /*
- * The same operations, blocking: init, post, wait, free. Errors of all of these.
+ * Blocking forms: init, post, wait and free in one call. Errors: the errors of all four.
  */
 BANYAN_API banyan_status_t banyan_allreduce(struct banyan_comm *comm, const void *send, void *recv,
                                             uint64_t count, banyan_dtype_t dtype, banyan_op_t op);

@@ -1,8 +1,8 @@
 /*
  * The component for Open MPI 4.1: one module for MPI_COMM_WORLD and for each communicator of the
- * same ranks, which takes the collectives that libbanyan serves and hands all else to the module
- * that had them before. Open MPI loads it from a folder of mca_base_component_path; banyan-run says
- * where. Its interface is that of ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for
+ * same ranks. It executes the collectives that libbanyan supports and passes all others to the
+ * previously selected module. Open MPI loads it from a folder of mca_base_component_path, which
+ * banyan-run sets. Interface: ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for
  * modules.
  */
 #include <ompi_config.h>
@@ -17,9 +17,10 @@
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/shim.h"
 
-#define PRIORITY 95 /* above all that move data over point-to-point messages; below what only watches */
+/* above all components that use point-to-point messages; below those that only observe */
+#define PRIORITY 95
 
-/* X(collective): those of blocking kind that a module takes. */
+/* X(collective): the blocking collectives that a module overrides. */
 #define TAKEN_LIST(X)                                                                                        \
     X(allgather)                                                                                             \
     X(allgatherv)                                                                                            \
@@ -171,7 +172,7 @@ static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
     return self->barrier(comm, self->barrier_module);
 }
 
-/* Modules of lower priority have been enabled before: theirs is what we hand calls back to. */
+/* Modules of lower priority are already enabled: calls are passed back to theirs. */
 static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     struct module *self = (struct module *)base;
@@ -187,8 +188,9 @@ static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
-/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that
- * alone, since libbanyan wants one order of calls over all. */
+/* Accepts communicators with the same ranks in the same order as MPI_COMM_WORLD. If several threads
+ * may call at once, accepts only MPI_COMM_WORLD itself, since libbanyan requires one order of calls
+ * over all of them. */
 static int fits(ompi_communicator_t *comm)
 {
     int same = MPI_UNEQUAL;

@@ -1,4 +1,4 @@
-/* One communicator of libbanyan under an MPI process; see core.h. */
+/* The communicator of libbanyan in an MPI process; see core.h. */
 #include "host-driver/plugin/mpi/core.h"
 
 #include <inttypes.h>
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE_US 500u /* MPI's own messages wait no longer than this for their turn */
+#define SLICE_US 500u /* maximum delay of MPI's own messages */
 
 static struct banyan_context *context;
 static struct banyan_comm *comm;
 static uint64_t offloaded[BANYAN_BARRIER + 1];
 static uint64_t left[BY_MPI_REASON_COUNT];
-static uint16_t reduces[BANYAN_BXOR + 1]; /* as this rank's facts */
+static uint16_t reduces[BANYAN_BXOR + 1]; /* as in this rank's facts */
 
 static const char *const collective_name[BANYAN_BARRIER + 1] = {
     [BANYAN_ALLREDUCE] = "allreduce", [BANYAN_REDUCE_SCATTER] = "reduce-scatter",
@@ -58,7 +58,7 @@ static void fail(struct by_mpi_facts *facts, banyan_status_t status)
     snprintf(facts->text, sizeof(facts->text), "%s", banyan_last_error());
 }
 
-/* A whole number of a setting; -1 when it is none. */
+/* Reads a setting as an integer; -1 if it is not one. */
 static long long setting_of(const char *wanted)
 {
     const char *name, *value;
@@ -89,7 +89,7 @@ static uint32_t served(void)
     return mask;
 }
 
-/* What every reducing collective with trees can do, as far as the tables say. */
+/* Finds the operators and types that the tables support in every reducing collective with trees. */
 static void find_reduces(struct by_mpi_facts *facts)
 {
     static const banyan_collective_t reducing[] = {BANYAN_ALLREDUCE, BANYAN_REDUCE_SCATTER, BANYAN_REDUCE};
@@ -133,15 +133,16 @@ void by_mpi_prepare(struct by_mpi_facts *facts)
     }
     facts->least = (uint64_t)least;
     banyan_config_init(&config);
-    config.launcher = "none"; /* what the table lacks is MPI's */
+    config.launcher = "none"; /* MPI executes what the table does not support */
     status = banyan_init(&config, &context);
     if (status != BANYAN_OK) {
         fail(facts, status);
         return;
     }
     banyan_query_init(&query);
+    /* by_mpi_join reports the reason, if it is an error */
     if (banyan_context_query(context, 0, &query) != BANYAN_OK)
-        return; /* by_mpi_join has the reason, if it is one */
+        return;
     facts->rank = query.rank;
     facts->size = query.rank_count;
 }
@@ -161,7 +162,7 @@ void by_mpi_join(struct by_mpi_facts *facts)
     find_reduces(facts);
 }
 
-/* The first rank that cannot, or that is not where the tables want it. */
+/* Finds the first rank that cannot offload, or whose position differs from the tables. */
 static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank, struct sentence *sentence)
 {
     const struct by_mpi_facts *facts = &all[rank];
@@ -200,7 +201,7 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     return 1;
 }
 
-/* The first two ranks that one place of the tables is for. */
+/* Finds the first two ranks with the same place in the tables. */
 static int share_host(const struct by_mpi_facts *all, uint32_t count, struct sentence *sentence)
 {
     for (uint32_t rank = 1; rank < count; rank++)
@@ -314,7 +315,8 @@ static banyan_status_t run(const struct by_mpi_call *call, void (*idle)(void))
         if (!done && status == BANYAN_OK)
             idle();
     }
-    if (status == BANYAN_OK) /* else the communicator has failed, and frees it */
+    /* otherwise the communicator has failed and frees the request */
+    if (status == BANYAN_OK)
         banyan_free(request);
     return status;
 }
@@ -342,7 +344,7 @@ int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype)
     return reduces[op] >> dtype & 1;
 }
 
-/* ---- what happened ---- */
+/* ---- statistics ---- */
 
 void by_mpi_leave_to_mpi(enum by_mpi_reason reason)
 {

@@ -1,12 +1,12 @@
 /*
- * The preload for MPICH: MPI's collectives over MPI_COMM_WORLD, and over communicators of the same
- * ranks, through libbanyan; all else, and what it cannot serve, through MPICH's own functions.
- * LD_PRELOAD it, or let banyan-run do so. Handles of another MPI have another size, so it refuses
- * to live in a process of one.
+ * The preload library for MPICH. MPI's collectives over MPI_COMM_WORLD, and over communicators of
+ * the same ranks, run through libbanyan; unsupported calls run through MPICH's own functions. Load
+ * it with LD_PRELOAD or with banyan-run. Handles of other MPIs have a different size, so it refuses
+ * to run in a process of another MPI.
  *
- * Every name of a collective is taken: MPI_, PMPI_ and the large counts of each. Ranks of one call
- * may use different names, and MPICH's bindings do: that of mpi_f08 calls PMPI_Barrier, and others
- * the functions of large counts.
+ * It overrides every name of a collective: MPI_, PMPI_ and the large counts of each. Ranks of one
+ * call may use different names, and MPICH's bindings do: the mpi_f08 binding calls PMPI_Barrier,
+ * and others the functions of large counts.
  */
 #include <dlfcn.h>
 #include <limits.h>
@@ -20,7 +20,7 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* X(name): what is taken here, and called in MPICH. */
+/* X(name): functions that are overridden here, and called in MPICH. */
 #if MPI_VERSION >= 4
 #define LARGE_LIST(X)                                                                                        \
     X(Allreduce_c)                                                                                           \
@@ -46,7 +46,7 @@
     X(Barrier)                                                                                               \
     LARGE_LIST(X)
 
-/* PMPI's names of the functions below. */
+/* Aliases: PMPI's names of the functions below. */
 #define X(name) extern __typeof__(MPI_##name) PMPI_##name PUBLIC __attribute__((alias("MPI_" #name)));
 REAL_LIST(X)
 #undef X
@@ -57,7 +57,7 @@ static struct {
 #undef X
 } real;
 
-static int key = MPI_KEYVAL_INVALID; /* of the attribute that keeps what `fits` found */
+static int key = MPI_KEYVAL_INVALID; /* attribute that caches the result of `fits` */
 static const char yes, no;
 
 static void refuse(const char *what)
@@ -79,7 +79,7 @@ __attribute__((constructor)) static void look(void)
 #undef X
 }
 
-/* An MPI that was loaded later, as Python does. */
+/* Repeats the lookup if MPI was loaded later, as Python does. */
 static void look_again(void)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -108,8 +108,9 @@ static int gather(const struct by_shim_gather *on, const void *mine, void *all, 
     return real.Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
 }
 
-/* The same ranks in the same order as MPI_COMM_WORLD; where several threads may call at once, that
- * alone, since libbanyan wants one order of calls over all. */
+/* Accepts communicators with the same ranks in the same order as MPI_COMM_WORLD. If several threads
+ * may call at once, accepts only MPI_COMM_WORLD itself, since libbanyan requires one order of calls
+ * over all of them. */
 static int fits(MPI_Comm comm)
 {
     int between = 1, same = MPI_UNEQUAL, level = MPI_THREAD_MULTIPLE, known = 0;
@@ -143,7 +144,7 @@ static int ready(MPI_Comm comm)
     return by_shim_ready(&on);
 }
 
-/* What the communicator wants done with an error. */
+/* Applies the communicator's error handler. */
 static int end(MPI_Comm comm, int code)
 {
     if (code != MPI_SUCCESS)
@@ -151,9 +152,9 @@ static int end(MPI_Comm comm, int code)
     return code;
 }
 
-/* ---- MPICH's checks of arguments: on a communicator of this process alone the same functions
- * refuse the same arguments and send nothing. What they refuse goes to MPICH, so that the user
- * reads what it says. */
+/* ---- MPICH's argument checks: on a communicator with only this process, the same functions refuse
+ * the same arguments and send nothing. Calls with refused arguments go to MPICH, so that the user
+ * gets MPICH's error message. */
 
 static MPI_Comm alone = MPI_COMM_NULL;
 
@@ -169,7 +170,7 @@ static int can_check(void)
     return alone != MPI_COMM_NULL;
 }
 
-/* 0 for NULL, MPI_IN_PLACE and a type that is not committed. A broadcast to no other rank moves
+/* 0 for NULL, MPI_IN_PLACE and an uncommitted type. A broadcast without other ranks moves
  * nothing. */
 static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
 {
@@ -179,8 +180,8 @@ static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
            real.Bcast((void *)buffer, (int)count, type, 0, alone) == MPI_SUCCESS;
 }
 
-/* Both buffers of a reduction, where this rank gets a result. MPICH would copy one to the other
- * here, so it is asked only if they are the same. */
+/* Checks both buffers of a reduction on a rank that receives a result. MPICH would copy one to the
+ * other here, so its check is used only if they are the same. */
 static int are_buffers(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
 {
     if (!is_buffer(recv, count, type) || (send != MPI_IN_PLACE && !is_buffer(send, count, type)))
@@ -189,7 +190,7 @@ static int are_buffers(const void *send, void *recv, MPI_Count count, MPI_Dataty
            real.Allreduce(send, recv, (int)count, type, op, alone) == MPI_SUCCESS;
 }
 
-/* The same of an allgather, of which `own` is where this rank's block goes. */
+/* Like are_buffers, for an allgather; `own` is the destination of this rank's block. */
 static int are_blocks(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *own,
                       MPI_Count recv_count, MPI_Datatype recv_type)
 {
@@ -201,7 +202,8 @@ static int are_blocks(const void *send, MPI_Count send_count, MPI_Datatype send_
                MPI_SUCCESS;
 }
 
-/* Element `index` of a buffer; the buffer itself where its type or the communicator is none. */
+/* Returns element `index` of a buffer; the buffer itself if its type or the communicator is
+ * invalid. */
 static void *place_of(void *recv, MPI_Aint index, MPI_Datatype type)
 {
     MPI_Aint least, extent;

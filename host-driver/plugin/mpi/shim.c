@@ -1,4 +1,4 @@
-/* MPI's collectives as libbanyan's; see shim.h. */
+/* Translates MPI's collectives to libbanyan's; see shim.h. */
 #include "host-driver/plugin/mpi/shim.h"
 
 #include <limits.h>
@@ -9,7 +9,7 @@
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/types.h"
 
-#define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 each, fit as well */
+#define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 per element, fit as well */
 
 enum shim_state { NOT_ASKED, ON, OFF };
 
@@ -18,8 +18,8 @@ static struct {
     int rank, size; /* of MPI_COMM_WORLD */
     uint32_t serves, log;
     uint64_t least;
-    uint64_t *counts; /* room for those of all ranks */
-    MPI_Comm silent;  /* nobody ever sends anything here */
+    uint64_t *counts; /* one per rank */
+    MPI_Comm silent;  /* carries no messages */
 } self;
 
 /* ---- joining and leaving ---- */
@@ -29,11 +29,12 @@ static void idle(void)
     MPI_Status status;
     int found;
 
-    /* A probe that finds nothing is the portable way to let MPI move what others wait for. */
+    /* A probe without a match is the portable way to let MPI progress messages that others wait
+     * for. */
     PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.silent, &found, &status);
 }
 
-/* MPI deletes MPI_COMM_SELF's attributes first of all that it finalizes. */
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. */
 static int finalize(MPI_Comm comm, int key, void *value, void *extra)
 {
     char text[BY_MPI_TEXT_MAX];
@@ -62,7 +63,7 @@ static void call_at_finalize(void)
 
 typedef int judge_fn(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
-/* One round of facts and the verdict. */
+/* One exchange of facts, and the decision. */
 static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct by_mpi_facts *mine,
                  char text[BY_MPI_TEXT_MAX])
 {
@@ -91,9 +92,8 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     return verdict;
 }
 
-/* MPI_COMM_WORLD's ranks without its attributes: MPI_Comm_dup would run the user's functions that
- * copy them.
- */
+/* Creates a communicator with MPI_COMM_WORLD's ranks but without its attributes: MPI_Comm_dup would
+ * run the user's copy functions. */
 static int make_silent(void)
 {
     MPI_Group all;
@@ -106,8 +106,8 @@ static int make_silent(void)
     return made;
 }
 
-/* No rank opens a socket before all have a place; then all join, and the first operation shows
- * whether the switches take them. */
+/* No rank opens a socket before all ranks have a place; then all ranks join, and the first
+ * operation shows whether the switches accept them. */
 static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
 {
     struct by_mpi_facts mine;
@@ -159,7 +159,7 @@ static int left(enum by_mpi_reason reason)
     return 0;
 }
 
-/* An error code of MPI that carries libbanyan's text. */
+/* Returns an MPI error code that carries libbanyan's text. */
 static int code_of(int status)
 {
     static int class = MPI_ERR_LASTCODE;
@@ -198,7 +198,7 @@ static int64_t count_at(struct by_shim_counts counts, int rank)
     return counts.wide != NULL ? counts.wide[rank] : counts.narrow[rank];
 }
 
-/* What every rank can tell of a call: whether it is offloaded. `bytes` of data in all. */
+/* Decides from facts that all ranks share whether a call is offloaded. `bytes`: total data. */
 static int admitted(banyan_collective_t collective, uint64_t bytes)
 {
     if (!(self.serves >> collective & 1))
@@ -210,14 +210,15 @@ static int admitted(banyan_collective_t collective, uint64_t bytes)
     return 1;
 }
 
-/* For a reduction of `count` elements at each rank: the type and operator, or why not. */
+/* For a reduction of `count` elements at each rank: finds the type and operator, or the reason
+ * against offload. */
 static int reducible(banyan_collective_t collective, struct by_mpi_call *call, int64_t count,
                      MPI_Datatype type, MPI_Op op)
 {
     struct by_shim_type known;
 
     if (count < 0)
-        return 0; /* MPI says so to the user */
+        return 0; /* MPI reports it to the user */
     if (count > ELEMENTS_MAX)
         return left(BY_MPI_LARGE);
     if (!by_shim_type_find(type, &known))
@@ -250,7 +251,7 @@ int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype t
     return reducible(BANYAN_REDUCE, &call, count, type, op) && run(&call, code);
 }
 
-/* A reduce-scatter of which this rank gets `own` elements of the whole. */
+/* A reduce-scatter that gives this rank `own` elements of the whole. */
 static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
 {
     size_t bytes = own * banyan_dtype_size(call->dtype);
@@ -259,8 +260,8 @@ static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
 
     if (call->send != MPI_IN_PLACE)
         return run(call, code);
-    /* MPI wants the result at the start of the input, where another rank's share lies that is still
-     * to be sent. */
+    /* MPI requires the result at the start of the input, which still holds another rank's share
+     * that must be sent. */
     call->send = recv;
     call->recv = malloc(bytes > 0 ? bytes : 1);
     if (call->recv == NULL)
@@ -295,7 +296,7 @@ int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts c
         int64_t count = count_at(counts, r);
 
         if (count < 0)
-            return 0; /* MPI says so to the user */
+            return 0; /* MPI reports it to the user */
         if (count > ELEMENTS_MAX - sum)
             return left(BY_MPI_LARGE);
         sum += count;
@@ -316,9 +317,9 @@ int by_shim_barrier(int *code)
     return run(&call, code);
 }
 
-/* ---- copies: bytes, whatever the types ---- */
+/* ---- copies of bytes, independent of types ---- */
 
-/* Bytes that `count` elements carry; -1 when it is not for us to judge. */
+/* Returns the bytes in `count` elements; -1 if MPI must decide. */
 static int64_t carried(int64_t count, MPI_Datatype type)
 {
     MPI_Count size;
@@ -328,7 +329,7 @@ static int64_t carried(int64_t count, MPI_Datatype type)
     return size > 0 && count > INT64_MAX / size ? INT64_MAX : count * size;
 }
 
-/* Elements of a named type lie one after another; those of others may not, and are packed. */
+/* Elements of a named type are contiguous; those of other types may not be, and are packed. */
 static int is_plain(MPI_Datatype type)
 {
     int integers, addresses, types, combiner;
@@ -337,7 +338,7 @@ static int is_plain(MPI_Datatype type)
            combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
 }
 
-/* Of at most INT_MAX bytes, so that a count beyond it is of nothing. */
+/* Packs at most INT_MAX bytes, so a larger count can only be of empty elements. */
 static int pack(const void *from, int64_t count, MPI_Datatype type, void *to, int bytes)
 {
     int at = 0;
@@ -385,12 +386,15 @@ struct gathering {
     int64_t send_count;
     MPI_Datatype send_type;
     void *recv;
-    int64_t recv_count;           /* of each rank's block; */
-    struct by_shim_counts counts; /* or, unless NULL, those of all ranks, */
-    struct by_shim_places places; /* and where their blocks go, in elements */
+    /* of each rank's block; */
+    int64_t recv_count;
+    /* or, unless NULL, of all ranks, */
+    struct by_shim_counts counts;
+    /* and the positions of their blocks, in elements */
+    struct by_shim_places places;
     MPI_Datatype recv_type;
     MPI_Aint extent; /* of recv_type */
-    int64_t size;    /* bytes that one of its elements carries */
+    int64_t size;    /* bytes of data in one of its elements */
 };
 
 static int is_unequal(const struct gathering *g)
@@ -403,7 +407,7 @@ static int64_t count_of(const struct gathering *g, int rank)
     return is_unequal(g) ? count_at(g->counts, rank) : g->recv_count;
 }
 
-/* In elements. */
+/* Returns a position in elements. */
 static int64_t place_at(const struct gathering *g, int rank)
 {
     if (!is_unequal(g))
@@ -416,9 +420,8 @@ static void *place_of(const struct gathering *g, int rank)
     return (char *)g->recv + place_at(g, rank) * g->extent;
 }
 
-/* Elements of all ranks, which lie before those of `rank`. -1: a count is negative, which MPI tells
- * the user.
- */
+/* Returns the elements of all ranks before `rank`. -1: a count is negative, which MPI reports to
+ * the user. */
 static int64_t count_before(const struct gathering *g, int rank)
 {
     int64_t sum = 0;
@@ -443,7 +446,8 @@ static int in_order(const struct gathering *g)
     return 1;
 }
 
-/* Through buffers of our own: `whole` for all ranks' blocks, the own one packed into its place. */
+/* Uses temporary buffers: `whole` for the blocks of all ranks, with the own block packed into its
+ * place. */
 static int gather_packed(const struct gathering *g, struct by_mpi_call *call, char *whole, int *code)
 {
     char *mine = whole + count_before(g, self.rank) * g->size;
@@ -482,7 +486,7 @@ static int gather(struct gathering *g, int *code)
     if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes))
         return 0;
     call.count = (uint64_t)(g->recv_count * g->size);
-    /* Ranks may use different types for the same block, so what counts is bytes. */
+    /* Ranks may use different types for the same block, so only bytes are comparable. */
     for (int r = 0; is_unequal(g) && r < self.size; r++)
         self.counts[r] = (uint64_t)(count_of(g, r) * g->size);
     call.counts = is_unequal(g) ? self.counts : NULL;

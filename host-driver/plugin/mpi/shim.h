@@ -1,29 +1,28 @@
 /*
- * MPI's collectives as libbanyan's, in terms of MPI's public interface alone: compiled once for
- * each MPI, and used by its preload or its component. Every function says whether it took the call:
- * 1, and *code is what the MPI function returns; 0, MPI must carry it out. That decision rests only
- * on what all ranks share (the communicator, the operation, bytes, the root), never on a rank's own
- * buffers or datatypes, so all ranks come to the same.
+ * Translates MPI's collectives to libbanyan's with MPI's public interface only. Compiled once for
+ * each MPI, and used by its preload library or its component. Every function returns 1 if it has
+ * executed the call, with MPI's return value in *code, or 0 if MPI must execute it. The decision
+ * depends only on facts that all ranks share (the communicator, the operation, bytes, the root),
+ * never on a rank's own buffers or datatypes, so all ranks decide alike.
  */
 #ifndef BY_PLUGIN_MPI_SHIM_H
 #define BY_PLUGIN_MPI_SHIM_H
 
 #include <mpi.h>
 
-/* MPI's own allgather of `bytes` of each rank over the communicator that `on` stands for: an MPI
- * error code.
- */
+/* MPI's own allgather of `bytes` of each rank over the communicator of `on`; returns an MPI error
+ * code. */
 struct by_shim_gather {
     int (*gather)(const struct by_shim_gather *on, const void *mine, void *all, int bytes);
     MPI_Comm comm;
     void *module; /* of Open MPI; else NULL */
 };
 
-/* 1 when calls over this communicator, which fits MPI_COMM_WORLD, are offloaded. At the first call
- * all ranks join and agree, over `on`, and rank 0 says the outcome. */
+/* 1 if calls over this communicator, which matches MPI_COMM_WORLD, are offloaded. On the first call
+ * all ranks join and agree over `on`, and rank 0 prints the outcome. */
 int by_shim_ready(const struct by_shim_gather *on);
 
-/* One for each rank, of either width; the other is NULL. */
+/* One value per rank, in one of two integer widths; the other pointer is NULL. */
 struct by_shim_counts {
     const int *narrow;
     const MPI_Count *wide;

@@ -1,11 +1,11 @@
-/* MPI's named types and operators as libbanyan's; see types.h. */
+/* Maps MPI's named types and operators to libbanyan's; see types.h. */
 #include "host-driver/plugin/mpi/types.h"
 
 #include <stddef.h>
 
 #define INTEGER (BY_SHIM_ADDS | BY_SHIM_MULTIPLIES | BY_SHIM_COMPARES | BY_SHIM_BITS)
 #define FLOAT   (BY_SHIM_ADDS | BY_SHIM_MULTIPLIES | BY_SHIM_COMPARES)
-#define COMPLEX BY_SHIM_ADDS /* the rest of complex arithmetic is not element by element */
+#define COMPLEX BY_SHIM_ADDS /* other complex operators are not element by element */
 
 #define SIGNED(bytes)   ((bytes) == 1 ? BANYAN_I8 : (bytes) == 4 ? BANYAN_I32 : (bytes) == 8 ? BANYAN_I64 : 0)
 #define UNSIGNED(bytes) ((bytes) == 1 ? BANYAN_U8 : (bytes) == 4 ? BANYAN_U32 : (bytes) == 8 ? BANYAN_U64 : 0)
@@ -36,8 +36,8 @@ static const struct types_entry {
     {MPI_DOUBLE, {BANYAN_F64, 1, FLOAT}},
     {MPI_C_FLOAT_COMPLEX, {BANYAN_F32, 2, COMPLEX}},
     {MPI_C_DOUBLE_COMPLEX, {BANYAN_F64, 2, COMPLEX}},
-    /* Fortran's, at the sizes that the MPI was built with; a program built with others has it use
-     * REAL8 and so on by itself. */
+    /* Fortran types, with the sizes that MPI was built with; programs built with other sizes use
+     * REAL8 and so on. */
     {MPI_INTEGER, {SIGNED(sizeof(MPI_Fint)), 1, INTEGER}},
     {MPI_INTEGER1, {BANYAN_I8, 1, INTEGER}},
     {MPI_INTEGER4, {BANYAN_I32, 1, INTEGER}},
@@ -69,7 +69,7 @@ int by_shim_type_find(MPI_Datatype type, struct by_shim_type *found)
         if (entries[i].type != type)
             continue;
         *found = entries[i].is;
-        /* A Fortran type of this MPI that has another size than C's, or that it lacks. */
+        /* A Fortran type may have another size than in C, or be missing in this MPI. */
         return banyan_dtype_size(found->dtype) > 0 && PMPI_Type_size(type, &size) == MPI_SUCCESS &&
                (size_t)size == banyan_dtype_size(found->dtype) * found->each;
     }
@@ -92,7 +92,7 @@ int by_shim_type_is_dense(MPI_Datatype type)
     MPI_Aint least, extent;
     int size;
 
-    /* The pairs of MINLOC are named, and some have a gap. */
+    /* The pair types of MINLOC are named, and some have a gap. */
     return PMPI_Type_size(type, &size) == MPI_SUCCESS &&
            PMPI_Type_get_extent(type, &least, &extent) == MPI_SUCCESS && least == 0 && extent == size;
 }

@@ -1,8 +1,7 @@
 /*
- * banyan-perf --explain, which `banyan explain` runs: the library is asked what would become of
- * each operation (banyan_context_query), by the code that decides when one is posted. The optimum
- * is what the caller knows of the plan; the prediction adds what packets carry beside data, or
- * takes the rounds between hosts.
+ * banyan-perf --explain, which `banyan explain` runs: queries the path of each operation
+ * (banyan_context_query), with the code that decides at a post. The caller supplies the optimum of
+ * the plan. The prediction adds the overhead of packets, or uses the rounds between hosts.
  */
 #include "host-driver/tools/perf/explain.h"
 
@@ -18,15 +17,15 @@
 #include "host-driver/tools/perf/world.h"
 #include "offload/wire/types.h"
 
-/* What a packet has beside data: Ethernet, IPv4, UDP and banyan's headers, and on the cable
- * preamble, checksum and gap (bytes). */
+/* Overhead of a packet: Ethernet, IPv4, UDP and banyan's headers, and on the cable preamble,
+ * checksum and gap (bytes). */
 #define HEADER_BYTES (82u + 24u)
 
 struct explaining {
     const struct perf_options *options;
     struct banyan_context *context;
     uint64_t *counts;
-    unsigned said; /* operations so far */
+    unsigned said; /* number of operations so far */
 };
 
 static const char *setting_value(const char *wanted, const char **origin)
@@ -40,7 +39,7 @@ static const char *setting_value(const char *wanted, const char **origin)
     return "";
 }
 
-/* The operation of `bytes` in all, as main.c sizes it. Its exact bytes. */
+/* Sizes the operation for `bytes` in total, as main.c does. Returns its exact bytes. */
 static uint64_t size_query(const struct explaining *e, uint64_t bytes, struct banyan_query *query)
 {
     const uint64_t *offsets = by_collective_is_sharded(query->collective) ? e->options->offsets : NULL;
@@ -57,7 +56,7 @@ static uint64_t size_query(const struct explaining *e, uint64_t bytes, struct ba
     return query->count * unit;
 }
 
-/* Microseconds that it will take between hosts, by --alpha and --beta; 0: not known. */
+/* Returns the predicted microseconds between hosts, from --alpha and --beta; 0: unknown. */
 static double between_hosts_us(const struct explaining *e, const struct banyan_query *query, uint64_t *rounds)
 {
     struct by_call call = {.collective = (uint8_t)query->collective,
@@ -77,7 +76,8 @@ static double between_hosts_us(const struct explaining *e, const struct banyan_q
         return 0;
     if (query->collective == BANYAN_BARRIER)
         call.dtype = BY_DTYPE_U8;
-    if (query->counts != NULL) /* of unequal shares all bytes matter alone */
+    /* with unequal shares only the total matters */
+    if (query->counts != NULL)
         call.count = e->options->offsets[query->rank_count] * query->count / query->rank_count;
     team.latency_ns = (uint64_t)(e->options->alpha_us * 1e3 + 0.5);
     team.gap_ps = (uint64_t)(e->options->beta_ns * 1e3 + 0.5);
@@ -85,7 +85,7 @@ static double between_hosts_us(const struct explaining *e, const struct banyan_q
 }
 
 struct forecast {
-    double optimum_us, predicted_us; /* 0: not known */
+    double optimum_us, predicted_us; /* 0: unknown */
     uint64_t rounds;
 };
 
@@ -191,7 +191,7 @@ static enum perf_exit explain_one(struct explaining *e, struct banyan_query *que
     return PERF_RIGHT;
 }
 
-/* One collective: each type, and each operator where it reduces, and each size. */
+/* Explains one collective: each type, each operator if it reduces, and each size. */
 static enum perf_exit explain_collective(struct explaining *e, struct banyan_query *query)
 {
     const struct perf_options *options = e->options;
@@ -221,7 +221,7 @@ static enum perf_exit explain_all(struct explaining *e)
 
     banyan_query_init(&query);
     query.root = e->options->root;
-    query.collective = BANYAN_BARRIER; /* any, to hear how many ranks there are */
+    query.collective = BANYAN_BARRIER; /* any collective: the query returns the rank count */
     if (banyan_context_query(e->context, e->options->job, &query) != BANYAN_OK) {
         fprintf(stderr, "%s: %s\n", program_invocation_short_name, banyan_last_error());
         return PERF_USAGE;

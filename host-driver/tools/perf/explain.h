@@ -1,11 +1,11 @@
-/* What operations would do, without a word to the network. One thread. */
+/* Predicts the path of operations without sending anything. One thread. */
 #ifndef BY_PERF_EXPLAIN_H
 #define BY_PERF_EXPLAIN_H
 
 #include "host-driver/tools/perf/options.h"
 
-/* Says so of every operation that the options name, for people or as JSON. What fails is on stderr.
- */
+/* Prints the prediction for every operation that the options select, as text or as JSON. Errors go
+ * to stderr. */
 enum perf_exit perf_explain(const struct perf_options *options);
 
 #endif

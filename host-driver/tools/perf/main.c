@@ -1,7 +1,6 @@
 /*
  * banyan-perf: runs collectives of growing sizes on all ranks of a job, checks every element and
- * prints what nccl-tests prints. Rank 0 speaks for all; the others are silent unless something is
- * wrong. One thread.
+ * prints the table of nccl-tests. Only rank 0 prints, unless an error occurs. One thread.
  */
 #include <errno.h>
 #include <signal.h>
@@ -14,7 +13,8 @@
 #include "offload/linux/output.h"
 #include "offload/wire/types.h"
 
-static struct perf_world world; /* for the signal handler alone; everyone else gets it as an argument */
+/* for the signal handler only; all other code gets it as an argument */
+static struct perf_world world;
 
 static void on_signal(int signal_number)
 {
@@ -30,8 +30,8 @@ static void catch_signals(void)
     sigaction(SIGTERM, &action, NULL);
 }
 
-/* What each rank gives or gets of `bytes` in all: allgather and reduce-scatter count all shares, as
- * nccl-tests do. */
+/* Sets each rank's counts for `bytes` in total: allgather and reduce-scatter count all shares, as
+ * in nccl-tests. */
 static void size_call(struct perf_result *result, uint64_t bytes, uint32_t ranks)
 {
     struct perf_call *call = &result->call;
@@ -87,8 +87,8 @@ static enum perf_exit run_one(struct perf_world *w, const struct perf_options *o
                : PERF_ENVIRONMENT;
 }
 
-/* Collectives that reduce run for each operator and type that fit; those that only move, for each
- * type; the barrier once. */
+/* Runs a collective: reductions for each operator and type that fit, others for each type, the
+ * barrier once. */
 static enum perf_exit run_collective(struct perf_world *w, const struct perf_options *options,
                                      unsigned collective, struct perf_results *results, bool speaks)
 {

@@ -1,4 +1,4 @@
-/* The command line of banyan-perf: short options as nccl-tests has them, K, M and G binary. */
+/* The command line of banyan-perf: short options as in nccl-tests; K, M and G are binary. */
 #include "host-driver/tools/perf/options.h"
 
 #include <ctype.h>

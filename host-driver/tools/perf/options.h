@@ -1,4 +1,4 @@
-/* What banyan-perf was asked to do. Read once, constant afterwards. */
+/* The options of banyan-perf. Read once, constant afterwards. */
 #ifndef BY_PERF_OPTIONS_H
 #define BY_PERF_OPTIONS_H
 
@@ -18,17 +18,19 @@ struct perf_options {
     uint64_t step_bytes;
     uint32_t iterations, warmup;
     uint32_t root;
-    uint64_t *offsets;    /* of the parts that ranks have of allgather and reduce-scatter: rank r has those of
-                             [offsets[r], offsets[r + 1]); NULL: all ranks the same */
-    uint32_t share_count; /* ranks in it */
+    /* element offsets of the ranks' shares in allgather and reduce-scatter: rank r has
+     * [offsets[r], offsets[r + 1]); NULL: equal shares */
+    uint64_t *offsets;
+    uint32_t share_count; /* number of ranks in `offsets` */
     bool blocking;        /* -z 1: each operation ends before the next is posted */
-    bool random_data; /* floats of any fraction, with an error bound, instead of values that are exact in any
-                         order */
-    bool unchecked;   /* results are not looked at */
+    /* floats of any fraction, checked with an error bound, instead of values that are exact in
+     * any order */
+    bool random_data;
+    bool unchecked; /* results are not checked */
     bool json;
-    bool settings;            /* print the settings and end */
-    bool explain;             /* say what each operation would do, and end */
-    double alpha_us, beta_ns; /* of a message between hosts, and of each byte of it; 0: not known */
+    bool settings;            /* print the settings and exit */
+    bool explain;             /* print the predicted path of each operation and exit */
+    double alpha_us, beta_ns; /* cost of a message between hosts, and of each byte; 0: unknown */
     uint32_t job;
     const char *report;
     const char *folder; /* --in-process */
@@ -44,13 +46,13 @@ enum perf_exit { PERF_RIGHT = 0, PERF_WRONG = 1, PERF_USAGE = 2, PERF_ENVIRONMEN
 /* Reads the command line. Returns -1 to continue, else the exit status. */
 int perf_options_read(struct perf_options *options, int argc, char **argv);
 
-/* Whether each operator and each type of the lists has a defined pair in `mode`; prints an error if
- * not. */
+/* Whether each listed operator and each listed type has a defined pair in `mode`; prints an error
+ * if not. */
 bool perf_options_defined(const struct perf_options *options, banyan_mode_t mode);
 
-/* The size after `bytes`. */
+/* Returns the size after `bytes`. */
 uint64_t perf_next_size(const struct perf_options *options, uint64_t bytes);
-/* Frees what it took. */
+/* Frees the memory of the options. */
 void perf_options_free(struct perf_options *options);
 
 #endif

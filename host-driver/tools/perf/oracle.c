@@ -1,6 +1,6 @@
-/* The scalar oracle of banyan-perf; see oracle.h. Works in blocks that stay in the cache: all
- * ranks' values are reduced in 64-bit integers or in double precision, then compared with what the
- * network gave. Pure; any thread. */
+/* The scalar oracle of banyan-perf; see oracle.h. Works in blocks that fit the cache: reduces all
+ * ranks' values in 64-bit integers or in double precision, then compares them with the received
+ * results. Pure; any thread. */
 #include "host-driver/tools/perf/oracle.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@
 
 #define BLOCK 1024u
 
-/* One element, wide: integers sign- or zero-extended, floats as double. */
+/* One widened element: integers sign- or zero-extended, floats as double. */
 union oracle_wide {
     uint64_t u;
     double f;
@@ -28,7 +28,7 @@ static bool is_signed(unsigned dtype)
 
 /* ---- values ---- */
 
-/* A good 32-bit mix (Wellons, "Prospecting for hash functions", 2018). */
+/* A 32-bit mixing function (Wellons, "Prospecting for hash functions", 2018). */
 static inline uint32_t mix(uint32_t x)
 {
     x ^= x >> 16;
@@ -43,15 +43,15 @@ static inline uint32_t key(const struct perf_oracle *oracle, uint32_t rank)
     return mix(oracle->salt * 0x9e3779b1u + rank + 1);
 }
 
-/* Largest magnitude of whole numbers whose sums over all ranks the type holds exactly, however they
- * are grouped. */
+/* Returns the largest magnitude of whole numbers whose sums over all ranks are exact in the type,
+ * however they are grouped. */
 static double magnitude(const struct perf_oracle *oracle)
 {
     double limit = oracle->dtype == BY_DTYPE_F16 ? 2048 : oracle->dtype == BY_DTYPE_BF16 ? 256 : 16777216;
     double each = floor(limit / oracle->ranks);
 
     if (oracle->op != BY_OP_SUM)
-        return limit; /* nothing is added */
+        return limit; /* no additions */
     return each < 1 ? 1 : each > 1000 ? 1000 : each;
 }
 
@@ -70,7 +70,7 @@ static void values_float(const struct perf_oracle *oracle, uint32_t rank, uint64
             out[i] = (h & 1) != 0 ? -value : value;
         }
     } else if (oracle->random_data && oracle->op == BY_OP_SUM) {
-        /* Fractions of as many bits as the type has. */
+        /* Fractions with as many bits as the type. */
         double scale = oracle->dtype == BY_DTYPE_F16 ? 1024 : oracle->dtype == BY_DTYPE_BF16 ? 128 : 8388608;
 
         for (uint32_t i = 0; i < count; i++) {
@@ -249,7 +249,8 @@ static void reduce_float(unsigned op, union oracle_wide *acc, const union oracle
 static void reduce_int(unsigned op, bool with_sign, union oracle_wide *acc, const union oracle_wide *in,
                        uint32_t count)
 {
-    uint64_t flip = with_sign ? 1ull << 63 : 0; /* order of signed numbers as that of unsigned ones */
+    /* maps the order of signed numbers to that of unsigned numbers */
+    uint64_t flip = with_sign ? 1ull << 63 : 0;
 
     switch ((enum by_op)op) {
     case BY_OP_SUM:
@@ -277,8 +278,8 @@ static void reduce_int(unsigned op, bool with_sign, union oracle_wide *acc, cons
 static uint64_t count_wrong_int(unsigned dtype, const union oracle_wide *want, const union oracle_wide *got,
                                 uint32_t count)
 {
-    unsigned shift =
-        64 - 8 * by_dtype_bytes(dtype); /* the wide sum has carried into bits that the type does not have */
+    /* the wide sum has carried into bits that the type does not have */
+    unsigned shift = 64 - 8 * by_dtype_bytes(dtype);
     uint64_t wrong = 0;
 
     for (uint32_t i = 0; i < count; i++)
@@ -286,8 +287,7 @@ static uint64_t count_wrong_int(unsigned dtype, const union oracle_wide *want, c
     return wrong;
 }
 
-/* `bound`: the sum of magnitudes of each element, already times n u; NULL: exact. A NaN is never
- * right. */
+/* `bound`: n u times the sum of magnitudes of each element; NULL: exact. A NaN is always wrong. */
 static uint64_t count_wrong_float(const union oracle_wide *want, const union oracle_wide *got,
                                   const double *bound, uint32_t count)
 {
@@ -315,7 +315,8 @@ static double roundoff(unsigned dtype)
     case BY_DTYPE_U64:
     case BY_DTYPE_F64:
     default:
-        return 0x1p-52; /* f64: twice, because the oracle itself rounds */
+        /* f64: twice the bound, because the oracle itself rounds */
+        return 0x1p-52;
     }
 }
 
@@ -356,8 +357,7 @@ uint64_t perf_oracle_wrong_copy(const struct perf_oracle *oracle, uint32_t rank,
     return wrong;
 }
 
-/* One block: reduces all ranks' values, and sums their magnitudes where an error bound is wanted.
- */
+/* One block: reduces all ranks' values, and sums their magnitudes if an error bound is needed. */
 static void expect(const struct perf_oracle *oracle, uint64_t first, uint32_t count, union oracle_wide *want,
                    double *bound)
 {

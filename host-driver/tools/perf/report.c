@@ -1,5 +1,5 @@
-/* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, with %opt
- * added: algbw over the proven optimum. */
+/* Output of banyan-perf; see report.h. Columns and trailer are those of nccl-tests, plus %opt:
+ * algbw relative to the proven optimum. */
 #include "host-driver/tools/perf/report.h"
 #include "offload/wire/types.h"
 
@@ -48,7 +48,8 @@ static void print_half(const struct perf_half *half, bool unchecked)
         printf(" %6" PRIu64, half->wrong);
 }
 
-/* Elements as nccl-tests count them: of a rank, or with shares of unequal size of all. */
+/* Returns the elements as nccl-tests count them: of one rank, or with unequal shares of all
+ * ranks. */
 static uint64_t elements(const struct perf_result *result)
 {
     return result->call.offsets != NULL ? result->bytes / banyan_dtype_size(result->call.dtype)
@@ -96,7 +97,7 @@ static double average_busbw(const struct perf_results *results)
     return count > 0 ? sum / count : 0;
 }
 
-/* One digest of all results, in their order. */
+/* Returns one digest of all results, in their order. */
 static uint64_t whole_digest(const struct perf_results *results)
 {
     uint64_t hash = 0;
@@ -156,7 +157,7 @@ static void json_ports(FILE *stream, const struct perf_ports *ports)
     fprintf(stream, "]");
 }
 
-/* What a check has found, or null without one. */
+/* Prints the result of a check, or null without one. */
 static void json_checked(FILE *stream, bool unchecked, uint64_t wrong, uint64_t digest)
 {
     if (unchecked)
@@ -174,7 +175,7 @@ static void json_half(FILE *stream, const struct perf_half *half, bool unchecked
     json_ports(stream, &half->ports);
 }
 
-/* The parts of each rank. */
+/* Prints the shares of the ranks. */
 static void json_parts(FILE *stream, const struct perf_call *call, uint32_t ranks)
 {
     fprintf(stream, "\"parts\": ");
@@ -207,7 +208,7 @@ static void json_result(FILE *stream, uint32_t ranks, const struct perf_result *
     fprintf(stream, "}}");
 }
 
-/* Counters whose names begin with `group` and a slash, as one object. */
+/* Prints counters whose names start with `group` and a slash, as one object. */
 static void json_counters(FILE *stream, const struct banyan_comm *comm, const char *group)
 {
     size_t bytes = strlen(group);
@@ -285,7 +286,7 @@ void perf_print_json(FILE *stream, const struct perf_world *world, const struct 
     fflush(stream);
 }
 
-/* One setting of the list, for people or as an element of JSON. */
+/* Prints one setting of the list, as text or as an element of JSON. */
 static void print_setting(bool json, bool first, const char *const text[5])
 {
     static const char *const keys[] = {"name", "value", "origin", "default", "help"};

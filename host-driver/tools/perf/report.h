@@ -1,5 +1,4 @@
-/* What banyan-perf prints: the table, JSON for programs, and the report file of each rank. One
- * thread. */
+/* The output of banyan-perf: the table, JSON, and the report file of each rank. One thread. */
 #ifndef BY_PERF_REPORT_H
 #define BY_PERF_REPORT_H
 
@@ -10,22 +9,23 @@
 struct perf_results {
     struct perf_result *result;
     uint32_t count, capacity;
-    const char *error; /* NULL, or why the run ended early */
+    const char *error; /* NULL, or the reason why the run ended early */
 };
 
-/* The table's heading, a line for a result, the trailer. */
+/* Print the table's heading, one result, and the trailer. */
 void perf_print_heading(const struct perf_world *world, const struct perf_options *options);
 void perf_print_result(const struct perf_result *result);
 void perf_print_trailer(const struct perf_results *results);
-/* One JSON object of the rank `rank`: results, and with `counters` those of ports, endpoint, engine
- * and cables too. */
+/* Prints one JSON object for rank `rank`: its results and, with `counters`, the counters of ports,
+ * endpoint, engine and cables. */
 void perf_print_json(FILE *stream, const struct perf_world *world, const struct perf_rank *rank,
                      const struct perf_results *results, bool counters);
-/* All BANYAN_* settings, for people or as JSON. PERF_USAGE when they cannot be read, reported. */
+/* Prints all BANYAN_* settings, as text or as JSON. PERF_USAGE if they cannot be read, with an
+ * error on stderr. */
 enum perf_exit perf_print_settings(bool json);
-/* A JSON string. */
+/* Prints a JSON string. */
 void perf_print_text(FILE *stream, const char *text);
-/* Sum of wrong elements over all results. */
+/* Returns the sum of wrong elements over all results. */
 uint64_t perf_wrong(const struct perf_results *results);
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * One operation of one size, out of place and in place: fill, warm up, time, check every element on
- * every rank. Ranks synchronise by banyan's own barrier; the time is that of the slowest rank and
- * the count of wrong elements that of all, by banyan's own allreduce. Out of place the result of
- * the last timed operation is checked; in place, where repetition changes the data, one more
- * operation on fresh data is checked. One thread.
+ * every rank. Ranks synchronise with banyan's own barrier. The time is the slowest rank's and wrong
+ * elements are summed over all ranks, by banyan's own allreduce. Out of place the result of the
+ * last timed operation is checked; in place, where repetition changes the data, one more operation
+ * on fresh data is checked. One thread.
  */
 #include "host-driver/tools/perf/run.h"
 
@@ -16,7 +16,8 @@
 #include "offload/base/crc32c.h"
 #include "offload/wire/types.h"
 
-#define POISON 0xa5 /* what lies in recv before: an element that was never written is seen */
+/* initial value of recv, to detect elements that were never written */
+#define POISON 0xa5
 
 static struct perf_oracle oracle_of(const struct perf_world *world, const struct perf_options *options,
                                     const struct perf_call *call, uint32_t salt)
@@ -31,7 +32,7 @@ static struct perf_oracle oracle_of(const struct perf_world *world, const struct
                                 .salt = salt};
 }
 
-/* Puts what each local rank gives where the operation reads it, and poison everywhere else. */
+/* Writes each local rank's input where the operation reads it, and poison everywhere else. */
 static void fill(struct perf_world *world, const struct perf_call *call, const struct perf_oracle *oracle)
 {
     uint64_t element = banyan_dtype_size(call->dtype);
@@ -59,7 +60,7 @@ static void fill(struct perf_world *world, const struct perf_call *call, const s
     }
 }
 
-/* Elements that are wrong at one rank. */
+/* Counts the wrong elements at one rank. */
 static uint64_t check_rank(const struct perf_world *world, const struct perf_rank *rank,
                            const struct perf_call *call, const struct perf_oracle *oracle)
 {
@@ -88,7 +89,7 @@ static uint64_t check_rank(const struct perf_world *world, const struct perf_ran
     }
 }
 
-/* The bytes that an operation leaves at a rank. */
+/* Returns the bytes that an operation leaves at a rank. */
 static const uint8_t *result_at(const struct perf_world *world, const struct perf_rank *rank,
                                 const struct perf_call *call, uint64_t *bytes)
 {
@@ -105,8 +106,8 @@ static const uint8_t *result_at(const struct perf_world *world, const struct per
     return rank->recv;
 }
 
-/* 64 bits of all results: the sum over ranks of each one's, mixed with its number. The multiplier
- * is that of FNV-1a. */
+/* Computes 64 bits from all results: the sum over ranks of each rank's hash, mixed with its number.
+ * The multiplier is that of FNV-1a. */
 static banyan_status_t digest(struct perf_world *world, const struct perf_call *call, uint64_t *sum,
                               uint32_t *failed)
 {
@@ -135,8 +136,8 @@ static banyan_status_t digest(struct perf_world *world, const struct perf_call *
     return status;
 }
 
-/* All ranks must hold the same bits after an allreduce: counts the whole result as wrong when a
- * checksum differs. */
+/* All ranks must hold the same bits after an allreduce. If a checksum differs, counts the whole
+ * result as wrong. */
 static banyan_status_t check_same_bits(struct perf_world *world, const struct perf_call *call,
                                        uint64_t *wrong, uint32_t *failed)
 {
@@ -178,7 +179,7 @@ static banyan_status_t check(struct perf_world *world, const struct perf_call *c
     return status;
 }
 
-/* Posts `operations` in a row, at most `depth` at a time, and waits for all. */
+/* Posts `operations` in sequence, at most `depth` at a time, and waits for all. */
 static banyan_status_t repeat(struct perf_world *world, uint32_t operations, uint32_t depth, uint32_t *failed)
 {
     banyan_status_t status = BANYAN_OK;
@@ -249,7 +250,7 @@ static double bus_factor(unsigned collective, uint32_t n)
     }
 }
 
-/* Processor time of this process so far (us). */
+/* Returns the processor time of this process so far (us). */
 static double cpu_us(void)
 {
     struct rusage usage;
@@ -259,7 +260,7 @@ static double cpu_us(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
 }
 
-/* Warm-up, then the timed operations; `time_us` is the slowest rank's. */
+/* Runs the warm-up, then the timed operations; `time_us` is the slowest rank's. */
 static banyan_status_t measure(struct perf_world *world, const struct perf_options *options,
                                const struct perf_call *call, struct perf_half *half, uint32_t *failed)
 {

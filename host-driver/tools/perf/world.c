@@ -1,4 +1,4 @@
-/* Ranks of this process, and operations over all of them; see world.h. One thread. */
+/* The ranks of this process, and operations on all of them; see world.h. One thread. */
 #include "host-driver/tools/perf/world.h"
 
 #include <stdio.h>
@@ -85,7 +85,7 @@ static uint8_t *take_buffer(struct banyan_comm *comm, uint64_t bytes)
 
     if (banyan_alloc(comm, bytes, &buffer) != BANYAN_OK)
         return NULL;
-    memset(buffer, 0, bytes); /* the first touch must not be timed */
+    memset(buffer, 0, bytes); /* avoids page faults during timing */
     return buffer;
 }
 
@@ -154,7 +154,7 @@ static banyan_status_t init_unequal(const struct perf_world *world, const struct
                                              request);
 }
 
-/* Where in-place data lie: one buffer, as each collective wants it. */
+/* Places in-place data in one buffer, as each collective requires. */
 static banyan_status_t init_one(const struct perf_world *world, const struct perf_rank *rank,
                                 const struct perf_call *call, struct banyan_request **request)
 {

@@ -1,6 +1,6 @@
 /*
- * The ranks that live in this process: one, or with --in-process all of them. All are driven by one
- * thread: an operation is posted on every one of them, then waited for on every one.
+ * The ranks of this process: one, or with --in-process all of them. One thread drives them all: it
+ * posts an operation on every rank, then waits for it on every rank.
  */
 #ifndef BY_PERF_WORLD_H
 #define BY_PERF_WORLD_H
@@ -16,7 +16,7 @@ struct perf_rank {
     struct banyan_comm *comm;
     uint32_t rank;
     uint8_t *send, *recv;
-    uint64_t given, combined; /* of perf_world_sum and perf_world_max */
+    uint64_t given, combined; /* for perf_world_sum and perf_world_max */
     struct banyan_request *request[PERF_PIPELINE];
 };
 
@@ -26,7 +26,7 @@ struct perf_world {
     uint32_t local_count; /* ranks in this process */
     uint32_t size;        /* ranks of the job */
     uint64_t buffer_bytes;
-    uint64_t *counts; /* room for those of all ranks */
+    uint64_t *counts; /* one per rank */
 };
 
 /* One operation as all ranks post it. Counts as in banyan.h. */
@@ -36,14 +36,13 @@ struct perf_call {
     banyan_op_t op;
     uint32_t root;
     uint64_t count;
-    const uint64_t
-        *offsets; /* NULL, or of parts of `count` elements: rank r's are [offsets[r], offsets[r + 1])
-                   */
+    /* NULL, or offsets in units of `count` elements: rank r has [offsets[r], offsets[r + 1]) */
+    const uint64_t *offsets;
     bool in_place;
 };
 
-/* Elements of a rank's share (or of the whole call, where there are no shares), and of those before
- * it. */
+/* Elements of a rank's share (or of the whole call, if it has no shares), and elements before the
+ * share. */
 static inline uint64_t perf_share_count(const struct perf_call *call, uint32_t rank)
 {
     return call->offsets != NULL ? (call->offsets[rank + 1] - call->offsets[rank]) * call->count
@@ -56,25 +55,25 @@ static inline uint64_t perf_share_first(const struct perf_call *call, uint32_t r
 }
 
 /* Opens contexts and communicators, with buffers of `bytes` for each rank. Returns PERF_RIGHT, or
- * says on stderr what fails. */
+ * prints the error on stderr. */
 enum perf_exit perf_world_open(struct perf_world *world, const struct perf_options *options, uint64_t bytes);
 void perf_world_close(struct perf_world *world);
-/* From a signal handler: ends what runs. */
+/* Aborts running operations; for signal handlers. */
 void perf_world_abort(struct perf_world *world);
 
-/* Describes `call` for every local rank, `depth` (<= PERF_PIPELINE) times; posts one; waits for
- * one; frees. A failure's text is banyan_last_error() and *failed the rank. */
+/* Describe `call` for every local rank, `depth` (<= PERF_PIPELINE) times; post one; wait for one;
+ * free. After a failure the text is banyan_last_error() and *failed the rank. */
 banyan_status_t perf_world_init(struct perf_world *world, const struct perf_call *call, uint32_t depth,
                                 uint32_t *failed);
 banyan_status_t perf_world_post(struct perf_world *world, uint32_t which, uint32_t *failed);
 banyan_status_t perf_world_wait(struct perf_world *world, uint32_t which, uint32_t *failed);
 void perf_world_free(struct perf_world *world);
-/* Posts and waits once. */
+/* Posts once and waits. */
 banyan_status_t perf_world_run(struct perf_world *world, const struct perf_call *call, uint32_t *failed);
 
 banyan_status_t perf_world_barrier(struct perf_world *world, uint32_t *failed);
-/* Reduces one value of each rank over all ranks of the job, by an allreduce of one element; `local`
- * holds those of the local ranks. */
+/* Reduce one value of each rank over all ranks of the job, by an allreduce of one element; `local`
+ * holds the values of the local ranks. */
 banyan_status_t perf_world_sum(struct perf_world *world, const uint64_t *local, uint64_t *sum,
                                uint32_t *failed);
 banyan_status_t perf_world_max(struct perf_world *world, const double *local, double *max, uint32_t *failed);

@@ -1,4 +1,4 @@
-/* Which MPI a program is of; see find.h. */
+/* Determines a program's MPI; see find.h. */
 #include "host-driver/tools/run/find.h"
 
 #include <fcntl.h>
@@ -30,7 +30,7 @@ char *by_run_locate(const char *program)
     return found;
 }
 
-/* Names of libraries and launchers tell their MPI. */
+/* Derives the MPI from the name of a library or launcher. */
 static enum by_run_mpi mpi_of_name(const char *name)
 {
     static const struct {
@@ -48,7 +48,7 @@ static enum by_run_mpi mpi_of_name(const char *name)
     return BY_RUN_UNKNOWN;
 }
 
-/* The first needed library that tells, of a dynamic section. */
+/* Derives the MPI from the first conclusive library in a dynamic section. */
 static enum by_run_mpi mpi_of_section(Elf *elf, Elf_Scn *section, const GElf_Shdr *header)
 {
     Elf_Data *data = elf_getdata(section, NULL);

@@ -1,4 +1,5 @@
-/* Which MPI a program is of. Reads files and the environment, changes nothing. One thread. */
+/* Determines the MPI implementation of a program. Reads files and the environment, changes nothing.
+ * One thread. */
 #ifndef BY_RUN_FIND_H
 #define BY_RUN_FIND_H
 
@@ -9,9 +10,9 @@ enum by_run_mpi { BY_RUN_UNKNOWN, BY_RUN_OPENMPI, BY_RUN_MPICH };
 char *by_run_locate(const char *program);
 
 /*
- * The MPI of the program at `path`: that of the launcher that started this process, or the launcher
- * that it is, or the one that it links with. `*why` becomes a phrase that says by what it was told;
- * static memory.
+ * Returns the MPI of the program at `path`: that of the launcher that started this process, else
+ * that of the libraries that it links with, else the one that its name implies. `*why` is set to a
+ * phrase that names the evidence; static memory.
  */
 enum by_run_mpi by_run_mpi_of(const char *path, const char **why);
 

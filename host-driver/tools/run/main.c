@@ -1,7 +1,7 @@
 /*
- * banyan-run: starts a program with the MPI plugin that fits its MPI, by the environment alone. It
- * stands before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4
- * banyan-run a.out), and then becomes it.
+ * banyan-run: starts a program with the plugin for its MPI; it only changes the environment. It is
+ * placed before the launcher (banyan-run mpirun -n 4 a.out) or before the program (mpirun -n 4
+ * banyan-run a.out), and then executes it.
  */
 #include <errno.h>
 #include <libgen.h>
@@ -49,7 +49,7 @@ static const struct by_options command_line = {
     .operands = "a program",
     .stops = true};
 
-/* PREFIX/lib/banyan for PREFIX/bin/banyan-run, or what is missing. */
+/* Returns PREFIX/lib/banyan for PREFIX/bin/banyan-run, or reports what is missing. */
 static int plugin_path(const char *name, char found[PATH_MAX])
 {
     char self[PATH_MAX] = "", path[PATH_MAX];
@@ -102,7 +102,7 @@ static int prepare(const struct run_options *options, enum by_run_mpi mpi)
     int status = 0;
 
     if (options->table != NULL) {
-        /* Ranks may start elsewhere. */
+        /* Ranks may start in another folder. */
         status =
             set(options, "BANYAN_TABLE", realpath(options->table, table) != NULL ? table : options->table);
         if (status != 0)

@@ -1,4 +1,4 @@
-/* See check.h. */
+/* Inputs, expected results and checks of banyan-sim; see check.h. */
 #include "host-driver/tools/sim/check.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-#define LINE_FLOATS 16u /* from one rank's input to the next one's */
+#define LINE_FLOATS 16u /* offset between the inputs of two ranks */
 #define POISON      0xa5
 
 static float *floats(uint64_t count)
@@ -33,7 +33,8 @@ static void fill(struct sim_check *check, uint64_t seed)
         for (uint64_t r = 0; r < ranks; r++)
             check->want[i] += check->input[i + r * LINE_FLOATS];
     }
-    /* One line further on a rank less, and one more: exact, since all are small integers. */
+    /* One line further on, one rank leaves the sum and one joins it: exact, since all are small
+     * integers. */
     for (uint64_t i = LINE_FLOATS; i < check->all; i++)
         check->want[i] = check->want[i - LINE_FLOATS] - check->input[i - LINE_FLOATS] +
                          check->input[i - LINE_FLOATS + ahead];
@@ -112,12 +113,13 @@ void check_call(const struct sim_check *check, uint32_t rank, struct by_call *ca
     }
 }
 
-/* Whether a rank gets the values of a chunk of `shard`. */
+/* Whether a rank receives the values of a chunk of `shard`. */
 static int is_for(const struct sim_check *check, uint32_t rank, uint32_t shard)
 {
     switch ((enum by_collective)check->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
-    case BY_COLLECTIVE_ALLGATHER: /* a rank's own shard is copied for it, when its chunk is acknowledged */
+    /* a rank's own shard is copied for it when its chunk is acknowledged */
+    case BY_COLLECTIVE_ALLGATHER:
         return 1;
     case BY_COLLECTIVE_REDUCE_SCATTER:
         return rank == shard;
@@ -156,7 +158,7 @@ static uint64_t *taken_word(const struct sim_check *check, uint32_t rank, uint64
     return &check->taken[rank * check->taken_words + index / 64];
 }
 
-/* Notes the chunks that the burst may bring, and makes their places worthless. */
+/* Records the chunks that the burst may deliver, and overwrites their places. */
 static void before(struct sim_check *check, uint32_t rank, const struct by_rx *rx, uint32_t count)
 {
     check->pending_count = 0;
@@ -192,7 +194,7 @@ static void after(struct sim_check *check, uint32_t rank)
 
         if (memcmp(is, want, chunk->bytes) != 0) {
             if (is_worthless(is, chunk->bytes))
-                continue; /* the endpoint has dropped it, and will get it again */
+                continue; /* the endpoint has dropped it, and will receive it again */
             for (uint32_t e = 0; e < chunk->bytes; e += sizeof(float))
                 check->wrong += memcmp(is + e, want + e, sizeof(float)) != 0;
             if (check->first_rank < 0)

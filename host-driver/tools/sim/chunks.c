@@ -1,4 +1,4 @@
-/* See chunks.h. */
+/* Maps chunks to bytes of a call; see chunks.h. */
 #include "host-driver/tools/sim/chunks.h"
 
 #include <stdlib.h>
@@ -43,7 +43,7 @@ void chunks_close(struct chunks *chunks)
     free(chunks->tree_of);
 }
 
-/* The tree on which every call has a chunk. */
+/* Returns the tree on which every call has a chunk. */
 static struct chunk_tree *first_tree(const struct chunks *chunks)
 {
     for (uint32_t t = 0; t < chunks->tree_count; t++)
@@ -59,8 +59,8 @@ void chunks_add_roll(struct chunks *chunks)
     first->next_seq += (4 * chunks->rank_count + first->leaf.payload_max - 1) / first->leaf.payload_max;
 }
 
-/* Trees for a shard or a root: those planned for the collective and this rank, else for any rank,
- * else those of allreduce. */
+/* Whether the tree serves a shard or a root, by pass: trees planned for the collective and this
+ * rank, else for any rank, else trees of allreduce. */
 static int serves(const struct by_image_leaf *leaf, unsigned collective, uint32_t owner, int pass)
 {
     switch (pass) {
@@ -154,8 +154,9 @@ int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, u
     chunks->chunk_count = 0;
     for (uint32_t s = 0; s < (sharded ? chunks->rank_count : 1) && error == 0; s++)
         error = add_shard(chunks, collective, sharded ? s : root, sharded ? s : 0, shard_bytes);
+    /* a chunk without data, since every call has a chunk on this tree */
     if (error == 0 && first->next_seq == seq)
-        first->next_seq++; /* the call's word */
+        first->next_seq++;
     return error;
 }
 
@@ -170,7 +171,7 @@ int chunks_find(const struct chunks *chunks, uint32_t tree_number, uint32_t seq,
     tree = &chunks->trees[chunks->tree_of[tree_number]];
     payload = tree->leaf.payload_max;
     high = tree->run_count;
-    while (low < high) { /* the last run that begins at or before seq */
+    while (low < high) { /* finds the last run that starts at or before seq */
         uint32_t middle = low + (high - low) / 2;
 
         if ((int32_t)(seq - tree->runs[middle].seq) >= 0)

@@ -1,7 +1,7 @@
 /*
- * Which bytes of a call are chunk `seq` of a tree: the rule of offload/wire/PROTOCOL.md,
- * "Collectives", worked out anew from the LEAF records of one host, so that what the endpoints do
- * is held against it. Pure but for memory; single-threaded.
+ * Maps chunk `seq` of a tree to the bytes of a call: the rule of offload/wire/PROTOCOL.md,
+ * "Collectives", implemented independently from the LEAF records of one host, as a check of the
+ * endpoints. Pure but for memory; single-threaded.
  */
 #ifndef BY_SIM_CHUNKS_H
 #define BY_SIM_CHUNKS_H
@@ -30,8 +30,8 @@ struct chunks {
     uint32_t rank_count, tree_count;
     struct chunk_tree *trees; /* in the order of the records */
     uint16_t tree_limit;
-    uint32_t *tree_of;    /* by number on the wire: index, UINT32_MAX: none */
-    uint64_t chunk_count; /* of the last call added */
+    uint32_t *tree_of;    /* by tree number in the protocol: index, UINT32_MAX: none */
+    uint64_t chunk_count; /* of the last added call */
 };
 
 /* One chunk. */
@@ -42,15 +42,15 @@ struct chunks_chunk {
     uint64_t index;
 };
 
-/* The trees of job index 0 of a host's image. 0 or BY_ENOMEM. */
+/* Reads the trees of job index 0 from a host's image. 0 or BY_ENOMEM. */
 int chunks_open(struct chunks *chunks, const uint8_t *image);
 void chunks_close(struct chunks *chunks);
-/* The roll call takes the first chunks of the first tree. */
+/* Adds the roll call, which uses the first chunks of the first tree. */
 void chunks_add_roll(struct chunks *chunks);
-/* Goes on by a call; forgets the runs of the one before. `shard_bytes` as of `count` elements in
- * by_call. 0, BY_ENOMEM, or BY_EUNSUPPORTED when no tree serves it. */
+/* Advances by one call; discards the runs of the previous one. `shard_bytes` is the size of `count`
+ * elements in by_call. 0, BY_ENOMEM, or BY_EUNSUPPORTED if no tree serves it. */
 int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, uint64_t shard_bytes);
-/* 1 and the chunk, when (tree, seq) is one of the last call and holds data. */
+/* Returns 1 and the chunk if (tree, seq) belongs to the last call and holds data. */
 int chunks_find(const struct chunks *chunks, uint32_t tree, uint32_t seq, struct chunks_chunk *chunk);
 
 #endif

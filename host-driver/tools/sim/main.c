@@ -1,7 +1,7 @@
 /*
- * banyan-sim: runs one collective on a simulated fabric, with the engines and endpoints that real
- * nodes run, and prints what happened as JSON. `banyan sim` prepares its folder and explains its
- * answer. Single-threaded.
+ * banyan-sim: runs one collective on a simulated fabric, with the engines and endpoints of real
+ * nodes, and prints the result as JSON. `banyan sim` prepares its folder and interprets its output.
+ * Single-threaded.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void print_counters(const struct sim_run *run)
     printf("}");
 }
 
-/* Why the run has no result, or null. */
+/* Prints the reason why the run has no result, or null. */
 static void print_error(const struct sim_run *run)
 {
     char node[2][80] = {"", ""};

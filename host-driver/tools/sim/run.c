@@ -1,4 +1,4 @@
-/* See run.h. */
+/* The run of banyan-sim; see run.h. */
 #include "host-driver/tools/sim/run.h"
 
 #include <stdlib.h>
@@ -6,9 +6,9 @@
 
 #include "host-driver/error.h"
 
-/* From the end of one round to the beginning of the next: longer than what is still on the way. */
+/* Pause between two rounds: longer than any packet is in flight. */
 #define PAUSE_PS UINT64_C(1000000000)
-/* Of one bank: well below a retransmission timeout. */
+/* Repair interval of one bank: well below a retransmission timeout. */
 #define REPAIR_NS 20000u
 #define RANK_NONE UINT32_MAX
 
@@ -83,7 +83,7 @@ static void on_burst(void *context, struct by_world *world, uint32_t node, uint3
         check_burst(&run->check, run->rank_of[node], rx, count, done);
 }
 
-/* Hosts by rank. */
+/* Finds the hosts of all ranks. */
 static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
 {
     run->rank_of = malloc(fabric->node_count * sizeof(uint32_t));
@@ -135,7 +135,7 @@ static struct by_world *make_world(struct sim_run *run)
     return by_world_create(&work->fabric, &config, on_step, run);
 }
 
-/* One call by all ranks. */
+/* Runs one call on all ranks. */
 static int run_round(struct sim_run *run)
 {
     int error = check_begin(&run->check);
@@ -164,7 +164,7 @@ static int run_round(struct sim_run *run)
     return 0;
 }
 
-/* A small call agrees on the session, and shows where everybody is. */
+/* A small call establishes the session, and shows where each rank is. */
 static int run_opening(struct sim_run *run)
 {
     uint64_t count = run->check.count, all = run->check.all;

@@ -1,5 +1,6 @@
-/* The run of banyan-sim: every rank posts the call, first once as a short warm-up, which agrees on
- * the session, then all at the same instant; the time is that of the last rank. Single-threaded. */
+/* The run of banyan-sim. Every rank posts the call, first as a short warm-up that establishes the
+ * session, then all ranks at the same instant; the result is the time of the last rank.
+ * Single-threaded. */
 #ifndef BY_SIM_RUN_H
 #define BY_SIM_RUN_H
 
@@ -22,19 +23,19 @@ struct sim_run {
     struct run_rank *ranks;
     uint32_t *rank_of; /* by node */
     uint64_t begin_ps;
-    uint32_t round; /* calls before this one */
+    uint32_t round; /* number of calls before this one */
     uint32_t ended;
     int done;
     int error; /* of a call */
     uint32_t error_rank;
     struct by_call_status status;
-    uint64_t time_ps; /* of the call that counts */
+    uint64_t time_ps; /* of the timed call */
     uint64_t warm_retx;
     uint64_t missing; /* chunks, over all calls */
 };
 
-/* Runs `work`; the images of its fabric go to the world. 0 (also when results are wrong or a call
- * ended with an error: see the run), or a negative BY_E* with the error's text set. */
+/* Runs `work`; the world owns the images of its fabric afterwards. 0 (also if results are wrong or
+ * a call ended with an error: see `run`), or a negative BY_E* with the error text set. */
 int run_all(struct sim_run *run, const struct sim_work *work);
 void run_close(struct sim_run *run);
 

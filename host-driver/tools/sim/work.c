@@ -1,13 +1,13 @@
 /*
- * Reading a folder that `banyan sim` has written: NODE.table for each node, and `work`, whose lines
+ * Reads a folder that `banyan sim` has written: NODE.table for each node, and `work`, whose lines
  * are a word and its numbers:
  *
  *   arc FROM PORT TO PORT NUM DEN LATENCY
  *                      one direction of a cable: a byte takes NUM / DEN ps; LATENCY is in ps
- *   node ID NUM DEN    a node whose additions are limited: a byte takes NUM / DEN ps
+ *   node ID NUM DEN    a node with limited additions: a byte takes NUM / DEN ps
  *   WORD NUMBER        see SIM_WORD_LIST
  *
- * Nodes are their ids, all from 0 on. Single-threaded.
+ * Nodes are numbered by id, consecutively from 0. Single-threaded.
  */
 #include "host-driver/tools/sim/work.h"
 
@@ -32,7 +32,7 @@ static int is_table(const char *name)
     return bytes > strlen(SUFFIX) && strcmp(name + bytes - strlen(SUFFIX), SUFFIX) == 0;
 }
 
-/* Puts a table at the place of its node's id. */
+/* Stores a table at the index of its node's id. */
 static int add_table(struct sim_work *work, const char *path)
 {
     struct by_image_header header;
@@ -138,7 +138,7 @@ static int set_word(struct sim_work *work, const char *word, uint64_t number)
     return -1;
 }
 
-/* A line's numbers; -1 when one is none. */
+/* Parses a line's numbers; -1 if one is invalid. */
 static int read_numbers(char *text, uint64_t number[NUMBERS_MAX])
 {
     char *rest = NULL;
@@ -197,7 +197,7 @@ static int read_work(const char *path, struct sim_work *work)
     return error;
 }
 
-/* The jobs that hosts have. */
+/* Collects the jobs of the hosts. */
 static int find_jobs(struct sim_work *work)
 {
     struct by_image_header header;

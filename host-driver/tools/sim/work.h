@@ -1,4 +1,4 @@
-/* What banyan-sim is to do: DIR/work, a line for each word, and the tables in DIR. Read once,
+/* The input of banyan-sim: DIR/work, with one word per line, and the tables in DIR. Read once,
  * constant afterwards. Single-threaded. */
 #ifndef BY_SIM_WORK_H
 #define BY_SIM_WORK_H
@@ -30,9 +30,9 @@ struct sim_work {
     struct by_world_fabric fabric;
 };
 
-/* Reads DIR. 0, or a negative BY_E* with the error's text set. */
+/* Reads DIR. 0, or a negative BY_E* with the error text set. */
 int sim_work_read(const char *folder, struct sim_work *work);
-/* Frees the arrays; the images are the world's. */
+/* Frees the arrays; the world owns the images. */
 void sim_work_free(struct sim_work *work);
 
 #endif
