@@ -1,7 +1,5 @@
-/*
- * What a switch counts, as JSON: the same in `banyan show --json` and in banyand's status. A caller
- * owns what is returned. Thread-safe. Format: docs of both commands (banyan-show(1), banyand(8)).
- */
+/* The counters of a switch as JSON, for `banyan show --json` and the status of banyand. The caller
+ * frees the results. Thread-safe. Format: banyan-show(1), banyand(8). */
 #ifndef BY_SERVICE_CONTROLLER_COUNTERS_H
 #define BY_SERVICE_CONTROLLER_COUNTERS_H
 
@@ -9,7 +7,7 @@
 
 #include "proto/control.pb.h"
 
-/* {"up": 12, ...}: the engine's counters, by name. */
+/* {"up": 12, ...}: the counters of the engine, by name. */
 json_t *by_counters_engine_json(const by_CountersReply *counters);
 
 /* [{"job": 1, "share": 0.25, "rx_bytes": ..., "tx_bytes": ..., "held": ..., "dropped": ...}, ...];

@@ -1,7 +1,7 @@
 /*
- * Pieces by a table of short blocks, as rsync finds them (Tridgell and Mackerras, "The rsync
- * algorithm", 1996), but with the old image at hand, so that each match is compared byte by byte
- * and made as long as it goes, both ways.
+ * The difference of two tables, with a hash table of short blocks as in rsync (Tridgell and
+ * Mackerras, "The rsync algorithm", 1996). Unlike rsync it has the old image at hand, so it
+ * compares each match byte by byte and extends it in both directions.
  */
 #include "control/service/controller/delta.h"
 
@@ -29,7 +29,7 @@ static uint32_t hash_of(const uint8_t *block, uint32_t mask)
     return (uint32_t)(hash >> 32) & mask;
 }
 
-/* Of equal blocks the first one: those are mostly zeros, and the shift finds the right ones. */
+/* Of equal blocks it keeps the first: they are mostly zeros, and `shift` finds the right ones. */
 static struct delta_index index_make(const uint8_t *base, size_t bytes)
 {
     struct delta_index index = {.mask = 255};
@@ -60,11 +60,11 @@ uint32_t by_delta_make(const uint8_t *base, size_t base_bytes, const uint8_t *im
 {
     struct delta_index index = index_make(base, base_bytes);
     uint32_t count = 0, room = 0;
-    size_t at = 0, start = 0; /* start: of the literals that are not yet in a piece */
-    int64_t shift = 0;        /* from a place in the new image to the same in the old one, as last found */
+    size_t at = 0, start = 0; /* start: of the literals that no piece contains yet */
+    int64_t shift = 0;        /* offset in the old image minus offset in the new one, at the last match */
 
     *pieces = NULL;
-    while (at < bytes) { /* `at` may end up to 3 bytes beyond */
+    while (at < bytes) { /* `at` may end up to 3 bytes past the end */
         int64_t same = (int64_t)at + shift;
         uint32_t from = 0, length = 0, back = 0;
 

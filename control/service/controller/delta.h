@@ -1,7 +1,7 @@
 /*
- * A table as pieces of another one: what has changed travels, the rest is copied where it lies.
- * Tables of one switch before and after a change of its job are alike but for a few records. Pure
- * but for memory.
+ * A table as a difference to another table: changed bytes are sent, the others are copied at the
+ * switch. The tables of a switch before and after a change of its jobs differ in a few records
+ * only. Pure, except that it allocates memory.
  */
 #ifndef BY_SERVICE_CONTROLLER_DELTA_H
 #define BY_SERVICE_CONTROLLER_DELTA_H
@@ -15,9 +15,9 @@ struct by_delta_piece {
 };
 
 /*
- * The pieces that make `image` out of `base`: their literals and copies add up to `bytes`. *pieces
- * is the caller's to free. Linear in both sizes, which are below 2^31; any bytes will do, records
- * of multiples of 4 bytes are found best.
+ * Finds the pieces that make `image` out of `base`; their literals and copies add up to `bytes`.
+ * Returns their number; the caller frees *pieces. Linear in both sizes, which are below 2^31.
+ * Accepts arbitrary bytes; works best on records whose sizes are multiples of 4 bytes.
  */
 uint32_t by_delta_make(const uint8_t *base, size_t base_bytes, const uint8_t *image, size_t bytes,
                        struct by_delta_piece **pieces);

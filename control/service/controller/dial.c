@@ -1,4 +1,4 @@
-/* Connections with a deadline; see dial.h. */
+/* Connections with a deadline. See dial.h. */
 #include "control/service/controller/dial.h"
 
 #include <errno.h>

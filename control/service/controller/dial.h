@@ -1,7 +1,5 @@
-/*
- * Connections with a deadline: to switches (session.c) and to banyand (http.c), over UNIX sockets
- * and TCP. Every failure has a text that names the address and what to do. Any thread.
- */
+/* Connections with a deadline, over UNIX sockets and TCP: to switches (session.c) and to banyand
+ * (http.c). Every error text names the address and the remedy. Any thread. */
 #ifndef BY_SERVICE_CONTROLLER_DIAL_H
 #define BY_SERVICE_CONTROLLER_DIAL_H
 
@@ -10,25 +8,24 @@
 
 #include "control/fabric/topology.h"
 
-/* Whom one calls, for texts, and how long. */
+/* The peer, for texts, and the timeout. */
 struct by_dial {
     const char *address; /* as the user gave it */
-    const char *form;    /* of such an address: what is told when it is none */
-    const char *silent;  /* a question for the user when there is no answer in time */
-    const char *refused; /* the same when nobody listens */
+    const char *form;    /* of such an address, for the error text when it is malformed */
+    const char *silent;  /* a question for the user when no answer arrives in time */
+    const char *refused; /* the same when the connection is refused */
     uint32_t timeout_ms;
 };
 
-/* Monotonic (milliseconds); a deadline is one of these. */
+/* Returns the monotonic time (milliseconds); deadlines are on the same clock. */
 int64_t by_dial_now_ms(void);
-/* Waits for POLLIN or POLLOUT of a socket. 0; BY_ETIMEDOUT at the deadline, or BY_EIO, with
- * `problem`. */
+/* Waits for POLLIN or POLLOUT on a socket. Returns 0, or BY_ETIMEDOUT at the deadline, or BY_EIO,
+ * with `problem`. */
 int by_dial_wait(const struct by_dial *dial, int fd, short events, int64_t deadline_ms,
                  struct by_problem *problem);
-/* Connects to the socket at `path`, or to "HOST:PORT", whose text has `length` bytes. 0 and *fd,
- * non-blocking; BY_EINVAL (the address), BY_EAGAIN (nobody listens), BY_EIO or BY_ETIMEDOUT with
- * `problem`.
- */
+/* Connect to the socket at `path`, or to the "HOST:PORT" of `length` bytes at `text`. Return 0 and
+ * a non-blocking *fd, or BY_EINVAL (the address), BY_EAGAIN (no program listens), BY_EIO or
+ * BY_ETIMEDOUT with `problem`. */
 int by_dial_unix(const struct by_dial *dial, const char *path, int64_t deadline_ms, int *fd,
                  struct by_problem *problem);
 int by_dial_tcp(const struct by_dial *dial, const char *text, size_t length, int64_t deadline_ms, int *fd,

@@ -1,4 +1,4 @@
-/* One request of HTTP/1.0, whose answer ends with the connection; see http.h. */
+/* One HTTP/1.0 request. The answer ends when the server closes the connection. See http.h. */
 #include "control/service/controller/http.h"
 
 #include <errno.h>
@@ -14,12 +14,12 @@
 #include "control/service/controller/dial.h"
 #include "offload/base/errors.h"
 
-/* An answer (bytes): the status of a large fabric has some. */
+/* Maximum size of an answer (bytes), sufficient for the status of a large fabric. */
 #define REPLY_BYTES_MAX (256u << 20)
 #define SCHEME          "http://"
 
-/* Where banyand serves what its user alone may do: of root, and in a user's runtime folder.
- * NAME.sock there are switches. */
+/* Sockets on which banyand accepts commands from its user only: root's, and the one in a user's
+ * runtime folder. Sockets of switches in the same folder are called NAME.sock. */
 #define SOCKET     "/run/banyan/banyand.socket"
 #define SOCKET_OWN "%s/banyan/banyand.socket"
 
@@ -35,7 +35,7 @@ static int await(const struct call *call, short events)
     return by_dial_wait(&call->dial, call->fd, events, call->deadline_ms, call->problem);
 }
 
-/* "unix:PATH", or "[http://]HOST:PORT[/...]" */
+/* Connects to "unix:PATH" or "[http://]HOST:PORT[/...]". */
 static int dial(struct call *call)
 {
     const char *address = call->dial.address;
@@ -49,7 +49,9 @@ static int dial(struct call *call)
         error = by_dial_tcp(&call->dial, address, strcspn(address, "/"), call->deadline_ms, &call->fd,
                             call->problem);
     }
-    return error == BY_EAGAIN ? BY_EIO : error; /* a switch that is not there may come; we do not wait */
+    /* No retry: BY_EAGAIN means a switch that may start later; a banyand that is absent is an
+     * error. */
+    return error == BY_EAGAIN ? BY_EIO : error;
 }
 
 static int send_all(const struct call *call, const char *bytes, size_t count)
@@ -69,7 +71,7 @@ static int send_all(const struct call *call, const char *bytes, size_t count)
     return 0;
 }
 
-/* Everything up to the connection's end. */
+/* Reads up to the end of the connection. */
 static int receive_all(const struct call *call, char **bytes, size_t *count)
 {
     size_t room = 0;
@@ -100,7 +102,7 @@ static int receive_all(const struct call *call, char **bytes, size_t *count)
     return 0;
 }
 
-/* Takes the head off: the status, and the body to the front. */
+/* Removes the head: returns the status in `*status` and moves the body to the front. */
 static int take_head(const struct call *call, char *bytes, size_t count, int *status)
 {
     char *body = strstr(bytes, "\r\n\r\n");

@@ -1,4 +1,4 @@
-/* An authority and its certificates. See keys.h; neighbour: control/cli/keys.c. */
+/* A certificate authority and its certificates. See keys.h; neighbour: control/cli/keys.c. */
 #include "control/service/controller/keys.h"
 
 #include <ctype.h>
@@ -23,7 +23,7 @@
 
 #define PATH_BYTES     1200u
 #define SECONDS_A_DAY  86400
-#define SECONDS_BEFORE 300 /* clocks of a lab differ by minutes */
+#define SECONDS_BEFORE 300 /* tolerance for clocks: those of a lab differ by minutes */
 
 struct by_authority {
     char folder[1000];
@@ -31,7 +31,7 @@ struct by_authority {
     EVP_PKEY *key;
 };
 
-/* A certificate or a private key into a file that appears whole. */
+/* Writes a certificate or a private key atomically. */
 static int write_file(const char *path, X509 *certificate, EVP_PKEY *key, struct by_problem *problem)
 {
     char made[PATH_BYTES + 8];
@@ -79,7 +79,7 @@ static int set_serial(X509 *certificate)
     int done = 0;
 
     if (RAND_bytes(bytes, sizeof(bytes)) == 1) {
-        bytes[0] &= 0x7f; /* positive, as RFC 5280, section 4.1.2.2, wants it */
+        bytes[0] &= 0x7f; /* positive: RFC 5280, section 4.1.2.2 */
         number = BN_bin2bn(bytes, sizeof(bytes), NULL);
         done = number != NULL && BN_to_ASN1_INTEGER(number, X509_get_serialNumber(certificate)) != NULL;
     }
@@ -87,7 +87,8 @@ static int set_serial(X509 *certificate)
     return done;
 }
 
-/* A certificate for `key`: the authority's own where `issuer` is NULL. NULL without memory. */
+/* Makes a certificate for `key`, self-signed where `issuer` is NULL. Returns NULL without
+ * memory. */
 static X509 *make_certificate(EVP_PKEY *key, const char *name, uint32_t days,
                               const struct by_authority *issuer, enum by_keys_role role)
 {
@@ -123,7 +124,7 @@ static X509 *make_certificate(EVP_PKEY *key, const char *name, uint32_t days,
     return NULL;
 }
 
-/* Reads both files of an authority. BY_ENOENT when neither is there. */
+/* Reads both files of an authority. Returns BY_ENOENT when neither exists. */
 static int read_authority(struct by_authority *authority, const char *certificate, const char *key,
                           struct by_problem *problem)
 {

@@ -1,4 +1,4 @@
-/* Control messages to bytes and back. */
+/* Encoding and decoding of control messages. See message.h. */
 #include "control/service/controller/message.h"
 
 #include <pb_decode.h>
@@ -27,8 +27,8 @@ static void make_plain(char *text)
             *text = '?';
 }
 
-/* Whoever answers at an address, its words go to terminals, logs and JSON: of its texts printable
- * ASCII is left. */
+/* The texts go to terminals, logs and JSON, and may come from a program that is not a switch. Only
+ * printable ASCII remains. */
 static void make_texts_plain(by_Response *response)
 {
     make_plain(response->text);

@@ -1,4 +1,4 @@
-/* Threads that take one index after another; see parallel.h. */
+/* Threads that each take the next index. See parallel.h. */
 #include "control/service/controller/parallel.h"
 
 #include <pthread.h>

@@ -1,19 +1,17 @@
-/*
- * The same work for many objects at a time, where each mostly waits for somebody else: switches of
- * a push. Any thread.
- */
+/* Runs the same work for many objects in parallel, when each object mostly waits for input, such as
+ * the switches of a push. Any thread. */
 #ifndef BY_SERVICE_CONTROLLER_PARALLEL_H
 #define BY_SERVICE_CONTROLLER_PARALLEL_H
 
 #include <stdint.h>
 
-/* Of one object: `index` below the count. Must touch nothing that other indices do. */
+/* Works on one object, `index` < count. Must not touch data of other indices. */
 typedef void by_parallel_fn(void *context, uint32_t index);
 
 /*
- * Calls `work` for each index below `count`, in at most `most` threads of which one is the
- * caller's, and returns when all are done. Where the system gives fewer threads, fewer do it.
- * Signals stay with the caller.
+ * Calls `work` for each index below `count`, in at most `most` threads including the caller's, and
+ * returns when all are done. If the system provides fewer threads, these do all the work. Only the
+ * caller's thread receives signals.
  */
 void by_parallel(uint32_t count, uint32_t most, by_parallel_fn *work, void *context);
 

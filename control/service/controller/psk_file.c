@@ -1,4 +1,4 @@
-/* Files of pre-shared keys; see psk_file.h. */
+/* Files with pre-shared keys. See psk_file.h. */
 #include "control/service/controller/psk_file.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ int by_psk_file_read(const char *path, struct by_siphash_key *key, struct by_pro
     return error;
 }
 
-/* The digits of a new key, and a newline. */
+/* Draws a random key: its digits and a newline. */
 static bool draw(char text[BY_PSK_DIGITS + 2])
 {
     uint8_t bytes[BY_SIPHASH_KEY_BYTES];

@@ -1,5 +1,5 @@
-/* Two-phase push, and what settles one that was interrupted. Neighbours: session.c talks to one
- * switch; `banyan push` and the lab call this. */
+/* Two-phase push, and settling of interrupted pushes. Neighbours: session.c is the connection to
+ * one switch; `banyan push`, banyand and the lab call this file. */
 #include "control/service/controller/push.h"
 
 #include <stdbool.h>
@@ -20,8 +20,8 @@ uint64_t by_push_election(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Puts the switch's name in front of what went wrong with it, and what it means for the others
- * behind. */
+/* Puts the name of the switch before the error text, and the consequence for the others after
+ * it. */
 static int blame(struct by_problem *problem, int error, const char *name, const char *consequence)
 {
     char text[sizeof(problem->text)];
@@ -31,9 +31,8 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
     return error;
 }
 
-/* The switch is who we think it is; whether it is large enough it says itself, and who holds what
- * of it.
- * `*over`: what it has is the target's base. */
+/* Checks that the switch and the image have the expected name. The switch itself checks resources
+ * and election ids. `*over`: its active table is the target's base. */
 static int greet(struct by_push_target *target, struct by_session *session, bool *over,
                  struct by_problem *problem)
 {
@@ -89,12 +88,12 @@ static int prepare(struct by_push_target *target, const struct by_session_option
     return error;
 }
 
-/* A push, or what settles one, at all its switches: what one of them needs is its own. */
+/* A push or a settlement at all its switches. Each switch has its own state. */
 struct push_work {
     struct by_push_target *targets;
     struct by_session_options options;
     uint32_t count;
-    uint64_t open; /* the push that is settled, or 0 */
+    uint64_t open; /* the push being settled, or 0 */
     struct each {
         struct by_session *session;
         by_HelloReply hello;
@@ -121,8 +120,8 @@ static void work_close(struct push_work *work)
     free(work->each);
 }
 
-/* One step at all switches at once. 0, or the error of the first of those that it failed at, which
- * `problem` names, with `consequence` behind. */
+/* Performs one step at all switches in parallel. Returns 0, or the error of the first switch that
+ * failed; `problem` names it, followed by `consequence`. */
 static int work_do(struct push_work *work, by_parallel_fn *step, const char *consequence,
                    struct by_problem *problem)
 {
@@ -200,7 +199,7 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
     return error;
 }
 
-/* Each Hello fences older writers off, so what is read stays true. */
+/* Each Hello fences off older writers, so that the state which it returns stays valid. */
 static void do_greet(void *context, uint32_t i)
 {
     struct push_work *work = context;
@@ -211,7 +210,7 @@ static void do_greet(void *context, uint32_t i)
         each->error = by_session_hello(each->session, &each->hello, &each->problem);
 }
 
-/* The newest push that some switch has validated and not yet committed; 0 = none. */
+/* Returns the newest push that a switch has validated and not committed; 0 = none. */
 static uint64_t find_open(const struct push_work *work)
 {
     uint64_t open = 0;
@@ -222,7 +221,7 @@ static uint64_t find_open(const struct push_work *work)
     return open;
 }
 
-/* Where it has not been done. */
+/* Commits the open push where it is not active yet. */
 static void do_complete(void *context, uint32_t i)
 {
     struct push_work *work = context;
@@ -232,7 +231,7 @@ static void do_complete(void *context, uint32_t i)
         each->error = by_session_commit(each->session, each->hello.validated_hash, &each->problem);
 }
 
-/* Completes a push that somebody has committed. */
+/* Completes a push that at least one switch has committed. */
 static int settle_forward(struct push_work *work, struct by_problem *problem)
 {
     const uint64_t open = work->open;
@@ -265,7 +264,8 @@ int by_push_settle(struct by_push_target *targets, uint32_t count, const struct 
     *settled = open == 0 ? BY_PUSH_CLEAR : begun ? BY_PUSH_FORWARD : BY_PUSH_BACK;
     if (begun)
         error = settle_forward(&work, problem);
-    else if (error == 0) /* bytes that were staged and not validated tell nothing; they go as well */
+    /* Staged bytes that are not validated are discarded as well. */
+    else if (error == 0)
         error = work_do(&work, do_abort, "; settle again", problem);
     for (uint32_t i = 0; i < count && error == 0; i++) {
         const by_HelloReply *hello = &work.each[i].hello;

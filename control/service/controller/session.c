@@ -1,5 +1,5 @@
 /* One connection of the controller: one request at a time, each with a deadline. Neighbours:
- * stream.c moves messages, message.c codes them; push.c uses many sessions. */
+ * stream.c transfers messages, message.c encodes them; push.c uses many sessions. */
 #include "control/service/controller/session.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ struct by_session {
     struct by_session_options options;
     uint64_t next_id;
     uint64_t sent; /* bytes of requests */
-    bool refused;  /* the last call, by the switch's own word */
+    bool refused;  /* the switch answered the last call with an error */
     by_Response response;
 };
 
@@ -93,7 +93,7 @@ uint64_t by_session_sent(const struct by_session *session)
     return session->sent;
 }
 
-/* Takes the next response from the stream. */
+/* Receives the next response from the stream. */
 static int receive(struct by_session *session, int64_t deadline, struct by_problem *problem)
 {
     const uint8_t *message;
@@ -108,7 +108,7 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
                                        by_session_address(session), by_error_text(error));
 }
 
-/* Sends a request (version, id and election id are filled in here) and takes its response into
+/* Sends a request, after filling in version, id and election id, and receives its response into
  * session->response. */
 static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
 {
@@ -143,7 +143,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     return 0;
 }
 
-/* A call whose answer must have the given body. */
+/* Makes a call whose answer must have the given body. */
 static int call_for(struct by_session *session, by_Request *request, pb_size_t body,
                     struct by_problem *problem)
 {
@@ -172,7 +172,7 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
     return 0;
 }
 
-/* May this image go to this switch as it is? */
+/* Refuses to send keys of jobs over a connection on which they can be read. */
 static int check_exposure(const struct by_session *session, const uint8_t *image, size_t bytes,
                           struct by_problem *problem)
 {
@@ -216,8 +216,8 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
     return error;
 }
 
-/* Moves as much of the pieces into a request as it holds; `at` is where its literals come from.
- * Returns how many bytes of the image it adds. */
+/* Moves as many pieces into a request as fit. The literals come from `image`. Returns the number of
+ * bytes that it adds to the image. */
 static size_t fill_stage(by_Stage *stage, struct by_delta_piece *pieces, uint32_t count, uint32_t *next,
                          const uint8_t *image)
 {

@@ -1,7 +1,7 @@
 /*
  * A controller's connection to one switch: blocking calls, each with a deadline, over a UNIX socket
- * or TCP, plain or under a pre-shared key, or over TLS. Every failure has a text that names the
- * switch's address and what to do. A session belongs to one thread.
+ * or TCP, in the clear or with a pre-shared key, or over TLS. Every error text names the address of
+ * the switch and the remedy. A session belongs to one thread.
  */
 #ifndef BY_SERVICE_CONTROLLER_SESSION_H
 #define BY_SERVICE_CONTROLLER_SESSION_H
@@ -16,15 +16,15 @@
 struct by_session;
 
 struct by_session_options {
-    uint32_t timeout_ms;  /* of each call, opening included */
-    uint64_t election_id; /* goes with each request that writes */
-    uint64_t push_id;     /* names the push that images are validated for; 0: the election id does */
-    uint32_t at_once;     /* of a push: switches that are spoken with at a time; 0: push.h says */
-    uint8_t plain_keys;   /* images with keys of jobs go over plain tcp: as well */
+    uint32_t timeout_ms;  /* of each call, including the opening */
+    uint64_t election_id; /* sent with each request that writes */
+    uint64_t push_id;     /* names the push that images are validated for; 0: the election id */
+    uint32_t at_once;     /* of a push: switches contacted at a time; 0: the default of push.h */
+    uint8_t plain_keys;   /* allow images with keys of jobs on plain tcp: */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
     const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
 };
-/* Rows of --keys and --psk (offload/linux/options.h); AT is the table's BY_OPTION_AT. */
+/* Rows for --keys and --psk (offload/linux/options.h). AT is the table's BY_OPTION_AT. */
 #define BY_SESSION_ROWS(access)                                                                              \
     {BY_ROW_TEXT(0, "keys", "DIR", AT(access.keys),                                                          \
                  "take the keys for tls: from DIR, as `banyan keys` makes them (default BANYAN_KEYS)")},     \
@@ -34,59 +34,60 @@ struct by_session_options {
                     "BANYAN_PSK)")                                                                           \
     }
 
-/* What the environment names (BANYAN_KEYS, BANYAN_PSK) where the options do not. */
+/* Sets options that are NULL from the environment (BANYAN_KEYS, BANYAN_PSK). */
 void by_session_access_complete(struct by_session_options *access);
-/* Whether a text begins as an address does, and not as a path. */
+/* Whether a text begins with the scheme of an address. All other texts are paths. */
 bool by_session_is_address(const char *text);
 
 /*
- * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT", or to one of the first two under a
- * pre-shared key, with "psk+" in front. BY_EINVAL (the address, or keys that are missing or wrong),
- * BY_EPERM (the switch and we do not accept each other), BY_EAGAIN (nobody listens there now),
- * BY_EIO, BY_ETIMEDOUT with `problem`.
+ * Connects to "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT". The prefix "psk+" selects a
+ * pre-shared key, for the first two. Returns BY_EINVAL (the address, or missing or wrong keys),
+ * BY_EPERM (authentication failed at either end), BY_EAGAIN (no program listens there now), BY_EIO
+ * or BY_ETIMEDOUT with `problem`.
  */
 int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
-/* Its socket, to see when the switch ends it. */
+/* Returns its socket, so that callers can poll for the end of the connection. */
 int by_session_fd(const struct by_session *session);
-/* Whether the last call failed by the switch's own word: it lives, and the session is as good as
- * before. */
+/* Whether the last call failed because the switch answered with an error. The switch is then alive
+ * and the session still usable. */
 bool by_session_refused(const struct by_session *session);
-/* The election id of a later controller, for which the switch refused the last call; else 0. */
+/* Returns the election id of a later controller because of which the switch refused the last call;
+ * else 0. */
 uint64_t by_session_leader(const struct by_session *session);
 const char *by_session_address(const struct by_session *session);
-/* Bytes of requests so far, as they were before TLS or a tag. */
+/* Returns the bytes of requests so far, without those of TLS or tags. */
 uint64_t by_session_sent(const struct by_session *session);
 
 /*
- * What the calls of control.proto do, one each. 0; BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the channel is
- * then of no more use); or the error that the switch answered, with its text in `problem`:
- * BY_EAGAIN when it is asked more often than it takes. by_session_refused tells these from the
- * former.
+ * The calls of control.proto. Each returns 0; or BY_EIO, BY_ETIMEDOUT or BY_EFORMAT, after which
+ * the channel is unusable; or the error that the switch answered, with its text in `problem`, such
+ * as BY_EAGAIN when its rate limit is exceeded. by_session_refused distinguishes the two.
  */
-/* Over TLS the name in the answer must be that of the certificate: BY_EPERM. */
+/* Over TLS, a name in the answer that differs from the certificate's is BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
-/* Sends an image in pieces, and has it validated: nothing is active yet. BY_EPERM: it holds keys,
- * which tcp: would show. */
+/* Sends an image in chunks. It becomes active with by_session_validate and by_session_commit.
+ * Returns BY_EPERM if it contains keys and the connection is not encrypted. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
                      struct by_problem *problem);
-/* The same, where `base` is the active image: only what differs is sent. BY_ESTATE when another one
- * is active. */
+/* The same when `base` is the active image: sends only the difference. Returns BY_ESTATE when
+ * another image is active. */
 int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
                           const uint8_t *image, size_t bytes, struct by_problem *problem);
-/* Stages the table of the switch's earlier life, of that hash (Hello names it). */
+/* Stages the table of that hash, which the switch saved before it restarted (Hello reports the
+ * hash). */
 int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem);
-/* For the push that the options name. */
+/* Validates for the push of the options. */
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_commit(struct by_session *session, uint64_t hash, struct by_problem *problem);
 int by_session_abort(struct by_session *session, struct by_problem *problem);
-/* Reads the active image back and checks its hash: *image is the caller's to free. BY_ENOENT when
- * none is active. */
+/* Reads the active image and checks its hash. The caller frees *image. Returns BY_ENOENT when no
+ * image is active. */
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem);
 int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
 int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem);
-/* What the switch remembers, from event number `from` on: as much as one answer holds. */
+/* Reads the event log of the switch, from event number `from` on: as much as one answer holds. */
 int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem);
 
 #endif

@@ -18,32 +18,33 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* An address under a key is another one with this in front. */
+/* Prefix of an address that requires a pre-shared key. */
 #define PSK "psk+"
-/* On a line with one client at a time the first answer may be meant for one who has just gone: so
- * many are passed over (count), each for so long (ms). */
+/* A serial line has one client at a time, so the first answers may belong to the previous client.
+ * This is the number of such answers that are skipped, and the time to wait for each next one
+ * (ms). */
 #define OTHERS_MAX 3u
 #define OTHERS_MS  250
-/* A message, and what the key mode puts around it (bytes). */
+/* A message and its frame in key mode (bytes). */
 #define FRAME_BYTES_MAX (BY_MESSAGE_LENGTH_BYTES + BY_PSK_BYTES + BY_MESSAGE_BYTES_MAX)
 
 struct by_stream {
     int fd;
     struct by_session_options options;
     struct by_tls_identity *identity;
-    struct by_tls *tls; /* NULL: the bytes go as they are */
+    struct by_tls *tls; /* NULL: without TLS */
     bool is_keyed;
     struct by_siphash_key key;
     struct by_psk psk;
     char address[256];
     struct by_dial dial;
     size_t have; /* bytes of the stream in `in` */
-    size_t done; /* of these, those of the message that was given out last */
+    size_t done; /* of these, the bytes of the last message returned */
     uint8_t in[FRAME_BYTES_MAX];
     uint8_t out[FRAME_BYTES_MAX];
 };
 
-/* Waits for the socket; BY_ETIMEDOUT at the deadline. */
+/* Waits for the socket. Returns BY_ETIMEDOUT at the deadline. */
 static int wait_for(const struct by_stream *stream, short events, int64_t deadline,
                     struct by_problem *problem)
 {
@@ -55,7 +56,7 @@ static int connect_tcp(struct by_stream *stream, const char *text, struct by_pro
     return by_dial_tcp(&stream->dial, text, strlen(text), by_stream_deadline(stream), &stream->fd, problem);
 }
 
-/* Brings TLS up over the connected socket. */
+/* Performs the TLS handshake on the connected socket. */
 static int secure(struct by_stream *stream, struct by_problem *problem)
 {
     int64_t deadline = by_dial_now_ms() + stream->options.timeout_ms;
@@ -76,7 +77,7 @@ static int secure(struct by_stream *stream, struct by_problem *problem)
     return by_problem_say(problem, error, "%s: %s", stream->address, text);
 }
 
-/* Reads the keys before anything is connected: a mistake with them is the caller's. */
+/* Reads the keys before it connects, because a wrong key is an error of the caller (BY_EINVAL). */
 static int connect_tls(struct by_stream *stream, const char *text, struct by_problem *problem)
 {
     char reason[BY_TLS_TEXT_MAX];
@@ -93,9 +94,8 @@ static int connect_tls(struct by_stream *stream, const char *text, struct by_pro
     return error != 0 ? error : secure(stream, problem);
 }
 
-/* One send or receive of what can be done now. Bytes, 0 at the end of the stream, BY_EAGAIN with
- * what to wait for in
- * `*events`, or another error with `problem`. */
+/* Sends or receives as many bytes as possible now. Returns the number of bytes, 0 at the end of the
+ * stream, BY_EAGAIN with the events to wait for in `*events`, or another error with `problem`. */
 static int64_t move_bytes(struct by_stream *stream, void *into, const void *from, size_t bytes, short *events,
                           struct by_problem *problem)
 {
@@ -127,7 +127,7 @@ static int send_all(struct by_stream *stream, const uint8_t *from, size_t bytes,
     return 0;
 }
 
-/* Reads until a whole frame lies at `in`; `*bytes` of it with its length. */
+/* Reads until a whole frame is at `in`. `*bytes` includes its length field. */
 static int receive_frame(struct by_stream *stream, int64_t deadline, size_t *bytes,
                          struct by_problem *problem)
 {
@@ -159,8 +159,8 @@ static int receive_frame(struct by_stream *stream, int64_t deadline, size_t *byt
     }
 }
 
-/* Why a frame of `bytes` at `in` is not taken under the key. A switch that refuses us says so
- * without a tag: then its words are given, as those of somebody. */
+/* Reports why the frame of `bytes` at `in` fails authentication. A switch that refuses a client
+ * answers without a tag; the problem quotes this text as unauthenticated. */
 static int distrust(const struct by_stream *stream, enum by_psk_fault fault, size_t bytes,
                     struct by_problem *problem)
 {
@@ -184,7 +184,7 @@ static int distrust(const struct by_stream *stream, enum by_psk_fault fault, siz
     return error;
 }
 
-/* Begins a session under the key, in which the switch shows that it has it. */
+/* Begins a session under the key. The switch proves that it has the key. */
 static int greet(struct by_stream *stream, struct by_problem *problem)
 {
     int64_t deadline = by_stream_deadline(stream);
@@ -213,7 +213,7 @@ static int greet(struct by_stream *stream, struct by_problem *problem)
     return error;
 }
 
-/* Reads the key before anything is connected: a mistake with it is the caller's. */
+/* Reads the key before it connects, because a wrong key is an error of the caller (BY_EINVAL). */
 static int read_key(struct by_stream *stream, struct by_problem *problem)
 {
     if (stream->options.psk == NULL)
@@ -342,7 +342,7 @@ int by_stream_receive(struct by_stream *stream, int64_t deadline, const uint8_t 
         by_psk_unseal(&stream->psk, stream->in + BY_MESSAGE_LENGTH_BYTES, *bytes - BY_MESSAGE_LENGTH_BYTES);
     if (fault != BY_PSK_FINE)
         return distrust(stream, fault, *bytes, problem);
-    /* The message's own length goes over what is in front of it, which has been checked. */
+    /* The message's own length overwrites the end of the head, which has been checked. */
     *bytes -= BY_PSK_BYTES;
     by_put32(stream->in + BY_PSK_HEAD_BYTES, (uint32_t)(*bytes - BY_MESSAGE_LENGTH_BYTES));
     *message = stream->in + BY_PSK_HEAD_BYTES;

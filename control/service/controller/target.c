@@ -1,4 +1,4 @@
-/* NAME=ADDR; see target.h. */
+/* Parses NAME=ADDR. See target.h. */
 #include "control/service/controller/target.h"
 
 #include <string.h>
@@ -17,7 +17,7 @@ size_t by_target_split(const char *text, const char **address)
     return length;
 }
 
-/* Whether a text is HOST:PORT with a port that can be connected to. */
+/* Whether a text is HOST:PORT with a port other than 0. */
 static bool is_hostport(const char *text)
 {
     struct by_hostport to;
