@@ -1,15 +1,15 @@
-/* What swallows packets; see blackhole.h. The loop's thread. */
+/* Detection of blackholes. See blackhole.h. The loop's thread. */
 #include "control/service/daemon/blackhole.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* What the times of blackhole.h are for (ms). */
+/* The interval of samples for which the times in blackhole.h hold (ms). */
 #define BEAT_MS 100u
 
 /* The last samples of one end of a link, a ring. */
 struct blackhole_end {
-    uint32_t count; /* ever taken; the last BY_SWALLOW_SAMPLES of them are here */
+    uint32_t count; /* samples taken; the ring holds the last BY_BLACKHOLE_SAMPLES */
     struct by_blackhole_sample ring[BY_BLACKHOLE_SAMPLES];
 };
 
@@ -18,12 +18,12 @@ struct blackhole_link {
     struct blackhole_end end[2];
 };
 
-/* What is seen of one node by its used links. */
+/* The state of one node as its used links show it. */
 struct view {
-    uint32_t used, lost; /* links; those of them by which a frame at least was lost */
-    bool guilty;         /* one of them swallows packets for sure */
-    uint32_t fed;        /* links by which many frames came */
-    bool sends, alive;   /* it sent something; some link brings frames to or from it, or nobody knows */
+    uint32_t used, lost; /* used links; those of them on which at least one frame was lost */
+    bool guilty;         /* one of them is certainly a blackhole */
+    uint32_t fed;        /* links on which many frames arrived */
+    bool sends, alive;   /* it sent frames; a link delivers frames to or from it, or its state is unknown */
     uint64_t frames, to, span_ms;
 };
 
@@ -32,10 +32,10 @@ struct by_blackhole {
     uint32_t link_count, node_count;
     struct blackhole_link *links;
     bool *switches;     /* by node */
-    struct view *views; /* by node: of the question at hand */
+    struct view *views; /* by node: for the current call */
 };
 
-/* What a direction of a link, or a switch, did in a window. */
+/* The behaviour of one direction of a link, or of a switch, in a window. */
 struct blackhole_verdict {
     bool guilty;
     uint64_t frames, span_ms;
@@ -82,7 +82,7 @@ static uint32_t kept(const struct blackhole_end *end)
     return end->count < BY_BLACKHOLE_SAMPLES ? end->count : BY_BLACKHOLE_SAMPLES;
 }
 
-/* The sample that is `back` before the last one. */
+/* Returns the sample `back` places before the last one. */
 static const struct by_blackhole_sample *past(const struct blackhole_end *end, uint32_t back)
 {
     return &end->ring[(end->count - 1 - back) % BY_BLACKHOLE_SAMPLES];
@@ -96,7 +96,7 @@ void by_blackhole_take(struct by_blackhole *blackhole, uint32_t link, unsigned e
     if (at->count > 0 && (sample->sent < past(at, 0)->sent || sample->received < past(at, 0)->received ||
                           sample->answered_ms - past(at, 0)->answered_ms > blackhole->gap_ms))
         at->count = 0;
-    /* Who is read more often has only the last one replaced: what is kept shall span a window. */
+    /* If samples come too often, the new one replaces the last, so that the ring spans a window. */
     if (at->count >= 2 && sample->answered_ms - past(at, 1)->answered_ms < blackhole->pace_ms)
         at->count--;
     at->ring[at->count % BY_BLACKHOLE_SAMPLES] = *sample;
@@ -113,7 +113,7 @@ void by_blackhole_forget(struct by_blackhole *blackhole, bool is_link, uint32_t 
     }
 }
 
-/* What an end sent, surely after `from_ms` and before `until_ms`. */
+/* Returns a lower bound of the frames that an end sent after `from_ms` and before `until_ms`. */
 static uint64_t sent_within(const struct blackhole_end *end, uint64_t from_ms, uint64_t until_ms)
 {
     const struct by_blackhole_sample *first = NULL, *last = NULL;
@@ -130,8 +130,9 @@ static uint64_t sent_within(const struct blackhole_end *end, uint64_t from_ms, u
     return last != NULL && first->answered_ms < last->answered_ms ? last->sent - first->sent : 0;
 }
 
-/* Whether what `end` sent arrived nowhere. The window ends with the last sample of the other end
- * and goes back for as long as that end received nothing: the longest is the best. */
+/* Checks whether all frames that `end` sent were lost. The window ends with the last sample of the
+ * other end and extends back for as long as that end received nothing; the longest window is the
+ * best. */
 static struct blackhole_verdict judge(const struct blackhole_link *link, unsigned end, uint32_t window_ms)
 {
     const struct blackhole_end *from = &link->end[end], *to = &link->end[1 - end];
@@ -152,9 +153,8 @@ static struct blackhole_verdict judge(const struct blackhole_link *link, unsigne
     return verdict;
 }
 
-/* What an end received or sent within the window, at least; UINT64_MAX where its samples do not
- * reach so far.
- */
+/* Returns a lower bound of the frames that an end received or sent within the window; UINT64_MAX if
+ * its samples do not span it. */
 static uint64_t moved(const struct blackhole_end *end, bool received, uint32_t window_ms)
 {
     for (uint32_t i = 3; i < kept(end); i++)
@@ -164,7 +164,7 @@ static uint64_t moved(const struct blackhole_end *end, bool received, uint32_t w
     return UINT64_MAX;
 }
 
-/* What one of a switch's used links shows of it. */
+/* Adds the evidence of one used link of a switch. */
 static void look(struct view *view, const struct blackhole_link *link, unsigned own,
                  const struct blackhole_verdict verdicts[2], uint32_t window_ms)
 {
@@ -180,13 +180,13 @@ static void look(struct view *view, const struct blackhole_link *link, unsigned 
     view->frames += into->frames + out->frames;
     if (into->guilty || out->guilty)
         view->span_ms = into->guilty ? into->span_ms : out->span_ms;
-    /* What comes to or from it clears it, as does a link that nothing is known of. */
+    /* Frames to or from the switch clear it, and so does a link in unknown state. */
     view->alive |= got > 0 || moved(&link->end[1 - own], true, window_ms) > 0;
 }
 
-/* A switch by which all is lost that its used links carry; two at least, since of one link nobody
- * can say which end it is. Or one that is fed by several and sends nothing: what a switch takes it
- * answers or passes on. */
+/* A switch is a blackhole if all frames on its used links are lost, on at least two links, since
+ * one link does not show which end fails. Or if it receives frames on several links and sends none:
+ * a switch answers or forwards what it receives. */
 static bool judge_switch(const struct view *view, uint32_t window_ms, struct by_blackhole_found *found)
 {
     bool lost = view->guilty && view->lost >= 2 && view->lost == view->used && !view->alive,

@@ -1,4 +1,4 @@
-/* What counters show; see notice.h. The loop's thread. */
+/* Evaluation of counters. See notice.h. The loop's thread. */
 #include "control/service/daemon/notice.h"
 
 #include <inttypes.h>
@@ -13,8 +13,7 @@
 #include "offload/base/bytes.h"
 #include "offload/wire/member.h"
 
-/* How long a host's word may have been on its way (ms): when its counters were read is known no
- * better. */
+/* Maximum delay of a host's message (ms); it bounds when its counters were read. */
 #define HOST_MS 40u
 
 struct by_notice {
@@ -74,8 +73,7 @@ void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *d
                                            .received = beat->counters.ports[port].rx_packets});
 }
 
-/* Ranks of several jobs on one host have counters of their own, which only together would be the
- * host's. */
+/* Ranks of several jobs on one host have separate counters. Only their sum would be the host's. */
 static bool is_shared(const struct by_daemon *daemon, uint32_t node)
 {
     unsigned count = 0;
@@ -103,7 +101,7 @@ void by_notice_host(struct by_daemon *daemon, uint32_t node, const uint8_t *data
     }
 }
 
-/* Behind the name of what it is. */
+/* Writes the description that follows the name of the part. */
 static void describe(const struct by_daemon *daemon, const struct by_blackhole_found *found, char *text,
                      size_t bytes)
 {

@@ -1,4 +1,4 @@
-/* Recovery as a step; see recover.h. The daemon's thread. */
+/* The attempts of recovery. See recover.h. The loop's thread. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,13 +11,13 @@
 #define CUT_NS    UINT64_C(3500000000)
 #define REPEAT_NS UINT64_C(100000000)
 #define TRUST_NS  UINT64_C(10000000000)
-/* Messages of one reminder (count): that of a larger job, in which each rank reports to each, comes
- * later. */
+/* Maximum number of messages of one reminder (count). Larger jobs, in which each rank reports to
+ * each, are reminded less often. */
 #define REMINDER 4096u
-#define RETRY_NS UINT64_C(200000000) /* after a push that failed */
-/* Ranks that wait say so every 100 ms: who has not for so long waits no more. */
+#define RETRY_NS UINT64_C(200000000) /* delay after a failed push */
+/* Waiting ranks report every 100 ms. Without a report for this long, none waits. */
 #define WAITS_GAP_NS UINT64_C(350000000)
-/* They wait, and not for a lost packet alone. */
+/* After this time the cause is more than one lost packet. */
 #define WAITS_NS UINT64_C(200000000)
 
 static uint16_t after(uint16_t gen)
@@ -49,7 +49,7 @@ static void start_plan(struct by_recover *r)
     by_recover_act(r, (struct by_recover_action){.what = BY_DO_PLAN});
 }
 
-/* A plan is wanted for all jobs that were touched, as soon as may be. */
+/* Plans all touched jobs as soon as possible. */
 void by_recover_want(struct by_recover *r)
 {
     r->wanted = true;
@@ -57,8 +57,7 @@ void by_recover_want(struct by_recover *r)
         start_plan(r);
 }
 
-/* A job whose next generation is under way already has what is wanted; one that has failed needs
- * none. */
+/* A job whose next generation is under way gets new keys anyway. A failed job needs none. */
 static void take_renewal(struct by_recover *r, const struct by_recover_event *event)
 {
     struct by_recover_state *job = event->job < r->job_count ? &r->jobs[event->job] : NULL;
@@ -94,7 +93,7 @@ static void take_planned(struct by_recover *r, const struct by_recover_event *ev
         else
             by_recover_freeze_all(r, j);
     }
-    /* Also where no job is left that goes on: switches forget what failed. */
+    /* Also when no job continues: the push removes failed jobs from the switches. */
     r->phase = event->error != 0 ? IDLE : PUSHING;
     if (event->error == 0)
         by_recover_act(r, (struct by_recover_action){.what = BY_DO_PUSH});
@@ -126,7 +125,7 @@ static void take_pushed(struct by_recover *r, const struct by_recover_event *eve
     }
 }
 
-/* Between two reminders of a job's ranks. */
+/* Returns the interval between two reminders of a job's ranks. */
 static uint64_t pause_of(const struct by_recover *r, const struct by_recover_state *job)
 {
     uint64_t messages = (uint64_t)job->rank_count * job->rank_count;
@@ -145,7 +144,7 @@ static void tick(struct by_recover *r)
         if (!job->exists)
             continue;
         by_recover_bury(r, j);
-        /* Where its ranks go on, what is lost is lost for us alone. */
+        /* If its ranks make progress, the parts are lost to this daemon only. */
         if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns && !by_recover_moves(r, job))
             by_recover_fail(r, j, job->error, "%s", job->why);
         if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) &&
@@ -163,7 +162,7 @@ static void tick(struct by_recover *r)
     by_recover_parts_recovery(r);
 }
 
-/* An event of a rank that is known. */
+/* Handles an event of a rank, if the job and the rank exist. */
 static void take_rank(struct by_recover *r, const struct by_recover_event *event)
 {
     struct by_recover_state *job;

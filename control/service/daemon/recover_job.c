@@ -1,5 +1,5 @@
-/* Recovery: what is told to a job's ranks, when it is in its new generation, and how ranks come and
- * go. See recover.h. The daemon's thread. */
+/* Recovery: messages to the ranks of a job, the end of its attempt, and ranks that come and go. See
+ * recover.h. The loop's thread. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,7 +65,7 @@ bool by_recover_any(const struct by_recover_state *job, enum by_recover_presence
     return false;
 }
 
-/* The run is over: the next one needs a generation of its own. */
+/* Ends the run: the next one requires another generation. */
 static void end_run(struct by_recover_state *job)
 {
     job->used = true;
@@ -112,13 +112,13 @@ void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *tex
     struct by_recover_state *job = &r->jobs[j];
     bool tried = job->tried_ns != 0 && r->now_ns - job->tried_ns < r->config.cut_ns;
 
-    /* The generation was given to nobody yet; ranks may be in the midst of the one before. */
+    /* No rank has got this generation yet; ranks may be in the attempt of the previous one. */
     job->next = job->prior;
     job->open = job->next != job->base;
     job->planning = false;
     job->error = error;
     snprintf(job->why, sizeof(job->why), "%s: %s", job->cause, text);
-    /* Neither what came back in vain nor a trial makes the wait longer. */
+    /* Neither a useless return nor a trial extends the wait. */
     if (job->cut_ns == 0 || (job->way && !tried))
         job->cut_ns = r->now_ns;
     job->way = false;
@@ -137,7 +137,7 @@ static void welcome(struct by_recover *r, uint32_t j, uint16_t k)
         rank->gen = job->base;
 }
 
-/* All ranks are in the new generation; or there is none that had to be asked. */
+/* Ends the attempt when all ranks are in the new generation, or when none is present. */
 void by_recover_settle(struct by_recover *r, uint32_t j)
 {
     struct by_recover_state *job = &r->jobs[j];
@@ -149,7 +149,7 @@ void by_recover_settle(struct by_recover *r, uint32_t j)
             if (job->ranks[k].presence != HERE || job->ranks[k].gen != job->next)
                 return;
     job->open = false;
-    job->waits_ns = 0; /* that was in the old trees */
+    job->waits_ns = 0; /* those reports concerned the old trees */
     job->used = by_recover_any(job, HERE);
     job->base = job->next;
     by_recover_act(r, (struct by_recover_action){.what = BY_DO_SETTLED, .job = j});
@@ -189,7 +189,7 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
     rank->gen = event->gen;
     rank->image_sent = 0;
     if (!was && rank->gen == 0 && !by_recover_any(job, HERE) && !by_recover_any(job, GONE) && job->used) {
-        /* The first of a new run, whose tables a former run has used. */
+        /* The first rank of a new run, while a former run has used the tables. */
         rank->presence = WAITING;
         if (!job->open) {
             snprintf(cause, sizeof(cause), "a new run of job %u", job->job);
@@ -200,13 +200,13 @@ void by_recover_came(struct by_recover *r, const struct by_recover_event *event)
     }
     welcome(r, event->job, event->rank);
     for (uint16_t k = 0; k < job->rank_count; k++)
-        if (job->ranks[k].presence == WAITING) /* it is no new run */
+        if (job->ranks[k].presence == WAITING) /* then it is not a new run */
             welcome(r, event->job, k);
     if (job->open) {
         if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING))
-            by_recover_freeze_all(r, event->job); /* what it said, and what was said to it, may be lost */
+            by_recover_freeze_all(r, event->job); /* messages of both sides may be lost */
     } else if (rank->gen != job->base) {
-        /* We have forgotten what it knows, or it has not heard what we know. */
+        /* This daemon has lost the newer generation, or the rank missed it. */
         if ((int16_t)(rank->gen - job->last) > 0)
             job->last = rank->gen;
         snprintf(cause, sizeof(cause), "%s is in generation %u",
@@ -240,7 +240,7 @@ void by_recover_gone(struct by_recover *r, const struct by_recover_event *event)
         end_run(job);
 }
 
-/* Ranks whose connection ended, and who did not come back. */
+/* Ranks that have not returned in time after their connection ended are dead. */
 void by_recover_bury(struct by_recover *r, uint32_t j)
 {
     struct by_recover_state *job = &r->jobs[j];

@@ -1,19 +1,19 @@
 /*
- * Recovery: what becomes of the fabric's parts, switches and links. Lost when they are down, when
- * their process has ended, or when they swallow packets; then back, and used again after a while.
- * What swallows packets shows nothing when it is not used, so that it is tried again after a time,
- * which doubles each time it was in vain. See recover.h. The daemon's thread.
+ * Recovery: the state of switches and links. A part is lost when it is down, when its process has
+ * ended, or when it is a blackhole. When it comes back, it is used again after a while. An unused
+ * blackhole shows no symptom, so it is tried again after a time that doubles with each failed
+ * trial. See recover.h. The loop's thread.
  */
 #include <stdio.h>
 
 #include "control/service/daemon/recover_inside.h"
 
-/* What swallows packets is held so long at most. */
+/* Longest hold of a blackhole. */
 #define TRUST_MAX_NS UINT64_C(3600000000000)
-/* A part that was used for so many times as long as it was held has deserved a new beginning
+/* A part that was in use for this many times its last hold starts again with the shortest hold
  * (count). */
 #define FORGIVE 4u
-/* Held, and nothing else is left for a job: it is tried once after so long (ns). */
+/* A part on its first hold is tried once after this time if a job has no other path (ns). */
 #define TRIAL_NS UINT64_C(1000000000)
 
 static struct by_recover_part *part_of(const struct by_recover *r, bool is_link, uint32_t what)
@@ -32,7 +32,7 @@ static const char *part_name(const struct by_recover *r, bool is_link, uint32_t 
     return text;
 }
 
-/* Touches the jobs whose trees use it; whether there was one. */
+/* Touches the jobs whose trees use the part. Returns whether there are any. */
 static bool touch(struct by_recover *r, bool is_link, uint32_t what, const char *cause)
 {
     bool some = false;
@@ -41,8 +41,8 @@ static bool touch(struct by_recover *r, bool is_link, uint32_t what, const char 
         struct by_recover_state *job = &r->jobs[j];
         bool uses = job->exists && !job->failed && r->config.uses(r->config.user, j, is_link, what);
 
-        /* What is planned at this moment may use it, too; but its own cause is why that is planned.
-         */
+        /* A job in an attempt may use it in the current plan, so it is touched as well; it keeps
+         * the cause of the attempt. */
         if (!job->exists || job->failed || (!job->open && !uses))
             continue;
         by_recover_touch(job, uses ? cause : NULL);
@@ -69,8 +69,8 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     }
 }
 
-/* Jobs that have no way left do not wait until what came back has been there for a while: they take
- * it at once. */
+/* Plans jobs without a path again at once: they do not wait until a part has been back for a
+ * while. */
 static void rescue(struct by_recover *r)
 {
     bool some = false;
@@ -116,7 +116,8 @@ static void come_back(struct by_recover *r, bool is_link, uint32_t what)
     by_recover_tell(r, "%s is back; it will be used when it has been there for a while", name);
 }
 
-/* Ranks that use the switch move on, and none waits: it cannot be reached by us alone. */
+/* Whether ranks that use the switch make progress and none waits: then only this daemon cannot
+ * reach it. */
 static bool is_partition(const struct by_recover *r, uint32_t node)
 {
     for (uint32_t j = 0; j < r->job_count; j++)
@@ -149,7 +150,7 @@ static void take_reboot(struct by_recover *r, uint32_t node)
         come_back(r, false, node);
         return;
     }
-    /* It lives: only what it held is gone. */
+    /* It is alive; only its tables are lost. */
     part_of(r, false, node)->down = part_of(r, false, node)->silent = false;
     snprintf(cause, sizeof(cause), "%s restarted", part_name(r, false, node, name));
     if (touch(r, false, node, cause)) {
@@ -158,7 +159,7 @@ static void take_reboot(struct by_recover *r, uint32_t node)
     }
 }
 
-/* What it is given comes nowhere. */
+/* Marks the part as a blackhole and holds it. */
 static void condemn(struct by_recover *r, bool is_link, uint32_t what, const char *text)
 {
     struct by_recover_part *part = part_of(r, is_link, what);
@@ -178,13 +179,13 @@ static void free_part(struct by_recover *r, struct by_recover_part *part)
 {
     part->held = false;
     part->free_ns = r->now_ns;
-    if (!part->down) /* it has been back all the time */
+    if (!part->down) /* it has been up during the hold */
         part->back_ns = r->now_ns > r->config.quiet_ns ? r->now_ns - r->config.quiet_ns : 1;
 }
 
-/* Frees what was held long enough, and what is held for the first time while a job has nothing else
- * left: that shows whether it still swallows packets, and is done once. Such a job takes these at
- * once, and what has come back but not been there for long. */
+/* Ends holds that have expired. While a job has no path, also ends first holds early, once each, to
+ * test whether the part still drops packets. Such a job uses these parts at once, and also parts
+ * that have not been back for long. */
 static void look_at_held(struct by_recover *r)
 {
     uint32_t nodes = r->config.node_count, all = nodes + r->config.link_count;

@@ -1,4 +1,4 @@
-/* Recovery at work; see recovery.h. The loop's thread. */
+/* The driver of recovery. See recovery.h. The loop's thread. */
 #include "control/service/daemon/recovery.h"
 
 #include <inttypes.h>
@@ -12,20 +12,20 @@
 #include "control/service/daemon/members.h"
 #include "offload/base/errors.h"
 
-/* A job that recover.c knows. */
+/* A job in recover.c. */
 struct affected {
     uint16_t job; /* 0: the place is free */
     uint32_t rank_count;
-    uint64_t since_ms;                /* its attempt began */
-    struct by_change_image *image_of; /* by rank: of the generation that ranks who are not there begin with */
+    uint64_t since_ms;                /* beginning of its attempt */
+    struct by_change_image *image_of; /* by rank: table for ranks that connect late, of the base generation */
 };
 
 struct by_recovery {
     uint32_t place_count;
-    struct affected *places;  /* as recover.c numbers them */
-    struct by_change *change; /* ours, from PLAN until it is pushed */
+    struct affected *places;  /* by the place that recover.c uses */
+    struct by_change *change; /* the change of the attempt, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
-    bool begun; /* knows what was down when the daemon began to lead */
+    bool begun; /* recover.c has got the parts that were down when the daemon began to lead */
 };
 
 static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
@@ -47,7 +47,7 @@ static void give(struct by_daemon *daemon, struct by_recover_event event)
     by_recover_event(daemon->recover, &event);
 }
 
-/* ---- what recover.c asks ---- */
+/* ---- callbacks of recover.c ---- */
 
 static bool uses(void *user, uint32_t place, bool is_link, uint32_t what)
 {
@@ -87,7 +87,8 @@ static void name_rank(void *user, uint32_t place, uint16_t rank, char *text, siz
 
 /* ---- images of hosts ---- */
 
-/* Of tables that must be of generation `gen`: nobody is ever given another one under its number. */
+/* Makes the image of a rank from tables, which must be of generation `gen`: a rank must never get
+ * other tables under that number. */
 static int image_from(struct by_daemon *daemon, const struct by_job *job, const struct by_job_tables *tables,
                       uint16_t gen, uint16_t rank, struct by_change_image *image)
 {
@@ -104,7 +105,8 @@ static int image_from(struct by_daemon *daemon, const struct by_job *job, const 
     return error;
 }
 
-/* The tables that are coming: of the change at hand, or those on the switches already. */
+/* Returns the tables of the next generation: those of the current change, or those already on the
+ * switches. */
 static const struct by_job_tables *next_tables(const struct by_recovery *recovery, const struct by_job *job)
 {
     const struct by_change_job *entry =
@@ -113,8 +115,8 @@ static const struct by_job_tables *next_tables(const struct by_recovery *recover
     return entry != NULL && entry->anew ? entry->tables : job->tables;
 }
 
-/* Before tables are exchanged: ranks that are not there may still come, and begin where the others
- * did. */
+/* Saves the images of the base generation before its tables are replaced, for ranks that connect
+ * late and begin where the others did. */
 static void keep_base(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;
@@ -310,7 +312,8 @@ static void start_plan(struct by_daemon *daemon)
     struct by_fabric_loss loss;
     bool whole = true;
 
-    /* What is back, but not for long, is still to be avoided; what has gone since is, too. */
+    /* Avoids also parts that have not been back for long, and parts that were lost since the last
+     * decision. */
     for (uint32_t n = 0; n < daemon->topology->node_count; n++)
         whole &= !(change->loss.nodes[n] |= nodes[n]);
     for (uint32_t l = 0; l < daemon->topology->link_count; l++)
@@ -333,7 +336,7 @@ static void start_plan(struct by_daemon *daemon)
     by_change_plan(daemon, change, on_planned);
 }
 
-/* Begins what is wanted, as soon as no change of somebody else is on its way. */
+/* Starts the requested work, unless a change of another module is under way. */
 static void step(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;
@@ -347,9 +350,10 @@ static void step(struct by_daemon *daemon)
     }
 }
 
-/* ---- jobs that came and went ---- */
+/* ---- jobs that begin and end ---- */
 
-/* Of a job that was there before this daemon nobody knows whether a run has begun: then one has. */
+/* Adds a job. For jobs older than this daemon it is unknown whether a run has begun, so it assumes
+ * that one has. */
 static void add(struct by_daemon *daemon, const struct by_job *job)
 {
     struct by_recovery *recovery = daemon->recovery;
@@ -394,7 +398,7 @@ static void sync_jobs(struct by_daemon *daemon)
     }
 }
 
-/* ---- what swallows packets ---- */
+/* ---- blackholes ---- */
 
 bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
 {
@@ -427,7 +431,7 @@ void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what,
 
 /* ---- events ---- */
 
-/* What was down before anybody was told. */
+/* Reports the parts that were down before this daemon led. */
 static void begin(struct by_daemon *daemon)
 {
     daemon->recovery->begun = true;
@@ -462,7 +466,7 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
     step(daemon);
 }
 
-/* An event of a job by its number; a job that is not healed has none. */
+/* Handles an event of a job, by its number. Ignores jobs that recover.c does not have. */
 static void take(struct by_daemon *daemon, uint16_t job, struct by_recover_event event)
 {
     if (daemon->recovery == NULL)
