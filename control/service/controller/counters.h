@@ -1,5 +1,5 @@
 /* The counters of a switch as JSON, for `banyan show --json` and the status of banyand. The caller
- * frees the results. Thread-safe. Format: banyan-show(1), banyand(8). */
+ * frees the results. Thread-safe. Format: banyan-show(1), banyand(1). */
 #ifndef BY_SERVICE_CONTROLLER_COUNTERS_H
 #define BY_SERVICE_CONTROLLER_COUNTERS_H
 

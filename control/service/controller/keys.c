@@ -87,8 +87,7 @@ static int set_serial(X509 *certificate)
     return done;
 }
 
-/* Makes a certificate for `key`, self-signed where `issuer` is NULL. Returns NULL without
- * memory. */
+/* Makes a certificate for `key`, self-signed where `issuer` is NULL. NULL without memory. */
 static X509 *make_certificate(EVP_PKEY *key, const char *name, uint32_t days,
                               const struct by_authority *issuer, enum by_keys_role role)
 {

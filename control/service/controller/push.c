@@ -20,8 +20,7 @@ uint64_t by_push_election(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* Puts the name of the switch before the error text, and the consequence for the others after
- * it. */
+/* Adds the name of the switch before the error text and the consequence for the others after it. */
 static int blame(struct by_problem *problem, int error, const char *name, const char *consequence)
 {
     char text[sizeof(problem->text)];

@@ -21,8 +21,7 @@
 /* Prefix of an address that requires a pre-shared key. */
 #define PSK "psk+"
 /* A serial line has one client at a time, so the first answers may belong to the previous client.
- * This is the number of such answers that are skipped, and the time to wait for each next one
- * (ms). */
+ * This is the number of such answers that are skipped, and the wait for each next one (ms). */
 #define OTHERS_MAX 3u
 #define OTHERS_MS  250
 /* A message and its frame in key mode (bytes). */

@@ -24,8 +24,7 @@ int by_stream_fd(const struct by_stream *stream);
 const char *by_stream_address(const struct by_stream *stream);
 /* Returns the name in the switch's certificate; NULL without TLS. */
 const char *by_stream_peer(const struct by_stream *stream);
-/* Whether other machines on the path could read the messages: they leave this machine
- * unencrypted. */
+/* Whether other machines on the path could read the messages, which leave this one unencrypted. */
 bool by_stream_is_exposed(const struct by_stream *stream);
 /* Returns the deadline of a call that begins now (milliseconds of the monotonic clock). */
 int64_t by_stream_deadline(const struct by_stream *stream);

@@ -1,5 +1,4 @@
-/* The address of a switch as the option --to of banyand and the commands takes it: NAME=ADDR.
- * Pure. */
+/* The address of a switch as in option --to of banyand and the commands: NAME=ADDR. Pure. */
 #ifndef BY_SERVICE_CONTROLLER_TARGET_H
 #define BY_SERVICE_CONTROLLER_TARGET_H
 

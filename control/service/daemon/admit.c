@@ -1,7 +1,5 @@
-/*
- * Admission. A job has one range of slots at each node, found by first fit and kept for as long as
- * its tables are active, so that the coming and going of others moves nothing. See admit.h.
- */
+/* Admission. A job has one range of slots at each node, found by first fit. It keeps the range
+ * while its tables are active, so that jobs that begin or end move no other job. See admit.h. */
 #include "control/service/daemon/admit.h"
 
 #include <stdio.h>
@@ -14,7 +12,7 @@
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
-/* Names of holders in one text (count). */
+/* Maximum number of holders that one text names (count). */
 #define HOLDERS_MAX 4u
 
 int by_admit_fabric(const struct by_topology *topology, const struct by_lowering *lowering,
@@ -42,7 +40,7 @@ int by_admit_fabric(const struct by_topology *topology, const struct by_lowering
     return 0;
 }
 
-/* "job 1 holds 4096, job 4 holds 256": who has most of it comes first. */
+/* Writes "job 1 holds 4096, job 4 holds 256", the largest first. */
 static void name_holders(const struct by_admit_job *others, uint32_t count, uint32_t node, bool entries,
                          char *text, size_t bytes)
 {
@@ -73,7 +71,7 @@ static void name_holders(const struct by_admit_job *others, uint32_t count, uint
     free(told);
 }
 
-/* The first place of `slots` free slots at a node. False when there is none. */
+/* Finds the first range of `slots` free slots at a node. Returns false when there is none. */
 static bool find_place(const struct by_admit_job *others, uint32_t count, uint32_t node, uint32_t slots,
                        uint32_t limit, uint32_t *place)
 {
@@ -95,7 +93,7 @@ static bool find_place(const struct by_admit_job *others, uint32_t count, uint32
     return limit == 0 || (uint64_t)at + slots <= limit;
 }
 
-/* The largest window that every node has a place for, below the one that did not fit; 0: none. */
+/* Returns the largest smaller window for which every node has room; 0: none. */
 static uint32_t find_window(const struct by_topology *topology, const struct by_admit_job *job,
                             const struct by_admit_job *others, uint32_t count,
                             const struct by_admit_limits *limits)
@@ -171,7 +169,7 @@ int by_admit_slots(const struct by_topology *topology, const struct by_admit_job
         uint32_t slots = job->tables->need[i].slots;
 
         if (topology->nodes[i].compute || job->tables->need[i].entries == 0)
-            continue; /* a host's process has the engine to itself */
+            continue; /* a host's process has its own engine */
         error = check_entries(topology, job, others, count, limits, i, problem);
         if (error == 0 && !find_place(others, count, i, slots, limits[i].slots, &bases[i])) {
             *fits = find_window(topology, job, others, count, limits);
@@ -181,7 +179,7 @@ int by_admit_slots(const struct by_topology *topology, const struct by_admit_job
     return error;
 }
 
-/* "job 1 holds 3/4" of those that use the link; what they hold together goes to `*held`. */
+/* Writes "job 1 holds 3/4" for the jobs that use the link, and their sum to `*held`. */
 static int sum_shares(const struct by_admit_job *others, uint32_t count, uint32_t link,
                       struct by_fraction *held, char *text, size_t bytes)
 {
@@ -204,7 +202,7 @@ static int sum_shares(const struct by_admit_job *others, uint32_t count, uint32_
     return 0;
 }
 
-/* "job 1, job 2, job 5, job 7 and 60 more" of those that have a share; how many they are. */
+/* Writes "job 1, job 2, job 5, job 7 and 60 more": jobs with a share. Returns their number. */
 static uint32_t name_sharers(const struct by_admit_job *others, uint32_t count, char *text, size_t bytes)
 {
     uint32_t found = 0;
@@ -220,8 +218,8 @@ static uint32_t name_sharers(const struct by_admit_job *others, uint32_t count, 
     return found;
 }
 
-/* Every switch's table has all jobs, wherever their trees are; so the one that keeps least counts.
- */
+/* The table of every switch contains all jobs, wherever their trees are, so the switch with the
+ * lowest limit decides. */
 static int check_sharers(const struct by_topology *topology, const struct by_admit_job *job,
                          const struct by_admit_job *others, uint32_t count,
                          const struct by_admit_limits *limits, struct by_problem *problem)

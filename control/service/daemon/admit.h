@@ -1,39 +1,40 @@
 /*
- * Whether a job fits beside the others: slots and entries of every switch, its ports and chunks,
- * shares of links. A refusal says which limit, who holds what of it, and what would fit. Pure; the
- * worker's thread.
+ * Admission: checks whether a job fits beside the others: slots and entries of every switch, its
+ * ports and chunks, shares of links. A refusal names the limit, the jobs that hold it, and what
+ * would fit. Pure. The worker's thread.
  */
 #ifndef BY_SERVICE_DAEMON_ADMIT_H
 #define BY_SERVICE_DAEMON_ADMIT_H
 
 #include "control/service/daemon/job.h"
 
-/* What a switch says of itself in Hello; all 0 while nothing is known, which refuses nothing. */
+/* Limits that a switch reports in Hello; all 0 while they are unknown, which admits everything. */
 struct by_admit_limits {
     uint32_t ports, slots, entries, payload_max, shares;
 };
 
-/* A job as far as admission goes. */
+/* The part of a job that admission uses. */
 struct by_admit_job {
     const struct by_job_spec *spec;
-    const struct by_job_tables *tables; /* `need`, `slot_base`, `plans` are looked at */
+    const struct by_job_tables *tables; /* uses `need`, `slot_base`, `plans` */
 };
 
-/* The highest `payload_max` of a chunk and ports that the fabric asks of its switches. 0, or
- * BY_ELIMIT. */
+/* Checks the number of ports and the chunk size that the fabric requires of its switches. Returns 0
+ * or BY_ELIMIT. */
 int by_admit_fabric(const struct by_topology *topology, const struct by_lowering *lowering,
                     const struct by_admit_limits *limits, struct by_problem *problem);
 
 /*
- * Finds the job room for its slots at every node, beside `others` (whose places stay), and writes
- * tables->slot_base. BY_ELIMIT with `problem`; `*fits`: a smaller window that would, or 0.
+ * Allocates the job's slots at every node beside `others` (whose places stay) and writes
+ * tables->slot_base. Returns 0, or BY_ELIMIT with `problem`; `*fits`: a smaller window that would
+ * fit, or 0.
  */
 int by_admit_slots(const struct by_topology *topology, const struct by_admit_job *job,
                    const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
                    uint32_t *fits, struct by_problem *problem);
 
-/* Whether the job's share of every link is left, and every switch keeps one more. BY_ELIMIT with
- * `problem`, BY_ERANGE. */
+/* Checks that every link has the job's share left and that every switch supports one more share.
+ * Returns 0, or BY_ELIMIT or BY_ERANGE with `problem`. */
 int by_admit_share(const struct by_topology *topology, const struct by_admit_job *job,
                    const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
                    struct by_problem *problem);

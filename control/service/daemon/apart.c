@@ -1,4 +1,4 @@
-/* Work in a process of its own. See apart.h. */
+/* Work in a separate process. See apart.h. */
 #include "control/service/daemon/apart.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "control/fabric/build.h"
 #include "offload/base/errors.h"
 
-/* What comes first on the pipe; the result follows. */
+/* The head of the data on the pipe; the result follows. */
 struct head {
     int error;
     struct by_problem problem;
@@ -47,8 +47,7 @@ static bool write_all(int fd, const void *bytes, size_t count)
     return true;
 }
 
-/* The child, which must not outlive the thread that waits for it, nor hold what others listen at.
- */
+/* The child. It must not outlive the waiting thread, and must not inherit listening sockets. */
 static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *context)
 {
     struct head head = {0};
@@ -68,13 +67,13 @@ static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *con
     _exit(write_all(fd, &head, sizeof(head)) && write_all(fd, bytes, head.error == 0 ? size : 0) ? 0 : 1);
 }
 
-/* What has come by the pipe. */
+/* The data received through the pipe. */
 struct received {
     char *bytes;
     size_t size, room;
 };
 
-/* Reads until the child closes its end. 0, BY_ETIMEDOUT, BY_EABORTED. */
+/* Reads until the child closes its end. Returns 0, BY_ETIMEDOUT or BY_EABORTED. */
 static int receive(const struct by_apart *apart, int fd, struct received *received)
 {
     uint64_t end = now_ms() + apart->limit_ms, now;
@@ -101,7 +100,7 @@ static int receive(const struct by_apart *apart, int fd, struct received *receiv
     return 0;
 }
 
-/* Takes head and result apart. */
+/* Splits the data into head and result. */
 static int take(const struct received *received, int status, char **bytes, size_t *size,
                 struct by_problem *problem)
 {

@@ -1,4 +1,4 @@
-/* Changes: the worker's half and the loop's. See changes.h. */
+/* The steps of a change, on the worker and on the loop. See changes.h. */
 #include "control/service/daemon/changes.h"
 
 #include <inttypes.h>
@@ -109,9 +109,8 @@ static struct by_job_tables *tables_of(const struct by_change_job *entry)
     return entry->anew ? entry->tables : entry->job->tables;
 }
 
-/* Says why the windows are smaller than they could be: a switch is too small for them, or others
- * have slots.
- */
+/* Writes why the windows are smaller than possible: a switch is too small, or other jobs hold
+ * slots. */
 static void note_window(const struct by_change *change, const struct by_job_tables *tables, uint32_t full,
                         char *note, size_t bytes)
 {
@@ -131,7 +130,7 @@ static void note_window(const struct by_change *change, const struct by_job_tabl
              tables->window, full);
 }
 
-/* Finds place for the job beside all that are settled by now. */
+/* Admits the job beside all jobs of the change that have tables by now. */
 static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
 {
     struct by_admit_job job = {.spec = &entry->job->spec, .tables = entry->tables};
@@ -164,7 +163,7 @@ static int admit(struct by_change *change, struct by_change_job *entry, bool shr
     return error;
 }
 
-/* Tables for one job. */
+/* Makes the tables of one job. */
 static int make_job(struct by_change *change, struct by_change_job *entry)
 {
     const struct by_job_spec *spec = &entry->job->spec;
@@ -194,7 +193,7 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
     return error;
 }
 
-/* Images of all switches with all jobs that have tables. */
+/* Makes the images of all switches, for all jobs that have tables. */
 static int make_images(struct by_change *change)
 {
     struct by_lower_job *jobs = by_alloc(change->job_count, sizeof(*jobs));
@@ -203,7 +202,7 @@ static int make_images(struct by_change *change)
     uint32_t count = 0;
     int error;
 
-    options.slots = UINT32_MAX; /* admission has looked at each switch */
+    options.slots = UINT32_MAX; /* admission has checked each switch */
     for (uint32_t i = 0; i < change->job_count; i++) {
         const struct by_job_tables *tables = change->jobs[i].error == 0 ? tables_of(&change->jobs[i]) : NULL;
 
@@ -303,7 +302,7 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     for (uint32_t i = 0; i < change->target_count && error == 0; i++) {
         struct by_daemon_switch *device = by_switch_find(daemon, change->target_nodes[i]);
 
-        device->hello.table_hash = change->targets[i].hash; /* until its next answer says so */
+        device->hello.table_hash = change->targets[i].hash; /* until the next answer confirms it */
     }
     change->pushed(daemon, change);
     by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_PUSHED, .error = error});

@@ -1,7 +1,7 @@
 /*
- * The whole of banyand: reads the command line and the topology, finds the switches' addresses, and
- * runs the loop until a signal. What was made is undone in the opposite order; tables on the
- * switches stay. The calling thread is the loop's.
+ * Start and end of banyand: reads the command line and the topology, finds the addresses of the
+ * switches, and runs the loop until a signal. It releases everything in reverse order; tables on
+ * the switches stay. The calling thread is the loop's.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,7 +36,7 @@ static int refuse(const char *file, const struct by_problem *problem)
     return EXIT_USAGE;
 }
 
-/* The address of a switch: of --to, else in --sockets. 0 or EXIT_USAGE. */
+/* Finds the address of a switch: from --to, else in --sockets. Returns 0 or EXIT_USAGE. */
 static int find_address(const struct by_daemon_options *options, struct by_daemon_switch *device)
 {
     size_t length = strlen(device->name);
@@ -57,7 +57,7 @@ static int find_address(const struct by_daemon_options *options, struct by_daemo
     return used > 0 && used < (int)sizeof(device->address) ? 0 : EXIT_USAGE;
 }
 
-/* Every --to names a switch of the fabric. */
+/* Checks that every --to names a switch of the fabric. */
 static int check_to(const struct by_daemon *daemon)
 {
     const struct by_daemon_options *options = &daemon->options;
@@ -100,7 +100,7 @@ static int find_switches(struct by_daemon *daemon)
     return status == 0 ? check_to(daemon) : status;
 }
 
-/* Jobs that cannot be parsed are an error before anything has begun. */
+/* Checks the syntax of the jobs before anything starts. */
 static int check_jobs(const struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->options.job_count; i++) {
@@ -163,11 +163,11 @@ static int open_daemon(struct by_daemon *daemon)
     return open_http(daemon);
 }
 
-/* How long threads are waited for at the end (milliseconds). */
+/* How long the end waits for threads (milliseconds). */
 #define END_MS 1500u
 
-/* Ends the process when threads take longer. What they do is whole or not there: the store's
- * transactions, and pushes, which the next life settles. */
+/* Ends the process if threads take longer. Their work is atomic: the store's transactions, and
+ * pushes, which the next start settles. */
 static void *end_anyway(void *argument)
 {
     const struct by_daemon *daemon = argument;
@@ -213,7 +213,7 @@ static void close_daemon(struct by_daemon *daemon)
 int by_daemon_main(int argc, char **argv)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
-    mode_t before = umask(0077); /* what it writes holds keys */
+    mode_t before = umask(0077); /* its files hold keys */
     int status = by_daemon_options_parse(&daemon->options, argc, argv);
 
     if (status >= 0) {

@@ -1,6 +1,5 @@
 /* The queue between banyand's threads: a list under a lock, and an eventfd that wakes the loop. See
- * event.h.
- */
+ * event.h. */
 #include "control/service/daemon/event.h"
 
 #include <pthread.h>

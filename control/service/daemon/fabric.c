@@ -1,4 +1,4 @@
-/* Plans on what is left of a fabric. See fabric.h. */
+/* Plans on the remaining part of a fabric. See fabric.h. */
 #include "control/service/daemon/fabric.h"
 
 #include <stdio.h>
@@ -15,9 +15,7 @@
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-/* Of the limit that the planner gets: after it it gives what it has found, which it still has to
- * write down.
- */
+/* The planner's part of the time limit. The rest is for writing down its best plan. */
 #define PLANNER_PART 0.8
 
 void by_fabric_loss_init(struct by_fabric_loss *loss, const struct by_topology *topology)
@@ -43,14 +41,14 @@ void by_fabric_loss_free(struct by_fabric_loss *loss)
     *loss = (struct by_fabric_loss){0};
 }
 
-/* Marks in `seen` what living links join to `first` without the nodes in `out`. */
+/* Marks in `seen` the nodes that working links connect to `first` without the nodes in `out`. */
 static void walk(const struct by_topology *topology, uint32_t first, const bool *out,
                  const struct by_fabric_loss *loss, bool *seen)
 {
     bool more = true;
 
     seen[first] = true;
-    while (more) { /* as often as the fabric is wide: it is small beside planning */
+    while (more) { /* repeats at most as often as the longest path; cheap compared with planning */
         more = false;
         for (uint32_t i = 0; i < topology->link_count; i++) {
             uint32_t a = topology->links[i].a, b = topology->links[i].b;
@@ -62,7 +60,7 @@ static void walk(const struct by_topology *topology, uint32_t first, const bool 
     }
 }
 
-/* What is lost and touches the side that cannot be reached: "switch leaf1, link spine0 - leaf2". */
+/* Names the lost parts around the unreachable side: "switch leaf1, link spine0 - leaf2". */
 static void name_losses(const struct by_topology *topology, const struct by_fabric_loss *loss,
                         const bool *seen, char *text, size_t bytes)
 {
@@ -100,7 +98,7 @@ static int refuse_cut(const struct by_topology *topology, const struct by_job_sp
         lost[0] ? lost : "what would join them", lost[0] && strchr(lost, ',') ? " are" : " is");
 }
 
-/* Nodes that the job cannot have: lost, idle, or cut off. */
+/* Finds the nodes that the job cannot use: lost, idle, or cut off. */
 static int find_lost(const struct by_topology *topology, const struct by_job_spec *spec,
                      const struct by_fabric_loss *loss, bool *out, struct by_problem *problem)
 {
@@ -139,7 +137,7 @@ int by_fabric_part(const struct by_topology *topology, const struct by_job_spec 
     return error;
 }
 
-/* Has the plan name its ranks where the whole fabric has other hosts beside them. */
+/* Lists the ranks in the plan if the whole fabric has other hosts as well. */
 static void name_ranks(const struct by_topology *topology, const struct by_topology *part,
                        struct by_plan *plan)
 {
@@ -150,18 +148,18 @@ static void name_ranks(const struct by_topology *topology, const struct by_topol
         plan->member[i] = part->nodes[i].compute;
 }
 
-/* The fabric and the members of it, in its own numbers. */
+/* The part of the fabric, and the members in its numbers. */
 struct fabric_part {
     struct by_topology *topology;
     bool *member; /* NULL: all compute nodes */
 };
 
-/* One plan to be made on the part: what the process that makes it is given. */
+/* The order of one plan, for the process that makes it. */
 struct fabric_order {
     const struct by_topology *topology;
     const struct fabric_part *part;
     const struct by_job_want *want;
-    const struct by_plan *from; /* the plan before, or NULL */
+    const struct by_plan *from; /* the previous plan, or NULL */
     uint32_t limit_ms;
 };
 
@@ -170,7 +168,7 @@ static int64_t node_of(const struct by_topology *part, const struct by_topology 
     return node < 0 ? -1 : by_topology_find(part, topology->nodes[node].name);
 }
 
-/* Holds the text of a plan against the verifier on the part, and reads it onto the whole. */
+/* Checks the text of a plan with the verifier on the part, and parses it on the whole fabric. */
 static int take_plan(const struct by_topology *topology, const struct by_topology *part, const char *text,
                      size_t bytes, unsigned collective, struct by_plan **plan, struct by_problem *problem)
 {
@@ -203,7 +201,7 @@ static int make_plan(const struct fabric_order *order, struct by_plan **made, st
     return by_plan_make(part->topology, &options, made, problem);
 }
 
-/* Makes it and writes it down, in a process of its own. */
+/* Makes a plan and writes its text; runs in a separate process. */
 static int write_plan(void *context, FILE *out, struct by_problem *problem)
 {
     const struct fabric_order *order = context;
@@ -218,7 +216,7 @@ static int write_plan(void *context, FILE *out, struct by_problem *problem)
     return error == 0 ? 0 : by_problem_say(problem, error, "no memory for the text of a plan");
 }
 
-/* Has a plan made, and takes it. */
+/* Orders a plan and reads the result. */
 static int have_plan(struct fabric_order *order, const struct by_apart *apart, uint16_t job,
                      struct by_plan **plan, struct by_problem *problem)
 {
@@ -252,7 +250,7 @@ static void note_price(struct by_job_tables *tables, const struct by_plan *plan)
                  by_fraction_value(plan->optimum), plan->unit);
 }
 
-/* The members in the numbers of the part; NULL when all its compute nodes are. */
+/* Returns the members in the numbers of the part; NULL when they are all its compute nodes. */
 static bool *map_members(const struct by_topology *topology, const struct by_job_spec *spec,
                          const struct by_topology *part)
 {
@@ -306,7 +304,8 @@ static void mark_way(const struct by_hop_step *way, uint32_t count, bool *uses_l
         uses_link[way[i].link] = true;
 }
 
-/* What admission, and the next failure, want to know of the trees as laid down. */
+/* Records what admission, and the search for affected jobs after a failure, need of the lowered
+ * trees. */
 static void measure(const struct by_topology *topology, struct by_job_tables *tables)
 {
     const struct by_lowering *lowering = tables->lowering;
@@ -338,7 +337,7 @@ int by_fabric_lower(const struct by_topology *topology, uint16_t job, const stru
     int error;
 
     if (tables->window > 0)
-        alone.slots = UINT32_MAX; /* whether that fits is for admission to say, switch by switch */
+        alone.slots = UINT32_MAX; /* admission checks each switch */
     by_lowering_free(tables->lowering);
     free(tables->uses_link);
     free(tables->need);

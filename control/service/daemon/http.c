@@ -1,5 +1,5 @@
-/* The server: requests of libmicrohttpd on the daemon's loop. See http.h; http_jobs.c answers what
- * is about jobs. */
+/* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_jobs.c handles
+ * requests for jobs. */
 #include "control/service/daemon/http.h"
 
 #include <arpa/inet.h>
@@ -19,23 +19,24 @@
 #include "control/service/daemon/status.h"
 #include "offload/base/errors.h"
 
-/* Turns of the server in one turn of the loop (count): then heartbeats come first again. */
+/* Maximum number of server runs in one turn of the loop (count), so that heartbeats are not
+ * delayed. */
 #define TURNS_MAX 16
 
 struct by_http {
     struct by_http_door socket, port;
-    bool has_socket;               /* its file is ours to remove */
-    struct by_http_request *first; /* all that are there */
+    bool has_socket;               /* this process created the file and removes it */
+    struct by_http_request *first; /* list of all requests */
 };
 
-/* Who is not on this machine does not come in, whatever the socket is bound to. */
+/* Connections from other machines are refused, whatever address the socket is bound to. */
 static enum MHD_Result accept_local(void *context, const struct sockaddr *address, socklen_t bytes)
 {
     const struct sockaddr_in *from = (const struct sockaddr_in *)(const void *)address;
 
     (void)context;
     if (address == NULL || bytes < sizeof(address->sa_family) || address->sa_family == AF_UNIX)
-        return MHD_YES; /* the file's mode says who may */
+        return MHD_YES; /* the mode of the file controls access */
     return bytes >= sizeof(*from) && address->sa_family == AF_INET &&
                    ntohl(from->sin_addr.s_addr) >> 24 == 127
                ? MHD_YES
@@ -74,8 +75,8 @@ enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status,
     return by_http_answer_json(request, status, json_pack("{s:s}", "error", text));
 }
 
-/* A page of a browser may not speak to us: neither by a name that it has made to mean this machine,
- * nor as another origin. */
+/* Web pages in a browser must not use the server: neither through a host name that resolves to this
+ * machine (DNS rebinding), nor from another origin. */
 static bool is_page(struct MHD_Connection *connection)
 {
     static const char *const names[] = {"localhost", "127.0.0.1"};
@@ -143,9 +144,8 @@ static void take_body(struct by_http_request *request, const char *bytes, size_t
     request->body[request->body_bytes] = 0;
 }
 
-/* libmicrohttpd calls this with the head, with pieces of the body, at its end, and again when it is
- * resumed.
- */
+/* libmicrohttpd calls this for the head, for pieces of the body, at its end, and after a
+ * resumption. */
 static enum MHD_Result handle(void *context, struct MHD_Connection *connection, const char *path,
                               const char *method, const char *version, const char *upload,
                               size_t *upload_bytes, void **state)
@@ -175,7 +175,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *connection, 
     return route(request, path, method);
 }
 
-/* Puts a connection behind all others of its door, or takes it out. */
+/* Appends a connection to the list of its door. */
 static void append(struct by_http_door *door, struct by_http_connection *connection)
 {
     struct by_http_connection **at = &door->oldest;
@@ -187,7 +187,7 @@ static void append(struct by_http_door *door, struct by_http_connection *connect
     door->connection_count++;
 }
 
-/* False when it is not there any more: it has been ended. */
+/* Removes a connection. Returns false if it was ended and is no longer in the list. */
 static bool take_out(struct by_http_door *door, const struct by_http_connection *connection)
 {
     struct by_http_connection **at = &door->oldest;
@@ -201,15 +201,14 @@ static bool take_out(struct by_http_door *door, const struct by_http_connection 
     return true;
 }
 
-/* Ends the connection that has asked for nothing for longest; not one that waits for an answer of
- * ours. */
+/* Ends the connection that has been idle for longest, except those that wait for an answer. */
 static void end_oldest(struct by_http_door *door)
 {
     for (struct by_http_connection *at = door->oldest; at != NULL; at = at->next) {
         if (MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_SUSPENDED)->suspended)
             continue;
         shutdown(MHD_get_connection_info(at->connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd,
-                 SHUT_RDWR); /* the server sees its end, and closes it */
+                 SHUT_RDWR); /* the server notices and closes it */
         take_out(door, at);
         return;
     }
@@ -235,7 +234,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     }
 }
 
-/* A request is done: its connection is the newest. */
+/* Moves the connection to the end of the list after a request. */
 static void renew(struct by_http_door *door, struct MHD_Connection *connection)
 {
     struct by_http_connection *own =
@@ -290,8 +289,8 @@ void by_http_tick(struct by_daemon *daemon)
     run(&daemon->http->port);
 }
 
-/* Opens one door: at `fd`, which listens, or, when it is -1, at the loopback port of the options.
- */
+/* Opens one door: on the listening socket `fd`, or, if it is -1, at the loopback port of the
+ * options. */
 static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,
@@ -316,8 +315,8 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
     return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
 }
 
-/* The folder of the default path, which others may look into. Whether it is there then, the socket
- * shows. */
+/* Creates the folder of the default path, readable by others. If it cannot, opening the socket
+ * fails. */
 static void make_folder(const char *path)
 {
     char folder[BY_HTTP_PATH_MAX];
@@ -384,7 +383,7 @@ static void close_door(struct by_http_door *door)
         return;
     run(door);
     by_daemon_unwatch(door->daemon, &door->watcher);
-    MHD_stop_daemon(door->server); /* and closes what it listened at */
+    MHD_stop_daemon(door->server); /* this also closes the listening socket */
 }
 
 void by_http_close(struct by_daemon *daemon)

@@ -1,4 +1,4 @@
-/* What the files of the HTTP server share: see http.h. */
+/* Internal declarations of the HTTP server. See http.h. */
 #ifndef BY_SERVICE_DAEMON_HTTP_INSIDE_H
 #define BY_SERVICE_DAEMON_HTTP_INSIDE_H
 
@@ -8,10 +8,10 @@
 #include "control/service/daemon/daemon.h"
 
 enum by_http_phase {
-    BY_HTTP_COMES = 0, /* its body does */
-    BY_HTTP_ASKED,     /* jobs.c has it, and may answer at once */
-    BY_HTTP_WAITS,     /* the connection sleeps until it does */
-    BY_HTTP_DONE,      /* `status` and `result` are there */
+    BY_HTTP_COMES = 0, /* its body is arriving */
+    BY_HTTP_ASKED,     /* jobs.c has the request and may answer at once */
+    BY_HTTP_WAITS,     /* the connection is suspended until the answer */
+    BY_HTTP_DONE,      /* `status` and `result` are set */
 };
 
 /* A connection at a door. */
@@ -20,14 +20,14 @@ struct by_http_connection {
     struct by_http_connection *next;
 };
 
-/* One of the two doors: the socket of the daemon's user, or the loopback port. */
+/* One of the two doors: the socket of the daemon's user or the loopback port. */
 struct by_http_door {
     struct by_daemon *daemon;
-    struct MHD_Daemon *server; /* NULL: it is shut */
+    struct MHD_Daemon *server; /* NULL: closed */
     struct by_watcher watcher;
-    bool may_change; /* who comes here may make and end jobs */
+    bool may_change; /* requests may create and end jobs */
     uint32_t connection_count;
-    struct by_http_connection *oldest; /* by their last request, or since they came: those not yet ended */
+    struct by_http_connection *oldest; /* by their last request or their start; without those already ended */
 };
 
 struct by_http_request {
@@ -43,15 +43,15 @@ struct by_http_request {
     struct by_http_request *next;
 };
 
-/* Answers; `bytes` and `object` are taken over. */
+/* Queue an answer; take over `bytes` and `object`. */
 enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
                                void *bytes, size_t size);
 enum MHD_Result by_http_answer_json(struct by_http_request *request, unsigned status, json_t *object);
 enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status, const char *text);
-/* The answer of a request that waits, or was just asked. */
+/* Sets the answer of a request that is suspended or about to be. */
 void by_http_finish(struct by_http_request *request, unsigned status, json_t *result);
 
-/* Everything below /v1/jobs: `rest` is what follows that. */
+/* Handles everything below /v1/jobs: `rest` is the path after it. */
 enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, const char *method);
 
 #endif

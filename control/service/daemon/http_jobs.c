@@ -1,4 +1,4 @@
-/* HTTP's jobs: lists, makes and ends them, gives out hosts' tables. See http.h. */
+/* Requests for jobs: list, create, end, tables of hosts. See http.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static unsigned status_of(int error)
     }
 }
 
-/* jobs.c has the answer. */
+/* Takes the answer of jobs.c. */
 static void on_reply(struct by_daemon *daemon, void *context, int error, const struct by_job *job,
                      const char *text)
 {
@@ -54,7 +54,7 @@ static void on_reply(struct by_daemon *daemon, void *context, int error, const s
         by_http_finish(request, MHD_HTTP_OK, json_object());
 }
 
-/* Answers at once, or has the connection sleep until on_reply. */
+/* Answers at once, or suspends the connection until on_reply. */
 static enum MHD_Result await(struct by_http_request *request)
 {
     if (request->phase == BY_HTTP_DONE)
@@ -64,7 +64,7 @@ static enum MHD_Result await(struct by_http_request *request)
     return MHD_YES;
 }
 
-/* "ranks": names of hosts. */
+/* Reads "ranks": names of hosts. */
 static int read_ranks(const json_t *ranks, const struct by_topology *topology, struct by_job_spec *spec,
                       struct by_problem *problem)
 {
@@ -95,7 +95,7 @@ static int read_ranks(const json_t *ranks, const struct by_topology *topology, s
     return error;
 }
 
-/* "collectives": names, or one text with commas between. */
+/* Reads "collectives": names, or one comma-separated text. */
 static int read_collectives(const json_t *list, const struct by_topology *topology, struct by_job_spec *spec,
                             struct by_problem *problem)
 {
@@ -125,8 +125,8 @@ static int read_number(const json_t *value, const char *name, json_int_t most, j
     return by_problem_say(problem, BY_EFORMAT, "\"%s\": a number from 1 to %lld", name, (long long)most);
 }
 
-/* Cut off in the midst of a letter it would be no text any more, in which no answer could name the
- * job. */
+/* Refuses longer names: cutting one inside a UTF-8 character would make invalid text, which JSON
+ * answers cannot contain. */
 static int read_name(const json_t *value, struct by_job_spec *spec, struct by_problem *problem)
 {
     const char *text = json_string_value(value);
@@ -151,7 +151,7 @@ static int read_share(const json_t *value, struct by_job_spec *spec, struct by_p
     return 0;
 }
 
-/* The object's members in `spec`; its `member` is the caller's to free, also after an error. */
+/* Reads the members of the object. The caller frees spec->member, also after an error. */
 static int read_job(const json_t *object, const struct by_topology *topology, struct by_job_spec *spec,
                     struct by_problem *problem)
 {
@@ -226,7 +226,7 @@ static enum MHD_Result list(struct by_http_request *request)
     return by_http_answer_json(request, MHD_HTTP_OK, json_pack("{s:o}", "jobs", array));
 }
 
-/* A host's table. */
+/* Sends the table of a host. */
 static enum MHD_Result give_table(struct by_http_request *request, const struct by_job *job, const char *host)
 {
     int64_t node = by_topology_find(request->daemon->topology, host);

@@ -1,4 +1,4 @@
-/* Jobs as users write them. See job.h. */
+/* The text form of jobs. See job.h. */
 #include "control/service/daemon/job.h"
 
 #include <stdlib.h>
@@ -56,7 +56,7 @@ int64_t by_job_node(const struct by_job_spec *spec, const struct by_topology *to
     return -1;
 }
 
-/* The root of a want: a rank's node. */
+/* Finds the node of a root, which must be a rank. */
 static int find_root(const struct by_job_spec *spec, const char *name, size_t bytes,
                      const struct by_topology *topology, int64_t *root, struct by_problem *problem)
 {
@@ -96,7 +96,7 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
         error = by_problem_say(problem, BY_EINVAL, "%s has no root: leave out what follows the @", name);
     if (error != 0)
         return error;
-    /* Ranks meet by allreduce, whatever else they run; its trees carry barriers. */
+    /* Ranks always synchronize with allreduce; its trees also carry barriers. */
     if (spec->want_count == 0)
         spec->wants[spec->want_count++] =
             (struct by_job_want){.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1};
@@ -114,7 +114,7 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
     return 0;
 }
 
-/* The ranks behind the colon. */
+/* Parses the ranks after the colon. */
 static int parse_ranks(const char *text, const struct by_topology *topology, struct by_job_spec *spec,
                        struct by_problem *problem)
 {

@@ -1,4 +1,5 @@
-/* The requests and their changes. See jobs.h; neighbours: change.c does the work, http.c asks. */
+/* Requests and their changes. See jobs.h; neighbours: changes.c does the work, http_jobs.c makes
+ * requests. */
 #include "control/service/daemon/jobs.h"
 
 #include "control/service/daemon/changes.h"
@@ -11,12 +12,12 @@
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
-/* Heartbeats that a switch may have another table than it shall have, before it gets that again
- * (count): an answer from before the push may still be on its way. */
+/* Heartbeats after which a switch with the wrong table gets the right one again (count): an answer
+ * from before the push may still arrive. */
 #define STRAY_BEATS 3u
 
 struct jobs_request {
-    bool create; /* else: end */
+    bool create; /* false: end */
     uint16_t job;
     struct by_job_spec spec;
     by_jobs_reply_fn *reply;
@@ -26,7 +27,7 @@ struct jobs_request {
 struct by_jobs {
     uint32_t count;
     struct jobs_request waiting[BY_JOBS_REQUESTS_MAX];
-    struct jobs_request current; /* the one whose change is on its way */
+    struct jobs_request current; /* the request whose change is under way */
 };
 
 struct by_job *by_jobs_find(struct by_daemon *daemon, uint16_t job)
@@ -73,7 +74,7 @@ static void answer(struct by_daemon *daemon, struct jobs_request *request, int e
     request->reply = NULL;
 }
 
-/* Ends the change of the current request, and says how it came out. */
+/* Ends the change of the current request and reports the result. */
 static void finish(struct by_daemon *daemon, struct by_change *change, int error, const char *text)
 {
     struct jobs_request *request = &daemon->requests->current;
@@ -191,7 +192,7 @@ static void on_restore_planned(struct by_daemon *daemon, struct by_change *chang
     daemon->change = NULL;
 }
 
-/* Gives switches that have another table the one that they shall have. */
+/* Pushes the right table to switches that have another one. */
 static void restore(struct by_daemon *daemon)
 {
     bool stray = false;
@@ -234,7 +235,7 @@ static void add_request(struct by_daemon *daemon, struct jobs_request *request)
     by_jobs_step(daemon);
 }
 
-/* The lowest number that no job has and no request waits for. */
+/* Returns the lowest number that no job and no queued request has. */
 static uint16_t find_number(struct by_daemon *daemon)
 {
     for (uint16_t number = 1; number < BY_JOBS_MAX; number++) {
@@ -245,7 +246,7 @@ static uint16_t find_number(struct by_daemon *daemon)
         if (!taken)
             return number;
     }
-    return BY_JOBS_MAX - 1; /* never: jobs are fewer than numbers */
+    return BY_JOBS_MAX - 1; /* unreachable: there are fewer jobs than numbers */
 }
 
 void by_jobs_create(struct by_daemon *daemon, struct by_job_spec *spec, by_jobs_reply_fn *reply,

@@ -1,4 +1,4 @@
-/* Listening sockets; see listen.h. */
+/* Listening sockets. See listen.h. */
 #include "control/service/daemon/listen.h"
 
 #include <errno.h>
@@ -12,10 +12,10 @@
 
 #include "firmware/secure/hostport.h"
 
-/* Who may wait to be accepted (count). */
+/* Connections that may wait to be accepted (count). */
 #define BACKLOG 256
 
-/* The descriptor, or -1 after it is closed. */
+/* Returns the descriptor, or closes it and returns -1. */
 static int bind_to(int fd, const struct sockaddr *address, socklen_t bytes)
 {
     int number;
@@ -58,7 +58,7 @@ int by_listen_unix(const char *path)
         unlink(path);
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    /* Before bind, which makes the file: at no time may others use it. */
+    /* Before bind, which creates the file, so that other users never have access to it. */
     if (fd >= 0 && fchmod(fd, 0600) != 0) {
         int number = errno;
 

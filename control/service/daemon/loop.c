@@ -1,7 +1,7 @@
 /*
- * The loop: one epoll for the event queue, a timer of one heartbeat, signals, and whatever others
- * add (by_daemon_watch: hosts' connections, HTTP). Everything that owns struct by_daemon runs from
- * here.
+ * The event loop: one epoll for the event queue, a timer of one heartbeat, signals, and the
+ * descriptors of other parts (by_daemon_watch: hosts' connections, HTTP). All code that owns struct
+ * by_daemon runs from here.
  */
 #include <errno.h>
 #include <signal.h>
@@ -17,7 +17,7 @@
 #include "control/service/daemon/daemon.h"
 #include "offload/base/errors.h"
 
-/* Descriptors that one wait tells of (count). */
+/* Maximum number of descriptors that one wait reports (count). */
 #define EVENTS_MAX 64
 
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
@@ -70,7 +70,7 @@ static void update_clock(struct by_daemon *daemon)
     daemon->now_ms = (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* What the other threads have told. */
+/* Handles the events of the other threads. */
 static void on_queue(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
     struct by_daemon_event event;

@@ -1,4 +1,4 @@
-/* The program banyand: daemon.c is all of it. */
+/* The program banyand. See daemon.c. */
 #include "control/service/daemon/daemon.h"
 #include "offload/linux/output.h"
 

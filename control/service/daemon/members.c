@@ -1,4 +1,4 @@
-/* The server of hosts; see members.h. The loop's thread. */
+/* The server of hosts. See members.h. The loop's thread. */
 #include "control/service/daemon/members.h"
 
 #include <errno.h>
@@ -22,13 +22,13 @@
 #include "offload/base/prng.h"
 
 #define READ_BYTES ((size_t)64 << 10)
-/* What a queue has room for at first (bytes): a connection that is no rank needs no more. */
+/* Initial size of a queue (bytes), sufficient for a connection that is not a rank. */
 #define QUEUE_BYTES_LEAST ((size_t)4 << 10)
 #define SILENT_MS         3000
-/* Handshakes a second, and at once (count): all hosts of a fabric come at the same time. */
+/* Handshakes per second, and in a burst (count): all hosts of a fabric connect at the same time. */
 #define GREETED_PER_S 2000u
 #define GREETED_BURST 256u
-/* Descriptors that hosts leave to others: in all, and for each switch (count). */
+/* Descriptors reserved for other uses: in total, and for each switch (count). */
 #define OTHERS     256u
 #define FOR_SWITCH 4u
 
@@ -40,15 +40,15 @@ struct members_queue {
 struct members_peer {
     struct by_watcher watcher;
     struct members_peer *next;
-    struct by_tls *tls; /* or NULL: what it says of itself is believed */
+    struct by_tls *tls; /* or NULL: its name is trusted */
     struct members_queue in, out;
-    bool dead;    /* its connection is ended */
-    bool seen;    /* dead at the last tick, too: the loop's batch of events, which may name it, is over */
-    bool waits;   /* has said HELLO for a job that has no tables yet */
-    bool member;  /* recovery.c knows it */
-    bool broken;  /* it cannot be sent to any more: its connection is ended when that may be told, */
-    size_t stuck; /* as so many bytes wait for it, or, where that is 0, as it has ended */
-    bool writing; /* the loop tells when it can be written to */
+    bool dead;    /* its connection is closed */
+    bool seen;    /* was dead at the last tick: no pending event of the loop refers to it any more */
+    bool waits;   /* has sent HELLO for a job that has no tables yet */
+    bool member;  /* recovery.c has it as a rank */
+    bool broken;  /* sending failed; the connection is closed once recovery may be called */
+    size_t stuck; /* if broken: bytes queued beyond a limit; 0: the connection has ended */
+    bool writing; /* the loop reports when it is writable */
     uint64_t since_ms, nonce;
     uint16_t job, rank, gen;
     uint32_t node;              /* of a member */
@@ -56,24 +56,24 @@ struct members_peer {
 };
 
 struct by_members {
-    struct by_prng prng; /* of injected faults */
+    struct by_prng prng; /* for fault injection */
     uint32_t listener_count, peer_count;
-    uint32_t peers_max; /* that descriptors are there for: BY_MEMBERS_MAX at most */
+    uint32_t peers_max; /* limit from the available descriptors: at most BY_MEMBERS_MAX */
     struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
-    struct by_tls_identity *identity; /* NULL: nobody comes over TLS */
+    struct by_tls_identity *identity; /* NULL: TLS is not used */
     struct by_acceptor *acceptor;
     struct by_watcher greeted;
-    struct by_strangers strangers; /* who have shown neither keys nor that they are a rank */
+    struct by_strangers strangers; /* connections without a valid key or HELLO */
     struct members_peer *peers;
     size_t waiting; /* bytes in the output queues of all peers */
 };
 
-/* ---- lines of the log ---- */
+/* ---- log lines ---- */
 
 static void say_stranger(struct by_daemon *daemon, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* About somebody who may be anybody: of many such lines few are said. */
+/* Logs a line about an unauthenticated connection, at a limited rate. */
 static void say_stranger(struct by_daemon *daemon, const char *format, ...)
 {
     char text[BY_ACCEPTOR_TEXT_MAX + 64], more[BY_STRANGERS_MORE_MAX];
@@ -87,12 +87,12 @@ static void say_stranger(struct by_daemon *daemon, const char *format, ...)
     by_daemon_say("%s%s", text, more);
 }
 
-/* ---- ends ---- */
+/* ---- end of connections ---- */
 
 static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* An event of the rank of a connection; `gen` and `number` as recover.h has them. */
+/* Posts an event of the connection's rank. `gen` and `number`: see recover.h. */
 static void tell_rank(struct by_daemon *daemon, const struct members_peer *peer, enum by_recover_type type,
                       uint16_t gen, uint64_t number)
 {
@@ -104,7 +104,7 @@ static void tell_rank(struct by_daemon *daemon, const struct members_peer *peer,
                                                      .number = number});
 }
 
-/* Ends a connection; without a reason nothing is said. */
+/* Closes a connection, and logs the reason if there is one. */
 static void drop(struct by_daemon *daemon, struct members_peer *peer, const char *format, ...)
 {
     const char *name = peer->name[0] != 0 ? peer->name : "(unknown)";
@@ -156,7 +156,7 @@ static void bury(struct by_members *members)
 
 /* ---- bytes ---- */
 
-/* Makes room for `more` bytes. False when there is no memory: the queue is as before. */
+/* Makes room for `more` bytes. Returns false without memory; the queue is then unchanged. */
 static bool reserve(struct members_queue *queue, size_t more)
 {
     size_t room = queue->room;
@@ -179,7 +179,7 @@ static bool reserve(struct members_queue *queue, size_t more)
     return true;
 }
 
-/* Gives the memory of a long message back, once it is empty. */
+/* Frees the memory of a long message once the queue is empty. */
 static void release(struct members_queue *queue)
 {
     if (queue->at < queue->used || queue->room <= READ_BYTES)
@@ -213,8 +213,8 @@ static void flush(struct by_daemon *daemon, struct members_peer *peer)
     }
 }
 
-/* Says it. Recovery may be in the midst of a decision (recover.h: act): that the connection is lost
- * it hears later, by end_broken. */
+/* Sends a frame. Recovery may be calling this from within a decision (by_recover_config.act), so it
+ * learns of a lost connection only later, from end_broken. */
 static void put(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
 {
     size_t waiting, begin;
@@ -238,7 +238,7 @@ static void put(struct by_daemon *daemon, struct members_peer *peer, const struc
     flush(daemon, peer);
 }
 
-/* Ends the connection of a host that could not be sent to. */
+/* Closes the connection of a host to which sending failed. */
 static void end_broken(struct by_daemon *daemon, struct members_peer *peer)
 {
     if (peer->stuck > 0)
@@ -255,8 +255,8 @@ static struct members_peer *find(const struct by_members *members, uint16_t job,
     return NULL;
 }
 
-/* Fault injection. What a connection begins and ends with is spared: a peer without it is another
- * fault. */
+/* Injects faults. It spares the first and last messages of a connection, since losing those would
+ * be a different fault. */
 static bool is_lost(struct by_daemon *daemon, uint8_t type)
 {
     if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_WELCOME ||
@@ -275,12 +275,12 @@ void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, stru
         put(daemon, peer, &frame);
 }
 
-/* ---- who it is ---- */
+/* ---- identification ---- */
 
 static void refuse(struct by_daemon *daemon, struct members_peer *peer, int error, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/* Says why, and ends it. */
+/* Sends the reason and closes the connection. */
 static void refuse(struct by_daemon *daemon, struct members_peer *peer, int error, const char *format, ...)
 {
     char text[BY_MEMBER_TEXT_MAX];
@@ -299,7 +299,7 @@ static void refuse(struct by_daemon *daemon, struct members_peer *peer, int erro
     drop(daemon, peer, "%s", text);
 }
 
-/* The job that it asks for: 0 is the only one with its node. */
+/* Returns the job that the host requests; 0 requests the only job with its node. */
 static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer *peer, uint32_t node,
                              uint32_t *count)
 {
@@ -347,7 +347,8 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
         refuse(daemon, peer, BY_ENOENT, "%s is in %u jobs; BANYAN_JOB chooses one", peer->name, count);
     if (job == NULL)
         return;
-    if (job->tables == NULL || job->state == BY_JOB_ENDING) { /* or it is gone when that is done */
+    /* The next tick tries again; an ended job is gone by then. */
+    if (job->tables == NULL || job->state == BY_JOB_ENDING) {
         peer->waits = true;
         return;
     }
@@ -365,7 +366,7 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
         refuse(daemon, peer, BY_EBUSY, "rank %u of job %u runs in another process", rank, job->spec.job);
         return;
     }
-    if (other != NULL) { /* it has come back before we saw that it had gone */
+    if (other != NULL) { /* the host has reconnected before the loss of the old connection was noticed */
         other->member = false;
         drop(daemon, other, NULL);
     }
@@ -447,7 +448,7 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     }
 }
 
-/* All frames that are there. */
+/* Handles all complete frames. */
 static void parse(struct by_daemon *daemon, struct members_peer *peer)
 {
     struct by_member_frame frame;
@@ -482,7 +483,7 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
         end_broken(daemon, peer);
     if (peer->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
-    /* One read for each turn, so that no host keeps the others waiting. */
+    /* One read in each turn of the loop, so that no host delays the others. */
     room = peer->member ? READ_BYTES : QUEUE_BYTES_LEAST;
     if (!reserve(&peer->in, room)) {
         drop(daemon, peer, "no memory for the %zu bytes that it sends", peer->in.used + room);
@@ -504,7 +505,7 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
              (unsigned)BY_MEMBERS_STRANGER_MAX);
 }
 
-/* Takes a connection in; over TLS, one whose other end is a host of our authority. */
+/* Adds a connection. A TLS connection has authenticated as a host of this authority. */
 static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
 {
     struct by_members *members = daemon->members;
@@ -540,7 +541,7 @@ static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, ui
         admit(daemon, fd, NULL);
 }
 
-/* Those who came over TLS. */
+/* Takes the connections that have completed the TLS handshake. */
 static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
     struct by_greeted who;
@@ -577,7 +578,7 @@ void by_members_tick(struct by_daemon *daemon)
 
 /* ---- begin and end ---- */
 
-/* The thread that meets hosts over TLS. */
+/* Opens the thread for TLS handshakes. */
 static int open_acceptor(struct by_daemon *daemon)
 {
     struct by_members *members = daemon->members;
@@ -602,7 +603,7 @@ static int open_acceptor(struct by_daemon *daemon)
     return by_daemon_watch(daemon, &members->greeted, EPOLLIN);
 }
 
-/* Whether hosts may come in by this plain address: tables of keyed jobs hold their keys. */
+/* Whether hosts may use this plain address, since tables of keyed jobs contain keys. */
 static int check_exposure(const struct by_daemon *daemon, const char *address, bool loopback)
 {
     if (loopback || daemon->options.lower.cover == 0 || daemon->options.access.plain_keys)
@@ -636,8 +637,8 @@ static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, 
     return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
 }
 
-/* How many hosts may be connected, so that descriptors are left for switches and all else, or three
- * quarters of few: their limit is raised as far as this process may. */
+/* Returns how many hosts may connect, so that descriptors remain for switches and other uses; at
+ * least a quarter of all. Raises the limit of descriptors as far as permitted. */
 static uint32_t count_room(const struct by_daemon *daemon)
 {
     const rlim_t others = OTHERS + FOR_SWITCH * (rlim_t)daemon->switch_count, all = others + BY_MEMBERS_MAX;
@@ -647,7 +648,7 @@ static uint32_t count_room(const struct by_daemon *daemon)
     getrlimit(RLIMIT_NOFILE, &limit);
     if (limit.rlim_cur < all) {
         limit.rlim_cur = limit.rlim_max < all ? limit.rlim_max : all;
-        setrlimit(RLIMIT_NOFILE, &limit); /* up to its hard limit it always may */
+        setrlimit(RLIMIT_NOFILE, &limit); /* always permitted up to the hard limit */
     }
     room = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
     if (room < limit.rlim_cur / 4)
@@ -679,7 +680,7 @@ void by_members_close(struct by_daemon *daemon)
         peer->member = false;
         drop(daemon, peer, NULL);
     }
-    bury(members); /* marks, then frees */
+    bury(members); /* the first call marks, the second frees */
     bury(members);
     for (uint32_t i = 0; i < members->listener_count; i++) {
         close(members->listeners[i].fd);

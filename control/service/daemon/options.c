@@ -1,4 +1,4 @@
-/* banyand's options. See options.h. */
+/* The options of banyand. See options.h. */
 #include "control/service/daemon/options.h"
 
 #include <stdio.h>
@@ -37,7 +37,8 @@ static int check_state(void *object, const char *value, struct by_option_why *wh
     return strlen(value) <= 250 ? 0 : by_option_refuse(why, "a folder's name has at most 250 characters");
 }
 
-/* Keys are made of random bytes, which the store keeps. */
+/* Sets the coverage of tags. by_lower_keyed also draws a seed, which may fail with BY_EIO; the jobs
+ * of banyand have keys of their own instead. */
 static int take_keyed(void *object, const char *cover, struct by_option_why *why)
 {
     struct by_daemon_options *options = object;

@@ -124,8 +124,7 @@ bool by_recover_held(const struct by_recover *recover, bool is_link, uint32_t wh
  * attempt is under way. */
 uint16_t by_recover_base(const struct by_recover *recover, uint32_t job);
 uint16_t by_recover_next(const struct by_recover *recover, uint32_t job);
-/* Between PLAN and PLANNED: whether the plan includes this job, for the generation
- * by_recover_next. */
+/* Between PLAN and PLANNED: whether the plan includes the job, for generation by_recover_next. */
 bool by_recover_planning(const struct by_recover *recover, uint32_t job);
 /* Whether ranks of the job have waited for a while and still report it, and no attempt is under
  * way. */

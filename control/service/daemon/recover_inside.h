@@ -83,8 +83,7 @@ void by_recover_tell(struct by_recover *r, const char *format, ...) __attribute_
 void by_recover_to_rank(struct by_recover *r, enum by_recover_do what, uint32_t j, uint16_t rank, bool image);
 /* Writes a name such as "rank 3 (host3)" to `text`. */
 const char *by_recover_rank_name(const struct by_recover *r, uint32_t j, uint16_t rank, char text[96]);
-/* Sends FREEZE to all present ranks, with the table unless they have it, and GO once it is
- * allowed. */
+/* Sends FREEZE to all present ranks, with the table unless they have it, and GO when allowed. */
 void by_recover_freeze_all(struct by_recover *r, uint32_t j);
 /* Whether any rank is in that state. */
 bool by_recover_any(const struct by_recover_state *job, enum by_recover_presence presence);

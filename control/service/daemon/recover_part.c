@@ -69,8 +69,7 @@ static void lose(struct by_recover *r, bool is_link, uint32_t what, const char *
     }
 }
 
-/* Plans jobs without a path again at once: they do not wait until a part has been back for a
- * while. */
+/* Plans jobs without a path again at once, without waiting until a part has been back for long. */
 static void rescue(struct by_recover *r)
 {
     bool some = false;

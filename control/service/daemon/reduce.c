@@ -1,4 +1,4 @@
-/* Which part of banyand handles an event, and in which order. See reduce.h. */
+/* The order in which the parts of banyand handle events. See reduce.h. */
 #include "control/service/daemon/reduce.h"
 
 #include "control/service/daemon/http.h"
@@ -8,8 +8,8 @@
 #include "control/service/daemon/recovery.h"
 #include "control/service/daemon/renew.h"
 
-/* Events that concern a daemon that leads. Before that, the state of switches and links is only
- * recorded; BY_EVENT_LED makes recovery read it. */
+/* Handles an event while this daemon leads. Before that, the state of switches and links is only
+ * recorded; after BY_EVENT_LED recovery reads it. */
 static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     if (event->kind == BY_EVENT_TICK) {

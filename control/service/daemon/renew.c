@@ -1,4 +1,4 @@
-/* Renewing keyed jobs; see renew.h. The loop's thread. */
+/* Renewal of keyed jobs. See renew.h. The loop's thread. */
 #include "control/service/daemon/renew.h"
 
 #include <inttypes.h>
@@ -9,8 +9,8 @@
 #include "control/service/daemon/recovery.h"
 #include "offload/wire/seal.h"
 
-/* A generation begins here. Of one that was there before this daemon nobody knows when it began:
- * then all that the switches have counted is its own. */
+/* Records the counters at the start of a generation. If the generation is older than this daemon,
+ * its start is unknown, and all chunks that the switches have counted are assigned to it. */
 static void mark(struct by_daemon *daemon, struct by_job *job)
 {
     if (job->renew_from == NULL)
@@ -20,14 +20,14 @@ static void mark(struct by_daemon *daemon, struct by_job *job)
     job->renew_gen = job->tables->gen;
 }
 
-/* The switch that has counted enough, or NULL. */
+/* Returns a switch that has counted enough chunks, or NULL. */
 static const struct by_daemon_switch *find_due(struct by_daemon *daemon, struct by_job *job)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         uint64_t chunks = daemon->switches[i].chunks;
 
         if (chunks < job->renew_from[i])
-            job->renew_from[i] = 0; /* it restarted */
+            job->renew_from[i] = 0; /* the switch restarted */
         if (chunks - job->renew_from[i] >= daemon->options.renew_after)
             return &daemon->switches[i];
     }

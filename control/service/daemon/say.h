@@ -2,7 +2,7 @@
 #ifndef BY_SERVICE_DAEMON_SAY_H
 #define BY_SERVICE_DAEMON_SAY_H
 
-/* Prints "banyand: TIME TEXT". */
+/* Prints a line "banyand: TIME TEXT". */
 void by_daemon_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

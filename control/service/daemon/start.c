@@ -1,8 +1,8 @@
 /*
- * From the first heartbeats to leading. Switches are read until each has answered or been given up.
- * Then the election: where a switch has had a writer, and that one is not ourselves of before, its
- * requests are counted for a while; if they go on, another controller leads, and this one ends,
- * unless it shall take over. The loop's thread.
+ * From the first heartbeats to leadership. First the daemon reads the switches, until each has
+ * answered or is down. Then comes the election: if a switch has a writer other than the last run of
+ * this daemon, its requests are counted for a while. If they continue, another controller leads,
+ * and this one ends, unless it was started with --takeover. The loop's thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 struct by_start {
     bool looking;
     uint64_t since_ms;
-    uint64_t *count; /* by switch: requests of writers when the look began */
+    uint64_t *count; /* by switch: requests of writers when the counting began */
 };
 
 void by_start_open(struct by_daemon *daemon)
@@ -38,7 +38,7 @@ void by_start_close(struct by_daemon *daemon)
     daemon->start = NULL;
 }
 
-/* Jobs of the command line are checked already (main.c). */
+/* Creates the jobs of the command line, which daemon.c has checked. */
 static void create_jobs(struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->options.job_count; i++) {
@@ -48,14 +48,14 @@ static void create_jobs(struct by_daemon *daemon)
         if (by_job_parse(daemon->options.jobs[i], daemon->topology, &spec, &problem) != 0)
             continue;
         if (by_jobs_find(daemon, spec.job) != NULL)
-            by_job_spec_free(&spec); /* it runs since the last life */
+            by_job_spec_free(&spec); /* loaded from the last run */
         else
             by_jobs_create(daemon, &spec, NULL, NULL);
     }
 }
 
-/* Whether the push went through: a switch has what it was to get. Switches that have not are given
- * it again then, as all had taken it. */
+/* Whether the push went through: at least one switch has its image. All had validated it, so the
+ * others get it again. */
 static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
 {
     for (uint32_t i = 0; i < push->count; i++) {
@@ -67,7 +67,7 @@ static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push 
     return false;
 }
 
-/* Settles a push that the last life began. */
+/* Settles a push that the last run began. */
 static int settle(struct by_daemon *daemon, struct by_problem *problem)
 {
     struct by_push_target *targets = by_alloc(daemon->switch_count, sizeof(*targets));
@@ -90,8 +90,8 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
         known = by_push_settle(targets, count, &access, &settled, &ignored) == 0;
     if (!known)
         by_daemon_say("%s", ignored.text);
-    /* What the last life asked for at its end may have been done after the heartbeats that were
-     * heard; settling has fenced it off. */
+    /* The last requests of the former controller may have taken effect after the heartbeats seen
+     * here. Settling has fenced it off, so these hashes are final. */
     for (uint32_t i = 0; i < count && known; i++)
         by_switch_find(daemon, (uint32_t)by_topology_find(daemon->topology, targets[i].name))
             ->hello.table_hash = targets[i].hash;
@@ -106,7 +106,7 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
     return error;
 }
 
-/* Jobs and tables of the last life. */
+/* Loads jobs and tables of the last run. */
 static int adopt(struct by_daemon *daemon, struct by_problem *problem)
 {
     struct by_job **jobs;
@@ -130,7 +130,7 @@ static int adopt(struct by_daemon *daemon, struct by_problem *problem)
     return error;
 }
 
-/* Generations of jobs in tables that are not of our making. */
+/* Reads the generations of jobs in tables of another controller. */
 static void read_stranger(struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     struct by_session *session = NULL;
@@ -174,7 +174,7 @@ static void read_strangers(struct by_daemon *daemon)
     }
 }
 
-/* This one leads: from here on events are told. */
+/* Begins to lead: from here on events are handled. */
 static void go(struct by_daemon *daemon)
 {
     uint32_t up = 0;
@@ -214,7 +214,7 @@ static void lead(struct by_daemon *daemon)
         if (daemon->switches[i].hello.election_id > highest)
             highest = daemon->switches[i].hello.election_id;
     daemon->election_id = by_push_election();
-    if (daemon->election_id <= highest) /* clocks differ */
+    if (daemon->election_id <= highest) /* the clocks differ */
         daemon->election_id = highest + 1;
     error = by_state_elect(daemon->state, daemon->election_id, &problem);
     by_switches_lead(daemon);
@@ -230,7 +230,7 @@ static void lead(struct by_daemon *daemon)
         go(daemon);
 }
 
-/* A switch that a writer has asked something since the look began, or NULL. */
+/* Returns a switch that got a writer's request since the counting began, or NULL. */
 static const struct by_daemon_switch *find_led(const struct by_daemon *daemon)
 {
     for (uint32_t i = 0; i < daemon->switch_count; i++)

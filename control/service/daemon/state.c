@@ -1,8 +1,5 @@
-/*
- * The store. Set 0 of tables, plans and images is what the switches have, set 1 what an open push
- * brings. Neighbours: state_jobs.c reads jobs back; change.c writes before and after a push. See
- * state.h.
- */
+/* The store. In all tables, push 0 is what the switches have, push 1 what an open push brings.
+ * Neighbours: state_jobs.c reads jobs; changes.c records pushes. See state.h. */
 #include "control/service/daemon/state.h"
 
 #include <errno.h>
@@ -26,12 +23,12 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-/* Of the tables below. */
+/* Version of the tables below. */
 #define STATE_VERSION 2
-/* How long another process may hold the database (milliseconds): someone who looks at it by hand.
- */
+/* How long to wait for another process that has locked the database (milliseconds), such as a
+ * user's sqlite3. */
 #define BUSY_MS 2000
-/* How long the folder's lock is asked for (milliseconds): a daemon that was killed is gone then. */
+/* How long to wait for the folder's lock (milliseconds): enough for a killed daemon to end. */
 #define LOCK_MS      500u
 #define LOCK_STEP_MS 10u
 
@@ -107,7 +104,7 @@ int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt
     return BY_EIO;
 }
 
-/* A number of meta; 0 where there is none. */
+/* Returns a number of meta; 0 if there is none. */
 static uint64_t get_number(const struct by_state *state, const char *key)
 {
     sqlite3_stmt *statement = NULL;
@@ -130,7 +127,7 @@ static int put_number(struct by_state *state, const char *key, uint64_t number, 
         by_state_ask(state, "REPLACE INTO meta(key, number) VALUES (?, ?)", "tn", key, (int64_t)number));
 }
 
-/* Ends a transaction: all of it, or nothing when something failed. */
+/* Commits a transaction, or rolls it back after an error. */
 static int end_transaction(struct by_state *state, int error, struct by_problem *problem)
 {
     struct by_problem ignored;
@@ -142,7 +139,7 @@ static int end_transaction(struct by_state *state, int error, struct by_problem 
     return error;
 }
 
-/* What tells this fabric from another: its file's meaning. */
+/* Identifies the fabric: a hash of its normalized topology. */
 static uint64_t fabric_of(const struct by_topology *topology)
 {
     char *text = NULL;
@@ -159,7 +156,7 @@ static uint64_t fabric_of(const struct by_topology *topology)
     return hash;
 }
 
-/* The folder belongs to this user alone: others who may write there could replace the files. */
+/* The folder must belong to this user alone: others with write access could replace the files. */
 static int guard_folder(struct by_state *state, struct by_problem *problem)
 {
     struct stat status;
@@ -188,7 +185,7 @@ static int guard_folder(struct by_state *state, struct by_problem *problem)
     return 0;
 }
 
-/* The database is there, and so are its files of an earlier life, for this user alone: it holds
+/* Creates the database, if necessary, and restricts it and its journals to this user: it holds
  * keys. */
 static int guard_files(struct by_state *state, struct by_problem *problem)
 {
@@ -219,7 +216,7 @@ static int guard_files(struct by_state *state, struct by_problem *problem)
     return 0;
 }
 
-/* The folder is ours until we end, however that comes. */
+/* Locks the folder. The lock ends with the process, even after a crash. */
 static int lock_folder(struct by_state *state, struct by_problem *problem)
 {
     char path[sizeof(state->folder) + 32];
@@ -239,8 +236,8 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
                           state->folder);
 }
 
-/* Version 1 made the keys of all jobs from one seed. Jobs that run keep theirs until their next
- * generation; the seed is deleted. */
+/* Version 1 derived the keys of all jobs from one seed. Running jobs keep their keys until their
+ * next generation; the seed is deleted. */
 static int store_keys(struct by_state *state, struct by_problem *problem)
 {
     sqlite3_stmt *row;
@@ -283,7 +280,8 @@ static int upgrade(struct by_state *state, struct by_problem *problem)
     return end_transaction(state, error, problem);
 }
 
-/* The database is of this program and this fabric, or new. */
+/* Checks that the database has a supported version and belongs to this fabric; initializes a new
+ * one. */
 static int check(struct by_state *state, struct by_problem *problem)
 {
     uint64_t version = get_number(state, "version"), fabric = get_number(state, "fabric");
@@ -370,7 +368,7 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
     return state != NULL ? put_number(state, "election", election_id, problem) : 0;
 }
 
-/* Tables and plans of one job for the push. */
+/* Records tables and plans of one job for the push. */
 static int put_tables(struct by_state *state, const struct by_job *job, const struct by_job_tables *tables,
                       struct by_problem *problem)
 {
@@ -418,7 +416,7 @@ static int put_job(struct by_state *state, const struct by_change_job *entry, st
     return error;
 }
 
-/* Jobs that stay get what they have into the set of the push; those made anew what was made. */
+/* Records the jobs of the push: new tables for planned jobs, the present ones for the others. */
 static int put_jobs(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
     int error = 0;
@@ -454,8 +452,7 @@ static int put_images(struct by_state *state, const struct by_change *change, st
     return error;
 }
 
-/* A generation is used once, also by a push that came to nothing, and by a job that has ended
- * since. */
+/* A generation is used only once, even if its push failed or its job has ended. */
 static const char forget_push[] =
     "REPLACE INTO ended SELECT job, gen_last FROM job WHERE push = 1 AND job NOT IN"
     " (SELECT job FROM job WHERE push = 0);"
@@ -472,7 +469,7 @@ static const char take_push[] =
     "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "
     "0;"
     "DELETE FROM meta WHERE key = 'push';";
-/* Jobs that have failed are in no change, and stay until they are ended. */
+/* Failed jobs are in no change. They stay until they are ended. */
 static const char keep_failed[] =
     "INSERT INTO job SELECT 1, job, failed, text, gen_last, name, wants, ranks, window, share FROM job old"
     " WHERE push = 0 AND failed = 1 AND job <> ? AND NOT EXISTS"

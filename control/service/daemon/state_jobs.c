@@ -1,4 +1,4 @@
-/* Jobs and tables out of the store. See state.h; neighbour: state.c writes them. */
+/* Reading of jobs and tables from the store. See state.h; neighbour: state.c writes them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ char *by_state_ranks(const struct by_job_spec *spec, const struct by_topology *t
     return text;
 }
 
-/* The text of a column, "" where there is none. */
+/* Returns the text of a column, "" if there is none. */
 static const char *column(sqlite3_stmt *row, int number)
 {
     const char *text = (const char *)sqlite3_column_text(row, number);
@@ -52,7 +52,7 @@ static const char *column(sqlite3_stmt *row, int number)
     return text != NULL ? text : "";
 }
 
-/* A job's row: job, failed, text, gen_last, name, wants, ranks, window, share. */
+/* Reads a job from a row: job, failed, text, gen_last, name, wants, ranks, window, share. */
 static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *job,
                      struct by_problem *problem)
 {
@@ -93,7 +93,7 @@ static int read_plans(struct by_state *state, const struct by_job *job, struct b
     return error;
 }
 
-/* A blob that must have just this size. */
+/* Copies a blob, which must have exactly this size. */
 static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, const struct by_job *job,
                      struct by_problem *problem)
 {
@@ -106,9 +106,8 @@ static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, cons
     return 0;
 }
 
-/* The tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL where it
- * has none.
- */
+/* Reads the tables of a job: gen, window, note, lost_links, slot_base, secret. Leaves them NULL if
+ * it has none. */
 static int read_tables(struct by_state *state, struct by_job *job, struct by_problem *problem)
 {
     const struct by_topology *topology = state->topology;

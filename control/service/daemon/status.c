@@ -1,4 +1,4 @@
-/* Status and metrics. See status.h; neighbour: http.c gives them out. */
+/* Status and metrics. See status.h; neighbour: http.c serves them. */
 #include "control/service/daemon/status.h"
 
 #include <inttypes.h>
@@ -32,14 +32,14 @@ static json_t *fraction_json(struct by_fraction value)
                      by_fraction_value(value));
 }
 
-/* What a chunk waits for, as the switch's engine numbers it: the sums of children, or the parent's
- * result. */
+/* What a chunk waits for, from the engine's state: contributions of children, or the result of the
+ * parent. */
 static const char *waits_for(uint32_t state)
 {
     return state == 2 ? "children" : state == 3 ? "parent" : "nothing";
 }
 
-/* Names of the children of an entry that are waited for. */
+/* Returns the names of the missing children of an entry. */
 static json_t *missing_json(const struct by_daemon *daemon, const struct by_daemon_switch *device,
                             const by_WaitingEntry *waiting)
 {
@@ -68,8 +68,8 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_daem
 static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
-    /* What a switch said before it went down, or under another table, is of trees that are used no
-     * more. */
+    /* A report from before the switch went down, or under another table, concerns trees that are no
+     * longer used. */
     bool is_now = device->state == BY_SWITCH_UP && device->waiting_table == device->hello.table_hash;
 
     for (pb_size_t i = 0; is_now && i < device->waiting.entries_count; i++) {
@@ -83,7 +83,8 @@ static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daem
     return array;
 }
 
-/* Bytes a second that a link carries from one of its ends; null where the unit does not tell. */
+/* Returns the bytes per second that a link carries from one of its ends; null if the unit of the
+ * topology does not define them. */
 static json_t *capacity_json(const struct by_topology *topology, uint32_t link, uint32_t from)
 {
     uint32_t arc = UINT32_MAX;
@@ -118,7 +119,7 @@ static json_t *ports_json(const struct by_daemon *daemon, const struct by_daemon
     return array;
 }
 
-/* Slots and entries that jobs hold at a node. */
+/* Returns the slots and entries that jobs hold at a node. */
 static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t node)
 {
     struct by_lower_need held = {0};
@@ -242,7 +243,8 @@ static void head(FILE *stream, const char *name, const char *type, const char *t
     fprintf(stream, "# HELP banyan_%s %s\n# TYPE banyan_%s %s\n", name, text, name, type);
 }
 
-/* A label's value: backslashes and quotes are escaped, and there is no line in a name. */
+/* Writes a label. Backslashes and quotes in its value are escaped; a newline, which names never
+ * contain, becomes a space. */
 static void label(FILE *stream, const char *key, const char *value)
 {
     fprintf(stream, "%s=\"", key);
@@ -321,7 +323,7 @@ static const struct share_metric share_metrics[] = {
      offsetof(by_ShareCounters, dropped)},
 };
 
-/* Job 0 stands for all without a share. */
+/* Job 0 stands for all jobs without a share. */
 static void share_metrics_of(const struct by_daemon *daemon, FILE *stream)
 {
     for (size_t m = 0; m < sizeof(share_metrics) / sizeof(share_metrics[0]); m++) {

@@ -1,4 +1,4 @@
-/* What the daemon knows, as JSON for programs (GET /v1/status) and as Prometheus text (GET
+/* The state of the daemon, as JSON for programs (GET /v1/status) and as Prometheus text (GET
  * /metrics). The loop's thread. */
 #ifndef BY_SERVICE_DAEMON_STATUS_H
 #define BY_SERVICE_DAEMON_STATUS_H
@@ -8,11 +8,11 @@
 
 #include "control/service/daemon/daemon.h"
 
-/* The whole; the caller's reference. docs/man/banyand.1 lists the members. */
+/* Returns the whole state; the caller owns the reference. docs/man/banyand.1 lists the members. */
 json_t *by_status_json(struct by_daemon *daemon);
-/* One job, as in "jobs" there. */
+/* Returns one job, as in its member "jobs". */
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
-/* Metrics in base units: seconds, bytes, counts. */
+/* Writes metrics in base units: seconds, bytes, counts. */
 void by_status_metrics(struct by_daemon *daemon, FILE *stream);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Switches as the daemon sees them: what each heartbeat means. A switch is down when it has not
- * answered for three heartbeats or its process has ended, has rebooted when its boot nonce is
- * another, and its word on the carriers of its ports says which links are down. Each change is told
- * once (by_daemon_tell). The loop's thread.
+ * The state of switches and links, from heartbeats. A switch is down if it has not answered for
+ * three heartbeats or its process has ended. It has rebooted if its boot nonce has changed. Its
+ * carrier reports show which links are down. Each change is posted once (by_daemon_tell). The
+ * loop's thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 
 /* Heartbeats without an answer that make a switch down (count). */
 #define SILENT_BEATS 3u
-/* A switch that has never answered is given this long (milliseconds), if that is more: all may be
- * starting. Not one whose process is away where this daemon has led before: its switches ran before
- * it. */
+/* Minimum time for the first answer of a switch (milliseconds), since everything may be starting.
+ * It does not apply to a switch whose process is absent if an earlier daemon has led this fabric:
+ * then its switches were running already. */
 #define FIRST_MS 1000u
 
 struct by_daemon_switch *by_switch_find(struct by_daemon *daemon, uint32_t node)
@@ -76,7 +76,7 @@ void by_switches_stop(struct by_daemon *daemon)
     }
 }
 
-/* Whether a switch that answers says that its end of the link has no carrier. */
+/* Whether a switch that is up reports no carrier at its end of the link. */
 static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
 {
     const struct by_daemon_switch *device = by_switch_find(daemon, node);
@@ -107,7 +107,7 @@ static void look_at_links(struct by_daemon *daemon, const struct by_daemon_switc
     }
 }
 
-/* It answered. */
+/* Handles an answer. */
 static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *device, struct by_beat *beat)
 {
     bool was_up = device->state == BY_SWITCH_UP,
@@ -141,7 +141,7 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
     look_at_links(daemon, device);
 }
 
-/* It did not. */
+/* Handles a heartbeat without an answer. */
 static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *device,
                          const struct by_beat *beat)
 {
@@ -168,7 +168,8 @@ static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *devi
     look_at_links(daemon, device);
 }
 
-/* It did, and said that it is asked too often: it lives. What it counts is not known meanwhile. */
+/* Handles a refusal because of too many requests: the switch is alive, but its counters are
+ * unknown. */
 static void take_refusal(struct by_daemon_switch *device, const struct by_beat *beat)
 {
     if (device->text[0] == 0)

@@ -1,4 +1,4 @@
-/* Threads of banyand beside the loop's: signals are the loop's alone. Any thread. */
+/* Threads of banyand other than the loop's, which alone handles signals. Any thread. */
 #ifndef BY_SERVICE_DAEMON_THREAD_H
 #define BY_SERVICE_DAEMON_THREAD_H
 
@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Starts a thread that no signal interrupts; ends the program with a clear line where there can be
- * none. */
+/* Starts a thread with all signals blocked. On failure it prints a message and ends the program. */
 static inline void by_thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
     sigset_t all, before;

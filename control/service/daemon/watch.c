@@ -1,4 +1,4 @@
-/* A switch's own thread. See watch.h. */
+/* The thread that watches one switch. See watch.h. */
 #include "control/service/daemon/watch.h"
 
 #include <poll.h>
@@ -16,14 +16,13 @@
 #include "control/service/daemon/thread.h"
 #include "offload/base/errors.h"
 
-/* How often who is waited for is asked (milliseconds): it costs the switch a look at every entry.
- */
+/* Interval of requests for waiting entries (milliseconds), for which the switch scans all its
+ * entries. */
 #define WAITING_MS 1000u
-/* Heartbeats without an answer after which a call is given up (count): the same as make a switch
- * down. */
+/* Timeout of a call (heartbeats), the same as that of a switch. */
 #define CALL_BEATS 3u
-/* A switch whose process has ended may be started anew at once: for so long (milliseconds) it is
- * asked so many times as often. */
+/* A switch whose process has ended may restart at once. For this time (milliseconds) it is queried
+ * this many times as often. */
 #define RETURN_MS   5000u
 #define RETURN_PART 4u
 
@@ -32,11 +31,11 @@ struct by_watch {
     struct by_event_queue *events;
     pthread_t thread;
     int end_fd;       /* readable when the watch is to end */
-    atomic_bool told; /* a beat waits to be taken */
+    atomic_bool told; /* a beat is not acknowledged yet */
     _Atomic uint64_t election_id;
     struct by_session *session;
     uint64_t session_election;
-    bool heard; /* it has answered once */
+    bool heard; /* it has answered at least once */
     uint64_t heard_ms, waiting_ms;
 };
 
@@ -48,7 +47,7 @@ static uint64_t now_ms(void)
     return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
 }
 
-/* A session with the election id of now. */
+/* Opens a session with the present election id, unless it is open. */
 static int open_session(struct by_watch *watch, struct by_problem *problem)
 {
     struct by_session_options options = {.timeout_ms = CALL_BEATS * watch->options.heartbeat_ms,
@@ -89,9 +88,9 @@ static int ask(struct by_watch *watch, struct by_beat *beat)
     return error;
 }
 
-/* Ends a session that is of no more use. A switch that lives may have ended it for its own reasons,
- * and takes a new one; where nobody listens any more it has ended itself. One that is asked too
- * often has said so in a session that is as good as before. */
+/* Closes a session that failed. A switch that is alive may have closed it and accepts a new one; if
+ * no program listens any more, its process has ended. A refusal of too frequent requests leaves the
+ * session usable. */
 static void leave(struct by_watch *watch, struct by_beat *beat)
 {
     struct by_problem problem = {0};
@@ -109,7 +108,7 @@ static void leave(struct by_watch *watch, struct by_beat *beat)
     beat->gone = true;
 }
 
-/* Waits until `until`, or until a switch that lives ends the session. False when the watch is to
+/* Waits until `until`, or until a live switch closes the session. Returns false when the watch must
  * end. */
 static bool rest(const struct by_watch *watch, uint64_t until, bool lives)
 {
@@ -117,7 +116,7 @@ static bool rest(const struct by_watch *watch, uint64_t until, bool lives)
                             {.fd = lives ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
     uint64_t now;
 
-    do { /* also when there is no time left: it may have to end all the same */
+    do { /* also without time left, to notice the end of the watch */
         now = now_ms();
     } while (poll(fds, 2, now < until ? (int)(until - now) : 0) < 0);
     return fds[0].revents == 0;
@@ -146,7 +145,8 @@ static void *watch_run(void *argument)
         beat->silent_ms = now - watch->heard_ms;
         pause = beat->gone && beat->silent_ms < RETURN_MS ? beat_ms / RETURN_PART : beat_ms;
         if (atomic_exchange(&watch->told, true))
-            free(beat); /* the loop is behind: it shall not drown */
+            /* The loop is behind: further beats would only fill its queue. */
+            free(beat);
         else
             by_event_put(watch->events, &(struct by_daemon_event){.kind = BY_EVENT_BEAT, .beat = beat});
         next += pause;

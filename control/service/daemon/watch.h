@@ -1,7 +1,5 @@
-/*
- * One switch, watched: a thread with a session of its own says Hello and asks for the counters each
- * heartbeat, and tells the loop what came of it. What that means is decided by switches.c.
- */
+/* Watching of one switch: a thread with its own session sends Hello and a request for the counters
+ * at each heartbeat, and passes the result to the loop. switches.c evaluates it. */
 #ifndef BY_SERVICE_DAEMON_WATCH_H
 #define BY_SERVICE_DAEMON_WATCH_H
 
@@ -13,35 +11,35 @@
 
 struct by_watch;
 
-/* What one heartbeat brought. */
+/* The result of one heartbeat. */
 struct by_beat {
     uint32_t node;
-    int error;          /* 0, or why there was no answer */
-    bool deposed;       /* it answered that a newer controller leads it */
-    bool gone;          /* nobody listens at its address (any more) */
-    bool hasty;         /* it answered that it is asked too often: it lives */
+    int error;          /* 0, or why there is no answer */
+    bool deposed;       /* the switch reports that a newer controller leads it */
+    bool gone;          /* no program listens at its address */
+    bool hasty;         /* the switch refused too frequent requests: it is alive */
     uint64_t silent_ms; /* since the last answer, or the start */
     by_HelloReply hello;
     by_CountersReply counters;
-    uint64_t asked_ms, answered_ms; /* they were read in between */
-    bool has_waiting;               /* asked for once a second */
+    uint64_t asked_ms, answered_ms; /* the counters were read in between */
+    bool has_waiting;               /* requested once a second */
     by_WaitingReply waiting;
     struct by_problem problem;
 };
 
 struct by_watch_options {
     uint32_t node;
-    const char *name, *address; /* must outlive the watch; the name is what the switch must answer to */
-    const char *keys, *psk;     /* as by_session_options has them */
+    const char *name, *address; /* must outlive the watch; the switch must report this name */
+    const char *keys, *psk;     /* see by_session_options */
     uint32_t heartbeat_ms;
 };
 
-/* Watches, as a reader at first, whom no switch takes for a controller. */
+/* Starts to watch, at first as a reader that does not count as a controller. */
 struct by_watch *by_watch_start(const struct by_watch_options *options, struct by_event_queue *events);
-/* From now on Hello carries this election id: older controllers are refused by the switch, and we
- * hear so when we are deposed. */
+/* Sends this election id with each Hello from now on. The switch then refuses older controllers,
+ * and reports when a newer one deposes this one. */
 void by_watch_lead(struct by_watch *watch, uint64_t election_id);
-/* The beat was taken: the next may be told. */
+/* Acknowledges a beat, so that the next one may be posted. */
 void by_watch_taken(struct by_watch *watch);
 void by_watch_stop(struct by_watch *watch);
 
