@@ -1,10 +1,11 @@
-# banyan: one graph. This file holds the rules; each folder's module.mk only appends explicit lists of sources.
+# banyan: one dependency graph. This file contains the rules; each folder's module.mk only appends
+# explicit lists of sources.
 #
-#   make            what `make all` does: libraries and programs into build/bin
-#   make help       the targets
+#   make            same as `make all`: builds libraries and programs into build/bin
+#   make help       lists the targets
 #
-# Variables: O= (output folder), SANITIZE=address,undefined (a variant of its own), BOARD=, PREFIX=, DESTDIR=, V=1 (show commands),
-# CC=, CFLAGS= (yours come last).
+# Variables: O= (output folder), SANITIZE=address,undefined (builds a separate variant), BOARD=,
+# PREFIX=, DESTDIR=, V=1 (shows commands), CC=, CFLAGS= (appended to the default flags).
 
 O        ?= build
 PREFIX   ?= /usr/local
@@ -35,7 +36,7 @@ MAKEFLAGS += --no-builtin-rules
 VERSION  := 0.1.0
 
 # ---- flags -----------------------------------------------------------------------------------------------------------------
-# Before `make deps` there may be no compiler yet: then the machine says what it is.
+# Before `make deps` there may be no compiler; uname then gives the architecture.
 ARCH     := $(or $(shell $(CC) -dumpmachine 2>/dev/null | cut -d- -f1),$(shell uname -m))
 BOARD_OF_x86_64  := x86-dpdk
 BOARD_OF_aarch64 := arm64-dpdk
@@ -44,7 +45,7 @@ BASELINE_x86_64  := -march=x86-64-v2
 BASELINE_aarch64 := -march=armv8-a+crc
 WARN     := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla -Wundef -Wswitch-enum -Werror
 ifneq ($(findstring clang,$(CC)),)
-# The kernel's requests end in arrays that lie behind them in a struct of the caller.
+# Requests to the kernel end in flexible arrays, which callers place before other members of structs.
 WARN     += -Wno-ignored-optimization-argument -Wno-unknown-warning-option -Wno-gnu-variable-sized-type-not-at-end
 else
 NOLOOPS  := -fno-tree-loop-distribute-patterns # no calls of memset or memcpy in place of loops
@@ -56,7 +57,7 @@ LDSAN    := -fsanitize=$(SANITIZE)
 endif
 PICFLAG  := -fPIC
 
-# The core sees no C library: only the compiler's own freestanding headers.
+# The core uses no C library, only the freestanding headers of the compiler.
 FREESTANDING := -std=c11 -ffreestanding -nostdinc -isystem $(shell $(CC) -print-file-name=include 2>/dev/null) -fno-stack-protector \
                 $(NOLOOPS)
 FLAGS_offload     := $(FREESTANDING)
@@ -68,23 +69,24 @@ FLAGS_host-driver := -D_GNU_SOURCE -Ihost-driver/include
 FLAGS_tests       := -D_GNU_SOURCE -Ihost-driver/include
 
 # ---- the graph: every module.mk appends to these ---------------------------------------------------------------------------
-# LIBS       names of static libraries;    <name>_SRC their sources
-# PROGS      names of programs in bin/;    <name>_SRC, <name>_LIBS (ours), <name>_LDLIBS (others')
-# TESTS      names of test programs;       <name>_SRC, <name>_LIBS, <name>_LDLIBS; each run alone, exit 0 is a pass
-# TOOLS      like PROGS, but built only when a target asks (benches, fuzzers); placed in $(B)/tools/
-# SRCFLAGS_<path of a source> extra flags for one source
-# CLEAN_HOOK, DEMO_STEPS ... are not needed: targets live in their folder's module.mk
+# LIBS       names of static libraries;  <name>_SRC: their sources
+# PROGS      names of programs in bin/;  <name>_SRC, <name>_LIBS (this tree), <name>_LDLIBS (others)
+# TESTS      names of test programs;     <name>_SRC, <name>_LIBS, <name>_LDLIBS; exit status 0: pass
+# TOOLS      like PROGS, but only built when a target needs them (benches, fuzzers); in $(B)/tools/
+# SRCFLAGS_<path of a source>            extra flags for one source
+# A folder's targets are in its module.mk.
 LIBS  :=
 PROGS :=
 TESTS :=
 TOOLS :=
 MODULES := offload dataplane boards firmware control host-driver tests docs
 obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
-# The room whose flags a source takes: its top folder, but for offload/linux, which is not freestanding.
+# The room that defines the flags of a source: its top folder, except for offload/linux, which is
+# not freestanding.
 room = $(if $(filter offload/linux/%,$(1)),offload-linux,$(firstword $(subst /, ,$(1))))
 include $(wildcard $(addsuffix /module.mk,$(MODULES)))
 
-# Their lists too: an object that is there from before and comes to an archive is not newer than it.
+# Archives also depend on these files: a newly listed object may be older than its archive.
 MODULE_FILES := $(filter %module.mk,$(MAKEFILE_LIST))
 define LIB_RULE
 $(B)/lib/lib$(1).a: $(call obj,$($(1)_SRC)) $(MODULE_FILES)
@@ -115,7 +117,8 @@ $(B)/obj/gen/%.o: $(GEN)/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(BASE) $(PICFLAG) $(SRCFLAGS_$<) -MMD -MP $(CFLAGS) -c -o $@ $<
 
-# Control messages: one .proto, coded by nanopb at both ends of the channel. Included as "proto/control.pb.h".
+# Control messages: one .proto file; nanopb encodes them at both ends of the channel. Included as
+# "proto/control.pb.h".
 $(GEN)/proto/%.pb.c: firmware/agent/%.proto firmware/agent/%.options
 	$(call say,PROTO,$<)
 	@mkdir -p $(@D)
@@ -144,10 +147,11 @@ help: ## print this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(filter %Makefile %module.mk,$(MAKEFILE_LIST))
 	@echo "  variables: O=build SANITIZE=address,undefined PREFIX=/usr/local DESTDIR= V=1; see the head of the Makefile"
 
-deps: ## install the Debian packages that are missing (needs root, else names them)
+deps: ## install missing Debian packages (as root; otherwise list them)
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
 
-# Packagers: DESTDIR is where files go now, PREFIX where they will live. Manual pages and units follow PREFIX.
+# For packagers: files are written below DESTDIR, for use below PREFIX. Manual pages and units
+# follow PREFIX.
 INSTALL_UNITS := $(wildcard firmware/linux/*.service control/service/daemon/*.service)
 .PHONY: install
 install: build-all ## install programs, library, header, pkg-config file, manuals and units under PREFIX
@@ -166,5 +170,5 @@ install: build-all ## install programs, library, header, pkg-config file, manual
 	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	@echo "  INSTALL $(DESTDIR)$(PREFIX)"
 
-clean: ## remove everything that was built
+clean: ## remove all build results
 	rm -rf $(O)

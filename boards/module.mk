@@ -1,12 +1,14 @@
-# boards: a folder each, and data only; docs/porting.md says what is in one. Their board.mk files are read here, so a new folder is all
-# that a new board needs. BOARD= chooses one: that whose limits are banyan-switchd's defaults, and that of `make firmware`.
+# boards: one folder for each, with data only (docs/porting.md). This file includes all board.mk
+# files, so a new board only requires a new folder. BOARD= selects the board that `make firmware`
+# builds for and whose limits are the defaults of banyan-switchd.
 BOARDS := $(sort $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk)))
 ifeq ($(filter $(BOARD),$(BOARDS)),)
 $(error BOARD=$(BOARD): there is no such board; there are: $(BOARDS))
 endif
 
-# What a board.mk sets, kept as NAME_KIND and so on: KIND (linux, baremetal), ARCH (as `cc -dumpmachine` begins; empty: any), CROSS (prefix of
-# the cross-compiler's programs), DEBIAN (Debian's name of the architecture), FLAGS (of the compiler).
+# The variables of a board.mk, stored as NAME_KIND and so on: KIND (linux, baremetal), ARCH (first
+# part of `cc -dumpmachine`; empty: any), CROSS (prefix of the cross-compiler's programs), DEBIAN
+# (Debian's name of the architecture), FLAGS (of the compiler).
 define BOARD_READ
 BOARD_KIND :=
 BOARD_ARCH :=
@@ -24,15 +26,15 @@ $(foreach b,$(BOARDS),$(eval $(call BOARD_READ,$(b))))
 BOARDS_linux := $(foreach b,$(BOARDS),$(if $(filter linux,$($(b)_KIND)),$(b)))
 BOARDS_baremetal := $(foreach b,$(BOARDS),$(if $(filter baremetal,$($(b)_KIND)),$(b)))
 
-# banyan-switchd's default limits must be a board's that it can run on.
+# The default limits of banyan-switchd must be those of a board on which it can run.
 BOARD_DEFAULT := $(if $(filter linux,$($(BOARD)_KIND)),$(if $(filter-out $(ARCH),$($(BOARD)_ARCH)),lab-veth,$(BOARD)),lab-veth)
 
-# What `make firmware BOARD=NAME` makes.
+# The result of `make firmware BOARD=NAME`.
 firmware_of = $(O)/boards/$(1)/$(if $(filter baremetal,$($(1)_KIND)),banyan.elf,banyan-switchd)
 
 .PHONY: firmware boards
-firmware: $(call firmware_of,$(BOARD)) ## build what BOARD= runs, into build/boards/BOARD, and report its size
+firmware: $(call firmware_of,$(BOARD)) ## build the program for BOARD= in build/boards/BOARD and report its size
 
-boards: $(foreach b,$(BOARDS),$(call firmware_of,$(b))) ## build what every board runs
+boards: $(foreach b,$(BOARDS),$(call firmware_of,$(b))) ## build the programs for all boards
 	@printf '  %-18s %-10s %-8s %s\n' board kind arch file
 	@$(foreach b,$(BOARDS),printf '  %-18s %-10s %-8s %s\n' '$(b)' '$($(b)_KIND)' '$(or $($(b)_ARCH),any)' '$(call firmware_of,$(b))';)

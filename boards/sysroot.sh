@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Another architecture's Debian packages, unpacked into a folder for cross-compilers: sysroot.sh ARCH FOLDER PACKAGE...
-# Nothing is installed, root is not needed, and the machine's own package lists stay as they are: apt works on lists of its own in FOLDER/.apt.
-# With --closure before ARCH also what the packages depend on. Does nothing when FOLDER/.done names the same packages.
+# Unpacks Debian packages of another architecture into a folder for cross-compilers:
+#   sysroot.sh [--closure] ARCH FOLDER PACKAGE...
+# It installs nothing, requires no root, and leaves the machine's package lists unchanged: apt uses
+# separate lists in FOLDER/.apt. --closure includes the dependencies of the packages. The script does
+# nothing when FOLDER/.done lists the same packages.
 set -euo pipefail
 closure=0
 if [ "${1:-}" = --closure ]; then closure=1; shift; fi

@@ -34,7 +34,7 @@ dataplane_SRC := \
 	offload/linux/ring.c \
 	offload/linux/xdp_socket.c
 
-# The programs' object is embedded.
+# The object of the programs is embedded.
 SWITCH_XDP_OBJECT := $(GEN)/xdp/switch.bpf.o
 SRCFLAGS_dataplane/xdp.c := -DBY_XDP_OBJECT='"$(SWITCH_XDP_OBJECT)"'
 $(B)/obj/dataplane/xdp.o: $(SWITCH_XDP_OBJECT)

@@ -1,4 +1,5 @@
-# docs: the pictures that programs of the tree draw. `banyan plot` draws the others; their pages name the commands.
+# docs: the pictures drawn by scripts. `banyan plot` draws the others; their pages give the
+# commands.
 .PHONY: picture
 picture: lint-build ## draw docs/pictures/architecture.svg and rooms.svg; installs graphviz
 	$(Q)tests/deps.sh picture

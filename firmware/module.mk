@@ -1,4 +1,4 @@
-# firmware: what makes a box a banyan switch.
+# firmware: the programs and images of banyan switches.
 LIBS += agent
 agent_SRC := \
 	firmware/agent/agent.c \

@@ -57,7 +57,7 @@ host-driver_SRC := \
 	firmware/secure/tls.c
 host-driver_LDLIBS := -lxdp -lbpf -lelf -lz -lm
 
-# The XDP program's object is embedded.
+# The object of the XDP program is embedded.
 XDP_OBJECT := $(GEN)/xdp/steer.bpf.o
 SRCFLAGS_host-driver/xdp_program.c := -DBY_XDP_OBJECT='"$(XDP_OBJECT)"'
 $(B)/obj/host-driver/xdp_program.o: $(XDP_OBJECT)
@@ -78,8 +78,8 @@ banyan-perf_SRC := \
 banyan-perf_LIBS := host-driver offload
 banyan-perf_LDLIBS := $(host-driver_LDLIBS)
 
-# The libraries as they are installed: only banyan_* is seen from outside, in the shared one by the version script, in the static one
-# because everything is one object whose other symbols became local.
+# The installed libraries export only banyan_*: the shared one through a version script, the static
+# one because it is a single object whose other symbols are local.
 LIBBANYAN_SO := $(B)/lib/libbanyan.so.0
 LIBBANYAN_A  := $(B)/lib/libbanyan.a
 ALL_TARGETS  += $(LIBBANYAN_SO) $(LIBBANYAN_A) $(B)/lib/banyan.pc

@@ -1,38 +1,38 @@
-# tests: unit programs, simulation, lab runs, lint, benches. Each sub-room appends its own.
+# tests: unit tests, simulation, lab runs, lint, benches. Each subfolder appends its own.
 include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/module.mk tests/unit/*/*/*/module.mk)
 
 SANITIZERS := address,undefined
 
 .PHONY: check once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
-test: deps ## everything: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; closes with `N passed, N failed`; ONLY=PART runs one part
+test: deps ## run all tests: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; ends with `N passed, N failed`; ONLY=PART runs one part
 	$(Q)ONLY="$(ONLY)" tests/test.sh "$(MAKE)"
 
-check: deps ## before each commit: build, unit tests, short simulation, lint of changed files (BASE_COMMIT=); three minutes
+check: deps ## run the checks before a commit: build, unit tests, short simulation, lint of changed files (BASE_COMMIT=); three minutes
 	$(Q)tests/check.sh "$(MAKE)" $(BASE_COMMIT)
 
-once: ## the kernels read each byte of their input once: gcc and clang at -O1, -O2 and -O3, run step by step
+once: ## check that the kernels read each input byte once: gcc and clang at -O1, -O2 and -O3, single-stepped
 	$(Q)tests/once.sh "$(MAKE)" $(O)
 
-once-emulated: ## the same on processors that are emulated, so that AVX-512 and NEON are tested everywhere; installs bochs, qemu-user and a cross compiler
+once-emulated: ## the same as once, on emulated processors with AVX-512 and NEON; installs bochs, qemu-user and a cross-compiler
 	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O) reduce-once
 	$(Q)tests/neon.sh "$(MAKE)" $(O) reduce-once
 
-test-neon: ## the kernels' tests for aarch64, in emulation; installs a cross compiler and qemu-user
+test-neon: ## run the kernels' tests for aarch64, in emulation; installs a cross-compiler and qemu-user
 	$(Q)tests/neon.sh "$(MAKE)" $(O)
 
-test-avx512: ## the kernels' tests on an emulated processor with AVX-512; three minutes; installs bochs
+test-avx512: ## run the kernels' tests on an emulated processor with AVX-512; three minutes; installs bochs
 	$(Q)tests/avx512/avx512.sh "$(MAKE)" $(O)
 
 build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 
 build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
-# What takes long begins first.
+# Long tests start first.
 LONG_TESTS := test_host_fallback% test_sim_% plan-%
 unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(filter $(LONG_TESTS),$(TESTS)) $(filter-out $(LONG_TESTS),$(TESTS))
 
-repeat-check: ## a test that fails once counts as failed, whatever a repeat shows
+repeat-check: ## verify that a test that fails once counts as failed even if its repetition passes
 	$(Q)tests/repeat.sh
 
 install-check: build-all
@@ -41,5 +41,5 @@ install-check: build-all
 sanitizers-build:
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) build-tests
 
-sanitizers: ## unit tests and simulation in a build with sanitizers
+sanitizers: ## run unit tests and simulation in a build with sanitizers
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60

@@ -1,4 +1,5 @@
-# arm64-dpdk: banyan-switchd on Linux, arm64, DPDK from Debian; cross-built elsewhere. ./run runs it also where the processor is another one.
+# arm64-dpdk: banyan-switchd on Linux, arm64, DPDK from Debian; cross-compiled on other machines.
+# ./run also runs it on other processors, under emulation.
 BOARD_KIND   := linux
 BOARD_ARCH   := aarch64
 BOARD_CROSS  := aarch64-linux-gnu-

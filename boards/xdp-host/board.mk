@@ -1,3 +1,3 @@
-# xdp-host: banyan-switchd on interfaces whose drivers take XDP programs; any Linux machine (6.3 or later).
+# xdp-host: banyan-switchd on interfaces with XDP drivers; any Linux machine (6.3 or later).
 BOARD_KIND := linux
 BOARD_ARCH :=

@@ -1,4 +1,4 @@
-# base: memory, JSON, XML, fractions, clock, progress: what every other room of control may use.
+# base: memory, JSON, XML, fractions, clock, progress, for all other rooms of control.
 control_SRC += \
 	control/base/fraction.c \
 	control/base/json.c \

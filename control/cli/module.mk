@@ -1,4 +1,4 @@
-# cli: the banyan command's subcommands that make, move and run tables.
+# cli: subcommands of banyan that make, push and run tables.
 banyan_SRC += \
 	control/cli/circulant.c \
 	host-driver/circulant/rounds.c \

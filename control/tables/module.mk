@@ -1,4 +1,4 @@
-# lower: plans to table images, and what they predict.
+# lower: converts plans to table images, and predicts their performance.
 control_SRC += \
 	control/tables/able.c \
 	control/tables/address.c \

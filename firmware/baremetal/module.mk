@@ -1,5 +1,6 @@
-# The image for boards without an operating system: the core, the agent and nanopb, built freestanding by the board's cross-compiler, and what
-# is here. Objects, image and map lie in build/boards/NAME; nothing of it is part of `make all`.
+# The image for boards without an operating system: the core, the agent, nanopb and this folder,
+# built freestanding by the board's cross-compiler. Objects, image and map are in build/boards/NAME;
+# `make all` does not build them.
 baremetal_SRC := \
 	firmware/baremetal/cache.c \
 	firmware/baremetal/clock.c \
@@ -26,26 +27,26 @@ baremetal_SRC := \
 	firmware/baremetal/string.c \
 	firmware/baremetal/virtio.c \
 	firmware/baremetal/watchdog.c
-# The core as on any machine of that architecture, without the hosts' half.
+# The core as on all machines of that architecture, without the host's side.
 BAREMETAL_CORE = $(filter-out offload/endpoint/% offload/reduce/kernels_avx%,$(offload_SRC)) $(baremetal_KERNELS_$(1))
 baremetal_KERNELS_aarch64 := offload/reduce/kernels_neon.c
 
 METALFLAGS_offload/reduce/kernels_scalar.c := $(REDUCE_FLAGS)
 METALFLAGS_offload/reduce/kernels_neon.c   := $(REDUCE_FLAGS)
-# What runs in the one interrupt that is taken must leave the floating-point registers as they are.
+# Code that runs in the interrupt handler must not change the floating-point registers.
 METALFLAGS_firmware/baremetal/interrupt.c  := -mgeneral-regs-only
 METALFLAGS_firmware/baremetal/watchdog.c   := -mgeneral-regs-only
 METALFLAGS_firmware/baremetal/mmu.c        := -mstrict-align -mgeneral-regs-only # runs before the MMU
 
-# nanopb from Debian's package for that architecture: its library does not need to be installed here.
+# nanopb from Debian's package for that architecture; it need not be installed on this machine.
 $(O)/sysroot/nanopb-%/.done: boards/sysroot.sh
 	$(Q)boards/sysroot.sh $* $(@D) libnanopb-dev
 
-# The includes that are no C library's: the compiler's own, our string.h, and nanopb's.
+# Includes without a C library: the compiler's, string.h of this tree, and nanopb's.
 metal_flags = -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -ffreestanding -nostdinc -isystem firmware/baremetal/include \
 	-isystem $(shell $($(1)_CROSS)gcc -print-file-name=include 2>/dev/null) -isystem $(O)/boards/$(1)/include -fno-stack-protector $(NOLOOPS) -fno-pic -ffunction-sections -fdata-sections \
 	-fno-asynchronous-unwind-tables -mno-outline-atomics -Wframe-larger-than=16384 -I. -I$(GEN) -DBY_VERSION='"$(VERSION)"' $(BASELINE_$($(1)_ARCH)) $($(1)_FLAGS) $(WARN)
-# The limits of a board.json as -DBOARD_ports=16u and so on.
+# The limits in a board.json become -DBOARD_ports=16u and so on.
 board_limits = $(foreach k,ports slots payload_max entries relays image_bytes,$(or \
 	$(shell sed -n 's/^ *"$k": *\([1-9][0-9]*\),\{0,1\}$$/-DBOARD_$k=\1u/p' boards/$(1)/board.json), \
 	$(error boards/$(1)/board.json: "$k": give a whole number above 0, on a line of its own)))

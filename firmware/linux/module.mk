@@ -16,12 +16,12 @@ banyan-switchd_SRC := \
 banyan-switchd_LIBS := dataplane agent secure offload
 banyan-switchd_LDLIBS = $(shell pkg-config --libs libdpdk) -ljansson -lxdp -lbpf -lprotobuf-nanopb -lssl -lcrypto -lpthread
 FLAGS_firmware += $(shell pkg-config --cflags libdpdk 2>/dev/null)
-# Every Linux board is built in: the assembler includes the boards' files.
+# All Linux boards are built in: the assembler includes their files.
 BOARD_LIST := -DBY_BOARD_LIST='$(foreach b,$(BOARDS_linux),X($(subst -,_,$(b)), "$(b)"))'
 SRCFLAGS_firmware/linux/board.c := -DBY_BOARD='"$(BOARD_DEFAULT)"' $(BOARD_LIST)
 $(B)/obj/firmware/linux/board.o: $(wildcard boards/*/board.json)
 
-# A Linux board that this compiler builds for: the same objects, but for the one that names the default board.
+# A Linux board for this compiler: the same objects, except the one that names the default board.
 BOARDS_native := $(foreach b,$(BOARDS_linux),$(if $(filter-out $(ARCH),$($(b)_ARCH)),,$(b)))
 define NATIVE_BOARD
 $(O)/boards/$(1)/board.o: firmware/linux/board.c $(wildcard boards/*/board.json)
@@ -34,8 +34,9 @@ $(O)/boards/$(1)/banyan-switchd: $(O)/boards/$(1)/board.o $(filter-out %/board.o
 endef
 $(foreach b,$(BOARDS_native),$(eval $(call NATIVE_BOARD,$(b))))
 
-# One for another processor: the same Makefile once more with the cross-compiler, into a folder of its own, against Debian's libraries for that
-# architecture, which are unpacked beside and not installed.
+# A board with another processor: a second run of this Makefile with the cross-compiler, into a
+# separate folder. It links with Debian's libraries for that architecture, which are unpacked into a
+# sysroot and not installed.
 SYSROOT_PACKAGES := libdpdk-dev libxdp-dev libbpf-dev libjansson-dev libnanopb-dev libssl-dev
 $(O)/sysroot/dpdk-%/.done: boards/sysroot.sh
 	$(Q)boards/sysroot.sh --closure $* $(@D) $(SYSROOT_PACKAGES)

@@ -1,4 +1,5 @@
-# secure: TLS and the key mode for control channels, at all of their ends. An agent needs the key mode alone, without OpenSSL.
+# secure: TLS and the key mode for control channels, at both ends. An agent requires only the key
+# mode, without OpenSSL.
 LIBS += secure
 secure_SRC := \
 	firmware/secure/openssl.c \

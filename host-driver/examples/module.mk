@@ -1,4 +1,5 @@
-# Examples of the public interface, one file for each group of functions; linked with the shared library, as a user would.
+# Examples of the public interface, one file for each group of functions; linked with the shared
+# library, like users' programs.
 EXAMPLES := abort alloc allgather allgatherv allreduce barrier broadcast capability counters in_process modes persistent query reduce reduce_scatter reduce_scatterv register
 TOOLS += $(addprefix example-,$(EXAMPLES))
 define EXAMPLE_RULE

@@ -1,4 +1,5 @@
-# world: the deterministic world that runs real engines and endpoints. Used by banyan-sim and by tests.
+# world: a deterministic simulation with real engines and endpoints. Used by banyan-sim and by
+# tests.
 LIBS += world
 world_SRC := \
 	host-driver/sim/cable.c \

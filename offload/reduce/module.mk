@@ -1,12 +1,13 @@
-# reduce: one loop family, compiled once for each instruction set; isa.c finds what the running processor has.
+# reduce: one loop family, compiled for each instruction set; isa.c detects the instruction sets of
+# the processor.
 offload_SRC += \
 	offload/reduce/isa.c \
 	offload/reduce/kernels_scalar.c \
 	offload/reduce/psum.c \
 	offload/reduce/reduce.c
 
-# Bits must not depend on the instruction set: no fused multiply-add. -fno-trapping-math lets comparisons
-# become masks and changes no value. -Wno-psabi: vectors are passed between functions of one file alone.
+# Results must not depend on the instruction set: no fused multiply-add. -fno-trapping-math allows
+# masks for comparisons and changes no value. -Wno-psabi: vectors are passed only within a file.
 REDUCE_FLAGS := -O3 -ffp-contract=off -fno-trapping-math -falign-loops=64 -Wno-psabi
 SRCFLAGS_offload/reduce/kernels_scalar.c := $(REDUCE_FLAGS)
 ifeq ($(ARCH),x86_64)

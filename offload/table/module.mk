@@ -1,4 +1,4 @@
-# table: what a controller writes and a node loads.
+# table: the format of the tables that a controller writes and a node loads.
 offload_SRC += \
 	offload/table/check.c \
 	offload/table/image.c \

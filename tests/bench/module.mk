@@ -20,7 +20,7 @@ bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant
 TOOLS += bench-cable
 bench-cable_SRC := tests/bench/cable.c
 
-# Load and yardstick for banyan-switchd, on DPDK ports.
+# Load generator and reference for banyan-switchd, on DPDK ports.
 TOOLS += bench-hosts bench-multicast bench-shell
 bench-shell_SRC        := tests/bench/shell.c tests/unit/firmware/star.c
 bench-shell_LIBS       := dataplane offload
@@ -44,7 +44,7 @@ bench-push_LIBS   := control agent secure offload
 bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
-# What controllers that connect cost the thread that moves packets.
+# The cost of connecting controllers for the thread that forwards packets.
 TOOLS += bench-handshakes
 bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/firmware/secure/keys.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
                            tests/unit/firmware/star.c
@@ -53,13 +53,13 @@ bench-handshakes_LDLIBS := -lcmocka -ljansson -lgmp -lm -lprotobuf-nanopb -lssl 
 $(B)/obj/tests/bench/handshakes.o: | $(GEN)/proto/control.pb.h
 
 .PHONY: bench
-bench: all build-tools ## kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|broadcast|switchd|xdp|memory|mpi|mpi-full)
+bench: all build-tools ## benchmark kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|push|circulant|hosts|broadcast|switchd|xdp|memory|mpi|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: bounds-table
-bounds-table: all ## the table of docs/bounds.md, measured anew
+bounds-table: all ## measure the table of docs/bounds.md again
 	$(Q)tests/bench/bounds.sh $(B)
 
 .PHONY: growth
-growth: all ## docs/pictures/planner-growth.svg: the planner's time against size, drawn anew
+growth: all ## draw docs/pictures/planner-growth.svg again: planning time against size
 	$(Q)tests/bench/planner.sh $(B) growth docs/pictures/planner-growth.svg

@@ -1,4 +1,5 @@
-# fuzz: libFuzzer targets, built by clang in a variant of their own (FUZZ=1). `make fuzz TIME=60` runs each for so many seconds.
+# fuzz: libFuzzer targets, built by clang in a separate variant (FUZZ=1). `make fuzz TIME=60` runs
+# each for 60 seconds.
 FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
            fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member
 TIME    ?= 60
@@ -69,7 +70,7 @@ fuzz: ## run every fuzz target for TIME= seconds (default 60), with address and 
 fuzz-smoke:
 	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
 
-fuzz-campaign: ## packets and control messages by the million, counted, with keys and without: TIME= seconds for each of 13 runs
+fuzz-campaign: ## fuzz with millions of packets and control messages, counted, with and without keys: 13 runs of TIME= seconds
 	+$(Q)$(FUZZ_MAKE) fuzz-campaign-run TIME=$(TIME)
 
 FUZZ_CAMPAIGN := fuzz-wire fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-member

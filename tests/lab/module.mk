@@ -1,7 +1,8 @@
-# lab: real switches, hosts and links in network namespaces. What needs no root also runs without, in one process.
+# lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
+# without it, in one process.
 LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-teardown lab-gso lab-xdp switchd plot planning documents sim output options
 
-# What somebody with a raw socket can try, for lab-attacks.sh.
+# Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
 lab-attack-shm_SRC    := tests/lab/attack_shm.c
 lab-attack-shm_LIBS   := offload
@@ -15,11 +16,11 @@ control-attack_LIBS   := agent offload
 control-attack_LDLIBS := -lprotobuf-nanopb -lssl -lcrypto
 $(B)/obj/tests/lab/attack.o $(B)/obj/tests/lab/attack_control.o: | $(GEN)/proto/control.pb.h
 
-# A cable that swallows packets, for lab-survive.sh.
+# A blackhole cable, for lab-survive.sh.
 TOOLS += lab-blackhole
 lab-blackhole_SRC := tests/lab/blackhole.c
 
-# Communicators that come and go, with the shared library, as a program would.
+# Creation and destruction of communicators, with the shared library, like a user's program.
 TOOLS += communicators
 communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
@@ -29,42 +30,42 @@ $(B)/tools/communicators: $(LIBBANYAN_SO)
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
-lab: all build-tools ## all collectives on every kind of fabric, 16 MiB, with and without faults; ends by signals; then what make test runs
+lab: all build-tools ## run all collectives on every kind of fabric, 16 MiB, with and without faults; termination by signals; then the lab tests of make test
 	$(Q)FAULTS=all tests/lab/all.sh $(B) lab-topologies lab-signals $(LAB_SHORT)
 
-# MPI's packages are large, and needed here alone.
-lab-mpi: mpi ## unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
+# The packages of the MPIs are large, and only this target requires them.
+lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
 	$(Q)tests/lab/all.sh $(B) $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi)
 
-survive: build-all ## as root: N= random faults (default 200) during running collectives, with banyand; SEED= replays (15 minutes)
+survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand; SEED= replays a run (15 minutes)
 	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)
 
-leaks: build-all build-tools ## as root: 1,000 communicators of each rank made and freed, under valgrind; memory, files, slots of the switch (minutes)
+leaks: build-all build-tools ## as root: create and free 1,000 communicators of each rank under valgrind; checks memory, files, slots of the switch (minutes)
 	$(Q)ROUNDS=1000 tests/lab/all.sh $(B) lab-leaks
 	$(Q)ROUNDS=1000 VALGRIND=1 tests/lab/all.sh $(B) lab-leaks
 
 lab-short: build-all build-tools
 	$(Q)tests/lab/all.sh $(B) $(LAB_SHORT)
 
-# The image without an operating system: cross-compiler and QEMU are installed when they are missing.
-lab-metal: build-all build-tools ## the bare-metal image in QEMU: start, faults, control channel, lab fabrics around it
+# The image without an operating system. Installs the cross-compiler and QEMU if necessary.
+lab-metal: build-all build-tools ## test the bare-metal image in QEMU: start, faults, control channel, lab fabrics with it
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
 	$(Q)tests/lab/all.sh $(B) metal metal-control metal-banyand trace
 
-# The cross-compiler and QEMU are installed when they are missing.
+# Installs the cross-compiler and QEMU if necessary.
 .PHONY: trace
-trace: build-all build-tools ## one trace of frames gives the same bytes out of the engine, the DPDK build, the simulator and the bare-metal image (TRACE_SEEDS="1 2 3")
+trace: build-all build-tools ## check that one trace of frames gives the same output in the engine, the DPDK build, the simulator and the bare-metal image (TRACE_SEEDS="1 2 3")
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
 	$(Q)tests/lab/all.sh $(B) trace
 
 .PHONY: lab-xdp
-lab-xdp: build-all build-tools ## the kernel replicates and relays (--driver xdp): collectives, losses, ends, refusals
+lab-xdp: build-all build-tools ## test replication and relaying in the kernel (--driver xdp): collectives, losses, ends, refusals
 	$(Q)tests/lab/all.sh $(B) lab-xdp
 
-# Debian's arm64 libraries are downloaded (some 60 MB) and unpacked into build/sysroot.
-lab-boards: build-all build-tools ## every board builds; boards added by a folder alone; the arm64 switch under emulation
+# Downloads Debian's arm64 libraries (about 60 MB) and unpacks them into build/sysroot.
+lab-boards: build-all build-tools ## build every board; add boards with a folder only; run the arm64 switch under emulation
 	$(Q)tests/deps.sh metal neon
 	$(Q)$(MAKE) --no-print-directory boards
 	$(Q)tests/lab/all.sh $(B) boards

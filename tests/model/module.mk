@@ -1,4 +1,5 @@
-# tests/model: every state that the real engine and endpoint can reach in small fabrics (docs/model.md).
+# tests/model: explores all reachable states of the real engine and endpoint in small fabrics
+# (docs/model.md).
 MODEL_SRC := \
 	tests/model/canon.c \
 	tests/model/component.c \
@@ -27,7 +28,7 @@ test_model_LIBS   := offload
 test_model_LDLIBS := -lcmocka
 
 .PHONY: model model-smoke model-mutations
-model: $(B)/tools/model $(B)/tests/test_model ## explore every state of the protocol's real code in small fabrics
+model: $(B)/tools/model $(B)/tests/test_model ## explore all states of the protocol's real code in small fabrics
 	$(Q)$(B)/tools/model --jobs $(shell nproc)
 	$(Q)MODEL_FULL=1 $(B)/tests/test_model
 
@@ -39,5 +40,5 @@ model-smoke: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t))
 	$(Q)$(MUTATIONS) --apply one-bank no-second-sum seal-is-ignored held-is-ignored \
 		forged-err-at-node forged-wait-at-host err-outside-tag err-takes-waiting-bank
 
-model-mutations: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t)) ## break the protocol's code rule by rule and see the exploration catch each
+model-mutations: $(B)/tools/model $(foreach t,$(MUTATION_TESTS),$(B)/tests/$(t)) ## remove the rules of the protocol's code one by one and verify that the exploration detects each
 	$(Q)$(MUTATIONS)

@@ -1,5 +1,6 @@
-# trace: one trace of frames to all shells around the engine. As a test: the engine alone, the DPDK shell and the simulator; `make trace` adds the
-# bare-metal image (tests/lab/trace.sh).
+# trace: sends one trace of frames to all shells of the engine. The unit test covers the engine
+# alone, the DPDK shell and the simulator; `make trace` adds the bare-metal image
+# (tests/lab/trace.sh).
 TESTS += trace_test
 TOOLS += switch-trace
 trace_test_SRC := tests/trace/dpdk.c tests/trace/kernel.c tests/trace/main.c tests/trace/metal.c tests/trace/plain.c tests/trace/sim.c tests/trace/trace.c tests/unit/dataplane/memory.c tests/unit/firmware/star.c

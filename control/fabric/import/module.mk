@@ -1,4 +1,4 @@
-# import: fabrics from the files of other programs.
+# import: fabrics from files of other programs.
 control_SRC += \
 	control/fabric/import/draft.c \
 	control/fabric/import/import.c \

@@ -1,4 +1,4 @@
-# preset: fabrics by name.
+# preset: named fabrics.
 control_SRC += \
 	control/fabric/preset/preset.c \
 	control/fabric/preset/preset_box.c \

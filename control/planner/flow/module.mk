@@ -1,2 +1,2 @@
-# flow: integer maximum flow and what it proves.
+# flow: integer maximum flow and its certificates.
 control_SRC += control/planner/flow/flow.c control/planner/flow/mesh.c control/planner/flow/reach.c

@@ -1,4 +1,5 @@
-# lp: exact linear programs. A library of its own: only what solves programs is linked with Clp.
+# lp: exact linear programs. A separate library, so that only programs that solve them link with
+# Clp.
 LIBS += lp
 lp_SRC := \
 	control/planner/lp/check.c \

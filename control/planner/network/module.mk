@@ -1,4 +1,4 @@
-# network: trees that branch in switches, found by exact linear programs or by growth.
+# network: trees that branch in switches, found with exact linear programs or by growing trees.
 control_SRC += \
 	control/planner/network/allreduce.c \
 	control/planner/network/tree_pair.c \

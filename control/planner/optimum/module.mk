@@ -1,4 +1,4 @@
-# optimum: bottleneck cuts and other bounds, found exactly.
+# optimum: exact bottleneck cuts and other bounds.
 control_SRC += \
 	control/planner/optimum/fixed.c \
 	control/planner/optimum/optimum.c \

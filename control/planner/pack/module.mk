@@ -1,4 +1,4 @@
-# pack: arborescences packed into logical capacity, and made lower.
+# pack: arborescences packed into logical capacity, and reduced in height.
 control_SRC += \
 	control/planner/pack/forest.c \
 	control/planner/pack/height.c \

@@ -1,4 +1,4 @@
-# replan: a previous plan made to fit a changed fabric.
+# replan: adapts a previous plan to a changed fabric.
 control_SRC += \
 	control/planner/replan/repair.c \
 	control/planner/replan/replan.c \

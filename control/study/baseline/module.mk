@@ -1,4 +1,4 @@
-# baseline: other people's algorithms on the same fabrics, for comparison.
+# baseline: published algorithms on the same fabrics, for comparison.
 control_SRC += \
 	control/study/baseline/baseline.c \
 	control/study/baseline/binary.c \

@@ -1,4 +1,4 @@
-# bound: what no schedule can beat, and the rates that trees reach.
+# bound: upper bounds for all schedules, and the rates that trees reach.
 control_SRC += \
 	control/study/bound/bound.c \
 	control/study/bound/cuts.c \

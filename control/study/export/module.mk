@@ -1,4 +1,4 @@
-# export: plans as schedules in the formats of others, and a checker that executes such schedules.
+# export: plans as schedules in formats of other programs, and a checker that executes them.
 control_SRC += \
 	control/study/export/check.c \
 	control/study/export/chunks.c \

@@ -1,4 +1,4 @@
-# series: periodic schedules of series of operations, their file, and how they run.
+# series: periodic schedules of series of operations, their file format, and their execution.
 control_SRC += \
 	control/study/series/read.c \
 	control/study/series/run.c \

@@ -1,4 +1,5 @@
-# steady: the best throughput of series of scatters, gossips and reduces. A library of its own, since its programs are linked with Clp.
+# steady: the maximum throughput of series of scatters, gossips and reduces. A separate library,
+# since its programs link with Clp.
 LIBS += steady
 steady_SRC := \
 	control/study/steady/colour.c \

@@ -1,4 +1,4 @@
-# doctor: what would keep banyan from working, looked for and told with its remedy.
+# doctor: finds problems of the environment and reports them with remedies.
 control_SRC += \
 	control/view/doctor/check_controller.c \
 	control/view/doctor/check_machine.c \

@@ -1,4 +1,4 @@
-# top: what runs on a fabric, live.
+# top: a live view of the jobs on a fabric.
 control_SRC += \
 	control/view/top/draw.c \
 	control/view/top/json.c \

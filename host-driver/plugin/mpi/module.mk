@@ -1,4 +1,5 @@
-# The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. Built by `make mpi`, which needs the MPIs' headers.
+# The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. `make mpi` builds
+# them; it requires the headers of the MPIs.
 MPI_CORE    := host-driver/plugin/mpi/core.c
 MPI_SHIM    := host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/types.c
 MPI_LIB     := $(B)/lib/banyan
@@ -8,7 +9,8 @@ MPI_COLL    := $(MPI_LIB)/openmpi/mca_coll_banyan.so
 LIBS += mpi-core
 mpi-core_SRC := $(MPI_CORE)
 
-# Only banyan's own words are seen from outside. Neither links with its MPI: it is loaded into processes that have one.
+# Only symbols of banyan are exported. The plugins do not link with MPI: processes that load them
+# have it.
 mpi_compile = $(Q)mkdir -p $(@D) && $(1) $(BASE) $(PICFLAG) -D_GNU_SOURCE -Ihost-driver/include -fvisibility=hidden -MMD -MP $(CFLAGS) -c -o $@ $<
 mpi_headers = $(patsubst -I%,-isystem %,$(filter -I%,$(shell mpicc.$(1) -show)))
 mpi_objects = $(patsubst host-driver/plugin/mpi/%.c,$(B)/obj/mpi/$(1)/%.o,$(MPI_SHIM) $(2))
@@ -39,7 +41,7 @@ mpi-build: build-all $(MPI_PRELOAD) $(MPI_COLL)
 mpi: mpi-deps ## build the plugins for Open MPI and MPICH (banyan-run); installs their packages
 	$(Q)$(MAKE) --no-print-directory mpi-build
 
-# Lint sees them where the headers are.
+# Lint checks them if the headers are installed.
 ifneq ($(shell command -v mpicc.openmpi && command -v mpicc.mpich),)
 LINT_MORE += $(MPI_SHIM) host-driver/plugin/mpi/preload.c host-driver/plugin/mpi/coll.c
 $(foreach s,$(MPI_SHIM) host-driver/plugin/mpi/preload.c,$(eval SRCFLAGS_$(s) = $$(call mpi_headers,mpich)))

@@ -1,4 +1,4 @@
-# The planner's campaign of random fabrics: a tool, run by `make planner-check` (tests/oracle).
+# The planner on random fabrics: a tool for `make planner-check` (tests/oracle).
 TOOLS += plan-campaign
 plan-campaign_SRC := \
 	tests/unit/control/campaign/campaign.c \

@@ -1,4 +1,4 @@
-# The agent over a real engine, without sockets.
+# The agent with a real engine, without sockets.
 AGENT_RIG := tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c tests/unit/firmware/star.c
 TESTS += agent_test agent_guard_test agent_life_test agent_limit_test
 agent_test_SRC := tests/unit/firmware/agent/agent_test.c $(AGENT_RIG)

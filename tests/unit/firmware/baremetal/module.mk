@@ -1,4 +1,5 @@
-# Parts of the bare-metal image, built for this machine: against a model of devices that do not see the processor's caches, and of flash chips that fail.
+# Parts of the bare-metal image, built for this machine, with models of devices that are not
+# coherent with the caches and of failing flash chips.
 METAL_TEST_DIR := tests/unit/firmware/baremetal
 TESTS += metal_cache_test metal_note_test metal_store_test
 metal_cache_test_SRC := $(METAL_TEST_DIR)/cache_test.c $(METAL_TEST_DIR)/model.c
@@ -7,7 +8,7 @@ metal_note_test_SRC := $(METAL_TEST_DIR)/note_test.c $(METAL_TEST_DIR)/model.c
 metal_note_test_DRIVERS := note
 metal_store_test_SRC := $(METAL_TEST_DIR)/store_test.c $(METAL_TEST_DIR)/chip.c tests/unit/firmware/star.c firmware/agent/saved.c
 metal_store_test_DRIVERS := flash store
-# The drivers' objects lie apart, since they are not those of any program here.
+# The objects of the drivers are separate, since no other program uses them.
 metal_driver = $(patsubst %,$(B)/obj/$(METAL_TEST_DIR)/driver/%.o,$(1))
 $(B)/obj/$(METAL_TEST_DIR)/driver/%.o: firmware/baremetal/%.c | $(PROTO_HEADERS)
 	$(call say,CC,$<)

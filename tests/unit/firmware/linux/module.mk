@@ -3,12 +3,12 @@ TESTS += switchd_options_test
 switchd_options_test_SRC := dataplane/driver.c tests/unit/firmware/linux/switchd_options_test.c firmware/linux/options.c firmware/linux/board.c dataplane/say.c offload/linux/options.c offload/linux/options_help.c offload/linux/options_value.c
 switchd_options_test_LDLIBS := -lcmocka -ljansson
 SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config --cflags libdpdk 2>/dev/null)
-# Tables kept for the next life.
+# Tables saved for the next start.
 TESTS += store_test
 store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c firmware/agent/saved.c dataplane/say.c
 store_test_LIBS := offload
 store_test_LDLIBS := -lcmocka -lpthread -Wl,--wrap=fsync,--wrap=rename
-# The loop's pulse, watched.
+# The watchdog of the loop.
 TESTS += watchdog_test
 watchdog_test_SRC := tests/unit/firmware/linux/watchdog_test.c firmware/linux/watchdog.c firmware/linux/notify.c
 watchdog_test_LDLIBS := -lcmocka -lpthread

@@ -1,4 +1,4 @@
-# TLS of control channels, with keys as `banyan keys` makes them.
+# TLS of control channels, with keys of `banyan keys`.
 TESTS += unit-secure-tls unit-secure-acceptor
 unit-secure-tls_SRC := tests/unit/firmware/secure/tls.c tests/unit/firmware/secure/keys.c
 unit-secure-tls_LIBS := control secure offload
@@ -11,12 +11,12 @@ TESTS += unit-secure-hostport
 unit-secure-hostport_SRC := tests/unit/firmware/secure/hostport.c firmware/secure/hostport.c
 unit-secure-hostport_LIBS := offload
 unit-secure-hostport_LDLIBS := -lcmocka
-# Lines about those who are refused.
+# Log lines about refused connections.
 TESTS += unit-secure-strangers
 unit-secure-strangers_SRC := tests/unit/firmware/secure/strangers.c firmware/secure/strangers.c
 unit-secure-strangers_LIBS := offload
 unit-secure-strangers_LDLIBS := -lcmocka
-# And its key mode.
+# The key mode of control channels.
 TESTS += unit-secure-psk
 unit-secure-psk_SRC := tests/unit/firmware/secure/psk.c firmware/secure/psk.c
 unit-secure-psk_LIBS := offload

@@ -1,4 +1,4 @@
-# Unit tests of the schedules between hosts, and how far they are right.
+# Unit tests of the schedules between hosts, and a check of their range.
 CIRCULANT_SRC := host-driver/circulant/rounds.c host-driver/circulant/schedule.c
 TESTS += test_host_circulant
 test_host_circulant_SRC    := tests/unit/host-driver/circulant/test_circulant.c tests/unit/host-driver/circulant/conditions.c \
@@ -9,5 +9,5 @@ TOOLS += circulant-check
 circulant-check_SRC := tests/unit/host-driver/circulant/check.c tests/unit/host-driver/circulant/conditions.c $(CIRCULANT_SRC)
 
 .PHONY: circulant-check
-circulant-check: $(B)/tools/circulant-check ## schedules between hosts: every rank of every count up to 20,000, some of each up to 10^6
+circulant-check: $(B)/tools/circulant-check ## check schedules between hosts: every rank of every count up to 20,000, some of each up to 10^6
 	$(Q)$(B)/tools/circulant-check

@@ -1,4 +1,4 @@
-# Buffers in a GPU's memory, with a driver library of our own in place of CUDA's.
+# Buffers in GPU memory, with a fake driver library in place of CUDA's.
 TESTS += test_host_gpu
 test_host_gpu_SRC    := tests/unit/host-driver/gpu/test_gpu.c tests/unit/host-driver/fallback/team.c tests/unit/host-driver/rig.c tests/sim/fabric.c tests/sim/image.c
 test_host_gpu_LIBS   := host-driver offload

@@ -1,4 +1,4 @@
-# One program for each file, all on the rig.
+# One program for each file, all with the rig (rig.h).
 ENGINE_TESTS := collectives det flips keyed load machine packets place poison repair share
 TESTS += $(ENGINE_TESTS:%=unit-engine-%)
 $(foreach test,$(ENGINE_TESTS),\

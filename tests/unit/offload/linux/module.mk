@@ -1,4 +1,4 @@
-# Unit tests of what Linux gives to both kinds of nodes.
+# Unit tests of the Linux code for hosts and switches.
 TESTS += test_ring
 test_ring_SRC    := tests/unit/offload/linux/test_ring.c offload/linux/feature.c offload/linux/object.c offload/linux/ring.c
 test_ring_LDLIBS := -lcmocka -lbpf

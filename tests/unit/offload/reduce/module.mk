@@ -9,7 +9,7 @@ reduce-psum_LIBS    := offload
 reduce-kernels_LDLIBS := -lcmocka -lm
 reduce-half_LDLIBS    := -lcmocka -lm
 reduce-psum_LDLIBS    := -lcmocka -lm
-# How the kernels are stepped (step.h): this file; emulators need others.
+# The source that single-steps the kernels (step.h); emulators require others.
 STEPPER := step_ptrace
 reduce-once_SRC    := tests/unit/offload/reduce/test_once.c tests/unit/offload/reduce/oracle.c tests/unit/offload/reduce/$(STEPPER).c
 reduce-once_LIBS   := offload

@@ -7,7 +7,7 @@ TESTS += unit-controller-message
 unit-controller-message_SRC    := tests/unit/control/service/controller/message.c
 unit-controller-message_LIBS   := control offload
 unit-controller-message_LDLIBS := -lcmocka -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
-# And under a pre-shared key.
+# The same with a pre-shared key.
 TESTS += unit-controller-psk
 unit-controller-psk_SRC    := tests/unit/control/service/controller/psk.c tests/unit/control/service/controller/fake.c
 unit-controller-psk_LIBS   := control agent secure offload

@@ -1,4 +1,4 @@
-# Unit tests of banyand's parts that need no fabric.
+# Unit tests of the parts of banyand that require no fabric.
 TESTS += daemon-recover daemon-recover-part daemon-recover-orders
 RECOVER_RIG := tests/unit/control/service/daemon/world.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recover_SRC           := tests/unit/control/service/daemon/test_recover.c $(RECOVER_RIG)
@@ -19,7 +19,7 @@ daemon-apart_SRC    := tests/unit/control/service/daemon/test_apart.c control/se
 daemon-apart_LIBS   := control offload
 daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
 
-# The daemon as a whole, and its parts that plan, admit and remember.
+# The whole daemon, and its parts for planning, admission and persistence.
 DAEMON_RIG := tests/unit/control/service/daemon/rig.c tests/unit/control/service/controller/fake.c tests/unit/control/tables/bench.c
 DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
 TESTS += daemon-whole
@@ -31,7 +31,7 @@ daemon-tables_SRC    := tests/unit/control/service/daemon/test_tables.c tests/un
 daemon-tables_LIBS   := daemon control secure offload
 daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
 
-# The server of hosts; over TLS with libbanyan's end of the connection.
+# The server of hosts; over TLS with the client of libbanyan.
 TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c
 daemon-members_SRC        := tests/unit/control/service/daemon/test_members.c $(MEMBERS_RIG)

@@ -12,7 +12,7 @@ TESTS += bound-small
 bound-small_SRC    := tests/unit/control/study/bound/test_small.c $(bound_compare_SRC)
 bound-small_LIBS   := control lp offload
 bound-small_LDLIBS := -lcmocka -ljansson -lgmp -lClp
-# All small fabrics: a tool, run by `make bound-check` (tests/oracle).
+# All small fabrics: a tool for `make bound-check` (tests/oracle).
 TOOLS += bound-exhaustive
 bound-exhaustive_SRC    := tests/unit/control/study/bound/exhaustive.c $(bound_compare_SRC)
 bound-exhaustive_LIBS   := control lp offload

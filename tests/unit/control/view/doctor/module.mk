@@ -1,4 +1,4 @@
-# Unit tests of control/view/doctor: facts that are made up, and what is found in them.
+# Unit tests of control/view/doctor, with artificial facts.
 TESTS += unit-doctor
 unit-doctor_SRC    := tests/unit/control/view/doctor/test_doctor.c tests/unit/control/view/doctor/test_report.c tests/unit/control/view/doctor/sound.c tests/unit/control/service/controller/fake.c offload/linux/feature.c
 unit-doctor_LIBS   := control agent secure offload

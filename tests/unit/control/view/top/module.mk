@@ -1,4 +1,4 @@
-# Unit tests of control/view/top: statuses that are made up, and the screen that they make.
+# Unit tests of control/view/top, with artificial statuses.
 TESTS += unit-top
 unit-top_SRC    := tests/unit/control/view/top/test_top.c tests/unit/firmware/star.c
 unit-top_LIBS   := control secure offload
