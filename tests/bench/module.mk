@@ -1,4 +1,4 @@
-# bench: measurements, built when a target asks.
+# bench: measurements, built only for a target that needs them.
 
 TOOLS += bench-kernels
 bench-kernels_SRC  := tests/bench/kernels.c
@@ -20,7 +20,7 @@ bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant
 TOOLS += bench-cable
 bench-cable_SRC := tests/bench/cable.c
 
-# Load and yardstick for banyan-switchd, on DPDK ports.
+# Load generator and reference for banyan-switchd, on DPDK ports.
 TOOLS += bench-hosts bench-multicast bench-shell
 bench-shell_SRC        := tests/bench/shell.c tests/unit/firmware/star.c
 bench-shell_LIBS       := dataplane offload
@@ -44,7 +44,7 @@ bench-push_LIBS   := control agent secure offload
 bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
-# What controllers that connect cost the thread that moves packets.
+# The cost of connecting controllers for the thread that moves packets.
 TOOLS += bench-handshakes
 bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/firmware/secure/keys.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
                            tests/unit/firmware/star.c

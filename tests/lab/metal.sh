@@ -49,7 +49,7 @@ says "8 KiB payloads with fewer slots" "ready, 2 ports, 4096 slots of 8192 bytes
 ports=0
 says "no port" "no network port"
 # The watchdog runs in an interrupt, so it sees a loop that hangs anywhere except where interrupts
-# are masked. There the code must have no backward branch.
+# are masked. There the code must have no branch, so it cannot loop.
 # shellcheck disable=SC2016
 check "no branch lies where interrupts are masked" bash -c '"$0objdump" -d "$1" | awk '"'"'
     /msr\tdaifset, #0x2$/ { masked = 1; found++ }

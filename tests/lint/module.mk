@@ -1,10 +1,10 @@
-# lint: what a machine can see. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that each one catches what
-# it is for.
+# lint: static checks. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that
+# each one detects its faults.
 
 LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
-# Sources that the build knows; generated ones are not ours to judge.
+# Sources of the build, without generated ones.
 lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC) $(LINT_MORE))
 
 .PHONY: lint lint-selftest lint-build $(LINT_CHECKS) format
@@ -29,7 +29,8 @@ lint-format:
 	$(Q)clang-format --dry-run -Werror $(lint_files)
 	@echo "$(words $(lint_files)) files checked"
 
-# One stamp for a source; it depends on the object, so on every header that the source reads. clang gets gcc's flags, less gcc's own headers.
+# One stamp for each source. It depends on the object, and so on every header that the source
+# includes. clang gets gcc's flags, with its own headers in place of gcc's.
 lint_clang_include = $(subst $(shell $(CC) -print-file-name=include),$(shell $(CLANG) -print-file-name=include),$(1))
 lint_tidy_flags = $(filter-out -fno-tree-% -W%,$(BASE) $(call lint_clang_include,$(FLAGS_$(call room,$<))) $(SRCFLAGS_$<)) -Wno-everything -Xclang -analyzer-config -Xclang max-nodes=60000 \
                   -D_Float128=__float128
@@ -64,7 +65,8 @@ lint-guide:
 format: ## rewrite all C in our format
 	$(Q)clang-format -i $(lint_files)
 
-# The image for bare metal has the flags of its board's compiler. Without that compiler it is not judged.
+# The image for bare metal has the flags of its board's compiler. Without that compiler it is not
+# checked.
 lint_metal_board := $(firstword $(foreach b,$(BOARDS_baremetal),$(if $(shell command -v $($(b)_CROSS)gcc),$(b))))
 lint_metal_sources = $(if $(lint_metal_board),$(baremetal_SRC) boards/$(lint_metal_board)/board.c)
 lint_metal_include = $(subst $(shell $($(lint_metal_board)_CROSS)gcc -print-file-name=include 2>/dev/null),$(shell $(CLANG) -print-file-name=include),$(1))
