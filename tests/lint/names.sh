@@ -82,7 +82,8 @@ wide=$(awk -v max=$columns '
     inside || text ~ /^\/[*]/ { inside = text !~ /[*]\// }' "${code[@]}")
 [ -z "$wide" ] || bad "lines of comments with more than $columns columns:"$'\n'"$wide"
 
-# Tables of functions: an initializer with designators names every member (the compiler checks the others).
+# Tables of functions: an initializer with designators names every member. The compiler checks
+# initializers without designators.
 unset_members=$(perl -0777 -ne '
     s{/\*.*?\*/}{(my $c = $&) =~ tr/\n//cd; $c}gse;
     while (/struct (by_\w+_ops) \{(.*?)\n\};/gs) { my ($tag, $body) = ($1, $2); push @{$member{$tag}}, $1 while $body =~ /\(\*(\w+)\)\(/g }
@@ -93,7 +94,8 @@ unset_members=$(perl -0777 -ne '
         for (@{$member{$tag}}) { print "$at: $name lacks .$_ of struct $tag\n" unless $body =~ /\.$_ =/ } } }' "${code[@]}")
 [ -z "$unset_members" ] || bad "tables of functions that lack a member:"$'\n'"$unset_members"
 
-# The names of offsets and flags in offload/wire, as another file might define them: AT_TREE, TREE_AT, FLAG_KEYED.
+# The names of offsets and flags in offload/wire, as another file might define them: AT_TREE,
+# TREE_AT, FLAG_KEYED.
 fields=$(grep -ohE 'BY_(HEADER|FRAME)_AT_[A-Z_]+|BY_FLAG_[A-Z]+' offload/wire/wire.h offload/wire/frame.h |
     sed -E 's/BY_(HEADER|FRAME)_AT_(.*)/AT_\2|\2_AT/; s/BY_//' | sort -u | paste -sd'|')
 twice=$(printf '%s\n' "${code[@]}" | grep -vE '^(offload/wire|tests)/' |
