@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
-# What `make check` does: check.sh MAKE [BASE]. For use before each commit. Builds what changed; runs the unit tests, golden packets and a short
-# simulation; then the checks of lint that need no analyser, and clang-format and clang-tidy for the files that differ from BASE
-# (default: the branch's upstream, else HEAD). Prints a line for each step and closes with `N passed, N failed`. At most three minutes
-# on two cores after a first build; `make test` runs everything.
+# The script of `make check`, for use before each commit. Builds what changed; runs the unit tests,
+# golden packets and a short simulation; then the checks of lint that need no analyser, and
+# clang-format and clang-tidy for the files that differ from BASE. Prints a line for each step, and
+# `N passed, N failed` at the end. It takes at most three minutes on two cores after a first build;
+# `make test` runs everything.
+#   check.sh MAKE [BASE]     BASE: a commit (default: the branch's upstream, else HEAD)
 set -u
 make=$1
 cd "$(dirname "$0")/.." || exit 3

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that banyan needs and that are missing; says what it does. Quiet when nothing is missing.
+# Installs the Debian packages that banyan needs and that are missing, and prints their names;
+# prints nothing if none is missing.
 #   deps.sh [-v] [base|bench|mpi|neon|metal|avx512|picture]...      sets of packages; default: base
 set -euo pipefail
 

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Installs into a temporary folder and uses what is there, as a packager's build would: install.sh MAKE. The tree is not needed afterwards: a
-# program finds header and library through pkg-config, links against the shared one and the static one, and runs.
+# Installs into a temporary folder and uses the installation as a packager's build would: a program
+# finds header and library through pkg-config, links with the shared and the static library, and
+# runs. The source tree is not used afterwards.
+#   install.sh MAKE
 set -u
 make=$1
 cd "$(dirname "$0")/.."

@@ -1,4 +1,4 @@
-# tests: unit tests, simulation, lab runs, lint, benches. Each subfolder appends its own.
+# tests: unit programs, simulation, lab runs, lint, benches. Each subfolder appends its own.
 include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/module.mk tests/unit/*/*/*/module.mk)
 
 SANITIZERS := address,undefined
@@ -27,7 +27,7 @@ build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 
 build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
-# Long tests start first.
+# Tests that take long start first.
 LONG_TESTS := test_host_fallback% test_sim_% plan-%
 unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(filter $(LONG_TESTS),$(TESTS)) $(filter-out $(LONG_TESTS),$(TESTS))

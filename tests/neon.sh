@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# The kernels' and the packets' tests for aarch64: built by Debian's cross compiler, run by qemu's emulation of its user mode.
+# Tests of the kernels and of packets for aarch64: built by Debian's cross compiler, run in qemu's
+# user-mode emulation.
 #   neon.sh MAKE BUILD [TEST...]     BUILD: folder of builds; the cross build is BUILD/neon
-# Installs what is missing (root, else it says what). cmocka for arm64 comes as a package that is unpacked beside the build, not installed.
+# Installs missing packages (as root; otherwise it prints their names). cmocka for arm64 is a
+# package that is unpacked into the build, not installed.
 set -u
 make=$1
 out=$2
@@ -14,7 +16,7 @@ system=$out/neon/system
 mkdir -p "$system/include" "$system/apt/lists/partial" "$system/apt/archives/partial" "$out/neon/tests"
 tests/deps.sh neon || exit
 
-# An apt of its own state, so that the machine stays one of its architecture.
+# Runs apt with its own state, so that the machine's architectures do not change.
 apt_arm64() {
     apt-get -qq -o APT::Architecture=arm64 -o APT::Architectures=arm64 -o Dir::State="$system/apt" -o Dir::State::lists="$system/apt/lists" \
         -o Dir::State::status=/dev/null -o Dir::Cache="$system/apt" -o APT::Sandbox::User=root -o Debug::NoLocking=1 "$@"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The stepping test of the kernels, built by gcc and by clang at -O1, -O2 and -O3.
 #   once.sh MAKE BUILD     BUILD: folder of builds; these are BUILD/once-COMPILER-LEVEL
-# Only the instruction sets of this processor are tested. Closes with `N passed, N failed`.
+# It tests only the instruction sets of this processor. The last line is `N passed, N failed`.
 set -u
 make=$1
 out=$2

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Shows that a test that fails once counts as failed, also where TEST_REPEAT repeats it and it passes.
-# Runs run.sh and lab/all.sh on a script that fails only the first time. Closes with `N passed, N failed`.
+# Shows that a test that fails once counts as failed, even if TEST_REPEAT repeats it and it passes.
+# Runs run.sh and lab/all.sh on a script that fails only the first time. The last line is `N passed,
+# N failed`.
 set -u
 cd "$(dirname "$0")" || exit 3
 scratch=$(mktemp -d)
@@ -21,7 +22,8 @@ ln -s good.sh "$scratch/good"
 ln -s first.sh "$scratch/first"
 cp lab/all.sh "$scratch/all"
 
-# check "name" STATUS LAST-LINE REPEATED-LINE COMMAND...     REPEATED-LINE: the whole line, or empty for none
+# check "name" STATUS LAST-LINE REPEATED-LINE COMMAND...     REPEATED-LINE: the whole line, or empty
+# for none
 check() {
     local name=$1 status=$2 last=$3 repeated=$4 out result=0
     shift 4

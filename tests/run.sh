@@ -1,9 +1,14 @@
 #!/usr/bin/env bash
-# Runs test programs, one more at a time than there are processors, since some mostly wait: run.sh FOLDER NAME...   Prints a line for each as it ends, the whole output of
-# those that fail, and closes with `N passed, N failed`. Exit status 1 when one failed. TEST_REPEAT=1 is for debugging: what failed is run once
-# more, alone, to tell a fault from a busy machine; it counts as failed all the same, and a line `N repeated: NAME...` comes before the last.
-# TEST_TIMEOUT is the limit for each in seconds, TEST_JOBS how many run at a time. As root each has a network of its own, so that those that use the loopback interface do not meet each other, nor another
-# run on this machine; without, they run one after another.
+# Runs test programs, one more at a time than there are processors, because some mostly wait. Prints
+# a line for each at its end and the whole output of those that fail; the last line is `N passed, N
+# failed`. Exit status 1: a test failed.
+#   run.sh FOLDER NAME...
+# Settings: TEST_REPEAT=1 is for debugging: a failed test runs once more, alone, to distinguish a
+# fault from a busy machine. It still counts as failed, and a line `N repeated: NAME...` precedes
+# the last line. TEST_TIMEOUT is the limit for each test in seconds, TEST_JOBS the number of
+# concurrent tests.
+# As root each test has its own network, so that tests on the loopback interface do not collide with
+# each other or with another run on this machine; otherwise they run one after another.
 set -u
 folder=$1
 shift
@@ -19,7 +24,7 @@ else
     jobs=1
 fi
 
-# One program: its verdict goes to stdout in one piece.
+# Runs one program; its result goes to stdout in one piece.
 one() {
     local name=$1 start status=0 spent why
     start=$(date +%s%N)

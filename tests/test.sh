@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# What `make test` does: test.sh MAKE. Every part is a make target that can be run alone. Says what it does as it goes, shows
-# what failed in the log of a part that fails, and closes with `N passed, N failed`: the sum over all parts, where a part that does not count
-# its own tests is one. Nothing is repeated, unless TEST_REPEAT is set (run.sh, lab/all.sh): then a line `N repeated: ...` names what was, which
-# counts as failed whatever its repeat shows. A part that this machine cannot have is skipped; the last line then ends in `, N skipped`.
-# ONLY=PART runs that part alone, after the build.
+# The script of `make test`: test.sh MAKE. Every part is a make target that can be run alone. Prints
+# each part as it starts, and the failures from the log of a part that fails. The last line is `N
+# passed, N failed`: the sum over all parts, where a part that does not count its own tests is one.
+# Nothing is repeated unless TEST_REPEAT is set (run.sh, lab/all.sh): then a line `N repeated: ...`
+# lists the repeated tests, which count as failed whatever the repeat shows. A part that cannot run
+# on this machine is skipped, and the last line ends in `, N skipped`. ONLY=PART runs only that
+# part, after the build.
 set -u
 make=$1
 cd "$(dirname "$0")/.."
@@ -18,7 +20,8 @@ repeated=()
 ran=()
 begin=$(date +%s)
 
-# Of a log, what a reader of a long output needs: what failed, with the lines that follow it, before the log's end.
+# Prints the relevant part of a long log: failures with the lines that follow them, then the end of
+# the log.
 failing() {
     grep -nE -A12 '^ *FAIL|: error: |Error [0-9]+$|Sanitizer|^make.*\*\*\*' "$1" | head -n 80
     echo "... its last lines:"
@@ -59,7 +62,8 @@ part() {
 }
 run() { $make --no-print-directory -j"$jobs" "$@"; }
 
-# early TARGET: begins to make what a later part waits for (await TARGET), in what other parts leave of the processors: most of the lab is waiting.
+# early TARGET: starts to make what a later part waits for (await TARGET), with the processor time
+# that other parts leave: the lab mostly waits.
 declare -A early_pid=()
 early() {
     [ -z "${ONLY:-}" ] || return 0

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# What `make bench` does: bench.sh BUILD. Each measurement compares within one run, on this machine, so that the ratios say something on any
-# machine: kernels to plain memory, banyan-switchd to testpmd, banyan to two MPIs. Everything also goes to BUILD/../bench.txt.
-# Parts that cannot run here (not root, a package missing) say so. Exit 1 when one failed.
+# The script of `make bench`: bench.sh BUILD. Each measurement compares contenders within one run on
+# this machine, so that the ratios hold on other machines: kernels with plain memory, banyan-switchd
+# with testpmd, banyan with two MPIs. All output is also written to BUILD/../bench.txt. Parts that
+# cannot run here (not root, a missing package) print this. Exit 1: a part failed.
 set -u
 build=$1
 shift
@@ -26,7 +27,7 @@ part() { # NAME "what it is" COMMAND...
     esac
 }
 
-# testpmd and the MPIs are needed here alone.
+# Only these parts need testpmd and the MPIs.
 with_packages() {
     tests/deps.sh bench || return 77
     O=$(dirname "$build") "$@"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The bounds of preset fabrics, as the table of docs/bounds.md: bounds.sh BUILD.   One line for each fabric, from `banyan bound --json`, with
-# the processor time of the command.
+# The bounds of preset fabrics, as in the table of docs/bounds.md: one line for each fabric, from
+# `banyan bound --json`, with the processor time of the command.
+#   bounds.sh BUILD
 set -u
 banyan=$1/bin/banyan
 folder=$(mktemp -d)
@@ -8,7 +9,7 @@ trap 'rm -rf "$folder"' EXIT
 status=0
 TIMEFORMAT='%U %S'
 
-# The fraction that follows "KEY": in the output, from "SECTION": on; - where it is null.
+# The fraction that follows "KEY": in the output, from "SECTION": on; - if it is null.
 rate() { # SECTION KEY
     awk -v section="\"$1\": " -v key="\"$2\": " '
         { text = text $0 }

@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Broadcasts between 8 hosts, each a namespace of its own, interleaved: broadcast.sh BUILD
-# Contenders: circulant schedules between hosts over TCP, Open MPI over TCP on the same links, and trees over UDP through a switch.
-# Segmentation offload is off for all (OFFLOAD=on leaves it on): frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median
-# of ROUNDS rounds (3); the ratios to Open MPI, medians of those of each round; and the ranks' processor time over TCP as a ratio to
-# that over trees. SIZES and CONTENDERS choose. Exit 0; 1 something failed; 77 cannot run here.
+# Broadcasts between 8 hosts, each in its own namespace, interleaved: broadcast.sh BUILD
+# Contenders: circulant schedules between hosts over TCP, Open MPI over TCP on the same links, and
+# trees over UDP through a switch. Segmentation offload is off for all (OFFLOAD=on leaves it on):
+# frames of 1500 bytes, as on a wire. Prints algbw in GB/s, the median of ROUNDS rounds (3); the
+# ratios to Open MPI, each the median of the rounds' ratios; and the ranks' processor time over TCP
+# as a ratio to that over trees. SIZES and CONTENDERS select a part. Exit 0; 1 something failed; 77
+# cannot run here.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -59,7 +61,8 @@ of() {
         ;;
     esac
 }
-# The processor time in seconds of the processes that this shell has waited for; a subshell has its own.
+# The processor time in seconds of the processes for which this shell has waited; a subshell counts
+# its own.
 spent() {
     times >"$dir/times"
     awk 'NR == 2 {split($1, u, /[ms]/); split($2, s, /[ms]/); print 60 * (u[1] + s[1]) + u[2] + s[2]}' "$dir/times"

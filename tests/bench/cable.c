@@ -1,7 +1,7 @@
 /*
  * bench-cable: the time of one packet, one way, over a cable of memory (offload/wire/shm.h) between
- * two processes: half of a round trip, sleeping (a bell is rung for each packet) and polling.
- * Prints both in microseconds, the medians of some batches. No root.
+ * two processes: half of a round trip, sleeping (each packet rings a bell) and polling. Prints both
+ * in microseconds, the medians of some batches. Needs no root.
  */
 #include <poll.h>
 #include <stdio.h>

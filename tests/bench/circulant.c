@@ -1,7 +1,7 @@
 /*
- * What a rank's schedules cost: those of libbanyan, in O(log p), beside the straightforward
+ * The cost of a rank's schedules: libbanyan's construction in O(log p) beside the simple
  * construction in O(log^3 p), for the same ranks of each count. Processor time of one thread, so
- * that the ratio holds on a machine that is not idle.
+ * that the ratio holds on a machine with other load.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static double processor_ns(void)
     return (double)now.tv_sec * 1e9 + (double)now.tv_nsec;
 }
 
-/* Ranks spread over all of them: multiples of an odd number near the golden section. */
+/* Ranks spread over all: multiples of an odd number near the golden section. */
 static uint32_t rank_of(const struct by_circulant *circulant, uint32_t index)
 {
     return (uint32_t)((uint64_t)index * 2654435769u % circulant->rank_count);

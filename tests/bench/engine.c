@@ -1,19 +1,21 @@
 /*
- * bench-engine: contributions that one core takes in a second, in memory: parse, checks, sums,
- * replies. One switch is the root of a tree; its children's packets for two windows lie ready; a
- * round gives them to by_engine_step in bursts and releases the replies at once, as a shell would
- * once they are sent. Between rounds the packets get their next sequence numbers, which is not
- * timed.
+ * bench-engine: contributions per second on one core, in memory: parse, checks, sums, replies. One
+ * switch is the root of a tree, and its children's packets for two windows are ready. A round
+ * passes them to by_engine_step in bursts and releases the replies at once, as a shell would after
+ * sending them. Between rounds the packets get their next sequence numbers, which is not timed.
  *
- * A row compares the modes on the same tree: FAST; DET, which adds pairs of children in their
- * order, when the packets of a chunk come in that order, and when they come in any ("mixed"); and
- * EXACT, whose packets hold integers of 64 bits, half as many elements; and keyed jobs in FAST,
- * whose tags cover headers, or payloads as well, with what a tag over headers takes for a
- * contribution and its reply (ns); and a job with a share of its ports, of which nothing waits,
- * with what its meters take. In each round every mode and a plain read of the payloads run one
- * after another, so that a change of clock or a busy neighbour meets all; each counts with its best
- * round. "of read" is the time of reading the payloads divided by that of the step, which is the
- * floor: 1.00 is as fast as only looking at the data. Single-threaded.
+ * A row compares on the same tree:
+ *   - FAST;
+ *   - DET, which adds pairs of children in their order, with the packets of a chunk in that order,
+ *     and in any order ("mixed");
+ *   - EXACT, whose packets hold integers of 64 bits, half as many elements;
+ *   - keyed jobs in FAST, whose tags cover headers, or payloads as well, with the time of a
+ *     header's tag for a contribution and its reply (ns);
+ *   - a job with a share of its ports, of which no packet waits, with the time of its meters.
+ * In each round every mode and a plain read of the payloads run one after another, so that a change
+ * of clock or other load affects all; the best round of each counts. "of read" is the time of
+ * reading the payloads divided by that of the step; its upper limit, 1.00, is as fast as only
+ * reading the data. Single-threaded.
  *
  *   bench-engine [ROUNDS [CHILDREN PAYLOAD]]   only that case
  */
@@ -32,7 +34,7 @@
 #define TX           (BURST * 9u + BY_CHILDREN_MAX + 2u)
 #define CHILDREN_MAX 8u
 #define CHUNKS       (2u * WINDOW)
-#define PACKET_BYTES 1536u /* from one packet's start to the next one's */
+#define PACKET_BYTES 1536u /* from the start of a packet to that of the next */
 #define HEADROOM     24u   /* so that payloads begin on a cache line */
 
 /* The columns. */
@@ -40,7 +42,7 @@ struct engine_column {
     unsigned mode;
     int mixed;
     unsigned cover;
-    int shared; /* the job has a share of its ports, and nothing waits */
+    int shared; /* the job has a share of its ports, and no packet waits */
 };
 static const struct engine_column columns[] = {
     {BY_MODE_FAST, 0, BY_COVER_NONE, 0},    {BY_MODE_FAST, 0, BY_COVER_HEADER, 0},
@@ -128,7 +130,7 @@ static void load_table(struct engine_bench *bench)
     free(image);
 }
 
-/* Each chunk's packets in an order of their own. */
+/* Shuffles the packets of each chunk. */
 static void mix_packets(struct engine_bench *bench)
 {
     struct by_prng prng = {1};
@@ -192,7 +194,7 @@ static void close_bench(struct engine_bench *bench)
     free(bench->rx);
 }
 
-/* The tag that the child of the packet would put. */
+/* The tag that the packet's child would write. */
 static void seal(const struct engine_bench *bench, const struct by_header *header, uint8_t *data)
 {
     const struct by_siphash_key job = {1, 0};
@@ -206,7 +208,7 @@ static void seal(const struct engine_bench *bench, const struct by_header *heade
         by_payload_digest(&payload, bench->cover, header->type, data + BY_WIRE_HEADER_BYTES, bench->payload));
 }
 
-/* The headers of the next two windows: one chunk after another, each from all children. */
+/* Writes the headers of the next two windows: one chunk after another, each from all children. */
 static void number_packets(struct engine_bench *bench)
 {
     for (uint32_t i = 0; i < CHUNKS * bench->children; i++) {
@@ -236,7 +238,7 @@ static void number_packets(struct engine_bench *bench)
     bench->seq += CHUNKS;
 }
 
-/* All packets through the engine; the time. */
+/* Passes all packets through the engine; returns the time. */
 static double run_step(struct engine_bench *bench)
 {
     static struct by_tx tx[TX];
@@ -258,7 +260,7 @@ static double run_step(struct engine_bench *bench)
     return end - start;
 }
 
-/* Reads the same payloads, eight words at a time; the time. */
+/* Reads the same payloads, eight words at a time; returns the time. */
 static double run_read(struct engine_bench *bench)
 {
     static volatile uint64_t sink;
@@ -278,7 +280,7 @@ static double run_read(struct engine_bench *bench)
     return end - start;
 }
 
-/* 0: no time yet. */
+/* The smaller of two times; 0: no time yet. */
 static double least(double a, double b)
 {
     return a > 0 && a < b ? a : b;
@@ -288,14 +290,14 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
 {
     double step[COLUMNS] = {0}, read = 0, packets = CHUNKS * children;
     struct engine_bench bench[COLUMNS] = {{0}};
-    unsigned count = payload ? COLUMNS : 4; /* without data there is nothing to order */
+    unsigned count = payload ? COLUMNS : 4; /* without data there is no order */
 
     for (unsigned c = 0; c < count; c++) {
         open_bench(&bench[c], &columns[c], children, payload);
         if (columns[c].mixed)
             mix_packets(&bench[c]);
     }
-    for (unsigned r = 0; r <= rounds; r++) { /* the first warms up */
+    for (unsigned r = 0; r <= rounds; r++) { /* the first is warm-up */
         for (unsigned c = 0; c < count; c++) {
             double took;
 
@@ -307,7 +309,7 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
     }
     printf("%8u  %7u  %9.2f  %7.1f  %6.2f", children, payload, packets * 1e3 / step[0], step[0] / packets,
            packets * payload / step[0]);
-    if (payload) /* EXACT: elements a second, of which a packet holds half as many */
+    if (payload) /* EXACT: elements per second; a packet holds half as many */
         printf("  %7.2f  %10.2f  %5.2f  %12.2f", read / step[0], step[0] / step[4], step[7] / step[5],
                step[0] / step[6] / 2);
     else
@@ -319,7 +321,7 @@ static void measure(unsigned children, uint16_t payload, unsigned rounds)
         close_bench(&bench[c]);
 }
 
-/* Nanoseconds for the seal of a header: checked and renewed, as each contribution does. */
+/* Nanoseconds for the seal of a bank's header: checked and renewed, as for each contribution. */
 static double seal_time(void)
 {
     static struct by_bank banks[64];

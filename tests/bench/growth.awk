@@ -1,5 +1,6 @@
-# Draws time against size: reads lines "SERIES;GPUS;MICROSECONDS" and prints an SVG with both axes logarithmic. Exponents are slopes of least squares over the points
-# from 256 GPUs on, and are written beside their lines. `title` and `note` are given with -v.
+# Draws time against size: reads lines "SERIES;GPUS;MICROSECONDS" and prints an SVG with two
+# logarithmic axes. Exponents are least-squares slopes over the points from 256 GPUs on, and are
+# written beside their lines. -v sets `title` and `note`.
 BEGIN {
     FS = ";"
     colour[1] = "#1f5fa8"; colour[2] = "#c2571a"; colour[3] = "#3a7d34"; colour[4] = "#7a4a9e"
@@ -54,7 +55,7 @@ END {
         text(at_x(v), height - bottom + 22, "middle", 14, "#333333", v)
     }
     text((left + width - right) / 2, height - 18, "middle", 14, "#333333", "GPUs")
-    # What the edges of all trees together grow with, through the last point of the first series.
+    # The growth of the edges of all trees together, through the last point of the first series.
     a = y[1, points[1]] / (most / 256) ^ 2
     printf "<path d=\"M%.1f %.1fL%.1f %.1f\" stroke=\"#888888\" stroke-dasharray=\"5 5\" fill=\"none\"/>\n", at_x(256), at_y(a), at_x(most), at_y(y[1, points[1]])
     text(at_x(256) + 4, at_y(a) + 22, "start", 12, "#777777", "slope 2")
@@ -65,7 +66,7 @@ END {
         for (i = 1; i <= points[s]; i++) mark(s, at_x(x[s, i]), at_y(y[s, i]))
         place[s] = at_y(y[s, points[s]])
     }
-    # Names at the right, moved apart where lines end close to each other.
+    # Names at the right, moved apart if lines end close to each other.
     for (round = 1; round <= 50; round++)
         for (s = 1; s <= count; s++)
             for (r = 1; r <= count; r++)

@@ -1,9 +1,9 @@
 /*
- * How long controllers that connect over TLS keep the thread that moves packets: the switch's
- * server, with a real agent behind it, is served in a loop as the shell does, while controllers
- * connect at once, ask one question and go. Printed are the processor time of that thread in the
- * longest turn and in all turns (us), and that of the whole process. The controllers are another
- * process, whose time is not counted.
+ * The time for which controllers that connect over TLS occupy the thread that moves packets. The
+ * switch's server, with a real agent behind it, is served in a loop as in the shell, while
+ * controllers connect at once, send one request and leave. Prints the processor time of that thread
+ * in the longest turn and in all turns (us), and that of the whole process. The controllers are
+ * another process, whose time is not counted.
  *
  *   bench-handshakes [CONTROLLERS [ROUNDS]]
  */
@@ -39,7 +39,7 @@ static double time_us(clockid_t clock)
     return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* One controller, from its connection to its answer; the exit status. */
+/* One controller, from its connection to its answer; returns the exit status. */
 static int control(const char *address, const char *keys)
 {
     const struct by_session_options options = {.timeout_ms = TIMEOUT_MS, .keys = keys};
@@ -58,7 +58,7 @@ static int control(const char *address, const char *keys)
     return error != 0;
 }
 
-/* All of them at once, each a process. Their parent's process. */
+/* Starts all controllers at once, each a process; returns the ID of their parent process. */
 static pid_t start(int count, const char *address, const char *keys)
 {
     pid_t parent = fork();
@@ -99,7 +99,7 @@ static int measure(struct by_server *server, int count, const char *address, con
         by_server_serve(server);
         took = time_us(CLOCK_THREAD_CPUTIME_ID) - began;
         longest = took > longest ? took : longest;
-        all += took > 20 ? took : 0; /* turns in which there was something to do */
+        all += took > 20 ? took : 0; /* turns with work */
         usleep(50);
     }
     printf("%d controllers: longest turn %.0f us, turns above 20 us together %.0f us, process %.0f us%s\n",

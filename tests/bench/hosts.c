@@ -1,16 +1,16 @@
 /*
- * bench-hosts: the hosts of a star on DPDK ports, as load for whatever stands in the middle:
+ * bench-hosts: the hosts of a star on DPDK ports, as load for a program in the middle:
  * banyan-switchd, dpdk-testpmd or bench-multicast (tests/bench/switchd.sh). A window of chunks is
- * under way; a chunk is over when each host has had one frame of it back. Frames are built once,
- * and only their seq is written for each sending, so that the load costs less than what it
- * measures. One thread.
+ * in flight; a chunk is complete when each host has received one frame of it. Frames are built
+ * once, and only their seq is written for each transmission, so that the load costs less than what
+ * it measures. One thread.
  *
  *   bench-hosts EAL-OPTIONS... -- sum|copy|fan SECONDS WINDOW COUNT
  *
- * sum: all hosts send data. copy: host 0 sends data, the others credits. fan: host 0 alone sends.
+ * sum: all hosts send data. copy: host 0 sends data, the others credits. fan: only host 0 sends.
  * COUNT: i32 elements of a chunk. Prints "FRAMES_PER_SECOND IDLE_PERCENT RESENT WRONG": frames that
- * came back, how much of the time there was nothing to do (little: the load was at its limit, what
- * it measures may not have been), chunks that were sent again, and results that were wrong.
+ * came back; the part of the time without work (if it is small, the load was at its limit, and the
+ * program in the middle perhaps not); retransmitted chunks; wrong results.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -29,18 +29,18 @@
 #define BATCH       32u
 #define WINDOW_MAX  1024u
 #define DESCRIPTORS 1024u
-/* Buffers of a host's pool, and of that into which all receive (count). */
+/* Buffers of a host's pool, and of the pool into which all receive (count). */
 #define SEND_BUFFERS    2048u
 #define RECEIVE_BUFFERS 5120u
 #define BUFFER_ROOM     2048u
 #define AT_BANYAN       BY_FRAME_HEADER_BYTES
 #define AT_SEQ          (BY_FRAME_HEADER_BYTES + 12)
 #define AT_PAYLOAD      (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
-/* Without progress for so long (ms) the oldest chunk is sent again; at the start (s) nobody need be
- * there. */
+/* Without progress for RESEND_MS the oldest chunk is retransmitted. The first results
+ * may take START_S, until the other program runs. */
 #define RESEND_MS 20u
 #define START_S   15u
-/* One result in so many is looked at. */
+/* One result in this many is checked. */
 #define LOOK_EVERY 64u
 
 enum traffic { SUM, COPY, FAN };
@@ -51,7 +51,7 @@ static struct {
     uint32_t window;
     uint16_t count; /* elements */
     uint32_t next, oldest;
-    uint32_t missing[WINDOW_MAX]; /* hosts that have not had their frame of the chunk */
+    uint32_t missing[WINDOW_MAX]; /* hosts that have not received their frame of the chunk */
     struct rte_mempool *pool[STAR_HOSTS_MAX];
     uint64_t came, resent, wrong, idle, moved;
 } load;
@@ -69,7 +69,7 @@ static _Noreturn void fail(const char *what)
     exit(3);
 }
 
-/* A buffer of a host's pool holds that host's frame for good; only the seq changes. */
+/* A buffer of a host's pool always holds that host's frame; only the seq changes. */
 static void fill(struct rte_mempool *pool, void *opaque, void *object, unsigned index)
 {
     static uint8_t packet[BUFFER_ROOM];
@@ -129,7 +129,7 @@ static void send_chunks(unsigned host, uint32_t first, uint32_t count)
     if (load.traffic == FAN && host > 0)
         return;
     if (rte_pktmbuf_alloc_bulk(load.pool[host], frames, count) != 0)
-        return; /* sent again in time */
+        return; /* retransmitted in time */
     for (uint32_t i = 0; i < count; i++) {
         uint8_t *data = rte_pktmbuf_mtod(frames[i], uint8_t *);
 
@@ -144,7 +144,7 @@ static void send_chunks(unsigned host, uint32_t first, uint32_t count)
         rte_pktmbuf_free_bulk(frames + sent, count - sent);
 }
 
-/* Element k of the result, where there is one: the frames hold what star_contribution writes for
+/* Element k of the result, if there is one: the frames hold what star_contribution writes for
  * seq 0. */
 static void look(const struct rte_mbuf *frame, uint32_t seq)
 {
@@ -158,7 +158,7 @@ static void look(const struct rte_mbuf *frame, uint32_t seq)
     load.wrong += value != (load.traffic == SUM ? star_sum(&load.star, 0, k) : (int32_t)k);
 }
 
-/* A frame that came to `host`. */
+/* Takes a frame that arrived at `host`. */
 static void take(unsigned host, const struct rte_mbuf *frame)
 {
     const uint8_t *data = rte_pktmbuf_mtod(frame, const uint8_t *);
@@ -192,7 +192,7 @@ static unsigned receive_all(void)
     return received;
 }
 
-/* Sends what the window allows; true when that was something. */
+/* Sends what the window allows; returns true if it has sent anything. */
 static bool send_all(uint64_t now)
 {
     uint32_t before = load.oldest, all = UINT32_MAX >> (32 - load.star.hosts);
@@ -218,7 +218,7 @@ static bool send_all(uint64_t now)
     return false;
 }
 
-/* Until `until`, or until a chunk beyond `chunk` is over. */
+/* Runs until `until`, or until a chunk beyond `chunk` is complete. */
 static void run(uint64_t until, uint32_t chunk)
 {
     uint64_t now = rte_get_tsc_cycles();

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Broadcasts between 8 hosts without offload, all on the loopback interface of a network of their own, interleaved: hosts.sh BUILD
-# libbanyan's three schedules and, where it is installed, Open MPI over TCP (shared memory off). Prints algbw in GB/s, the median of the
-# rounds. Exit 0; 1 something failed; 77 cannot run here.
+# Broadcasts between 8 hosts without offload, all on the loopback interface of their own network,
+# interleaved: hosts.sh BUILD
+# Contenders: libbanyan's three schedules and, if installed, Open MPI over TCP (shared memory off).
+# Prints algbw in GB/s, the median of the rounds. Exit 0; 1 something failed; 77 cannot run here.
 set -uo pipefail
 build=$(realpath "$1")
 cd "$(dirname "$0")/../.." || exit 1

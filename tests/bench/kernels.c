@@ -1,14 +1,14 @@
 /*
- * bench-kernels: what the reduction kernels and psum reach beside a plain read of the same memory,
- * which is the floor, and beside the sum of f32. In each round a kernel, the read and the sum of
- * f32 run one after another, so that a change of clock or a busy neighbour meets all; each counts
- * with its best round. GB/s counts payload bytes (on the wire). "of read" is the time of reading
- * all bytes that the kernel touches (payload and slot) divided by the kernel's time: 1.00 is as
- * fast as only looking at the data. Single-threaded.
+ * bench-kernels: the throughput of the reduction kernels and psum beside a plain read of the same
+ * memory, which is the upper limit, and beside the sum of f32. In each round a kernel, the read and
+ * the sum of f32 run one after another, so that a change of clock or other load affects all; the
+ * best round of each counts. GB/s counts payload bytes (on the wire). "of read" is the time of
+ * reading all bytes that the kernel touches (payload and slot) divided by the kernel's time: 1.00
+ * is as fast as only reading the data. Single-threaded.
  *
  *   cached   payloads and slots of 1408 B in the first-level cache
- *   stream   payloads one after another from a buffer that no cache holds, slots cached; as in the
- *            engine, each payload is prefetched while the previous one is added or read
+ *   stream   payloads one after another from a buffer larger than every cache, slots cached; as in
+ *            the engine, each payload is prefetched while the previous one is added or read
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@
 
 #define PAYLOAD     BY_PAYLOAD_DEFAULT
 #define SLOTS       4u          /* with their payloads at most 17 KB: in a first-level cache of 32 KB */
-#define ROUNDS      31u         /* the first warms up and does not count */
+#define ROUNDS      31u         /* the first is warm-up and does not count */
 #define CALLS       4000u       /* in a round, cached: about an eighth of a millisecond */
 #define STREAM_STEP (4ul << 20) /* bytes in a round, from memory */
 #define STREAM_MIN  (128ul << 20)
@@ -82,8 +82,8 @@ static double now_ns(void)
 
 typedef uint64_t quad __attribute__((vector_size(32), aligned(1), may_alias));
 
-/* The plain read: every byte meets an xor, in the widest vectors that most machines have, four
- * chains side by side. */
+/* The plain read: an xor over all bytes, in the widest vectors of most machines, with four parallel
+ * chains. */
 #define READ_BODY(p, bytes)                                                                                  \
     const quad *v = (p);                                                                                     \
     quad a = {0}, b = {0}, c = {0}, d = {0};                                                                 \
@@ -149,8 +149,8 @@ static inline uint32_t call(const struct kernels_job *job, const struct by_reduc
     }
 }
 
-/* The place of the next STREAM_STEP in the stream: rotates, so that it was last seen a whole buffer
- * ago. */
+/* The place of the next STREAM_STEP in the stream. It rotates, so that it was last read a whole
+ * buffer ago. */
 static const uint8_t *stream_next(void)
 {
     const uint8_t *p = stream + stream_at;
@@ -204,7 +204,7 @@ static double read_time(const struct kernels_job *job, const struct by_reducer *
 
 /* ---- the table ---- */
 
-/* 0: no time yet. */
+/* The smaller of two times; 0: no time yet. */
 static double least(double a, double b)
 {
     return a > 0 && a < b ? a : b;
@@ -212,8 +212,8 @@ static double least(double a, double b)
 
 struct figures {
     double time_ns; /* of one payload */
-    double of_read; /* the read's time over it */
-    double of_f32;  /* the time of the sum of f32 over it */
+    double of_read; /* the read's time / time_ns */
+    double of_f32;  /* the time of the sum of f32 / time_ns */
 };
 
 static struct figures measure(const struct kernels_job *job, unsigned isa, int streaming)
@@ -249,7 +249,7 @@ static void row_print(const struct kernels_job *job, unsigned isa)
         figures = measure(job, isa, 1);
         printf(" %8.1f %8.2f %8.2f\n", PAYLOAD / figures.time_ns, figures.of_read, figures.of_f32);
     } else {
-        printf(" %8s %8s %8s\n", "-", "-", "-"); /* only slots: nothing comes from memory */
+        printf(" %8s %8s %8s\n", "-", "-", "-"); /* only slots: no access to memory */
     }
     fflush(stdout);
 }
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench-kernels: no memory for a buffer of %zu MiB\n", stream_bytes >> 20);
         return 1;
     }
-    /* 1 in bf16, near 1 in f16 and f32: sums and products stay clear of subnormals, which some
+    /* 1 in bf16, near 1 in f16 and f32: sums and products avoid subnormals, which some
      * processors compute slowly. */
     for (size_t i = 0; i < stream_bytes; i += 2)
         memcpy(stream + i, &(const uint16_t){0x3f80}, 2);

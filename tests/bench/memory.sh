@@ -1,11 +1,17 @@
 #!/usr/bin/env bash
-# Hosts that share memory with their switch (--transport shm) beside Open MPI on the same cores: allreduce of 4 ranks over one switch, against
-# Open MPI's own shared memory and against its TCP with all offloads on (the loopback interface, where segments of 64 KB go by reference);
-# and the time of 8 bytes, beside that of one packet over a cable of memory between two processes that sleep (bench-cable).
-#   memory.sh [BUILD]      BUILD: folder with bin/ and tools/ (default build/release). BENCH_ROUNDS (default 3), BENCH_BYTES (default "1M 4M 16M 64M").
-# All time calls in place, one after another, on data that are checked. A round runs each contender once; printed is the median in GB/s (10^9 bytes of
-# data over the time of a call). "copied" is banyan with buffers that are not from banyan_alloc (BANYAN_ARENA=0). All run before other
-# programs of this machine (real-time class, round robin), so that its load counts for memory alone; five processes share its cores. Exit 77: cannot run here.
+# Hosts that share memory with their switch (--transport shm), compared with Open MPI on the same
+# cores: allreduce of 4 ranks over one switch, against Open MPI's own shared memory and against its
+# TCP with all offloads on (the loopback interface, where segments of 64 KB are passed by
+# reference). Also the time of 8 bytes, beside that of one packet over a cable of memory between two
+# sleeping processes (bench-cable).
+#   memory.sh [BUILD]      BUILD: folder with bin/ and tools/ (default build/release). BENCH_ROUNDS
+#                          (default 3), BENCH_BYTES (default "1M 4M 16M 64M"). Exit 77: cannot run
+#                          here.
+# All contenders time calls in place, one after another, on data that are checked. A round runs each
+# contender once; the output is the median in GB/s (10^9 bytes of data over the time of a call).
+# "copied" is banyan with buffers that are not from banyan_alloc (BANYAN_ARENA=0). All contenders
+# have priority over other programs of this machine (real-time class, round robin), so that other
+# load affects only memory; five processes share its cores.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${1:-build/release}")
@@ -25,7 +31,7 @@ mpicc.openmpi -O2 -o "$dir/mpi_collective" tests/bench/mpi_collective.c || exit 
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 declare -A samples
 
-# Each prints "GB/s microseconds" of one start.
+# Each function prints "GB/s microseconds" of one start.
 banyan() { # ARENA-MIB SIZE ITERATIONS
     BANYAN_ARENA=$1 timeout 120 $first "$build/bin/banyan" lab run "$dir/star.json" --transport shm --window 128 -c allreduce -b "$2" -n "$3" -w 2 2>"$dir/err" |
         awk '$1 == "allreduce" && NF > 12 && $14 == 0 {print $12, $11}'

@@ -1,8 +1,8 @@
 /*
- * bench-modes: whole allreduces in the three modes over a fabric in this process, as programs call
- * them: libbanyan, the hosts' endpoints and the switch's engine, all on one core. In each round the
- * modes run one after another, so that a busy neighbour meets all; each counts with its best round.
- * Single-threaded.
+ * bench-modes: whole allreduces in the three modes over a fabric in this process, through the
+ * interface of programs: libbanyan, the hosts' endpoints and the switch's engine, all on one core.
+ * In each round the modes run one after another, so that other load affects all; the best round of
+ * each counts. Single-threaded.
  *
  *   bench-modes FOLDER BYTES ROUNDS     FOLDER: tables with slots for mode det
  */
@@ -64,7 +64,7 @@ static void open_ranks(const char *folder, size_t bytes)
     }
 }
 
-/* One allreduce in every rank's `request`; the time. */
+/* Runs one allreduce in every rank's `request`; returns the time. */
 static double run(struct banyan_request **request)
 {
     double start = now_s();
@@ -87,7 +87,7 @@ static void measure(banyan_dtype_t dtype, size_t bytes, unsigned rounds)
                                         BANYAN_SUM, &request[m][r]));
             check(banyan_request_mode(request[m][r], modes[m]));
         }
-    for (unsigned round = 0; round <= rounds; round++) /* the first warms up */
+    for (unsigned round = 0; round <= rounds; round++) /* the first is warm-up */
         for (unsigned m = 0; m < MODES; m++) {
             double took = run(request[m]);
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Modes fast, det and exact beside each other: whole allreduces over a star of four in one process. modes.sh BUILD [BYTES [ROUNDS]]
+# Compares the modes fast, det and exact: whole allreduces over a star of four in one process.
+# modes.sh BUILD [BYTES [ROUNDS]]
 set -eu
 build=$1
 dir=$(mktemp -d)

@@ -1,4 +1,4 @@
-# bench: measurements, built when a target asks.
+# bench: measurements, built only for a target that needs them.
 
 TOOLS += bench-kernels
 bench-kernels_SRC  := tests/bench/kernels.c
@@ -44,7 +44,7 @@ bench-push_LIBS   := control agent secure offload
 bench-push_LDLIBS := -ljansson -lgmp -lprotobuf-nanopb -lssl -lcrypto -lpthread
 $(B)/obj/tests/bench/push.o: | $(GEN)/proto/control.pb.h
 
-# The cost of connecting controllers for the thread that forwards packets.
+# The cost of connecting controllers for the thread that moves packets.
 TOOLS += bench-handshakes
 bench-handshakes_SRC    := tests/bench/handshakes.c tests/unit/firmware/secure/keys.c firmware/linux/server.c dataplane/say.c tests/unit/firmware/agent/rig.c tests/unit/firmware/client.c \
                            tests/unit/firmware/star.c

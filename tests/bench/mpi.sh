@@ -1,23 +1,33 @@
 #!/usr/bin/env bash
-# Collectives of banyan's lab beside Open MPI and MPICH, in one run, interleaved, over the same kind of veth links.
+# Compares collectives of banyan's lab with Open MPI and MPICH, in one run, interleaved, over the
+# same kind of veth links.
 #
-#   mpi.sh [--hosts LIST] [--collective LIST] [--bytes LIST] [--mtu LIST] [--offload LIST] [--afxdp] [--rounds N] [--limit SECONDS]
+#   mpi.sh [--hosts LIST] [--collective LIST] [--bytes LIST] [--mtu LIST] [--offload LIST] [--afxdp]
+#          [--rounds N] [--limit SECONDS]
 #   mpi.sh --full      4 and 8 hosts, 1 MB to 64 MB, MTU 1500 and 9000, offload off and on: an hour
 #
-# The MPIs run on a star: a network namespace for each host, a veth pair from each into one namespace that holds a Linux
-# bridge. Ranks are started without SSH, by an agent that enters the host's namespace under a host name of its own, so that
-# each rank is a machine for the MPI. Shared memory is switched off (left alone, MPICH's UCX finds it in spite of the namespaces), and
-# the bytes on the links are counted to prove that the data went over them. Segmentation offload (tso, gso, gro, tx-udp-segmentation) is off,
-# then on, at both ends of each link. Off, each frame of the MTU crosses each link alone; the kernel's stack may still be given more at a time
-# and cut it before the link, which TCP does always, and banyan's hosts and switches do as well (`lab run --segments cut`: UDP_SEGMENT, and
-# frames taken out of rings). On, 64 KiB cross a link as one: TCP's segments, banyan's trains. banyan builds its star itself (`banyan lab run`).
-# All processes are of the scheduler's class batch, in which `banyan lab` runs its nodes: who is woken does not take the core from another.
-# --afxdp adds banyan over AF_XDP sockets, at hosts and switch, with offload off.
+# The MPIs run on a star: a network namespace for each host, with a veth pair into one namespace
+# that contains a Linux bridge. An agent starts ranks without SSH; it enters the host's namespace
+# under its own host name, so that each rank is a separate machine for the MPI. Shared memory is
+# switched off (otherwise MPICH's UCX finds it in spite of the namespaces), and the bytes on the
+# links are counted to prove that the data went over them.
 #
-# All time calls in place, one after another, and check every element of another call on fresh data. Prints one table, medians of the rounds:
-# algbw in GB/s, and processor time of all processes (hosts, switch; ksoftirqd) in ns for a byte of data; of the MPIs' bridge it is in the hosts',
-# whose system calls carry the frames across. A round runs each contender once; the first always runs, others while they fit in the limit. A
-# start that fails is told of and left out; the table needs one of each.
+# Segmentation offload (tso, gso, gro, tx-udp-segmentation) is off, then on, at both ends of each
+# link. With offload off, each frame of the MTU crosses each link alone. The kernel's stack may
+# still receive more at a time and cut it before the link, as TCP always does, and as banyan's hosts
+# and switches do (`lab run --segments cut`: UDP_SEGMENT, and frames from rings). With offload on,
+# 64 KiB cross a link as one: TCP's segments, banyan's GSO batches.
+#
+# banyan builds its own star (`banyan lab run`). All processes are in the scheduler's class batch,
+# in which `banyan lab` runs its nodes: a woken process does not preempt another. --afxdp adds
+# banyan over AF_XDP sockets, at hosts and switch, with offload off.
+#
+# All contenders time calls in place, one after another, and check every element of another call on
+# fresh data. The output is one table with medians of the rounds: algbw in GB/s, and processor time
+# of all processes (hosts, switch; ksoftirqd) in ns per byte of data. The time of the MPIs' bridge
+# is part of the hosts' time, because their system calls carry the frames across. A round runs each
+# contender once; the first round always runs, further ones while they fit in the limit. A start
+# that fails is reported and skipped; the table needs one of each.
 # Needs root. Exit 0; 1 wrong results; 2 bad usage; 3 something never ran; 77 cannot run here.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
@@ -31,8 +41,9 @@ afxdp=no
 rounds=5
 limit=600
 warmup=1
-# Seconds for one start of one contender, less when the whole would take longer than the limit; the MPIs, which run all collectives and sizes in
-# one start, have so many for every three of them: MPICH, which spins in turns of time slices, takes 10 s and more for 1 MiB among 8 hosts.
+# Limit in seconds for one start of one contender, less if the whole run would exceed the limit. The
+# MPIs run all collectives and sizes in one start, and have this limit for every three of them:
+# MPICH, which spins in turns of time slices, takes 10 s and more for 1 MiB among 8 hosts.
 run_limit=90
 least_limit=20
 failures=0
@@ -115,7 +126,8 @@ arguments() {
     done
 }
 
-# What cleanup must undo is named by the prefix alone: whatever runs in these namespaces was started by this script.
+# The prefix identifies everything that cleanup must undo: all processes in these namespaces were
+# started by this script.
 cleanup() {
     local ns
     trap - EXIT
@@ -139,7 +151,7 @@ namespaces() { # PREFIX
     ip netns list 2>/dev/null | cut -d' ' -f1 | grep -E "^$1-(sw|h[0-9]+)$"
 }
 
-# Ends what a start left in the namespaces of this script.
+# Ends what a start has left in the namespaces of this script.
 sweep() {
     local ns pid
     for ns in $(namespaces "$prefix"); do
@@ -149,7 +161,7 @@ sweep() {
     done
 }
 
-# Seconds that a start may take now.
+# The limit in seconds for a start now.
 allowance() { # LINES of results
     local left=$((began + limit - $(date +%s))) most=$((run_limit * ($1 > 3 ? $1 : 3) / 3))
     [ $left -lt $most ] || left=$most
@@ -157,9 +169,10 @@ allowance() { # LINES of results
     echo $left
 }
 
-# Runs a command with its own time limit such that a signal to this script ends it at once; output to $work/out and $work/err. Once
-# it has printed so many lines of results it has a second to end, then is ended: MPICH 4.0 over UCX's TCP does not always
-# return from MPI_Finalize.
+# Runs a command with its own time limit so that a signal to this script ends it at once; output to
+# $work/out and $work/err. After it has printed the given number of lines of results it has one
+# second to end before it is killed, because MPICH 4.0 over UCX's TCP does not always return from
+# MPI_Finalize.
 bounded() { # LINES (0: it ends by itself) COMMAND...
     local lines=$1 result=0 polls=0
     shift
@@ -237,7 +250,7 @@ links_sent() {
     ip netns exec "$prefix-sw" sh -c 'cat /sys/class/net/p[0-9]*/statistics/rx_bytes' | awk '{sum += $1} END {printf "%.0f", sum}'
 }
 
-# The launchers call AGENT ADDRESS WORD...; like rsh, it gives the joined words to a shell there.
+# The launchers call AGENT ADDRESS WORD...; like rsh, it passes the joined words to a shell there.
 agent_write() {
     cat >"$work/agent" <<AGENT
 #!/bin/sh
@@ -248,7 +261,8 @@ AGENT
     chmod 700 "$work/agent"
 }
 
-# Operations for a size: about 32 MB of data, so that small sizes are timed long enough and large ones do not take for ever.
+# Operations for a size: about 32 MB of data, so that small sizes run long enough and large ones end
+# soon.
 iterations() {
     local n=$((33554432 / $1))
     [ $n -ge 3 ] || n=3
@@ -264,7 +278,7 @@ address_list() { # HOSTS
     echo "$list"
 }
 
-# One start of one MPI on the first host's machine, all collectives and sizes.
+# One start of one MPI on the first host's machine, for all collectives and sizes.
 mpi_start() { # openmpi|mpich HOSTS
     local collective size arguments=() common program lines=0
     program=$(realpath "$out/bench/mpi_collective.$1")
@@ -287,7 +301,8 @@ mpi_start() { # openmpi|mpich HOSTS
     fi
 }
 
-# What all hosts together send at least for a byte of data: none of these collectives can do with less between hosts.
+# The least bytes that all hosts together send per byte of data: no algorithm between hosts needs
+# less.
 least_bytes() { # COLLECTIVE HOSTS
     if [ "$1" = allreduce ]; then echo $((2 * ($2 - 1))); else echo $(($2 - 1)); fi
 }
@@ -329,7 +344,7 @@ banyan_ready() {
     done
 }
 
-# Hosts, switches and links for an offload.
+# Options for hosts, switches and links of an offload setting.
 banyan_words() { # banyan|afxdp MTU off|on
     if [ "$1" = afxdp ]; then
         echo --transport afxdp --driver "$([ "$2" -le 1900 ] && echo af_xdp || echo af_packet)"
@@ -340,14 +355,15 @@ banyan_words() { # banyan|afxdp MTU off|on
     fi
 }
 
-# Sum of the numbers that follow a name in $work/flat, the first of two that are alike: in the lab's JSON what rank 0 found for all comes once more,
-# before that of each rank.
+# The number that follows a name in $work/flat. The first match counts: the lab's JSON has the value
+# that rank 0 computed for all ranks before that of each rank.
 number_of() { # PATTERN
     grep -oE "$1" "$work/flat" | head -1 | sed 's/.*://'
 }
 
-# One start for each collective and size. The processor time of hosts is of the timed calls in place, that of switches of all calls: both halves of
-# banyan-perf, each with its warm-up, and the call that is checked.
+# One start for each collective and size. The processor time of hosts is that of the timed calls in
+# place. That of switches is of all calls: both halves of banyan-perf, each with its warm-up, and
+# the checked call.
 banyan_run() { # banyan|afxdp HOSTS MTU off|on
     local collective size n result algbw cpu key
     for collective in $collectives; do
@@ -377,7 +393,7 @@ banyan_run() { # banyan|afxdp HOSTS MTU off|on
     done
 }
 
-# Each contender once.
+# Runs each contender once.
 round() {
     local hosts mtu offload
     for hosts in $hosts_list; do
@@ -437,7 +453,7 @@ table() { # ROUNDS
     done
 }
 
-# Each cell of the table has a figure.
+# Checks that each cell of the table has a figure.
 complete() {
     local hosts collective size mtu offload name
     for hosts in $hosts_list; do

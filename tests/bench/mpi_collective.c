@@ -1,17 +1,17 @@
 /*
- * mpi_collective: what an MPI's own collectives reach, the other side of tests/bench/mpi.sh and
- * hosts.sh. One process a rank, single-threaded, MPI-1 calls only, so that the same source is built
- * by each MPI's compiler wrapper; not part of the normal build. Allreduce sums f32 integers small
- * enough that every order of additions is exact; every element of every rank is checked. Calls are
- * blocking and in place, one after another after a barrier, as banyan-perf times its own in place;
- * the time is that of the slowest rank, the processor time that of all ranks and of the kernel's
- * threads for interrupts (ksoftirqd). One more call, on fresh data, is checked.
+ * mpi_collective: the throughput of an MPI's own collectives, for comparison in tests/bench/mpi.sh
+ * and hosts.sh. One process per rank, single-threaded, MPI-1 calls only, so that each MPI's
+ * compiler wrapper builds the same source; not part of the normal build. Allreduce sums f32
+ * integers small enough that every order of additions is exact; every element of every rank is
+ * checked. Calls are blocking and in place, one after another after a barrier, as banyan-perf times
+ * its own in place. The time is that of the slowest rank; the processor time is that of all ranks
+ * and of the kernel's threads for interrupts (ksoftirqd). One more call, on fresh data, is checked.
  *
  *   mpi_collective [-c COLLECTIVE] [-w WARMUP] [-n ITERATIONS] BYTES...
  *                  COLLECTIVE: allreduce, broadcast or allgather
  *
  * Rank 0 prints one line for each size: `COLLECTIVE ranks= bytes= iterations= time_us= algbw= cpu=
- * wrong=`, algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns for a byte of
+ * wrong=`, algbw in GB/s (10^9 bytes of data over the time of one call), cpu in ns per byte of
  * data. Exit 0 right, 1 wrong elements, 2 bad usage, 3 no memory.
  */
 #include <dirent.h>
@@ -67,13 +67,13 @@ static long value_of(long rank, long index)
     return (index * 7 + rank * 389 + index % 13 * rank) % VALUE_MODULUS;
 }
 
-/* The elements of each rank in an allgather: all together are the bytes asked for. */
+/* The elements of each rank in an allgather: together they are the requested bytes. */
 static long part_of(const struct mpi_collective_world *world, long count)
 {
     return count / world->size;
 }
 
-/* What this rank gives lies where its call reads it. */
+/* Writes this rank's data where its call reads them. */
 static void fill(const struct mpi_collective_world *world, const struct plan *plan, float *data, long count)
 {
     long part = part_of(world, count);
@@ -127,7 +127,7 @@ static void repeat(const struct mpi_collective_world *world, const struct plan *
     }
 }
 
-/* Seconds that the scheduler has given to the kernel's threads for interrupts. */
+/* Processor time in seconds of the kernel's threads for interrupts. */
 static double kernel_seconds(void)
 {
     DIR *all = opendir("/proc");
@@ -169,8 +169,8 @@ static double own_seconds(void)
            (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
 }
 
-/* Seconds of one call, of the slowest rank, and processor time of all. Sums grow with each call in
- * place, in the end to infinity, which no MPI adds slower. */
+/* Seconds of one call at the slowest rank, and processor time of all ranks. Sums grow with each
+ * call in place, finally to infinity, which is not slower to add. */
 static double timed(const struct mpi_collective_world *world, const struct plan *plan, float *data, int count,
                     double *cpu)
 {
@@ -192,7 +192,7 @@ static double timed(const struct mpi_collective_world *world, const struct plan 
     return slowest;
 }
 
-/* One size; the number of wrong elements over all ranks. */
+/* Runs one size; returns the number of wrong elements over all ranks. */
 static long size_run(const struct mpi_collective_world *world, const struct plan *plan, long bytes)
 {
     long count = bytes / (long)sizeof(float), wrong;

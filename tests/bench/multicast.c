@@ -1,15 +1,15 @@
 /*
- * bench-multicast: the yardstick for replication (tests/bench/switchd.sh). The loop of DPDK's
- * sample application ipv4_multicast, which Debian does not ship, written anew from its description
- * in DPDK's user guides: each frame that comes for a group goes to every port as a header in a
- * buffer of its own, chained to the one payload by reference count, or for up to two ports to a
- * clone of it; what is for no group is dropped. Ports that take no chains (net_af_xdp) get a copy.
- * The group is the address of the first port in the star of bench-hosts.
+ * bench-multicast: the reference for replication (tests/bench/switchd.sh): the loop of DPDK's
+ * sample application ipv4_multicast, which Debian does not ship, written from its description in
+ * DPDK's user guides. Each frame for a group goes to every port as a header in its own buffer,
+ * chained to the one payload by reference count, or for up to two ports to a clone of it; other
+ * frames are dropped. Ports that do not accept chains (net_af_xdp) get a copy. The group is the
+ * address of the first port in the star of bench-hosts.
  *
  *   bench-multicast EAL-OPTIONS...
  *
- * Upon SIGINT or SIGTERM prints "FRAMES NANOSECONDS": frames sent, and the time of the rounds that
- * had any. One thread.
+ * Upon SIGINT or SIGTERM prints "FRAMES NANOSECONDS": frames sent, and the time of the rounds with
+ * frames. One thread.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -27,11 +27,11 @@
 
 #define BURST       32u
 #define DESCRIPTORS 1024u
-/* Up to so many copies of a frame are clones, as in the sample. */
+/* Up to this many copies of a frame are clones, as in the sample. */
 #define CLONE_PORTS 2u
 #define CLONE_SEGS  2u
 #define PREFETCH    3u
-/* Frames that wait for others are sent after this time (us). */
+/* Frames that wait to fill a burst are sent after this time (us). */
 #define DRAIN_US 100u
 #define BUFFERS  4608u
 #define ROOM     (2048u + RTE_PKTMBUF_HEADROOM)
@@ -84,7 +84,7 @@ static void send_frame(struct rte_mbuf *frame, const struct rte_ether_addr *to, 
         drain(port);
 }
 
-/* One more frame with the payload of `frame`; NULL when buffers are out. */
+/* Returns another frame with the payload of `frame`; NULL if no buffer is free. */
 static struct rte_mbuf *another(struct rte_mbuf *frame, bool clone)
 {
     struct rte_mbuf *header;
@@ -141,7 +141,7 @@ static void forward(struct rte_mbuf *frame)
         rte_pktmbuf_free(frame);
 }
 
-/* One burst of a port; how many came. */
+/* Takes one burst of a port; returns the number of frames. */
 static unsigned serve(unsigned port)
 {
     struct rte_mbuf *frames[BURST];

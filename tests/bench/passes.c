@@ -1,15 +1,15 @@
 /*
- * bench-passes: what psum and the guard of a slot cost in the addition of a payload, and whether
+ * bench-passes: the cost of psum and of a slot's guard in the addition of a payload, and whether
  * one pass for all would be cheaper (docs/decisions/0080). Sums of f32 on a payload of 1024 bytes:
- * packets lie one after another in a buffer that only the last cache holds, as a network card
- * leaves them; slots in a window of 64. Ways to add, each with its best of many interleaved rounds:
+ * packets are consecutive in a buffer that only the last cache holds, as a network card leaves
+ * them; slots are in a window of 64. Ways to add, each with its best of many interleaved rounds:
  *
- *   add               nothing but the sum; no check at all
- *   guard             the kernel: the slot's words are checked and summed anew as they are added to
- *   psum, then guard  as the engine does it: a damaged payload is found before the sum is touched
- *   one pass          psum, sum and guard at once, in place: a damaged payload is found only after
- *                     the sum is ruined
- *   one pass, aside   the same into a second slot, which counts only when psum holds: safe
+ *   add               only the sum, without any check
+ *   guard             the kernel: it checks the slot's words and sums them again as it adds to them
+ *   psum, then guard  as in the engine: a damaged payload is detected before the sum changes
+ *   one pass          psum, sum and guard at once, in place: a damaged payload is detected only
+ *                     after the sum is destroyed
+ *   one pass, aside   the same into a second slot, which counts only if psum matches: safe
  *
  * Single-threaded.
  */
@@ -26,7 +26,7 @@
 #define STRIDE  1536u /* from one packet to the next */
 #define PACKETS 2048u /* 3 MB */
 #define SLOTS   128u
-#define SLOT    2112u /* two halves and a line, as in the engine: no two slots on the same lines of a cache */
+#define SLOT    2112u /* two halves and a line, as in the engine: no two slots share lines of a cache */
 #define ROUNDS  400u
 
 typedef float vector __attribute__((vector_size(BY_VECTOR_BYTES)));
@@ -44,7 +44,7 @@ static double now_ns(void)
     return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
 }
 
-/* A NaN becomes the one NaN, as in the kernels. */
+/* Replaces a NaN by the canonical NaN, as in the kernels. */
 static inline vector sum_of(vector a, vector b)
 {
     vector r = a + b;

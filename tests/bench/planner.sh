@@ -1,8 +1,13 @@
 #!/usr/bin/env bash
-# The planner's bench: planner.sh BUILD [promised|suite|growth [SVG]]; growth is drawn, into BUILD/../planner-growth.svg where no SVG is named. One core, allgather. "all" is the whole command, from reading the fabric's JSON to a plan that the independent
-# verifier has called OPTIMAL in memory: wall time, and processor time, which is what promises are held against, since it does not depend on other work on the
-# machine. "plan" is planning alone, and what follows are its steps, by the wall clock; "read" is `banyan verify` on the plan's file. The least of
-# RUNS (3) runs counts. Memory is the peak of the process. Exit 1 when a plan is not optimal or takes longer than is promised.
+# The planner's benchmark, for allgather on one core.
+#   planner.sh BUILD [promised|suite|growth [SVG]]
+#              growth draws the picture SVG (default BUILD/../planner-growth.svg)
+# "all" is the whole command, from reading the fabric's JSON to a plan that the independent verifier
+# has reported as OPTIMAL in memory: wall time, and processor time. Promises apply to processor
+# time, because it does not depend on other work on the machine. "plan" is planning alone, followed
+# by its steps, in wall time; "read" is `banyan verify` on the plan's file. The least of RUNS (3)
+# runs counts. Memory is the peak of the process. Exit 1: a plan is not optimal or takes longer than
+# promised.
 set -u
 build=$1
 part=${2:-}
@@ -31,7 +36,7 @@ field() { # KEY [SECTION]
         }' "$folder/summary"
 }
 
-# Runs a command: sets wall and busy (microseconds; busy is processor time).
+# Runs a command; sets wall and busy (microseconds; busy is processor time).
 TIMEFORMAT='%3R %3U %3S'
 clock() {
     local result spent
@@ -43,7 +48,7 @@ clock() {
     return $result
 }
 
-# Plans the fabric in $folder/fabric, and verifies the file: sets all, cpu and read (microseconds).
+# Plans the fabric in $folder/fabric and verifies the file; sets all, cpu and read (microseconds).
 measure() { # OPTIONS of banyan plan
     local run
     all=0 cpu=0 read=0
@@ -108,7 +113,7 @@ growth() { # NAME PRESET OPTION FIRST (the count that gives 64 GPUs) CAPABLE
         END { printf "\n#   exponent from 256 on: %.2f (edges of all trees together grow with 2)\n", (n * sxy - sx * sy) / (n * sxx - sx * sx) }' "$folder/points"
 }
 
-# The same as a picture.
+# Draws the same as a picture.
 draw() {
     [ -s "$folder/all-points" ] || return
     awk -v title="banyan plan: time against size" -v note="allgather, from JSON to a verified plan; processor time of one core" \

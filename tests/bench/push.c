@@ -1,7 +1,7 @@
 /*
- * How long tables take to many switches: every switch's image of one folder is pushed to as many
- * agents, each behind its own UNIX socket; then those of a second folder, as what differs from the
- * first, and whole; with all switches at a time and one after another, near and 10 ms away.
+ * The time to push tables to many switches: the image of every switch in a folder goes to as many
+ * agents, each behind its own UNIX socket; then those of a second folder, as the difference from
+ * the first, and whole; with all switches at a time and one after another, near and 10 ms away.
  *   bench-push FOLDER CHANGED
  */
 #include <dirent.h>
@@ -18,7 +18,7 @@
 #include "tests/unit/control/service/controller/fake.h"
 
 #define SWITCHES_MAX 1024u
-/* A switch that is far away, or slow, for the last rows (microseconds for each request). */
+/* A remote or slow switch, for the last rows (microseconds for each request). */
 #define LATE_US 10000
 
 static double now(void)
@@ -43,7 +43,7 @@ static uint8_t *read_image(const char *folder, const char *file, size_t *bytes)
     return image;
 }
 
-/* The switches' images of a folder, in the order of their names; returns the count. */
+/* Reads the switches' images of a folder, in the order of their names; returns the count. */
 static uint32_t read_folder(const char *folder, struct by_push_target *targets)
 {
     struct dirent **entries;
@@ -71,7 +71,7 @@ static uint32_t read_folder(const char *folder, struct by_push_target *targets)
     return count;
 }
 
-/* One row: `base` is what the switches have, or NULL where all of a table shall go. */
+/* One row: `base` is what the switches have, or NULL to push whole tables. */
 static bool push(const char *what, struct by_push_target *targets, const struct by_push_target *base,
                  uint32_t count, uint32_t at_once)
 {

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tables of an allgather among 1,024 hosts onto 64 switches, then after one link was lost and the plan mended: seconds, bytes, and how much of
-# the tables goes over the control channel.
+# Pushes tables of an allgather among 1,024 hosts onto 64 switches, then again after one link was
+# lost and the plan repaired: seconds, bytes, and the part of the tables that crosses the control
+# channel.
 #   push.sh BUILD
 set -euo pipefail
 banyan=$(realpath "$1")/bin/banyan

@@ -1,8 +1,9 @@
 /*
- * bench-shell: what banyan-switchd's loop costs by itself, on memory ports in this process:
- * nanoseconds of processor time for each frame that comes and goes, sums and copies, beside a loop
- * that only swaps MAC addresses on the same ports. Drivers cost next to nothing here, so that this
- * is the part that is ours. Frames have 1408 bytes of payload. No root, no hugepages. One thread.
+ * bench-shell: the cost of banyan-switchd's loop by itself, on memory ports in this process:
+ * nanoseconds of processor time for each frame that arrives and leaves, sums and copies, beside a
+ * loop that only swaps MAC addresses on the same ports. Drivers cost next to nothing here, so that
+ * this is banyan's own part. Frames have 1408 bytes of payload. Needs no root and no hugepages. One
+ * thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,7 @@
 #define PORTS_MAX 8u
 #define WINDOW    128u
 #define COUNT     352u
-/* Frames of each port in one round (count): what the load of tests/bench/switchd.sh sends at a
- * time. */
+/* Frames of each port in one round (count): as many as the load of tests/bench/switchd.sh sends. */
 #define BATCH   32u
 #define CHUNKS  (400u * BATCH)
 #define TIMES   8
@@ -76,9 +76,8 @@ static struct by_shell *open_shell(unsigned ports)
     return shell;
 }
 
-/* Puts BATCH frames from `first` on where port `host` will receive them; credits when `bytes` is a
- * header's.
- */
+/* Puts BATCH frames from `first` on where port `host` will receive them; credits if `bytes` is that
+ * of a header. */
 static void inject(struct by_shell *shell, unsigned host, uint32_t first, const uint8_t *frame,
                    uint16_t bytes)
 {
@@ -99,7 +98,7 @@ static void inject(struct by_shell *shell, unsigned host, uint32_t first, const 
         fail("a memory port");
 }
 
-/* Takes out what a port has sent; how many. */
+/* Removes the frames that a port has sent; returns their number. */
 static unsigned drain(struct by_shell *shell, unsigned host)
 {
     struct rte_mbuf *frames[2 * BATCH];
@@ -109,7 +108,7 @@ static unsigned drain(struct by_shell *shell, unsigned host)
     return count;
 }
 
-/* The yardstick: testpmd's macswap. */
+/* The reference: testpmd's macswap. */
 static void swap_round(struct by_shell *shell)
 {
     for (unsigned port = 0; port < shell->port_count; port++) {
@@ -134,7 +133,7 @@ static void swap_round(struct by_shell *shell)
 
 enum shell_what { SWAP, SUM, COPY };
 
-/* Nanoseconds for each frame sent: the least of some runs. */
+/* Nanoseconds per sent frame: the least of some runs. */
 static double measure(unsigned ports, enum shell_what what)
 {
     static uint8_t packet[2048], frame[PORTS_MAX][2048];
@@ -188,7 +187,7 @@ int main(int argc, char **argv)
     by_say_name("bench");
     if (by_eal_start(&config) != 0)
         fail("DPDK's start");
-    if (argc == 3) { /* one of them, for a profiler */
+    if (argc == 3) { /* only one of them, for a profiler */
         printf("%.1f\n", measure((unsigned)atoi(argv[1]), strcmp(argv[2], "sum") == 0 ? SUM : COPY));
         by_eal_stop();
         return 0;

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Plans on simulated fabrics beside their proven optimum: sim.sh BUILD [FABRIC...]. Boxes of accelerators at large sizes must reach 97 %
-# with headers counted apart; 256 accelerators show what a run costs. Chunk, window and what is on its way are those that banyan sim recommends.
-# "seconds" is processor time of the whole command. Exit 1 when one falls short, is wrong, or carries other bytes than predicted.
+# Compares plans on simulated fabrics with their proven optimum: sim.sh BUILD [FABRIC...]. Boxes of
+# accelerators at large sizes must reach 97 %, not counting headers; 256 accelerators show the cost
+# of a run. Chunk, window and chunks in flight are those that banyan sim recommends. "seconds" is
+# processor time of the whole command. Exit 1: a run falls short, is wrong, or carries other bytes
+# than predicted.
 set -u
 build=$1
 shift

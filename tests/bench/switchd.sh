@@ -1,18 +1,27 @@
 #!/usr/bin/env bash
-# banyan-switchd beside DPDK's own programs, on the same ports, with the same frames and the same load, one after the other:
-#   sum          every host sends data, every host gets the sum; beside dpdk-testpmd that forwards between pairs of ports (macswap)
-#   replication  one host sends data, all get them; beside bench-multicast, the loop of DPDK's sample ipv4_multicast
-# on three kinds of ports: veth pairs through net_af_packet and net_af_xdp, and vhost-user rings, where no kernel stands between the
-# switch and its hosts.
-#   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs root, two cores and dpdk-testpmd (package dpdk-dev).
-#                             BENCH_SECONDS: of one measurement (default 2). Takes about 3 minutes.
-# Printed for each: frames a second that came out, and processor time for each frame that the program received and sent (ns), in rounds that
-# had any: testpmd counts the same ("record-core-cycles"), bench-multicast and the switch ("busy_ns") likewise. The ratio is that of frames a second
-# of a core that is busy. With "*" the hosts (bench-hosts, on the other core) were at their limit, so that the middle was idle at times and more
-# frames a second would have been possible. Frames have 1408 bytes of payload. In a replication the switch takes a credit from each
-# other host; bench-multicast gets the same frames, and drops the credits; "bare" is without them. All run before whatever else this machine does.
-# Before that bench-shell says what the switch's loop costs where ports cost nothing.
-# No program uses hugepages, so that nothing of the machine's is changed and nobody can take them away.
+# Compares banyan-switchd with DPDK's own programs, on the same ports, with the same frames and the
+# same load, one after another:
+#   sum          every host sends data and receives the sum; beside dpdk-testpmd that forwards
+#                between pairs of ports (macswap)
+#   replication  one host sends data, all receive it; beside bench-multicast, the loop of DPDK's
+#                sample ipv4_multicast
+# on three kinds of ports: veth pairs through net_af_packet and net_af_xdp, and vhost-user rings,
+# where no kernel is between the switch and its hosts.
+#   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs
+#                             root, two cores and dpdk-testpmd (package dpdk-dev). Takes about 3
+#                             minutes.
+#                             BENCH_SECONDS: time of one measurement (default 2).
+# For each it prints frames per second that came out, and processor time (ns) for each frame that
+# the program received and sent, in rounds with frames: testpmd counts the same
+# ("record-core-cycles"), as do bench-multicast and the switch ("busy_ns"). The ratio is that of
+# frames per second of a busy core. With "*" the hosts (bench-hosts, on the other core) were at
+# their limit, so that the program under test was idle at times and more frames per second would
+# have been possible.
+# Frames have 1408 bytes of payload. In a replication the switch receives a credit from each other
+# host; bench-multicast receives the same frames and drops the credits; "bare" is without them. All
+# programs have priority over other work on this machine. First bench-shell prints the cost of the
+# switch's loop with ports that cost nothing. No program uses hugepages, so that the machine's
+# settings do not change and no other program can take the pages.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${1:-build/release}")
@@ -46,8 +55,8 @@ trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
 
-# Runs a program in the background, in the namespace, on one core, before all else: the scheduler weighs sessions, then the programs of each.
-# What it says is in $dir/LOG.
+# Runs a program in the background, in the namespace, on one core, with priority over everything
+# else: the scheduler weighs sessions, then the programs of each. Its output is in $dir/LOG.
 launch() { # launch CORE LOG PROGRAM...: its process id in $launched
     local core=$1 log=$2
     shift 2
@@ -57,7 +66,8 @@ launch() { # launch CORE LOG PROGRAM...: its process id in $launched
         nice -n -20 taskset -c "$core" ip netns exec "$ns" stdbuf -oL "$@" >"$dir/$log" 2>"$dir/$log.err" </dev/null &
     launched=$!
 }
-# await PATTERN LOG: until a line of the log holds PATTERN, while the middle runs, 30 s at most.
+# await PATTERN LOG: waits until a line of the log contains PATTERN, while the program under test
+# runs, 30 s at most.
 await() {
     local tries
     for ((tries = 0; tries < 1500; tries++)); do
@@ -69,7 +79,7 @@ await() {
     echo "switchd.sh: $2 does not become ready" >&2
     return 1
 }
-# Ends a program: it has 10 s for it.
+# Ends a program, which has 10 s for this.
 finish() { # finish PID SIGNAL
     local tries
     kill -"$2" "$1" 2>/dev/null
@@ -105,7 +115,7 @@ devices() { # devices KIND PORTS p|h: EAL's arguments for one side
 }
 eal="--no-huge --no-shconf --no-pci --no-telemetry --log-level=error"
 
-# The three that can stand in the middle; each leaves its process id in $middle.
+# The three programs under test; each leaves its process id in $middle.
 testpmd() { # KIND PORTS
     launch 1 testpmd dpdk-testpmd $eal -m 256 --file-prefix "$ns.m" --lcores "0@1,1@1" $(devices "$1" "$2" p) -- --total-num-mbufs=40960 \
         --forward-mode=macswap --nb-cores=1 --auto-start --stats-period 1 --record-core-cycles
@@ -127,7 +137,7 @@ switch() { # KIND PORTS
     middle=$launched
     await ready switch
 }
-# What a frame cost it (ns), once it has ended or, the switch, before that.
+# The cost of a frame (ns), after the program has ended or, for the switch, before.
 cost() { # cost testpmd|multicast|switch
     case $1 in
     testpmd) sed -nE 's/.*CPU cycles\/packet=([0-9.]+) .* at ([0-9]+) MHz.*/\1 \2/p' "$dir/testpmd" | tail -1 | awk '{print $1 * 1000 / $2}' ;;

@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
-# The kernel's replication and relays (--driver xdp) beside the same switch on DPDK's kernel ports (af_xdp, af_packet) and on rings, on virtual links at MTU
-# 1500, hosts on AF_XDP: whole collectives in the lab, checked element by element.
+# Compares the kernel's replication and relays (--driver xdp) with the same switch on DPDK's kernel
+# ports (af_xdp, af_packet) and on rings, on virtual links at MTU 1500, with hosts on AF_XDP: whole
+# collectives in the lab, checked element by element.
 #   xdp.sh [BUILD [ROUNDS]]     Needs root (77 without). About 2 minutes.
-# A round runs every driver once, one after the other, in an order that turns; printed are medians of the rounds (default 3). Packets are those that crossed
-# links. Processor time is that of all switches, all hosts and ksoftirqd, since much of a packet's way through the kernel is done in whatever process
-# runs; "switch" is the part of the switches, with such work for hosts, and of ksoftirqd. The ratio is af_xdp's processor time for a packet to the driver's.
+# A round runs every driver once, one after another, in rotating order; the output is medians of the
+# rounds (default 3). Packets are those that crossed links. Processor time is that of all switches,
+# all hosts and ksoftirqd, because the kernel processes many packets in the context of any running
+# process. "switch" is the part of the switches, with such work for hosts, and of ksoftirqd. The
+# ratio is af_xdp's processor time per packet to the driver's.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${1:-build/release}")
@@ -22,7 +25,8 @@ iterations=4
     "$banyan" topo star --hosts 4 --capable none >"$dir/relay.json" &&
     "$banyan" topo leafspine --capable leaf >"$dir/both.json" || exit 1
 
-# From a report: packets, nanoseconds of processor time for each, of these the switches', packets a second.
+# From a report: packets, nanoseconds of processor time per packet, the switches' part of these,
+# packets per second.
 cat >"$dir/read.pl" <<'END'
 my $report = decode_json(do { local $/; <STDIN> });
 my ($packets, $hosts, $time, $ranks) = (0, 0, 0, 0);

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# Runs the lab's scripts one after another, since each wants the machine for itself: all.sh BUILD NAME...   One that cannot run here (not root)
-# says so and counts as nothing. TEST_REPEAT=1 is for debugging: a script that failed is run once more, and counts as failed all the
-# same; a line `N repeated: NAME...` comes before the last. Closes with `N passed, N failed` over all scripts. Exit 1 when one failed.
+# Runs the scripts of the lab one after another, because each needs the whole machine.
+#   all.sh BUILD NAME...
+# A script that cannot run here (not root) prints this and is not counted. TEST_REPEAT=1 is for
+# debugging: a failed script runs once more and still counts as failed; a line `N repeated: NAME...`
+# precedes the last line. The last line is `N passed, N failed` over all scripts. Exit 1: a script
+# failed.
 set -u
 build=$1
 shift
@@ -12,7 +15,8 @@ repeated=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 
-# once NAME: its output goes on as it comes, its own total indented. Sets $result, $good and $bad.
+# once NAME: prints the script's output while it runs, with its total indented. Sets $result, $good
+# and $bad.
 once() {
     "$(dirname "$0")/$1.sh" "$build" 2>&1 | sed -uE 's/^([0-9]+ passed, [0-9]+ failed)$/  \1/' | tee "$log"
     result=${PIPESTATUS[0]}

@@ -1,10 +1,12 @@
 # shellcheck shell=bash disable=SC2154
-# The doors of a switch's control channel: places that idle clients hold, and raw TLS clients that reach the server, unlike banyan's own, which
-# stop before they do. Sourced by lab-attacks.sh while its jobs run, with a switch at $tcp and $tls.
+# Access to a switch's control channel: places that idle clients occupy, and raw TLS clients. Raw
+# clients reach the server; banyan's own clients stop before. Sourced by lab-attacks.sh while its
+# jobs run, with a switch at $tcp and $tls.
 
 check "control: sixteen clients that said nonsense, and sixteen that are idle, keep nobody out" at switch0 "$control" idle 127.0.0.1 46248
 
-# raw FOLDER OPTIONS...: a TLS client that sends a HELLO and shows in $dir/raw what comes back; with the keys of FOLDER, "" for none.
+# raw FOLDER OPTIONS...: a TLS client sends a HELLO and writes the answer to $dir/raw. It uses the
+# keys of FOLDER; "" for none.
 "$control" hello >"$dir/hello"
 raw() {
     local keys=()

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# Keys over the life of a controller: what the hosts of a job keep when it has ended is worth nothing against the job of that number after it.
-# Sourced by lab-attacks.sh, whose lab of five hosts is up and whose functions it uses.
+# Keys over the life of a controller: what the hosts of a job keep after its end is useless against
+# a later job with the same number. Sourced by lab-attacks.sh, whose lab of five hosts is up and
+# whose functions it uses.
 
 mode=tenants
 controller=unix:$dir/banyand.sock
@@ -14,7 +15,7 @@ banyand_start() {
     fail "$mode: the controller starts" "$dir/banyand.err"
 }
 banyand_stop() { if ! { kill -TERM "$banyand" && wait "$banyand"; }; then fail "$mode: the controller ends" "$dir/banyand.err"; fi; }
-# tenants_come TABLE: job 1 comes and runs on hosts 0 and 1; then what the switch has goes to TABLE.
+# tenants_come TABLE: starts job 1 on hosts 0 and 1, then writes the switch's table to TABLE.
 tenants_come() {
     local host i
     "$banyan" job create -c allreduce --job 1 --ranks host0,host1 --controller "$controller" >"$dir/check.out" 2>&1 || fail "$mode: a job comes" "$dir/check.out"
@@ -39,7 +40,8 @@ tenants_go() { # tenants_go STATUS WHAT: the job ends; its ranks were right (0),
     "$banyan" job end 1 --controller "$controller" >"$dir/check.out" 2>&1 || fail "$mode: a job goes" "$dir/check.out"
 }
 
-# A controller goes on from the generations of tables that it finds: none of another one are left after this.
+# A controller continues from the generations of the tables that it finds. From here on there are no
+# tables of another controller.
 banyand_start
 tenants_come "$dir/first.table"
 tenants_go 0 "a job is right on a switch that had other tables"
@@ -58,7 +60,7 @@ table=$dir/third.table
 tenants_come "$table"
 tried "forged under the key of the job before" drop_key host0 next --iface eth0 --job 1 --child 0 --former "$dir/second.table"
 tenants_go 0 "the third job is right after that"
-# What all this is held against: under the job's own key the same packets count.
+# Control experiment: packets under the job's own key are accepted.
 table=$dir/fourth.table
 tenants_come "$table"
 before=$(counter drop_key)

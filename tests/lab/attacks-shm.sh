@@ -1,5 +1,6 @@
 # shellcheck shell=bash disable=SC2154
-# Attacks at the socket of a switch that shares memory, while a keyed job sums in it; sourced by lab-attacks.sh. Bash.
+# Attacks on the socket of a switch that shares memory, while a keyed job sums in it. Sourced by
+# lab-attacks.sh.
 mode=shm
 shm_attack=$build/tools/lab-attack-shm
 folder=$dir/shm

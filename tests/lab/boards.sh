@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Boards: adding a folder is adding a board (docs/porting.md), for Linux and for bare metal; an image that outgrows its limits does not build; the
-# cross-built arm64 switch starts under user emulation and takes a table.
-#   boards.sh [BUILD]     BUILD: folder of a build whose programs are made (default build/release). Exit 0: all passed.
+# Boards: a new folder is a new board (docs/porting.md), for Linux and for bare metal. An image that
+# exceeds its limits does not build. The cross-built arm64 switch starts under user emulation and
+# loads a table.
+#   boards.sh [BUILD]     BUILD: folder of a complete build (default build/release). Exit 0: all
+#                         passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -12,7 +14,8 @@ cleanup_more() {
     [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null
     rm -rf "$out/boards/scratch" "$out/boards/scratch-metal"
 }
-# A copy of the tree, with two boards more; it shares this build's objects, which know the sources by the same relative names.
+# A copy of the tree with two more boards. It shares this build's objects, in which sources have the
+# same relative names.
 mkdir "$dir/tree"
 git ls-files -z | xargs -0 cp -p --parents -t "$dir/tree"
 in_copy() { make --no-print-directory -C "$dir/tree" O="$out" "$@"; }

@@ -1,7 +1,10 @@
 #!/usr/bin/env bash
-# What `make demo` shows: a leaf-spine fabric of 4 hosts and 3 switches is planned, checked, built in network namespaces and used for all
-# six collectives; then once more while every switch loses 1% of its packets. demo.sh BIN OUT: programs in BIN, results into OUT.
-# Without root or namespaces the same runs in one process, and says so. Exit 0 when every element was right.
+# The script of `make demo`: plans a leaf-spine fabric of 4 hosts and 3 switches, checks the plan,
+# builds the fabric in network namespaces, and runs all six collectives; then runs them again while
+# every switch loses 1% of its packets. Without root or namespaces it runs in one process and prints
+# this.
+#   demo.sh BIN OUT     BIN: folder of the programs; OUT: folder for results. Exit 0: every element
+#                       was right.
 set -u
 bin=$1
 out=$2
@@ -17,13 +20,13 @@ die() {
     printf '\ndemo: failed: %s\n' "$1" >&2
     exit 1
 }
-# Shows the command, then what it prints.
+# Prints the command and its output.
 show() {
     printf '    $ banyan %s\n' "$*"
     "$bin/banyan" "$@" 2>&1 | sed 's/^/    /'
     return "${PIPESTATUS[0]}"
 }
-# The lab has a progress line of its own on a terminal, so its output goes there as it is.
+# On a terminal the lab has its own progress line, so its output is not piped.
 lab() {
     printf '    $ banyan lab run %s\n\n' "$*"
     "$bin/banyan" lab run "$@"

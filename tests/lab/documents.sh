@@ -1,14 +1,18 @@
 #!/usr/bin/env bash
-# What the pages (README.md, docs/*.md) show of commands is what these print now.
-#   documents.sh [BUILD] [PAGE...]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
-# Every transcript is run, and every table with figures is compared or says why not: documents.pl has the marks.
+# Compares the output of commands in the pages (README.md, docs/*.md) with what the commands print
+# now.
+#   documents.sh [BUILD] [PAGE...]     BUILD: folder with bin/ (default build/release). Exit 0: all
+#                                      passed.
+# Every transcript is run. Every table with figures is compared or has a mark with the reason why
+# not; documents.pl describes the marks.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 pages=("${@:2}")
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh documents "${1:-build/release}"
 [ ${#pages[@]} -gt 0 ] || pages=(README.md docs/*.md)
-# planted WHAT TEXT: a fault in the page that is its input; passes when documents.pl says TEXT of it.
+# planted WHAT TEXT: reads a page with a fault from standard input; passes if documents.pl reports
+# TEXT.
 planted() {
     local what=$1 text=$2
     mkdir "$dir/planted"

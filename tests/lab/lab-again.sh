@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tables that stay on switches while host processes come and go: a second run on the same tables ends at once and says what to do; after
-# `banyan push --renew` the next run is right. On a star, and on a fabric with two levels.
+# Tables that remain on switches across runs: a second run on the same tables ends at once with an
+# error that names the remedy; after `banyan push --renew` the next run is right. On a star, and on
+# a fabric with two levels.
 #   lab-again.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +11,8 @@ need_root
 cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
-# perf_all BYTES: one process for each host of the lab that is up; each one's exit status and output into $dir/perf.out.
+# perf_all BYTES: runs one process on each host of the lab; writes exit statuses and output to
+# $dir/perf.out.
 perf_all() {
     local host command pids=() pid
     rm -f "$dir"/perf.*.out
@@ -50,7 +52,7 @@ for topology in star4 leafspine; do
     id=$(id_of "$dir/up.out")
     folder=/run/banyan/lab-$id
     renew() { "$banyan" push --renew "$folder" --sockets "$folder"; }
-    # At once: a controller that looks now must not find a link down.
+    # Immediately after `lab up`: a controller that starts now must not find a link down.
     every_port_is_up() {
         local ns
         for ns in $(ip netns list | sed -n "s/^\(lab-$id-[^ ]*\).*/\1/p"); do ip -n "$ns" -br link show type veth || return; done >"$dir/links"

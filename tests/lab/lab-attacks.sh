@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Attacks on real switches while two jobs run, whose every element is checked: on the wire by whoever has a cable, or sits on another's, with and
-# without keys; on the control channel by whoever can connect. Each line says what was tried and what counted it. docs/security.md has the table.
+# Attacks on real switches while two jobs run, all of whose elements are checked. Attackers on the
+# wire have a cable of their own or use another node's cable, with and without keys; others attack
+# the control channel. Each line names the attack and the counter that saw it; docs/security.md has
+# the table.
 #   lab-attacks.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -46,7 +48,8 @@ push() { "$banyan" push "$1" --to "switch0=$socket"; }
 counter() { "$banyan" show "$socket" --counters | awk -v name="$1:" '$1 == "counter" && $2 == name {value = $3} END {print value + 0}'; }
 
 # ---- two jobs ------------------------------------------------------------------------------------------------------------------------------
-# jobs_start FOLDER: four ranks that sum until jobs_stop, whose status is 0 when all elements were right.
+# jobs_start FOLDER: starts four ranks that sum until jobs_stop, which returns 0 if all elements
+# were right.
 jobs_start() {
     local host i
     ranks=()
@@ -70,7 +73,8 @@ jobs_stop() {
     children=()
     return $status
 }
-# done_by JOB: operations so far. pace: those of both jobs in a second, into $pace1 and $pace2.
+# done_by JOB: the number of operations so far. pace: sets $pace1 and $pace2, the operations per
+# second of both jobs.
 done_by() {
     local count
     count=$(cat "$dir/rank$((2 * $1 - 2))" 2>/dev/null)
@@ -91,7 +95,8 @@ jobs_right() { # jobs_right WHAT: both jobs ran all the while, stop now, and eve
     if jobs_stop && [ $ran -eq 1 ]; then pass "$1: $(cat "$dir/rank0.out"); $(cat "$dir/rank2.out")"; else fail "$1" "$dir"/rank*.out; fi
 }
 
-# tried WHAT COUNTER NODE KIND OPTION...: sends, and passes when COUNTER has moved by nine of ten at least.
+# tried WHAT COUNTER NODE KIND OPTION...: sends packets; passes if COUNTER has increased by at least
+# nine tenths of them.
 tried() {
     local what=$1 name=$2 node=$3 before after=0 sent i
     shift 3
@@ -111,7 +116,7 @@ tried() {
         fail "$mode: $what: $sent sent, $name +$((after - before))"
     fi
 }
-# What somebody with a cable of his own can send: host 4 is in no job, host 2 in the other one.
+# Packets from an attacker's own cable: host 4 is in no job, host 2 is in the other job.
 from_own_cable() {
     tried "another's address on an own cable (wrong port, spoofed source)" drop_ingress host4 contribution --iface eth0 --job 1 --child 0 --as 0
     tried "a foreign job" drop_ingress host2 contribution --iface eth0 --job 1 --child 0
@@ -152,7 +157,7 @@ jobs_start "$folder"
 from_own_cable drop_count drop_count drop_stale
 flooded "packets of job 1 from another cable" contribution --job 1 --child 0 --as 0
 jobs_right "plain: both jobs are right after all this"
-# What keys are for: whoever sits on a rank's own cable.
+# Attacks that only keys prevent: forged packets on a rank's own cable.
 again
 jobs_start "$folder"
 at host0 "$attack" next --iface eth0 --job 1 --child 0 --count 3000 --table "$table" >"$dir/attack.out" 2>&1
@@ -213,7 +218,8 @@ tried "the same from a cable of the other job" drop_ingress host2 relayed --ifac
 jobs_right "relay: both jobs are right"
 
 # ---- shares: a rank's host floods in the rank's own name, on a cable that another job has a share of ------------------------------------------
-# Cables of 4 MB/s, as the tables say; half of it is job 1's. What is wanted are counters of bytes, and parts of them that a slow machine keeps.
+# Cables of 4 MB/s in the tables, half of it for job 1. The checks use counters of bytes, and parts
+# of them that even a slow machine reaches.
 mode=share
 folder=$dir/share
 table=$folder/switch0.table
@@ -247,7 +253,7 @@ children=()
 share=$((2 * 1937500 * took / 1000)) # of job 1, in its two ports: 31/32 of the half of 4 MB/s each
 echo "         share: $(cat "$dir/sent") frames sent in 5 s; job 1 had $calm bytes/s before, and $((one * 1000 / took)) then, of the $((share * 1000 / took)) that are its own; job 2 had $((two * 1000 / took))"
 if [ $((10 * one)) -ge $((6 * share)) ]; then pass "share: a job has its share of a cable that another one floods"; else fail "share: a job has its share of a cable that another one floods: $one of $share bytes"; fi
-# All that is not job 1's, and what meters and frames that wait hold.
+# All bandwidth that is not job 1's, and the contents of meters and of queues.
 if [ "$two" -le $((3875 * took - one / 2 + 700000)) ]; then pass "share: the flood has what is left of the cable, and no more"; else fail "share: the flood has $two bytes in $took ms beside $one"; fi
 if [ $(($(counter drop_share) - dropped)) -ge 100 ]; then pass "share: what is far beyond the share is dropped"; else fail "share: nothing of the flood was dropped"; fi
 touch "$dir/stop"

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Who is to blame, as every rank reads it: a rank that does not come and one that is killed are named by all others within a second or two of
-# their patience (1 s), also those below another switch; ranks in different calls all read who is in which.
+# Errors name the cause at every rank. All ranks name a rank that is absent or was killed within a
+# second or two of their timeout (1 s), also below another switch. If ranks are in different calls,
+# all errors list which rank is in which call.
 #   lab-blame.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +11,8 @@ need_root
 cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
-# start HOST ARGUMENTS...: banyan-perf on one host, its output in $dir/HOST.out; sets $started.
+# start HOST ARGUMENTS...: runs banyan-perf on one host, with output in $dir/HOST.out; sets
+# $started.
 start() {
     local host=$1 command
     shift
@@ -22,7 +24,8 @@ start() {
 }
 hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
 renew() { children=(); "$banyan" push --renew "$folder" --sockets "$folder" >"$dir/renew.out" 2>&1 || fail "push --renew" "$dir/renew.out"; }
-# all_say WHAT LEFT_OUT TEXT...: the output of every host but LEFT_OUT matches each TEXT.
+# all_say WHAT LEFT_OUT TEXT...: passes if the output of every host except LEFT_OUT matches each
+# TEXT.
 all_say() {
     local what=$1 out=$2 host text
     shift 2

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2034
-# For the lab's scripts, which source it: `. lab-common.sh NAME "$@"`. Gives $banyan (build folder: first argument, default build/release),
-# a scratch folder $dir, pass, fail, check and finish. Everything made is removed at the end, also after a failure or Ctrl-C.
+# Common functions of the lab's scripts: `. lab-common.sh NAME "$@"`. Sets $banyan (build folder:
+# first argument, default build/release) and a scratch folder $dir; defines pass, fail, check and
+# finish. Everything it makes is removed at the end, also after a failure or Ctrl-C.
 name=$1
 build=$(realpath "${2:-build/release}")
 banyan=$build/bin/banyan
@@ -16,7 +17,7 @@ cleanup() {
     local child i folder
     trap '' HUP INT TERM
     [ -z "$foreground" ] || children+=("$foreground")
-    # A lab undoes what it made when it is asked to end.
+    # A lab removes what it made when it receives SIGTERM.
     for child in "${children[@]}"; do end_tree TERM "$child"; done
     for ((i = 0; i < 200; i++)); do
         kill -0 "${children[@]}" 2>/dev/null || break
@@ -25,13 +26,14 @@ cleanup() {
     for child in "${children[@]}"; do end_tree KILL "$child"; done
     wait 2>/dev/null
     [ "$(type -t cleanup_more)" != function ] || cleanup_more
-    # What switches that were killed have left; the next one would remove it as well.
+    # Removes what killed switches have left; the next switch would do the same.
     for folder in /var/run/dpdk/banyan.*; do
         [ ! -d "$folder" ] || kill -0 "${folder##*.}" 2>/dev/null || rm -rf "$folder"
     done
     rm -rf "$dir"
 }
-# end_tree SIGNAL PID: the process and all that it has started; those first, as one that is gone no longer tells of its own.
+# end_tree SIGNAL PID: signals the process and its descendants. Descendants come first, because an
+# ended process no longer lists its children.
 end_tree() {
     local child
     for child in $(cat "/proc/$2/task/$2/children" 2>/dev/null); do
@@ -42,7 +44,8 @@ end_tree() {
 trap cleanup EXIT
 trap 'exit 130' INT
 trap 'exit 143' HUP TERM
-# Runs a command such that a signal to this script ends it at once: bash would wait for one that it does not run in the background.
+# Runs a command so that a signal to this script ends it at once; bash would wait for a command in
+# the foreground.
 attended() {
     local status
     "$@" &
@@ -63,13 +66,13 @@ fail() { # fail WHAT [FILE...]: the files are shown
     shift
     [ $# -eq 0 ] || sed 's/^/         | /' "$@"
 }
-# check WHAT COMMAND...: passes when the command succeeds; else its output is shown.
+# check WHAT COMMAND...: passes if the command succeeds; otherwise shows its output.
 check() {
     local what=$1
     shift
     if attended "$@" >"$dir/check.out" 2>&1; then pass "$what"; else fail "$what" "$dir/check.out"; fi
 }
-# refused WHAT STATUS TEXT COMMAND...: passes when the command exits with STATUS and says TEXT.
+# refused WHAT STATUS TEXT COMMAND...: passes if the command exits with STATUS and prints TEXT.
 refused() {
     local what=$1 status=$2 text=$3 got
     shift 3
@@ -88,7 +91,7 @@ finish() {
     exit
 }
 
-# The fabrics that the lab is shown on.
+# The fabrics on which the lab is tested.
 make_topologies() {
     "$banyan" topo star --hosts 4 >"$dir/star4.json"
     "$banyan" topo star --hosts 8 >"$dir/star8.json"
@@ -96,7 +99,7 @@ make_topologies() {
     "$banyan" topo twobox >"$dir/twobox.json"
     "$banyan" topo ring --hosts 4 >"$dir/ring4.json"
     "$banyan" topo leafspine --capable leaf >"$dir/relay-spine.json" # the spine neither multicasts nor aggregates
-    # Three hosts around a ring of switches that goes one way.
+    # Three hosts around a one-way ring of switches.
     cat >"$dir/one-way.json" <<'JSON'
 {"name": "one-way", "unit": "GB/s",
  "nodes": [{"name": "h0", "kind": "compute"}, {"name": "h1", "kind": "compute"}, {"name": "h2", "kind": "compute"},
@@ -107,8 +110,9 @@ JSON
 }
 all_topologies="star4 star8 leafspine twobox ring4 relay-spine"
 
-# lab_right WHAT TOPOLOGY OPTIONS...: a run whose every element is right, and whose cables all carried what the plan predicts (nothing was
-# forgotten; credits and acknowledgements share frames, so that it may be $least of it) and at most $most times that. Its output stays in $dir/run.out.
+# lab_right WHAT TOPOLOGY OPTIONS...: passes if every element is right and the bytes on all cables
+# are between $least and $most times the plan's prediction. Less than 1 is possible because credits
+# and acknowledgements share frames. The output stays in $dir/run.out.
 lab_right() {
     local what=$1 topology=$2
     shift 2
@@ -116,7 +120,7 @@ lab_right() {
         fail "$what" "$dir/run.out"
         return 1
     fi
-    # "# counted / predicted: LEAST to MOST ..." and "# 0 wrong elements ..."
+    # The lines are "# counted / predicted: LEAST to MOST ..." and "# 0 wrong elements ...".
     if ! awk -v most="${most:-1.08}" -v least="${least:-0.9}" '
         /^# counted \/ predicted: / { seen = 1; if ($5 < least || $7 > most) { print "ratio out of range: " $0; bad = 1 } }
         /^# 0 wrong elements/ { right = 1 }
@@ -126,30 +130,33 @@ lab_right() {
     fi
     pass "$what"
 }
-# is_json: reads JSON from its input, and fails if it is none.
+# is_json: reads standard input, and fails if it is not JSON.
 is_json() { perl -MJSON::PP -0777 -ne 'decode_json($_)'; }
-# id_of FILE: the number of the lab that `lab up` said in FILE; nothing when it did not come that far.
+# id_of FILE: the number of the lab in FILE, the output of `lab up`; nothing if the lab did not
+# start.
 id_of() { sed -n 's/^# lab \([0-9.]*\) is up.*/\1/p' "$1" 2>/dev/null; }
-# down_of FILE: ends that lab. For cleanup_more, as a signal may come as soon as it is up.
+# down_of FILE: ends that lab. For cleanup_more, because a signal may come as soon as the lab is up.
 down_of() {
     local id
     id=$(id_of "$1")
     [ -z "$id" ] || "$banyan" lab down "$id" >/dev/null 2>&1
 }
-# host_line HOST: how `lab up`, whose output is in $dir/up.out, says to run a command on a host.
+# host_line HOST: the command prefix for a host, from the output of `lab up` in $dir/up.out.
 host_line() { sed -n "s/^host  *$1  *\(ip .*\) COMMAND$/\1/p" "$dir/up.out"; }
-# runs PID: it has not ended. Who has, and whom his parent has not asked for yet, does not: a lab's switches belong to process 1, which may take seconds.
+# runs PID: succeeds until the process has ended. A zombie counts as ended: a lab's switches belong
+# to process 1, which may take seconds to reap them.
 runs() {
     { ! grep -q '^State:.Z' "/proc/$1/status" || [ "$(find "/proc/$1/task" -mindepth 1 -maxdepth 1 | wc -l)" -gt 1 ]; } 2>/dev/null && [ -e "/proc/$1" ]
 }
-# switch_pid LAB SWITCH: its process.
+# switch_pid LAB SWITCH: the process ID of the switch.
 switch_pid() {
     local pid
     for pid in $(grep -lz "unix:/run/banyan/lab-$1/$2.sock" /proc/[0-9]*/cmdline 2>/dev/null | sed 's|/proc/\([0-9]*\)/.*|\1|'); do
         [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != banyan-switchd ] || { echo "$pid"; return; }
     done
 }
-# outside_up LAB HOSTS: a bridge in the namespace $outside joins the lab's hosts beside its links; host i is $subnet.(i + 1) there, on out0.
+# outside_up LAB HOSTS: joins the lab's hosts by a bridge in the namespace $outside, apart from the
+# lab's links. Host i has the address $subnet.(i + 1) there, on out0.
 outside=byo$$
 subnet=198.18.177
 outside_up() {
@@ -164,9 +171,9 @@ outside_up() {
             ip -n "$outside" link set "h$i" master br0 up || return 1
     done
 }
-# launch_agent LAB HOSTS: writes $dir/agent, which launchers call as AGENT ADDRESS WORD... where they
-# would call ssh. The hosts' names are in /etc/hosts there: a launcher looks up its own, and a name
-# server that does not answer costs it 10 seconds.
+# launch_agent LAB HOSTS: writes $dir/agent, which launchers call as AGENT ADDRESS WORD... in place
+# of ssh. /etc/hosts there has the hosts' names, because a launcher resolves its own name, and a
+# name server that does not answer costs 10 seconds.
 launch_agent() {
     local i
     for ((i = 0; i < $2; i++)); do echo "$subnet.$((i + 1)) host$i"; done >"$dir/hosts"
@@ -179,14 +186,15 @@ exec ip netns exec lab-$1-host\$index unshare --uts sh -c 'hostname host'\$index
 AGENT
     chmod 700 "$dir/agent"
 }
-# address_list HOSTS: their addresses there.
+# address_list HOSTS: the addresses of the hosts on that bridge.
 address_list() {
     local i list=$subnet.1
     for ((i = 2; i <= $1; i++)); do list=$list,$subnet.$i; done
     echo "$list"
 }
 outside_down() { ip netns delete "$outside" 2>/dev/null; }
-# Nothing of this script's own labs is left: their namespaces carry the number of the process that made them.
+# Lists what is left of the labs of this script; their namespaces carry the ID of the process that
+# made them.
 left_of() { # left_of PID
     ip netns list | grep -q "^lab-$1[.-]" && { ip netns list | grep "^lab-$1[.-]"; return 0; }
     ls -d /run/banyan/lab-"$1" 2>/dev/null

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# banyand in a lab: it makes a job, hosts run it, it is killed and started again while they do, a second one is refused; jobs come and go by
-# `banyan job`, and HTTP refuses what it should.
+# banyand in a lab: it makes a job, hosts run the job, and banyand is killed and restarted
+# meanwhile; a second banyand is refused. `banyan job` creates and ends jobs, and HTTP refuses
+# invalid requests.
 #   lab-daemon.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -20,7 +21,7 @@ folder=/run/banyan/lab-$lab
 at=$(sed -n 's/.*--controller \(unix:[^ ]*\).*/\1/p' "$dir/up.out")
 daemon=$(sed -n 's/^process \([0-9]*\) [0-9]* banyand$/\1/p' "$folder/state")
 job() { "$banyan" job "$@" --controller "$at"; }
-# http METHOD PATH [HEADER]: status and body of an answer at the loopback port.
+# http METHOD PATH [HEADER]: prints status and body of the answer at the loopback port.
 http() {
     exec 3<>"/dev/tcp/127.0.0.1/$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")" || return 1
     printf '%s %s HTTP/1.0\r\n%s\r\n' "$1" "$2" "${3:+$3$'\r\n'}" >&3
@@ -28,7 +29,7 @@ http() {
     exec 3<&-
 }
 
-# run ITERATIONS: all four ranks; their output in $dir/rank*.out.
+# run ITERATIONS: starts all four ranks, with output in $dir/rank*.out.
 ranks=()
 run() {
     local i
@@ -40,7 +41,7 @@ run() {
     done
     children+=("${ranks[@]}")
 }
-# right WHAT: passes when they all end well, with no element wrong.
+# right WHAT: passes if all ranks end successfully without a wrong element.
 right() {
     local i status=0
     for i in "${!ranks[@]}"; do wait "${ranks[$i]}" || status=1; done
@@ -50,7 +51,7 @@ run 1
 right "hosts that know nothing but the controller run the job"
 tables() { for s in leaf0 leaf1 spine0; do "$banyan" show "unix:$folder/$s.sock" | grep -o 'hash [0-9a-f]*'; done; }
 
-# The daemon dies while a job runs; the one after it goes on with the job, and pushes nothing.
+# The daemon dies while a job runs; its successor continues the job and pushes nothing.
 run 16
 sleep 0.7
 before=$(tables)
@@ -101,7 +102,8 @@ children=()
 "$banyan" lab down "$lab" >/dev/null
 check "nothing of the lab is left" test ! -e "$folder"
 
-# A plan that takes long, of hosts alone: it has a time limit, and who ends the controller does not wait for it.
+# A plan that takes long, for hosts only: it has a time limit, and the end of the controller does
+# not wait for it.
 "$banyan" topo regular --hosts 4000 --degree 12 >"$dir/large.json"
 plans() { # plans OPTION...: a controller that plans a job, in the background
     "$build/bin/banyand" "$dir/large.json" --sockets "$dir" --state "$dir/large" --http off --socket off --job 1=allreduce "$@" >"$dir/large.out" 2>&1 &

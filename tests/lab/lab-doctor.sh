@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# banyan doctor on a lab that is well, and on the same lab with one thing after another put wrong.
+# banyan doctor on a healthy lab, and on the same lab with one fault after another.
 #   lab-doctor.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +10,7 @@ cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
 doctor() { "$banyan" doctor "$@"; }
-# found WHAT STATUS TEXT OPTIONS...: doctor on the first host, whose output must hold TEXT.
+# found WHAT STATUS TEXT OPTIONS...: runs doctor on the first host; its output must contain TEXT.
 found() {
     local what=$1 status=$2 text=$3 got
     shift 3

@@ -1,9 +1,13 @@
 #!/usr/bin/env bash
-# Any single fault in the middle of a run: a rank is stopped or killed, a switch is killed, a link goes down, a switch loses its table. Every
-# other rank must end within BANYAN_TIMEOUT + 1 s of the fault, with an error that names the rank, the switch or what is between; the time of the
-# slowest is printed. Through switches over rings of frames (auto), AF_XDP, UDP sockets and shared memory, and between hosts over TCP beside them.
-#   lab-faults.sh [BUILD]   FAULTS=all: every fault on every transport, also on two levels of switches and past a relay, and one table of all at
-#   the end (10 minutes, most of it waiting); TRANSPORTS="auto shm", FABRICS="star4 hosts": of these alone. Needs root (77 without). Exit 0: all passed.
+# A single fault during a run: a rank is stopped or killed, a switch is killed, a link goes down, a
+# switch loses its table. Every other rank must end within BANYAN_TIMEOUT + 1 s of the fault, with
+# an error that names the rank, the switch or the part between them; the script prints the time of
+# the slowest. It tests switches over rings of frames (auto), AF_XDP, UDP sockets and shared memory,
+# and calls between hosts over TCP.
+#   lab-faults.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+# Settings: FAULTS=all tests every fault on every transport, also on two levels of switches and
+# through a relay, and prints one table at the end (10 minutes, mostly waiting); TRANSPORTS="auto
+# shm" and FABRICS="star4 hosts" select a part.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -13,7 +17,7 @@ restarted=()
 cleanup_more() { down; outside_down; }
 make_topologies
 
-# Two switches on the way that only pass packets on.
+# Two switches on the path that only forward packets.
 cat >"$dir/relays.json" <<'JSON'
 {"name": "relays", "unit": "GB/s",
  "nodes": [{"name": "host0", "kind": "compute"}, {"name": "host1", "kind": "compute"}, {"name": "host2", "kind": "compute"},
@@ -31,7 +35,8 @@ victim=host2
 rank=2
 hosts() { sed -n 's/^host  *\([^ ]*\) .*/\1/p' "$dir/up.out"; }
 
-# start TRANSPORT HOST: allreduces without end; its output in $dir/HOST.out, its exit status in $dir/HOST.end.
+# start TRANSPORT HOST: runs endless allreduces, with output in $dir/HOST.out and exit status in
+# $dir/HOST.end.
 start() {
     local -a words environment=(BANYAN_TIMEOUT="$timeout" BANYAN_LINGER=0 BANYAN_TRANSPORT="$1")
     read -ra words <<<"$(host_line "$2")"
@@ -54,8 +59,8 @@ moved() {
     [ "$schedules" = 1 ] && { echo 0; return; }
     "$banyan" show "unix:$folder/$first_switch.sock" --counters 2>/dev/null | awk '$1 == "counter" && $2 == "contrib:" { n = $3 } END { print n + 0 }'
 }
-# under_way MOVED: until rank 0 says that it begins and, since the count was MOVED, every rank has moved data: one that is late to start and a fault
-# would be two.
+# under_way MOVED: waits until rank 0 prints its start and every rank has moved data since the count
+# was MOVED. A rank that starts late and a fault would be two faults.
 under_way() {
     local i
     for ((i = 0; i < 100; i++)); do
@@ -64,7 +69,7 @@ under_way() {
     done
     sleep 0.5
 }
-# restart SWITCH WORD...: the same program, in the same namespace, without tables.
+# restart SWITCH WORD...: starts the same program in the same namespace, without tables.
 restart() {
     local switch=$1
     shift
@@ -72,7 +77,7 @@ restart() {
     children+=("$!")
     restarted+=("$!")
 }
-# Ends the lab, and the switches that it does not know of.
+# Ends the lab, and the switches that were restarted outside it.
 down() {
     local child
     for child in "${restarted[@]}"; do
@@ -83,12 +88,12 @@ down() {
     down_of "$dir/up.out"
 }
 
-# signal NAME: to the victim, not to the shell that waits for it.
+# signal NAME: signals the victim, not the shell that waits for it.
 signal() {
     local child
     for child in $(cat "/proc/${pids[$victim]}/task/${pids[$victim]}/children" 2>/dev/null); do end_tree "$1" "$child"; done
 }
-# What happens to the fabric. Each sets $spared: the hosts whose end does not count.
+# Injects a fault into the fabric. Sets $spared: the hosts whose end does not count.
 hit() { # hit FAULT WHERE
     local pid
     local -a words
@@ -117,15 +122,15 @@ heal() { # heal FAULT WHERE
     bridge) ip -n "$outside" link set br0 up ;;
     esac
 }
-# port_to SWITCH NODE: the interface of a switch with the cable to another one, from their tables ("switch NODE: node 6, ...", "port 2 p2: ...,
-# to node 6 ...").
+# port_to SWITCH NODE: the interface of SWITCH to NODE, from their tables ("switch NODE: node 6,
+# ...", "port 2 p2: ..., to node 6 ...").
 port_to() {
     local number
     number=$("$banyan" show "$folder/$2.table" | sed -n '1s/^switch .*: node \([0-9]*\),.*/\1/p')
     "$banyan" show "$folder/$1.table" | sed -n "s/^ *port [0-9]* \([^ ]*\): .*, to node $number .*/\1/p" | head -n 1
 }
 
-# The matrix: rows in their order, what was said, and cells by "ROW TRANSPORT".
+# The matrix: rows in order, the errors, and cells by "ROW TRANSPORT".
 rows=()
 declare -A said=() cells=()
 # cell ROW TRANSPORT TEXT [SAID]
@@ -134,7 +139,7 @@ cell() {
     [ -n "${said[$1]}" ] || said[$1]=${4:-}
     cells[$1 $2]=$3
 }
-# matrix HEADING TRANSPORT...: the rows that have a cell of one of these.
+# matrix HEADING TRANSPORT...: prints the rows that have a cell for one of these transports.
 matrix() {
     local heading=$1 row transport line any text=
     shift
@@ -154,17 +159,18 @@ matrix() {
     printf -- '---|\n%s' "$text"
 }
 
-# fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: one cell of the matrix.
+# fault TRANSPORT FAULT WHERE TEXT [TEXT_OF_VICTIM]: makes one cell of the matrix.
 fault() {
     local transport=$1 what=$2 where=$3 text=$4 own=${5:-$4} host begin status end slowest bad wanted late='' words before
     local row="$topology, $what $where"
     [ "$schedules" = 0 ] || row="hosts of $row"
-    # On a machine that does other things too a fault may be seen late, or silence where nobody had the time to speak: once, and then both are shown.
+    # On a machine with other load a fault may be detected late, or a delay may look like silence.
+    # One repeat is allowed, and both results are shown.
     while true; do
         slowest=0 bad=0
         try "$@"
         if [ $bad -eq 0 ] && awk -v t="$slowest" -v limit=$timeout 'BEGIN { exit !(t <= limit + 1) }'; then
-            # As people read it, less what differs from run to run.
+            # The message without the parts that differ between runs.
             words=$(cat "$dir"/host*.out | grep -Em1 "$text" | sed -E 's/^.*(f32|limit|failed): //; s/ \(tree [0-9]+, chunk [0-9]+\)//; s/;.*//')
             cell "$row" "$transport" "$slowest s${late:+ ($late)}" "$words"
             pass "$(printf '%-11s %-9s %-8s %s s%s: %s' "$topology" "$transport" "$what" "$slowest" \
@@ -188,7 +194,7 @@ try() {
     before=$(moved)
     for host in $(hosts); do start "$transport" "$host"; done
     under_way "$before"
-    # What auto is here is part of the claim.
+    # The test also requires that auto selects rings here.
     [ "$transport" != auto ] || grep -q 'out of a ring of frames' "$dir/host0.out" || { bad=1; echo "auto took no rings" >>"$dir/host0.out"; }
     begin=$(date +%s.%N)
     hit "$what" "$where"
@@ -197,7 +203,8 @@ try() {
     done
     for host in $(hosts); do
         [ "$host" != "$spared" ] || continue
-        # Its error is the last that it writes; how long the kernel then takes to undo what it had open is another matter.
+        # The error is the last line of the output, so its time is that of the error, without the
+        # time in which the kernel closes what the process had open.
         read -r status <"$dir/$host.end"
         end=$(stat -c %.6Y "$dir/$host.out")
         wanted=$text
@@ -230,9 +237,9 @@ trees() { # trees TRANSPORT FAULT...
         esac
     done
 }
-# How errors name a switch: as one that is silent, or as one on the way.
+# How errors name a switch: as silent, or as a switch on the path.
 named() { echo "$1"; }
-# A new lab where a switch was lost.
+# Makes a new lab after a switch was lost.
 replace() { down; up; }
 up() {
     children=()
@@ -259,7 +266,8 @@ between() { # between SCHEDULE FAULT...
     schedules=0
     outside_down
 }
-# on TOPOLOGY SWITCHES FAULT...: all of these, over each transport; hosts that share memory with their switch have no link to it.
+# on TOPOLOGY SWITCHES FAULT...: tests these faults over each transport. Hosts that share memory
+# with their switch have no link to it.
 on() {
     local transport what
     topology=$1

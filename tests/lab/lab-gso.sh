@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Links that carry trains of frames whole (--driver gso): hosts over UDP and over AF_XDP, sizes that make short last segments, jumbo frames, all
-# kinds of fabric, faults, the same where links cut the trains (--segments cut) and the kernel copies what several children get, and a host that sends trains to nobody who takes them. Needs root.
-#   lab-gso.sh [BUILD]     Exit 0: all passed, 77: not root.
+# Links that carry GSO batches whole (--driver gso): hosts over UDP and over AF_XDP, sizes with
+# short last segments, jumbo frames, all kinds of fabric, faults. The same with links that cut the
+# batches (--segments cut), where the kernel copies results for several children; and a host that
+# sends batches to receivers that do not accept them.
+#   lab-gso.sh [BUILD]     Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -26,7 +28,7 @@ lab_right "hosts on AF_XDP, switches on rings" star4 --transport afxdp --driver 
 most=3 lab_right "rings under loss, duplication and reordering" leafspine --transport udp --segments cut --bytes 256K --iters 1 \
     --loss 0.01 --dup 0.01 --reorder 0.01 --seed 7
 # ---- copies that the kernel makes at the ports' exits ----
-# counted NAME: some switch of the last run has counted that, and none has lost a copy.
+# counted NAME: some switch of the last run has counted this, and no switch has lost a copy.
 counted() { grep -Eq "\"shell_$1\": [1-9]" "$dir/report.json" && ! grep -Eq '"shell_kernel_lost": [1-9]' "$dir/report.json"; }
 cut=(--transport udp --segments cut --bytes 128K --iters 1 --report "$dir/report.json")
 for topology in star4 star8; do
@@ -39,7 +41,7 @@ done
 lab_right "a keyed job, whose results differ from child to child" star4 "${cut[@]}" --keyed
 check "is sent to each by the switch" bash -c "! grep -Eq '\"shell_kernel_replicated\": [1-9]' '$dir/report.json' && grep -Eq '\"shell_tx_shared\": [1-9]' '$dir/report.json'"
 
-# says WHAT OPTIONS TEXT: a host says so of its transport.
+# says WHAT OPTIONS TEXT: passes if a host prints this about its transport.
 says() {
     local folder found=0
     # shellcheck disable=SC2086 # words

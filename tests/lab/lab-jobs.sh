@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Two jobs at once on the same switches, both right; and two labs at once on one machine.
+# Two concurrent jobs on the same switches, both right; and two concurrent labs on one machine.
 #   lab-jobs.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

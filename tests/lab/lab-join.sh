@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Hosts that join their controller over TLS, from namespaces of their own: with their keys they run a keyed job, and go on when a switch dies;
-# whoever is no host of the fabric, or another one than he says, gets no table, and cannot keep the hosts out.
+# Hosts that join their controller over TLS, each from its own namespace. With their keys they run a
+# keyed job, and continue when a switch dies. A client that is not a host of the fabric, or claims
+# to be another host, gets no table and cannot keep hosts out.
 #   lab-join.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -19,7 +20,7 @@ cleanup_more() {
 check "keys of every node of a fabric, and of its controller" \
     "$banyan" keys "$dir/keys" --topology "$dir/fabric.json" --controller operator
 check "and of others" "$banyan" keys "$dir/others" --host host0
-# One that has expired: host0's name, by the same authority.
+# An expired certificate: host0's name, by the same authority.
 late() {
     cp -r "$dir/keys/host0" "$dir/keys/late" &&
         printf 'subjectAltName=DNS:host0\nextendedKeyUsage=2.25.55857662582793274090038902012406458572\n' >"$dir/extensions" &&
@@ -35,7 +36,8 @@ if ! "$banyan" lab up "$dir/fabric.json" -c allreduce --transport udp >"$dir/up.
     finish
 fi
 id=$(id_of "$dir/up.out")
-# A network for what is no packet of a job: the controller's side is this namespace.
+# A network for control traffic, apart from the packets of jobs. The controller's side is this
+# namespace.
 ip link add "$bridge" type bridge
 ip addr add "$net.1/24" dev "$bridge"
 ip link set "$bridge" up
@@ -60,11 +62,11 @@ await() { # await SECONDS COMMAND...
 job_runs() { grep -q 'job 1 runs' "$dir/banyand.out"; }
 check "a controller leads, and takes hosts over TLS" await 20 job_runs
 
-# as HOST KEYS NODE COMMAND...: on the host of that number.
+# as HOST KEYS NODE COMMAND...: runs the command on the host of that number.
 as() {
     ip netns exec "lab-$id-host$1" env BANYAN_CONTROLLER="$address" BANYAN_KEYS="$dir/$2" BANYAN_NODE="$3" BANYAN_TRANSPORT=udp BANYAN_TIMEOUT="${limit:-3}" BANYAN_LOG=2 "${@:4}"
 }
-# stranger WHAT TEXT HOST KEYS NODE: gets no table, and reads TEXT.
+# stranger WHAT TEXT HOST KEYS NODE: passes if the client gets no table and its error contains TEXT.
 stranger() {
     as "$3" "$4" "$5" timeout 30 "$build/bin/banyan-perf" -c allreduce -b 64K -e 64K -n 1 -w 0 >"$dir/stranger.out" 2>&1
     local status=$?
@@ -91,7 +93,7 @@ chmod 640 "$dir/keys/host2/key.pem"
 refused "and those that others may read" 1 "chmod 600" as 2 keys/host2 host2 "$banyan" doctor
 chmod 600 "$dir/keys/host2/key.pem"
 
-# Hosts join while a hundred strangers hold connections and say nothing; a switch dies while they run.
+# Hosts join while a hundred strangers hold silent connections; a switch dies during the job.
 ip netns exec "lab-$id-host3" bash -c "for i in \$(seq 100); do exec {fd}<>/dev/tcp/$net.1/46250 || exit 1; done; sleep 60" >/dev/null 2>&1 &
 children+=("$!")
 sleep 0.3

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# A switch is killed during a run: every host ends within the timeout with an error that names it, nothing hangs, nothing is left.
+# A switch is killed during a run: every host ends within the timeout with an error that names it,
+# nothing hangs, nothing is left.
 #   lab-kill.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

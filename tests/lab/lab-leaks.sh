@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Communicators are made and freed, again and again: nothing is left of them, in the processes (memory, files) or on the switch (slots, chunks
-# that wait, memory, files).
-#   lab-leaks.sh [BUILD]   ROUNDS=N: communicators of each rank (default 40). VALGRIND=1: under valgrind, where it can be. Needs root (77 without).
+# Communicators are made and freed repeatedly. Nothing of them may remain in the processes (memory,
+# files) or on the switch (slots, waiting chunks, memory, files).
+#   lab-leaks.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+# Settings: ROUNDS=N, communicators of each rank (default 40); VALGRIND=1 runs under valgrind where
+# possible.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -10,7 +12,7 @@ need_root
 # shellcheck disable=SC2317
 cleanup_more() { down_of "$dir/up.out"; }
 rounds=${ROUNDS:-40}
-# What malloc keeps for each thread would count as allocated.
+# malloc's caches of each thread would count as allocated.
 export BANYAN_LOG=0 BANYAN_LINGER=20 GLIBC_TUNABLES=glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0
 valgrind=()
 if [ "${VALGRIND:-0}" = 1 ]; then
@@ -32,11 +34,11 @@ run "between hosts, tcp${valgrind:+, under valgrind}" env BANYAN_OFFLOAD=off "${
 "$banyan" lab up "$dir/star.json" >"$dir/up.out" 2>&1 || { fail "lab up" "$dir/up.out"; finish; }
 id=$(id_of "$dir/up.out")
 folder=/run/banyan/lab-$id
-# What a switch has: its entries with their slots, the chunks that wait, its files, and its memory in KiB.
+# The state of a switch: its entries with their slots, its files, and its memory in KiB.
 slots() { "$banyan" show "unix:$folder/switch0.sock" | grep -E '^  entry' | sed 's/generation [0-9]*//'; }
 files() { find "/proc/$(switch_pid "$id" switch0)/fd" -mindepth 1 2>/dev/null | wc -l; }
 memory() { sed -n 's/^VmRSS:[[:space:]]*\([0-9]*\) kB/\1/p' "/proc/$(switch_pid "$id" switch0)/status"; }
-# with TRANSPORT: as many communicators over the switch.
+# with TRANSPORT: tests as many communicators over the switch.
 with() {
     local before after
     local -a ranks=()

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Modes on real switches, by the digest of all results: det gives the same bits in every run on the same tables, with packets lost, doubled and
-# reordered; exact gives the same bits on fabrics and trees that differ; fast does not, so that the data would show it.
-#   lab-modes.sh [BUILD]   Without root the same in one process. Exit 0: all passed.
+# Modes on real switches, compared by the digest of all results. det gives the same bits in every
+# run on the same tables, with packets lost, duplicated and reordered. exact gives the same bits on
+# different fabrics and trees. fast does not, which shows that the data can tell the modes apart.
+#   lab-modes.sh [BUILD]   Without root it runs in one process. Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -13,7 +14,8 @@ if [ "$(id -u)" -ne 0 ]; then
     where=(--in-process)
 fi
 
-# digest TOPOLOGY OPTIONS...: runs random data; every element must be right within its bound. Sets $digest.
+# digest TOPOLOGY OPTIONS...: runs random data; every element must be right within its bound. Sets
+# $digest.
 digest() {
     local topology=$1
     shift

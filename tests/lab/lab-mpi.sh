@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# MPI programs that know nothing of banyan, over real switches: C, Fortran and Python under Open MPI, C
-# and Fortran under MPICH. Each host is a machine of its own for the MPI: a namespace with a host name,
-# and beside the lab's links one more network, over which the MPI starts and Open MPI sends what is left
-# to it (MPICH: see run). Programs check their own results; this script checks that what was to be
-# offloaded was, by the counts that the plugins print and the packets that the switch added.
+# Unmodified MPI programs over real switches: C, Fortran and Python under Open MPI, C and Fortran
+# under MPICH. For the MPI each host is a separate machine: a namespace with a host name and, apart
+# from the lab's links, one more network. The MPI starts over this network, and Open MPI sends over
+# it what is not offloaded (MPICH: see run). Programs check their own results. This script checks by
+# the counts that the plugins print, and by the packets that the switch added, that the expected
+# calls were offloaded.
 #   lab-mpi.sh BUILD
 . "$(dirname "$0")/lab-common.sh" lab-mpi "$@"
 need_root
@@ -18,7 +19,7 @@ cleanup_more() {
     outside_down
 }
 
-# The lab, and a bridge that joins its hosts outside of it.
+# The lab, and a bridge that joins its hosts apart from its links.
 fabric_up() {
     "$banyan" topo star --hosts $hosts >"$dir/star.json"
     "$banyan" lab up "$dir/star.json" >"$dir/up.out" 2>&1 || return 1
@@ -28,8 +29,8 @@ fabric_up() {
     launch_agent "$lab" $hosts
 }
 
-# Ends what a run has left on the hosts, where a launcher was killed or has lost a rank: it would
-# hold the addresses of the next run.
+# Ends what a run has left on the hosts after a launcher was killed or lost a rank: it would occupy
+# the addresses of the next run.
 clear_hosts() {
     local i pid
     for ((i = 0; i < hosts; i++)); do
@@ -40,15 +41,16 @@ clear_hosts() {
     done
 }
 
-# What mpirun of Open MPI hands on: banyan-run sets the table, the caller the rest (environment="A=B C=D").
+# The variables that Open MPI's mpirun passes on: banyan-run sets the table, the caller sets the
+# others (environment="A=B C=D").
 env_options() {
     local setting
     printf -- '-x BANYAN_TABLE -x BANYAN_LOG'
     for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
 }
 
-# The words that start $each ranks (default 1) on each of $machines hosts (default: all), $ranks in
-# all (default: as many as there are hosts).
+# The command that starts $each ranks (default 1) on each of $machines hosts (default: all), $ranks
+# in all (default: as many as hosts).
 launcher_of() { # openmpi|mpich
     local each=${each:-1} list
     list=$(address_list "${machines:-$hosts}")
@@ -59,7 +61,8 @@ launcher_of() { # openmpi|mpich
         printf '%s' "mpirun.mpich -n ${ranks:-$hosts} -ppn $each -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $list"
     fi
 }
-# launch openmpi|mpich WORD...: a program that is none of MPI's, started by its launcher, without tables or settings. Output: $dir/run.out
+# launch openmpi|mpich WORD...: a program without MPI, started by the launcher of an MPI, without
+# tables or settings. Output: $dir/run.out
 launch() {
     local mpi=$1
     shift
@@ -70,10 +73,11 @@ exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$d
     return $status
 }
 
-# MPICH's own messages go through memory that the namespaces share. Over TCP MPI_Finalize of MPICH 4.0
-# does not return in half of all runs, with or without banyan: a rank that has closed its connections
-# waits for the launcher, and does not answer a rank that still closes its own.
-# run openmpi|mpich WORD...: on one rank for each host, under banyan-run, with new generations of the tables. Output: $dir/run.out
+# run openmpi|mpich WORD...: runs one rank on each host under banyan-run, with new generations of
+# the tables. Output: $dir/run.out
+# MPICH's own messages use memory that the namespaces share. Over TCP, MPI_Finalize of MPICH 4.0
+# does not return in half of all runs, with or without banyan: a rank that has closed its
+# connections waits for the launcher, and does not answer a rank that still closes its own.
 run() {
     local mpi=$1 words status
     shift
@@ -87,12 +91,13 @@ run() {
     return $status
 }
 
-# How many calls the plugin says it offloaded.
+# The number of calls that the plugin reports as offloaded.
 offloaded() { sed -n 's/^banyan: MPI: \([0-9]*\).* calls offloaded.*/\1/p' "$dir/run.out"; }
-# of one collective
+# The same for one collective.
 offloaded_of() { sed -n "s/^banyan: MPI: [0-9]* ([^)]*$1 \([0-9]*\)[^)]*) calls offloaded.*/\1/p" "$dir/run.out"; }
 
-# shown WHAT LEAST COMMAND...: the command succeeds, says nothing wrong, and at least LEAST of its calls were offloaded.
+# shown WHAT LEAST COMMAND...: passes if the command succeeds, reports nothing wrong, and at least
+# LEAST of its calls were offloaded.
 shown() {
     local what=$1 least=$2 count
     shift 2
@@ -107,7 +112,8 @@ shown() {
     fi
 }
 
-# left WHAT TEXT COMMAND...: nothing is offloaded, all results are right, and one line says why.
+# left WHAT TEXT COMMAND...: passes if nothing is offloaded, all results are right, and one line
+# gives the reason.
 left() {
     local what=$1 text=$2
     shift 2
@@ -122,7 +128,7 @@ left() {
 
 # lacks REGEX FILE
 lacks() { if grep -E "$1" "$2"; then return 1; fi; }
-# What the count of checks.c says.
+# The count that the plugin prints for checks.c.
 without_data() { if [ "$1" = mpich ]; then echo 'calls offloaded, 2 (no data 2)'; else echo 'calls offloaded, 0'; fi; }
 
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
@@ -138,7 +144,7 @@ done
 for mpi in openmpi mpich; do
     shown "$mpi, C, every collective" 34 run $mpi "$dir/collectives.$mpi"
     shown "$mpi, Fortran" 4 run $mpi "$dir/reductions.$mpi"
-    # Nothing but the calls without data is left to MPI; Open MPI carries these out itself.
+    # Only the calls without data are left to MPI; Open MPI carries these out itself.
     shown "$mpi, C beside mpi_f08, one call by different names" 8 run $mpi "$dir/mixed.$mpi"
     check "$mpi, all of these are offloaded" grep -q 'calls offloaded, 0 left to MPI' "$dir/run.out"
     shown "$mpi, attributes, arguments and calls without data" 3 run $mpi "$dir/checks.$mpi"
@@ -146,17 +152,17 @@ for mpi in openmpi mpich; do
 done
 shown "openmpi, mpi4py" 5 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
 
-# Debian's HPC Challenge, as it is packaged (for Open MPI): it checks its own results.
+# The HPC Challenge as Debian packages it (for Open MPI); it checks its own results.
 sed 's/^1000 /300 /' /usr/share/doc/hpcc/examples/_hpccinf.txt >"$dir/hpccinf.txt"
 hpcc() {
     run openmpi -wdir "$dir" /usr/bin/hpcc && grep -qx 'Success=1' "$dir/hpccoutf.txt" && ! grep -q 'FAILED' "$dir/hpccoutf.txt" && echo right >>"$dir/run.out"
 }
 shown "openmpi, hpcc of Debian" 500 hpcc
-# Debian's ScaLAPACK, packaged for both: its test of orthogonal factorisations, on a grid of 2 x 2.
-# Those of LU and Cholesky report illegal arguments and hang, also without banyan.
+# ScaLAPACK as Debian packages it for both MPIs: its test of orthogonal factorisations, on a grid of
+# 2 x 2. The tests of LU and Cholesky report illegal arguments and hang, also without banyan.
 scalapack() { # openmpi|mpich
     local folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack/$1-tests
-    # Its own input with one size of matrix and block, and one grid.
+    # The test's input with one size of matrix and block, and one grid.
     sed -e '7s/^4/1/' -e '8s/.*/13/' -e '9s/.*/20/' -e '10s/^4/1/' -e '11s/.*/5/' -e '12s/.*/5/' -e '13s/^4/1/' -e '14s/.*/2/' -e '15s/.*/2/' \
         "$folder/QR.dat" >"$dir/QR.dat" || return 1
     run "$1" -wdir "$dir" "$folder/xdqr" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
@@ -165,7 +171,7 @@ scalapack() { # openmpi|mpich
 for mpi in openmpi mpich; do
     shown "$mpi, ScaLAPACK's QR of Debian" 40 scalapack $mpi
 done
-# A program with libbanyan alone finds its ranks by what started it.
+# A program that uses only libbanyan finds its ranks through the launcher.
 for mpi in openmpi mpich; do
     if launch $mpi "$build/bin/banyan-perf" -c all -b 64K -n 3 && grep -q '4 ranks, transport tcp' "$dir/run.out" &&
         grep -q '# Out of bounds values : 0 OK' "$dir/run.out"; then
@@ -174,8 +180,8 @@ for mpi in openmpi mpich; do
         fail "$mpi's launcher, a program without MPI" "$dir/run.out"
     fi
 done
-# On one host another rank often looks up where rank 0 listens when rank 0 has joined PMIx and not yet
-# published that.
+# On one host another rank often looks up rank 0's address after rank 0 has joined PMIx and before
+# it has published the address.
 started=0
 for ((i = 0; i < 50; i++)); do
     if machines=1 each=$hosts launch openmpi "$build/bin/banyan-perf" -c barrier -n 1; then started=$((started + 1)); else mv "$dir/run.out" "$dir/start.out"; fi
@@ -200,8 +206,8 @@ mv "/run/banyan/lab-$lab/host2.table" "$dir/"
 renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table of this host" run openmpi "$dir/reductions.openmpi"
 mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 
-# A rank stops in the middle of it, or is killed: the others are told within the time limit and a second, by an error that names it. Of one that
-# is killed they may hear from the launcher first, which ends them all.
+# A rank stops or is killed during the run. The others receive an error that names it within the
+# time limit and a second. If it is killed, the launcher may be first and end them all.
 for mpi in openmpi mpich; do
     for how in hang stop kill; do
         before=$(date +%s.%N)
@@ -223,7 +229,7 @@ for mpi in openmpi mpich; do
     done
 done
 
-# The plugin of the other MPI.
+# The plugin of the wrong MPI.
 refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a program of Open MPI" \
     env LD_PRELOAD="$build/lib/banyan/libbanyan-mpich.so" "$dir/reductions.openmpi"
 

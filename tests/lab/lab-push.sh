@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Tables by hand: topo, plan and tables make files; banyan push loads them onto switches started by hand; show reads the same bytes back; images
-# that are cut, flipped, or another's are refused and change nothing.
+# Tables by hand: topo, plan and tables make files; banyan push loads them onto switches that were
+# started by hand; show reads the same bytes back. Images that are truncated, have flipped bits or
+# belong to another switch are refused and change nothing.
 #   lab-push.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -63,7 +64,7 @@ head -c 300 "$dir/one/switch0.table" >"$dir/cut.table"
 refused "a cut image" 2 "header 0: length differs" "$banyan" push "$dir/cut.table" --to "switch0=$address"
 head -c 20 "$dir/one/switch0.table" >"$dir/stub.table"
 refused "an image shorter than its header" 2 "shorter than its header" "$banyan" push "$dir/stub.table" --to "switch0=$address"
-# Each byte of the file with one bit flipped, every seventh.
+# The file with one bit flipped, for every seventh byte.
 flips() {
     local at byte size
     size=$(stat -c %s "$dir/one/switch0.table")

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Bad input to tables, push, show, diff and lab: each is refused with the object, the limit or the remedy, and the right exit status. No root needed.
+# Bad input to tables, push, show, diff and lab: each is refused with the object, the limit or the
+# remedy, and the right exit status. Needs no root.
 #   lab-refusals.sh [BUILD]   Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Hosts that share memory with their switches (--transport shm): all collectives, with and without buffers that switches read in place,
-# two levels with a wire between the switches, relays, faults, two jobs, and what is said when there is no switch. Needs root.
-#   lab-shm.sh [BUILD]     Exit 0: all passed, 77: not root.
+# Hosts that share memory with their switches (--transport shm): all collectives, with and without
+# buffers that switches read in place, two levels with a wire between the switches, relays, faults,
+# two jobs, and the message if there is no switch.
+#   lab-shm.sh [BUILD]     Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154

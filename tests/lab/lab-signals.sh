@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
-# The lab's scripts undo what they made when a signal ends them early: each runs in namespaces of its own (mounts, processes), where whatever is
-# left can be seen: network namespaces, folders of labs and of DPDK, temporary files, processes.
-#   lab-signals.sh [BUILD]   SECONDS_BEFORE="1 4": when the signals come. Needs root (77 without). Exit 0: all passed.
+# The scripts of the lab remove what they made when a signal ends them early. Each runs in its own
+# namespaces (mounts, processes), where everything left is visible: network namespaces, folders of
+# labs and of DPDK, temporary files, processes.
+#   lab-signals.sh [BUILD]   SECONDS_BEFORE="1 4": times of the signals. Needs root (77 without).
+#                            Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-signals "${1:-build/release}"
 need_root
 
-# Runs SCRIPT in the new namespaces, ends it, and lists what is left; fails when that is something.
+# Runs SCRIPT in the new namespaces, ends it, and lists what is left; fails if that is not empty.
 cat >"$dir/watch" <<'END'
 #!/bin/bash
 script=$1 build=$2 signal=$3 seconds=$4

@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# A short run of the lab: real switches on a star and a leaf-spine, all collectives, with and without injected faults; the same in one process.
-#   lab-smoke.sh [BUILD]     BUILD: folder with bin/ (default build/release). Without root only the runs in one process. Exit 0: all passed.
+# A short run of the lab: real switches on a star and a leaf-spine, all collectives, with and
+# without injected faults; the same in one process.
+#   lab-smoke.sh [BUILD]     BUILD: folder with bin/ (default build/release). Without root only the
+#                            runs in one process. Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154

@@ -1,10 +1,15 @@
 #!/usr/bin/env bash
-# Faults while collectives run, on leaf-spine with two spines, with banyand: calls must go on, and every result must be right. A switch is
-# killed, started anew or stopped for a while; a link goes down, or swallows packets, one way or both; the controller is killed and started anew, its connections are cut, messages
-# on its way are lost. For each fault: what was hit, what saw it, the time from the fault to the first chunk after it. At last what has no
-# other path: a leaf dies, or the link of a host swallows packets, and calls end with an error that names the cut; and a rank dies.
-#   lab-survive.sh [BUILD]   N: faults (default 3, the last of which swallows), KINDS: of these alone, TRANSPORT of the hosts (udp), LAB_OPTIONS of lab up, SEED (default: the clock), EPOCH: faults between two fresh labs (default 20). Needs root
-#   (77 without). Exit 0: no wrong result, no call that hangs.
+# Faults while collectives run, on leaf-spine with two spines and with banyand: calls must continue,
+# and every result must be right. A switch is killed, restarted or stopped for a while; a link goes
+# down, or blackholes packets in one or both directions; the controller is killed and restarted, is
+# stopped, or loses messages. For each fault the script prints the fault, the event that reported
+# it, and the time from the fault to the first chunk after it. The last faults leave no other path:
+# a leaf dies, or the link of a host blackholes packets, and calls end with an error that names the
+# cut. Finally a rank dies.
+#   lab-survive.sh [BUILD]   Needs root (77 without). Exit 0: no wrong result, no call that hangs.
+# Settings: N: faults (default 3, the last of which is a blackhole); KINDS: only these kinds;
+# TRANSPORT of the hosts (udp); LAB_OPTIONS of lab up; SEED (default: the clock); EPOCH: faults
+# between two fresh labs (default 20).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -39,7 +44,7 @@ start_controller() {
     children+=("$controller")
     disown
 }
-# start_ranks COLLECTIVE: endless verified operations of ever other sizes.
+# start_ranks COLLECTIVE: runs endless verified operations of growing sizes.
 start_ranks() {
     local host
     for host in $hosts; do
@@ -53,10 +58,11 @@ start_ranks() {
         disown
     done
 }
-# The rows of results so far, and those with a wrong element.
+# The number of result rows so far, and of those with a wrong element.
 rows() { awk '$5 == "sum" || $5 == "none" || /^ (allreduce|reduce|all|broad)/ { n++ } END { print n + 0 }' "$dir/host0.out"; }
 bad_rows() { awk '/^ (allreduce|reduce|allgather|broadcast)/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir/host0.out"; }
-# await SECONDS COMMAND...: until it succeeds. What waits here must not take the processors from what it waits for.
+# await SECONDS COMMAND...: waits until the command succeeds. The wait must not use processor time
+# that the tested processes need.
 await() {
     local end=$((${EPOCHREALTIME/[.,]/} + $1 * 1000000))
     shift
@@ -68,10 +74,11 @@ await() {
 more_rows() { [ "$(rows)" -gt "$1" ]; }
 alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
 gone() { ! kill -0 "$controller" 2>/dev/null; }
-# Jobs that have gone on since line $1 of the controller's log.
+# Jobs that have continued since line $1 of the controller's log.
 settled_since() { [ "$(tail -n "+$(($1 + 1))" "$dir/banyand.log" | grep -c 'is in generation')" -ge "${2:-1}" ]; }
 log_lines() { wc -l <"$dir/banyand.log"; }
-# first_chunk SINCE: the latest of the ranks' first chunks after a pause, since that time; nothing while a rank is missing.
+# first_chunk SINCE: the time of the first chunk after a pause, since SINCE, at the last of the
+# ranks; nothing while a rank is missing.
 first_chunk() {
     local host files=()
     for host in $hosts; do files+=("$dir/$host.out"); done
@@ -113,7 +120,8 @@ end_lab() {
     await 5 gone || true
     down_of "$dir/up.out"
 }
-# swallow SWITCH INTERFACE: drops what comes there from now on; its process is the last of $swallowing.
+# swallow SWITCH INTERFACE: drops every packet that arrives there; the process becomes the last of
+# $swallowing.
 swallow() {
     ip netns exec "lab-$id-$1" "$build/tools/lab-blackhole" "$2" >"$dir/swallow.$2" 2>&1 &
     swallowing+=("$!")
@@ -125,12 +133,13 @@ swallow_no_more() { # ends them, and waits until the kernel has taken their prog
     kill "${swallowing[@]}" 2>/dev/null
     while kill -0 "${swallowing[@]}" 2>/dev/null; do sleep 0.005; done
 }
-# port_to LEAF SPINE: the interface of its cable.
+# port_to LEAF SPINE: the interface of LEAF to SPINE.
 port_to() { port_of "$1" $((6 + ${2#spine})); }
-# port_of SWITCH NODE: the same, by the number of the node at its other end.
+# port_of SWITCH NODE: the same, by the number of the node at the other end.
 port_of() { awk -v to="to node $2" '$1 == "port" && index($0, to " ") { sub(":", "", $3); print $3; exit }' "/run/banyan/lab-$id/$1.txt"; }
 
-# hit KIND: does it, sets $what, $saw (a pattern of the controller's log) and $undo (a command), and $since.
+# hit KIND: injects a fault. Sets $what, $saw (a pattern of the controller's log), $undo (a command)
+# and $since.
 hit() {
     local spine=spine$(draw 2) pid pause
     local -a ends
@@ -207,7 +216,8 @@ hit() {
         ;;
     esac
 }
-# One fault: after it every rank must have a chunk done, and further results must come. Status 1: it hangs.
+# Injects one fault. Every rank must then complete a chunk, and further results must follow. Status
+# 1: a call hangs.
 fault() {
     local kind=$1 before since what saw undo at ms by lines
     before=$(rows)
@@ -234,7 +244,7 @@ fault() {
     [ "$ms" = 0 ] || [ "$kind" = leaf ] || await 8 settled_since "$lines" || true # until it is used again
     return 0
 }
-# ended TEXT: every rank but $spared has ended with an error that says so, within 5 s.
+# ended TEXT: succeeds if every rank except $spared has printed an error with TEXT.
 ended() {
     local host
     for host in $hosts; do
@@ -258,7 +268,7 @@ done
 if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
 sort -n "$dir/times" | awk '{ t[NR] = $1 } END { if (NR) printf "  from fault to traffic: median %d ms, worst %d ms, of %d that stopped it\n", t[int((NR + 1) / 2)], t[NR], NR }'
 
-# What has no other path, and who is no switch.
+# Faults without another path, and a rank that dies.
 lose=0
 fresh_lab allreduce
 spared=

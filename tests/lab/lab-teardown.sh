@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The lab undoes what it made: after Ctrl-C early and late, after SIGTERM, after its time limit, after a failed start, and by `lab down` after
-# SIGKILL and after `lab up`. Checked by namespaces, folders and processes that carry the lab's number.
+# The lab removes what it made: after Ctrl-C early and late, after SIGTERM, after its time limit,
+# after a failed start, and by `lab down` after SIGKILL and after `lab up`. Checked by namespaces,
+# folders and processes that carry the lab's number.
 #   lab-teardown.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -44,7 +45,7 @@ wait $pid
 if [ $? -eq 3 ] && grep -q 'did not end within 2 s' "$dir/run.out"; then pass "the time limit ends a run"; else fail "the time limit ends a run" "$dir/run.out"; fi
 clean "nothing is left after the time limit" $pid
 
-# A switch that cannot start: net_af_xdp takes no jumbo frames.
+# A switch that cannot start: net_af_xdp does not support jumbo frames.
 "$banyan" lab run "$dir/star4.json" "${long[@]}" --mtu 9000 --driver af_xdp >"$dir/run.out" 2>&1 &
 pid=$!
 wait $pid

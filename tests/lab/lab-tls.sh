@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A control channel that others can reach: keys made by `banyan keys`, tables pushed over TLS; whoever has no controller's keys of the switch's
-# authority reads nothing and changes nothing, and cannot keep the controller out.
+# A control channel that other machines can reach: keys made by `banyan keys`, tables pushed over
+# TLS. A client without a controller's keys from the switch's authority can read and change nothing,
+# and cannot keep the controller out.
 #   lab-tls.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -27,7 +28,7 @@ ip netns add "$ns"
 ip -n "$ns" link set lo up
 for i in 0 1 2 3; do ip -n "$ns" link add "p$i" type veth peer name "h$i"; done
 ports=(--iface p0 --iface p1 --iface p2 --iface p3)
-# start WHAT NAME ARGUMENT...: a switch; its process in $switch.
+# start WHAT NAME ARGUMENT...: starts a switch; its process is $switch.
 start() {
     local what=$1 name=$2 i
     shift 2
@@ -62,7 +63,7 @@ refused "no TLS" 3 "127.0.0.1:46250" plain
 check "what was refused is told at the switch" grep -q "a control client was refused: " "$dir/switch.err"
 unchanged() { inside "$banyan" show "$address" --keys "$dir/keys/operator" -o "$dir/back.table" && cmp "$dir/back.table" "$dir/one/switch0.table"; }
 check "after all refusals the table is the one before" unchanged
-# Strangers hold connections open and say nothing.
+# Strangers hold silent connections.
 crowd() {
     inside bash -c "
         for i in \$(seq 60); do exec {fd}<>/dev/tcp/127.0.0.1/46250 || exit 1; done

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# banyan top on a lab: what it shows of switches that it asks itself and of a controller, who is missing, a switch that dies, and the
-# terminal that it takes and gives back.
+# banyan top on a lab: what it shows of switches that it queries itself and of a controller, missing
+# ranks, a switch that dies, and the terminal, which it takes over and restores.
 #   lab-top.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +10,7 @@ need_root
 cleanup_more() { down_of "$dir/up.out"; down_of "$dir/controlled.out"; }
 make_topologies
 
-# shown WHAT TEXT OPTIONS...: one look, which must hold TEXT.
+# shown WHAT TEXT OPTIONS...: passes if one frame contains TEXT.
 shown() {
     local what=$1 text=$2
     shift 2
@@ -27,7 +27,7 @@ if "$banyan" lab up "$dir/star4.json" >"$dir/up.out" 2>&1; then
     direct=(--sockets "$folder" --topology "$dir/star4.json")
     shown "switches are asked directly" '^ 1 of 1 switch up, 4 ports, 0 down, 1 job$' "${direct[@]}"
     check "without colours where there is no terminal" bash -c "! grep -q $'\033' '$dir/top.out'"
-    # Three of four ranks: what they send waits for the fourth.
+    # Three of four ranks: their contributions wait for the fourth.
     for i in 0 1 2; do
         host=$(host_line "host$i")
         # shellcheck disable=SC2086
@@ -44,7 +44,7 @@ if "$banyan" lab up "$dir/star4.json" >"$dir/up.out" 2>&1; then
     for child in "${children[@]}"; do end_tree TERM "$child"; done
     wait "${children[@]}" 2>/dev/null
     children=()
-    # A terminal: the other screen, a frame, and back again.
+    # A terminal: the alternate screen, a frame, and the normal screen again.
     live() {
         (sleep 1.5; printf q) | timeout 20 script -qec "$banyan top ${direct[*]}" /dev/null >"$dir/live.out" || return 1
         grep -q $'\033\\[?1049h' "$dir/live.out" && grep -q $'\033\\[?1049l' "$dir/live.out" &&

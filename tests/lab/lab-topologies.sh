@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Every fabric that the lab is shown on, on real switches: all collectives at full size, clean and with injected faults. On the star an allreduce
-# sends each host's data up once and down once: its cable carries at most 8% more than the data.
-#   lab-topologies.sh [BUILD]   BYTES=16M ITERS=1 SEED=7 from the environment. Needs root (77 without). Exit 0: all passed.
+# Every fabric of the lab on real switches: all collectives at full size, without faults and with
+# injected faults. On the star an allreduce sends each host's data up once and down once, so its
+# cable carries at most 8% more than the data.
+#   lab-topologies.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
+# Settings: BYTES=16M ITERS=1 SEED=7.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -14,7 +16,8 @@ for topology in $all_topologies; do
     most=3 lab_right "$topology: the same with 1% loss, duplication and reordering, seed $seed" "$topology" --bytes "$bytes" \
         --iters "$iters" --warmup 0 --loss 0.01 --dup 0.01 --reorder 0.01 --seed "$seed" --timeout 30
 done
-# One size, one collective: (bytes on the cable) / (operations x data). Out of place, in place, and the one that is checked: 2 x 2 + 1.
+# One size, one collective: (bytes on the cable) / (operations x data). The operations are out of
+# place, in place, and the checked one: 2 x 2 + 1.
 for topology in star4 star8; do
     lab_right "$topology: allreduce alone, $bytes" "$topology" --collective allreduce --bytes "$bytes" --iters 2 --warmup 0 || continue
     check "$topology: each cable carries the data once each way, headers at most 8%" awk '

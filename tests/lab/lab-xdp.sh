@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The driver xdp: the kernel replicates and relays what tables say; every element right, also with losses, and what it did is counted. It is gone
-# with its switch, however that ends; what it cannot do is said.
+# The driver xdp: the kernel replicates and relays as the tables specify; every element is right,
+# also under loss, and counters show the kernel's part. The programs are removed when the switch
+# ends, however it ends. The switch reports what the driver does not support.
 #   lab-xdp.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -15,7 +16,7 @@ cleanup_more() {
     [ "$switch" -eq 0 ] || kill -KILL "$switch" 2>/dev/null
     ip netns del "$ns" 2>/dev/null
 }
-# counted NAME: some switch of the last run has counted that.
+# counted NAME: some switch of the last run has counted this, and no switch has lost a copy.
 counted() { grep -Eq "\"shell_$1\": [1-9]" "$dir/report.json" && ! grep -Eq '"shell_kernel_lost": [1-9]' "$dir/report.json"; }
 small=(--driver xdp --transport afxdp --bytes 128K --iters 1 --report "$dir/report.json")
 

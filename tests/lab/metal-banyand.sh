@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# A banyand that leads the image of boards/qemu-virt-arm64: first the image alone, under a pre-shared key; then a leaf-spine fabric of which a leaf with two
-# hosts and a spine are images, the others banyan-switchd. Heartbeats are seen, allreduces go through and are verified. While calls go on, the leaf is reset,
-# which banyand finds by the boot nonce; and the spine's QEMU is killed and started anew: its tables are loaded again, and the calls go on.
+# banyand controls the image of boards/qemu-virt-arm64. First the image alone, under a pre-shared
+# key; then a leaf-spine fabric in which a leaf with two hosts and a spine are images, and the other
+# switches are banyan-switchd. Heartbeats arrive, allreduces run and are verified. While calls run,
+# the leaf is reset, which banyand detects by the boot nonce; and the spine's QEMU is killed and
+# restarted, so its tables are loaded again. The calls continue.
 #   metal-banyand.sh [BUILD]     Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -16,9 +18,10 @@ cleanup_more() {
 }
 banyand=$build/bin/banyand
 hosts="host0 host1 host2 host3"
-# An emulated leaf on a machine with other work may be late: three of these make a switch down.
+# An emulated leaf may be late on a machine with other load; after three times this a switch counts
+# as down.
 beat=700
-# await SECONDS COMMAND...: until it succeeds.
+# await SECONDS COMMAND...: waits until the command succeeds.
 await() {
     local end=$((SECONDS + $1))
     shift
@@ -59,7 +62,7 @@ wrong_rows() { awk '/^ allreduce/ && ($10 + $14 > 0) { n++ } END { print n + 0 }
 more_rows() { [ "$(rows)" -gt "$1" ]; }
 alive() { kill -0 "${ranks[@]}" 2>/dev/null; }
 spine_qemu() { pgrep -f "[g]uest=/run/banyan/lab-$id/spine0.sock"; }
-# goes_on WHAT: results come again after now.
+# goes_on WHAT: passes if further results arrive from now on.
 goes_on() {
     local before
     before=$(rows)

@@ -1,6 +1,7 @@
 # shellcheck shell=bash disable=SC2154
-# For the scripts that boot the image without an operating system in QEMU, after lab-common.sh: sets $board, $probe and $trace, and gives boot, until_says,
-# halt and setting. The image's process is $pid, its log $dir/log, its control channel $dir/c.sock.
+# For scripts that boot the image without an operating system in QEMU; sourced after lab-common.sh.
+# Sets $board, $probe and $trace; defines boot, until_says, halt and setting. The image's process is
+# $pid, its log $dir/log, its control channel $dir/c.sock.
 board=$(realpath "$build/../boards/qemu-virt-arm64")
 probe=$build/tools/switch-probe
 trace=$build/tools/switch-trace
@@ -11,7 +12,8 @@ command -v $qemu >/dev/null || { echo "$name: $qemu is missing: tests/deps.sh me
 pid=0
 cleanup_more() { [ "$pid" -eq 0 ] || kill -KILL "$pid" 2>/dev/null; }
 
-# boot PORTS [QEMU OPTIONS...]: the image with ports on datagram sockets, in the background; its log is $dir/log.
+# boot PORTS [QEMU OPTIONS...]: starts the image in the background, with ports on datagram sockets
+# and its log in $dir/log.
 boot() {
     local ports=$1 i arguments=()
     shift
@@ -25,7 +27,7 @@ boot() {
         -chardev "socket,id=monitor,path=$dir/c.monitor,server=on,wait=off" -mon chardev=monitor "$@" </dev/null >"$dir/log" 2>&1 &
     pid=$!
 }
-# until_says TEXT: within 10 s.
+# until_says TEXT: waits up to 10 s for TEXT in the log.
 until_says() {
     local i
     for ((i = 0; i < 500; i++)); do
@@ -42,6 +44,6 @@ halt() {
     wait "$pid" 2>/dev/null
     pid=0
 }
-# monitor COMMAND...: tells QEMU.
+# monitor COMMAND...: sends a command to QEMU's monitor.
 monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "${monitor_path:-$dir/c.monitor}" "$@"; }
 setting() { printf -- '-fw_cfg\nname=opt/banyan/%s,string=%s\n' "$1" "$2"; }

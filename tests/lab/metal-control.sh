@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# The control lines of the image of boards/qemu-virt-arm64, in QEMU without a fabric: several clients, the pre-shared key, a table kept in flash, the
-# watchdog that resets a loop which stands still, and faults that reset the machine.
+# The control lines of the image of boards/qemu-virt-arm64, in QEMU without a fabric: several
+# clients, the pre-shared key, a table kept in flash, the watchdog that resets a hung loop, and
+# faults that reset the machine.
 #   metal-control.sh [BUILD]     Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -11,12 +12,13 @@ cd "$(dirname "$0")/../.." || exit 1
 control=unix:$dir/c.sock
 keyed=psk+$control
 key=$dir/key
-# counted NAME AT_LEAST: a counter of the image.
+# counted NAME AT_LEAST: succeeds if a counter of the image is at least AT_LEAST.
 counted() {
     "$banyan" show "$keyed" --psk "$key" --counters >"$dir/counters" 2>&1
     awk -v n="control_$1:" -v least="$2" '$1 == "counter" && $2 == n { v = $3 } END { exit !(v >= least) }' "$dir/counters"
 }
-# exchange HEX...: bytes to a line, each after an answer (or 2 s) to the one before; what comes back, as hex digits.
+# exchange HEX...: sends each argument after the answer to the one before (or 2 s), and prints the
+# answers as hex digits.
 exchange() {
     timeout 10 perl -MIO::Socket::UNIX -e '
         my $s = IO::Socket::UNIX->new(Peer => shift) or die "connect: $!";
@@ -53,7 +55,8 @@ check "which is counted" counted plain 1
 chmod 644 "$dir/other"
 refused "a key that others may read" 2 "chmod 600" "$banyan" show "$keyed" --psk "$dir/other"
 refused "no file of a key" 2 "--psk" "$banyan" show "$keyed"
-# A recorded opening is answered; what was sealed in the session that it was recorded from counts for nothing in this one.
+# The image answers a recorded opening, but rejects in this session what was sealed in the recorded
+# one.
 open=0000001442594b31$(printf '%032d' 7)
 sealed=0000001a42594b330000000000000000080110055200$(printf '%016d' 1)
 check "an opening is answered with a nonce and a tag" bash -c '[[ "$1" =~ ^0000001c42594b32[0-9a-f]{48}$ ]]' - "$(exchange "$open")"
@@ -67,7 +70,8 @@ check "and a frame that cannot be" counted cut 1
 check "the table is as it was pushed" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
 
 # ---- several clients ----------------------------------------------------------------------------------------------------------
-# Three clients hold a line each and say nothing; a fourth is served at once; a fifth one waits until one of them has gone.
+# Three clients each hold a line and are silent. A fourth is served at once; a fifth waits until one
+# of them has gone.
 hold() { perl -MIO::Socket::UNIX -e '$s = IO::Socket::UNIX->new(Peer => shift) or die; sleep shift' "$dir/c.sock" "$1" & }
 for ((i = 0; i < 3; i++)); do
     hold 60
@@ -116,7 +120,8 @@ boot 4 $(setting slots 1024) "${flash[@]}"
 until_says "ready, 4 ports" >/dev/null
 check "QEMU that is killed and starts again offers the last of three tables" bash -c "'$banyan' show '$control' | grep -q '${want:-none} .*was active before'"
 halt
-# The newest copy is damaged: the one before it is offered. The copies' areas are 1.25 MiB apart, a sequence number lies at 8.
+# With the newest copy damaged, the one before it is offered. The areas of the copies are 1.25 MiB
+# apart, with the sequence number at offset 8.
 newest=$(for at in 0 1310720; do echo "$(od -An -tu8 --endian=big -j $((at + 8)) -N8 "$dir/flash" | tr -d ' ') $at"; done | sort -n | awk 'END { print $2 }')
 printf 'x' | dd of="$dir/flash" bs=1 seek=$((newest + 100)) conv=notrunc status=none
 boot 4 $(setting slots 1024) "${flash[@]}"
@@ -125,7 +130,8 @@ until_says "ready, 4 ports" >/dev/null
 check "and the one before it offered" bash -c "'$banyan' show '$control' | grep 'was active before' | grep -qv '${want:-none}'"
 halt
 
-# Chips that refuse (QEMU's, of a file that is only read): the switch goes on, and says it.
+# Flash chips that refuse writes (QEMU's, with a read-only file): the switch continues, and reports
+# this.
 boot 4 $(setting slots 1024) -drive "if=pflash,unit=1,format=raw,readonly=on,file=$dir/flash"
 until_says "ready, 4 ports" >/dev/null
 for generation in 4 5; do

@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# The image of boards/qemu-virt-arm64 in QEMU: it boots at EL1 and EL2, reports faults with all registers, sleeps when nothing comes, refuses
-# settings that cannot be, takes tables from clients that come and go, and (as root) is a switch of lab fabrics.
-#   metal.sh [BUILD]     BUILD: folder with bin/ and tools/ (default build/release); the image lies in BUILD/../boards. Exit 0: all passed.
+# The image of boards/qemu-virt-arm64 in QEMU: it boots at EL1 and EL2, reports faults with all
+# registers, sleeps while no packets arrive, refuses invalid settings, accepts tables from clients
+# that come and go, and (as root) is a switch of lab fabrics.
+#   metal.sh [BUILD]     BUILD: folder with bin/ and tools/ (default build/release); the image is in
+#                        BUILD/../boards. Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -9,7 +11,7 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/metal-common.sh
 . tests/lab/metal-common.sh
 
-# says WHAT TEXT [SETTING VALUE]: the image, told that, says TEXT.
+# says WHAT TEXT [SETTING VALUE]: passes if the image, with that setting, prints TEXT.
 says() {
     local what=$1 text=$2 more=()
     shift 2
@@ -46,7 +48,8 @@ says "more than the memory holds, with the numbers" "are left: give fewer slots 
 says "8 KiB payloads with fewer slots" "ready, 2 ports, 4096 slots of 8192 bytes" payload-max 8192 slots 4096
 ports=0
 says "no port" "no network port"
-# The watchdog looks by an interrupt: a loop that hangs is seen wherever that is not masked. Where it is there must be no way back.
+# The watchdog runs in an interrupt, so it sees a loop that hangs anywhere except where interrupts
+# are masked. There the code must have no branch, so it cannot loop.
 # shellcheck disable=SC2016
 check "no branch lies where interrupts are masked" bash -c '"$0objdump" -d "$1" | awk '"'"'
     /msr\tdaifset, #0x2$/ { masked = 1; found++ }
@@ -70,7 +73,8 @@ check "banyan show reads it" bash -c "'$banyan' show '$control' --counters | gre
 refused "an image with more ports is refused" 3 "ports: the table wants 5, this switch (board qemu-virt-arm64) has 4" "$banyan" push "$dir/five" --to "star=$control"
 head -c 300 "$dir/four" >"$dir/cut"
 check "a truncated image is refused" bash -c '! "$0" push "$1" "$2"' "$probe" "$control" "$dir/cut"
-# A client that ends within a message (its length says 100 bytes) leaves nothing behind for the next one.
+# A client that ends within a message (whose length field is 100 bytes) leaves nothing behind for
+# the next one.
 for ((i = 0; i < 20; i++)); do
     printf '\0\0\0\144abc' | timeout 5 perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => $ARGV[0]) or die; print $s <STDIN>; $s->flush' "$dir/c.sock"
     "$banyan" show "$control" >"$dir/check.out" 2>&1 || break
@@ -99,7 +103,7 @@ lab_right "every switch an image, with faults" leafspine --switch "leaf0=$run" -
     --loss 0.01 --dup 0.01 --reorder 0.01 --seed 8
 refused "a program that is not there" 2 "No such file" "$banyan" lab run "$dir/star4.json" --switch switch0=./none
 refused "a switch that is not there" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --switch "host0=$run"
-# A lab that is killed takes QEMU with it.
+# Killing a lab also ends its QEMU.
 "$banyan" lab run "$dir/star4.json" --switch "switch0=$run" -c allreduce --bytes 1M --iters 1000 >"$dir/run.out" 2>&1 &
 lab=$!
 children+=("$lab")

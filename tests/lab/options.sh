@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Command lines of all programs and subcommands. What all have in common: --help, and the refusal of unknown options, of options without their value
-# and of words that are none. Then values of options that are no values: every numeric option refuses them. A refusal has exit status 2, before anything
-# starts, and is one line that begins with the program's name and names the value or the option.
+# Command lines of all programs and subcommands. First their common part: --help, and the refusal of
+# unknown options, of options without their value and of invalid words. Then invalid values: every
+# numeric option refuses them. A refusal has exit status 2, before anything starts, and is one line
+# that begins with the program's name and names the value or the option.
 #   options.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -13,10 +14,12 @@ cd "$(dirname "$0")/../.." || exit 1
 "$banyan" tables "$dir/star.json" "$dir/star.plan" -o "$dir/tables" >/dev/null
 cd "$dir" || exit 1
 bin=$build/bin
-# What no number is, of any kind; then what no count, no probability, no port is.
+# Values that are not numbers of any kind; callers add values that are not a count, a probability or
+# a port.
 export BANYAN_LOG=0
 any=("" abc -1 " 4" "4 " 4x 99999999999999999999999 nan)
-# refuses OPTION VALUE PROGRAM ARGUMENTS...: the call ends with status 2 within 10 s, and its first line says why.
+# refuses OPTION VALUE PROGRAM ARGUMENTS...: expects status 2 within 10 s, and a first line with the
+# reason.
 refuses() {
     local option=$1 value=$2 got line
     shift 2
@@ -30,7 +33,8 @@ refuses() {
     [ "$got" = 2 ] && return
     bad+=("'$value': status $got: $line")
 }
-# option OPTION "MORE VALUES" PROGRAM ARGUMENTS...: all values that are none. %: where the option goes with its value.
+# option OPTION "MORE VALUES" PROGRAM ARGUMENTS...: tries all invalid values. % stands for the
+# option with its value.
 option() {
     local option=$1 more=$2 value part
     shift 2
@@ -45,7 +49,8 @@ option() {
     done
     if [ ${#bad[@]} -eq 0 ]; then pass "$name ${2##-*} $option"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "$name ${2##-*} $option" "$dir/bad.out"; fi
 }
-# one_line TEXT COMMAND...: status 2, nothing on standard output, and one line on standard error that begins with $prefix and contains TEXT.
+# one_line TEXT COMMAND...: expects status 2, nothing on standard output, and one line on standard
+# error that begins with $prefix and contains TEXT.
 one_line() {
     local text=$1 got
     shift
@@ -55,7 +60,8 @@ one_line() {
         grep -q "^$prefix: " "$dir/line.err" && return
     bad+=("${*##*/}: status $got, no '$text' in: $(cat "$dir/line.err")")
 }
-# common PREFIX COMMAND...: what is alike on all command lines; the options are those that --help lists.
+# common PREFIX COMMAND...: checks the common part of all command lines; the options are those that
+# --help lists.
 common() {
     prefix=$1
     shift
@@ -81,7 +87,8 @@ common() {
     [ $count -eq "$(grep -cE '^  (-[A-Za-z], |    )--' "$dir/help")" ] || bad+=("$count options of --help were tried, not all")
     if [ ${#bad[@]} -eq 0 ]; then pass "$prefix: what is common"; else printf '%s\n' "${bad[@]}" >"$dir/bad.out"; fail "$prefix: what is common" "$dir/bad.out"; fi
 }
-# words PREFIX "OPTION..." COMMAND...: options that take words refuse others, and list their own.
+# words PREFIX "OPTION..." COMMAND...: options with words as values refuse other words and list
+# their own.
 words() {
     local option options=$2
     prefix=$1
@@ -151,7 +158,8 @@ for o in "--bytes " "--iters 0" "--warmup " "--root 4" "--mtu 10 100000" "--loss
 done
 option --kill "switch0@x switch0@-1 switch0@ @1" "$banyan" lab run star.json --in-process %
 option --counts "1,1,1,x 1,1 0,0,0,0" "$banyan" lab run star.json --in-process -c allgather %
-# address WHAT PROGRAM ARGUMENTS...: an address that is none, which is the last part of the last argument.
+# address WHAT PROGRAM ARGUMENTS...: tries an invalid address, which is the last part of the last
+# argument.
 address() {
     local what=$1
     shift

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Output that cannot be written: every program and every command of banyan exits 3, and one line gives what was lost and why.
+# Output that cannot be written: every program and every command of banyan exits with status 3, and
+# one line names the lost output and the reason.
 #   output.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh output "${1:-build/release}"
-# lost WHAT TEXT COMMAND...: standard output is full; the command exits 3 with one line of its own, which contains TEXT
-# (with -o - the report is on stderr as well).
+# lost WHAT TEXT COMMAND...: with a full standard output the command exits with status 3 and one
+# line of its own that contains TEXT (with -o - the report is on stderr as well).
 lost() {
     local what=$1 text=$2 got
     shift 2
@@ -30,7 +31,8 @@ make_inputs() {
         "$banyan" tables "$dir/star.json" "$dir/star.plan" -o "$dir/tables" >"$dir/tables.out" &&
         "$banyan" plan "$dir/star.json" -c allgather --in-network none -o "$dir/gather.plan" >"$dir/gather.out"
 }
-# calls COMMAND: what it does besides --help, one call a line; status 1 for a command that has no call here.
+# calls COMMAND: calls of a command other than --help, one on each line; status 1 for a command
+# without a call here.
 calls() {
     case $1 in
     topo) echo "star --hosts 4" ;;
@@ -70,7 +72,7 @@ for program in "$build"/bin/*; do
     full "$program" --version
 done
 full "$build/bin/banyan-perf" --settings
-# A file system that has space for one page: what -o writes does not fit, and nothing stays.
+# A file system with space for one page: the output of -o does not fit, and no part of it remains.
 if [ "$(id -u)" -eq 0 ]; then
     cleanup_more() { umount "$dir/small"; }
     mkdir "$dir/small"
@@ -78,7 +80,7 @@ if [ "$(id -u)" -eq 0 ]; then
     head -c 60K /dev/zero >"$dir/small/fill"
     "$banyan" topo a100 --boxes 4 >"$dir/a100.json"
     "$banyan" plan "$dir/a100.json" -c allgather --in-network none -o "$dir/a100.plan" >"$dir/plan.out"
-    # no_file FILE COMMAND...: no new file is there afterwards, and an old one is as it was.
+    # no_file FILE COMMAND...: passes if no new file is left, and an old one is unchanged.
     no_file() {
         local file=$1 old
         shift

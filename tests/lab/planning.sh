@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# banyan plan's words and options for allreduce as a user meets them: bounds, proofs, what-if, order, low trees, limits of addition;
-# series of operations by banyan steady.
+# Words and options of banyan plan for allreduce from a user's view: bounds, proofs, what-if, order,
+# low trees, limits of addition; series of operations with banyan steady.
 #   planning.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -49,8 +49,8 @@ refused "a share that the trees do not carry is seen" 1 "do not weigh in proport
 says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
 says "tables take them" "switch0.table" sh -c "'$banyan' tables '$dir/star.json' '$dir/unequal.plan' -o '$dir/tables' && ls '$dir/tables'"
 refused "the simulation has calls of equal ones" 2 "equal ones" "$banyan" sim "$dir/star.json" "$dir/unequal.plan" --bytes 64K
-# as_predicted WHAT COMMAND...: each link carries what the plan says, in one process, where nothing is sent again; credits that share frames save
-# some headers.
+# as_predicted WHAT COMMAND...: passes if each link carries the bytes of the plan, in one process
+# without retransmissions. Credits that share frames save some headers.
 as_predicted() {
     local what=$1
     shift
@@ -66,13 +66,15 @@ as_predicted "so does any split over trees of equal shares" "$banyan" $unequal -
 as_predicted "in mode exact too" "$banyan" $unequal --counts 0,5,1,1,0,0,9,0 --mode exact
 says "what a job would do, from plans" "trees      1: tree 0 by switch0: 47" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
 says "its optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/star.json" "$dir/star.plan" -s 64K
-# The same bandwidths in other units: the same optimum in GB/s wherever bytes meet time.
+# The same bandwidths in other units give the same optimum in GB/s wherever bytes and times are
+# combined.
 for unit in Gbit/s:80 MB/s:10000 B/s:10000000000 kbps:80000000; do
     sed "s|\"GB/s\"|\"${unit%:*}\"|; s/\"bandwidth\": 10}/\"bandwidth\": ${unit#*:}}/" "$dir/star.json" >"$dir/unit.json"
     says "in ${unit%:*} the plan counts in it" "bound       ${unit#*:} ${unit%:*}" plan unit allreduce -o "$dir/unit.plan"
     says "explain tells the same optimum" "optimum    6.6 us: 10 GB/s" "$banyan" explain "$dir/unit.json" "$dir/unit.plan" -s 64K
     says "the simulation takes as long" "$("$banyan" sim "$dir/star.json" "$dir/star.plan" --bytes 64K 2>&1 | grep -o 'time [0-9.]* us')" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
-    # %opt stands behind algbw and the rest of the row: 10 GB/s are 1000 in hundredths of a percent.
+    # The value of %opt ends the row that contains algbw: 10 GB/s are 1000 in hundredths of a
+    # percent.
     if "$banyan" lab run "$dir/unit.json" --in-process -c allreduce -b 1M -n 5 >"$dir/out" 2>&1 &&
         awk '$1 == "allreduce" {seen = $NF > 0 && $NF - 10 * $8 < 0.06 && 10 * $8 - $NF < 0.06} END {exit !seen}' "$dir/out"; then
         pass "%opt compares with it"

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# banyan plot and banyan info as a user meets them: pictures of presets and plans are sound XML, bad input is refused with the reason.
+# banyan plot and banyan info from a user's view: pictures of presets and plans are well-formed XML;
+# bad input is refused with the reason.
 #   plot.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh plot "${1:-build/release}"
-# A picture in which every element is closed, and that holds neither nan nor inf.
+# Succeeds if every element of the picture is closed, and it contains neither nan nor inf.
 sound() {
     awk '{ line = $0; n += gsub(/<(svg|g|text|title)[ >]/, "", line); line = $0; n -= gsub(/<\/(svg|g|text|title)>/, "", line)
            if ($0 ~ /[" ]-?(nan|inf)/) bad = 1 } END { exit !(n == 0 && NR > 3 && !bad) }' "$1"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# banyan sim: plans on simulated fabrics reach their optimum, repair what is lost, and a run that is wrong is called so.
+# banyan sim: plans on simulated fabrics reach their optimum and repair losses, and a wrong run is
+# reported as wrong.
 #   sim.sh [BUILD]     BUILD: folder with bin/ (default build/release). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -8,7 +9,8 @@ cd "$(dirname "$0")/../.." || exit 1
 sim() { "$banyan" sim "$dir/$1.json" "$dir/$2.plan" "${@:3}"; }
 plan() { "$banyan" plan "$dir/$1.json" -c "$2" -o "$dir/$3.plan" "${@:4}" >/dev/null; }
 field() { sed -n 's/^ "'"$1"'": \(.*[^,]\),\{0,1\}$/\1/p' "$dir/report"; }
-# reaches WHAT LEAST MOST FABRIC PLAN OPTIONS...: bound_ratio lies in the interval, and every byte is as predicted.
+# reaches WHAT LEAST MOST FABRIC PLAN OPTIONS...: passes if bound_ratio lies in the interval, and
+# every byte is as predicted.
 reaches() {
     local what=$1 least=$2 most=$3
     shift 3
@@ -20,7 +22,8 @@ reaches() {
         fail "$what: $(field bound_ratio), traffic $(field predicted_traffic)" "$dir/errors"
     fi
 }
-# survives WHAT KEY FABRIC PLAN OPTIONS...: all right, and the counter KEY is not 0.
+# survives WHAT KEY FABRIC PLAN OPTIONS...: passes if all elements are right, and the counter KEY is
+# not 0.
 survives() {
     local what=$1 key=$2
     shift 2

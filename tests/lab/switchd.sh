@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# banyan-switchd by hand on veth ports: tables, sums, malformed packets, injected faults, bad ports, no hugepages, no root, clean ends.
-#   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs root. Exit 0: all passed, 1: one failed,
-#                             77: skipped (not root). Removes all that it made, also after a failure or Ctrl-C.
+# banyan-switchd by hand on veth ports: tables, sums, malformed packets, injected faults, bad ports,
+# no hugepages, no root, clean ends. Removes all that it made, also after a failure or Ctrl-C.
+#   switchd.sh [BUILD]        BUILD: folder with bin/ and tools/ (default build/release). Needs
+#                             root.
+#                             Exit 0: all passed, 1: one failed, 77: skipped (not root).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${1:-build/release}")
@@ -48,7 +50,7 @@ check() { # check NAME COMMAND...: the command's success
 }
 inside() { ip netns exec "$ns" "$@"; }
 
-# A fresh namespace with N veth pairs: p0.. for the switch, h0.. for its hosts.
+# A new namespace with COUNT veth pairs: p0.. for the switch, h0.. for its hosts.
 links() { # links COUNT MTU
     ip netns del "$ns" 2>/dev/null
     ip netns add "$ns" && inside sysctl -qw net.ipv6.conf.all.disable_ipv6=1 net.ipv6.conf.default.disable_ipv6=1
@@ -59,19 +61,22 @@ links() { # links COUNT MTU
         ip -n "$ns" link set "h$i" up
     done
 }
-# More or fewer hugepages than there are now: other programs may ask for some at the same time.
+# Changes the number of hugepages relative to the present one, because other programs may do so at
+# the same time.
 change_huge() {
     [ "$1" -eq 0 ] || flock /run/lock sh -c 'sysctl -qw vm.nr_hugepages=$(($(sysctl -n vm.nr_hugepages) + $1))' sh "$1"
 }
-# Hugepages are the whole machine's, and others come and go with them; so the switch is shown a folder of the kernel's in which there are FREE of
-# them, and RESERVED of these are promised to others. (ip netns exec has made a mount namespace.)
+# Hugepages belong to the whole machine, and other programs allocate and free them. Therefore the
+# switch sees a substitute for the kernel's folder, with FREE hugepages, RESERVED of which are
+# promised to others. (ip netns exec has made a mount namespace.)
 cat >"$dir/shown" <<'END'
 #!/bin/sh
 pages=/sys/kernel/mm/hugepages/hugepages-2048kB
 mount -t tmpfs none /sys/kernel/mm/hugepages && mkdir $pages && echo "$1" >$pages/free_hugepages && echo "$2" >$pages/resv_hugepages && shift 2 && exec "$@"
 END
 chmod +x "$dir/shown"
-# Starts the switch in the background, on a machine without hugepages; success when it says that it is ready.
+# Starts the switch in the background, on a machine without hugepages; succeeds when it reports that
+# it is ready.
 start() { start_with "$dir/shown 0 0" "$@"; }
 start_with() { # start_with "PROGRAM ..." ARGUMENTS...: through another program
     local through=$1
@@ -88,7 +93,7 @@ start_with() { # start_with "PROGRAM ..." ARGUMENTS...: through another program
     pid=0
     return 1
 }
-# Ends it with a signal; success when it exits 0 and leaves nothing behind.
+# Ends the switch with a signal; succeeds if it exits with 0 and leaves nothing behind.
 stop() { # stop [SIGNAL]
     local status left
     kill -"${1:-TERM}" "$pid"
@@ -100,7 +105,7 @@ stop() { # stop [SIGNAL]
     echo "status $status, left behind: $left"
     return 1
 }
-# Runs the switch to its end: its status must be $1 and its message must hold $2.
+# Runs the switch to its end: its status must be $1 and its message must contain $2.
 refused() { # refused STATUS TEXT ARGUMENTS...
     local status=$1 text=$2 got
     shift 2
@@ -110,7 +115,8 @@ refused() { # refused STATUS TEXT ARGUMENTS...
     echo "status $got, expected $status and '$text'"
     return 1
 }
-# Sums while the switch is stopped for a while: what hosts send again meets what they sent, so that it answers many times at once.
+# Sums while the switch is stopped for a while: retransmissions of the hosts meet their first
+# packets, so the switch answers many times at once.
 late_star() {
     local result=0 hosts
     kill -STOP "$pid"
@@ -185,7 +191,8 @@ check "it loads a table at start" start $four $control --table "$dir/four" --los
 check "four hosts get right sums under loss, duplication and reordering" inside "$probe" star 4 100 352 0 h0 h1 h2 h3
 check "faults were injected" test "$(counter shell_fault_dropped)" -gt 0 -a "$(counter shell_fault_duplicated)" -gt 0 -a "$(counter shell_fault_held)" -gt 0
 check "SIGINT ends it as well" stop INT
-# counted_lost LEAST: port p0 counts more lost frames than that, at the latest 10 s after the switch runs again.
+# counted_lost LEAST: succeeds if port p0 counts more lost frames than that, within 10 s after the
+# switch runs again.
 counted_lost() {
     local lost end=$((SECONDS + 10))
     while lost=$("$probe" counters "unix:$dir/c.sock" | awk '/^port p0/ {print $10}'); [ "${lost:-0}" -le "$1" ]; do
@@ -237,7 +244,7 @@ links 2 1500
 check "with hugepages that are promised to others it runs without" start_with "$dir/shown 50 10" $two $control --table "$dir/two"
 check "and does not count them" grep -q "no hugepages (80 MiB free, 88 needed)" "$dir/err"
 check "it ends" stop TERM
-# Other programs may take the new pages before the switch does: then three times.
+# Other programs may take the new pages before the switch does, so there are three attempts.
 for attempt in 1 2 3; do
     before=$(sysctl -n vm.nr_hugepages)
     change_huge 256

@@ -1,8 +1,11 @@
 #!/usr/bin/env bash
-# The same bytes everywhere: traces of frames (tests/trace) through the engine alone, the shell of banyan-switchd on DPDK's ports, the simulator and the
-# image without an operating system in QEMU. What they send is compared byte by byte, on each port.
-#   trace.sh [BUILD]     BUILD: folder with bin/ and tools/ (default build/release); the image lies in BUILD/../boards. Needs no root. Exit 0: all passed.
-#                        TRACE_SEEDS: of the traces (default "1 2 3"). TRACE_FRAMES: in each (default 10000).
+# The same bytes everywhere: traces of frames (tests/trace) run through the engine alone, the shell
+# of banyan-switchd on DPDK's ports, the simulator, and the image without an operating system in
+# QEMU. Their output is compared byte by byte, on each port.
+#   trace.sh [BUILD]     BUILD: folder with bin/ and tools/ (default build/release); the image is in
+#                        BUILD/../boards. Needs no root. Exit 0: all passed.
+#                        TRACE_SEEDS: seeds of the traces (default "1 2 3").
+#                        TRACE_FRAMES: frames in each (default 10000).
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154

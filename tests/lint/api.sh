@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Checks that the public interface is whole: what banyan.h declares is what the shared library exports, and each function has a docstring,
-# a manual page (its own name in section 3, and a prototype in libbanyan(3)) and a use in an example that is built and run by the tests.
-#   api.sh LIBRARY      LIBRARY = libbanyan.so.0 of the build
+# Checks that the public interface is complete: the shared library exports what banyan.h declares,
+# and each function has a docstring, a manual page (its own name in section 3, and a prototype in
+# libbanyan(3)) and a use in an example that the tests build and run.
+#   api.sh LIBRARY      LIBRARY: libbanyan.so.0 of the build
 set -euo pipefail
 library=$1
 header=host-driver/include/banyan/banyan.h
@@ -23,7 +24,7 @@ while read -r name; do
     bad "$library: does not export $name, which $header declares"
 done < <(comm -23 <(printf '%s\n' "${functions[@]}") <(nm -D --defined-only -f posix "$library" | awk '$2 != "A" {print $1}' | sed 's/@.*//' | sort -u))
 
-# Examples that are built (their module.mk) and run (their test).
+# Examples must be built (in their module.mk) and run (by their test).
 read -r -a built < <(sed -n 's/^EXAMPLES := //p' $examples/module.mk)
 for file in "$examples"/*.c; do
     name=$(basename "$file" .c)

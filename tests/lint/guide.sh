@@ -1,8 +1,12 @@
 #!/usr/bin/env bash
-# Checks the pages for newcomers against the sources: docs/walk.md, where.md, glossary.md, extending.md and the index of
-# docs/decisions; and the parts of `make test` in CONTRIBUTING.md. Every `path` on these pages exists; in a table, a `name` or `name()` right of a path occurs in that file, with
-# () as the definition of a function, macro or target; a walk has at most 15 stops, and its calls are found in the callers' bodies;
-# the glossary names all members of the X-lists that it claims to; the index has each decision once, under its title.
+# Checks the pages for newcomers against the sources (docs/walk.md, where.md, glossary.md,
+# extending.md), the index of docs/decisions, and the parts of `make test` in CONTRIBUTING.md:
+#   - every `path` on these pages exists;
+#   - in a table, a `name` or `name()` right of a path occurs in that file, with () as the
+#     definition of a function, macro or target;
+#   - a walk has at most 15 stops, and its calls are found in the callers' bodies;
+#   - the glossary lists all members of the X-lists that it names;
+#   - the index has each decision once, under its title.
 # Run in the root. Prints the number of references checked.
 set -euo pipefail
 pages=(docs/walk.md docs/where.md docs/glossary.md docs/extending.md)
@@ -21,13 +25,13 @@ defines() {
         -e "^$2\(\)" -e "^$2[[:space:]]*[:?+]?=" -e "^define $2\$" -e "^$2:" "$1"
 }
 
-# body FILE NAME: the lines of the function, from its first line to the closing brace.
+# body FILE NAME: prints the lines of the function, from its first line to the closing brace.
 body() {
     awk -v name="$2" '!inside && $0 ~ ("^[A-Za-z_].*[ *]" name "\\(") && !/;$/ {inside = 1}
         inside {print} inside && /^}/ {exit}' "$1"
 }
 
-# home NAME FILE...: the first of the files, else of the tree, that defines the function.
+# home NAME FILE...: prints the first of the files, else of the tree, that defines the function.
 home() {
     local name=$1 file
     shift
@@ -178,7 +182,7 @@ decisions() {
 }
 decisions
 
-# CONTRIBUTING.md lists the parts of `make test`, in their order.
+# CONTRIBUTING.md lists the parts of `make test` in order.
 if ! diff <(sed -nE 's/^.*\<part ([a-z-]+) ".*/\1/p' tests/test.sh) \
     <(sed -nE '/^\| part \| time/,/^$/s/^\| ([a-z-]+) \| [0-9]+ \|.*/\1/p' CONTRIBUTING.md) >/dev/null; then
     complain "CONTRIBUTING.md: the table of parts does not list the parts of tests/test.sh in their order"

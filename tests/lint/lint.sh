@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Runs the checks of `make lint` one after another: lint.sh MAKE CHECK...   A line for each, the findings of those that fail, and
-# `N passed, N failed` at the end. Each check is a make target, so that one can be run alone.
+# Runs the checks of `make lint` one after another. Prints a line for each and the findings of those
+# that fail; the last line is `N passed, N failed`. Each check is a make target, so that it can be
+# run alone.
+#   lint.sh MAKE CHECK...
 set -u
 make=$1
 shift

@@ -1,10 +1,10 @@
-# lint: automatic checks of the sources. Each check can run alone (`make lint-arrows`);
-# tests/lint/selftest.sh verifies that each one detects its fault.
+# lint: static checks. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that
+# each one detects its faults.
 
 LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
-# All sources of the build except generated ones.
+# Sources of the build, without generated ones.
 lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC) $(LINT_MORE))
 
 .PHONY: lint lint-selftest lint-build $(LINT_CHECKS) format
@@ -30,7 +30,7 @@ lint-format:
 	@echo "$(words $(lint_files)) files checked"
 
 # One stamp for each source. It depends on the object, and so on every header that the source
-# includes. clang gets gcc's flags with clang's own headers.
+# includes. clang gets gcc's flags, with its own headers in place of gcc's.
 lint_clang_include = $(subst $(shell $(CC) -print-file-name=include),$(shell $(CLANG) -print-file-name=include),$(1))
 lint_tidy_flags = $(filter-out -fno-tree-% -W%,$(BASE) $(call lint_clang_include,$(FLAGS_$(call room,$<))) $(SRCFLAGS_$<)) -Wno-everything -Xclang -analyzer-config -Xclang max-nodes=60000 \
                   -D_Float128=__float128
@@ -65,7 +65,7 @@ lint-guide:
 format: ## format all C files
 	$(Q)clang-format -i $(lint_files)
 
-# The bare-metal image has the flags of its board's compiler. Without that compiler it is not
+# The image for bare metal has the flags of its board's compiler. Without that compiler it is not
 # checked.
 lint_metal_board := $(firstword $(foreach b,$(BOARDS_baremetal),$(if $(shell command -v $($(b)_CROSS)gcc),$(b))))
 lint_metal_sources = $(if $(lint_metal_board),$(baremetal_SRC) boards/$(lint_metal_board)/board.c)

@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Checks names and places: names.sh [OBJECTS], run in the root.
 #   - a struct, union or enum tag is defined once in the tree;
-#   - an extern function or object is defined once outside of tests (OBJECTS: the folder of the build's objects);
-#   - at the top of the tree there is nothing beside the folders and files of $top;
+#   - an extern function or object is defined once outside tests (OBJECTS: the folder of the build's
+#     objects);
+#   - the top of the tree has only the folders and files of $top;
 #   - a banner is one line, /* ---- words ---- */;
-#   - lines of documents have at most $columns columns, but for tables, pictures and output of programs;
+#   - lines of documents have at most $columns columns, except tables, pictures and output of
+#     programs;
 #   - lines of comments that stand alone have at most $columns columns;
 #   - offsets and flags of packets are defined in offload/wire only;
 #   - a table of functions (struct by_*_ops) sets every member.
@@ -12,7 +14,8 @@ set -euo pipefail
 objects=${1:-}
 columns=100
 top='Makefile firmware dataplane control offload host-driver tests boards docs debian README.md CONTRIBUTING.md LICENSE'
-# Defined more than once by design: a program's entry; the table of OpenSSL's functions, which programs link and libbanyan loads.
+# Defined more than once by design: a program's main; the table of OpenSSL's functions, to which
+# programs link and which libbanyan loads.
 externs_twice='main by_openssl'
 status=0
 bad() { echo "$*"; status=1; }
@@ -42,7 +45,7 @@ twice=$(perl -0777 -ne '
 # Extern names.
 if [ -n "$objects" ]; then
     # -A prints OBJECT:VALUE TYPE NAME; T, D, B and R are extern definitions.
-    # An object whose source has moved away is left from before.
+    # Skips objects that are left over from a source that has moved.
     twice=$(find "$objects" -name '*.o' -not -path '*/tests/*' | while read -r object; do
         source=${object#"$objects/"}
         [ ! -f "${source%.o}.c" ] || echo "$object"
@@ -79,7 +82,8 @@ wide=$(awk -v max=$columns '
     inside || text ~ /^\/[*]/ { inside = text !~ /[*]\// }' "${code[@]}")
 [ -z "$wide" ] || bad "lines of comments with more than $columns columns:"$'\n'"$wide"
 
-# Tables of functions: an initializer with designators names every member (the compiler checks the others).
+# Tables of functions: an initializer with designators names every member. The compiler checks
+# initializers without designators.
 unset_members=$(perl -0777 -ne '
     s{/\*.*?\*/}{(my $c = $&) =~ tr/\n//cd; $c}gse;
     while (/struct (by_\w+_ops) \{(.*?)\n\};/gs) { my ($tag, $body) = ($1, $2); push @{$member{$tag}}, $1 while $body =~ /\(\*(\w+)\)\(/g }
@@ -90,7 +94,8 @@ unset_members=$(perl -0777 -ne '
         for (@{$member{$tag}}) { print "$at: $name lacks .$_ of struct $tag\n" unless $body =~ /\.$_ =/ } } }' "${code[@]}")
 [ -z "$unset_members" ] || bad "tables of functions that lack a member:"$'\n'"$unset_members"
 
-# The names of offsets and flags in offload/wire, as another file might define them: AT_TREE, TREE_AT, FLAG_KEYED.
+# The names of offsets and flags in offload/wire, as another file might define them: AT_TREE,
+# TREE_AT, FLAG_KEYED.
 fields=$(grep -ohE 'BY_(HEADER|FRAME)_AT_[A-Z_]+|BY_FLAG_[A-Z]+' offload/wire/wire.h offload/wire/frame.h |
     sed -E 's/BY_(HEADER|FRAME)_AT_(.*)/AT_\2|\2_AT/; s/BY_//' | sort -u | paste -sd'|')
 twice=$(printf '%s\n' "${code[@]}" | grep -vE '^(offload/wire|tests)/' |

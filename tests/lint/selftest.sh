@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
-# Shows that each check of `make lint` catches what it is for: selftest.sh MAKE. Plants one fault at a time in a temporary copy of the
-# tree, runs the check, and wants it to fail and to name the fault; then takes the fault out and wants it to pass.
-# Prints a line for each fault and closes with `N passed, N failed`.
+# Shows that each check of `make lint` detects its faults. Plants one fault at a time in a temporary
+# copy of the tree, runs the check, and requires that it fails and names the fault; then removes the
+# fault and requires that it passes. Prints a line for each fault; the last line is `N passed, N
+# failed`.
+#   selftest.sh MAKE
 set -u
 make=${1:-make}
 cd "$(dirname "$0")/../.."
@@ -28,7 +30,8 @@ verdict() { # verdict OK "name" "what was seen"
     fi
 }
 
-# fault "name" FILE "expected text" CHECK...     FILE's planted content comes on stdin; what it holds now comes back afterwards.
+# fault "name" FILE "expected text" CHECK...     plants stdin as the content of FILE, and restores
+# FILE afterwards.
 fault() {
     local name=$1 file=$2 expected=$3 out status=0 ok=0 kept=""
     shift 3
@@ -44,7 +47,7 @@ fault() {
     if [ -n "$kept" ]; then mv "$kept" "$file"; else rm -f "$file"; fi
 }
 
-# The same check on a file in order: it must pass.
+# sound "name" FILE CHECK...: the same for a file without a fault: the check must pass.
 sound() {
     local name=$1 file=$2 out ok=0
     shift 2
@@ -280,7 +283,7 @@ fault "a manual page that names one that is not there is caught" docs/man/banyan
 See
 .Xr banyan-nowhere 1 .
 END
-# A library that exports what the header in order declares.
+# A library that exports what the unchanged header declares.
 grep -oE '\bbanyan_[a-z0-9_]+\(' host-driver/include/banyan/banyan.h | tr -d '(' | sort -u | sed 's/.*/int &(void);\nint &(void)\n{\n    return 0;\n}/' >objects/api.c
 cc -shared -fPIC -o objects/api.so objects/api.c
 header=host-driver/include/banyan/banyan.h
@@ -298,8 +301,9 @@ fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:
 fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")
 fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.sh < <(printf 'int a; \n')
 fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.sh < <(printf 'text')
-# docs/extending.md: an addition that forgets a place. Each row of a list is planted alone; a place that must follow does not build.
-# An object below offload, host-driver or control, which is built anew.
+# docs/extending.md: an addition that omits a place. Each row of a list is planted alone; a place
+# that must follow does not build.
+# object NAME: builds an object of offload, host-driver or control again.
 object() {
     build objects/release/obj/"$1"
     local status=$?

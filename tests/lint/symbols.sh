@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Checks the objects of the pure core: no symbol from outside (so no C library), no mutable static data.
-# offload/linux and offload/xdp run on Linux and are outside the core.
-#   symbols.sh OBJECTS      OBJECTS = folder of the build that holds offload/**/*.o
+# Checks the objects of the pure core: no symbol from outside (so no C library), no mutable static
+# data. offload/linux and offload/xdp run on Linux and are not part of the core.
+#   symbols.sh OBJECTS      OBJECTS: folder of the build with offload/**/*.o
 set -euo pipefail
 objects=$1
 status=0

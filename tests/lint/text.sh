@@ -1,6 +1,8 @@
 #!/usr/bin/env bash
-# Checks all text of the tree: no path with other characters than letters, digits and ._+/-, no file of code over the limit, no words of words.txt, no trailing blanks, no tabs in C, a final
-# newline. Run in the root; looks at what git tracks, or at everything but build/ where there is no git.
+# Checks all text of the tree: paths contain only letters, digits and ._+/-; no source file is over
+# the limit of lines; no file contains a pattern of words.txt, trailing blanks, or tabs in C; every
+# file ends in a newline. Run in the root. Checks the files that git tracks, or without git all
+# files outside build/.
 set -euo pipefail
 lines_max=700
 here=tests/lint

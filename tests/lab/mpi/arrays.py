@@ -26,7 +26,7 @@ share = numpy.empty(count, dtype=numpy.int64)
 world.Reduce_scatter_block(numpy.ones(count * size, dtype=numpy.int64), share, op=MPI.SUM)
 right &= bool((share == size).all())
 
-# Objects travel pickled, with lengths of their own.
+# Objects are sent pickled, with different lengths.
 right &= world.bcast({"from": 0} if rank == 0 else None) == {"from": 0}
 right &= world.allreduce(rank) == size * (size - 1) // 2
 world.Barrier()

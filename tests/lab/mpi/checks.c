@@ -1,15 +1,15 @@
 /*
- * What a program sees of MPI besides results: its attributes are not copied by calls that it has
- * not made, its MPI refuses the arguments that it refuses otherwise, and calls without data have no
+ * What a program observes of MPI besides results: no call that it has not made copies its
+ * attributes, its MPI refuses the same arguments as without banyan, and calls without data have no
  * effect. A plain MPI program without any call of banyan. Rank 0 prints one line for each check;
- * exit 1 when one is wrong.
+ * exit 1 if one is wrong.
  */
 #include <mpi.h>
 #include <stdio.h>
 
 static int rank, size, wrong_in_all, copies;
 
-/* Rank 0 prints what all found, point-to-point. */
+/* Rank 0 prints the findings of all ranks, received point-to-point. */
 static void verdict(const char *what, int wrong)
 {
     int sum = wrong, other;

@@ -1,9 +1,9 @@
 /*
- * Every collective that banyan takes from MPI, and those beside them that it must leave alone, each
- * checked against what it has to be: in place and not, types and operators, derived types that
- * differ between ranks, unequal counts, other communicators, and messages that are under way
- * meanwhile. A plain MPI program that knows nothing of banyan. Rank 0 prints one line for each
- * check; exit 1 when one is wrong.
+ * Every collective that banyan takes from MPI, and similar ones that it must leave to MPI. Each is
+ * checked against the expected result: in place and out of place, types and operators, derived types
+ * that differ between ranks, unequal counts, other communicators, and messages in flight meanwhile.
+ * A plain MPI program without any call of banyan. Rank 0 prints one line for each check; exit 1 if
+ * one is wrong.
  */
 #include <complex.h>
 #include <mpi.h>
@@ -17,8 +17,8 @@
 
 static int rank, size, wrong_in_all;
 
-/* Rank 0 says what all found. Point-to-point, so that the collective under test does not judge
- * itself. */
+/* Rank 0 prints the findings of all ranks, received point-to-point, so that the collective under
+ * test does not check itself. */
 static void verdict(const char *what, int wrong)
 {
     int sum = wrong, other;
@@ -271,8 +271,8 @@ static void allgather(void)
     verdict("allgatherv of unequal counts in place", wrong);
 }
 
-/* Rank 0 has promised a message that its receiver takes before it enters the collective: the
- * collective must let MPI move it, or nothing moves ever after. */
+/* Rank 0 has started a message, which its receiver waits for before it enters the collective. The
+ * collective must let MPI transfer the message; otherwise both wait forever. */
 static void messages_meanwhile(void)
 {
     static int32_t large[1 << 20];

@@ -1,8 +1,8 @@
 /*
  * One call by different names: in each collective the odd ranks use another of MPI's interfaces
- * than the even ones. First mpi_f08's beside C's, then PMPI's beside MPI's, then, where the MPI has
+ * than the even ones. First mpi_f08's beside C's, then PMPI's beside MPI's, then, if the MPI has
  * them, large counts beside others. A plain MPI program, linked with mixed_f08.f90. Rank 0 prints
- * one line for each check; exit 1 when one is wrong.
+ * one line for each check; exit 1 if one is wrong.
  */
 #include <mpi.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ static int count_wrong(void)
     return wrong;
 }
 
-/* Rank 0 prints what all found, point-to-point. */
+/* Rank 0 prints the findings of all ranks, received point-to-point. */
 static void verdict(const char *what, int wrong)
 {
     int sum = wrong, other;

@@ -1,4 +1,4 @@
-! The part of mixed.c that calls MPI by mpi_f08's names: the same collectives as the part in C.
+! The part of mixed.c that calls MPI by the names of mpi_f08: the same collectives as the part in C.
 subroutine collectives_f08(buffer, count, total) bind(C)
   use, intrinsic :: iso_c_binding
   use mpi_f08

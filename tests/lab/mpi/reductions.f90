@@ -1,4 +1,5 @@
-! Reductions of a Fortran program, which knows nothing of banyan: the bindings of Fortran reach the plugins, too.
+! Reductions of a Fortran program without any call of banyan: the bindings of Fortran also reach the
+! plugins.
 program reductions
   use mpi
   implicit none

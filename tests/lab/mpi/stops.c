@@ -1,6 +1,6 @@
-/* Rank 2 ends its part in the middle of allreduces: it hangs, is stopped or is killed (argument:
- * hang, stop, kill). The others must come to an error, not wait for ever; MPI_ERRORS_RETURN lets
- * them say so by themselves, and after how long. */
+/* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill). The
+ * other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they print it
+ * themselves, with the time. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@ static void end_part(const char *how)
     if (strcmp(how, "stop") == 0)
         raise(SIGSTOP);
     for (;;)
-        pause(); /* it does not even end: the launcher would end all others at once */
+        pause(); /* it must not end: the launcher would end all others at once */
 }
 
 int main(int argc, char **argv)
@@ -34,7 +34,7 @@ int main(int argc, char **argv)
     printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
            MPI_Wtime() - begin);
     fflush(stdout);
-    sleep(1); /* the abort ends all others at once, also those that have not said it yet */
+    sleep(1); /* the abort ends all ranks at once, even before they have printed it */
     MPI_Abort(MPI_COMM_WORLD, 3);
     return 1;
 }
