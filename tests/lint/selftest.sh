@@ -355,7 +355,7 @@ fault "a setting that the glossary does not list is caught" host-driver/settings
 fault "a part of make test that CONTRIBUTING.md does not list is caught" tests/test.sh "does not list the parts" guide \
     < <(sed 's/^    part unit /    part planted "a part" true\n&/' tests/test.sh)
 fault "a decision without a row in the index is caught" docs/decisions/0999-planted.md "names 0999-planted.md 0 times" guide < <(echo '# 999. Planted')
-fault "a decision that is in the index twice is caught" docs/decisions/README.md "names 0001-one-slot-machine-for-all-collectives.md 2 times" guide \
+fault "a decision that is in the index twice is caught" docs/decisions/README.md "names 0001-one-slot-state-machine-for-all-collectives.md 2 times" guide \
     < <(cat docs/decisions/README.md && grep -F '](0001-' docs/decisions/README.md)
 fault "an index with another title is caught" docs/decisions/README.md "the title of 0001-one-slot" guide < <(sed 's/\[One slot state machine/[A slot state machine/' docs/decisions/README.md)
 fault "a superseded decision that the index does not mark is caught" docs/decisions/README.md "must say: superseded by 195" guide < <(sed 's/, superseded in part by 195//' docs/decisions/README.md)
