@@ -80,13 +80,13 @@ stranger() {
 stranger "keys of another authority" "keys of one authority" 0 others/host0 host0
 stranger "a switch's keys" "refused our certificate" 0 keys/leaf0 host0
 stranger "a controller's keys" "refused our certificate" 0 keys/operator host0
-stranger "host3's keys, and host1's name" "it says that it is host1, and its certificate is that of host3" 3 keys/host3 host1
+stranger "host3's keys, and host1's name" "it claims to be host1, but its certificate names host3" 3 keys/host3 host1
 stranger "keys that have expired" "alert certificate expired" 0 keys/late host0
 stranger "no keys" "keys/none/ca.pem" 0 keys/none host0
 check "banyand says who was refused" bash -c "
     grep -q '$net.10: the host.s certificate is refused: unsuitable certificate purpose' '$dir/banyand.out' &&
     grep -q '$net.10: the host.s certificate is refused: certificate has expired' '$dir/banyand.out' &&
-    grep -q 'host host1: it says that it is host1' '$dir/banyand.out'"
+    grep -q 'host host1: it claims to be host1' '$dir/banyand.out'"
 refused "doctor finds keys of another host" 1 "these are keys of host3, and this host is host1" as 3 keys/host3 host1 "$banyan" doctor
 refused "and those that have expired" 1 "a certificate expired at" as 0 keys/late host0 "$banyan" doctor
 chmod 640 "$dir/keys/host2/key.pem"
