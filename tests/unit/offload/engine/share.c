@@ -394,8 +394,7 @@ static void a_change_of_tables_forgives_nothing_and_changes_shares_of_jobs_that_
     before = pass(1, PAYLOAD, 0);
     assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
     after = pass(1, PAYLOAD, 0);
-    /* A change of tables keeps meters full, but no fuller: packets that wait are not charged
-     * again. */
+    /* Meters keep their levels, up to their depth: packets that wait are not charged again. */
     assert_true(before > 0 && after == (ON_CABLE * BYTE + METERED - 1) / METERED);
     assert_int_equal(load(QUARTER * 2, QUARTER, RATE, 0), 0);
     assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
