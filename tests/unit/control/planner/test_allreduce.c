@@ -189,8 +189,8 @@ static void the_slowest_part_says_how_fast_the_whole_is(void **state)
     by_topology_free(topology);
 }
 
-/* Zhou and Sun 2026, for links of 1: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U -
- * 1) on cubes. */
+/* Closed forms for links of 1 (Zhou and Sun 2026): K/(K-1) on rings, K/2 on complete graphs,
+ * U 2^(U-1) / (2^U - 1) on cubes. */
 static void fabrics_without_switches_have_their_closed_forms(void **state)
 {
     static const struct {
