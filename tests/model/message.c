@@ -138,7 +138,7 @@ const struct model_message *model_damaged(const struct model_message *message)
     return &damaged;
 }
 
-/* ---- for people ---- */
+/* ---- texts ---- */
 
 static void value_text(const struct by_header *header, const uint8_t *payload, int bytes, char *text,
                        size_t size)

@@ -95,7 +95,7 @@ enum model_set { MODEL_SET_ALL = 1, MODEL_SET_QUICK = 2 };
 extern const struct model_config model_configs[];
 extern const unsigned model_config_count;
 
-/* ---- what a chunk is (plan.c) ---- */
+/* ---- chunks (plan.c) ---- */
 
 #define MODEL_ALL      (-1)
 #define MODEL_NOBODY   (-2)
@@ -150,11 +150,11 @@ struct model_engine {
 };
 
 struct model_host {
-    uint8_t life;     /* number of the process; with MODEL_CRASH also the generation that it knows */
+    uint8_t life;     /* number of the process; with MODEL_CRASH also its generation */
     uint8_t attempt;  /* MODEL_RESUME: the generation in which it must resume; life stays 0 */
     uint8_t block;    /* the generation of its endpoint, which determines its block */
     uint8_t rolled;   /* the session began in an earlier generation */
-    uint8_t spoiled;  /* bits of calls: their buffers are the user's again, who has written into them */
+    uint8_t spoiled;  /* bits of calls: the user has their buffers again and has written into them */
     uint32_t resumed; /* bits of chunks that were complete when its endpoint began */
     uint8_t send[MODEL_CALLS_MAX][MODEL_BUFFER], recv[MODEL_CALLS_MAX][MODEL_BUFFER];
 };

@@ -44,7 +44,7 @@ static void fill(uint8_t *bytes, size_t count)
         bytes[i] = (uint8_t)by_prng_next(&prng);
 }
 
-/* ---- the engine and the agent, of which the drivers need this much */
+/* ---- the parts of the engine and the agent that the drivers need */
 static unsigned released;
 
 void by_engine_release(struct by_engine *engine, uint32_t ref)

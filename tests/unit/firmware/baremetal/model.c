@@ -248,7 +248,7 @@ void by_write32(uint64_t address, uint32_t value)
     }
 }
 
-/* ---- what devices do: they see memory alone */
+/* ---- devices, which see only memory */
 static uint8_t *seen_by_device(uint64_t address, size_t bytes)
 {
     size_t at = (size_t)(address - (uintptr_t)arena);

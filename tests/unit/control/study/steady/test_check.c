@@ -42,7 +42,7 @@ static struct by_series *reduce(const struct by_topology *topology)
     return steady_made(&problem);
 }
 
-/* ---- corruptions: each breaks one thing ---- */
+/* ---- corruptions: each breaks one property ---- */
 
 static void faster(struct by_series *series)
 {
