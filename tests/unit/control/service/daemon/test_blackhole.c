@@ -276,8 +276,8 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
         w.cable[link].swallows[0] = way != 1;
         w.cable[link].swallows[1] = way != 0;
         calm_others(link);
-        /* The report may name either end: a spine that only this link feeds cannot be distinguished
-         * from it. */
+        /* The faults of this link and of a spine whose frames all pass it look alike; the link is
+         * reported. */
         since = w.now_ms;
         if (!run(2500, &found))
             FAIL("link %u, way %u: not found", link, way);
