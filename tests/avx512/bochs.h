@@ -1,16 +1,16 @@
 /*
- * For builds that Bochs 2.7 runs: its VCVTPS2PH rounds what lies halfway between two values of f16
- * upwards, where processors take the even one. Both directed results are right, so these take the
- * even one themselves. Included before each source (avx512.sh).
+ * For builds that run in Bochs 2.7: its VCVTPS2PH rounds values halfway between two f16 upwards,
+ * while processors round them to even. Both directed roundings are correct, so these functions
+ * choose the even value themselves. Included before each source (avx512.sh).
  */
 #ifndef TESTS_AVX512_BOCHS_H
 #define TESTS_AVX512_BOCHS_H
 #ifdef __F16C__
 
-#define _MM_MALLOC_H_INCLUDED /* as the kernels have it */
+#define _MM_MALLOC_H_INCLUDED /* like the kernels */
 #include <immintrin.h>
 
-/* Eight of f32 to f16. Halfway is where the sum of both neighbours is twice the value. */
+/* Narrows eight f32 to f16. A value is halfway if twice the value is the sum of both neighbours. */
 __attribute__((unused)) static inline __m128i bochs_narrow_8(__m256 x)
 {
     __m128i low = _mm256_cvtps_ph(x, _MM_FROUND_TO_ZERO),

@@ -1,6 +1,6 @@
 /*
- * What the tests of offload/reduce use of cmocka, for a machine without its library: each test
- * runs, the first failure ends the program, with 1. Names and prototypes are cmocka's.
+ * The part of cmocka that the tests of offload/reduce use, for a machine without its library: runs
+ * each test; the first failure ends the program with status 1. Names and prototypes are cmocka's.
  * Single-threaded.
  */
 #include <setjmp.h>

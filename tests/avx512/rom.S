@@ -1,9 +1,11 @@
 /*
- * The system ROM of an emulated PC that runs one static Linux program, on its one processor, with all of AVX-512
- * switched on: from reset to 64 bits, then the program's file from the first disk, then its segments, then its
- * entry. There are no privileges and no other device but the first serial line, which what it writes goes to; the
- * few system calls that a C library makes before and after main are answered here, all others with ENOSYS. Its
- * exit turns the machine off. Neighbours: avx512.sh builds and starts it, cmocka.c is what the tests link to.
+ * The system ROM of an emulated PC that runs one static Linux program on its only processor, with
+ * all of AVX-512 enabled: from reset to 64 bits; then it loads the program's file from the first
+ * disk, copies its segments and jumps to its entry. There are no privileges, and the only other
+ * device is the first serial line, which gets the program's output. The ROM implements the few
+ * system calls that a C library makes before and after main, and answers all others with ENOSYS.
+ * The program's exit turns the machine off. Neighbours: avx512.sh builds and starts it; cmocka.c is
+ * linked with the tests.
  */
 #define FILE_AT   0x2000000
 #define STACK_TOP 0x1f00000
@@ -15,9 +17,9 @@
 #define BREAK 0x4000 /* end of the heap, and the next free address for mmap */
 #define MMAP  0x4008
 #define TSS   0x5000
-#define LOCAL 0x7000 /* a stack before there is the program's */
+#define LOCAL 0x7000 /* the stack until the program's exists */
 
-#define DEBUG_STACK 0x90000 /* of the debug exception: the program may use what lies below its own stack */
+#define DEBUG_STACK 0x90000 /* of the debug exception: the program may use memory below its own stack */
 
 #define CODE32 0x08
 #define DATA   0x10
@@ -54,7 +56,7 @@ start32:
     movl $(0x5000 / 4), %ecx
     rep stosl
     movl $(PDPT + 3), PML4
-    movl $0x00000083, PDPT /* four pages of a gigabyte, each at its own address */
+    movl $0x00000083, PDPT /* four identity-mapped pages of 1 GiB */
     movl $0x40000083, PDPT + 8
     movl $0x80000083, PDPT + 16
     movl $0xc0000083, PDPT + 24
@@ -98,7 +100,7 @@ start64:
     decl %ecx
     jnz 1b
     lidt idt_pointer
-    movb $1, IDT + 16 + 4 /* debug exceptions: a stack of their own, for a program that steps itself */
+    movb $1, IDT + 16 + 4 /* debug exceptions have their own stack, for a program that steps itself */
     movq $DEBUG_STACK, TSS + 0x24
     movw $TASK, %ax
     ltr %ax
@@ -115,7 +117,7 @@ start64:
     movb $3, %al
     outb %al, %dx
 
-    /* The file: its first sector says where its section headers are, which come last. */
+    /* The file: its first sector gives the place of the section headers, which come last. */
     movq $FILE_AT, %rbx
     movq %rbx, %rdi
     xorl %r8d, %r8d
@@ -160,7 +162,7 @@ start64:
     movq %r11, BREAK
     movq $MMAP_FROM, MMAP
 
-    /* The stack that Linux gives: argc, argv, environment, auxiliary vector. */
+    /* The initial stack as in Linux: argc, argv, environment, auxiliary vector. */
     movq $STACK_TOP, %rsp
     pushq $0
     pushq $0 /* AT_NULL */
@@ -183,10 +185,10 @@ start64:
     pushq $0
     pushq $name
     pushq $1
-    xorl %edx, %edx /* nothing to call at exit */
+    xorl %edx, %edx /* no function to call at exit */
     jmp *0x18(%rbx)
 
-/* ---- system calls: rcx is where to go on ---- */
+/* ---- system calls: rcx is the return address ---- */
 on_syscall:
     leaq -128(%rsp), %rsp /* the program's red zone */
     pushq %rcx
@@ -203,7 +205,7 @@ on_syscall:
     je do_exit
     cmpl $158, %eax
     je do_arch_prctl
-    cmpl $318, %eax /* getrandom: as it was */
+    cmpl $318, %eax /* getrandom: leaves the buffer unchanged */
     je do_getrandom
     cmpl $10, %eax /* mprotect, munmap, signals, set_tid_address */
     je do_nothing
@@ -274,7 +276,7 @@ do_exit:
 1:  movl $(said_failed - said_passed), %ecx
     call put
 turn_off:
-    movw $(SERIAL + 5), %dx /* until the last character has left */
+    movw $(SERIAL + 5), %dx /* waits until the last character is sent */
 1:  inb %dx, %al
     testb $0x40, %al
     jz 1b
@@ -285,7 +287,7 @@ turn_off:
 2:  hlt
     jmp 2b
 
-/* Sector r8d of the disk to rdi, which moves on. */
+/* Reads sector r8d of the disk to rdi and advances rdi. */
 read_sector:
     movl %r8d, %eax
     movw $(ATA + 3), %dx
@@ -297,7 +299,7 @@ read_sector:
     incw %dx
     outb %al, %dx
     movw $(ATA + 6), %dx
-    movb $0xe0, %al /* the master, by number */
+    movb $0xe0, %al /* master, LBA */
     outb %al, %dx
     movw $(ATA + 2), %dx
     movb $1, %al
@@ -314,7 +316,7 @@ read_sector:
     rep insw
     ret
 
-/* rcx bytes at rsi to the serial line. */
+/* Writes rcx bytes at rsi to the serial line. */
 put:
     testq %rcx, %rcx
     jz 2f
@@ -330,7 +332,7 @@ put:
     jnz 1b
 2:  ret
 
-/* An exception: three words of its frame, of which one is where it came from. */
+/* An exception: prints three words of its frame, one of which is its address. */
 on_trap:
     movq %rsp, %rbp
     movl $said_trap, %esi
@@ -362,7 +364,7 @@ gdt:
     .quad 0x00cf9b000000ffff /* CODE32 */
     .quad 0x00cf93000000ffff /* DATA */
     .quad 0x00af9b000000ffff /* CODE64 */
-    .quad 0x00cf93000000ffff /* data: what SYSCALL makes the stack's segment */
+    .quad 0x00cf93000000ffff /* data: the stack's segment after SYSCALL */
     .quad 0x0000890000000067 | TSS << 16, 0 /* TASK */
 gdt_pointer:
     .word . - gdt - 1

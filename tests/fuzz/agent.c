@@ -1,4 +1,4 @@
-/* Bytes of any kind on a switch's control channel, in pieces of any size: every request gets an
+/* Arbitrary bytes on a switch's control channel, in pieces of any size: every request gets an
  * answer, and no table is lost. */
 #include "firmware/agent/agent.h"
 #include "offload/base/errors.h"
@@ -53,10 +53,10 @@ static int node_share(void *node, uint32_t index, struct by_engine_share *out)
 static const struct by_agent_ops ops = {node_stage, node_commit,  node_abort, node_image, node_counter,
                                         node_port,  node_waiting, NULL,       NULL,       node_share};
 
-/* First bytes from which on a channel is under a key. */
+/* First bytes from this value on select a channel with a key. */
 #define GUARDED_FROM 240u
 
-/* The first byte says in which pieces the rest comes, and whether the channel is under a key. */
+/* The first byte determines the size of the pieces, and whether the channel has a key. */
 static void converse(struct by_agent *agent, struct input *input)
 {
     static const struct by_siphash_key key = {1, 2};
@@ -71,7 +71,7 @@ static void converse(struct by_agent *agent, struct input *input)
         size_t piece = input->size < piece_max ? input->size : piece_max, used = 0;
         int32_t bytes = by_channel_step(&channel, agent, input->data, piece, &used, out, sizeof(out));
 
-        fuzz_count(bytes > 0); /* a message was whole, and has its answer */
+        fuzz_count(bytes > 0); /* the message was complete and got its answer */
         FUZZ_CHECK(used <= piece && bytes <= (int32_t)sizeof(out));
         if (bytes < 0)
             return;
@@ -112,7 +112,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     agent_bytes = by_agent_size(&config);
     agent_memory = aligned_alloc(64, (agent_bytes + 63) / 64 * 64);
     FUZZ_CHECK(agent_memory != NULL && by_agent_init(&agent, agent_memory, agent_bytes, &config) == 0);
-    if (size <= BY_REQUEST_BYTES_MAX) { /* one message without its length */
+    if (size <= BY_REQUEST_BYTES_MAX) { /* one message, without its length */
         fuzz_count(1);
         FUZZ_CHECK(by_agent_answer(agent, data, size, answer, sizeof(answer)) > 0);
     }

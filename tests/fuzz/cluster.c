@@ -1,8 +1,8 @@
 /*
- * A whole small cluster at the mercy of the input: three engines and four endpoints, whose packets
- * are delivered, repeated, lost, damaged and delayed as the fuzzer's bytes say, with bits of slots
- * flipped. Then the network is kind, and every call must end, with the right elements unless memory
- * was damaged, and never with wrong ones.
+ * A complete small cluster controlled by the input: three engines and four endpoints, whose packets
+ * are delivered, repeated, lost, damaged and delayed according to the fuzzer's bytes, and bits of
+ * slots are flipped. Then the network is reliable, and every call must end: with the correct
+ * elements unless memory was damaged, and never with wrong ones.
  */
 #include "offload/base/bytes.h"
 #include "offload/endpoint/endpoint.h"
@@ -18,12 +18,12 @@
 #define PACKETS    96
 #define BURST      16
 #define ROUNDS_MAX 400
-#define ROUNDS_FEW 10 /* of a cluster that may never end, as a rank that was told of damage has left */
+#define ROUNDS_FEW 10 /* for a cluster that may never end: a rank informed of damage has left */
 
 struct packet {
     uint8_t data[BY_WIRE_HEADER_BYTES + FUZZ_PAYLOAD + 8];
     uint16_t bytes, port;
-    int node; /* where it goes */
+    int node; /* destination */
     uint32_t src_ip, dst_ip;
 };
 
@@ -37,12 +37,12 @@ struct cluster_rank {
 };
 
 struct cluster {
-    struct by_engine *engine[NODES]; /* of switches */
+    struct by_engine *engine[NODES]; /* engines of the switches */
     struct cluster_rank rank[RANKS];
     struct packet packet[PACKETS];
     unsigned count;
     uint64_t now_ns;
-    int damaged; /* memory of a node */
+    int damaged; /* the memory of a node */
 };
 
 static struct fabric fabric;
@@ -249,7 +249,7 @@ static void act(struct cluster *c, struct input *input)
     switch (what & 7) {
     case 0:
     case 1:
-    case 2: /* mostly the oldest ones, so that calls come forward */
+    case 2: /* mostly the oldest, so that calls progress */
         take_out(c, what & 16 ? which % c->count : 0, &p);
         deliver(c, &p);
         break;
@@ -277,7 +277,7 @@ static void act(struct cluster *c, struct input *input)
     }
 }
 
-/* Nothing is lost any more: FIFO, and time. */
+/* No more losses: delivers packets in FIFO order, and advances the time. */
 static void be_kind(struct cluster *c)
 {
     for (unsigned round = 0; round < (c->damaged ? ROUNDS_FEW : ROUNDS_MAX) && !all_ended(c); round++) {

@@ -1,11 +1,11 @@
-/* Calls and sequences of packets at one host, and messages of other ranks about calls that go on:
+/* Calls and sequences of packets at one host, and messages of other ranks about resumed calls:
  * nothing is written outside the call's buffers, and every call ends. */
 #include "offload/endpoint/resume.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"
 
 #define TX_MAX    32
-#define BYTES_MAX 2048 /* of each buffer */
+#define BYTES_MAX 2048 /* size of each buffer */
 
 struct host {
     struct by_endpoint *endpoint;
@@ -16,7 +16,7 @@ struct host {
     void *resume_memory;
 };
 
-static uint8_t *images[2]; /* of two generations, the same for every input */
+static uint8_t *images[2]; /* two generations, the same for every input */
 static size_t image_bytes[2];
 
 static struct by_endpoint_config config_of(unsigned generation)
@@ -44,7 +44,7 @@ static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
         FUZZ_CHECK(tx[i].kind == BY_TX_SEND && tx[i].payload_bytes <= FUZZ_PAYLOAD);
         FUZZ_CHECK(by_header_decode(tx[i].header, BY_WIRE_HEADER_BYTES, &header, &payload) == 0);
         FUZZ_CHECK(header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_PROBE);
-        if (tx[i].payload_bytes > 0) /* reads all of it */
+        if (tx[i].payload_bytes > 0) /* reads the whole payload */
             FUZZ_CHECK(by_psum(tx[i].payload, tx[i].payload_bytes) == header.psum);
     }
 }
@@ -61,7 +61,7 @@ static void give(struct host *host, struct input *input, uint32_t choice)
     header.optag = by_optag(choice >> 8 & 1, 1 + (choice >> 9 & 7) % 6, 0, choice >> 12 & 1 ? 40 : 16);
     header.optag ^= by_session_salt((const uint32_t[4]){0}, 4);
     header.nleaf = 4;
-    if (choice & 2) { /* a true witness */
+    if (choice & 2) { /* a correct witness */
         header.witness = 0;
         for (uint16_t rank = 0; rank < 4; rank++)
             header.witness += by_leaf_tag(header.job, rank);
@@ -88,7 +88,7 @@ static void give(struct host *host, struct input *input, uint32_t choice)
     step(host, &rx, 1);
 }
 
-/* Answers the roll call, so that the calls can go out: nonces 0, as this rank's own. */
+/* Answers the roll call, so that the calls can begin: all nonces are 0, like this rank's own. */
 static void agree(struct host *host)
 {
     struct by_image_leaf leaf;
@@ -149,7 +149,7 @@ static uint16_t gen_of(const uint8_t *image)
     return job.gen;
 }
 
-/* The calls go on in the second generation. */
+/* The calls continue in the second generation. */
 static void carry(struct host *host)
 {
     struct by_endpoint_config config = config_of(1);
@@ -163,7 +163,7 @@ static void carry(struct host *host)
     host->memory = memory;
 }
 
-/* A message of another rank, near what one would say. */
+/* Gives a message of another rank that is almost valid. */
 static void level(struct host *host, struct input *input)
 {
     uint8_t data[128] = {1, (uint8_t)(1 + (input_bytes(input, 1) & 3))}, said[1024];
@@ -205,7 +205,7 @@ static void level(struct host *host, struct input *input)
 static void play(struct host *host, struct input *input)
 {
     uint8_t *send = calloc(1, BYTES_MAX),
-            *recv = calloc(1, BYTES_MAX); /* 4 ranks x 40 elements of 8 bytes fit */
+            *recv = calloc(1, BYTES_MAX); /* fits 4 ranks x 40 elements of 8 bytes */
     uint32_t open = 0;
 
     FUZZ_CHECK(send != NULL && recv != NULL);

@@ -1,5 +1,5 @@
-/* Sequences of packets against the table of a leaf switch: whatever comes, actions stay within what
- * the interface promises. */
+/* Sequences of packets against the table of a leaf switch: for any packets, the actions satisfy the
+ * guarantees of the interface. */
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"
@@ -10,7 +10,7 @@ struct node {
     struct by_engine *engine;
     const uint8_t *image;
     uint32_t port_count;
-    uint32_t held[HELD_MAX]; /* references not yet given back */
+    uint32_t held[HELD_MAX]; /* references not released yet */
     uint32_t held_count;
     uint64_t now_ns;
 };
@@ -56,8 +56,8 @@ static void step(struct node *node, const struct by_rx *rx)
     (void)sink;
 }
 
-/* The address and tag of a child or of the parent as the table names it, so that the packet passes.
- */
+/* Sets the address and tag of a child or of the parent in the table, so that the packet is
+ * accepted. */
 static void come_from_neighbour(const struct node *node, struct by_header *header, uint8_t *packet,
                                 struct by_rx *rx)
 {

@@ -1,5 +1,5 @@
-/* Table images of any bytes: the check never reads beyond them, and an engine that stages one stays
- * sound. */
+/* Table images of arbitrary bytes: the check never reads beyond them, and an engine that stages one
+ * remains valid. */
 #include <stdio.h>
 
 #include "offload/base/bytes.h"
@@ -89,14 +89,14 @@ static void check(const uint8_t *image, size_t bytes)
     load(image, bytes);
 }
 
-/* Either an image as it is, or a sound one with some bytes changed and the CRC made right again. */
+/* Tests the input as an image, then a valid image with some bytes changed and the CRC renewed. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t image[SAMPLE_BYTES_MAX];
     struct input input = {data, size};
     struct table_sample sample;
     size_t bytes;
-    uint8_t *copy = malloc(size ? size : 1); /* of the exact size, so that a read beyond it is seen */
+    uint8_t *copy = malloc(size ? size : 1); /* exact size, so that reads beyond it are detected */
 
     FUZZ_CHECK(copy != NULL);
     if (size)

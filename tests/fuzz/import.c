@@ -1,4 +1,4 @@
-/* See import.h. */
+/* Implements import.h. */
 #include "tests/fuzz/import.h"
 
 #include <fcntl.h>
@@ -9,10 +9,10 @@
 #include "control/fabric/import/import.h"
 
 #define FILES_MAX 3u
-/* Descriptors of the files: importers make names of their paths' ends. */
+/* First descriptor of the files, fixed because importers derive names from the ends of paths. */
 #define FIRST_FILE 100
 
-/* Puts the parts of the input into files; returns their count. */
+/* Puts the parts of the input into files. Returns their number. */
 static unsigned make_files(const uint8_t *data, size_t size, char paths[FILES_MAX][32])
 {
     unsigned count = 0;

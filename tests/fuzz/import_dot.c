@@ -1,4 +1,4 @@
-/* Graphviz, of any bytes: see import.h. */
+/* Graphviz files of arbitrary bytes; see import.h. */
 #include "tests/fuzz/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* What ibnetdiscover prints, of any bytes: see import.h. */
+/* Output of ibnetdiscover, of arbitrary bytes; see import.h. */
 #include "tests/fuzz/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* What lldpctl prints as JSON, of any bytes: see import.h. */
+/* JSON output of lldpctl, of arbitrary bytes; see import.h. */
 #include "tests/fuzz/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* NCCL's topology XML, of any bytes: see import.h. */
+/* NCCL's topology XML, of arbitrary bytes; see import.h. */
 #include "tests/fuzz/import.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* See input.h. */
+/* Implements input.h. */
 #include "tests/fuzz/input.h"
 
 #include "offload/wire/seal.h"

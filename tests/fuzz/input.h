@@ -1,7 +1,7 @@
 /*
- * What all fuzz targets share: reading decisions from the fuzzer's bytes, and a fabric whose table
- * images the engine and the endpoint load. A target is one function, LLVMFuzzerTestOneInput, called
- * again and again in one process; it must leave no state behind.
+ * Shared by all fuzz targets: reading decisions from the fuzzer's bytes, and a fabric whose table
+ * images the engine and the endpoint load. A target is one function, LLVMFuzzerTestOneInput, which
+ * is called repeatedly in one process and must leave no state behind.
  */
 #ifndef TESTS_FUZZ_INPUT_H
 #define TESTS_FUZZ_INPUT_H
@@ -22,7 +22,7 @@ struct input {
     size_t size;
 };
 
-/* The next bytes as a number; zeros once the input has ended. */
+/* Returns the next bytes as a number; zeros after the end of the input. */
 static inline uint32_t input_bytes(struct input *input, unsigned count)
 {
     uint32_t value = 0;
@@ -37,16 +37,14 @@ static inline uint32_t input_bytes(struct input *input, unsigned count)
     return value;
 }
 
-/* Stops the fuzzer with this input when a promise of an interface is broken. */
+/* Stops the fuzzer with this input if a guarantee of an interface is broken. */
 #define FUZZ_CHECK(condition)                                                                                \
     do {                                                                                                     \
         if (!(condition))                                                                                    \
             abort();                                                                                         \
     } while (0)
 
-/* Counts what a target is for, packets or messages that it has given; the sum is told when the
- * process ends.
- */
+/* The number of packets or messages that a target has processed; printed when the process ends. */
 static uint64_t fuzz_counted;
 
 static inline void fuzz_tell(void)
@@ -61,23 +59,23 @@ static inline void fuzz_count(uint64_t more)
     fuzz_counted += more;
 }
 
-/* One spine over two leaves with two hosts each; two jobs, two trees each, small windows and
+/* One spine over two leaves with two hosts each; two jobs with two trees each, small windows and
  * payloads. */
 void fuzz_fabric(struct fabric *fabric);
 #define FUZZ_WINDOW  4u
 #define FUZZ_PAYLOAD 64u
 #define FUZZ_LEAF    "leaf0"
 
-/* A header drawn from the input, near what job 1 of fuzz_fabric would say, so that many packets
+/* Draws a header from the input, similar to those of job 1 of fuzz_fabric, so that many packets
  * pass the first checks. */
 struct by_header;
 void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq);
 
-/* FUZZ_COVER in the environment, as enum by_cover: how jobs are keyed in this process; 0 without.
- */
+/* Returns FUZZ_COVER from the environment as enum by_cover: how jobs are keyed in this process; 0
+ * if unset. */
 uint8_t fuzz_cover(void);
-/* Writes `header` into `packet`, in front of `bytes` of payload: in a keyed job with the tag of
- * neighbour `from`, a child of the node whose `image` this is, or its parent. */
+/* Writes `header` into `packet`, before `bytes` of payload. In a keyed job it gets the tag of
+ * neighbour `from`, a child of the node with this `image`, or its parent. */
 void fuzz_encode(const uint8_t *image, struct by_header *header, uint8_t *packet, uint32_t bytes,
                  uint16_t from, int is_parent);
 

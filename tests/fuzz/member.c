@@ -1,5 +1,5 @@
-/* Frames between hosts and the controller, of any bytes: reading stays inside, and what is read is
- * what writing makes. */
+/* Frames between hosts and the controller, of arbitrary bytes: parsing stays inside them, and
+ * encoding reproduces what was decoded. */
 #include "offload/wire/member.h"
 #include "offload/base/errors.h"
 #include "tests/fuzz/input.h"

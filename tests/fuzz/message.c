@@ -1,5 +1,5 @@
-/* Answers of any bytes from a switch, in pieces of any size: the controller takes them, asks for
- * more, or refuses them, and never reads beyond what has come. */
+/* Answers of arbitrary bytes from a switch, in pieces of any size: the controller accepts them,
+ * waits for more, or refuses them, and never reads beyond the received bytes. */
 #include "control/service/controller/message.h"
 #include "offload/base/errors.h"
 #include "tests/fuzz/input.h"
@@ -8,7 +8,7 @@ static void decode(const uint8_t *data, size_t size)
 {
     static by_Response response;
     size_t used = 0;
-    uint8_t *copy = malloc(size > 0 ? size : 1); /* of the exact size, so that a read beyond it is seen */
+    uint8_t *copy = malloc(size > 0 ? size : 1); /* exact size, so that reads beyond it are detected */
     int error;
 
     fuzz_count(1);
@@ -22,7 +22,7 @@ static void decode(const uint8_t *data, size_t size)
     free(copy);
 }
 
-/* The bytes as a stream, then behind a length that fits them, as no fuzzer finds that by itself. */
+/* Tests the bytes as a stream, then after a matching length, which a fuzzer would not find. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static uint8_t framed[BY_MESSAGE_LENGTH_BYTES + 4096];

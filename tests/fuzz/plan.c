@@ -1,5 +1,5 @@
-/* Plan files of any bytes on a small fabric: both readers, the planner's and the verifier's, refuse
- * with a text or take them. */
+/* Plan files of arbitrary bytes on a small fabric: both readers, the planner's and the verifier's,
+ * accept them or refuse them with a text. */
 #define FABRIC                                                                                               \
     "{\"name\": \"f\", \"unit\": \"GB/s\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"}, "           \
     "{\"name\": \"b\", \"kind\": \"compute\"}, "                                                             \

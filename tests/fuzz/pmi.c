@@ -1,6 +1,5 @@
-/* Lines of PMI-1 and texts of places, of any bytes: parsing stays inside, and what is understood is
- * strict.
- */
+/* Lines of PMI-1 and texts of places, of arbitrary bytes: parsing stays inside them, and accepts
+ * only strictly valid ones. */
 #include <string.h>
 
 #include "host-driver/bootstrap/bootstrap.h"

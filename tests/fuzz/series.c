@@ -1,6 +1,6 @@
-/* Periodic schedules and moves of hosts, of any bytes, on a small fabric: refused with a text, or
- * checked; what is read is written and read back the same, and drawn; what is right runs and is
- * exported. */
+/* Periodic schedules and moves of hosts, of arbitrary bytes, on a small fabric: refused with a
+ * text, or checked. Accepted ones are written, read back unchanged, and drawn; valid ones run and
+ * are exported. */
 #define FABRIC                                                                                               \
     "{\"name\": \"three\", \"nodes\": [{\"name\": \"n0\", \"kind\": \"compute\", \"task_time\": 0.5}, "      \
     "{\"name\": \"n1\", \"kind\": \"compute\", \"task_time\": 1}, "                                          \
@@ -34,7 +34,7 @@ static char *text_of(const struct by_series *series, const struct by_topology *t
     return text;
 }
 
-/* What the checker takes can be executed, and hosts can do it. */
+/* Schedules that the checker accepts can be executed, and hosts can perform them. */
 static void use(const struct by_series *series, const struct by_topology *topology)
 {
     struct by_series_report report;

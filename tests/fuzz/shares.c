@@ -1,5 +1,5 @@
-/* Files of shares, and lists of ranks, of any bytes on a small fabric: refused with a text, or
- * whole numbers without a common divisor that are written and read back the same. */
+/* Files of shares, and lists of ranks, of arbitrary bytes on a small fabric: refused with a text,
+ * or integers without a common divisor that are written and read back unchanged. */
 #define FABRIC                                                                                               \
     "{\"name\": \"f\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"}, "                               \
     "{\"name\": \"b\", \"kind\": \"compute\"}, {\"name\": \"c\", \"kind\": \"compute\"}, "                   \

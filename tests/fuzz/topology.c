@@ -1,4 +1,5 @@
-/* Topology files of any bytes: refused with a text, or read and written back as the same fabric. */
+/* Topology files of arbitrary bytes: refused with a text, or read and written back as the same
+ * fabric. */
 #include <stdio.h>
 
 #include "control/fabric/topology.h"

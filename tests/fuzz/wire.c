@@ -1,5 +1,5 @@
-/* Frames and packets of any bytes: parsing stays inside them, and what is decoded is what encoding
- * makes. */
+/* Frames and packets of arbitrary bytes: parsing stays inside them, and encoding reproduces what
+ * was decoded. */
 #include "offload/wire/wire.h"
 #include "offload/wire/frame.h"
 #include "tests/fuzz/input.h"
@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_packet(frame.data, frame.bytes);
     }
     by_arp_reply(data, size, 0xc6120001, mac, reply);
-    /* The same bytes behind a sound header, since no fuzzer finds a CRC. */
+    /* The same bytes after a valid header, since a fuzzer does not find a CRC. */
     fuzz_header(&input, &header, 0);
     rest = input.size < 64 ? input.size : 64;
     by_header_encode(&header, packet);

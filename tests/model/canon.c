@@ -1,20 +1,21 @@
 /*
- * Canonical local states: two arenas that differ only in what no later step can tell apart become
- * the same bytes (docs/model.md says for each why). Clocks are set back to MODEL_NOW_NS, counters
- * to 0; memory that is to be overwritten before it is read gets a pattern, so that who reads it all
- * the same gets a wrong sum. Where hints for clocks are not part of the state (config.exact is 0)
- * they are set to nothing: the adversary, who keeps every message for ever, can do all that they
- * can cause. Single-threaded.
+ * Canonical local states: two arenas that differ only in data that no later step can detect get the
+ * same bytes (docs/model.md explains why for each kind of data). Clocks are set to MODEL_NOW_NS,
+ * counters to 0. Memory that is overwritten before it is read gets a pattern, so that code that
+ * reads it nevertheless gets a wrong sum. If hints for clocks are not part of the state
+ * (config.exact is 0), they are cleared: an adversary that keeps every message can do everything
+ * that the hints can cause. Single-threaded.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/model/model.h"
 
-/* The greatest difference between numbers of transmissions that a comparison can tell from a
- * greater one: thresholds go up to BY_LOSS_THRESHOLD_MAX. */
+/* The maximum difference of transmission numbers that a comparison can distinguish from larger
+ * ones: thresholds are at most BY_LOSS_THRESHOLD_MAX. */
 #define GAP_MAX (BY_LOSS_THRESHOLD_MAX + 1)
-/* Numbers of transmissions are moved so that the latest is this: older ones lie beyond the wrap. */
+/* Transmission numbers are shifted so that the latest one has this value; older ones are beyond the
+ * wrap. */
 #define ORDER_LAST  3u
 #define NUMBERS_MAX 16
 
@@ -22,7 +23,7 @@
 
 struct canon_number {
     uint32_t *at;
-    uint32_t ago; /* transmissions since */
+    uint32_t ago; /* number of later transmissions */
 };
 
 static void sort_numbers(struct canon_number *number, uint32_t count)
@@ -37,9 +38,9 @@ static void sort_numbers(struct canon_number *number, uint32_t count)
 }
 
 /*
- * Moves the numbers of transmissions of a lane, and closes gaps that nothing can see: those beyond
- * every threshold, and those before the oldest flight, as a difference below zero is no loss
- * however large it is.
+ * Shifts the transmission numbers of a lane, and closes gaps that have no effect: those larger than
+ * every threshold, and those before the oldest flight, since a negative difference of any size is
+ * not a loss.
  */
 static void squeeze_orders(struct by_ep_lane *lane)
 {
@@ -55,7 +56,7 @@ static void squeeze_orders(struct by_ep_lane *lane)
             count++;
         }
     if (count == 0 || lane->order - lane->revive_order >= oldest)
-        lane->revive = 0; /* nothing in flight is older, and nothing ever will be */
+        lane->revive = 0; /* nothing in flight is older, now or later */
     if (lane->revive == 0)
         lane->revive_order = lane->order_heard;
     number[count++] = (struct canon_number){&lane->order_heard, lane->order - lane->order_heard};
@@ -72,7 +73,7 @@ static void squeeze_orders(struct by_ep_lane *lane)
     }
 }
 
-/* Flights in the order of their chunks, and no memory of how often and why they were sent. */
+/* Puts flights in the order of their chunks, and clears how often and why they were sent. */
 static void forget_hints(struct by_ep_lane *lane)
 {
     uint16_t before = BY_FLIGHT_NONE;
@@ -115,7 +116,7 @@ static void canon_lane(struct by_ep_lane *lane)
     lane->backoff = lane->probes = 0;
     lane->srtt = lane->rttvar = lane->rtt_low = lane->rtt_low_next = 0;
     lane->rtt_epoch_ns = 0;
-    memset(&lane->wait, 0, sizeof(lane->wait)); /* whom a call that ends would blame */
+    memset(&lane->wait, 0, sizeof(lane->wait)); /* the node that a failed call would report */
     memset(&lane->hint, 0, sizeof(lane->hint));
     if (model.config->exact)
         squeeze_orders(lane);
@@ -123,7 +124,7 @@ static void canon_lane(struct by_ep_lane *lane)
         forget_hints(lane);
 }
 
-/* What is filed where is a matter of when, but for the chunks in flight. */
+/* The wheel's contents depend on the time, except for the chunks in flight. */
 static void canon_timers(struct by_endpoint *endpoint)
 {
     by_timer_init(endpoint);
@@ -137,8 +138,8 @@ static void canon_timers(struct by_endpoint *endpoint)
     }
 }
 
-/* What is held of chunks that all ranks have is needed by nobody, nor what lies in the places of
- * others. */
+/* Retained data of chunks that all ranks have are not needed, nor are data in places of other
+ * chunks. */
 static void canon_kept(struct by_ep_lane *lane)
 {
     uint32_t window = lane->mask + 1;
@@ -161,7 +162,7 @@ static void canon_kept(struct by_ep_lane *lane)
     }
 }
 
-/* When nothing is missing only the rank's own report is still said. */
+/* If nothing is missing, the rank sends only its own report. */
 static void canon_resume(int c)
 {
     struct by_resume *resume = model_resume_of(&model.components[c]);
@@ -207,15 +208,15 @@ void model_canon_host(int c)
 
 /* ---- nodes ---- */
 
-/* Payload that the next chunk overwrites before it reads. A packet may still point to it. */
+/* Clears payload that the next chunk overwrites before it reads it, unless a packet still points to
+ * it. */
 static void spoil(uint8_t *payload, size_t bytes, const struct by_bank *bank)
 {
     if (bank->refs == 0)
         memset(payload, MODEL_STALE, bytes);
 }
 
-/* Where a node keeps what a missing child said, to name who is missing (offload/engine/place.c):
- * the time in it. */
+/* Offset of the time in a node's record of a missing child's report (offload/engine/place.c). */
 #define HEARD_AT BY_WAIT_BYTES
 
 static void canon_objection(struct by_engine *engine, uint32_t index)
@@ -234,9 +235,9 @@ static void canon_objection(struct by_engine *engine, uint32_t index)
 }
 
 /*
- * What waits for its pair, in mode DET (offload/engine/pairs.c), is moved to the places from 0 on,
- * in the order of chunks and children: which place is free next is a matter of what came before.
- * The others are free.
+ * Moves values that wait for their pair in mode DET (offload/engine/pairs.c) to the places from 0
+ * on, in the order of chunks and children, since the next free place depends on the past. The other
+ * places are free.
  */
 static void canon_places(struct by_engine *engine, const struct by_entry *entry)
 {
@@ -296,7 +297,7 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     }
     canon_objection(engine, index);
     by_bank_seal(bank);
-    if (!sealed) /* a bit has flipped; else a property would have been broken */
+    if (!sealed) /* a bit has flipped; otherwise a property would be broken */
         bank->seal ^= 0xffffu;
     if (!data || bank->state == BY_BANK_VOID || bank->state == BY_BANK_POISON ||
         (bank->state == BY_BANK_DONE && entry->has_parent))

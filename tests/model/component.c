@@ -1,8 +1,8 @@
 /*
- * Local states: the canonical bytes of an arena, kept as differences to the beginning and numbered;
- * and the memory of what each action does to each of them, so that the real code runs once for each
- * pair. The table of local states compares bytes, not hashes: no two are ever taken for one.
- * Single-threaded.
+ * Local states: the canonical bytes of an arena, stored as differences from the initial ones and
+ * numbered; and a cache of the effect of each action on each local state, so that the real code
+ * runs once for each pair. The table of local states compares bytes, not hashes, so different
+ * states are never confused. Single-threaded.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #define WORD  8u
 #define NONE  UINT32_MAX
-#define FIRST 1024u /* cells of a new hash */
+#define FIRST 1024u /* cells of a new hash table */
 
 /* One word that differs from the base. */
 struct difference {
@@ -25,7 +25,7 @@ struct local {
     struct difference *differences;
     uint32_t count;
     uint64_t hash;
-    uint32_t *steps; /* by action: 1 + index into the list of steps; 0: not known yet */
+    uint32_t *steps; /* by action: 1 + index into the list of steps; 0: not computed yet */
     uint32_t step_count;
     struct model_facts facts;
 };
@@ -196,7 +196,7 @@ void model_violate(const char *property)
         model.violation = property;
 }
 
-/* Messages to component c, by their number there. */
+/* Finds the message to component c with this local number. */
 static const struct model_message *message_of(int c, uint32_t local)
 {
     for (uint32_t m = 0; m < model.message_count; m++)
@@ -219,7 +219,7 @@ static int perform(int c, uint32_t action, struct model_step *step)
     return model_node_act(c, action, message, late, step);
 }
 
-/* Runs the real code on the arena, which holds the local state. */
+/* Runs the real code on the arena, which contains the local state. */
 static void act(int c, uint32_t action, struct model_step *step)
 {
     int trap = sigsetjmp(trapped, 1);
@@ -308,7 +308,7 @@ const struct model_step *model_step(int c, uint32_t number, uint32_t action)
     }
     if (local->steps[action] == 0) {
         found = find_out(c, number, action);
-        local = &locals[c].at[number]; /* the list may have moved */
+        local = &locals[c].at[number]; /* the list may have been reallocated */
         local->steps[action] = found + 1;
     }
     return &steps[local->steps[action] - 1];

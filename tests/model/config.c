@@ -1,7 +1,7 @@
 /*
- * The configurations that are explored. `make model` runs all, `make test` the quick ones, and the
- * mutations those that should catch them; config_crash.inc.h has those with crashes.
- * Single-threaded; const.
+ * The explored configurations. `make model` runs all of them, `make test` the quick ones, and each
+ * mutation those that should detect it. config_crash.inc.h has those with crashes. Single-threaded;
+ * const.
  */
 #include "tests/model/model.h"
 
@@ -39,7 +39,7 @@
     }
 
 const struct model_config model_configs[] = {
-    /* Without reduction: losses are actions, and the goal is looked for backward over the graph. */
+    /* Without reduction: losses are actions, and the goal is searched backward over the graph. */
     {.name = "plain-short",
      .tree = "R(ab)",
      .window = 1,
@@ -77,8 +77,8 @@ const struct model_config model_configs[] = {
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* One level, two and three; windows of one, two and four chunks; each bank is used again and
-       again. */
+    /* One level, two and three; windows of one, two and four chunks; each bank is reused
+     * repeatedly. */
     {.name = "star-2",
      .tree = "R(ab)",
      .window = 1,
@@ -230,8 +230,8 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* Hints for clocks are part of the state: RETX, the order of transmissions, who was told what.
-     */
+    /* Hints for clocks are part of the state: RETX, the order of transmissions, messages already
+     * sent. */
     {.name = "exact-short",
      .tree = "R(ab)",
      .window = 1,
@@ -284,7 +284,7 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* Wraps: of seq while banks are used again, and of the generation (with crashes, below). */
+    /* Wraps: of seq while banks are reused, and of the generation (with crashes, below). */
     {.name = "seq-wrap",
      .tree = "R(ab)",
      .window = 1,
@@ -302,7 +302,7 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* Credits and acknowledgements without data: the other collectives; buffers in place. */
+    /* The other collectives, with credits and acknowledgements without data; buffers in place. */
     {.name = "broadcast",
      .tree = "R(S(ab)c)",
      .window = 1,
@@ -360,7 +360,7 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL | MODEL_SET_QUICK},
-    /* Floats summed in the order of the children, from banks of pairs. */
+    /* Floats summed in the order of the children, with banks of pairs. */
     {.name = "ordered",
      .tree = "R(abc)",
      .window = 1,
@@ -417,7 +417,7 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_MISMATCH,
      .set = MODEL_SET_ALL},
-    /* An earlier chunk may lack a rank that has ended: then it is patience that ends the others. */
+    /* An earlier chunk may lack a rank that has ended: then only the timeout ends the others. */
     {.name = "mismatch-w2",
      .tree = "R(ab)",
      .window = 2,
@@ -426,7 +426,7 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_ANY,
      .set = MODEL_SET_ALL},
-    /* A shell that gives references back late. */
+    /* A shell that releases references late. */
     {.name = "late-release",
      .tree = "R(ab)",
      .window = 1,
@@ -455,7 +455,7 @@ const struct model_config model_configs[] = {
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* A network that flips bits of payloads: whoever adds or delivers one sees it first. */
+    /* A network that flips bits of payloads: the next node that adds or delivers one detects it. */
     {.name = "damage",
      .tree = "R(ab)",
      .window = 1,
@@ -482,7 +482,8 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_MISMATCH,
      .set = MODEL_SET_ALL},
-    /* A bit of a bank flips between two packets: never delivered, and the node is named. */
+    /* A bit of a bank flips between two packets: the value is never delivered, and the node is
+     * named. */
     {.name = "flip",
      .tree = "R(ab)",
      .window = 1,

@@ -1,8 +1,8 @@
 /*
  * Configurations with crashes, for the list of config.c: processes that end, nodes that lose their
- * memory, calls that go on.
+ * memory, calls that continue.
  */
-/* Processes that end and begin anew on used tables. */
+/* Processes that end and restart on used tables. */
 {.name = "restart",
  .tree = "R(ab)",
  .window = 1,
@@ -49,8 +49,8 @@
      .gen = 1,
      .end = MODEL_END_ANY,
      .set = MODEL_SET_ALL | MODEL_SET_QUICK},
-    /* Nodes that lose their memory: a new generation, whose number wraps, node by node and host by
-       host. */
+    /* Nodes that lose their memory: a new generation, whose number wraps, on one node and host
+     * after another. */
     {.name = "crash",
      .tree = "R(ab)",
      .window = 1,
@@ -89,7 +89,8 @@
      .mute = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* The same, but the calls go on: ranks level what they have, beside the network, and resume. */
+    /* The same, but the calls continue: ranks level their chunks outside the network, and
+     * resume. */
     {.name = "resume",
      .tree = "R(ab)",
      .window = 1,
@@ -188,7 +189,7 @@
      .gen = 0xfffe,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* Who gets the value, and who can give it, or else its input. */
+    /* Which rank gets the value, and which can provide it or its input. */
     {.name = "resume-reduce",
      .tree = "R(ab)",
      .window = 1,
@@ -253,7 +254,7 @@
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL | MODEL_SET_QUICK},
-    /* Other trees after the crash: another shape, one of two, two shares in one. */
+    /* Other trees after the crash: another shape, one tree instead of two, two shares in one. */
     {.name = "resume-other-tree",
      .tree = "R(S(a)b)",
      .window = 1,
@@ -292,8 +293,8 @@
      .gen = 0xffff,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    /* The same generation again, which only a controller with a fault installs: refused, never
-       wrong. */
+    /* The same generation again, which only a faulty controller installs: refused, but no wrong
+     * value. */
     {.name = "crash-same-gen",
      .tree = "R(ab)",
      .window = 1,

@@ -1,10 +1,10 @@
 /*
  * Breadth-first exploration. Plain: a state is a vector and a set of messages, delivery keeps the
- * message (duplication, reordering), loss takes it away. Reduced: nothing is ever taken away, since
- * a message that is never delivered is a lost one; what a component would send without changing is
- * added at once; and a state is passed over when the same vector is known with at least the same
- * messages: more messages let the adversary do more. docs/model.md has the argument that both reach
- * the same vectors. Single-threaded.
+ * message (duplication, reordering), loss removes it. Reduced: messages are never removed, since an
+ * undelivered message is a lost one; messages that a component sends without changing are added
+ * immediately; and a state is skipped if the same vector is known with at least the same messages,
+ * since more messages allow the adversary more. docs/model.md argues that both reach the same
+ * vectors. Single-threaded.
  */
 #include "tests/model/explore.h"
 
@@ -119,7 +119,8 @@ static int is_subset(const uint64_t *of, const uint64_t *set)
     return 1;
 }
 
-/* The state, or in a reduced space one that can do as much; SPACE_NONE. */
+/* Returns the state, or in a reduced space one that allows at least as much; otherwise
+ * SPACE_NONE. */
 static uint32_t state_find(uint32_t vector, const uint64_t *set)
 {
     const struct cells *cells = &space.by_state;
@@ -267,13 +268,14 @@ static int is_below(int node, int upper, unsigned tree, uint16_t gen)
     return 0;
 }
 
-/* Whether some rank or some node below still needs the chunk that a bank of c's just gave up. */
+/* Returns whether a rank or a node below still needs the chunk that a bank of c has just given
+ * up. */
 static int is_needed(const struct explore_place *place, int c, const struct model_step *step)
 {
     unsigned t = step->tree;
 
     if (model.config->faults & MODEL_RESTART)
-        return 0; /* runs that count from 0 each: seqs do not say whose chunk it was */
+        return 0; /* runs that each count from 0: a seq does not identify a chunk */
     for (int i = 0; i < model.component_count; i++) {
         const struct model_facts *facts = model_facts(i, place->local[i]);
         int32_t ahead;
@@ -282,7 +284,7 @@ static int is_needed(const struct explore_place *place, int c, const struct mode
             continue;
         if (model.components[i].kind == MODEL_ENGINE) {
             if (model.config->faults & MODEL_CRASH_SAME)
-                continue; /* a node that forgot begins old chunks again, in vain */
+                continue; /* a node that lost its memory begins old chunks again, without effect */
             for (uint32_t b = 0; b < facts->open_count; b++)
                 if (i != c && facts->open[b].tree == t && facts->open[b].seq == step->reclaimed_seq &&
                     is_below(model.components[i].node, model.components[c].node, t, step->gen))
@@ -317,9 +319,8 @@ int place_act(struct explore_place *place, uint32_t action, const char **violati
     return 1;
 }
 
-/* If the action changes nothing at its component, adds what it sends to the set, and what is new to
- * `todo`.
- */
+/* If the action does not change its component, adds the messages that it sends to the set, and new
+ * ones to `todo`. */
 static const char *add_pure(struct explore_place *place, uint32_t action, uint64_t *todo,
                             void (*note)(uint32_t))
 {
@@ -403,7 +404,8 @@ static int is_too_small(void)
     return model.message_count > 64 * space.words;
 }
 
-/* One successor; its number, SPACE_NONE when there is none or when a property is broken. */
+/* Finds one successor. Returns its number, or SPACE_NONE if there is none or a property is
+ * broken. */
 static uint32_t follow(uint32_t state, const struct explore_place *from, uint32_t action)
 {
     struct explore_place to = *from;
@@ -414,7 +416,7 @@ static uint32_t follow(uint32_t state, const struct explore_place *from, uint32_
         return SPACE_NONE;
     if (violation == NULL && to.local[c] == from->local[c] &&
         (!model.config->plain || memcmp(to.set, from->set, space.words * sizeof(uint64_t)) == 0))
-        return SPACE_NONE; /* nothing new: in a reduced space its messages are here already */
+        return SPACE_NONE; /* nothing new: a reduced space has its messages already */
     if (violation == NULL && !model.config->plain)
         violation = place_close(&to, NULL);
     if (violation != NULL) {

@@ -17,29 +17,29 @@ struct cells {
 };
 
 struct space {
-    uint32_t words;   /* of a set of messages */
+    uint32_t words;   /* words of a set of messages */
     uint32_t *vector; /* component_count numbers for each */
     uint32_t vector_count, vector_room;
-    uint32_t *newest; /* of a vector: its state found last */
-    uint8_t *good;    /* of a vector (reduced) or state (plain): every rank can end from here */
-    uint64_t *sets;   /* words for each state */
+    uint32_t *newest; /* by vector: the state found last */
+    uint8_t *good;    /* by vector (reduced) or state (plain): every rank can end from here */
+    uint64_t *sets;   /* `words` words for each state */
     uint32_t *vector_of, *parent, *action, *sibling;
     uint32_t state_count, state_room;
     struct cells by_vector, by_state;
     uint64_t transitions;
     const char *violation;
-    uint32_t bad_state, bad_action; /* where it happens */
-    int closing;                    /* all is explored, and it is asked how it can end */
+    uint32_t bad_state, bad_action; /* place of the violation */
+    int closing;                    /* exploration is complete; now the search for its end */
 };
 
-/* A state in hand. */
+/* The current state. */
 struct explore_place {
     uint32_t local[MODEL_COMPONENTS_MAX];
     uint64_t set[WORDS_MAX];
 };
 
 #define ACTION(component, action) ((uint32_t)(component) << 24 | (action))
-#define ACTION_DROP               UINT32_C(0xff000000) /* | message: the network loses it for good */
+#define ACTION_DROP               UINT32_C(0xff000000) /* | message: the network loses the message for good */
 #define ACTION_COMPONENT(a)       ((int)((a) >> 24))
 #define ACTION_WHAT(a)            ((a)&0xffffffu)
 
@@ -56,30 +56,31 @@ extern struct space space;
 
 void place_begin(struct explore_place *place);
 void place_load(struct explore_place *place, uint32_t state);
-/* One action on `place`: 1 when it is possible (it may change nothing); a broken property is left
- * in *violation. */
+/* Applies one action to `place`. Returns 1 if it is possible (it may change nothing). A broken
+ * property goes to *violation. */
 int place_act(struct explore_place *place, uint32_t action, const char **violation);
-/* Adds every message that some component would send without changing. Each action that added
- * something is given to `note` (may be NULL). */
+/* Adds every message that a component would send without changing. Gives each action that added
+ * messages to `note` (may be NULL). */
 const char *place_close(struct explore_place *place, void (*note)(uint32_t action));
-/* 1 when the adversary may do this here, as far as more than one component has a say. */
+/* Returns 1 if the adversary may do this here, according to rules that concern several
+ * components. */
 int place_may(const struct explore_place *place, int c, uint32_t action);
 int place_is_goal(const struct explore_place *place);
 uint32_t vector_find(const uint32_t *local);
 
-/* explore.c: 0, or 1 when there are more messages than the set's words hold. */
+/* explore.c: returns 0, or 1 if there are more messages than a set can hold. */
 int explore(uint64_t states_max);
-/* Calls `visit` for each successor of a state (in a plain space also those by a loss, when asked)
- * until it returns 1; 1 when it did, or when a property is broken. */
+/* Calls `visit` for each successor of a state (in a plain space, with `losses`, also those by a
+ * loss) until it returns 1. Returns 1 if it did, or if a property is broken. */
 int successors(uint32_t state, int losses, int (*visit)(uint32_t successor));
 void space_free(void);
 uint64_t space_bytes(void);
 
-/* live.c: how many vectors (reduced) or states (plain) cannot reach the goal; one of them in
- * *which. */
+/* live.c: returns the number of vectors (reduced) or states (plain) that cannot reach the goal, and
+ * one of them in *which. */
 uint32_t live_check(uint32_t *which);
 
-/* trace.c: prints how a state, or a violation, comes about. */
+/* trace.c: prints how a state or a violation is reached. */
 void trace_violation(void);
 void trace_stuck(uint32_t state);
 

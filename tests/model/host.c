@@ -1,7 +1,7 @@
 /*
- * What the adversary may let a host do: take a packet, run out of a timer, lose its patience, end
- * and begin anew. Each is one call of the real by_endpoint_step at a time that makes just this
- * happen. Single-threaded.
+ * The actions that the adversary may take at a host: deliver a packet, let a timer expire, end its
+ * patience, end and restart its process. Each is one call of the real by_endpoint_step at a time
+ * that causes exactly this. Single-threaded.
  */
 #include "tests/model/model.h"
 
@@ -28,7 +28,7 @@ static void step_at(int c, uint64_t now_ns, const struct by_rx *rx)
     } while (count == MODEL_BURST);
 }
 
-/* Lets the timer of one lane run out, and of no other. */
+/* Lets the timer of only this lane expire. */
 static int timer(int c, uint32_t lane)
 {
     struct by_endpoint *endpoint = model_endpoint_of(&model.components[c]);

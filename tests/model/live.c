@@ -1,10 +1,10 @@
 /*
- * Whether every rank can still end, from every state. Reduced: from each vector, with every message
- * lost at once, timers and a network that loses nothing more must bring all ranks to their ends,
- * round by round: each round all timers run out, every message is delivered once, in order, and
- * then what is left is lost again. That is the worst set of messages, so what can end from it can
- * end from all states of the vector; and the schedule is no lucky one. Plain: backward over the
- * graph, from the states where all have ended. Single-threaded.
+ * Checks whether every rank can still end, from every state. Reduced: from each vector, with every
+ * message lost at once, timers and a network without further loss must bring all ranks to their
+ * ends, round by round. In each round all timers expire, every message is delivered once, in order,
+ * and then the remaining ones are lost again. The empty set of messages is the worst, so ranks that
+ * can end from it can end from all states of the vector, and the schedule does not depend on luck.
+ * Plain: backward over the graph, from the states in which all have ended. Single-threaded.
  */
 #include "tests/model/explore.h"
 
@@ -24,7 +24,7 @@ struct live_queue {
 
 static struct live_queue queue;
 
-/* Does the action; what it sends goes into the queue. */
+/* Applies the action; its messages go into the queue. */
 static void perform(struct explore_place *place, uint32_t action)
 {
     const char *violation = NULL;
@@ -48,7 +48,7 @@ static void perform(struct explore_place *place, uint32_t action)
         }
 }
 
-/* The controller does what is left to do, and shells give back what they hold. */
+/* The controller completes its work, and shells release their references. */
 static void control(struct explore_place *place)
 {
     for (int c = 0; c < model.component_count; c++) {
@@ -63,7 +63,7 @@ static void control(struct explore_place *place)
     }
 }
 
-/* 0 when packets beget packets without end. */
+/* Returns 0 if packets cause packets without end. */
 static int run_round(struct explore_place *place)
 {
     memset(place->set, 0, sizeof(place->set));
@@ -165,8 +165,8 @@ static uint32_t check_states(uint32_t *which)
         place_load(&place, s);
         space.good[s] = (uint8_t)place_is_goal(&place);
     }
-    /* To and fro: most ways to the goal lead to states found later, those of repairs to earlier
-     * ones. */
+    /* Alternate directions: most paths to the goal lead to states found later, those of repairs to
+     * earlier ones. */
     for (int back = 1; changed; back = !back) {
         changed = 0;
         for (uint32_t i = 0; i < space.state_count; i++) {

@@ -1,6 +1,5 @@
 /* The command line of the model checker. Exit status: 0 all safe and live, 1 a property is broken,
- * 2 usage.
- */
+ * 2 usage. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,7 +28,7 @@ static const char *verdict(const struct model_result *result)
     return result->live ? "safe, live" : "safe, STUCK";
 }
 
-/* The most memory that this process had so far. */
+/* Returns the peak memory of this process (MiB). */
 static uint64_t peak_mib(void)
 {
     struct rusage usage;
@@ -38,9 +37,9 @@ static uint64_t peak_mib(void)
     return (uint64_t)usage.ru_maxrss / 1024;
 }
 
-/* Shared by the processes that explore; each field is only ever added to, or raised. */
+/* Shared by the exploring processes. Fields are only added to, or raised. */
 struct main_totals {
-    uint32_t next; /* in the list of what is to be explored */
+    uint32_t next; /* next entry of the list to explore */
     uint32_t count, failed;
     uint64_t states, transitions, us, peak_mib;
 };
@@ -72,7 +71,7 @@ static void run(const struct model_config *config, uint64_t states_max, struct m
     fflush(stdout);
 }
 
-/* Explores one configuration after the other, until none is left. */
+/* Explores one configuration after another until none is left. */
 static void work(const unsigned *list, unsigned count, uint64_t states_max, struct main_totals *totals)
 {
     uint32_t at;
@@ -81,7 +80,7 @@ static void work(const unsigned *list, unsigned count, uint64_t states_max, stru
         run(&model_configs[list[at]], states_max, totals);
 }
 
-/* The same in `jobs` processes. 0, or 1 when one of them ended badly. */
+/* The same in `jobs` processes. Returns 0, or 1 if one of them failed. */
 static int work_in_parallel(unsigned jobs, const unsigned *list, unsigned count, uint64_t states_max,
                             struct main_totals *totals)
 {

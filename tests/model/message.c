@@ -1,8 +1,8 @@
 /*
- * Messages: packets on their way, each kept once. A packet that was sent again is the same message
- * as the first one (where hints for clocks are not part of the state, also when it carries RETX),
- * so that the network is a set: what is in it may be delivered late, in any order, again and again,
- * or never. Single-threaded.
+ * Messages: packets in flight, each stored once. A retransmitted packet is the same message as the
+ * first one (also if it carries RETX, when hints for clocks are not part of the state). So the
+ * network is a set: its messages may be delivered late, in any order, repeatedly, or never.
+ * Single-threaded.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,8 +11,8 @@
 
 #include "tests/model/model.h"
 
-/* Whether a packet from a cable is for the engine of a host: what only an engine takes, and all of
- * a tree in which the host is interior. */
+/* Returns whether a packet from a cable is for a host's engine: types that only engines accept, and
+ * all packets of a tree in which the host is interior. */
 static int is_for_engine(int node, const struct by_header *header)
 {
     const struct fabric_job *job = model_job(header->gen);
@@ -25,7 +25,7 @@ static int is_for_engine(int node, const struct by_header *header)
     return 0;
 }
 
-/* The component that gets a packet of c's. */
+/* Finds the component that receives a packet of c. */
 static int receiver(int c, const struct by_tx *tx, const struct by_header *header, struct model_message *m)
 {
     int node = model.components[c].node;
@@ -66,8 +66,8 @@ static uint32_t intern(const struct model_message *m)
     return model.message_count++;
 }
 
-/* What nobody needs to come through: in the spaces without reduction each such message doubles the
- * states. */
+/* Messages whose arrival nothing depends on. In spaces without reduction each of them doubles the
+ * number of states. */
 static int is_talk(const struct by_header *header, const uint8_t *payload)
 {
     return header->type == BY_TYPE_WAIT || header->type == BY_TYPE_PROBE ||
@@ -134,11 +134,11 @@ const struct model_message *model_damaged(const struct model_message *message)
     if (message->bytes == BY_WIRE_HEADER_BYTES)
         return NULL;
     damaged = *message;
-    damaged.data[BY_WIRE_HEADER_BYTES + 2] ^= 1; /* of an objection: its reason */
+    damaged.data[BY_WIRE_HEADER_BYTES + 2] ^= 1; /* in an objection: its reason */
     return &damaged;
 }
 
-/* ---- for people ---- */
+/* ---- texts ---- */
 
 static void value_text(const struct by_header *header, const uint8_t *payload, int bytes, char *text,
                        size_t size)

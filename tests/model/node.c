@@ -1,8 +1,8 @@
 /*
- * What the adversary may let a node do: take a packet, before or after a bank's repair interval is
- * over; give back a reference late; lose its memory; get the table of another generation. Real code
- * throughout: by_engine_step, by_engine_release, by_engine_init, by_engine_stage, by_engine_commit.
- * Single-threaded.
+ * The actions that the adversary may take at a node: deliver a packet, before or after the end of a
+ * bank's repair interval; release a reference late; erase its memory; install the table of another
+ * generation. Uses only real code: by_engine_step, by_engine_release, by_engine_init,
+ * by_engine_stage, by_engine_commit. Single-threaded.
  */
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 #define BANKS_MAX 32
 
-/* Whether what a shell still points to is as it was. */
+/* Payloads that a shell still references must not have changed. */
 static void check_held(const struct model_component *c)
 {
     const struct model_engine *extra = (const struct model_engine *)c->arena;
@@ -21,7 +21,8 @@ static void check_held(const struct model_component *c)
             model_violate("a payload changes while a packet still points to it");
 }
 
-/* The shell keeps the reference of `tx` if it may and has room, else gives it back at once. */
+/* The shell keeps the reference of `tx` if it may and has room; otherwise it releases it
+ * immediately. */
 static void hold(const struct model_component *c, const struct by_tx *tx)
 {
     struct model_engine *extra = (struct model_engine *)c->arena;
@@ -124,17 +125,17 @@ static void flip_place(struct by_engine *engine, const struct by_entry *entry, u
         bank->nleaf ^= 1;
         break;
     case 10:
-        bank->state ^= 1; /* AGG and UP, DONE and POISON */
+        bank->state ^= 1; /* swaps AGG and UP, DONE and POISON */
         break;
     case 11:
-        bank->state ^= 6; /* AGG and DONE */
+        bank->state ^= 6; /* swaps AGG and DONE */
         break;
     case 12:
         bank->flags ^= BY_BANK_DATA;
         break;
     default:
         payload[0] ^= 1;
-        payload[engine->payload_half] ^= 1; /* at most one of the two has a meaning */
+        payload[engine->payload_half] ^= 1; /* at most one of the two is in use */
         break;
     }
 }
@@ -176,8 +177,7 @@ static void note_reclaim(const struct by_engine *engine, const struct bank_befor
     }
 }
 
-/* Notes which banks hold a value that would not be here without a repair, from the packets alone.
- */
+/* Notes, from the packets alone, which banks hold a value that required a repair. */
 static void note_resent(const struct model_component *c, const struct bank_before *before,
                         const struct model_message *message)
 {
@@ -198,8 +198,8 @@ static void note_resent(const struct model_component *c, const struct bank_befor
     }
 }
 
-/* Who measures round trips must be able to see of each value whether something of it was sent
- * again. */
+/* Endpoints that measure round trips must be able to see whether a value contains something
+ * retransmitted. */
 static void check_resent(const struct model_component *c, const struct by_tx *tx)
 {
     const struct model_engine *extra = (const struct model_engine *)c->arena;
@@ -265,8 +265,8 @@ int model_node_act(int c, uint32_t action, const struct model_message *message, 
             take(c, message, 0, step);
         return message != NULL;
     }
-    /* Without a clock there is no late. Where what was told is not part of the state, late does all
-     * that early does. */
+    /* Without a clock there is no late packet. If messages already sent are not part of the state,
+     * a late packet can do everything that an early one can. */
     if (model.config->clock ? !late && !model.config->exact : late)
         return 0;
     take(c, message, !model.config->clock ? 0 : MODEL_NOW_NS + (late ? MODEL_INTERVAL_NS : 0), step);

@@ -1,14 +1,14 @@
 /*
  * The properties of a single component, checked after each step of real code and before its state
- * is made canonical: no wrong value, no double or missing leaf, no sound packet refused, no wrong
- * end. What needs more than one component is in explore.c (a bank reclaimed while needed) and
+ * is made canonical: no wrong value, no duplicated or missing leaf, no valid packet refused, no
+ * wrong end. Properties of several components are in explore.c (a bank reclaimed while needed) and
  * live.c. Single-threaded.
  */
 #include <string.h>
 
 #include "tests/model/model.h"
 
-/* A run that begins on used tables, or a node that forgot, may be refused for good reason. */
+/* Runs that begin on used tables, and nodes that lost their memory, may be refused correctly. */
 static int is_undisturbed(void)
 {
     return !(model.config->faults & (MODEL_RESTART | MODEL_CRASH_SAME | MODEL_FLIP));
@@ -16,8 +16,8 @@ static int is_undisturbed(void)
 
 /* ---- hosts ---- */
 
-/* The lives of the ranks whose nonces make up the roll; 0 when there is a nonce that nobody drew.
- */
+/* Finds the lives of the ranks whose nonces are in the roll. Returns 0 if a nonce is not one that a
+ * rank drew. */
 static int lives_in_roll(const struct by_endpoint *endpoint, uint8_t lives[MODEL_HOSTS_MAX])
 {
     for (int r = 0; r < model.host_count; r++) {
@@ -54,7 +54,7 @@ static void check_chunk(const struct model_component *c, const struct by_endpoin
     }
 }
 
-/* Whether a node of this number has a memory that may change. */
+/* Returns whether this number is that of a node whose memory may change. */
 static int is_node(uint16_t node)
 {
     return node < model.fabric.node_count && model.engine_of[node] >= 0;
@@ -87,7 +87,7 @@ static void check_ends(const struct model_component *c, const struct by_endpoint
     }
 }
 
-/* What an endpoint counts against what it holds. */
+/* Compares an endpoint's counts with its contents. */
 static int books_are_right(const struct model_component *c, const struct by_endpoint *endpoint)
 {
     uint32_t flying = 0;
@@ -144,7 +144,7 @@ void model_check_host(int index)
 
 /* ---- nodes ---- */
 
-/* The ranks below the child with bit `bit` of `node`. */
+/* Returns the ranks below the child with bit `bit` of `node`. */
 static uint32_t leaves_below(const struct fabric_job *job, const struct fabric_tree *tree, int node,
                              unsigned bit)
 {
@@ -181,7 +181,7 @@ static void sum_of_roll(const uint8_t *lives, uint32_t leaves, uint32_t offset, 
     memcpy(bytes, all + offset, model.payload);
 }
 
-/* Whether the bytes are the sum over just these leaves, each in one of its lives. */
+/* Returns whether the bytes are the sum over exactly these leaves, each in one of its lives. */
 static int is_sum(const struct by_entry *entry, int k, uint32_t leaves, uint32_t offset, const uint8_t *value,
                   uint16_t bytes)
 {
@@ -206,7 +206,7 @@ static int is_sum(const struct by_entry *entry, int k, uint32_t leaves, uint32_t
     return 0;
 }
 
-/* NULL, or how the value of a bank is not that of chunk k. */
+/* Returns NULL, or how a bank's value differs from that of chunk k. */
 static const char *value_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
                                uint32_t leaves, int k)
 {
@@ -219,7 +219,7 @@ static const char *value_fault(const struct by_engine *engine, const struct by_e
     uint32_t sources = leaves;
 
     if (bank->mode == BY_MODE_DET && bank->state == BY_BANK_AGG)
-        return NULL; /* in parts */
+        return NULL; /* incomplete: the value is in several parts */
     if (bytes > model.payload)
         bytes = model.payload;
     if (k >= 0 && model.chunks[k].source != MODEL_ALL)
@@ -236,8 +236,8 @@ static const char *value_fault(const struct by_engine *engine, const struct by_e
     return NULL;
 }
 
-/* Which chunk has this number depends, in a generation that goes on, on what the one before had
- * done: it must be some chunk's, and the hosts know whose. */
+/* In a resumed generation the chunk of a number depends on the chunks completed in the previous
+ * one: it must be that of some chunk; the hosts check which one. */
 static const char *resumed_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
                                  uint32_t leaves)
 {
@@ -284,7 +284,7 @@ static void check_bank(const struct model_component *c, const struct by_engine *
         model_violate(fault);
 }
 
-/* Mode DET: each place of an entry is free, or something waits there, once. */
+/* Mode DET: each place of an entry is free, or holds exactly one waiting value. */
 static void check_places(const struct by_engine *engine, const struct by_entry *entry)
 {
     uint32_t count = by_place_count(entry), places = 0;
@@ -315,7 +315,7 @@ void model_check_engine(int index)
     const struct by_engine_counters *counters = &engine->counters;
 
     if (((const struct model_engine *)c->arena)->flips > 0)
-        return; /* what counts is what the ranks get */
+        return; /* only the values at the ranks matter */
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 
@@ -391,7 +391,7 @@ void model_gather_facts(int index, struct model_facts *facts)
     facts->forgotten = extra->forgotten;
     facts->gen = (uint16_t)(model.config->gen + extra->life);
     if (extra->flips > 0)
-        return; /* what its banks seem to need means nothing */
+        return; /* the apparent needs of its banks have no meaning */
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 

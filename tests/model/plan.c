@@ -1,8 +1,8 @@
 /*
- * What each chunk of a configuration means: which ranks have data in it, who gets it, and what the
- * right value is. Every rank's contribution of every run is a power of 8 of its own, so that a
- * wrong sum shows who is missing, doubled, or of another run; the chunk's number is in the upper
- * bits, where calls are resumed so that a sum tells which chunk each rank added. Pure;
+ * The meaning of each chunk of a configuration: which ranks have data in it, which get it, and its
+ * correct value. The contribution of each rank in each run is a different power of 8, so a wrong
+ * sum shows which contribution is missing, duplicated, or of another run. The chunk's number is in
+ * the upper bits; in resumed calls a sum shows which chunk each rank has added. Pure;
  * single-threaded.
  */
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "offload/base/bytes.h"
 #include "tests/model/model.h"
 
-/* Bits of a value: 3 for each rank and life, the chunk, the place in it; 52 in all. */
+/* Bits of a value: 3 for each rank and life, the chunk, the position in it; 52 in all. */
 #define CHUNK_BIT 36
 #define PLACE_BIT 43
-/* With MODEL_RESUME, of u64: two bits for each chunk; no more than 7 chunks and 3 ranks. */
+/* With MODEL_RESUME and u64: two bits for each chunk; at most 7 chunks and 3 ranks. */
 #define DIGIT_BIT 50
 
 const struct model_call *model_call_of(int rank, unsigned call)
@@ -128,7 +128,7 @@ int model_value(int rank, unsigned life, uint32_t k, uint8_t *bytes)
         value += (uint64_t)at << PLACE_BIT;
         if (model.config->faults & MODEL_RESUME && !is_real(k))
             value += UINT64_C(1) << (DIGIT_BIT + 2 * k);
-        real = (double)value; /* exact, sums too */
+        real = (double)value; /* exact, as are sums */
         memcpy(bytes + at, is_real(k) ? (const void *)&real : &value, 8);
     }
     return 1;

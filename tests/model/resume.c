@@ -1,14 +1,14 @@
 /*
- * Calls that are resumed in the next generation: what the hosts tell each other beside the network,
- * real code throughout (by_resume_begin, _take, _say, _carry), in any order, again and again or
- * never. Which chunks are done is said here from the plan and from what was done when the endpoint
+ * Calls that resume in the next generation: the messages between hosts outside the network, with
+ * real code throughout (by_resume_begin, _take, _say, _carry), in any order, repeatedly or never.
+ * This file derives the completed chunks from the plan and from those completed when the endpoint
  * began, not from the lists of the code under test. Single-threaded.
  */
 #include <string.h>
 
 #include "tests/model/model.h"
 
-/* Calls in the order of chunks: those of a tree are walked in that of their numbers. */
+/* Calls are in the order of chunks; those of a tree are visited in the order of their numbers. */
 static uint32_t seq_now(const struct model_host *host, const struct model_chunk *chunk, uint32_t k)
 {
     const struct model_chunk *chunks = model.chunks;
@@ -90,7 +90,7 @@ static int freeze(int index)
     return 1;
 }
 
-/* The endpoint goes on in the generation of the attempt. */
+/* The endpoint resumes in the generation of the attempt. */
 static void carry(int index)
 {
     const struct model_component *c = &model.components[index];

@@ -1,4 +1,5 @@
-/* One configuration from beginning to end: explored, then checked for liveness. Single-threaded. */
+/* One configuration from beginning to end: exploration, then the check of liveness.
+ * Single-threaded. */
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>

@@ -1,7 +1,6 @@
 /*
  * The part of the model checker that runs with every `make test`: the quick configurations, and
- * evidence that the reduced spaces leave nothing out. That a broken rule is seen is shown by
- * mutations.sh.
+ * evidence that the reduced spaces are complete. mutations.sh shows that broken rules are detected.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,8 +38,8 @@ static void every_quick_configuration_is_safe_and_live(void **state)
     assert_true(count >= 20);
 }
 
-/* With losses as actions and every set of messages as a state of its own, and reduced: the
- * components reach the same states, and neither space has a dead end. */
+/* Explores with losses as actions and every set of messages as a separate state, and with
+ * reduction: the components reach the same states, and neither space has a dead end. */
 static void the_reduction_reaches_what_is_reached_without_it(void **state)
 {
     static const struct model_call one = {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U64, 0, 0, 1};
@@ -52,7 +51,7 @@ static void the_reduction_reaches_what_is_reached_without_it(void **state)
         {.tree = "R(S(a)c)", .window = 1, .calls = {one}, .mute = 1, .end = MODEL_END_DONE},
         {.tree = "R(S(ab))", .window = 1, .calls = {one}, .mute = 1, .end = MODEL_END_DONE},
         {.tree = "R(ab)", .window = 2, .calls = {one}, .mute = 1, .in_place = 1, .end = MODEL_END_DONE},
-        /* From here on a minute, with MODEL_FULL (`make model`). */
+        /* The following take a minute, with MODEL_FULL (`make model`). */
         {.tree = "R(ab)", .window = 1, .calls = {one}, .mute = 1, .exact = 1, .end = MODEL_END_DONE},
         {.tree = "R(ab)",
          .window = 1,
@@ -84,8 +83,8 @@ static void the_reduction_reaches_what_is_reached_without_it(void **state)
     }
 }
 
-/* Tags keep out what nobody in the cluster has sent, and nothing else: the same states, the same
- * ways. */
+/* Tags exclude only messages that nothing in the cluster has sent: the same states and the same
+ * paths. */
 static void a_keyed_cluster_reaches_what_is_reached_without_keys(void **state)
 {
     (void)state;

@@ -1,7 +1,6 @@
 /*
- * How a violation comes about, for people: the actions from the beginning to it, less those that it
- * does not need (each is left out in turn, and stays out if the same happens without it).
- * Single-threaded.
+ * Prints how a violation is reached: the actions from the beginning, without unnecessary ones (each
+ * is left out in turn, and stays out if the result is the same without it). Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,7 +19,7 @@ static void note(uint32_t action)
         actions[length++] = action;
 }
 
-/* 1 when the action's message exists. */
+/* Returns 1 if the action's message exists. */
 static int exists(const struct explore_place *place, uint32_t action)
 {
     uint32_t what = ACTION_WHAT(action);
@@ -34,7 +33,7 @@ static int exists(const struct explore_place *place, uint32_t action)
     return 0;
 }
 
-/* Plays the actions; what it breaks, or NULL. */
+/* Plays the actions. Returns the property that they break, or NULL. */
 static const char *play(const uint32_t *list, uint32_t count, struct explore_place *place)
 {
     place_begin(place);
@@ -53,7 +52,7 @@ static const char *play(const uint32_t *list, uint32_t count, struct explore_pla
     return NULL;
 }
 
-/* The whole way to `state`, with what was added on it. */
+/* Collects the whole path to `state`, including messages added on it. */
 static void collect(uint32_t state)
 {
     uint32_t *path = malloc(LENGTH_MAX * sizeof(uint32_t));
@@ -82,7 +81,7 @@ static void collect(uint32_t state)
     free(path);
 }
 
-/* Leaves out what is not needed for the same end. */
+/* Leaves out actions that the same result does not require. */
 static void shorten(const char *violation, const struct explore_place *end)
 {
     uint32_t list[LENGTH_MAX];
@@ -201,7 +200,7 @@ void trace_violation(void)
     collect(space.bad_state);
     note(space.bad_action);
     place_begin(&place);
-    if (play(actions, length, &place) == NULL) { /* it is in what is added after the last action */
+    if (play(actions, length, &place) == NULL) { /* it is in the messages added after the last action */
         const char *ignored;
 
         place_load(&place, space.bad_state);

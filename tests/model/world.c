@@ -1,7 +1,7 @@
 /*
  * Builds the world of a configuration: fabric, table images of each generation, and the components
- * with their beginnings. What runs here is the real code: by_engine_init, by_engine_stage,
- * by_engine_commit, by_endpoint_init, by_endpoint_post. Single-threaded.
+ * in their initial states. Runs the real code: by_engine_init, by_engine_stage, by_engine_commit,
+ * by_endpoint_init, by_endpoint_post. Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "tests/model/model.h"
 
-/* Room for a struct by_resume of the largest configuration. */
+/* Size of a struct by_resume for the largest configuration (bytes). */
 #define RESUME_BYTES 1024u
 
 struct model model;
@@ -98,7 +98,7 @@ static void build_images(void)
         }
 }
 
-/* Slots that a node needs under every generation; 0: it is none that sums. */
+/* Returns the slots that a node needs under every generation; 0: it does not sum. */
 static uint32_t slots_of(int node)
 {
     struct fabric fabric = model.fabric;
@@ -212,7 +212,7 @@ static void fill_input(struct model_host *host, int rank, unsigned life)
     }
 }
 
-/* A process of a host begins: its endpoint, its calls, its first packets. */
+/* Starts a process of a host: its endpoint, its calls, its first packets. */
 void model_host_begin(int index, unsigned life)
 {
     struct model_component *c = &model.components[index];
@@ -234,7 +234,7 @@ void model_host_begin(int index, unsigned life)
         struct by_call call;
         uint32_t id;
 
-        memset(&call, 0, sizeof(call)); /* padding too: the endpoint keeps a copy */
+        memset(&call, 0, sizeof(call)); /* also the padding: the endpoint keeps a copy */
         call.collective = like->collective;
         call.op = like->op;
         call.dtype = like->dtype;
@@ -269,7 +269,7 @@ static void add_host(int node, int rank)
     c = add_component(MODEL_HOST, node, block, resume ? (MODEL_LIVES_MAX - 1) * block + RESUME_BYTES : 0);
     model.endpoint_of[node] = model.component_count - 1;
     c->rank = rank;
-    for (unsigned life = 1; life < MODEL_LIVES_MAX && resume; life++) { /* what it will look like, about */
+    for (unsigned life = 1; life < MODEL_LIVES_MAX && resume; life++) { /* approximately its later contents */
         struct by_endpoint_config config = model_endpoint_config(c, life);
         struct by_endpoint *endpoint;
 

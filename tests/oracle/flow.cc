@@ -1,6 +1,7 @@
-// The planner's bounds by somebody else's flows: reads the fabrics and claims that plan-campaign --dump wrote, finds each bound with the
-// push-relabel maximum flow of LEMON, and compares. Nothing of banyan is linked. Prints a line for each difference and closes with
-// `N passed, N failed`. Single-threaded.
+// Checks the planner's bounds with an independent implementation of flows: reads the fabrics and
+// claims that plan-campaign --dump has written, finds each bound with LEMON's push-relabel maximum
+// flow, and compares. Links nothing of banyan. Prints a line for each difference and ends with `N
+// passed, N failed`. Single-threaded.
 //   oracle-flow FILE
 #include <fstream>
 #include <iostream>
@@ -104,7 +105,8 @@ Fraction least_cut(const Fabric &fabric)
     return reduced(least, fabric.scale);
 }
 
-// Whether with arcs p times their capacity every compute node hears q from each: if not, `p` and `q` become those of the cut in the way.
+// Returns whether every compute node receives q from each other one if the arcs have p times their
+// capacity. If not, sets `p` and `q` to those of the violated cut.
 bool all_hear(const Fabric &fabric, Amount &p, Amount &q)
 {
     Graph graph;
@@ -125,7 +127,7 @@ bool all_hear(const Fabric &fabric, Amount &p, Amount &q)
         flow.runMinCut();
         if (flow.flowValue() >= all * q)
             continue;
-        Amount sending = 0, leaving = 0; // the source's side must tell its own compute nodes' shards to the other
+        Amount sending = 0, leaving = 0; // the source's side must send its compute nodes' shards to the other side
 
         for (int other : fabric.compute)
             sending += flow.minCut(nodes[other]) ? 1 : 0;
@@ -140,7 +142,8 @@ bool all_hear(const Fabric &fabric, Amount &p, Amount &q)
     return true;
 }
 
-// 1/x* of allgather: from the cut of one node on, each violated cut gives a greater candidate, until none is violated.
+// Returns 1/x* of allgather: starts with the cut of one node; each violated cut gives a larger
+// candidate, until none is violated.
 Fraction inverse_rate(const Fabric &fabric)
 {
     Amount leaving = 0;
@@ -188,7 +191,7 @@ private:
             found = broadcast(fabric, claim.root);
         } else if (claim.what == "reduce") {
             found = broadcast(fabric.reversed(), claim.root);
-        } else if (claim.what == "allreduce") { // a bound may be below the cut, never above
+        } else if (claim.what == "allreduce") { // a bound may be below the cut, but not above it
             found = least_cut(fabric);
             below_cut += claim.value < found ? 1 : 0;
             if (claim.value < found)

@@ -1,5 +1,5 @@
-/* A fabric as the simulated world takes it: an image for each node, an arc for each direction of a
- * cable. Single-threaded. */
+/* Converts a fabric to the simulated world: an image for each node, and an arc for each direction
+ * of a cable. Single-threaded. */
 #include "tests/sim/cabling.h"
 
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* From the fabrics of tests to the simulated world. Single-threaded. */
+/* Converts fabrics of tests to the simulated world. Single-threaded. */
 #ifndef TESTS_SIM_CABLING_H
 #define TESTS_SIM_CABLING_H
 
@@ -11,7 +11,7 @@ struct cabling {
     struct by_world_arc arcs[2 * FABRIC_LINKS_MAX];
 };
 
-/* Makes the images; they go to the world that is created or reloaded from it. */
+/* Makes the images, for the world that is created or reloaded from them. */
 void cabling_make(const struct fabric *fabric, struct cabling *cabling);
 
 #endif

@@ -1,4 +1,4 @@
-/* Random scenarios: shapes, trees, faults, calls, all from one seed. Single-threaded. */
+/* Random scenarios: shapes, trees, faults and calls, all from one seed. Single-threaded. */
 #include "offload/wire/seal.h"
 #include "tests/sim/scenario.h"
 
@@ -66,7 +66,7 @@ static int draw_root(struct by_prng *prng, const struct fabric *fabric, int thro
 
         if (fabric->nodes[node].plain)
             continue;
-        /* A host may be the root of any tree; a leaf switch too. */
+        /* A host may be the root of any tree; so may a leaf switch. */
         if (through_hosts || fabric->nodes[node].kind == BY_NODE_SWITCH || one_in(prng, 4))
             return node;
     }
@@ -79,7 +79,7 @@ static void draw_trees(struct by_prng *prng, struct fabric *fabric, int job, int
     struct fabric_job *j = &fabric->jobs[job];
     int count = between(prng, 1, 4);
     uint16_t payload = payloads[below(prng, 4)];
-    int owned = one_in(prng, 3); /* trees for each owner beside those for all */
+    int owned = one_in(prng, 3); /* trees for each owner besides those for all ranks */
 
     for (int t = 0; t < count || j->tree_count == 0; t++) {
         struct fabric_tree *tree =
@@ -97,7 +97,7 @@ static void draw_trees(struct by_prng *prng, struct fabric *fabric, int job, int
         struct fabric_tree *tree;
 
         if (one_in(prng, 4))
-            continue; /* this shard falls back */
+            continue; /* this shard uses the common trees */
         tree = fabric_tree_add(fabric, job, j->rank_node[r], through_hosts, prng);
         if (tree == NULL)
             continue;
@@ -129,7 +129,7 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
 {
     int count = between(prng, 1, 6);
     int ranks = scenario->fabric.jobs[job].rank_count;
-    struct by_prng modes = {scenario->seed ^ (uint64_t)job}; /* apart from what else is drawn */
+    struct by_prng modes = {scenario->seed ^ (uint64_t)job}; /* independent of the other random values */
 
     for (int c = 0; c < count; c++) {
         unsigned dtype = 1 + (unsigned)below(prng, BY_DTYPE_COUNT - 1);
@@ -144,11 +144,11 @@ static void draw_calls(struct by_prng *prng, struct scenario *scenario, int job)
         call->in_place = one_in(prng, 2);
         call->mode = (uint8_t)between(&modes, BY_MODE_FAST, BY_MODE_EXACT);
         if (dtype >= BY_DTYPE_F16 && op == BY_OP_PROD && call->mode == BY_MODE_EXACT)
-            call->mode = BY_MODE_FAST; /* there is no such thing */
+            call->mode = BY_MODE_FAST; /* this combination does not exist */
     }
 }
 
-/* A node that sums in some tree. */
+/* Returns a node that sums in some tree. */
 static int draw_interior(struct by_prng *prng, const struct fabric *fabric)
 {
     for (;;) {
@@ -159,7 +159,7 @@ static int draw_interior(struct by_prng *prng, const struct fabric *fabric)
     }
 }
 
-/* What happens at a moment of the run, in one of two. Times are of any magnitude up to some
+/* Draws an event during the run, in one of two scenarios. Times have any magnitude up to some
  * milliseconds. */
 static void draw_event(struct by_prng *prng, struct scenario *scenario)
 {
@@ -174,7 +174,7 @@ static void draw_event(struct by_prng *prng, struct scenario *scenario)
         }
         scenario->reload_ns = at_ns + below(prng, 5000000);
         break;
-    case 1: /* all processes end, and begin on used tables; then under the next generation */
+    case 1: /* all processes end and restart on used tables, and then under the next generation */
         scenario->again_ns = at_ns;
         scenario->world.endpoint.stall_ns = 300000000;
         break;
@@ -188,7 +188,7 @@ static void draw_event(struct by_prng *prng, struct scenario *scenario)
         scenario->flip_node = node;
         scenario->flip_ns = at_ns;
         break;
-    case 5: /* the same as the first, but the calls go on, perhaps in other trees; perhaps twice */
+    case 5: /* like case 0, but the calls continue, perhaps on other trees, perhaps twice */
     case 6:
         scenario->crash_count = between(prng, 1, 2);
         scenario->spread_ns = 1 + (by_prng_next(prng) >> between(prng, 42, 54));
@@ -207,7 +207,7 @@ static void draw_event(struct by_prng *prng, struct scenario *scenario)
     }
 }
 
-/* The trees after a crash: the same, or others over the same cables. */
+/* Draws the trees after a crash: the same, or others over the same cables. */
 static void draw_after(struct scenario *scenario, int through_hosts, const int *window_log)
 {
     struct by_prng prng = {scenario->seed ^ 0x6166746572u};
@@ -222,7 +222,7 @@ static void draw_after(struct scenario *scenario, int through_hosts, const int *
     }
 }
 
-/* A probability in parts of 2^32: none, 0.1 %, 1 %, 5 %. */
+/* Returns a probability in parts of 2^32: none, 0.1 %, 1 %, 5 %. */
 static uint32_t draw_rate(struct by_prng *prng)
 {
     static const uint32_t rates[] = {0, 0, 4294967u, 42949672u, 214748364u};
@@ -237,7 +237,7 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
 
     scenario_init(scenario, by_prng_next(&prng));
     through_hosts = draw_fabric(&prng, scenario);
-    /* Drawn from nothing, so that scenarios are what they were before there were keys. */
+    /* Not random, so that scenarios with the same number do not depend on this choice. */
     scenario->fabric.cover = number % 4 != 3   ? BY_COVER_NONE
                              : number % 8 == 7 ? BY_COVER_PAYLOAD
                                                : BY_COVER_HEADER;
@@ -274,7 +274,7 @@ static void blame(struct scenario_result *result, const char *text)
     result->ok = 0;
 }
 
-/* Some rank of the job must know the node, and none may be told another. */
+/* Some rank of the job must report the node, and no rank may report another node. */
 static void check_blame(const struct scenario *scenario, int job, struct scenario_result *result)
 {
     int failed = 0, named = 0;

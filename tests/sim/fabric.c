@@ -1,5 +1,5 @@
-/* Fabrics in memory: building them, growing trees, ready-made shapes. image.c turns them into table
- * images. Single-threaded. */
+/* Fabrics in memory: construction, trees, predefined shapes. image.c converts them to table images.
+ * Single-threaded. */
 #include "tests/sim/fabric.h"
 
 #include <stdio.h>
@@ -87,7 +87,7 @@ static int is_rank(const struct fabric_job *job, int node)
     return 0;
 }
 
-/* The neighbours of `node` in a random order. */
+/* Finds the neighbours of `node`, in random order. */
 static int neighbours(const struct fabric *fabric, int node, struct by_prng *prng, int out[BY_PORTS_MAX])
 {
     int count = fabric->nodes[node].port_count;
@@ -130,7 +130,7 @@ static void grow(const struct fabric *fabric, struct fabric_tree *tree, int root
     }
 }
 
-/* Drops nodes with no rank below them, then skips plain switches. */
+/* Removes nodes with no rank below them, then skips plain switches. */
 static int settle(const struct fabric *fabric, const struct fabric_job *job, struct fabric_tree *tree)
 {
     uint8_t needed[FABRIC_NODES_MAX] = {0};
@@ -174,7 +174,7 @@ struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, in
         return NULL;
     grow(fabric, tree, root, through_hosts, prng);
     if (settle(fabric, j, tree) != 0 || (fabric->nodes[root].kind == BY_NODE_HOST && j->rank_count == 1))
-        return NULL; /* a host alone is the root of nothing */
+        return NULL; /* a single host is not a root */
     j->tree_count++;
     return tree;
 }

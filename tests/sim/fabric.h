@@ -1,7 +1,7 @@
 /*
- * Small fabrics for simulation: nodes, cables, jobs and trees in memory, and the table images that
- * follow from them. It knows nothing of the planner: trees are breadth-first from a root. Used by
- * the simulator and by unit tests; single-threaded.
+ * Small fabrics for simulation: nodes, cables, jobs and trees in memory, and the table images made
+ * from them. Independent of the planner: trees are breadth-first from a root. Used by the simulator
+ * and by unit tests; single-threaded.
  */
 #ifndef TESTS_SIM_FABRIC_H
 #define TESTS_SIM_FABRIC_H
@@ -42,7 +42,7 @@ struct fabric_tree {
     uint32_t share;
     uint16_t window;
     uint16_t payload_max;
-    uint16_t ops, dtypes; /* what its nodes support, as in struct by_image_leaf; 0: everything */
+    uint16_t ops, dtypes; /* operations that its nodes support, as in struct by_image_leaf; 0: all */
     uint8_t modes;
     int cable_parent[FABRIC_NODES_MAX]; /* along the cables; FABRIC_ROOT, FABRIC_ABSENT */
     int parent[FABRIC_NODES_MAX];       /* the node that runs the engine; never a plain switch */
@@ -51,7 +51,7 @@ struct fabric_tree {
 struct fabric_job {
     uint16_t job;
     uint16_t gen;
-    uint32_t share; /* of its links: parts of BY_SHARE_ONE */
+    uint32_t share; /* of its links, in parts of BY_SHARE_ONE */
     int rank_count;
     int rank_node[FABRIC_NODES_MAX];
     int tree_count;
@@ -60,7 +60,7 @@ struct fabric_job {
 
 struct fabric {
     int node_count, link_count, job_count;
-    uint8_t cover; /* enum by_cover: every job is keyed, with keys that follow from its number */
+    uint8_t cover; /* enum by_cover: every job is keyed, with keys derived from its number */
     struct fabric_node nodes[FABRIC_NODES_MAX];
     struct fabric_link links[FABRIC_LINKS_MAX];
     struct fabric_job jobs[FABRIC_JOBS_MAX];
@@ -69,31 +69,31 @@ struct fabric {
 int fabric_switch(struct fabric *fabric, const char *name, int plain);
 int fabric_host(struct fabric *fabric, const char *name);
 int fabric_cable(struct fabric *fabric, int a, int b, uint32_t mbps, uint32_t latency_ns);
-/* A job over all hosts, in the order of their nodes; its index. */
+/* Adds a job on all hosts, in the order of their nodes. Returns its index. */
 int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen);
 
 /*
- * Adds a breadth-first tree from `root` to every rank of the job; neighbours are visited in an
- * order drawn from `prng` (may be NULL: by number). Hosts other than the root are passed through
- * only with `through_hosts`. Switches with no rank below are left out. Returns the tree, or NULL
- * when some rank is out of reach.
+ * Adds a breadth-first tree from `root` to every rank of the job. Visits neighbours in an order
+ * drawn from `prng` (NULL: by number). Passes through hosts other than the root only with
+ * `through_hosts`. Omits switches with no rank below. Returns the tree, or NULL if some rank cannot
+ * be reached.
  */
 struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, int through_hosts,
                                     struct by_prng *prng);
 
-/* Address of a node's port on a link. */
+/* Returns the address of a node's port on a link. */
 uint32_t fabric_ip(const struct fabric *fabric, int link, int node);
-/* The port of `node` whose cable leads to `peer`, -1: none. */
+/* Returns the port of `node` whose cable leads to `peer`; -1: none. */
 int fabric_port_to(const struct fabric *fabric, int node, int peer);
-/* The node at the other end of a port. */
+/* Returns the node at the other end of a port. */
 int fabric_peer(const struct fabric *fabric, int node, int port);
-/* Slots that a node's entries need in all, and the number of its entries and relays. */
+/* Returns the total number of slots that a node's entries require. */
 uint32_t fabric_slots(const struct fabric *fabric, int node);
-/* The table image of a node: malloc'd, sealed; *bytes its length. Aborts when it does not pass
- * by_image_check. */
+/* Returns the table image of a node: malloc'd, sealed; *bytes is its length. Aborts if
+ * by_image_check refuses it. */
 uint8_t *fabric_image(const struct fabric *fabric, int node, size_t *bytes);
 
-/* Ready-made fabrics. Hosts are named h0.., switches by their role. */
+/* Predefined fabrics. Hosts are named h0.., switches by their role. */
 void fabric_star(struct fabric *fabric, int hosts, uint32_t mbps, uint32_t latency_ns);
 void fabric_leafspine(struct fabric *fabric, int spines, int leaves, int hosts_per_leaf, uint32_t mbps,
                       uint32_t latency_ns, int plain_spines);

@@ -1,11 +1,11 @@
-/* See flip.h. Knows the engine's memory from within. */
+/* Implements flip.h. Accesses the engine's memory layout directly. */
 #include "tests/sim/flip.h"
 
 #include "offload/engine/state.h"
 
 #define TRIES 2000u
 
-/* A byte of the bank's header that counts. */
+/* Returns a byte of the bank's header that matters. */
 static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned *bit)
 {
     for (;;) {
@@ -22,8 +22,8 @@ static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned
     }
 }
 
-/* A byte below `bytes` of a payload, but within its place: an earlier flip may have damaged what
- * `bytes` was made of. */
+/* Returns a byte below `bytes` of a payload, but within its memory: an earlier flip may have
+ * damaged the inputs of `bytes`. */
 static size_t payload_byte(const struct by_engine *engine, struct by_prng *prng, size_t bytes)
 {
     size_t most = bytes < engine->payload_half ? bytes : engine->payload_half;

@@ -1,4 +1,4 @@
-/* The standard figure under loss: see goodput.h. Single-threaded. */
+/* Implements goodput.h. Single-threaded. */
 #include "tests/sim/goodput.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #define MBPS       10000u
 #define LATENCY_NS 1000u
 #define POLL_NS    200u
-#define CABLE      (1408u + 40u + 66u) /* bytes that a chunk takes on a cable */
+#define CABLE      (1408u + 40u + 66u) /* bytes of a chunk on a cable */
 
 static uint64_t chunk_ns(void)
 {
@@ -18,7 +18,7 @@ static uint64_t chunk_ns(void)
 
 uint32_t goodput_bdp(void)
 {
-    /* Four cables up and down: host, leaf, spine, leaf, host. */
+    /* Four cables: host, leaf, spine, leaf, host. */
     uint64_t round_trip = 4 * (chunk_ns() + LATENCY_NS + POLL_NS / 2);
 
     return (uint32_t)((round_trip + chunk_ns() - 1) / chunk_ns());

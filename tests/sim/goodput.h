@@ -1,4 +1,4 @@
-/* How much of the lossless throughput is left under loss: the standard figure of the simulator.
+/* The simulator's standard figure: the part of the lossless throughput that remains under loss.
  * Single-threaded. */
 #ifndef TESTS_SIM_GOODPUT_H
 #define TESTS_SIM_GOODPUT_H
@@ -8,18 +8,18 @@
 struct goodput {
     uint64_t elapsed_ns;
     uint64_t chunks;
-    uint64_t again; /* contributions sent again, all ranks */
+    uint64_t again; /* contributions retransmitted by all ranks */
     double gbps;    /* user data of one rank over virtual time */
-    int ok;         /* every element right */
+    int ok;         /* every element is correct */
 };
 
 /*
- * Allreduce of `bytes` over eight hosts in two levels (two leaves, one spine), cables of 10 Gbit/s
- * and 1 us, one tree with a window of `window` chunks of 1408 bytes; `loss` (parts of 2^32) at the
- * receive side of every switch.
+ * Runs an allreduce of `bytes` over eight hosts in two levels (two leaves, one spine), with cables
+ * of 10 Gbit/s and 1 us, and one tree with a window of `window` chunks of 1408 bytes. `loss` (parts
+ * of 2^32) applies at the receive side of every switch.
  */
 struct goodput goodput_run(uint64_t seed, uint32_t loss, uint64_t bytes, uint16_t window);
-/* The chunks that fill the round trip of that fabric. */
+/* Returns the number of chunks that fill the round trip of that fabric. */
 uint32_t goodput_bdp(void);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * From a fabric to the table images of its nodes. A tree's hop leads from a node to its parent
- * along the cables, perhaps through plain switches; these get a relay for each direction.
+ * Makes the table images of a fabric's nodes. A tree's hop leads from a node to its parent along
+ * the cables, perhaps through plain switches, which get a relay for each direction.
  * Single-threaded.
  */
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "offload/wire/seal.h"
 #include "tests/sim/fabric.h"
 
-/* Both ends of a logical hop from `node` up to its parent. */
+/* Both ends of a logical hop from `node` to its parent. */
 struct hop_ends {
     int node_port, parent_port;
     uint32_t node_ip, parent_ip;
@@ -48,14 +48,14 @@ static int has_children(const struct fabric *fabric, const struct fabric_tree *t
     return 0;
 }
 
-/* A node runs the engine for a tree when it has children there. */
+/* A node runs the engine for a tree if it has children in it. */
 static int is_interior(const struct fabric *fabric, const struct fabric_tree *tree, int node)
 {
     return !fabric->nodes[node].plain && has_children(fabric, tree, node);
 }
 
-/* Children in bitmap order: nodes by number, a host's own leaf last. Returns the count; `node`
- * itself stands for the own leaf. */
+/* Lists children in bitmap order: nodes by number, a host's own leaf last. Returns the count;
+ * `node` itself stands for the own leaf. */
 static int children_of(const struct fabric *fabric, const struct fabric_job *job,
                        const struct fabric_tree *tree, int node, int out[BY_CHILDREN_MAX])
 {
@@ -215,7 +215,7 @@ static int relay_order(const void *x, const void *y)
     return a->dst_ip < b->dst_ip ? -1 : a->dst_ip > b->dst_ip;
 }
 
-/* Relays of this node for one tree: for each hop that passes through it, up and down. */
+/* Adds this node's relays for one tree: for each hop that passes through it, up and down. */
 static void add_relays(struct builder *b, const struct fabric_job *job, const struct fabric_tree *tree,
                        uint16_t number)
 {
@@ -343,7 +343,7 @@ uint32_t fabric_slots(const struct fabric *fabric, int node)
     return b.slots;
 }
 
-/* Keys that are as good as any: of 16 bytes that follow from job and generation. */
+/* Adds keys of 16 bytes, derived from job and generation. */
 static void add_keys(struct builder *b, size_t *bytes)
 {
     struct by_image_key keys[FABRIC_JOBS_MAX];

@@ -1,6 +1,6 @@
 /*
- * sim: campaigns of random scenarios over the real engine and endpoint. The same seed and scenario
- * number give the same run, so that a failure is replayed by the command that is printed with it.
+ * sim: campaigns of random scenarios on the real engine and endpoint. The same seed and scenario
+ * number give the same run, so a failure is replayed by the command printed with it.
  * Single-threaded.
  */
 #include <getopt.h>

@@ -1,4 +1,4 @@
-/* Inputs and answers: oracle.h says what is exact and why. Pure. */
+/* Implements oracle.h, which explains which results are exact. Pure. */
 #include "tests/sim/oracle.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"
 
-/* An element outside of any encoding: the field that its type uses. */
+/* An element without an encoding, in the field for its type. */
 union oracle_number {
     uint64_t u;
     int64_t i;
@@ -30,7 +30,7 @@ static int is_reduced(unsigned collective)
            collective == BY_COLLECTIVE_REDUCE_SCATTER;
 }
 
-/* Cuts an integer to the width of `dtype`, with its sign. */
+/* Truncates an integer to the width of `dtype`, with its sign. */
 static union oracle_number narrow(unsigned dtype, uint64_t bits)
 {
     unsigned unused = 64 - 8 * by_dtype_bytes(dtype);
@@ -43,7 +43,7 @@ static union oracle_number narrow(unsigned dtype, uint64_t bits)
     return n;
 }
 
-/* Element `index` of the send buffer of `rank`. */
+/* Returns element `index` of the send buffer of `rank`. */
 static union oracle_number value_of(const struct plan_call *call, uint64_t seed, int rank, uint64_t index)
 {
     struct by_prng prng = {seed ^ (uint64_t)rank << 48 ^ index * 0x9e3779b97f4a7c15u};
@@ -98,7 +98,8 @@ static union oracle_number combine(unsigned op, unsigned dtype, union oracle_num
     }
 }
 
-/* The bits of a small integer as f16: sign, exponent of its highest bit, the rest below it. */
+/* Returns the bits of a small integer as f16: sign, exponent of its highest bit, and the bits
+ * below. */
 static uint16_t half_of(double value)
 {
     uint32_t magnitude = (uint32_t)(value < 0 ? -value : value);

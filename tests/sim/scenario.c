@@ -1,7 +1,7 @@
 /*
- * Running a scenario: each rank posts its calls in order, some at a time, collects them in any
- * order, and compares every element with the oracle. Buffers are surrounded by guard bytes, and
- * live until the world has ended, since a queued packet may still point into them. Single-threaded.
+ * Runs a scenario: each rank posts its calls in order, several at a time, collects them in any
+ * order, and compares every element with the oracle. Guard bytes surround the buffers, which exist
+ * until the world has ended, since a queued packet may still point into them. Single-threaded.
  */
 #include "tests/sim/scenario.h"
 
@@ -21,7 +21,7 @@
 /* The buffers of one call at one rank. */
 struct scenario_buffers {
     uint8_t *scratch;
-    uint8_t *block, *send, *recv, *copy; /* copy: of the input, when it must stay as it is */
+    uint8_t *block, *send, *recv, *copy; /* copy: of the input, if it must not change */
     uint64_t block_bytes, send_bytes, recv_bytes;
     uint32_t id;
     int running;
@@ -31,10 +31,10 @@ struct rank_run {
     struct scenario_run *run;
     int job, rank, node;
     int posted, collected, stopped;
-    int oldest;       /* all calls before this one are collected */
-    uint64_t post_ns; /* not before */
+    int oldest;       /* all earlier calls have been collected */
+    uint64_t post_ns; /* earliest time of the next post */
     struct scenario_buffers buffers[SCENARIO_CALLS_MAX];
-    struct scenario_buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the runs before */
+    struct scenario_buffers old[ROUNDS_MAX][SCENARIO_CALLS_MAX]; /* of the earlier runs */
 };
 
 struct scenario_run {
@@ -44,7 +44,7 @@ struct scenario_run {
     int expect_errors;
     int rank_count, finished, done;
     int finished_of[FABRIC_JOBS_MAX];
-    uint64_t round; /* of runs; each has data of its own */
+    uint64_t round; /* number of the run; each run has its own data */
     struct rank_run *ranks;
     uint8_t *answers[FABRIC_JOBS_MAX][SCENARIO_CALLS_MAX];
 };
@@ -107,8 +107,8 @@ static int is_sink(const struct plan_call *call, int rank)
     return call->collective != BY_COLLECTIVE_REDUCE || call->root == rank;
 }
 
-/* Lays out: guard, send (elements aligned, the block's start not), guard, recv, guard. In place:
- * one buffer for both. */
+/* Lays out: guard, send (elements aligned, but not the start of the block), guard, recv, guard. In
+ * place: one buffer for both. */
 static void buffers_make(struct rank_run *rank, const struct plan_call *call, struct scenario_buffers *b,
                          int index)
 {
@@ -142,7 +142,8 @@ static void buffers_make(struct rank_run *rank, const struct plan_call *call, st
     memcpy(b->copy, b->send, b->send_bytes);
 }
 
-/* What a rank wrote beyond its buffers, or into an input that it must not touch. */
+/* Returns whether a rank has written outside its buffers, or to an input that it must not
+ * change. */
 static int spilled(const struct rank_run *rank, const struct plan_call *call,
                    const struct scenario_buffers *b)
 {
@@ -170,7 +171,7 @@ static uint64_t digest_of(const struct rank_run *rank, int index, const struct s
     return hash;
 }
 
-/* Nobody knows the right bits; but all ranks of an allreduce have the same. */
+/* The correct bits are not known, but all ranks of an allreduce must have the same. */
 static void check_alike(struct rank_run *rank, const struct plan_call *call, const struct scenario_buffers *b,
                         int index)
 {
@@ -266,7 +267,7 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
         end->ended++;
         if (error == 0) {
             check_call(rank, call_of(rank, c), b, c);
-            if (run->scenario->crash_count > 0) /* the user goes on with his memory */
+            if (run->scenario->crash_count > 0) /* the user reuses the memory */
                 memset(b->block, SCRIBBLE, b->block_bytes);
             continue;
         }
@@ -283,7 +284,7 @@ static void rank_collect(struct rank_run *rank, struct by_endpoint *endpoint)
     }
 }
 
-/* 1 when something was posted. */
+/* Returns 1 if the rank has posted a call. */
 static int rank_post(struct rank_run *rank, struct by_world *world, struct by_endpoint *endpoint)
 {
     struct scenario_run *run = rank->run;
@@ -332,7 +333,7 @@ static int rank_post(struct rank_run *rank, struct by_world *world, struct by_en
     return posted;
 }
 
-/* Chunks answered at rank 0 of each job. */
+/* Counts the chunks answered at rank 0 of each job. */
 static void count_chunks(const struct scenario_run *run, struct by_world *world,
                          uint64_t count[FABRIC_JOBS_MAX])
 {
@@ -342,7 +343,7 @@ static void count_chunks(const struct scenario_run *run, struct by_world *world,
         count[j] = by_endpoint_counters(by_world_endpoint(world, fabric->jobs[j].rank_node[0], j))->result;
 }
 
-/* The first job ends: what each had of the network while all ran. */
+/* When the first job ends: notes the share of each job in the network while all ran. */
 static void note_shares(struct scenario_run *run, struct by_world *world)
 {
     struct scenario_result *result = run->result;
@@ -371,7 +372,7 @@ static int on_host_step(void *context, struct by_world *world, uint32_t node)
         endpoint = by_world_endpoint(world, node, rank->job);
         rank_collect(rank, endpoint);
         posted |= rank_post(rank, world, endpoint);
-        rank_collect(rank, endpoint); /* an empty call ends at once */
+        rank_collect(rank, endpoint); /* an empty call ends immediately */
         if (rank->collected == total || (rank->stopped && rank->collected == rank->posted)) {
             rank->stopped = 2;
             run->finished++;
@@ -417,7 +418,7 @@ static void run_close(struct scenario_run *run)
     free(run->ranks);
 }
 
-/* A rank on a dead node cannot end. */
+/* A rank on a failed node cannot end. */
 static void bury(struct scenario_run *run, int node)
 {
     for (int r = 0; r < run->rank_count; r++)
@@ -428,7 +429,7 @@ static void bury(struct scenario_run *run, int node)
     run->done |= run->finished == run->rank_count;
 }
 
-/* Endpoints are new, and the ranks make their calls once more, in fresh buffers with other data. */
+/* Endpoints are new, and the ranks make their calls again, in new buffers with other data. */
 static void ranks_start_over(struct scenario_run *run, struct by_world *world)
 {
     run->round++;
@@ -451,7 +452,7 @@ static void ranks_start_over(struct scenario_run *run, struct by_world *world)
     run->done = 0;
 }
 
-/* A controller has installed gen + 1. */
+/* The controller has installed gen + 1. */
 static void start_over(struct scenario_run *run, struct by_world *world)
 {
     struct fabric fabric = run->scenario->fabric;
@@ -464,7 +465,7 @@ static void start_over(struct scenario_run *run, struct by_world *world)
     ranks_start_over(run, world);
 }
 
-/* All processes end and begin again on the tables as they are; then under the next generation. */
+/* All processes end and restart on the same tables, and then under the next generation. */
 static void run_again(struct scenario_run *run, struct by_world *world)
 {
     const struct scenario *scenario = run->scenario;
@@ -493,7 +494,7 @@ static void run_again(struct scenario_run *run, struct by_world *world)
     start_over(run, world);
 }
 
-/* What must hold at the end of every run, whatever the faults. */
+/* Conditions at the end of every run, with any faults. */
 static void check_counters(struct scenario_run *run)
 {
     struct scenario_result *result = run->result;
@@ -507,7 +508,7 @@ static void check_counters(struct scenario_run *run)
     if (run->scenario->world.corrupt == 0 && result->endpoints.drop_psum > 0)
         complain(run, "a result had a wrong checksum on a fabric that corrupts nothing");
     if (run->scenario->again_ns > 0)
-        return; /* engines have met another run's chunks */
+        return; /* engines have received chunks of another run */
     if (result->engines.alarm_lost_state > 0)
         complain(run, "an engine says that it lost state");
     if (!run->expect_errors && result->engines.poison > 0)
@@ -516,7 +517,7 @@ static void check_counters(struct scenario_run *run)
         complain(run, "a contribution was beyond its window");
 }
 
-/* Slots that a node's trees need, at the most, before and after a crash. */
+/* Returns the maximum number of slots that a node's trees require, before and after a crash. */
 static uint32_t slots_most(const struct scenario *scenario)
 {
     uint32_t most = 0;
@@ -530,7 +531,7 @@ static uint32_t slots_most(const struct scenario *scenario)
     return most;
 }
 
-/* Crashes after which the calls go on. */
+/* Performs crashes after which the calls continue. */
 static void run_crashes(struct scenario_run *run, struct by_world *world)
 {
     const struct scenario *scenario = run->scenario;

@@ -1,8 +1,8 @@
 /*
- * Tables that have served a run before: processes end, at any point, and new ones begin on what the
- * switches still hold. No rank ever gets a wrong element, every rank ends and none later than its
- * patience; the next generation works. The second run has other data, so that an old result would
- * be seen.
+ * Tables that have served an earlier run: processes end at any point, and new ones begin on the
+ * state that the switches still hold. No rank ever gets a wrong element, every rank ends within its
+ * timeout, and the next generation works. The second run has other data, so that old results would
+ * be detected.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -80,8 +80,8 @@ static void run(const struct again_shape *shape)
     assert_int_equal(result.wrong, 0);
 }
 
-/* A whole run, so short that its banks are all still there, or so long that they have been used
- * again. */
+/* A complete run, either so short that all its banks still hold its chunks, or so long that they
+ * have been reused. */
 static void a_second_run_under_switches_is_refused_at_every_rank_and_at_once(void **state)
 {
     static const uint64_t counts[] = {16, 200, 40000};
@@ -112,8 +112,8 @@ static void a_second_run_under_switches_is_refused_at_every_rank_and_at_once(voi
     }
 }
 
-/* Under a host's own engine, which is new with its process, the ranks whose switches are used are
- * refused first, and tell the others. */
+/* Below a host's own engine, which is new with its process, the ranks at used switches are refused
+ * first and inform the others. */
 static void a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once(void **state)
 {
     (void)state;
@@ -147,11 +147,11 @@ static void hosts_alone_hold_nothing_over(void **state)
         assert_int_equal(result.again[0][k].status.error, 0);
 }
 
-/* Processes that end half way, at random, one of them earlier than the others: partial sums stay. A
- * rank may end in vain only where what another told it was lost. */
+/* Processes end at random times during a run, one of them before the others, and partial sums
+ * remain. A rank may time out only if a report from another rank was lost. */
 static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
 {
-    unsigned ends[4] = {0}; /* of the ranks on used tables: right, refused, silent, mismatch */
+    unsigned ends[4] = {0}; /* of the ranks on used tables: correct, refused, timeout, mismatch */
 
     (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {

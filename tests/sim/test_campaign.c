@@ -1,6 +1,6 @@
 /*
- * A quick campaign of random scenarios, and the directed ones that need no death: windows of one
- * and two, faults of five per cent, a long straggler, a restart under the next generation, goodput
+ * A quick campaign of random scenarios, and directed ones without failed nodes: windows of one and
+ * two, faults of five per cent, a long straggler, a restart under the next generation, goodput
  * under loss. SIM_SEED and SIM_SECONDS change the campaign.
  */
 #include <inttypes.h>
@@ -79,7 +79,7 @@ static void the_same_seed_gives_the_same_run(void **state)
     }
 }
 
-/* Two leaves of `hosts` hosts, one spine, one tree. */
+/* Two leaves of `hosts` hosts each, one spine, one tree. */
 static void two_levels(uint64_t seed, int hosts, uint16_t window, uint16_t payload)
 {
     struct fabric_tree *tree;
@@ -159,12 +159,12 @@ static void short_queues_slow_down_but_lose_nothing_for_good(void **state)
 {
     (void)state;
     two_levels(7, 4, 256, 1024);
-    scenario.fabric.links[4].mbps = 1000; /* the leaf's cable to the spine is ten times slower */
+    scenario.fabric.links[4].mbps = 1000; /* a leaf's cable to the spine is ten times slower */
     scenario.world.queue_max = 16;
     scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_I32, 500000);
     must_be_right();
     assert_true(result.world.overflowed > 0);
-    /* The slow cable sets the pace: 2 MB at 1 Gbit/s are 17 ms. */
+    /* The slow cable is the limit: 2 MB at 1 Gbit/s take 17 ms. */
     assert_true(result.elapsed_ns < 40000000);
 }
 
@@ -175,17 +175,16 @@ static void a_host_that_pauses_for_long_delays_and_breaks_nothing(void **state)
     scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_F64, 20000);
     scenario.freeze_node = scenario.fabric.jobs[0].rank_node[3];
     scenario.freeze_ns = 50000;
-    scenario.thaw_ns = 500000000; /* a quarter of the stall time */
+    scenario.thaw_ns = 500000000; /* a quarter of the stall timeout */
     must_be_right();
     assert_true(result.elapsed_ns > 500000000);
-    /* Nobody floods while it waits: a handful of packets for each of the others. */
+    /* No rank floods the network while it waits: each of the others sends only a few packets. */
     assert_true(result.endpoints.retx < 1000);
 }
 
-/* Four trees over two leaves, wide windows, nodes that look at their packets every `poll_ns` or so;
- * `node` loses all, or a part, of what comes for 5 ms of each 30. Returns the virtual time that an
- * allreduce takes.
- */
+/* Four trees over two leaves, wide windows, nodes that process their packets about every `poll_ns`.
+ * `node` loses all or some of its packets for 5 ms of each 30. Returns the virtual time of an
+ * allreduce. */
 static uint64_t bursts(uint64_t seed, uint32_t poll_ns, int node, uint32_t loss)
 {
     scenario_init(&scenario, seed);
@@ -209,9 +208,10 @@ static uint64_t bursts(uint64_t seed, uint32_t poll_ns, int node, uint32_t loss)
 }
 
 /*
- * Round trips are long because windows are: what is sent waits in queues, and for ranks that look
- * late. Then a burst of losses empties the queues, and answers come sooner than ever. Repair must
- * not take that for lateness, nor a wait for others for a long path, nor a timeout for each chunk.
+ * Round trips are long because windows are: packets wait in queues, and for ranks that process them
+ * late. Then a burst of losses empties the queues, and answers arrive sooner than before. Repair
+ * must not mistake this for a delay, nor waiting for other ranks for a long path, and it must not
+ * need a timeout for each chunk.
  */
 static void bursts_of_losses_are_repaired_in_a_few_round_trips(void **state)
 {
@@ -253,7 +253,7 @@ static void a_restart_under_the_next_generation_ignores_what_is_left_of_the_last
         must_be_right();
         met += result.engines.drop_gen + result.endpoints.drop_entry > 0;
     }
-    assert_true(met >= 16); /* in the others the roll call was lost, and nothing was on its way */
+    assert_true(met >= 16); /* in the others the roll call was lost, and no packet was in flight */
 }
 
 static void one_per_cent_of_loss_at_each_switch_leaves_seven_tenths_of_the_goodput(void **state)

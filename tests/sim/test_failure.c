@@ -1,6 +1,6 @@
 /*
- * What ranks are told when something is wrong for good: a switch or a host that dies, ranks that
- * disagree. Every rank ends, in time, with the name of the place.
+ * What ranks report after a permanent fault: a switch or a host that fails, ranks that disagree.
+ * Every rank ends in time and names the place.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -30,14 +30,14 @@ static int named(const char *name)
     return -1;
 }
 
-/* The node that a rank was told to suspect: the one that is waited for, else the one that is
- * silent. */
+/* Returns the node that a rank suspects: the one that is waited for, else the one that does not
+ * respond. */
 static int suspect_of(const struct by_call_status *status)
 {
     return status->missing_node != BY_NODE_NONE ? status->missing_node : status->node;
 }
 
-/* A large allreduce, so that deaths come in its middle. */
+/* A large allreduce, so that nodes fail in the middle of it. */
 static void prepare(uint64_t seed, const char *root, uint32_t loss)
 {
     struct fabric_tree *tree;
@@ -58,7 +58,7 @@ static void prepare(uint64_t seed, const char *root, uint32_t loss)
 
 struct death_row {
     const char *shape, *root, *dead;
-    /* Whom the ranks must suspect, by rank; "-": that rank is dead itself. */
+    /* The suspect that each rank must report; "-": the rank itself has failed. */
     const char *suspects[6];
 };
 
@@ -69,7 +69,7 @@ static void draw_shape(const char *shape)
         fabric_star(&scenario.fabric, 4, 10000, 500);
     else if (strcmp(shape, "leaf-spine") == 0)
         fabric_leafspine(&scenario.fabric, 1, 2, 2, 10000, 500, 0);
-    else if (strcmp(shape, "lean") == 0) /* a switch for each host */
+    else if (strcmp(shape, "lean") == 0) /* one switch per host */
         fabric_leafspine(&scenario.fabric, 1, 3, 1, 10000, 500, 0);
     else if (strcmp(shape, "chain") == 0)
         fabric_chain(&scenario.fabric, 3, 2, 10000, 500);
@@ -109,7 +109,7 @@ static void every_rank_ends_in_time_and_names_the_dead(void **state)
                 draw_shape(rows[r].shape);
                 prepare(10 * r + when, rows[r].root, lossy * PERCENT);
                 scenario.kill_node = named(rows[r].dead);
-                scenario.kill_ns = when == 0 ? 1 : 7000 + when * 13000; /* or it never came */
+                scenario.kill_ns = when == 0 ? 1 : 7000 + when * 13000; /* or it never started */
                 scenario_run(&scenario, 1, &result);
                 if (!result.ok)
                     fail_msg("row %u: %s", r, result.fault);
@@ -162,8 +162,8 @@ static int differ(const struct by_err_side *a, const struct by_err_side *b)
            a->optag != b->optag;
 }
 
-/* Every rank reads two calls, of which one is its own and the other that of the odd rank or, at the
- * odd rank, of the rest. */
+/* Every rank reports two calls: its own and that of the odd rank or, at the odd rank, that of the
+ * others. */
 static void check_sides(const char *what, int odd, const struct plan_call *odd_call)
 {
     const struct plan_call *common = &scenario.calls[0][0];
@@ -238,7 +238,7 @@ static void a_broadcast_from_two_roots_is_refused(void **state)
         assert_int_equal(result.ranks[0][k].status.error, BY_EMISMATCH);
 }
 
-/* Calls that have no tree in common: they meet on the first one. */
+/* Calls without a common tree: the ranks detect this on the first tree. */
 static void ranks_in_calls_on_different_trees_all_learn_of_it(void **state)
 {
     static const struct plan_call odd_calls[] = {

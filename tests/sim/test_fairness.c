@@ -1,7 +1,7 @@
 /*
- * Two jobs on the same cables: how the network falls to them while both have data to send, whatever
- * the windows of their tables, the number of their trees and who came first. Jain's index is (x +
- * y)^2 / 2 (x^2 + y^2): 1 when both have the same, 0.5 when one has all.
+ * Two jobs on the same cables: how they share the network while both have data to send, for any
+ * windows, numbers of trees and start times. Jain's index is (x + y)^2 / 2 (x^2 + y^2): 1 if both
+ * have the same, 0.5 if one has everything.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,16 +17,16 @@
 
 #define MBPS    1000u
 #define PAYLOAD 1408u
-#define CABLE   (PAYLOAD + 40u + 66u) /* bytes that a chunk takes on a cable */
+#define CABLE   (PAYLOAD + 40u + 66u) /* bytes of a chunk on a cable */
 
 struct fairness_pair {
     const char *name;
     int trees[2];
     uint16_t window[2];
-    uint64_t late_ns;   /* by which the second job begins after the first */
-    uint32_t mark_at;   /* packets; 0: the network does not mark, */
-    uint32_t queue_max; /* but drops */
-    double jain, used;  /* at the least */
+    uint64_t late_ns;   /* delay of the second job's start */
+    uint32_t mark_at;   /* queue length (packets); 0: the network does not mark */
+    uint32_t queue_max; /* maximum queue length before packets are dropped */
+    double jain, used;  /* minimum values */
 };
 
 static const struct fairness_pair pairs[] = {
@@ -87,8 +87,8 @@ static void two_jobs_that_share_cables_get_equal_parts(void **state)
     }
 }
 
-/* One job with windows for a hundred times what the path holds: packets that a packet finds before
- * it in a queue. */
+/* One job with windows a hundred times larger than the path's capacity: returns the mean number of
+ * packets in a queue found by a packet. */
 static double mean_queue(uint32_t mark_at)
 {
     static const struct fairness_pair alone = {"", {1, 1}, {1024, 1024}, 0, 0, 0, 0, 0};

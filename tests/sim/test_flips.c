@@ -1,7 +1,7 @@
 /*
  * A campaign of memory faults: in each run one bit flips in a slot of one node, at any time, in any
- * mode, with and without losses. No rank is ever given a wrong element; a run either goes on as if
- * nothing had happened or ends with an error that names the node.
+ * mode, with and without losses. No rank ever gets a wrong element. A run either continues without
+ * effect or ends with an error that names the node.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /*
- * What the modes promise, on whole fabrics: with data whose sums depend on the order, DET gives the
- * same bits on the same trees however packets arrive, EXACT gives the same bits on any trees, and
- * FAST does not, so that the data would show it.
+ * The guarantees of the modes, on whole fabrics and with data whose sums depend on the order: DET
+ * gives the same bits on the same trees in any order of packets, EXACT gives the same bits on any
+ * trees, and FAST does not, which proves that the data are suitable.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -56,7 +56,7 @@ static void build(unsigned shape)
     scenario.limit_ns = 20000000000;
 }
 
-/* Every ordered type, collective and operator of the mode, in one run; its digest. */
+/* Runs every ordered type, collective and operator of the mode in one run. Returns the digest. */
 static uint64_t run(unsigned shape, unsigned mode, uint64_t seed)
 {
     static const uint8_t dtypes[] = {BY_DTYPE_F32, BY_DTYPE_BF16, BY_DTYPE_F64, BY_DTYPE_F16};
@@ -112,7 +112,7 @@ static void exact_gives_the_same_bits_on_any_trees(void **state)
                          (unsigned long long)seed);
 }
 
-/* Else the two tests above would show nothing. */
+/* Otherwise the two tests above would prove nothing. */
 static void the_data_are_such_that_order_shows(void **state)
 {
     unsigned differ = 0;
@@ -124,7 +124,7 @@ static void the_data_are_such_that_order_shows(void **state)
     assert_true(run(0, BY_MODE_DET, 1) != run(1, BY_MODE_DET, 1));
 }
 
-/* Calls of all modes among each other, one after another and at once. */
+/* Calls of all modes mixed, one after another and at the same time. */
 static void modes_mix(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * Calls that outlive a node: a switch dies or loses its memory in the middle of calls, the next
- * generation comes with other trees, and every rank gets every element right, in the buffers that
- * it gave, and uses these again as soon as a call has ended. No call ends with an error.
+ * Calls that survive a node: a switch fails or loses its memory during calls, and the next
+ * generation has other trees. Every rank gets every correct element in its own buffers, and reuses
+ * them as soon as a call has ended. No call ends with an error.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -41,7 +41,7 @@ static void add_tree(struct fabric *fabric, const char *root, uint16_t payload, 
     tree->share = share;
 }
 
-/* Two spines, a tree over each; afterwards one alone, with chunks of another size. */
+/* Two spines with a tree over each; afterwards only one, with chunks of another size. */
 static void prepare(uint64_t seed)
 {
     scenario_init(&scenario, seed);
@@ -91,7 +91,8 @@ static void a_spine_dies_in_every_collective_and_the_calls_go_on_over_the_other(
     assert_true(gone_on > 100 && copied > 50);
 }
 
-/* Integers that are added twice, left out, or copied from a rank that had another part. */
+/* Integers would show elements that are added twice, omitted, or copied from a rank with another
+ * shard. */
 static void random_crashes_leave_no_wrong_element(void **state)
 {
     uint64_t gone_on = 0, copied = 0;
@@ -130,7 +131,8 @@ static void random_crashes_leave_no_wrong_element(void **state)
     assert_true(gone_on > 500 && copied > 200);
 }
 
-/* Sums of floats of any magnitudes: exact ones do not show that a node died, ordered ones agree. */
+/* Sums of floats of any magnitudes: exact sums do not depend on the failed node, and ordered ones
+ * agree among the ranks. */
 static void exact_sums_are_those_of_a_run_without_a_crash(void **state)
 {
     uint64_t digest[2];

@@ -1,7 +1,8 @@
 /*
- * Shares of cables: two jobs that have more to send than the cables carry, and a switch that keeps
- * to each what is its own (offload/engine/meter.c). How what crosses falls to them, how much of the
- * cable is in use when one of them is idle, and that nobody's work is wasted on the way there.
+ * Shares of cables: two jobs that have more to send than the cables carry, and a switch that
+ * guarantees each its share (offload/engine/meter.c). Tests the division of the bandwidth, the use
+ * of the cable when one job is idle, and that no data are dropped after they have used upstream
+ * links.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,19 +19,19 @@
 
 #define MBPS    1000u
 #define PAYLOAD 1408u
-#define CABLE   (PAYLOAD + 40u + 66u) /* bytes that a chunk takes on a cable */
+#define CABLE   (PAYLOAD + 40u + 66u) /* bytes of a chunk on a cable */
 #define CHUNKS  6000u
 #define PARTS   (BY_SHARE_ONE / 1000) /* a thousandth */
 
 struct shares_pair {
     const char *name;
     unsigned collective;
-    uint32_t share[2]; /* thousandths; 0: what others leave */
+    uint32_t share[2]; /* thousandths; 0: no share, the rest */
     uint16_t window[2];
-    uint32_t mark_at; /* packets; 0: the network does not mark */
+    uint32_t mark_at; /* queue length (packets); 0: the network does not mark */
     int alone;        /* the second job has nothing to send */
-    double ratio;     /* of the first one's chunks to the second one's, and by what part it may be off */
-    double off, used; /* of the cable, at the least */
+    double ratio;     /* expected chunks of the first job per chunk of the second */
+    double off, used; /* maximum relative error of `ratio`; minimum use of the cable */
 };
 
 static const struct shares_pair pairs[] = {
@@ -107,8 +108,8 @@ static void jobs_come_to_their_shares_and_to_what_others_leave(void **state)
     }
 }
 
-/* What arrives of the last of three packets that a switch passes on: they came with these bits of
- * ECN, and it left them with those. */
+/* Returns the ECN bits of the last of three packets that a switch relays; they arrived with `came`,
+ * and the switch sent them with `left`. */
 static uint8_t arrives_as(struct by_world *world, uint8_t came, uint8_t left)
 {
     const struct by_tx made = {.ecn = came, .ref = BY_REF_NONE};
@@ -145,7 +146,7 @@ static void marks_of_a_switch_arrive_and_the_network_marks_only_who_knows_ecn(vo
         struct by_world *world;
 
         scenario_init(&scenario, 1);
-        scenario.world.mark_at = marking; /* who finds one waiting, as the third does */
+        scenario.world.mark_at = marking; /* marks packets that find one waiting, as the third does */
         fabric_star(&scenario.fabric, 2, MBPS, 1000);
         fabric_job_add(&scenario.fabric, 1, 1);
         assert_non_null(fabric_tree_add(&scenario.fabric, 0, 0, 0, NULL));

@@ -1,7 +1,7 @@
 /*
- * ram: the memory that a small node and a small host hand to the core, which has none of its own:
- * one tree, window 4, chunks of 1024 bytes. Exit 1 when the node's is beyond the limit given
- * (bytes). Single-threaded.
+ * ram: prints the memory that a small node and a small host provide to the core, which has none of
+ * its own: one tree, window 4, chunks of 1024 bytes. Exits with 1 if the node's memory exceeds the
+ * given limit (bytes). Single-threaded.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* The shell of banyan-switchd on DPDK's ring ports, without a clock: its own buffers, chains and
- * batches. */
+/* The shell of banyan-switchd on DPDK's ring ports, without a clock, with its own buffers, chains
+ * and batches. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /*
- * The kernel's half of a switch (offload/xdp): its program on a port, run on each frame without any
- * port. What it relays must be what the engine relays, with the same bytes by the same port; all
- * else it must leave alone, for the engine to see. Takes root; without it, or on a kernel that has
- * no such thing, the trace goes on without this shell.
+ * The kernel's part of a switch (offload/xdp): its program for a port, run on each frame without a
+ * port. It must relay exactly the frames that the engine relays, with the same bytes and port, and
+ * leave all others to the engine. Requires root; without it, or on a kernel without support, the
+ * trace runs without this shell.
  */
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
@@ -17,7 +17,7 @@
 #include "offload/wire/frame.h"
 #include "tests/trace/trace.h"
 
-/* The interface that a program is run as if on: loopback. */
+/* The interface on which a program appears to run: loopback. */
 #define LOOPBACK 1u
 
 static struct by_xdp *xdp;
@@ -52,7 +52,7 @@ void trace_kernel_close(void)
     xdp = NULL;
 }
 
-/* Which port the program has counted a frame for since the last call. */
+/* Returns the port for which the program has counted a frame since the last call. */
 static unsigned counted_port(void)
 {
     static uint64_t before[TRACE_PORTS];

@@ -1,7 +1,7 @@
 /*
- * Plays a trace to all shells and compares what they send, byte by byte, port by port. Packets
- * without a payload may share a datagram or not (PROTOCOL.md, "Carrier"): datagrams are taken apart
- * first, and such packets may overtake others.
+ * Plays a trace to all shells and compares the frames that they send, byte by byte and port by
+ * port. Packets without a payload may share a datagram (PROTOCOL.md, "Carrier"), so datagrams are
+ * first split, and such packets may overtake others.
  *
  *   trace [SEED [FRAMES]]      the engine alone, the DPDK shell and the simulator
  *   trace SEED FRAMES FOLDER   and the bare-metal image, whose ports are sockets in FOLDER
@@ -18,8 +18,8 @@
 #include "tests/trace/trace.h"
 
 #define FRAMES 20000u
-/* What a relay changes of a frame: MAC addresses, and the UDP checksum at the end of the headers.
- */
+/* The parts of a frame that a relay changes: MAC addresses, and the UDP checksum at the end of the
+ * headers. */
 #define MACS_END           (2 * BY_MAC_BYTES)
 #define UDP_END            BY_FRAME_HEADER_BYTES
 #define UDP_CHECKSUM_BYTES 2u
@@ -27,10 +27,10 @@
 struct play {
     uint64_t seed;
     uint32_t frames;
-    const char *folder; /* NULL: no image */
-    int kernel;         /* its programs can be run */
-    uint64_t relayed;   /* frames by these */
-    uint64_t sent;      /* frames that came out of each shell */
+    const char *folder; /* NULL: no bare-metal image */
+    int kernel;         /* the kernel's programs can run */
+    uint64_t relayed;   /* frames relayed by these programs */
+    uint64_t sent;      /* frames sent by each shell */
     uint64_t type[BY_TYPE_COUNT];
 };
 
@@ -44,14 +44,14 @@ static void print_out(const char *who, const struct trace_out *out)
     }
 }
 
-/* May the frame's packets share a datagram? */
+/* Returns whether the frame's packets may share a datagram. */
 static int is_joining(const struct trace_frame *frame)
 {
     return frame->bytes >= BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES &&
            by_datagram_joins(frame->data + BY_FRAME_HEADER_BYTES);
 }
 
-/* Each packet in a frame of its own. */
+/* Puts each packet into its own frame. */
 static void take_apart(const struct trace_out *from, struct trace_out *to)
 {
     to->count = 0;
@@ -82,7 +82,7 @@ static void take_apart(const struct trace_out *from, struct trace_out *to)
     }
 }
 
-/* The next frame of that port and kind from `i` on. */
+/* Returns the next frame of that port and kind from `i` on. */
 static unsigned find(const struct trace_out *out, unsigned i, unsigned port, int joining)
 {
     while (i < out->count && (out->frame[i].port != port || is_joining(&out->frame[i]) != joining))
@@ -90,8 +90,8 @@ static unsigned find(const struct trace_out *out, unsigned i, unsigned port, int
     return i;
 }
 
-/* The same packets on each port, in the same order among those that may share datagrams, and among
- * the others. */
+/* Returns whether each port has the same packets, in the same order among those that may share
+ * datagrams and among the others. */
 static int is_same(const struct trace_out *whole_a, const struct trace_out *whole_b)
 {
     static struct trace_out a, b;
@@ -125,7 +125,8 @@ static int differ(const struct play *play, uint32_t step, const char *who, const
     return 1;
 }
 
-/* A datagram whose first packet is damaged goes by a later one. */
+/* Returns whether the first packet is valid; a datagram with a damaged first packet is routed by a
+ * later one. */
 static int is_first_sound(const struct trace_frame *in)
 {
     struct by_frame frame;
@@ -136,8 +137,8 @@ static int is_first_sound(const struct trace_frame *in)
            by_header_decode(frame.data, by_datagram_first(frame.data, frame.bytes), &header, &payload) >= 0;
 }
 
-/* Does the kernel relay just what the engine relays, but for damaged datagrams? What it leaves
- * alone the engine gets, whatever it is. */
+/* Returns whether the kernel relays exactly the frames that the engine relays, except damaged
+ * datagrams. Frames that it leaves alone go to the engine. */
 static int is_relayed_alike(struct play *play, const struct trace_frame *in, const struct trace_out *expected,
                             struct trace_out *got)
 {
@@ -166,7 +167,7 @@ static void count_types(struct play *play, const struct trace_out *out)
             play->type[header.type]++;
 }
 
-/* 0 when nothing that a trace is for was left out. */
+/* Returns 0 if the trace has covered everything that it is for. */
 static int is_telling(const struct play *play, const struct trace *trace)
 {
     int missing = trace->lost == 0;

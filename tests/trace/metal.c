@@ -1,8 +1,8 @@
 /*
  * The bare-metal image: each port is a pair of datagram sockets, FOLDER/sN (QEMU's) and FOLDER/hN
- * (ours), a frame is a datagram. Its rounds may take several ports in any order, so each frame is
- * seen through before the next one: by what it must cause, or, where that is nothing, by an ARP
- * request behind it.
+ * (this program's), and a frame is a datagram. The image may process its ports in any order, so
+ * each frame is completed before the next one: by the expected frames or, if there are none, by the
+ * answer to an ARP request sent after it.
  */
 #include <errno.h>
 #include <poll.h>
@@ -51,7 +51,7 @@ static void put(const struct trace_frame *frame)
     }
 }
 
-/* The next frame from `port`; false when none comes. */
+/* Receives the next frame from `port`. Returns false if none comes. */
 static int get(unsigned port, struct trace_frame *frame, int wait_ms)
 {
     struct pollfd entry = {.fd = sockets[port], .events = POLLIN};

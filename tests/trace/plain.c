@@ -1,5 +1,5 @@
-/* The engine in memory, with the least that a shell must do around it: what the others are compared
- * with. Its kernels are the scalar ones. */
+/* The engine in memory, with the minimum that a shell must do; the reference for the other shells.
+ * Uses the scalar kernels. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

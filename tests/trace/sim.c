@@ -1,8 +1,8 @@
 /*
- * The simulator: its own nodes and cables (host-driver/sim), in which no time passes. What arrives
- * at the switch's neighbours is what it sent. A simulated packet has addresses and a UDP payload,
- * but no frame: the headers around it are made here, and frames that never become a packet have no
- * meaning there.
+ * The simulator: its own nodes and cables (host-driver/sim), in which no time passes. The frames
+ * that arrive at the switch's neighbours are those that it has sent. A simulated packet has
+ * addresses and a UDP payload but is not a frame: this file makes the headers, and frames that
+ * never become packets have no meaning here.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 static struct by_world *world;
 static struct by_image_port ports[TRACE_PORTS];
 
-/* A neighbour that runs nothing. */
+/* Returns a neighbour that runs nothing. */
 static struct by_world_node neighbour(unsigned port)
 {
     struct by_image_header header = {.kind = BY_NODE_HOST, .node = (uint16_t)(1 + port), .name = "host"};
@@ -79,8 +79,8 @@ static int is_own(uint32_t ip)
     return 0;
 }
 
-/* A frame around what came to a neighbour: a relayed one is that which came in, with other MAC
- * addresses. */
+/* Makes a frame from a packet that arrived at a neighbour. A relayed frame is the incoming one with
+ * other MAC addresses. */
 static void record(const struct trace_frame *in, unsigned port, const struct by_sim_parcel *parcel,
                    struct trace_out *out)
 {
@@ -123,7 +123,7 @@ int trace_sim_step(const struct trace_frame *in, struct trace_out *out)
         memcmp(frame.dst_mac, ports[in->port].own_mac, BY_MAC_BYTES) != 0 ||
         (is_own(frame.dst_ip) && frame.dst_port != BY_UDP_PORT) || frame.bytes < BY_WIRE_HEADER_BYTES)
         return 0;
-    /* As a cable would bring it. */
+    /* As a cable would deliver it. */
     tx.payload = frame.data + BY_WIRE_HEADER_BYTES;
     tx.payload_bytes = (uint16_t)(frame.bytes - BY_WIRE_HEADER_BYTES);
     tx.udp_port = frame.dst_port;

@@ -1,4 +1,4 @@
-/* The trace's table and frames; see trace.h. */
+/* Implements trace.h: the trace's table and frames. */
 #include "tests/trace/trace.h"
 
 #include <stdlib.h>
@@ -15,9 +15,9 @@
 #define GEN       STAR_GEN
 #define ROOT      0u /* tree 0: all ports are children */
 #define INNER     1u /* tree 1: port 3 is the parent */
-#define RELAYED   2u /* tree 2: passed on */
+#define RELAYED   2u /* tree 2: relayed */
 #define PARENT    3u
-#define PARENT_ME 2u          /* our bit at the parent */
+#define PARENT_ME 2u          /* this switch's bit at the parent */
 #define FAR_IP    0xc6120900u /* behind port 2 */
 #define WORDS     (TRACE_PAYLOAD_MAX / 4)
 
@@ -115,14 +115,14 @@ static uint32_t below(struct trace *trace, uint32_t bound)
     return (uint32_t)by_prng_below(&trace->prng, bound);
 }
 
-/* What all ranks know of a chunk: drawn from its number, so that they agree. */
+/* The properties of a chunk that all ranks know: derived from its number, so that they agree. */
 struct trace_chunk {
     struct by_header header;
     unsigned collective;
-    unsigned root; /* the child with the data, or that wants them */
+    unsigned root; /* the child that has the data or needs them */
 };
 
-/* What is only copied is bytes. */
+/* Copied data are bytes. */
 static int is_copied(unsigned collective)
 {
     return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_ALLGATHER;
@@ -161,7 +161,8 @@ static struct by_header chunk_header(unsigned tree, uint32_t seq)
     return chunk_of(tree, seq).header;
 }
 
-/* The flags of a child's part in a chunk; now and then it is not what the collective says. */
+/* Returns the flags of a child's contribution to a chunk; occasionally they do not match the
+ * collective. */
 static uint8_t flags_of(struct trace *trace, const struct trace_chunk *chunk, unsigned child)
 {
     int is_root = child == chunk->root;
@@ -182,8 +183,8 @@ static uint8_t flags_of(struct trace *trace, const struct trace_chunk *chunk, un
     return flags;
 }
 
-/* Values of an element type; floats are small numbers, since the bits of a NaN are the processor's
- * choice. */
+/* Writes values of an element type. Floats are small numbers, since the bits of a NaN depend on the
+ * processor. */
 static void fill(struct trace *trace, unsigned dtype, uint8_t *payload, size_t bytes)
 {
     for (size_t at = 0; at < bytes; at++)
@@ -202,12 +203,12 @@ static void fill(struct trace *trace, unsigned dtype, uint8_t *payload, size_t b
         payload[at + 1] = (uint8_t)((payload[at + 1] & 0x8f) | 0x30); /* an exponent in the middle */
 }
 
-/* A frame from the neighbour at `port`: header, then `bytes` of payload at `payload`. */
+/* Makes a frame from the neighbour at `port`: header, then `bytes` of payload at `payload`. */
 static void send_packet(struct trace *trace, struct trace_frame *frame, unsigned port,
                         struct by_header *header, const uint8_t *payload, size_t bytes)
 {
     uint8_t *packet = frame->data + BY_FRAME_HEADER_BYTES;
-    /* What is passed on has one sender; now and then another cable claims to be his. */
+    /* Relayed packets have one sender; occasionally another cable claims its address. */
     int forged = header->tree == RELAYED && below(trace, 4) == 0;
     struct by_frame fields = {.src_ip = star_host_ip(forged ? 0 : port),
                               .dst_ip = header->tree == RELAYED ? FAR_IP : star_port_ip(port),
@@ -245,8 +246,7 @@ static void contribute(struct trace *trace, struct trace_frame *frame, unsigned 
     send_packet(trace, frame, child, &header, payload, bytes);
 }
 
-/* Several credits in one datagram, for chunks one behind the other; now and then one of them is
- * damaged. */
+/* Several credits in one datagram, for consecutive chunks; occasionally one of them is damaged. */
 static void credits(struct trace *trace, struct trace_frame *frame)
 {
     unsigned tree = below(trace, TRACE_TREES), child = below(trace, children(tree));
@@ -265,7 +265,7 @@ static void credits(struct trace *trace, struct trace_frame *frame)
     }
     if (below(trace, 10) == 0)
         payload[below(trace, count * BY_WIRE_HEADER_BYTES)] ^= 1;
-    /* Its first packet's header is written by send_packet, with a sum of no payload. */
+    /* send_packet writes the header of the first packet with the sum of an empty payload. */
     header = chunk_header(tree, seq);
     send_packet(trace, frame, child, &header, payload + BY_WIRE_HEADER_BYTES,
                 (count - 1) * BY_WIRE_HEADER_BYTES);
@@ -290,7 +290,7 @@ static void result(struct trace *trace, struct trace_frame *frame, uint32_t seq)
     send_packet(trace, frame, PARENT, &header, payload, bytes);
 }
 
-/* What brings a chunk nearer to its end. */
+/* Makes a frame that brings a chunk closer to completion. */
 static void progress(struct trace *trace, struct trace_frame *frame)
 {
     unsigned index = below(trace, TRACE_TREES), child;
@@ -300,7 +300,7 @@ static void progress(struct trace *trace, struct trace_frame *frame)
         child = below(trace, children(index));
     while (tree->left != 0 && !(tree->left >> child & 1));
     if (below(trace, 8) == 0) {
-        /* It is lost; what comes instead is what another child sends again. */
+        /* The packet is lost; instead another child retransmits. */
         trace->lost++;
         contribute(trace, frame, index, tree->seq, below(trace, children(index)));
         return;
@@ -324,7 +324,7 @@ static void progress(struct trace *trace, struct trace_frame *frame)
     }
 }
 
-/* A number near that of the current chunk: two windows back, and one ahead. */
+/* Returns a number near that of the current chunk: up to two windows back or one ahead. */
 static uint32_t near(struct trace *trace, unsigned tree)
 {
     return trace->tree[tree].seq + below(trace, 3 * TRACE_WINDOW + 2) - 2 * TRACE_WINDOW - 1;
@@ -339,7 +339,7 @@ static void ask(struct trace *trace, struct trace_frame *frame)
                            .state = (uint8_t)(BY_WAIT_CHILDREN + below(trace, 2)),
                            .at = (uint16_t)(1 + port),
                            .missing = below(trace, 8)};
-    /* An objection that voids a chunk is rare, or nothing would ever be summed. */
+    /* Objections that void a chunk are rare; otherwise no chunk would be summed. */
     struct by_err err = {.node = (uint16_t)(1 + port),
                          .reason =
                              (uint8_t)(below(trace, 4) ? BY_ERR_WINDOW : 1 + below(trace, BY_ERR_MEMORY)),
@@ -361,8 +361,8 @@ static void ask(struct trace *trace, struct trace_frame *frame)
     send_packet(trace, frame, port, &header, payload, bytes);
 }
 
-/* A packet that is passed on, whatever it says: any type, with a key or without, several credits.
- * Returns the bytes behind its header. */
+/* Makes a relayed packet with any contents: any type, with or without a key, several credits.
+ * Returns the size after its header (bytes). */
 static size_t passing(struct trace *trace, struct by_header *header, uint8_t payload[64])
 {
     header->tree = RELAYED;
@@ -378,7 +378,7 @@ static size_t passing(struct trace *trace, struct by_header *header, uint8_t pay
     return BY_WIRE_HEADER_BYTES;
 }
 
-/* A packet of a job, tree, generation or child that is not so, or one that is passed on. */
+/* Makes a packet with a wrong job, tree, generation or child, or one to be relayed. */
 static void foreign(struct trace *trace, struct trace_frame *frame)
 {
     unsigned port = below(trace, TRACE_PORTS);
@@ -425,7 +425,7 @@ void trace_arp(unsigned port, struct trace_frame *frame)
     frame->bytes = 60;
 }
 
-/* Damages a frame that was sound. */
+/* Damages a valid frame. */
 static void damage(struct trace *trace, struct trace_frame *frame)
 {
     switch (below(trace, 5)) {

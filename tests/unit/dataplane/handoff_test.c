@@ -1,5 +1,4 @@
-/* Work handed from another thread to the loop: it runs once, on the loop's thread, or not at all.
- */
+/* Work that another thread hands to the loop: it runs once, on the loop's thread, or not at all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -60,7 +59,7 @@ static void a_caller_that_gave_up_is_not_served_later(void **state)
 
     (void)state;
     assert_int_equal(by_handoff_open(&handoff), 0);
-    caller(&job); /* nobody serves: it returns after a second */
+    caller(&job); /* the loop does not serve it: returns after a second */
     assert_false(job.served);
     by_handoff_serve(&handoff);
     assert_int_equal(job.runs, 0);

@@ -1,5 +1,5 @@
-/* Loss, duplication and reordering at receive: every frame is dropped, passed, doubled or passed
- * later, and none is lost or leaked. */
+/* Loss, duplication and reordering at receive: each frame is dropped, passed, duplicated or
+ * delayed, and no frame is lost otherwise or leaked. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -24,7 +24,7 @@ static int make_pool(void **state)
     return result != 0 || !pool;
 }
 
-/* What became of `FRAMES` frames. */
+/* What happened to `FRAMES` frames. */
 struct hold_tally {
     unsigned passed, verdicts[BY_FAULT_HOLD + 1], latest_distance;
     uint32_t order_hash;

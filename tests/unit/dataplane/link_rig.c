@@ -1,4 +1,4 @@
-/* The host's end of a port that shares memory. See link_rig.h. */
+/* Implements link_rig.h: the host's end of a port that shares memory. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ int link_sealed(const char *name, uint64_t bytes, int seals)
     return fd;
 }
 
-/* A memfd of one huge page that nothing has reserved. */
+/* Returns a memfd of one huge page that is not reserved. */
 int link_huge_file(int seals)
 {
     int fd = memfd_create("huge", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB);
@@ -75,10 +75,10 @@ int link_huge_file(int seals)
 }
 
 bool link_huge;
-/* Answers the challenge in the hello; NULL: nobody does. */
+/* Answers the challenge in the hello; NULL: no answer. */
 void (*link_prover)(const struct dataplane_link_end *end, struct by_shm_hello *hello);
-/* Connects and says hello with `count` descriptors; the answer's status, or 1 when there is none.
- */
+/* Connects and sends a hello with `count` descriptors. Returns the answer's status, or 1 if there
+ * is none. */
 int link_greet(struct by_shell *shell, struct dataplane_link_end *end, unsigned host,
                struct by_shm_hello *hello, unsigned count, int seals)
 {
@@ -130,7 +130,7 @@ int link_greet(struct by_shell *shell, struct dataplane_link_end *end, unsigned 
         end->there_bytes = welcome.memory_bytes;
         end->there = mmap(NULL, welcome.memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
         assert_true(end->there != MAP_FAILED);
-        /* It is there to be read alone. */
+        /* The memory must be read-only. */
         assert_true(mmap(NULL, welcome.memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) ==
                     MAP_FAILED);
         close(fd);
@@ -167,8 +167,8 @@ void link_join(struct by_shell *shell, struct dataplane_link_end *end, unsigned 
     assert_int_equal(link_greet(shell, end, host, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
 }
 
-/* Host `host` gives its values for chunk `seq`; the payload lies in its own memory, from byte `at`
- * on as the packet says. Without a sum the packet's psum is wrong, and the cable says that it has
+/* Host `host` contributes its values for chunk `seq`. The payload is in the host's own memory at
+ * offset `at`. Without `summed` the packet's psum is wrong, and the slot is marked as having
  * none. */
 void link_give_summed(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint64_t at, bool summed)
 {
@@ -201,7 +201,7 @@ void link_give(struct dataplane_link_end *end, unsigned host, uint32_t seq, uint
     link_give_summed(end, host, seq, at, true);
 }
 
-/* The next result is that of chunk `seq`, and lies in the engine's memory. */
+/* The next result must be that of chunk `seq` and lie in the engine's memory. */
 void link_take_result(struct dataplane_link_end *end, uint32_t seq)
 {
     const struct by_shm_packet *packet = by_shm_take(&end->receiver);

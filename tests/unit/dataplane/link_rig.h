@@ -1,6 +1,6 @@
 /*
- * The host's end of a port that shares memory: greeting, giving values, taking results. Shared by
- * the tests of link.c and link_host.c.
+ * The host's end of a port that shares memory: hello, contributions, results. Shared by the tests
+ * of link.c and link_host.c.
  */
 #ifndef BY_TEST_LINK_RIG_H
 #define BY_TEST_LINK_RIG_H
@@ -32,7 +32,7 @@ struct dataplane_link_end {
     struct by_shm_receiver receiver;
 };
 
-/* Memory of huge pages is offered in place of tmpfs. */
+/* 1: offers memory of huge pages in place of tmpfs. */
 extern bool link_huge;
 /* Answers the challenge in the hello; NULL: the hello has no proof. */
 extern void (*link_prover)(const struct dataplane_link_end *end, struct by_shm_hello *hello);

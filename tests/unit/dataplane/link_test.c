@@ -1,7 +1,7 @@
 /*
- * A port whose hosts share memory, from the host's end: who is let in, how sums come back without a
- * copy, what becomes of packets that point anywhere, and of hosts that leave. The test is the host;
- * the shell runs round by round. DPDK without hugepages, devices or root.
+ * A port whose hosts share memory, from the host's end: which hosts are accepted, how sums return
+ * without a copy, and what happens to packets with invalid offsets and after a host leaves. The
+ * test plays the host and runs the shell round by round. DPDK without hugepages, devices or root.
  */
 #include <fcntl.h>
 #include <setjmp.h>
@@ -40,7 +40,7 @@ static void a_sum_is_read_where_the_switch_holds_it_and_given_back(void **state)
         assert_null(by_shm_take(&end[host].receiver));
         by_shm_done(&end[host].receiver);
     }
-    by_shell_round(shell); /* looks what the hosts have read */
+    by_shell_round(shell); /* reads how far the hosts have consumed */
     assert_int_equal(link_references(shell, 0), 0);
     for (unsigned host = 0; host < HOSTS; host++)
         link_leave(&end[host]);
@@ -127,7 +127,7 @@ static void a_payload_longer_than_any_is_dropped(void **state)
     (void)state;
     link_join(shell, &end, 0);
     link_give(&end, 0, 0, 0);
-    end.cable->up.packet[0].payload_bytes = UINT16_MAX; /* with its header that is 39 bytes, in 16 bits */
+    end.cable->up.packet[0].payload_bytes = UINT16_MAX; /* with its header this is 39 bytes modulo 2^16 */
     assert_int_equal(by_link_receive(shell->ports[0].link, 0, &rx, 1), 0);
     link_leave(&end);
     by_shell_close(shell);
@@ -165,7 +165,7 @@ static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **
     (void)state;
     for (unsigned host = 0; host < HOSTS; host++)
         link_join(shell, &end[host], host);
-    end[0].cable->up.tail = UINT32_MAX; /* of four billion packets, none of which is one */
+    end[0].cable->up.tail = UINT32_MAX; /* four billion packets, none of them valid */
     for (unsigned host = 1; host < HOSTS; host++)
         link_give(&end[host], host, 0, 0);
     assert_int_equal(by_shell_round(shell), HOSTS - 1);
@@ -179,7 +179,7 @@ static void a_queue_that_says_it_holds_more_than_its_slots_holds_nothing(void **
     by_shell_close(shell);
 }
 
-/* Else a host that goes on filling its queue holds up the switch for good. */
+/* Otherwise a host that keeps filling its queue would block the switch forever. */
 static void malformed_packets_take_turns_as_all_others_do(void **state)
 {
     struct by_shell *shell = link_open_shell();
@@ -210,12 +210,12 @@ static void a_host_with_much_to_send_leaves_the_others_of_its_port_their_turns(v
 
     (void)state;
     link_join(shell, &end[0], 0);
-    words.udp_port++; /* of another job */
+    words.udp_port++; /* the hello of another job */
     assert_int_equal(link_greet(shell, &end[1], 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), 0);
     for (unsigned busy = 0; busy < 2; busy++) {
         for (uint32_t i = 0; i < 3 * BY_LINK_BURST; i++)
             link_give(&end[busy], 0, i, 0);
-        link_give(&end[1 - busy], 1, 0, 0); /* by its address it is told from the rest */
+        link_give(&end[1 - busy], 1, 0, 0); /* a different source address identifies it */
         for (unsigned calls = 0; calls < 4; calls++) {
             uint32_t count = by_link_receive(shell->ports[0].link, 0, rx, BY_LINK_BURST);
 
@@ -246,7 +246,7 @@ static void a_host_that_leaves_gives_everything_back(void **state)
         link_leave(&end[host]);
     link_serve(shell);
     assert_int_equal(link_references(shell, 0), 0);
-    link_join(shell, &end[0], 0); /* its job is free again */
+    link_join(shell, &end[0], 0); /* the job's place is free again */
     link_leave(&end[0]);
     by_shell_close(shell);
 }
@@ -291,19 +291,19 @@ static void who_is_not_let_in_hears_why(void **state)
     words.memory_bytes = MEMORY + 1;
     assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
     link_leave(&end);
-    words = link_hello(); /* memory that could be made shorter would end the switch */
+    words = link_hello(); /* memory that could shrink could crash the switch */
     assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_GROW), BY_EINVAL);
     link_leave(&end);
     assert_int_equal(link_greet(shell, &end, 0, &words, 1, F_SEAL_SHRINK), BY_EINVAL);
     link_leave(&end);
-    link_join(shell, &other, 0); /* the first of a job */
+    link_join(shell, &other, 0); /* the first process of the job */
     assert_int_equal(link_greet(shell, &end, 0, &words, BY_SHM_HELLO_FDS, F_SEAL_SHRINK), BY_EINVAL);
     link_leave(&end);
     link_leave(&other);
     by_shell_close(shell);
 }
 
-/* Its pages may run out, and then a read of them ends the switch. */
+/* The system may run out of huge pages, and then reading them would crash the switch. */
 static void memory_of_huge_pages_is_refused(void **state)
 {
     struct by_shell *shell = link_open_shell();
@@ -328,7 +328,7 @@ static void a_host_that_never_takes_its_bells_blocks_nobody(void **state)
 
     (void)state;
     link_join(shell, &end, 0);
-    assert_int_equal(fcntl(end.socket, F_SETFL, 0), 0); /* as a host can; ours is another description */
+    assert_int_equal(fcntl(end.socket, F_SETFL, 0), 0); /* as a host can; the switch's end differs */
     alarm(20);
     for (unsigned i = 0; i < 10000; i++)
         by_link_bell(link->host[0]);
@@ -355,7 +355,7 @@ static const struct by_image_key other_key = {
     .key = {"another tenant's"}, .job = 1, .cover = BY_COVER_HEADER};
 static const struct by_image_key *prover_key;
 
-/* As the host of port 0. */
+/* Proves the key as the host of port 0. */
 static void prove(const struct dataplane_link_end *end, struct by_shm_hello *words)
 {
     struct by_siphash_key key;
@@ -376,7 +376,7 @@ static void load_keyed(struct by_shell *shell)
 
     by_image_job(image, 0, &job);
     key.job = job.job;
-    job.gen++; /* within a generation a key stays as it is */
+    job.gen++; /* a key cannot change within a generation */
     by_image_put_job(image, 0, &job);
     by_image_seal(image);
     keyed = malloc(by_image_keyed_bytes(image, 1));
@@ -412,10 +412,10 @@ static void the_port_of_a_keyed_job_is_for_who_has_its_key(void **state)
     greet_with(shell, &end, &other_key, BY_EINVAL);
     link_leave(&end);
     assert_int_equal(shell->ports[0].link->host[0]->greeted, true);
-    greet_with(shell, &end, &star_key, 0); /* and who greeted early gives way */
+    greet_with(shell, &end, &star_key, 0); /* replaces the host that connected before the key */
     assert_int_equal(recv(early.socket, &(uint8_t){0}, 1, MSG_DONTWAIT), 0);
     link_leave(&early);
-    greet_with(shell, &early, &star_key, BY_EINVAL); /* another process of the job does not */
+    greet_with(shell, &early, &star_key, BY_EINVAL); /* another process of the job does not replace it */
     link_leave(&early);
     link_give(&end, 0, 0, 0);
     assert_int_equal(by_shell_round(shell), 1);
@@ -442,7 +442,7 @@ static void a_proof_is_for_one_challenge(void **state)
     by_shell_close(shell);
 }
 
-/* Tables, and the keys of all jobs, lie where no host can read. */
+/* Tables and the keys of all jobs are in memory that no host can read. */
 static void a_host_sees_payloads_and_no_tables_or_keys(void **state)
 {
     struct by_shell *shell = link_open_shell();
@@ -479,8 +479,8 @@ static void who_sleeps_is_rung_once(void **state)
     }
     assert_int_equal(recv(end[0].socket, &ring, 1, MSG_DONTWAIT), 1);
     assert_true(recv(end[0].socket, &ring, 1, MSG_DONTWAIT) < 0); /* once */
-    assert_true(recv(end[1].socket, &ring, 1, MSG_DONTWAIT) < 0); /* that one did not sleep */
-    assert_false(by_shm_doze(&end[0].receiver));                  /* there is something to take */
+    assert_true(recv(end[1].socket, &ring, 1, MSG_DONTWAIT) < 0); /* this host did not sleep */
+    assert_false(by_shm_doze(&end[0].receiver));                  /* there are packets to take */
     for (unsigned host = 0; host < HOSTS; host++)
         link_leave(&end[host]);
     by_shell_close(shell);

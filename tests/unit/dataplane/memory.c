@@ -1,5 +1,5 @@
-/* DPDK for unit tests; see memory.h. Frames that the switch sends on a ring port come back to that
- * port, so a test takes them out after each round. */
+/* Implements memory.h. Frames that the switch sends on a ring port return to that port, so a test
+ * takes them out after each round. */
 #include "tests/unit/dataplane/memory.h"
 
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 /*
- * The shell on memory ports: a result for many children is one payload in the engine's bank, sent
- * by reference; a port that takes no chains gets copies; a relay leaves in the buffer that it came
- * in; what is not ours is counted; and nothing leaks, whatever fails.
+ * The shell on memory ports. A result for many children is one payload in the engine's bank, sent
+ * by reference. A port that does not support chains gets copies. A relayed packet leaves in the
+ * buffer in which it arrived. Other packets are counted. Nothing leaks after any failure.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,7 +21,7 @@
 
 static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
 
-/* Every host's contribution to chunk `seq` but the one of `skip`. */
+/* Sends every host's contribution to chunk `seq`, except that of `skip`. */
 static void contribute(struct by_shell *shell, uint32_t seq, unsigned skip)
 {
     for (unsigned host = 0; host < HOSTS; host++) {
@@ -33,8 +33,8 @@ static void contribute(struct by_shell *shell, uint32_t seq, unsigned skip)
     }
 }
 
-/* The frame must be the result of `seq` for `host`; its payload, in one or two segments, is
- * returned. */
+/* The frame must be the result of `seq` for `host`. Returns its payload, which has one or two
+ * segments. */
 static const uint8_t *check_result(struct rte_mbuf *frame, unsigned host, uint32_t seq, uint8_t room[2048])
 {
     struct by_frame fields;
@@ -95,7 +95,7 @@ static void a_result_for_many_children_is_one_payload(void **state)
                     (uintptr_t)shell->engine_memory + shell->engine_bytes - PAYLOAD);
     assert_int_equal(rte_mbuf_refcnt_read(frames[0]->next), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++) {
-        assert_int_equal(references(shell, 0), HOSTS); /* released together, with the last */
+        assert_int_equal(references(shell, 0), HOSTS); /* released together with the last frame */
         rte_pktmbuf_free(frames[host]);
     }
     assert_int_equal(references(shell, 0), 0);
@@ -131,8 +131,8 @@ static void ports_that_take_no_chains_get_copies_beside_those_that_do(void **sta
     by_shell_close(shell);
 }
 
-/* A pool is emptied, a chunk completes, and its results are lost: they are counted, nothing leaks,
- * and a duplicate brings them. */
+/* With an empty pool a chunk completes and its results are lost: they are counted, nothing leaks,
+ * and a duplicate retrieves them. */
 static void without_buffers_results_are_dropped_and_counted(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);
@@ -155,8 +155,8 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
             got += frame != NULL;
             rte_pktmbuf_free(frame);
         }
-        /* Without segments a copy in a frame's buffer does it; without headers nothing can be sent.
-         */
+        /* Without segments a copy in a frame's buffer replaces them. Without headers nothing can be
+         * sent. */
         assert_int_equal(got, i == 0 ? 0 : HOSTS);
         for (unsigned k = 0; k < count; k++)
             rte_pktmbuf_free(hoard[k]);
@@ -177,7 +177,7 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
     by_shell_close(shell);
 }
 
-/* The star's first ports, in an image whose header is there. */
+/* Writes the star's first ports into an image that has its header. */
 static void put_ports(uint8_t *image, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -194,8 +194,8 @@ static void put_ports(uint8_t *image, unsigned count)
     }
 }
 
-/* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host
- * 2 would be. */
+/* Loads an image with one entry below a parent: hosts 0 and 1 are its children, and the parent is
+ * in place of host 2. */
 static void load_inner(struct by_shell *shell)
 {
     struct by_image_header header = {
@@ -241,8 +241,8 @@ static void load_inner(struct by_shell *shell)
     assert_int_equal(by_shell_commit(shell), 0);
 }
 
-/* One round that takes the parent's question and its result: the sum goes up again and the result
- * down, both out of one bank. */
+/* One round receives the parent's PROBE and its result. The sum goes up again and the result goes
+ * down, both from one bank. */
 static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **state)
 {
     struct by_shell *shell = memory_shell(3);
@@ -260,7 +260,7 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
     }
     by_shell_round(shell);
     rte_pktmbuf_free(memory_sent(shell, 2));
-    /* The parent's value: what host 3 alone would have sent. */
+    /* The parent's value is that of host 3 alone. */
     bytes = star_contribution(&star, 3, 0, 0, COUNT, packet);
     by_header_decode(packet, bytes, &header, &payload);
     header.child = 0;
@@ -291,8 +291,8 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
     by_shell_close(shell);
 }
 
-/* An image with one relay: from host 0, whose cable brings so much (1000 bytes a second), to host 1
- * through the switch. */
+/* Loads an image with one relay from host 0, whose link has this rate (units of 1000 bytes per
+ * second), through the switch to host 1. */
 static void load_relay(struct by_shell *shell, uint32_t share, uint32_t rate)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
@@ -326,7 +326,7 @@ static void load_relay(struct by_shell *shell, uint32_t share, uint32_t rate)
     assert_int_equal(by_shell_commit(shell), 0);
 }
 
-/* A frame from host 0 to host 1; its bytes. */
+/* Makes a frame from host 0 to host 1. Returns its size (bytes). */
 static size_t make_passing(uint8_t frame[256])
 {
     struct by_frame fields = {.src_ip = star_host_ip(0),
@@ -365,7 +365,8 @@ static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
     by_shell_close(shell);
 }
 
-/* A round with a frame from host 0; how many came out at host 1, and were freed. */
+/* Runs a round with a frame from host 0. Returns how many frames arrived at host 1, and frees
+ * them. */
 static unsigned pass(struct by_shell *shell, const uint8_t *frame, size_t bytes)
 {
     struct rte_mbuf *out;
@@ -425,7 +426,7 @@ static void an_arp_request_for_the_ports_address_is_answered(void **state)
     by_put32(request + 38, star_port_ip(2));
     memory_inject(shell, 2, request, sizeof request);
     by_shell_round(shell);
-    assert_null(memory_sent(shell, 2)); /* no table: no address */
+    assert_null(memory_sent(shell, 2)); /* no table, so no address */
     memory_load(shell, &star);
     memory_inject(shell, 2, request, sizeof request);
     by_shell_round(shell);
@@ -508,7 +509,7 @@ static void a_wave_of_chunks_over_the_batch_is_served_in_full(void **state)
     by_shell_close(shell);
 }
 
-/* The source of a broadcast gets acknowledgements, which share a frame; the others their data. */
+/* The source of a broadcast gets acknowledgements, which share a frame; the others get data. */
 static void acknowledgements_of_one_tree_share_a_frame(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);
@@ -560,8 +561,8 @@ static void acknowledgements_of_one_tree_share_a_frame(void **state)
     by_shell_close(shell);
 }
 
-/* Who is the source of every other chunk gets all sums before the acknowledgements, which would
- * part the frames that leave as one train. */
+/* The source of every other chunk gets all sums before the acknowledgements, which would otherwise
+ * interrupt the GSO batch. */
 static void acknowledgements_go_behind_the_results_of_a_round(void **state)
 {
     struct by_shell *shell = memory_shell(HOSTS);

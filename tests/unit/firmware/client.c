@@ -1,4 +1,4 @@
-/* Requests and responses for tests; see client.h. */
+/* Implements client.h: requests and responses for tests. */
 #include "tests/unit/firmware/client.h"
 
 #include <pb_decode.h>

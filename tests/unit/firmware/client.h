@@ -1,5 +1,5 @@
-/* The controller's end of the control channel for tests: requests as frames, responses decoded. No
- * sockets here. */
+/* The controller's end of the control channel for tests: encodes requests as frames and decodes
+ * responses. Uses no sockets. */
 #ifndef BY_TESTS_UNIT_FIRMWARE_CLIENT_H
 #define BY_TESTS_UNIT_FIRMWARE_CLIENT_H
 
@@ -11,13 +11,13 @@
 
 #define CLIENT_FRAME_MAX (BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX)
 
-/* Encodes a request with the length in front; returns the bytes. */
+/* Encodes a request preceded by its length. Returns the size of the frame (bytes). */
 size_t client_frame(const by_Request *request, uint8_t *frame);
-/* Decodes a frame of `bytes`; aborts when it is none. */
+/* Decodes a frame of `bytes`. Aborts if it is invalid. */
 void client_decode(const uint8_t *frame, size_t bytes, by_Response *response);
-/* Requests ready to send. `which` is a by_Request_*_tag. */
+/* Initialize requests, ready to send. `which` is a by_Request_*_tag. */
 void client_request(by_Request *request, pb_size_t which);
-/* The chunk of an image at `offset`. */
+/* Stages the chunk of an image at `offset`. */
 void client_stage(by_Request *request, const uint8_t *image, size_t bytes, uint32_t offset, uint32_t count);
 
 #endif

@@ -1,4 +1,4 @@
-/* The star of the switch's tests; see star.h. */
+/* Implements star.h: the star of the switch's tests. */
 #include "tests/unit/firmware/star.h"
 
 #include <stdio.h>

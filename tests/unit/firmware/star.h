@@ -1,6 +1,6 @@
 /*
  * A star for tests of the switch: one switch, hosts on ports 0..count-1, job 1, one tree (or
- * several) with the switch as root. The table image of the switch, and the packets that its hosts
+ * several) with the switch as root. Makes the switch's table image, and the packets that its hosts
  * send. Used by unit tests and by the lab's switch-probe.
  */
 #ifndef BY_TESTS_UNIT_FIRMWARE_STAR_H
@@ -30,19 +30,19 @@ uint32_t star_host_ip(unsigned host);
 uint32_t star_port_ip(unsigned port);
 void star_mac(uint32_t ip, uint8_t mac[6]);
 
-/* The switch's image in memory that the caller frees. */
+/* Returns the switch's image. The caller frees it. */
 uint8_t *star_image(const struct star *star, size_t *bytes);
 
-/* Host `host`'s contribution of `count` i32 values: value k is 1000 * host + seq + k. Writes a
- * banyan packet; returns its bytes. */
+/* Writes a banyan packet with host `host`'s contribution of `count` i32 values: value k is 1000 *
+ * host + seq + k. Returns the size (bytes). */
 size_t star_contribution(const struct star *star, unsigned host, uint16_t tree, uint32_t seq, uint16_t count,
                          uint8_t *packet);
-/* What the sum over all hosts of element k is. */
+/* Returns the sum of element k over all hosts. */
 int32_t star_sum(const struct star *star, uint32_t seq, unsigned k);
-/* Puts 42 bytes of headers before a packet of `bytes` that host `host` sends to its switch port;
- * returns the frame's bytes. */
+/* Puts 42 bytes of headers before a packet of `bytes` that host `host` sends to its switch port.
+ * Returns the size of the frame (bytes). */
 size_t star_frame(unsigned host, const uint8_t *packet, size_t bytes, uint8_t *frame);
-/* Fixes the header's checksum (tag) after a test has changed a field. */
+/* Renews the header's checksum (tag) after a test has changed a field. */
 void star_retag(uint8_t *packet);
 
 #endif

@@ -1,4 +1,4 @@
-/* A controller and switches inside a test's process; see hub.h. */
+/* Implements hub.h: a controller and switches inside a test's process. */
 #include "tests/unit/host-driver/hub.h"
 
 #include <errno.h>
@@ -15,7 +15,7 @@
 #include "offload/base/errors.h"
 #include "tests/unit/host-driver/rig.h"
 
-/* The fabric whose trees of generation `gen` use all switches but the first gen - 1. */
+/* Makes the fabric whose trees of generation `gen` use all switches except the first gen - 1. */
 static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
 {
     struct fabric *fabric = calloc(1, sizeof(*fabric));
@@ -34,7 +34,7 @@ static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
         snprintf(name, sizeof(name), "s%d", s);
         fabric_switch(fabric, name, 0);
     }
-    /* The last switch first: a tree from a host takes its first cables. */
+    /* The last switch first: a tree rooted at a host uses the host's first cables. */
     for (int s = HUB_SWITCHES - 1; s >= 0; s--)
         for (int h = 0; h < HUB_HOSTS; h++)
             fabric_cable(fabric, h, HUB_HOSTS + s, 1000, 1000);
@@ -55,7 +55,7 @@ static void make_images(struct host_driver_hub *hub, uint16_t gen, bool inner)
     free(fabric);
 }
 
-/* A switch or host of the fabric. */
+/* Returns a switch or host of the fabric. */
 static struct by_fabric_node *node_of(struct host_driver_hub *hub, int node)
 {
     struct by_image_header header;
@@ -188,8 +188,8 @@ void hub_stop(struct host_driver_hub *hub)
     hub->listener = -1;
 }
 
-/* Sends all of it, however slow the rank is: it turns meanwhile in its own process only, so a full
- * socket of a test would be a bug of the test. */
+/* Sends the whole frame, however slow the rank is. The rank moves only in this process, so a full
+ * socket would be a bug of the test. */
 static void put(struct hub_peer *peer, const struct by_member_frame *frame)
 {
     uint8_t *bytes = malloc(BY_MEMBER_FIXED_MAX + frame->bytes);

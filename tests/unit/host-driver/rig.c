@@ -1,4 +1,4 @@
-/* The rig of the host driver's tests; see rig.h. */
+/* Implements rig.h. */
 #include "tests/unit/host-driver/rig.h"
 
 #include <dirent.h>
@@ -34,7 +34,7 @@ static void new_folder(char folder[64])
         by_image_put_##section(named, i, &record);                                                           \
     }
 
-/* The same image with a name for every node, as the controller's images have them. Frees the old
+/* Returns the image with a name for every node, as in the controller's images. Frees the old
  * one. */
 static uint8_t *add_names(const struct fabric *fabric, uint8_t *image, size_t *bytes)
 {
@@ -141,7 +141,7 @@ void rig_write_loopback(int hosts, char folder[64])
     int job;
 
     assert_non_null(fabric);
-    assert_int_equal(hosts, 2); /* one cable: one port each */
+    assert_int_equal(hosts, 2); /* one cable: one port for each host */
     for (int h = 0; h < hosts; h++)
         fabric_host(fabric, h == 0 ? "h0" : "h1");
     fabric_cable(fabric, 0, 1, 1000, 1000);

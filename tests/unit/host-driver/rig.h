@@ -1,7 +1,7 @@
 /*
- * What the tests of the host driver share: table images of small fabrics in a folder of their own,
- * ranks opened on a fabric in memory, and operations over all of them. Single-threaded unless a
- * test says otherwise.
+ * Shared by the tests of the host driver: table images of small fabrics in a folder, ranks on a
+ * fabric in memory, and operations over all of them. Single-threaded unless a test states
+ * otherwise.
  */
 #ifndef TESTS_UNIT_HOST_RIG_H
 #define TESTS_UNIT_HOST_RIG_H
@@ -28,27 +28,27 @@ struct host_driver_rig {
     struct banyan_comm *comm[RIG_RANKS_MAX];
 };
 
-/* Writes every node's image into a new folder, whose name goes to `folder`. */
+/* Writes every node's image into a new folder and returns its name in `folder`. */
 void rig_write(const struct fabric *fabric, char folder[64]);
-/* Removes the folder and what rig_write put there. */
+/* Removes the folder with the files of rig_write. */
 void rig_remove(const char *folder);
-/* The same for `hosts` hosts on the loopback interface, 127.0.0.1 and so on: host 0 is the root of
+/* The same for `hosts` hosts on the loopback interface, from 127.0.0.1 on: host 0 is the root of
  * the only tree. */
 void rig_write_loopback(int hosts, char folder[64]);
 
-/* A star with one tree that carries all collectives, its window `window`. */
+/* Makes a star with one tree that carries all collectives, with this window. */
 void rig_star(struct fabric *fabric, int hosts, uint16_t window);
 
-/* Opens all hosts' ranks of job `job` on a fabric in memory. */
+/* Opens the ranks of job `job` at all hosts on a fabric in memory. */
 void rig_open(struct host_driver_rig *rig, const struct fabric *fabric, uint32_t job);
 void rig_close(struct host_driver_rig *rig);
-/* Sets BANYAN_* for the contexts opened next; NULL unsets. */
+/* Sets a BANYAN_* variable for the contexts opened afterwards; NULL unsets it. */
 void rig_set(const char *name, const char *value);
 
-/* Posts all, waits for all: each must succeed. Frees the requests. */
+/* Posts all requests, waits for all and frees them. Each must succeed. */
 void rig_finish(struct host_driver_rig *rig, struct banyan_request **requests);
 
-/* The status is as wanted, and the last error's text holds `words`. */
+/* Requires the status `wanted` and `words` in the text of the last error. */
 #define expect(call, wanted, words)                                                                          \
     do {                                                                                                     \
         assert_int_equal(call, wanted);                                                                      \

@@ -1,7 +1,7 @@
 /*
- * AF_XDP between two network namespaces, by banyan-perf, which checks every element: native mode
- * and multi-buffer; that everything else passes to the kernel; that nothing stays behind after a
- * kill. Needs root, and is skipped without it.
+ * AF_XDP between two network namespaces, with banyan-perf, which checks every element: native mode
+ * and multi-buffer. All other packets must reach the kernel, and nothing must remain after a kill.
+ * Needs root; skipped without it.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -36,7 +36,7 @@ static int command(const char *format, ...)
     return system(text);
 }
 
-/* Two hosts on one cable, host 0 the root, in the lab's addresses. */
+/* Two hosts on one cable, with host 0 as root, with the lab's addresses. */
 static void write_tables(uint16_t payload_max)
 {
     static struct fabric fabric;
@@ -55,7 +55,7 @@ static void write_tables(uint16_t payload_max)
     rig_write(&fabric, folder);
 }
 
-/* Interface name and MAC address of a host's only port, as its table has them. */
+/* Returns the interface name and MAC address of a host's only port, from its table. */
 static struct by_image_port port_of(int host)
 {
     struct by_image_port port;
@@ -99,7 +99,7 @@ static void remove_cable(void)
     rig_remove(folder);
 }
 
-/* Enters a namespace of the network alone: /sys stays as it is. */
+/* Enters only the network namespace: /sys does not change. */
 static void enter(int host)
 {
     char path[64];
@@ -161,8 +161,8 @@ static int program_attached(int host)
     return command("ip -n %s link show %.12s | grep -q xdp", name[host], port_of(host).name) == 0;
 }
 
-/* errno of a TCP connection from host 0 to a closed port of host 1: ECONNREFUSED proves that both
- * kernels took part. */
+/* Returns errno of a TCP connection from host 0 to a closed port of host 1: ECONNREFUSED proves
+ * that both kernels took part. */
 static int knock(void)
 {
     int status;

@@ -1,5 +1,5 @@
 /* Misuse of the public interface: every wrong argument and every wrong order gets an error that
- * names it, and nothing breaks. */
+ * names it, without damage. */
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
-/* The range that is shared with switches: pieces that do not overlap, gaps that are used again, and
- * clean. */
+/* The memory range shared with switches: pieces do not overlap, and released pieces are reused and
+ * zeroed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -30,7 +30,7 @@ static void pieces_do_not_overlap_and_come_clean(void **state)
 
         if (piece[i] != NULL) {
             for (uint64_t at = 0; at < bytes[i]; at += 997)
-                assert_int_equal(piece[i][at], i + 1); /* nobody else has written here */
+                assert_int_equal(piece[i][at], i + 1); /* no other piece overlaps */
             assert_int_equal(by_arena_give(arena, piece[i]), 0);
             piece[i] = NULL;
             continue;

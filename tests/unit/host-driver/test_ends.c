@@ -1,7 +1,7 @@
 /*
- * How operations end that nobody helps to an end: a rank alone over UDP on the loopback interface,
- * whose peer never comes or has died. An abort from another thread ends all of them at once,
- * whatever sleeps wakes, and what frees a communicator returns whatever still arrives.
+ * How operations end that cannot complete: one rank over UDP on the loopback interface, whose peer
+ * never comes or has failed. An abort from another thread ends all operations immediately and wakes
+ * all sleepers. Functions that free a communicator return, whatever still arrives.
  */
 #include <arpa/inet.h>
 #include <pthread.h>
@@ -22,7 +22,7 @@ static char folder[64];
 static struct banyan_context *context;
 static struct banyan_comm *comm;
 
-/* Rank `rank` of two, with the other one absent. */
+/* Opens rank `rank` of two; the other one is absent. */
 static void open_rank(int rank)
 {
     char table[96];
@@ -71,7 +71,7 @@ static void an_abort_from_another_thread_ends_all_that_is_pending_at_once(void *
     }
     assert_int_equal(pthread_create(&thread, NULL, abort_soon, comm), 0);
     assert_int_equal(banyan_wait(request[0]), BANYAN_EABORTED);
-    /* A sleep is no longer than 100 ms of itself; this one was ended. */
+    /* A sleep takes at most 100 ms; this one ended early. */
     if (seconds_since(atomic_load(&aborted_ns)) > 0.08)
         fail_msg("the wait took %.3f s to wake", seconds_since(atomic_load(&aborted_ns)));
     for (int i = 1; i < REQUESTS; i++) {
@@ -131,7 +131,7 @@ static void the_error_of_a_dead_peer_is_typed_and_all_is_freed(void **state)
 
 static atomic_int talking;
 
-/* Somebody who never falls silent. */
+/* A sender that never stops. */
 static void *talk(void *argument)
 {
     struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(BY_UDP_PORT)};
@@ -169,7 +169,7 @@ static void an_inner_node_leaves_though_somebody_never_falls_silent(void **state
     assert_int_equal(banyan_finalize(context), BANYAN_OK);
     if (took < 0.6 || took > 1.2)
         fail_msg("it took %.3f s: with noise it lingers for BANYAN_TIMEOUT, and no longer", took);
-    /* And in silence it is soon gone. */
+    /* Without packets it ends soon. */
     open_rank(0);
     for (uint32_t i = 0; banyan_comm_counter(comm, i, &name, &value) == BANYAN_OK; i++)
         heard += strcmp(name, "endpoint/rx") == 0 ? value : 0;
@@ -182,7 +182,7 @@ static void an_inner_node_leaves_though_somebody_never_falls_silent(void **state
     rig_set("BANYAN_TIMEOUT", NULL);
 }
 
-/* Locked memory of this process, in bytes. */
+/* Returns the locked memory of this process (bytes). */
 static unsigned long long locked_bytes(void)
 {
     FILE *file = fopen("/proc/self/status", "r");
@@ -204,7 +204,7 @@ static void a_registered_buffer_stays_in_memory_until_it_is_let_go(void **state)
 
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* the sanitizer's mlock() does nothing */
+    skip(); /* mlock() of the sanitizer has no effect */
 #endif
     buffer = aligned_alloc(page, 4 * page);
     other = aligned_alloc(page, page);

@@ -1,7 +1,7 @@
 /*
- * The examples of the public interface, each as two processes over UDP on the loopback interface:
- * real sockets, no privileges. They check their results themselves. Also what a process says whose
- * peer dies or whose address is taken.
+ * The examples of the public interface, each as two processes over UDP on the loopback interface,
+ * with real sockets and without privileges. They check their results themselves. Also the messages
+ * of a process whose peer fails or whose address is in use.
  */
 #include <fcntl.h>
 #include <libgen.h>
@@ -14,10 +14,10 @@
 
 #include "tests/unit/host-driver/rig.h"
 
-static char tools[512]; /* folder of the examples: beside that of this program */
+static char tools[512]; /* folder of the examples, beside that of this program */
 static char folder[64];
 
-/* Starts an example as rank `rank`; its output goes to a file beside the tables. */
+/* Starts an example as rank `rank`; its output goes to a file in the folder of the tables. */
 static pid_t start(const char *example, int rank, const char *argument)
 {
     char program[640], table[96], output[96];
@@ -136,7 +136,7 @@ static void a_rank_whose_peer_is_killed_ends_within_the_timeout(void **state)
     (void)state;
     rig_set("BANYAN_TIMEOUT", "1");
     first = start("barrier", 0, NULL);
-    second = start("abort", 1, NULL); /* joins, and leaves without the barrier */
+    second = start("abort", 1, NULL); /* joins, but skips the barrier */
     kill(second, SIGKILL);
     assert_int_equal(finish(first), 1);
     assert_non_null(strstr(output_of(0), "rank 1"));

@@ -1,5 +1,5 @@
-/* Collectives over the fabric in memory: all six, on several shapes, with and without faults; and
- * what is said when they fail. */
+/* Collectives over the fabric in memory: all six, on several topologies, with and without faults;
+ * and the messages when they fail. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +20,8 @@ static void set_faults(const char *probability, const char *seed)
     rig_set("BANYAN_SEED", seed);
 }
 
-/* Runs all six collectives by banyan-perf's own machinery, which checks every element on every
- * rank. Returns the words that name a failure, or NULL. */
+/* Runs all six collectives with banyan-perf's own code, which checks every element on every rank.
+ * Returns the text of a failure, or NULL. */
 static const char *run_all(const char *folder, uint64_t bytes)
 {
     static char failure[300];
@@ -161,7 +161,7 @@ static void an_allreduce_on_a_star_sends_the_data_of_each_host_once(void **state
         for (int i = 0; i < 16384; i++)
             assert_int_equal(data[r][i], 4 * i + 6);
     for (uint32_t i = 0; banyan_fabric_link(rig.fabric, i, &link) == BANYAN_OK; i++) {
-        uint64_t roll = 4 * 4; /* a nonce of each rank, in one packet of its own */
+        uint64_t roll = 4 * 4; /* a nonce for each rank, in one packet */
         uint64_t packets = bytes / 256 + 1;
 
         assert_int_equal(link.packets, packets);
@@ -170,7 +170,7 @@ static void an_allreduce_on_a_star_sends_the_data_of_each_host_once(void **state
     rig_close(&rig);
 }
 
-/* Two ranks add up over `persistent` posts of the same requests. */
+/* The ranks accumulate sums over several posts of the same requests. */
 static void a_request_may_be_posted_again_and_again(void **state)
 {
     struct banyan_request *request[RIG_RANKS_MAX];

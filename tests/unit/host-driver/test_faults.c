@@ -1,18 +1,18 @@
-/* Injected faults: what is drawn is what happens, and nothing else. */
+/* Injected faults: exactly the drawn faults happen. */
 #include <string.h>
 
 #include "host-driver/faults.h"
 #include "tests/unit/host-driver/rig.h"
 
-#define PACKETS 4032u /* a multiple of every batch used */
+#define PACKETS 4032u /* a multiple of every batch size used */
 
 static struct by_faults faults;
 static uint32_t seen[PACKETS];
 static uint32_t order[PACKETS * 2];
 static uint32_t order_count;
 
-/* Sends PACKETS numbered packets through in batches of `batch`, whose memory is overwritten after
- * each, and notes what comes out. */
+/* Passes PACKETS numbered packets in batches of `batch`, overwrites the memory of each batch
+ * afterwards, and records the output. */
 static void pass_all(uint32_t loss, uint32_t duplicate, uint32_t reorder, uint32_t batch)
 {
     struct by_fault fault = {.prng.state = 42, .loss = loss, .duplicate = duplicate, .reorder = reorder};

@@ -1,6 +1,6 @@
 /*
- * The connection to the controller, whose other end here says too much: what is not taken yet is
- * bounded and comes in the end, and a frame that is too long ends the connection with a word why.
+ * The connection to a controller that sends too much: the data waiting to be taken are bounded and
+ * arrive in the end, and a frame that is too long ends the connection with a reason.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,12 +21,12 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
-#define FRAME_BYTES 1000003u   /* of data */
-#define SLACK       (8u << 20) /* of a socket's buffers */
-#define TURNS_MAX   10000u     /* without an end something is wrong */
+#define FRAME_BYTES 1000003u   /* data bytes */
+#define SLACK       (8u << 20) /* of the sockets' buffers */
+#define TURNS_MAX   10000u     /* more turns are an error */
 #define FRAMES      100u       /* more than fit */
 
-/* A line and the controller at its other end. */
+/* A line, and the controller at the other end. */
 struct ends {
     char folder[64], path[96];
     int listener, fd;
@@ -69,10 +69,10 @@ static int close_ends(void **state)
     return 0;
 }
 
-/* Frames one behind the other, as the controller's kernel takes them; each has its number. */
+/* Consecutive frames as the controller's kernel accepts them; each has its number. */
 struct flood {
     uint8_t frame[BY_MEMBER_FIXED_MAX + FRAME_BYTES];
-    size_t bytes, at; /* of a frame, and of those what was sent */
+    size_t bytes, at; /* size of a frame, and the bytes of it that were sent */
     uint16_t number;
     uint64_t sent;
 };
@@ -87,7 +87,8 @@ static void begin_frame(struct flood *flood)
     flood->at = 0;
 }
 
-/* Sends until the kernel takes no more, or all are sent; whether something was. */
+/* Sends until the kernel accepts no more or all frames are sent. Returns whether it has sent
+ * anything. */
 static bool pour(struct flood *flood, int fd)
 {
     uint64_t before = flood->sent;
@@ -121,9 +122,9 @@ static void what_is_not_taken_is_bounded_and_comes_in_the_end(void **state)
         assert_true(turns < TURNS_MAX);
         assert_true(line->in.used - line->in.at <= BY_LINE_IN_MAX);
     }
-    assert_true(flood->number < FRAMES); /* it waits */
+    assert_true(flood->number < FRAMES); /* the sender must wait */
     assert_true(flood->sent > BY_IMAGE_BYTES_MAX && flood->sent <= BY_LINE_IN_MAX + SLACK);
-    assert_int_equal(by_host_line_deadline(line), 0); /* poll may tell nothing of what is left */
+    assert_int_equal(by_host_line_deadline(line), 0); /* poll may not report the data that are left */
     for (unsigned turns = 0; taken < FRAMES; turns++) {
         assert_true(turns < TURNS_MAX);
         while (by_host_line_get(line, &frame, 3) == 0) {
@@ -154,7 +155,7 @@ static void a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to(void
     assert_int_equal(by_host_line_step(&ends->line, 2), BY_LINE_MOVED);
     assert_int_equal(by_host_line_get(&ends->line, &frame, 2), BY_EAGAIN);
     assert_false(ends->line.up);
-    assert_non_null(strstr(ends->line.why, "more than 496 bytes")); /* its head, a code and 480 of text */
+    assert_non_null(strstr(ends->line.why, "more than 496 bytes")); /* its header, a code and 480 of text */
     assert_non_null(strstr(ends->line.why, "is it a banyand of this version?"));
 }
 

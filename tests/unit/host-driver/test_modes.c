@@ -1,7 +1,7 @@
 /*
- * Modes as users have them: by setting, by config, for each request; the same bits on other fabrics
- * in mode exact; what is said where a mode cannot be; and that the caller's floating-point
- * environment does not show.
+ * Modes in use: by setting, by config, for each request. Mode exact gives the same bits on
+ * different fabrics. Unsupported modes are reported. The caller's floating-point environment has no
+ * effect.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #include "tests/unit/host-driver/rig.h"
 
 #define RANKS 4
-#define COUNT 1501 /* elements: no whole number of blocks */
+#define COUNT 1501 /* elements: not a multiple of the block */
 
 static struct fabric fabric;
 static struct host_driver_rig rig;
@@ -67,7 +67,8 @@ static const struct {
              {BANYAN_F64, 52, 1023, 20}};
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* Floats of both signs whose exponents differ, so that the order of additions shows. */
+/* Floats of both signs whose exponents differ, so that the result depends on the order of
+ * additions. */
 static void fill(size_t kind)
 {
     size_t bytes = banyan_dtype_size(kinds[kind].dtype);
@@ -85,7 +86,7 @@ static void fill(size_t kind)
     }
 }
 
-/* Describes `collective` at every rank. */
+/* Initializes `collective` at every rank. */
 static void describe(unsigned collective, banyan_dtype_t dtype, struct banyan_request **request)
 {
     memset(out, 0xa5, sizeof(out));
@@ -134,7 +135,7 @@ static void mode_exact_gives_the_same_bits_on_every_fabric(void **state)
                 rig_close(&rig);
             }
     }
-    assert_true(fast_differs > KINDS * 3); /* the data are such that order shows */
+    assert_true(fast_differs > KINDS * 3); /* the result depends on the order */
 }
 
 static void mode_det_gives_the_same_bits_with_and_without_faults(void **state)
@@ -198,7 +199,7 @@ static void requests_in_mode_exact_are_posted_again_and_mixed_with_others(void *
     for (int q = 0; q < 3; q++)
         for (uint32_t r = 0; r < RANKS; r++)
             assert_int_equal(banyan_free(request[q][r]), BANYAN_OK);
-    for (int round = 0; round < 3; round++) { /* the scratch of freed ones serves the next */
+    for (int round = 0; round < 3; round++) { /* later requests reuse the scratch memory of freed ones */
         describe(0, BANYAN_F32, request[0]);
         set_mode(request[0], BANYAN_EXACT);
         rig_finish(&rig, request[0]);
@@ -237,7 +238,7 @@ static void what_a_mode_does_not_have_is_refused(void **state)
     expect(banyan_request_mode(request, BANYAN_EXACT), BANYAN_EUNSUPPORTED, "mode exact has no prod of f32");
     expect(banyan_request_mode(request, (banyan_mode_t)9), BANYAN_EINVAL, "mode 9 is unknown");
     expect(banyan_request_mode(NULL, BANYAN_FAST), BANYAN_EINVAL, "request is NULL");
-    assert_int_equal(banyan_post(request), BANYAN_OK); /* still in mode fast */
+    assert_int_equal(banyan_post(request), BANYAN_OK); /* the mode is still fast */
     rig_set("BANYAN_MODE", "quick");
     expect(banyan_init(NULL, &context), BANYAN_EINVAL,
            "'quick' is unknown; BANYAN_MODE takes fast, det or exact");
@@ -270,7 +271,7 @@ static void ranks_in_different_modes_are_told(void **state)
     rig_close(&rig);
 }
 
-/* Takes the slots for mode det from every entry in the folder's switch. */
+/* Removes the slots for mode det from every entry in the folder's switch. */
 static void forget_det(const char *folder, const char *name)
 {
     struct by_image_entry entry;
@@ -331,7 +332,7 @@ static void a_table_without_slots_for_mode_det_is_named(void **state)
 }
 
 #if defined(__x86_64__)
-/* Flush to zero, subnormals read as zero, round upwards. */
+/* Flush to zero, treat subnormals as zero, round upwards. */
 #define ENVIRONMENT (0x1f80u | 0x8000u | 0x0040u | 0x4000u)
 
 static void the_callers_float_environment_does_not_show(void **state)
@@ -353,7 +354,7 @@ static void the_callers_float_environment_does_not_show(void **state)
 
                         memcpy(in[r] + i * bytes, &subnormal, bytes);
                     }
-                build(2); /* sums in one order: host by host */
+                build(2); /* a fixed order of additions: host by host */
                 rig_open(&rig, &fabric, 0);
                 describe(0, kinds[kind].dtype, request);
                 set_mode(request, modes[m]);

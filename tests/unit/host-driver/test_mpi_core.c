@@ -1,5 +1,5 @@
-/* What MPI's ranks agree on: the same verdict from the same facts, and the text that names who
- * cannot. */
+/* What MPI's ranks agree on: the same facts give the same verdict, and the text names the ranks at
+ * fault. */
 #include <stdio.h>
 #include <string.h>
 
@@ -87,7 +87,7 @@ static void ranks_that_share_a_host_are_named_before_any_other_reason(void **sta
 {
     (void)state;
     assert_int_equal(by_mpi_seat(facts, RANKS, text), 1);
-    for (uint32_t r = 0; r < RANKS; r++) { /* two on each of two hosts, of tables for two */
+    for (uint32_t r = 0; r < RANKS; r++) { /* two ranks on each of two hosts, with tables for two */
         facts[r].size = RANKS / 2;
         facts[r].rank = r / 2;
         snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r / 2);

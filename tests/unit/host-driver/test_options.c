@@ -1,4 +1,4 @@
-/* The command line of banyan-perf: what it takes, and what it refuses with its exit status. */
+/* The command line of banyan-perf: what it accepts, and what it refuses, with its exit status. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 static struct perf_options options;
 
-/* Reads one command line, its words parted by blanks. */
+/* Parses one command line of words separated by blanks. */
 static int read_line(const char *line)
 {
     char copy[256];

@@ -1,4 +1,4 @@
-/* The oracle of banyan-perf: an oracle that finds nothing wrong would prove nothing. */
+/* The oracle of banyan-perf: it must detect errors, since otherwise its approval proves nothing. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +46,7 @@ static void another_rank_another_place_and_another_salt_give_other_data(void **s
     assert_true(perf_oracle_wrong_copy(&oracle, 2, 0, COUNT, result) > COUNT * 99 / 100);
 }
 
-/* Sums i32 and f32 here, by hand, in two orders. */
+/* Computes sums of i32 and f32 here, in two orders. */
 static void sums_by_hand_are_right_in_any_order_and_a_missing_rank_is_seen(void **state)
 {
     struct perf_oracle oracle = {.op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .ranks = RANKS, .salt = 5};

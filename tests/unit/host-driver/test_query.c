@@ -1,6 +1,6 @@
 /*
- * What the library says that would become of an operation: the same as becomes of it when it is
- * posted, over trees, between hosts, or nowhere, and why.
+ * Queries about an operation: the library must predict what a post does, that is, whether the
+ * operation runs over trees, between hosts, or nowhere, and why.
  */
 #include <stdio.h>
 #include <string.h>
@@ -23,7 +23,7 @@ static struct banyan_query asked(banyan_collective_t collective, uint64_t count)
     return query;
 }
 
-/* The answer's reason holds `words`. */
+/* The reason in the answer must contain `words`. */
 static void must_say(const struct banyan_query *query, banyan_path_t path, const char *words)
 {
     if (query->path != path || strstr(query->reason, words) == NULL)
@@ -88,7 +88,7 @@ static void shares_of_unequal_size_are_traced_too(void **state)
     rig_close(&rig);
 }
 
-/* Packets of data that rank 0 sends in an allreduce are those that were foretold. */
+/* The number of data packets that rank 0 sends in an allreduce must be the predicted one. */
 static void what_is_foretold_is_sent(void **state)
 {
     struct banyan_query query = asked(BANYAN_ALLREDUCE, 1000);
@@ -109,7 +109,7 @@ static void what_is_foretold_is_sent(void **state)
     for (uint32_t i = 0; banyan_comm_counter(rig.comm[0], i, &name, &value) == BANYAN_OK; i++)
         if (strcmp(name, "endpoint/tx") == 0)
             sent = value;
-    assert_int_equal(sent, query.packet_count + 1); /* and the roll call */
+    assert_int_equal(sent, query.packet_count + 1); /* plus the roll call */
     rig_close(&rig);
 }
 
@@ -128,7 +128,7 @@ static void what_cannot_run_is_said_with_the_error_of_its_post(void **state)
     assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
     must_say(&query, BANYAN_NOWHERE, "holds no trees for it");
     assert_int_equal(query.status, BANYAN_EUNSUPPORTED);
-    /* A question is no failure: the last error is still the one before. */
+    /* A query is not a failure: the last error is still the earlier one. */
     assert_non_null(strstr(banyan_last_error(), "context is NULL"));
     assert_int_equal(banyan_allreduce_init(rig.comm[0], &in, &out, 1, BANYAN_F32, BANYAN_SUM, &request),
                      BANYAN_OK);
@@ -157,7 +157,7 @@ static void a_mode_without_such_an_operation_is_said(void **state)
     rig_close(&rig);
 }
 
-/* All that there is, but for these. */
+/* Everything except these. */
 static void make_able(struct fabric_tree *tree, unsigned modes, unsigned ops, unsigned dtypes)
 {
     tree->modes = (uint8_t)(0x0e & ~modes);
@@ -165,14 +165,14 @@ static void make_able(struct fabric_tree *tree, unsigned modes, unsigned ops, un
     tree->dtypes = (uint16_t)(0x7fe & ~dtypes);
 }
 
-/* Foretold with the text of the post; and the communicator lives on, as nothing was sent. */
+/* The prediction has the text of the post. The communicator remains usable, as nothing was sent. */
 static void what_nodes_of_the_trees_cannot_compute_is_known_before(void **state)
 {
     static const struct {
         banyan_op_t op;
         banyan_dtype_t dtype;
         banyan_mode_t mode;
-        const char *says; /* NULL: it runs */
+        const char *says; /* the expected words; NULL: it runs */
     } cases[] = {
         {BANYAN_SUM, BANYAN_F32, BANYAN_DET, "have no slots for sum of f32 in mode det"},
         {BANYAN_PROD, BANYAN_F64, BANYAN_DET, "have no slots for prod of f64 in mode det"},
@@ -182,7 +182,7 @@ static void what_nodes_of_the_trees_cannot_compute_is_known_before(void **state)
         {BANYAN_SUM, BANYAN_F32, BANYAN_EXACT, NULL},
         {BANYAN_BXOR, BANYAN_U32, BANYAN_FAST, "cannot compute bxor of u32"},
         {BANYAN_SUM, BANYAN_I32, BANYAN_FAST, "cannot compute sum of i32"},
-        {BANYAN_SUM, BANYAN_F16, BANYAN_EXACT, "cannot compute sum of f16"}, /* as i32 */
+        {BANYAN_SUM, BANYAN_F16, BANYAN_EXACT, "cannot compute sum of f16"}, /* computed as i32 */
         {BANYAN_SUM, BANYAN_F16, BANYAN_FAST, NULL},
     };
     struct banyan_request *request[RIG_RANKS_MAX];
@@ -219,8 +219,7 @@ static void what_nodes_of_the_trees_cannot_compute_is_known_before(void **state)
     rig_close(&rig);
 }
 
-/* The trees of one collective say nothing of another, but for the first tree, which all calls pass.
- */
+/* A collective depends only on its own trees and on the first tree, which all calls use. */
 static void each_collective_asks_its_own_trees(void **state)
 {
     struct banyan_query query = asked(BANYAN_REDUCE_SCATTER, 64);
@@ -248,7 +247,7 @@ static void each_collective_asks_its_own_trees(void **state)
     query.op = BANYAN_MIN;
     assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
     must_say(&query, BANYAN_NOWHERE, "cannot compute min of f32");
-    query.collective = BANYAN_ALLGATHER; /* copied */
+    query.collective = BANYAN_ALLGATHER; /* copied, not reduced */
     assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
     must_say(&query, BANYAN_TREES, "has trees");
     rig_close(&rig);

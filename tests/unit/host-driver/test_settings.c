@@ -1,4 +1,4 @@
-/* Settings: where they come from, what is refused, what is said of unknown ones. */
+/* Settings: their sources, refused values, and messages about unknown settings. */
 #include <libgen.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,9 +16,9 @@
 #define SECURE "secure"
 
 static struct by_settings settings;
-static const char *programs; /* this program's folder */
+static const char *programs; /* the folder of this program */
 
-/* Loads, with what the library says on stderr caught in `said`. */
+/* Loads the settings and captures the library's stderr in `said`. */
 static int load(char *said, size_t bytes)
 {
     FILE *caught = tmpfile();
@@ -236,8 +236,8 @@ static void every_setting_can_be_listed(void **state)
     assert_int_equal(count, BY_SETTING_COUNT);
 }
 
-/* Runs `banyan-perf --settings OPTION`; its exit status, and what it says on stdout and stderr
- * together. */
+/* Runs `banyan-perf --settings OPTION`. Returns its exit status, and stdout and stderr together in
+ * `said`. */
 static int run_settings(const char *option, char *said, size_t bytes)
 {
     char command[512];
@@ -294,7 +294,7 @@ static void the_list_shows_where_each_value_comes_from_and_warns_of_unknown_ones
     setenv("HOME", "/nonexistent", 1);
 }
 
-/* A copy of this program that runs with another group's rights loads no library that its caller
+/* A copy of this program with the rights of another group must not load a library that its caller
  * names. */
 static void a_program_with_more_rights_than_its_caller_ignores_the_environment(void **state)
 {
@@ -303,8 +303,8 @@ static void a_program_with_more_rights_than_its_caller_ignores_the_environment(v
 
     (void)state;
     if (geteuid() != 0)
-        skip();                       /* only root gives a file to another group */
-    assert_non_null(mkdtemp(folder)); /* not in /tmp, which may be mounted nosuid */
+        skip();                       /* only root can give a file to another group */
+    assert_non_null(mkdtemp(folder)); /* not in /tmp, which may be mounted with nosuid */
     snprintf(command, sizeof(command), "cp /proc/%ld/exe %s/it && chgrp 1 %s/it && chmod 2755 %s/it",
              (long)getpid(), folder, folder, folder);
     assert_int_equal(system(command), 0);
@@ -316,7 +316,7 @@ static void a_program_with_more_rights_than_its_caller_ignores_the_environment(v
     assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* That copy: 0 when the library is not the caller's. */
+/* The body of that copy. Returns 0 if the library is not the caller's. */
 static int run_secure(void)
 {
     if (getauxval(AT_SECURE) == 0)

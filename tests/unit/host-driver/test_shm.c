@@ -1,6 +1,6 @@
 /*
- * A host at the socket of a switch that answers wrongly: it says so, and keeps nothing of what came
- * with the answer. The switch is a thread of the test.
+ * A host at the socket of a switch that answers incorrectly: the host reports it and keeps no
+ * descriptors of the answer. The switch is a thread of the test.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -19,7 +19,7 @@
 #define FILE_BYTES 4096
 #define FDS_MAX    2
 
-/* What the switch says, and how many descriptors it sends along. */
+/* The switch's answer, with the number of descriptors that it sends. */
 static const struct shm_answer {
     struct by_shm_welcome welcome;
     size_t bytes;
@@ -78,7 +78,7 @@ static void *answer_one(void *argument)
         header->cmsg_len = CMSG_LEN(answer->fds * sizeof(int));
         memcpy(CMSG_DATA(header), fds, answer->fds * sizeof(int));
     }
-    /* Without room for them, the greeting's descriptors are none of ours. */
+    /* No control buffer, so that the descriptors of the hello are not received. */
     if (send(fd, &challenge, sizeof(challenge), MSG_NOSIGNAL) == (ssize_t)sizeof(challenge) &&
         recv(fd, &hello, sizeof(hello), 0) == (ssize_t)sizeof(hello) &&
         sendmsg(fd, &message, MSG_NOSIGNAL) == (ssize_t)answer->bytes)

@@ -1,7 +1,8 @@
 /*
- * Ranks that go on when switches die: results are right to the bit, whatever is lost between ranks
- * and controller, calls keep their requests and counters, and what cannot go on ends with an error
- * that says why. A failing round prints the seed: BANYAN_TEST_SEED=N replays it.
+ * Ranks that continue after switches fail: results are exact to the bit whatever is lost between
+ * ranks and controller, and calls keep their requests and counters. Ranks that cannot continue end
+ * with an error that gives the reason. A failed round prints its seed: BANYAN_TEST_SEED=N replays
+ * it.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -35,8 +36,8 @@ static int32_t sum_of(uint64_t i)
     return (int32_t)sum;
 }
 
-/* One round of all ranks, switches and the controller. How many ranks are done; an error ends the
- * test. */
+/* Runs one round of all ranks, switches and the controller. Returns the number of completed ranks;
+ * an error ends the test. */
 static int turn(void)
 {
     int ended = 0;
@@ -47,7 +48,7 @@ static int turn(void)
 
         if (banyan_test(request[r], &done) != BANYAN_OK)
             fail_msg("rank %d: %s", r, banyan_last_error());
-        by_comm_progress(hub.comm[r], 0); /* whose call has ended still answers others */
+        by_comm_progress(hub.comm[r], 0); /* a rank whose call has ended still answers others */
         ended += done;
     }
     return ended;
@@ -84,7 +85,7 @@ static void check_allreduce(void)
     }
 }
 
-/* Calls are under way: so many chunks have come back to rank 0. */
+/* Runs until rank 0 has received results of so many more chunks, while calls are in progress. */
 static void run_for(uint64_t chunks)
 {
     uint64_t begin = hub_counter(&hub, 0, "endpoint/result");
@@ -112,7 +113,7 @@ static void in_mid_allreduce_a_switch_dies_and_the_result_is_right(void **state)
     for (int r = 0; r < HUB_HOSTS; r++)
         assert_int_equal(hub_counter(&hub, r, "endpoint/gone_on"), 1);
     assert_true(hub_counter(&hub, 1, "endpoint/result") > before);
-    /* And the next call runs in the new trees, for which nobody called the roll again. */
+    /* The next call runs on the new trees, without a second roll call. */
     post_allreduce();
     check_allreduce();
     assert_int_equal(hub_counter(&hub, 0, "endpoint/session"), 1);
@@ -133,7 +134,7 @@ static void a_host_becomes_the_root_of_the_trees(void **state)
     hub_go(&hub, 2);
     check_allreduce();
     assert_true(hub_counter(&hub, 0, "engine/complete") > 0);
-    /* A second generation: the engine's counters go on. */
+    /* A second generation: the engine's counters continue. */
     {
         uint64_t complete = hub_counter(&hub, 0, "engine/complete");
 
@@ -157,7 +158,7 @@ static void the_controller_dies_in_between(void **state)
     run_for(100);
     hub_kill(&hub, 0);
     hub_freeze(&hub, 2, true);
-    until(hub.heard >= 3); /* some have said what they have */
+    until(hub.heard >= 3); /* some ranks have sent their reports */
     hub_stop(&hub);
     for (int i = 0; i < 200; i++)
         turn();
@@ -256,8 +257,8 @@ static void check(unsigned which)
     }
 }
 
-/* What a careful controller does until all have gone on: it reminds, and gives tables to who comes
- * anew. */
+/* Acts as a reliable controller until all ranks have resumed: sends reminders, and tables to ranks
+ * that reconnect. */
 static void care(uint16_t gen, struct by_prng *prng)
 {
     uint64_t begin_ns = by_clock_ns(), reminded_ns = begin_ns;
@@ -299,7 +300,7 @@ static void one_round(uint64_t seed)
         turn();
     hub_push(&hub, 2);
     hub_go(&hub, 2);
-    if (second) { /* while some may have gone on, and some not */
+    if (second) { /* while some ranks may have resumed and others not */
         for (uint64_t i = by_prng_below(&prng, 400); i > 0; i--)
             turn();
         hub_kill(&hub, 1);
@@ -372,7 +373,7 @@ static void who_waits_too_long_says_for_what(void **state)
     post_allreduce();
     run_for(50);
     hub_kill(&hub, 0);
-    hub_freeze(&hub, 2, true); /* and no GO */
+    hub_freeze(&hub, 2, true); /* without GO */
     for (uint64_t begin_ns = by_clock_ns(); status == BANYAN_OK && !done;) {
         hub_turn(&hub);
         for (int r = HUB_HOSTS - 1; r > 0; r--)
@@ -390,7 +391,7 @@ static void who_waits_too_long_says_for_what(void **state)
 
 static _Atomic int over;
 
-/* Gives the tables of the folder to two hosts. */
+/* Serves the tables of the folder to two hosts. */
 static void *serve(void *argument)
 {
     while (!atomic_load(&over)) {
@@ -413,7 +414,7 @@ static void the_table_comes_from_the_controller(void **state)
     (void)state;
     hub_open(&hub, 7, false);
     rig_write_loopback(2, folder);
-    for (int h = 0; h < 2; h++) { /* tables of hosts on the loopback interface in place of the fabric's */
+    for (int h = 0; h < 2; h++) { /* tables of hosts on the loopback interface replace the fabric's */
         char path[96];
 
         snprintf(path, sizeof(path), "%s/h%d.table", folder, h);

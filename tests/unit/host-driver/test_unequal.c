@@ -1,7 +1,8 @@
 /*
- * Shares of unequal size over trees: allgatherv and reduce_scatterv on tables planned for each rank
- * and on those of allreduce alone, in place and not, in every mode, with packets lost; every
- * element is checked by banyan-perf's oracle. And what is said when ranks disagree, or misuse them.
+ * Unequal shards over trees: allgatherv and reduce_scatterv on tables planned for each rank and on
+ * tables for allreduce only, in place and out of place, in every mode, with lost packets.
+ * banyan-perf's oracle checks every element. Also the errors when ranks disagree or misuse the
+ * functions.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,15 +15,15 @@
 static struct fabric fabric;
 static struct host_driver_rig rig;
 
-/* Parts of each rank, as sums: one much larger, empty ones first, in the middle and last, all at
- * one rank. */
+/* The shards of each rank, as prefix sums: one much larger; empty ones first, in the middle and
+ * last; all at one rank. */
 static const uint64_t parts[][RANKS + 1] = {
     {0, 3, 4, 6, 7}, {0, 0, 5, 5, 6}, {0, 1, 1, 1, 2}, {0, 0, 0, 9, 9}, {0, 7, 7, 7, 7}, {0, 2, 4, 6, 8},
 };
 #define SPLITS (sizeof(parts) / sizeof(parts[0]))
 
-/* A star whose trees say for whom they are: one for each rank and collective, but `orphan`'s, which
- * those of allreduce serve. */
+/* Makes a star whose trees have owners: one tree for each rank and collective. Trees of allreduce
+ * serve `orphan` instead. */
 static void make_owned(int orphan)
 {
     int job;
@@ -44,7 +45,7 @@ static void make_owned(int orphan)
     }
 }
 
-/* Both collectives with one split; the words that say what is wrong, or NULL. */
+/* Runs both collectives with one split. Returns the text of an error, or NULL. */
 static const char *run_split(struct perf_world *world, const struct perf_options *options,
                              const uint64_t *offsets, banyan_dtype_t dtype, uint64_t count, uint32_t salt)
 {
@@ -121,7 +122,7 @@ static void shares_are_right_when_packets_are_lost_doubled_and_overtaken(void **
         rig_set(settings[i], NULL);
 }
 
-/* Ranks that post the same request again, and two requests at a time. */
+/* Ranks post the same request again, and two requests at a time. */
 static void a_request_of_unequal_shares_is_repeated(void **state)
 {
     static const uint64_t counts[RANKS] = {3, 0, 1, 2};
@@ -150,7 +151,7 @@ static void a_request_of_unequal_shares_is_repeated(void **state)
     rig_close(&rig);
 }
 
-/* The same data in all, cut in other ways: every chunk might fit, and the data would be wrong. */
+/* The same total size with different shards: every chunk might fit, but the data would be wrong. */
 static void ranks_with_other_counts_are_told(void **state)
 {
     static const uint64_t counts[2][2] = {{96, 32}, {32, 96}};

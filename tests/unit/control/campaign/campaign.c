@@ -1,10 +1,10 @@
 /*
  * The planner's campaign: random balanced fabrics, each planned for every collective, with and
- * without branching switches. The optimum must be what trying every cut gives, every plan must be
- * proven OPTIMAL by the verifier; for allreduce the ratio to its bound is collected. With --dump
- * and --lp the fabrics and the planner's claims are written for the oracles of tests/oracle, which
- * are other people's programs. A failure prints its seed and a command that replays it, and writes
- * the fabric. `make planner-check` runs it all. Single-threaded.
+ * without branching switches. The optimum must equal the result of trying every cut, and the
+ * verifier must prove every plan OPTIMAL. For allreduce the campaign collects the ratio to the
+ * bound. --dump and --lp write the fabrics and the planner's claims for the oracles of
+ * tests/oracle, which are independent programs. A failure prints its seed and a command that
+ * replays it, and writes the fabric. `make planner-check` runs all of this. Single-threaded.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -29,9 +29,9 @@
 #include "tests/unit/control/campaign/program.h"
 #include "tests/unit/control/campaign/ratio.h"
 
-/* Seconds until a fabric counts as hung. */
+/* A fabric that takes longer counts as hung (seconds). */
 #define FABRIC_SECONDS 60u
-/* Failures that are shown before the campaign gives up (count). */
+/* Failures shown before the campaign gives up (count). */
 #define FAILURES_MAX 10u
 
 struct campaign {
@@ -39,23 +39,23 @@ struct campaign {
     struct fabric_sizes sizes;
     bool exhaustive, allreduce;
     FILE *dump;             /* fabrics and claims for the flow oracle, or NULL */
-    const char *programs;   /* a folder for linear programs, or NULL */
-    uint32_t program_nodes; /* the largest fabric that gets one */
-    const char *out;        /* a folder for the fabrics of failures */
-    uint64_t *at;           /* the seed at work, shared with the process that watches */
+    const char *programs;   /* folder for linear programs, or NULL */
+    uint32_t program_nodes; /* size of the largest fabric that gets a program */
+    const char *out;        /* folder for the fabrics of failures */
+    uint64_t *at;           /* the current seed, shared with the process that watches */
     uint64_t plans, failures;
     struct ratio_table ratios;
 };
 
-/* The fabric at work. */
+/* The current fabric. */
 static struct {
     const struct by_topology *topology;
-    int64_t *shares; /* by node, of unequal shards */
+    int64_t *shares; /* by node: the shares of unequal shards */
     uint64_t seed;
     struct fabric_sizes sizes;
     struct cuts cuts;
     uint32_t root;
-    const char *out; /* a folder for the fabrics of failures */
+    const char *out; /* folder for the fabrics of failures */
     bool failed;
 } now;
 
@@ -103,8 +103,8 @@ static void fail(struct campaign *campaign, const char *format, ...)
     now.failed = true;
 }
 
-/* Plans, and has the verifier check the file; NULL after a failure. The verdict goes to `report`.
- */
+/* Makes a plan and lets the verifier check its file. Returns NULL after a failure. The verdict goes
+ * to `report`. */
 static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root,
                             const int64_t *shares, bool in_network, struct by_verify_report *report)
 {
@@ -145,8 +145,8 @@ static void claim(const struct campaign *campaign, const char *what, uint32_t ro
                 (long long)value.den);
 }
 
-/* One collective whose optimum is always reached. `value` is what the cuts say of inv_x, or of the
- * rate. */
+/* Checks one collective whose optimum is always reached. `value` is inv_x, or the rate, according
+ * to the cuts. */
 static void check_exact(struct campaign *campaign, unsigned collective, int64_t root, const int64_t *shares,
                         bool in_network, struct cut_value value, bool inverse)
 {
@@ -197,7 +197,7 @@ static void check_allreduce(struct campaign *campaign, bool in_network)
     by_plan_free(made);
 }
 
-/* Shares drawn from the seed: of some nodes none, of some far more than of others. */
+/* Draws shares from the seed: some nodes have none, some far more than others. */
 static void draw_shares(uint64_t seed)
 {
     struct by_prng prng = {seed * 7919 + 17};
@@ -215,7 +215,8 @@ static void draw_shares(uint64_t seed)
     now.shares[some] += by_shares_equal(now.shares, now.topology);
 }
 
-/* Shards of unequal size, one way on each side of the fabric's capabilities. */
+/* Shards of unequal size. Each fabric tests one collective with its capabilities and the other
+ * without. */
 static void check_shares(struct campaign *campaign, bool in_network)
 {
     bool scatter = (now.seed % 2 == 0) == in_network;
@@ -296,7 +297,7 @@ static bool read_number(const char *text, uint64_t *number)
     return errno == 0 && end != text && *end == 0 && *text != '-';
 }
 
-/* Returns -1 to go on, else the exit status. */
+/* Returns -1 to continue, else the exit status. */
 static int read_options(int argc, char **argv, struct campaign *campaign, uint64_t *ratio_least)
 {
     static const struct option options[] = {{"count", required_argument, NULL, 'c'},
@@ -361,7 +362,7 @@ static int read_options(int argc, char **argv, struct campaign *campaign, uint64
     return -1;
 }
 
-/* Runs the campaign and prints its result; returns the exit status. */
+/* Runs the campaign and prints its result. Returns the exit status. */
 static int run(struct campaign *campaign, uint64_t ratio_least)
 {
     uint64_t done = 0;
@@ -389,8 +390,8 @@ static int run(struct campaign *campaign, uint64_t ratio_least)
     return campaign->failures ? 1 : 0;
 }
 
-/* Runs the campaign in a process of its own, so that a crash of the planner, a failed assertion or
- * a hang is told with its seed and fabric, too. */
+/* Runs the campaign in another process, so that a crash of the planner, a failed assertion or a
+ * hang is also reported with its seed and fabric. */
 static int watch(struct campaign *campaign, uint64_t ratio_least)
 {
     pid_t child = fork();

@@ -1,4 +1,4 @@
-/* Bounds by enumeration. See cuts.h. */
+/* Implements cuts.h: bounds by enumeration. */
 #include "tests/unit/control/campaign/cuts.h"
 
 #include <assert.h>

@@ -1,4 +1,4 @@
-/* Random balanced fabrics. See fabric.h. */
+/* Implements fabric.h: random balanced fabrics. */
 #include "tests/unit/control/campaign/fabric.h"
 
 #include <stdio.h>
@@ -22,7 +22,8 @@ static struct by_fraction random_bandwidth(struct by_prng *prng)
     return choices[below(prng, sizeof(choices) / sizeof(choices[0]))];
 }
 
-/* 0 no switch branches, 1 all do both, 2 some do both, 3 each of the two by chance. */
+/* Kinds of fabrics: 0 no switch branches, 1 all do both, 2 some do both, 3 each capability at
+ * random. */
 static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t compute, uint32_t switches)
 {
     uint32_t capable = below(prng, 4);
@@ -40,7 +41,7 @@ static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t
     }
 }
 
-/* A one-way cycle through `length` different nodes. */
+/* Adds a one-way cycle through `length` different nodes. */
 static void add_cycle(struct by_builder *builder, struct by_prng *prng, uint32_t n, uint32_t length)
 {
     uint32_t *order = calloc(n, sizeof(*order));
@@ -61,7 +62,8 @@ static void add_cycle(struct by_builder *builder, struct by_prng *prng, uint32_t
     free(order);
 }
 
-/* Links both ways: a random tree in which hosts hang on what came before, then chords. */
+/* Adds links in both directions: a random tree in which each host joins an earlier node, then
+ * chords. */
 static void add_pairs(struct by_builder *builder, struct by_prng *prng, uint32_t compute, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++)
@@ -87,7 +89,7 @@ struct by_topology *campaign_fabric(uint64_t seed, struct fabric_sizes sizes)
     snprintf(name, sizeof(name), "campaign-%llu", (unsigned long long)seed);
     builder = by_builder_new(name, "GB/s");
     add_nodes(builder, &prng, compute, n - compute);
-    if (kind == 0) /* one-way links alone: a cycle through all nodes keeps them in one part */
+    if (kind == 0) /* only one-way links: a cycle through all nodes keeps them connected */
         add_cycle(builder, &prng, n, n);
     else
         add_pairs(builder, &prng, compute, n);

@@ -1,4 +1,4 @@
-/* Linear programs in CPLEX format. See program.h. */
+/* Implements program.h: linear programs in CPLEX format. */
 #include "tests/unit/control/campaign/program.h"
 
 #include <stdio.h>
@@ -21,9 +21,9 @@ static void sum_of_roots(const struct program_writer *writer, const char *sign)
 }
 
 /*
- * A flow of the whole rate between the roots and compute node `end`: 'd' distributes, from root r
- * at most x_r (variable d<end>s<r>) over the arcs' shares o_e; 'u' reduces, against the arcs'
- * direction in the graph turned round, over the shares i_e.
+ * Writes a flow of the whole rate between the roots and compute node `end`. 'd' distributes from
+ * each root r at most x_r (variable d<end>s<r>), over the arcs' shares o_e. 'u' reduces against the
+ * direction of the arcs, over the shares i_e.
  */
 static void flow(const struct program_writer *writer, uint32_t end, char way)
 {

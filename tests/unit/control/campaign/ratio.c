@@ -1,11 +1,11 @@
-/* The distribution of achieved / bound. See ratio.h. */
+/* Implements ratio.h: the distribution of achieved / bound. */
 #include "tests/unit/control/campaign/ratio.h"
 
 #include <stdio.h>
 
 #include "control/base/fraction.h"
 
-/* Lower ends of the classes, as hundredths; the first is exactly 1. */
+/* Lower limits of the classes, in hundredths; the first is exactly 1. */
 static const int64_t least[RATIO_CLASSES] = {100, 99, 95, 90, 80, 70, 50, 0};
 static const char *const names[RATIO_CLASSES] = {"1",    ">=.99", ">=.95", ">=.9",
                                                  ">=.8", ">=.7",  ">=.5",  "<.5"};
@@ -23,7 +23,7 @@ void ratio_add(struct ratio_table *table, char capability, struct by_fraction ac
     unsigned row = row_of(capability), class = 0;
     __int128 left = (__int128)achieved.num * bound.den, right = (__int128)achieved.den * bound.num;
 
-    /* Beyond 2^115 the factor 100 would not fit; small random fabrics stay far below. */
+    /* Above 2^115 the factor 100 would overflow. Small random fabrics stay far below. */
     if (left >= (__int128)1 << 115 || right >= (__int128)1 << 115) {
         left >>= 20;
         right >>= 20;

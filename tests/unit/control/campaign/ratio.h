@@ -1,6 +1,7 @@
 /*
- * How near allreduce comes to its bound, over many fabrics: exact ratios sorted into classes, apart
- * for fabrics whose switches can do everything, nothing, or some of it. One thread for each table.
+ * How near allreduce comes to its bound over many fabrics: exact ratios sorted into classes,
+ * separately for fabrics whose switches support everything, nothing, or some of it. One thread per
+ * table.
  */
 #ifndef TESTS_CAMPAIGN_RATIO_H
 #define TESTS_CAMPAIGN_RATIO_H
@@ -14,11 +15,11 @@ struct ratio_table {
     double sum[3];                    /* of the ratios, for the mean */
 };
 
-/* `capability` as of campaign_capability. */
+/* `capability` is a result of campaign_capability. */
 void ratio_add(struct ratio_table *table, char capability, struct by_fraction achieved,
                struct by_fraction bound);
 void ratio_print(const struct ratio_table *table);
-/* Whether at least `percent` of the fabrics with a switch that can do something reach 0.99. */
+/* Returns whether at least `percent` of the fabrics with a capable switch reach 0.99. */
 bool ratio_reaches(const struct ratio_table *table, uint64_t percent);
 
 #endif

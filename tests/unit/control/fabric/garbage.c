@@ -1,4 +1,4 @@
-/* See garbage.h. */
+/* Implements garbage.h. */
 #include "tests/unit/control/fabric/garbage.h"
 
 #include <setjmp.h>
@@ -17,11 +17,11 @@
 #include <unistd.h>
 
 #define LINES 1000000
-/* What a reader may take: address space (`ulimit -v`), and processor time. */
+/* Limits of a reader: address space (`ulimit -v`), and processor time. */
 #define SPACE_MIB_MAX 768
 #define SECONDS_MAX   10
 
-/* Sanitizers map terabytes of shadow memory: only their own limits hold there. */
+/* Sanitizers map terabytes of shadow memory, so only their own limits apply. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SPACE_LIMITED 0
 #else

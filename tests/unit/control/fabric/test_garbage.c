@@ -1,4 +1,4 @@
-/* Topology files that are long and wrong: each is refused within limits. */
+/* Long and malformed topology files: each is refused within limits. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

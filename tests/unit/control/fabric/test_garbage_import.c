@@ -1,6 +1,6 @@
 /*
- * Files of other programs, of shares and of ranks that are long and wrong: each is refused within
- * limits. What ends at a limit of the fabric says so, what makes no sense says where.
+ * Long and malformed files of other programs, of shares and of ranks: each is refused within
+ * limits. A message names either the limit of the fabric or the place of the error.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +45,7 @@ static int read_dot(const char *path, struct by_problem *problem)
     return import("dot", path, problem);
 }
 
-/* Two hosts at a switch. */
+/* Two hosts at one switch. */
 static int small_fabric(struct by_topology **topology, struct by_problem *problem)
 {
     static const char json[] =

@@ -1,5 +1,5 @@
-/* Fabrics from files of others: samples of each format, what is refused and where, and garbage.
- * Runs in the root. */
+/* Fabrics from files of other programs: samples of each format, what is refused and where, and
+ * garbage. Runs in the root of the tree. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static struct by_topology *import_one(const char *format, const struct by_import
     return import(format, options, &path, 1);
 }
 
-/* The bandwidth from one node to another, parallel links added up. */
+/* Checks the bandwidth from one node to another, the sum of parallel links. */
 static void assert_bandwidth(const struct by_topology *topology, const char *from, const char *to,
                              int64_t num, int64_t den)
 {
@@ -67,7 +67,7 @@ static void a_dump_of_nccl_is_a_box_of_gpus(void **state)
     assert_bandwidth(topology, "gpu3", "pci-0000-41-00.0", 2048, 65); /* 16 lanes of 16 GT/s */
     assert_bandwidth(topology, "pci-0000-41-00.0", "cpu3", 2048, 65);
     assert_bandwidth(topology, "cpu3", "cpu7", 20, 1);
-    /* One host has nobody to reach by its network ports, so these are left out. */
+    /* A single host reaches nothing through its network ports, so these are omitted. */
     assert_int_equal(by_topology_find(topology, "net0"), -1);
     assert_int_equal(by_topology_find(topology, "nic-0000-0c-00.0"), -1);
     by_topology_free(topology);
@@ -85,7 +85,7 @@ static void copies_of_a_box_meet_in_a_network(void **state)
     assert_int_equal(by_topology_compute_count(topology), 16);
     assert_string_equal(topology->nodes[9].name, "h1.gpu1");
     assert_bandwidth(topology, "h1.nic-0000-0c-00.0", "net0", 25, 1);
-    /* A GPU takes in 300 by NVLink and 2048/65 by PCIe, and needs 15/16 of the data. */
+    /* A GPU receives 300 by NVLink and 2048/65 by PCIe, and needs 15/16 of the data. */
     plan = rig_verified(topology, BY_COLLECTIVE_ALLGATHER, -1, 0, true, BY_VERDICT_OPTIMAL);
     rig_assert_fraction(plan->achieved, (300 * 65 + 2048) * 16, 65 * 15);
     by_plan_free(plan);
@@ -106,7 +106,7 @@ static void nvlinks_between_gpus_are_counted_once(void **state)
     assert_bandwidth(topology, "gpu0", "gpu1", 300, 1);
     assert_bandwidth(topology, "gpu2", "gpu3", 300, 1);
     assert_bandwidth(topology, "gpu0", "gpu2", 0, 1);
-    assert_bandwidth(topology, "gpu0", "cpu0", 1024, 65); /* no speed stated: 16 lanes of 8 GT/s */
+    assert_bandwidth(topology, "gpu0", "cpu0", 1024, 65); /* no speed in the file: 16 lanes of 8 GT/s */
     by_topology_free(topology);
     options.nvlink = (struct by_fraction){10, 1};
     options.cpu = (struct by_fraction){32, 1};
@@ -128,7 +128,7 @@ static void several_dumps_are_several_hosts(void **state)
     by_topology_free(topology);
 }
 
-/* The sample is what ibnetdiscover printed of a simulated fabric (ibsim): 2 leaves, 2 spines, 4
+/* The sample is the output of ibnetdiscover on a simulated fabric (ibsim): 2 leaves, 2 spines, 4
  * hosts. */
 static void what_ibnetdiscover_prints_is_a_fabric(void **state)
 {
@@ -153,7 +153,7 @@ static void adapters_are_nodes_or_their_hosts_are(void **state)
     (void)state;
     options.capable = "MF0-leaf01-MQM8700-U1,spine";
     topology = import_one("ibnetdiscover", &options, SAMPLES "ibnetdiscover-hdr.txt");
-    assert_int_equal(by_topology_compute_count(topology), 8); /* aggregation nodes of SHARP are none */
+    assert_int_equal(by_topology_compute_count(topology), 8); /* aggregation nodes of SHARP do not count */
     assert_bandwidth(topology, "node02-mlx5_1", "MF0-leaf01-MQM8700-U1", 25, 1);
     assert_bandwidth(topology, "MF0-leaf02-MQM8700-U1", "spine01", 50, 1);
     assert_true(topology->nodes[by_topology_find(topology, "spine01")].aggregate);
@@ -177,13 +177,13 @@ static void what_lldpctl_prints_of_each_node_is_a_fabric(void **state)
 
     (void)state;
     assert_int_equal(topology->node_count, 7);
-    assert_int_equal(topology->link_count, 8); /* not twice, though both ends tell */
+    assert_int_equal(topology->link_count, 8); /* not twice, although both ends report it */
     assert_string_equal(topology->nodes[0].name, "host0");
     assert_bandwidth(topology, "host0", "leaf0", 25, 2);
-    assert_bandwidth(topology, "spine0", "leaf1", 25, 1); /* two links; the spine has no file of its own */
+    assert_bandwidth(topology, "spine0", "leaf1", 25, 1); /* two links; the spine has no own file */
     assert_false(topology->nodes[by_topology_find(topology, "spine0")].compute);
     by_topology_free(topology);
-    topology = import("lldp", &usual, two, 2); /* -f json0 */
+    topology = import("lldp", &usual, two, 2); /* output of -f json0 */
     assert_int_equal(topology->node_count, 3);
     assert_bandwidth(topology, "host1", "leaf0", 25, 8);
     by_topology_free(topology);
@@ -319,7 +319,7 @@ static void what_a_file_does_not_say_can_be_said(void **state)
     options.switches = "s";
     assert_int_equal(import_text("dot", &options, graph, strlen(graph), &problem), 0);
     options.switches = NULL;
-    options.compute = "h"; /* a class: h0 and h1 */
+    options.compute = "h"; /* the class of h0 and h1 */
     assert_int_equal(import_text("dot", &options, graph, strlen(graph), &problem), 0);
     options.compute = "h0";
     options.switches = "s";
@@ -429,7 +429,7 @@ static void a_million_lines_of_garbage_are_refused_in_bounded_time(void **state)
     assert_true((double)(clock() - begin) / CLOCKS_PER_SEC < 60);
 }
 
-/* A name in Latin-1, as old drawings have it, must not end in a file that is no JSON. */
+/* A name in Latin-1, as in old drawings, must not lead to invalid JSON. */
 static void a_name_that_is_no_utf8_is_made_one(void **state)
 {
     static const struct {

@@ -1,5 +1,5 @@
-/* The pull parser agrees with a library about what is JSON, and gives strings and integers exactly.
- */
+/* The pull parser accepts the same texts as a JSON library, and returns strings and integers
+ * exactly. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -87,7 +87,7 @@ static void known_texts_are_told_apart(void **state)
     }
 }
 
-/* Small changes to a right text: both say the same. */
+/* Small changes to a valid text: both parsers agree. */
 static void changed_texts_are_judged_as_by_the_library(void **state)
 {
     static const char original[] =

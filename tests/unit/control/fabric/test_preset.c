@@ -1,4 +1,4 @@
-/* Presets: sizes, degrees, capabilities, and refusals of what cannot be. */
+/* Presets: sizes, degrees, capabilities, and refusal of impossible parameters. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +62,7 @@ static void presets_have_the_nodes_and_links_of_their_kind(void **state)
     }
 }
 
-/* Sum of capacities leaving a node, in the unit. */
+/* Returns the sum of capacities leaving a node, in the topology's unit. */
 static int64_t leaving(const struct by_topology *topology, const char *name)
 {
     int64_t sum = 0, node = by_topology_find(topology, name);

@@ -1,5 +1,4 @@
-/* Topology files: what is accepted is exact, what is wrong is refused with its place and its name.
- */
+/* Topology files: accepted values are exact, and errors are refused with their place and name. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -62,7 +61,7 @@ static void bad_files_are_refused_with_line_and_name(void **state)
     static const struct {
         const char *text;
         int error;
-        int line; /* 0 where it concerns the whole file */
+        int line; /* 0: the error concerns the whole file */
         const char *says;
     } cases[] = {
         {HEAD A B LINK("\"3/0\""), BY_EINVAL, 6, "3/0"},
@@ -204,8 +203,8 @@ static void a_link_that_appears_twice_adds_up(void **state)
                                     "{\"between\": [\"b\", \"a\"], \"bandwidth\": 2}]}",
                            &topology, &problem),
                      0);
-    assert_int_equal(topology->link_count, 2); /* two cables, */
-    assert_int_equal(topology->arc_count, 4);  /* which planning adds up: see plan-options */
+    assert_int_equal(topology->link_count, 2); /* two links remain two */
+    assert_int_equal(topology->arc_count, 4);  /* planning adds parallel links (test_options.c) */
     by_topology_free(topology);
 }
 

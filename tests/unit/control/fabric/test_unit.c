@@ -1,4 +1,4 @@
-/* Units of bandwidth: each is converted exactly, and no other is taken. */
+/* Units of bandwidth: each is converted exactly, and no other unit is accepted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static void rates_are_converted_exactly(void **state)
     assert_int_equal(by_unit_bytes("TB/s", (struct by_fraction){INT64_MAX, 1}, &result), BY_ERANGE);
 }
 
-/* Reads a fabric of two hosts and one link with this unit. */
+/* Reads a fabric of two hosts and one link in this unit. */
 static int read_with(const char *unit, struct by_topology **topology, struct by_problem *problem)
 {
     char text[400];

@@ -1,5 +1,5 @@
-/* Failed links and scattered bandwidths: as many as asked, in one part, the same for the same seed;
- * irregular presets. */
+/* Failed links and scattered bandwidths: the requested number, a connected fabric, the same for the
+ * same seed; irregular presets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* See exhaustive.h. */
+/* Implements exhaustive.h. */
 #include "tests/unit/control/planner/exhaustive.h"
 
 #include <setjmp.h>
@@ -55,8 +55,8 @@ struct by_fraction exhaustive_inv_x(const struct by_topology *topology)
     return greatest;
 }
 
-/* The least cut among sets that contain `with`, miss `without`, and have some but not all compute
- * nodes. */
+/* Returns the minimum cut among sets that contain `with`, do not contain `without`, and have some
+ * but not all compute nodes. */
 static struct by_fraction least_cut(const struct by_topology *topology, uint32_t with, uint32_t without)
 {
     uint32_t compute = compute_set(topology);
@@ -91,7 +91,7 @@ struct by_fraction exhaustive_partition(const struct by_topology *topology)
     uint32_t part[EXHAUSTIVE_NODES_MAX] = {0}, n = topology->node_count;
     struct by_fraction least = {INT64_MAX, 1};
 
-    /* Restricted growth strings: part[i] <= 1 + the greatest before it. */
+    /* Restricted growth strings: part[i] <= 1 + the maximum of the earlier ones. */
     for (;;) {
         uint32_t parts = 0, at = n;
         int64_t crossing = 0;

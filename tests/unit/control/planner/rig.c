@@ -1,4 +1,4 @@
-/* See rig.h. */
+/* Implements rig.h. */
 #include "tests/unit/control/planner/rig.h"
 
 #include <setjmp.h>

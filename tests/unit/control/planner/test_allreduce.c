@@ -1,5 +1,5 @@
-/* Allreduce rooted in the network: few, low trees at the rate of the cut on regular fabrics; honest
- * rates elsewhere. */
+/* Allreduce with roots in the network: few, low trees at the rate of the cut on regular fabrics,
+ * and correctly reported rates elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void a_star_that_only_forwards_takes_two_phases(void **state)
     by_topology_free(topology);
 }
 
-/* The optimum of switches that are told to forward is that of switches that cannot do more. */
+/* Switches that may only forward have the same optimum as switches that can only forward. */
 static void a_plan_for_hosts_alone_is_proved_on_the_fabric_without_capabilities(void **state)
 {
     static const struct {
@@ -69,7 +69,7 @@ static void a_plan_for_hosts_alone_is_proved_on_the_fabric_without_capabilities(
         assert_int_equal(by_plan_parse(text, strlen(text), able, &back, &problem), 0);
         again = rig_text(back, able);
         assert_string_equal(text, again);
-        /* Where switches can do more, a proof by parts that they cannot is none. */
+        /* A proof by parts is invalid where switches can do more than forward. */
         plan->hosts_only = false;
         rig_verify(plan, able, plan->proof ? BY_VERDICT_INVALID : BY_VERDICT_OPTIMAL);
         free(text);
@@ -133,10 +133,8 @@ static void regular_fabrics_reach_the_cut_with_few_low_trees(void **state)
     }
 }
 
-/* Zhou and Sun 2026: K/(K-1) on rings, K/2 on complete graphs, U 2^(U-1) / (2^U - 1) on cubes, for
- * links of 1. */
-/* Boxes whose own switch only forwards, joined at one that adds: 8 links of 50 and 8 of 450 a box,
- * of which a tree with e links out takes e and 2 (8 - e). */
+/* Boxes whose own switch only forwards, joined at a switch that adds. A box has 8 links of 50 and 8
+ * of 450. A tree with e links out of the box uses e of the former and 2 (8 - e) of the latter. */
 static void boxes_that_meet_at_one_switch_are_planned_one_by_one(void **state)
 {
     static const char *const boxes[] = {"2", "16", "128"};
@@ -154,7 +152,7 @@ static void boxes_that_meet_at_one_switch_are_planned_one_by_one(void **state)
     }
 }
 
-/* Leaves only forward: each spine has 20 to a leaf, for 32 hosts there. */
+/* Leaves only forward: each spine has bandwidth 20 to a leaf with 32 hosts. */
 static void a_link_that_a_tree_passes_often_is_shared_in_parts(void **state)
 {
     struct by_topology *topology = rig_preset("leafspine", "spine", "16", "16", "32", "10", "20", NULL);
@@ -170,8 +168,8 @@ static void a_link_that_a_tree_passes_often_is_shared_in_parts(void **state)
 
 static void the_slowest_part_says_how_fast_the_whole_is(void **state)
 {
-    /* Two rings of three at one switch, and one host that hangs on it by 1; the ring of links of 2
-     * would allow 3/2 each way, the other 3/4. */
+    /* Two rings of three at one switch, and one host linked to it with bandwidth 2. Alone the ring
+     * with links of 2 reaches 3, the other ring 3/2. */
     struct by_topology *topology = rig_parse(
         "{\"name\": \"parts\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"},"
         "{\"name\": \"b\", \"kind\": \"compute\"}, {\"name\": \"c\", \"kind\": \"compute\"},"
@@ -191,6 +189,8 @@ static void the_slowest_part_says_how_fast_the_whole_is(void **state)
     by_topology_free(topology);
 }
 
+/* Closed forms for links of 1 (Zhou and Sun 2026): K/(K-1) on rings, K/2 on complete graphs,
+ * U 2^(U-1) / (2^U - 1) on cubes. */
 static void fabrics_without_switches_have_their_closed_forms(void **state)
 {
     static const struct {
@@ -213,7 +213,7 @@ static void fabrics_without_switches_have_their_closed_forms(void **state)
     }
 }
 
-/* The same trees cannot serve both ways here: there are pairs, the first carrying up. */
+/* The same trees cannot serve both directions, so there are pairs; the first of each goes up. */
 static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
 {
     struct by_topology *topology = rig_parse("{\"name\": \"cycle\", \"nodes\": [{\"name\": \"a\", \"kind\": "
@@ -236,8 +236,8 @@ static void a_fabric_that_is_not_symmetric_gets_pairs_of_trees(void **state)
     by_topology_free(topology);
 }
 
-/* Hosts that send 10 and receive 20: reduce-scatter (12) and allgather (24) in turn give 8, the
- * network gives 10. */
+/* Hosts send 10 and receive 20: reduce-scatter (12) followed by allgather (24) gives 8, reduction
+ * in the network 10. */
 static void an_unequal_star_reduces_in_the_network_with_one_pair(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
@@ -255,7 +255,8 @@ static void an_unequal_star_reduces_in_the_network_with_one_pair(void **state)
     by_topology_free(topology);
 }
 
-/* A switch that only multicasts: each host still hears the N - 1 others, or sends as often. */
+/* A switch that only multicasts: each host still receives from the N - 1 others. One that only
+ * aggregates: each host still sends to them. */
 static void half_a_capability_is_used_as_far_as_it_goes(void **state)
 {
     (void)state;
@@ -272,8 +273,8 @@ static void half_a_capability_is_used_as_far_as_it_goes(void **state)
     }
 }
 
-/* What branching switches gain over reduce-scatter and allgather: 2 (N - 1) / N of a star, (M - 1)
- * / M * 2 of M boxes whose links to the outside are the bottleneck. */
+/* The gain of branching switches over reduce-scatter and allgather: 2 (N - 1) / N on a star, 2 (M -
+ * 1) / M for M boxes whose external links are the bottleneck. */
 static void branching_switches_gain_what_the_closed_forms_say(void **state)
 {
     static const struct {
@@ -303,8 +304,8 @@ static void branching_switches_gain_what_the_closed_forms_say(void **state)
     }
 }
 
-/* A star of 4 whose switch adds at most 15: with b = 10 one tree adds 3 x 10; half of the rate is
- * added there, as far as the links then go. */
+/* A star of 4 whose switch adds at most 15. With b = 10 one tree adds 3 x 10, so half of the rate
+ * is added there, and the rest as far as the links permit. */
 static void a_limit_of_addition_costs_what_it_costs(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "4", "10", NULL);

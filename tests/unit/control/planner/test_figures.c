@@ -1,6 +1,5 @@
-/* The figures that the papers print, and closed forms, reproduced exactly; each plan checked by the
- * verifier.
- */
+/* Figures printed in the papers, and closed forms, reproduced exactly. The verifier checks each
+ * plan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -27,7 +26,7 @@ static void two_boxes_of_four_have_one_tree_for_each_root(void **state)
     by_topology_free(topology);
 }
 
-/* Section 6 of the same: 2 boxes of 8 A100. */
+/* Section 6 of the same paper: 2 boxes of 8 A100. */
 static void two_a100_boxes_need_thirteen_trees_for_each_root(void **state)
 {
     struct by_topology *topology = rig_preset("a100", NULL, "2", NULL);
@@ -70,7 +69,7 @@ static void two_mi250_boxes_need_eighty_three_trees_for_each_root(void **state)
     by_topology_free(topology);
 }
 
-/* Table 1 of the same: fixed k on 2 boxes of MI250. */
+/* Table 1 of the same paper: fixed k on 2 boxes of MI250. */
 static void a_fixed_k_gives_the_rates_of_the_table(void **state)
 {
     static const struct {
@@ -93,9 +92,8 @@ static void a_fixed_k_gives_the_rates_of_the_table(void **state)
     by_topology_free(topology);
 }
 
-/* The rates of that table say which k is the least for a loss: 320, 341.33, 342.86, 341.33, 347.83
- * of 354.13.
- */
+/* The rates of that table determine the minimum k for a loss: 320, 341.33, 342.86, 341.33, 347.83
+ * of 354.13. */
 static void the_least_k_within_a_loss_is_found(void **state)
 {
     static const struct {
@@ -119,8 +117,8 @@ static void the_least_k_within_a_loss_is_found(void **state)
     by_topology_free(topology);
 }
 
-/* A thousand GPUs, with and without switches that branch, and what they looked like when this was
- * written. */
+/* A thousand GPUs, with and without branching switches. Numbers and heights of trees are those of
+ * the present planner. */
 static void a_thousand_gpus_have_optimal_plans(void **state)
 {
     static const struct {
@@ -177,8 +175,8 @@ static void a_star_sends_each_shard_once(void **state)
     }
 }
 
-/* A tree on a star whose switch multicasts is host -> switch -> all other hosts: one edge up, and
- * branches at the switch. */
+/* A tree on a star with a multicasting switch is host -> switch -> all other hosts: one edge up,
+ * then branches at the switch. */
 static void a_capable_switch_is_a_node_of_the_tree(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "5", "10", NULL);
@@ -210,7 +208,7 @@ static void rings_cubes_and_complete_graphs_have_their_closed_forms(void **state
 {
     static const struct {
         const char *name, *size;
-        int64_t num, den; /* allgather with b = 10: N times the bandwidth into a node over N - 1 */
+        int64_t num, den; /* allgather, b = 10: N times the bandwidth into a node over N - 1 */
     } cases[] = {{"ring", "4", 80, 3},
                  {"ring", "7", 140, 6},
                  {"complete", "6", 60, 1},
@@ -231,7 +229,7 @@ static void rings_cubes_and_complete_graphs_have_their_closed_forms(void **state
     }
 }
 
-/* Broadcast from a host is limited by its own links, or by the trunk between the boxes. */
+/* A broadcast from a host is limited by the host's own links or by the trunk between the boxes. */
 static void broadcast_reaches_the_least_flow(void **state)
 {
     struct by_topology *topology = rig_preset("a100", NULL, "2", NULL);

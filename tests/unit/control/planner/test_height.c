@@ -1,4 +1,4 @@
-/* Heights: trees are made lower where that costs nothing, and stay right. */
+/* Heights: trees become lower where this costs nothing, and stay valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include "control/fabric/vary.h"
 #include "tests/unit/control/planner/rig.h"
 
-/* A preset that has lost a part of its links. */
+/* Returns a preset without a part of its links. */
 static struct by_topology *damaged(struct by_topology *whole, int64_t percent, uint64_t seed)
 {
     struct by_variation variation = {.name = "damaged", .fail = {percent, 100}, .seed = seed};

@@ -1,6 +1,6 @@
 /*
- * Plans for some of the compute nodes: lists of them, plans against the fabric that is left,
- * against every cut of it, and plan files that use what they may not.
+ * Plans for some of the compute nodes: lists of them, plans compared with the remaining fabric and
+ * with each of its cuts, and plan files that use forbidden nodes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -89,7 +89,7 @@ static void wrong_lists_of_ranks_are_refused_with_place_and_reason(void **state)
             problem.column != cases[i].column)
             fail_msg("'%s': %d:%d: '%s'", cases[i].text, problem.line, problem.column, problem.text);
     }
-    { /* a name that goes on after a zero is another name */
+    { /* a name with bytes after a zero is a different name */
         struct by_problem problem;
         bool *member;
 
@@ -112,7 +112,7 @@ static struct by_plan *planned(const struct by_topology *topology, unsigned coll
     return plan;
 }
 
-/* The value that trying every cut of the job's fabric gives. */
+/* Returns the value from trying every cut of the job's fabric. */
 static struct cut_value value_of(const struct cuts *cuts, unsigned collective)
 {
     switch (collective) {
@@ -127,7 +127,7 @@ static struct cut_value value_of(const struct cuts *cuts, unsigned collective)
     }
 }
 
-/* One random job on one random fabric; false where its ranks are in several parts. */
+/* Checks one random job on one random fabric. Returns false if the ranks are not connected. */
 static bool check_job(uint64_t seed)
 {
     struct by_topology *topology = campaign_fabric(seed, (struct fabric_sizes){5, 11}), *part;
@@ -245,9 +245,9 @@ static void idle_nodes_carry_nothing_and_those_that_forward_do(void **state)
     (void)state;
     assert_int_equal(by_plan_make(ring, &options, &plan, &problem), BY_EINVAL);
     assert_non_null(strstr(problem.text, "no links join 'host0' and 'host2'"));
-    ring->nodes[1].forward = true; /* a chain of host0, host2 and host3, 10 both ways */
+    ring->nodes[1].forward = true; /* a chain of host0, host2 and host3, 10 in both directions */
     plan = planned(ring, BY_COLLECTIVE_ALLGATHER, member, -1);
-    rig_assert_fraction(plan->optimum, 15, 1); /* two of three shards enter host0 by 10 */
+    rig_assert_fraction(plan->optimum, 15, 1); /* two of three shards enter host0 over 10 */
     rig_verify(plan, ring, BY_VERDICT_OPTIMAL);
     by_plan_free(plan);
     ring->nodes[4].forward = true; /* a ring of three */
@@ -278,7 +278,7 @@ static void ranks_and_shares_go_together(void **state)
     assert_int_equal(plan->shares[3], 3);
     rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
     by_plan_free(plan);
-    shares[2] = 1; /* host2 is none of the ranks */
+    shares[2] = 1; /* host2 is not a rank */
     assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_EINVAL);
     assert_non_null(strstr(problem.text, "'host2' has a share"));
     free(shares);

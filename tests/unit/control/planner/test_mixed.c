@@ -1,7 +1,7 @@
 /*
- * Allreduce on random fabrics of which some switches multicast, some aggregate, some do both or
- * neither, with one-way links on some: each plan is checked, and nearly all reach their bound.
- * SEED=N runs one seed alone.
+ * Allreduce on random fabrics on which some switches multicast, some aggregate, and some do both or
+ * neither, some with one-way links. Each plan is verified, and nearly all reach their bound. SEED=N
+ * runs only one seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,8 +26,8 @@ static uint32_t below(struct by_prng *prng, uint32_t bound)
     return (uint32_t)by_prng_below(prng, bound);
 }
 
-/* With `kinds` 0 all switches do both, 1 some do both, 2 some multicast and some aggregate; with
- * `limits` some that aggregate have a limit. */
+/* With `kinds` 0 all switches do both, with 1 some do both, with 2 some multicast and some
+ * aggregate. With `limits` some aggregating switches have a limit. */
 static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t hosts, uint32_t switches,
                       uint32_t kinds, bool limits)
 {
@@ -72,7 +72,7 @@ static struct by_topology *mixed_fabric(uint64_t seed, bool limits)
     return topology;
 }
 
-/* Plans each seed, checks the plan, and counts those within a hundredth of the bound. */
+/* Plans each seed, verifies the plan, and counts those within a hundredth of the bound. */
 static void run(bool limits, uint32_t per_hundred)
 {
     uint64_t near = 0, optimal = 0, count = last_seed - first_seed + 1;

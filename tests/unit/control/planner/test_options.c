@@ -1,4 +1,4 @@
-/* What the planner refuses, and plan files written and read. */
+/* Options that the planner refuses, and writing and reading of plan files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -98,9 +98,8 @@ static void a_time_limit_ends_planning_with_an_error(void **state)
     by_topology_free(topology);
 }
 
-/* Whatever the limit is, there is a right plan or an error, and soon: also halfway, when a small k
- * is taken.
- */
+/* Under any time limit there is soon a valid plan or an error, including the intermediate case of a
+ * small k. */
 static void a_plan_under_any_time_limit_is_right(void **state)
 {
     struct by_topology *topology = rig_preset("mi250", NULL, "12", NULL), *scattered;
@@ -140,7 +139,7 @@ static void a_plan_under_any_time_limit_is_right(void **state)
     by_topology_free(scattered);
 }
 
-/* A plan goes to a file and comes back the same. */
+/* Writes a plan to a file and reads it back unchanged. */
 static void a_plan_file_reads_back_the_same(void **state)
 {
     struct by_topology *topology = rig_preset("mi250", "all", "2", "8", NULL);
@@ -185,7 +184,7 @@ static void a_plan_for_another_fabric_is_refused_by_the_reader(void **state)
     close(file);
     assert_true(by_plan_read(path, other, &back, &problem) < 0);
     assert_non_null(strstr(problem.text, "switch0"));
-    /* Cut off in the middle: never a plan, never a crash. */
+    /* Truncated files: never a plan, never a crash. */
     for (size_t bytes = 0; bytes + 2 < strlen(text); bytes += 7) {
         assert_int_equal(truncate(path, (off_t)strlen(text)), 0);
         assert_int_equal(truncate(path, (off_t)bytes), 0);

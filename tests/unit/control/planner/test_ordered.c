@@ -1,5 +1,6 @@
-/* Ordered reduction: every partial sum an interval of ranks, found where it costs nothing and
- * honest where it costs; the verifier refuses what is not ordered. SEED=N runs one seed alone. */
+/* Ordered reduction: each partial sum covers an interval of ranks. Order is found where it costs
+ * nothing, and its cost is reported elsewhere. The verifier refuses plans that are not ordered.
+ * SEED=N runs only one seed. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -57,7 +58,7 @@ static void order_costs_nothing_where_neighbours_have_neighbouring_ranks(void **
     }
 }
 
-/* Host 1 of a star must get the sums of 0 and of 2 to 5 apart: its link carries both. */
+/* Host 1 of a star must receive the sums of 0 and of 2 to 5 separately: its link carries both. */
 static void a_root_between_the_ranks_hears_two_partial_sums(void **state)
 {
     struct by_topology *topology = rig_preset("star", "all", "6", "10", NULL);
@@ -72,8 +73,7 @@ static void a_root_between_the_ranks_hears_two_partial_sums(void **state)
     by_topology_free(topology);
 }
 
-/* Preset, collective, root: at least num / den of the bound, on fabrics beyond the exact program.
- */
+/* At least num / den of the bound, on fabrics too large for the exact program. */
 static void order_costs_little_on_large_regular_fabrics(void **state)
 {
     static const struct {
@@ -138,7 +138,7 @@ static void the_verifier_names_what_is_no_interval(void **state)
     char *text;
 
     (void)state;
-    assert_false(by_ordered_is(plan, topology)); /* some tree goes over the end of the ranks */
+    assert_false(by_ordered_is(plan, topology)); /* some tree wraps around the end of the ranks */
     plan->ordered = true;
     text = rig_text(plan, topology);
     assert_int_equal(by_verify_text(topology, text, strlen(text), &report, &problem), 0);
@@ -181,7 +181,7 @@ static struct by_topology *random_fabric(uint64_t seed)
 
         by_builder_node(builder, &node);
     }
-    for (uint32_t i = 0; i + 1 < n; i++) /* each host at a switch, so that any two can reach each other */
+    for (uint32_t i = 0; i + 1 < n; i++) /* each host joins a switch, so that all are connected */
         by_builder_link(builder, i < hosts ? i : i + 1,
                         hosts + (uint32_t)by_prng_below(&prng, i < hosts ? switches : i + 1 - hosts), true,
                         (struct by_fraction){1 + (int64_t)by_prng_below(&prng, 4), 1},

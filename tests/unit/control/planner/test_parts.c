@@ -1,6 +1,5 @@
-/* The planner's parts alone: arborescences and packings against all there are, programs against
- * known values.
- */
+/* The planner's parts separately: arborescences and packings against all possibilities, programs
+ * against known values. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -21,7 +20,7 @@
 #define NODES_MAX 6u
 #define RUNS      300u
 
-/* The cost of the arborescence given by parents, or NONE when they form none. */
+/* Returns the cost of the arborescence given by parents, or NONE if they form none. */
 static int64_t cost_of(uint32_t n, const int64_t *cost, uint32_t root, const uint32_t *parent)
 {
     int64_t sum = 0;
@@ -81,7 +80,7 @@ static void an_arborescence_is_the_cheapest_of_all(void **state)
     }
 }
 
-/* max x + y + z with x + y <= 1, y + z <= 1, x + z <= 1: 3/2, at 1/2 each. */
+/* max x + y + z with x + y <= 1, y + z <= 1, x + z <= 1 is 3/2, at 1/2 each. */
 static void a_program_finds_the_fractional_optimum(void **state)
 {
     static const int64_t limits[] = {1, 1, 1};
@@ -149,7 +148,7 @@ static void a_solution_beyond_63_bits_is_rounded_down_within_the_limits(void **s
     by_simplex_free(simplex);
 }
 
-/* A random Eulerian graph: cycles through random nodes. */
+/* Makes a random Eulerian graph from cycles through random nodes. */
 static void random_eulerian(struct by_prng *prng, uint32_t n, int64_t *capacity)
 {
     memset(capacity, 0, (size_t)n * n * sizeof(*capacity));
@@ -171,8 +170,8 @@ static void random_eulerian(struct by_prng *prng, uint32_t n, int64_t *capacity)
     }
 }
 
-/* What is left of a random graph after its switches are split off, packed: the oracle's answer and
- * the balance stay, and there are all trees. */
+/* Packs a random graph after removal of its switches: the oracle's answer and the balance do not
+ * change, and all trees exist. */
 static void split_and_pack(uint64_t seed, bool exactly)
 {
     enum { N = 9, COMPUTE = 5 };
@@ -192,7 +191,7 @@ static void split_and_pack(uint64_t seed, bool exactly)
     random_eulerian(&prng, N, capacity);
     for (uint32_t i = 0; i < COMPUTE; i++)
         compute[i] = true;
-    do /* as many trees at each root as the graph carries */
+    do /* as many trees at each root as the graph can carry */
         for (uint32_t i = 0; i < COMPUTE; i++)
             roots[i]++;
     while (by_oracle_check(N, capacity, roots, compute, NULL) < 0);
@@ -250,8 +249,8 @@ static void the_exact_way_of_splitting_keeps_every_tree(void **state)
         split_and_pack(seed, true);
 }
 
-/* The least cut between the source and a node, over all sets: roots outside a set can reach the
- * node only through the capacity that enters it. */
+/* Returns the minimum cut between the source and a node, over all sets: roots outside a set can
+ * reach the node only through the capacity that enters the set. */
 static int64_t least_of_all_cuts(uint32_t n, const int64_t *capacity, const int64_t *roots,
                                  const bool *contracted, uint32_t node)
 {
@@ -312,7 +311,7 @@ static void what_reaches_a_node_is_the_least_of_all_cuts(void **state)
             least = least_of_all_cuts(N, capacity, roots, reach->contracted, node);
             found = by_reach_flow(reach, node, limit);
             assert_int_equal(found, least < limit ? least : limit);
-            if (found < limit) { /* and the side is such a cut */
+            if (found < limit) { /* the side must be such a cut */
                 int64_t sum = 0;
 
                 assert_true(by_reach_inside(reach, node));

@@ -1,6 +1,6 @@
 /*
- * Random balanced fabrics against every cut and every partition, and every plan checked by the
- * verifier. The fabric of a failure is printed with its seed; SEED=N runs that one alone.
+ * Random balanced fabrics against every cut and every partition; the verifier checks every plan. A
+ * failure prints the fabric with its seed; SEED=N runs only this seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,9 +34,8 @@ static struct by_fraction random_bandwidth(struct by_prng *prng)
     return choices[below(prng, sizeof(choices) / sizeof(choices[0]))];
 }
 
-/* Switches first in the spanning tree; `capable` 0 none, 1 all, 2 some, 3 some multicast and some
- * aggregate.
- */
+/* Switches come first in the spanning tree. `capable`: 0 none, 1 all, 2 some, 3 some multicast and
+ * some aggregate. */
 static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t compute, uint32_t switches,
                       uint32_t capable)
 {
@@ -53,7 +52,8 @@ static void add_nodes(struct by_builder *builder, struct by_prng *prng, uint32_t
     }
 }
 
-/* Both-way links, and with `cycles` one-way cycles: every node stays balanced. */
+/* Makes links in both directions and, with `cycles`, one-way cycles, so that every node is
+ * balanced. */
 static struct by_topology *random_topology(uint64_t seed, uint32_t compute_max, uint32_t switches_max,
                                            bool cycles)
 {

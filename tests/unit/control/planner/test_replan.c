@@ -1,7 +1,6 @@
 /*
- * Planning again after losses: every mended plan is checked by the verifier on the fabric that is
- * left, trees that lost nothing stay, and the report counts what changed. Prints how often the
- * bound is reached.
+ * Replanning after losses: the verifier checks every repaired plan on the remaining fabric, trees
+ * without a loss stay, and the report counts the changes. Prints how often the bound is reached.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -35,7 +34,7 @@ static int64_t root_of(unsigned collective)
     return collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE ? 0 : -1;
 }
 
-/* Re-plans `from` (a plan for `before`) for `now`, has it verified, and adds to the tally. */
+/* Replans `from` (a plan for `before`) for `now`, verifies the result and updates the tally. */
 static struct by_plan *again(const struct by_topology *before, const struct by_plan *from,
                              const struct by_topology *now, struct replan_tally *tally)
 {
@@ -78,7 +77,7 @@ static void tell(const char *what, const struct replan_tally *tally)
         (unsigned long long)tally->entries_changed, (unsigned long long)tally->entries);
 }
 
-/* Loses every link of the fabric in turn, then every node but the first. */
+/* Loses each link of the fabric in turn, then each node except the first. */
 static void lose_each(const struct by_topology *topology, bool nodes, struct replan_tally *tally)
 {
     uint32_t count = nodes ? topology->node_count : topology->link_count;
@@ -250,7 +249,7 @@ static void a_plan_is_read_although_its_link_or_node_is_gone(void **state)
     by_topology_free(whole);
 }
 
-/* A leaf-spine whose leaves do one thing only, or add so much. */
+/* A leaf-spine whose leaves support only one capability, or whose rate of addition is limited. */
 static struct by_topology *limited(bool aggregate, int64_t rate)
 {
     struct by_topology *topology = rig_preset("leafspine", "leaf", "3", "2", "3", "10", NULL);
@@ -266,7 +265,7 @@ static struct by_topology *limited(bool aggregate, int64_t rate)
     return topology;
 }
 
-/* Loses every link, or node but the first. */
+/* Loses each link, or each node except the first. */
 static void lose_each_of(const struct by_topology *topology, bool nodes, unsigned collective, bool ordered,
                          struct replan_tally *tally)
 {

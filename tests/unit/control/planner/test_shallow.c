@@ -1,5 +1,5 @@
-/* Latency-aware plans: no tree higher than said, no rate lost beyond what was allowed, and right.
- */
+/* Latency-aware plans: no tree is higher than reported, the loss of rate is within the limit, and
+ * the plans are valid. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

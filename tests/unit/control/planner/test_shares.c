@@ -1,6 +1,6 @@
 /*
- * Shards of unequal size: the file that says how large they are, plans for them against trying
- * every cut, and plan files whose shares were tampered with.
+ * Shards of unequal size: the file that defines them, plans compared with trying every cut, and
+ * plan files with altered shares.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static struct by_topology *fabric(const char *capable)
     return rig_preset("leafspine", capable, "2", "1", "2", NULL);
 }
 
-/* The shares of a text, by node; fails the test when it is refused. */
+/* Returns the shares of a text, by node. Fails the test if the text is refused. */
 static int64_t *parsed(const char *text, const struct by_topology *topology)
 {
     struct by_problem problem;
@@ -196,20 +196,19 @@ static void data_of_one_node_alone_go_as_fast_as_a_broadcast(void **state)
     by_topology_free(topology);
 }
 
-/* On a star of N hosts with b each: host 0 has all but it must hear the others, and its data leave
- * once. */
+/* On a star each host receives all data but its own, and its own data leave once. */
 static void a_star_is_bound_by_who_sends_most_or_hears_most(void **state)
 {
     struct by_topology *star = rig_preset("star", "none", "4", "10", NULL);
     struct by_plan *plan;
 
     (void)state;
-    /* 9 of 10 parts must enter hosts 1 to 3 each: 10 x 10 / 10 for those without data. */
+    /* 9 of 10 parts must enter host 2, all 10 enter host 3, which has no data: 10 x 10 / 10. */
     plan = planned(star, BY_COLLECTIVE_ALLGATHER, "[7, 2, 1, 0]", 0, true);
-    rig_assert_fraction(plan->optimum, 10, 1); /* host 3 hears 10 parts over 10 GB/s */
+    rig_assert_fraction(plan->optimum, 10, 1); /* host 3 receives 10 parts over 10 GB/s */
     rig_verify(plan, star, BY_VERDICT_OPTIMAL);
     by_plan_free(plan);
-    /* The sums for the others must leave each host: 10 parts of 10 from host 3. */
+    /* The sums for the other hosts must leave each host: 10 parts over 10 from host 3. */
     plan = planned(star, BY_COLLECTIVE_REDUCE_SCATTER, "[7, 2, 1, 0]", 0, true);
     rig_assert_fraction(plan->optimum, 10, 1);
     rig_verify(plan, star, BY_VERDICT_OPTIMAL);
@@ -352,8 +351,8 @@ static void a_cut_that_no_data_must_leave(json_t *plan)
     json_object_set_new(bottleneck, "exiting", json_pack("{s:i, s:i}", "num", 10, "den", 1));
 }
 
-/* A part of the data weighs 5/3, all of it 10: the tree of host0 in two, neither a whole number of
- * equal trees. */
+/* One part of the data weighs 5/3, all parts together 10. The tree of host0 is split in two,
+ * neither of which is a whole number of equal trees. */
 static void parts_of_trees(json_t *plan)
 {
     json_t *trees = json_object_get(plan, "trees"), *first = json_array_get(trees, 0), *copy;

@@ -1,6 +1,6 @@
 /*
  * The strength of fabrics whose switches only forward, against every family of disjoint sets, and
- * the plans of allreduce that it proves optimal. SEED=N runs one seed alone.
+ * the allreduce plans that it proves optimal. SEED=N runs only one seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,8 +21,8 @@
 
 static uint64_t first_seed = 1, last_seed = SEEDS;
 
-/* Hosts and switches that only forward, joined by both-way links; with `cycles` also by one-way
- * circles. */
+/* Makes hosts and switches that only forward, joined by links in both directions and, with
+ * `cycles`, by one-way cycles. */
 static struct by_topology *random_fabric(uint64_t seed, bool cycles)
 {
     struct by_prng prng = {seed * 104729};
@@ -53,7 +53,8 @@ static struct by_topology *random_fabric(uint64_t seed, bool cycles)
     return topology;
 }
 
-/* The least of (entering the sets) / (sets - 1), the numbers being a node's set, 0 for none. */
+/* Returns the minimum of (entering the sets) / (sets - 1) for a family; `set` is the number of each
+ * node's set, 0 for none. */
 static struct by_fraction of_family(const struct by_graph *graph, const uint32_t *set, uint32_t count)
 {
     struct by_fraction value = {INT64_MAX, 1};
@@ -155,8 +156,8 @@ static void allreduce_over_switches_that_only_forward_is_mostly_proved_optimal(v
     assert_true(first_seed == last_seed || proved * 100 >= (last_seed - first_seed + 1) * 80);
 }
 
-/* ForestColl's appendix G leaves roots free; equal shares are worse where one host is badly joined.
- */
+/* ForestColl's appendix G leaves roots free. Equal shares are worse where one host is poorly
+ * connected. */
 static void free_roots_beat_equal_shares_where_hosts_are_unequal(void **state)
 {
     struct by_topology *topology =

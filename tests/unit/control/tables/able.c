@@ -1,4 +1,4 @@
-/* What hosts' tables say that the nodes of a tree can do. Single-threaded. */
+/* The operations of a tree's nodes according to hosts' tables. Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,7 +11,8 @@
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
 
-/* By the slots of its entries and by what their switches know; what all need is always there. */
+/* Determined by the slots of its entries and by the operations of their switches; operations that
+ * every node must support are always included. */
 static void a_leaf_says_what_all_nodes_of_its_tree_can_do(void **state)
 {
     static const char *const trees[] = {"10 sw0: sw0>h0 sw0>h1 sw0>h2 sw0>h3", NULL};

@@ -1,4 +1,4 @@
-/* Fabrics, plans and images for the tests of lowering. Neighbours: bench.h says what each does;
+/* Fabrics, plans and images for the tests of lowering. Neighbours: bench.h documents the functions;
  * walk.c follows the tables. */
 #include "tests/unit/control/tables/bench.h"
 
@@ -98,7 +98,7 @@ struct by_plan *bench_plan(const struct by_topology *topology, unsigned collecti
     for (; trees[count] != NULL; count++)
         edges += strlen(trees[count]);
     plan->trees = by_alloc(count, sizeof(*plan->trees));
-    plan->edges = by_alloc(edges, sizeof(*plan->edges)); /* no edge is shorter than a character */
+    plan->edges = by_alloc(edges, sizeof(*plan->edges)); /* each edge has at least one character */
     for (uint32_t i = 0; i < count; i++)
         read_tree(topology, trees[i], plan);
     return plan;

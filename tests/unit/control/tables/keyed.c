@@ -1,4 +1,4 @@
-/* Keyed lowerings: who gets which key, and that nobody reads it where he should not.
+/* Keyed lowerings: which node gets which key, and that keys are not readable elsewhere.
  * Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,7 +23,7 @@
 
 static const char *const allreduce[] = {"10 sw0: sw0>h0 sw0>sw1>h1 sw0>sw2 sw2>h2 sw2>h3", NULL};
 
-/* Three switches: sw0 and sw2 sum, sw1 only passes on. */
+/* Three switches: sw0 and sw2 sum, sw1 only forwards. */
 #define RELAY 5u
 static struct by_topology *fabric(void)
 {
@@ -45,7 +45,7 @@ static struct by_lowering *lower(const struct by_topology *topology, struct by_l
     return lowering;
 }
 
-/* The name of node `node`'s key; 0: it has none. */
+/* Returns the name of node `node`'s key; 0: no key. */
 static uint64_t key_of(const struct by_lowering *lowering, uint32_t node, struct by_image_key *key)
 {
     struct bench_images images = bench_images(lowering);
@@ -141,7 +141,8 @@ static void write_images(const struct by_lowering *lowering, const char *folder,
     bench_images_free(&images);
 }
 
-/* The generation of job 1 in these files, and its key, which is the same in all that have one. */
+/* Returns the generation of job 1 in these files, and its key, which must be the same in all files
+ * with a key. */
 static uint16_t read_images(const char *folder, char names[][32], uint32_t count, struct by_image_key *key)
 {
     struct by_image_job job = {0};
@@ -255,7 +256,7 @@ static void files_with_keys_are_their_owners_and_texts_hold_none(void **state)
     assert_int_equal(by_image_key_find(images.bytes[4], 1, &key), 1);
     for (unsigned i = 0; i < 16; i++)
         snprintf(hex + 2 * i, 3, "%02x", key.key[i]);
-    for (unsigned at = 0; at + 8 <= 32; at += 2) { /* not even four bytes of it */
+    for (unsigned at = 0; at + 8 <= 32; at += 2) { /* not even four bytes of the key */
         char part[9];
 
         snprintf(part, sizeof(part), "%.8s", hex + at);

@@ -1,6 +1,6 @@
 /*
- * Lowering: tables of small fabrics, checked as a switch checks them and walked as packets would;
- * shares, windows, merging, limits, and what happens to plans that do not fit. Single-threaded.
+ * Lowering: tables of small fabrics, validated like at a switch and walked like packets; shares,
+ * windows, merging, limits, and plans that do not fit. Single-threaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static struct by_topology *star(void)
     return bench_topology("h0 h1 h2 h3 sw0*", "h0-sw0 h1-sw0 h2-sw0 h3-sw0");
 }
 
-/* Lowers plans of job 1 and frees them; fails the test when that fails. */
+/* Lowers plans of job 1 and frees them. Fails the test on an error. */
 static struct by_lowering *lower_plans(const struct by_topology *topology, struct by_plan **plans,
                                        uint32_t count, const struct by_lower_options *options)
 {
@@ -51,7 +51,7 @@ static struct by_lowering *lower_one(const struct by_topology *topology, unsigne
     return lower_plans(topology, &plan, 1, &(struct by_lower_options){0});
 }
 
-/* Lowers one plan that must be refused; returns the text, which names what it must name. */
+/* Lowers one plan that must be refused with `error`; the message must contain `words`. */
 static void expect_refusal(const struct by_topology *topology, unsigned collective, const char *root,
                            const char *const *trees, const struct by_lower_options *options, int error,
                            const char *const *words)
@@ -69,7 +69,7 @@ static void expect_refusal(const struct by_topology *topology, unsigned collecti
     bench_plan_free(plan);
 }
 
-/* Walks a lowering's images; frees them, and returns the hops. */
+/* Walks a lowering's images and frees them. Returns the number of hops. */
 static uint32_t walk(const struct by_lowering *lowering)
 {
     struct bench_images images = bench_images(lowering);
@@ -102,7 +102,7 @@ static void a_star_sums_and_copies_at_its_switch(void **state)
     by_image_leaf(images.bytes[2], 0, &leaf);
     assert_int_equal(leaf.parent_child, 2);
     assert_int_equal(leaf.owner, BY_RANK_NONE);
-    /* No barrier was planned: the trees of allreduce serve it. */
+    /* No barrier was planned: it uses the trees of allreduce. */
     assert_int_equal(leaf.collectives, BIT(ALLREDUCE) | BIT(BARRIER));
     bench_images_free(&images);
     by_lowering_free(lowering);
@@ -148,7 +148,7 @@ static void equal_plans_share_their_trees(void **state)
     assert_int_equal(lowering->trees[4].owner, BY_RANK_NONE);
     assert_int_equal(lowering->note_count, 1);
     assert_int_equal(walk(lowering),
-                     4 * (2 + 3) + 4); /* the root's own leaf and the switch, its three hosts */
+                     4 * (2 + 3) + 4); /* the root's own leaf, the switch and its three hosts */
     by_lowering_free(lowering);
     by_topology_free(topology);
 }
@@ -188,7 +188,7 @@ static void a_leaf_spine_walks_through_two_levels(void **state)
     struct by_lowering *lowering;
 
     (void)state;
-    /* 'h' marks hosts in the bench's notation, and no switch here has one. */
+    /* In the bench's notation 'h' marks hosts; no switch here has an 'h'. */
     lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
     assert_int_equal(walk(lowering), 6);
     assert_int_equal(lowering->relay_count, 0);
@@ -231,7 +231,7 @@ static void a_ring_of_hosts_makes_them_interior(void **state)
 
     (void)state;
     assert_int_equal(walk(lowering),
-                     3 * (3 + 3)); /* three hops, and the own leaves of the three that forward */
+                     3 * (3 + 3)); /* three hops, and the own leaves of the three forwarding hosts */
     by_lowering_free(lowering);
     by_topology_free(topology);
 }
@@ -300,9 +300,7 @@ static void parallel_cables_are_filled_evenly(void **state)
     by_topology_free(topology);
 }
 
-/* A host's table names who passes packets on between a node and its parent, in their order from the
- * node on.
- */
+/* A host's table names the relays between a node and its parent, in order from the node. */
 static void a_hop_names_the_relays_on_its_way(void **state)
 {
     static const char *const trees[] = {"5 h0: h0>x0>x1>h1", NULL};
@@ -319,7 +317,7 @@ static void a_hop_names_the_relays_on_its_way(void **state)
 
         by_image_hop(images.bytes[0], i, &hop);
         assert_int_equal(hop.relays, hop.node == 1 ? 2 : 0);
-        /* From h1 upwards: x1, then x0. */
+        /* Upwards from h1: x1, then x0. */
         assert_int_equal(hop.via, hop.node != 1 ? 0 : by_image_hop_is_own(&hop) ? 3 : 2);
         named += hop.relays > 0;
     }
@@ -548,7 +546,7 @@ static void limits_are_named_with_node_and_remedy(void **state)
     by_topology_free(topology);
 }
 
-/* A star with more hosts than an entry has children. */
+/* A star with more hosts than the children that an entry may have. */
 static void a_node_of_too_many_children_is_refused(void **state)
 {
     static char nodes[2048], links[4096], tree[4096];
@@ -615,7 +613,7 @@ static void of_very_many_hops_hosts_keep_their_own_neighbours_alone(void **state
     assert_true(lowering->brief);
     assert_non_null(strstr(lowering->notes[0], "69888 hops in all trees"));
     images = bench_images(lowering);
-    assert_true(bench_walk(&images) > 0); /* the tables are as good as ever */
+    assert_true(bench_walk(&images) > 0); /* the tables are still valid */
     for (uint32_t node = 0; node < images.count; node++) {
         struct by_image_header header;
 

@@ -1,4 +1,4 @@
-/* Jobs on some of the compute nodes: tables of several of them on one fabric, walked hop by hop. */
+/* Jobs on some of the compute nodes: tables of several jobs on one fabric, walked hop by hop. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,14 +17,14 @@
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
 
-/* Two leaves with three hosts each, one spine. */
+/* Two leaves with three hosts each, and one spine. */
 static struct by_topology *fabric(void)
 {
     return bench_topology("h0 h1 h2 h3 h4 h5 leaf0* leaf1* spine0*",
                           "h0-leaf0 h1-leaf0 h2-leaf0 h3-leaf1 h4-leaf1 h5-leaf1 leaf0-spine0 leaf1-spine0");
 }
 
-/* A ring of hosts: what lies between two ranks must forward. */
+/* A ring of hosts: those between two ranks must forward. */
 static struct by_topology *ring(void)
 {
     struct by_topology *topology = bench_topology("h0 h1 h2 h3 h4", "h0-h1 h1-h2 h2-h3 h3-h4 h4-h0");
@@ -56,7 +56,7 @@ struct jobs {
     uint32_t count;
 };
 
-/* Jobs 1, 2, ... of one allgather each, on the ranks listed. */
+/* Makes jobs 1, 2, ... with one allgather each, on the listed ranks. */
 static void jobs_make(struct jobs *jobs, const struct by_topology *topology, const char *const *ranks)
 {
     *jobs = (struct jobs){.count = 0};
@@ -142,7 +142,8 @@ static void predicted_bytes_are_those_of_the_ranks_alone(void **state)
     assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
     for (uint32_t link = 0; link < topology->link_count; link++)
         assert_int_equal(arcs[2 * link].bytes > 0, link < 2);
-    /* h0's shard up, h1's down, each with a header; and a header for each packet that goes back. */
+    /* h0's shard up, h1's down, each with a header; and a header for each packet in the other
+     * direction. */
     assert_int_equal(arcs[0].bytes, 1408 + 2 * BY_LOWER_HEADER_BYTES);
     assert_int_equal(arcs[1].bytes, 1408 + 2 * BY_LOWER_HEADER_BYTES);
     by_lowering_free(lowering);

@@ -1,4 +1,4 @@
-/* Shares of links in tables: which nodes get them, and what rates of cables. Single-threaded. */
+/* Shares of links in tables: which nodes get them, and the rates of cables. Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -32,7 +32,7 @@ static void switches_get_shares_and_rates_where_a_job_has_a_share_and_hosts_do_n
 
         jobs[1].share = shared ? BY_SHARE_ONE / 4 : 0;
         assert_int_equal(by_lower(topology, jobs, 2, &(struct by_lower_options){0}, &lowering, &problem), 0);
-        if (!shared) /* of what h1 sends to x */
+        if (!shared) /* from h1 to x */
             topology->arcs[topology->links[1].arc_ab].capacity /= 5;
         images = bench_images(lowering);
         for (uint32_t node = 0; node < 3; node++) {

@@ -1,4 +1,4 @@
-/* Predicted bytes of calls on small fabrics, held against figures worked out by hand; dumps and
+/* Predicted bytes of calls on small fabrics, compared with figures calculated by hand; dumps and
  * differences of images. Single-threaded. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,8 +83,8 @@ static void an_allgather_without_trees_of_its_own_uses_those_of_allreduce(void *
 
     (void)state;
     assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
-    assert_int_equal(arcs[0].bytes, 1408 + 3 * HEADER);     /* one shard up, credits for three */
-    assert_int_equal(arcs[1].bytes, 2 * 1408 + 3 * HEADER); /* the others' shards down */
+    assert_int_equal(arcs[0].bytes, 1408 + 3 * HEADER);     /* one shard up, credits for three shards */
+    assert_int_equal(arcs[1].bytes, 2 * 1408 + 3 * HEADER); /* the other hosts' shards down */
     by_lowering_free(lowering);
     by_topology_free(topology);
 }
@@ -160,17 +160,17 @@ static void a_call_off_the_first_tree_sends_its_word_there(void **state)
     if (by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem) != 0)
         fail_msg("%s", problem.text);
     assert_int_equal(by_traffic_add(lowering, &call, arcs), 0);
-    for (int i = 0; i < 2; i++) { /* data one way, their acknowledgement the other; the word both ways */
+    for (int i = 0; i < 2; i++) { /* data one way, acknowledgements the other; the empty packet both ways */
         assert_int_equal(arcs[i].packets, 2);
         assert_int_equal(arcs[i].bytes, (i == 1 ? 100 : 0) + 2 * HEADER);
     }
     memset(arcs, 0, sizeof(arcs));
     call = (struct by_traffic_call){.job = 1, .collective = BY_COLLECTIVE_ALLREDUCE};
-    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0); /* an empty call is nothing else */
+    assert_int_equal(by_traffic_add(lowering, &call, arcs), 0); /* an empty call is only that packet */
     assert_int_equal(arcs[0].bytes, HEADER);
     by_traffic_add_roll(lowering, 1, arcs);
     for (int i = 0; i < 2; i++)
-        assert_int_equal(arcs[i].bytes, 2 * HEADER + 2 * 4); /* a nonce of each rank */
+        assert_int_equal(arcs[i].bytes, 2 * HEADER + 2 * 4); /* a nonce for each rank */
     by_lowering_free(lowering);
     bench_plan_free(plans[0]);
     bench_plan_free(plans[1]);

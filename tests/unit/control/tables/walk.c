@@ -1,6 +1,6 @@
 /*
- * Follows table images as packets would: out of a port, over the cable that both ends describe,
- * through relays, into the node that the sender's record names. It knows no topology and no plan.
+ * Follows table images like packets: out of a port, over the cable that both ends describe, through
+ * relays, into the node that the sender's record names. Uses neither the topology nor the plan.
  * Fails the running test with the place of the first contradiction.
  */
 #include <setjmp.h>
@@ -18,7 +18,7 @@ struct tree_key {
     uint16_t job, tree;
 };
 
-/* A packet on its way: where it is, and by which port it came in. */
+/* A packet in flight: its node, and the port on which it arrived. */
 struct walk_flight {
     uint32_t node;
     uint32_t port;
@@ -43,8 +43,8 @@ static struct by_image_port port_of(const struct bench_images *images, uint32_t 
     return record;
 }
 
-/* Over the cable of `port`: the peer's port whose own address is our peer's, and which points back
- * at us. */
+/* Crosses the cable of `port` to the peer's port with the peer address of `port`, which must refer
+ * back to `port`. */
 static struct walk_flight cross(const struct bench_images *images, uint32_t node, uint32_t port)
 {
     struct by_image_port near = port_of(images, node, port);
@@ -74,7 +74,8 @@ static int is_own(const struct bench_images *images, uint32_t node, uint32_t ip)
     return 0;
 }
 
-/* Sends a packet of a tree from a node's port to `dst`, through relays; returns where it ends. */
+/* Sends a packet of a tree from a node's port to `dst`, through relays. Returns where it
+ * arrives. */
 static struct walk_flight send_packet(const struct bench_images *images, struct tree_key key, uint32_t node,
                                       uint32_t port, uint32_t dst)
 {
@@ -88,7 +89,7 @@ static struct walk_flight send_packet(const struct bench_images *images, struct 
             by_image_relay(images->bytes[at.node], i, &relay);
             if (relay.job == key.job && relay.tree == key.tree && relay.src_ip == src &&
                 relay.dst_ip == dst) {
-                assert_int_equal(relay.from, at.port + 1); /* as a switch wants it */
+                assert_int_equal(relay.from, at.port + 1); /* switches require this */
                 out = relay.port;
             }
         }
@@ -97,7 +98,7 @@ static struct walk_flight send_packet(const struct bench_images *images, struct 
                      key.tree, at.node, src, dst);
         at = cross(images, at.node, out);
     }
-    /* Only the port with that address takes it. */
+    /* Only the port with that address accepts it. */
     assert_int_equal(port_of(images, at.node, at.port).own_ip, dst);
     return at;
 }
@@ -144,7 +145,7 @@ static uint16_t listens_on(const struct bench_images *images, uint32_t node, uin
     return 0;
 }
 
-/* The link between a parent's child record and what the child says of its parent, in both
+/* Checks the link between a parent's child record and the child's record of its parent, in both
  * directions. */
 static void check_tie(const struct bench_images *images, struct tree_key key, uint32_t parent, uint32_t bit,
                       const struct by_image_child *child, uint16_t up_port, uint16_t up_node, uint32_t up_ip,
@@ -164,8 +165,8 @@ static void check_tie(const struct bench_images *images, struct tree_key key, ui
     down = send_packet(images, key, parent, child->port, child->ip);
     assert_int_equal(down.node, child->node);
     assert_int_equal(down.port, up_port);
-    /* A result is taken only from the parent's address, a contribution only from the child's: the
-     * sender's port has it. */
+    /* A result is accepted only from the parent's address, a contribution only from the child's:
+     * these are the addresses of the senders' ports. */
     assert_int_equal(port_of(images, parent, child->port).own_ip, up_ip);
     assert_int_equal(port_of(images, child->node, up_port).own_ip, child->ip);
     up = send_packet(images, key, child->node, up_port, up_ip);
@@ -173,7 +174,8 @@ static void check_tie(const struct bench_images *images, struct tree_key key, ui
     assert_int_equal(up.port, child->port);
 }
 
-/* What is below an entry, without recursion: a stack of nodes. Returns hops; `met` counts ranks. */
+/* Walks the tree below an entry with a stack of nodes, without recursion. Returns the hops; `met`
+ * counts ranks. */
 static uint32_t walk_tree(const struct bench_images *images, struct tree_key key, uint32_t root,
                           uint32_t *met)
 {
@@ -214,8 +216,7 @@ static uint32_t walk_tree(const struct bench_images *images, struct tree_key key
     return hops;
 }
 
-/* Ranges of slots do not overlap and stay below the header's count; all ranks say the same of the
- * tree. */
+/* Ranges of slots do not overlap and stay below the header's count. */
 static void check_slots(const struct bench_images *images, uint32_t node)
 {
     struct by_image_header header = header_of(images, node);
@@ -231,7 +232,7 @@ static void check_slots(const struct bench_images *images, uint32_t node)
     }
 }
 
-/* Whether a node is a rank of the job that is number `index` in all images. */
+/* Returns whether a node is a rank of the job that has number `index` in all images. */
 static bool is_rank(const struct bench_images *images, uint32_t node, uint32_t index)
 {
     struct by_image_job job;
@@ -240,7 +241,7 @@ static bool is_rank(const struct bench_images *images, uint32_t node, uint32_t i
     return header_of(images, node).kind == BY_NODE_HOST && job.rank != BY_RANK_NONE;
 }
 
-/* All ranks say the same of a tree, and others nothing. */
+/* All ranks have the same data of a tree, and other hosts none. */
 static void check_leaves(const struct bench_images *images, struct tree_key key, uint32_t index,
                          uint32_t host)
 {

@@ -1,4 +1,4 @@
-/* The verifier accepts right plans, and names the violation of each kind of wrong one. */
+/* The verifier accepts valid plans, and names the violation in each kind of wrong plan. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,7 +50,7 @@ static void set_weight(json_t *plan, size_t number, int num, int den)
     json_object_set_new(tree(plan, number), "weight", fraction(num, den));
 }
 
-/* Each corruption breaks one thing. The allgather's tree 0 is host0-leaf0, leaf0-host1,
+/* Each corruption breaks one property. The allgather's tree 0 is host0-leaf0, leaf0-host1,
  * leaf0-spine0-leaf1, leaf1-host2, -host3. */
 static void no_weight(json_t *plan)
 {
@@ -204,7 +204,7 @@ static void no_root(json_t *plan)
     json_object_set_new(plan, "root", json_null());
 }
 
-/* Two trees of 1 and 7/3 are no whole numbers of equal trees, k of which make 10/3. */
+/* Trees of 1 and 7/3 are not whole numbers of equal trees, k of which make 10/3. */
 static void wrong_k(json_t *plan)
 {
     json_t *copy = json_deep_copy(tree(plan, 0));
@@ -476,7 +476,7 @@ static void what_is_no_plan_file_is_an_error_of_input(void **state)
     by_topology_free(topology);
 }
 
-/* The order of members is free: paths may stand behind the trees. */
+/* The order of members is free: paths may follow the trees. */
 static void paths_may_stand_behind_the_trees(void **state)
 {
     struct by_topology *topology = fabric("all");
@@ -492,7 +492,7 @@ static void paths_may_stand_behind_the_trees(void **state)
     by_topology_free(topology);
 }
 
-/* Whatever member is removed, the answer is never a crash and never OPTIMAL. */
+/* Whichever member is missing, the verifier neither crashes nor returns OPTIMAL. */
 static void a_plan_without_one_of_its_members_is_never_right(void **state)
 {
     static const char *const members[] = {"topology", "unit", "collective", "optimum",

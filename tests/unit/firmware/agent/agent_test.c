@@ -1,6 +1,6 @@
 /*
- * Conversations with the agent over a real engine, without sockets or DPDK: the whole of a push and
- * a read back, every gate of writing, and streams that are cut, garbled or hostile.
+ * Conversations with the agent over a real engine, without sockets or DPDK: a complete push and a
+ * read back, every check of writers, and streams that are truncated, garbled or hostile.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -171,8 +171,8 @@ static void a_wrong_hash_leaves_the_active_table(void **state)
     free(image);
 }
 
-/* Every bit of an image, flipped alone, with the hash that the controller would then compute: the
- * CRC finds it. */
+/* Flips every bit of an image alone and sends the hash that the controller would then compute: the
+ * CRC detects the flip. */
 static void a_flipped_bit_is_refused_and_the_active_table_stays(void **state)
 {
     struct rig_bench *bench = *state;
@@ -430,8 +430,8 @@ static void an_impossible_length_is_answered_once_and_closes_the_stream(void **s
     }
 }
 
-/* Each prefix of a valid message, framed as if it were whole: an answer every time, and never a
- * crash. */
+/* Each prefix of a valid message, framed as a whole message, gets an answer and never crashes the
+ * agent. */
 static void truncated_messages_are_answered_with_an_error_or_done(void **state)
 {
     struct rig_bench *bench = *state;

@@ -1,6 +1,7 @@
 /*
- * A channel under a pre-shared key, over a real engine: who has the key is answered, who has not is
- * refused with a reason that is counted, and is not read from at the speed of the line.
+ * A channel with a pre-shared key, over a real engine. A controller with the key gets answers. One
+ * without it is refused with a reason that is counted, and the agent limits the rate at which it
+ * reads from it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,7 +35,7 @@ static int make_guarded(void **state)
     return 0;
 }
 
-/* Gives a frame of `bytes` with its length in front; returns the answer's bytes. */
+/* Gives a frame of `bytes` preceded by its length. Returns the size of the answer (bytes). */
 static size_t give(struct rig_bench *bench, const uint8_t *data, size_t bytes)
 {
     size_t used;
@@ -60,7 +61,7 @@ static void open_session(struct rig_bench *bench)
                      BY_PSK_FINE);
 }
 
-/* Seals a Hello into `frame`; returns its bytes. */
+/* Seals a Hello into `frame`. Returns its size (bytes). */
 static size_t sealed_hello(struct rig_bench *bench)
 {
     size_t bytes;
@@ -72,7 +73,7 @@ static size_t sealed_hello(struct rig_bench *bench)
     return BY_CONTROL_LENGTH_BYTES + bytes;
 }
 
-/* The answer's message, without a seal when `is_sealed`. */
+/* Decodes the answer; removes the seal if `is_sealed`. */
 static void decode(struct rig_bench *bench, size_t made, bool is_sealed)
 {
     uint8_t *at = bench->out;

@@ -1,5 +1,5 @@
-/* What an agent knows beyond one table: what it keeps for the next life of the switch and offers
- * after it, which push waits, and who may still write. */
+/* The agent's state beyond one table: what it saves for the switch's next start and offers then,
+ * which pushes wait, and which controllers may still write. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -50,14 +50,14 @@ static void a_table_of_an_earlier_life_is_offered_and_active_only_by_command(voi
     assert_non_null(strstr(bench->response.text, "push the images instead"));
     assert_int_equal(restore(bench, hash), 0);
     assert_int_equal(bench->response.body.stage.received, bytes);
-    assert_int_equal(commit(bench, hash), BY_ESTATE); /* it is checked as any other */
+    assert_int_equal(commit(bench, hash), BY_ESTATE); /* must be validated like any other */
     assert_int_equal(validate(bench, hash), 0);
     assert_int_equal(bench->commits, 0);
     assert_int_equal(commit(bench, hash), 0);
     assert_int_equal(active_hash(bench), hash);
     client_request(&bench->request, by_Request_hello_tag);
     assert_int_equal(ask(bench), 0);
-    assert_int_equal(hello->saved_hash, 0); /* offered no more */
+    assert_int_equal(hello->saved_hash, 0); /* not offered any more */
     assert_int_equal(restore(bench, hash), BY_ENOENT);
     free(image);
 }
@@ -114,7 +114,7 @@ static void a_hello_of_a_writer_fences_older_ones(void **state)
     assert_int_equal(ask(bench), BY_EPERM);
 }
 
-/* A Stage of pieces over the active table. */
+/* Starts a Stage of pieces over the active table. */
 static by_Stage *pieces_of(struct rig_bench *bench, size_t total, unsigned count)
 {
     by_Stage *stage = &bench->request.body.stage;
@@ -137,7 +137,7 @@ static void a_table_is_made_of_pieces_of_the_active_one(void **state)
     push(bench, &small);
     other.cookie = 99;
     image = star_image(&other, &bytes);
-    /* All but the header, which has another cookie and checksum. */
+    /* The header is new, with another cookie and checksum; the rest is copied. */
     stage = pieces_of(bench, bytes, 2);
     stage->data.size = BY_IMAGE_HEADER_BYTES;
     memcpy(stage->data.bytes, image, BY_IMAGE_HEADER_BYTES);
@@ -165,7 +165,7 @@ static void pieces_beyond_either_image_are_refused(void **state)
         {{.from = (uint32_t)bytes, .copy = 1}, 0},
         {{.from = 1, .copy = (uint32_t)bytes}, 0},
         {{.from = UINT32_MAX, .copy = UINT32_MAX}, 0},
-        {{.from = UINT32_MAX, .copy = 2}, 0}, /* their sum in 32 bits is 1 */
+        {{.from = UINT32_MAX, .copy = 2}, 0}, /* the sum in 32 bits is 1 */
         {{.literal = 5}, 4},
         {{.literal = 4}, 5},
         {{.literal = UINT32_MAX, .copy = 2}, 1},
@@ -179,12 +179,12 @@ static void pieces_beyond_either_image_are_refused(void **state)
         stage->data.size = (pb_size_t)wrong[i].data;
         assert_int_equal(ask(bench), BY_ERANGE);
     }
-    stage = pieces_of(bench, bytes, 2); /* the literals' sum in 32 bits is 1 */
+    stage = pieces_of(bench, bytes, 2); /* the sum of the literals in 32 bits is 1 */
     stage->pieces[0] = (by_Piece){.literal = UINT32_MAX};
     stage->pieces[1] = (by_Piece){.literal = 2};
     stage->data.size = 1;
     assert_int_equal(ask(bench), BY_ERANGE);
-    /* More than the image that is staged. */
+    /* More than the size of the staged image. */
     stage = pieces_of(bench, bytes - 1, 1);
     stage->pieces[0] = (by_Piece){.copy = (uint32_t)bytes};
     assert_int_equal(ask(bench), BY_ERANGE);

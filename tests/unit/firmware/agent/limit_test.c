@@ -1,5 +1,5 @@
-/* What an agent says when a table is more than the switch has, what it remembers, how often it may
- * be asked, and messages of other versions. */
+/* The agent's answer when a table exceeds the limits of the switch, its log, its limit on the rate
+ * of requests, and messages of other versions. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 
 #define MS UINT64_C(1000000)
 
-/* A job of an image: so many trees of the same window, and relays. */
+/* A job of an image: a number of trees with the same window, and relays. */
 struct tenant {
     uint16_t job, trees, window, payload_max, relays;
 };
@@ -62,7 +62,7 @@ static void put_job(uint8_t *image, const struct tenant *tenant, uint32_t index,
     }
 }
 
-/* The image of a switch with two hosts or more and these jobs, the caller's to free. */
+/* Returns the image of a switch with at least two hosts and these jobs. The caller frees it. */
 static uint8_t *image_of(const struct tenant *tenants, uint32_t count, uint16_t ports, size_t *bytes)
 {
     struct by_image_header header = {.kind = BY_NODE_SWITCH, .name = "leaf0", .payload_max = 64};
@@ -103,7 +103,7 @@ static uint8_t *image_of(const struct tenant *tenants, uint32_t count, uint16_t 
     return image;
 }
 
-/* Stages and validates these jobs; commits when they are taken. */
+/* Stages and validates these jobs, and commits them if they are accepted. */
 static int load_ports(struct rig_bench *bench, const struct tenant *tenants, uint32_t count, uint16_t ports)
 {
     size_t bytes;
@@ -144,7 +144,7 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
                            "which holds 64:"));
 }
 
-/* The running entry has another window: the node would refuse that as well. */
+/* The running entry has another window, which the node would refuse as well. */
 static void a_limit_is_named_before_what_differs_from_the_running_table(void **state)
 {
     struct rig_bench *bench = *state;
@@ -226,7 +226,7 @@ static void hello_tells_of_limits_use_and_clock(void **state)
     assert_int_equal(hello->unix_ns, UNIX_NS + 5 * MS);
 }
 
-/* The events of a bench from a number on. */
+/* Returns the events of a bench from a number on. */
 static const by_LogReply *read_log(struct rig_bench *bench, uint64_t from)
 {
     client_request(&bench->request, by_Request_log_tag);
@@ -276,7 +276,7 @@ static void the_log_forgets_its_oldest_events(void **state)
         by_agent_note(bench->agent, text);
     }
     log = read_log(bench, 0);
-    assert_int_equal(log->events[0].number, 11); /* with the start's */
+    assert_int_equal(log->events[0].number, 11); /* including the event of the start */
     while (log->events_count > 0) {
         number = log->events[log->events_count - 1].number + 1;
         log = read_log(bench, number);
@@ -314,10 +314,10 @@ static void a_rate_gives_a_burst_and_then_so_many_a_second(void **state)
     assert_true(by_rate_take(&rate, 15 * MS));
     assert_false(by_rate_take(&rate, 15 * MS));
     for (unsigned i = 0; i < 3; i++)
-        assert_true(by_rate_take(&rate, 100000 * MS)); /* no more than the burst comes together */
+        assert_true(by_rate_take(&rate, 100000 * MS)); /* at most the burst at one time */
     assert_false(by_rate_take(&rate, 100000 * MS));
-    assert_false(by_rate_take(&rate, 1)); /* a clock that goes back gives nothing */
-    assert_true(by_rate_take(&rate, 0));  /* without one there is no limit */
+    assert_false(by_rate_take(&rate, 1)); /* a clock that goes back adds nothing */
+    assert_true(by_rate_take(&rate, 0));  /* without a clock there is no limit */
 }
 
 static void who_asks_too_often_is_told_and_may_go_on_later(void **state)
@@ -344,7 +344,7 @@ static void who_asks_too_often_is_told_and_may_go_on_later(void **state)
     assert_int_equal(ask(bench), 0);
 }
 
-/* Appends a field that nobody knows to a request and has it answered. */
+/* Appends an unknown field to a request and decodes the answer. */
 static void ask_with_unknown_field(struct rig_bench *bench)
 {
     static const uint8_t unknown[] = {0xca, 0x3e, 3, 'n', 'e', 'w'}; /* field 1001, three bytes */

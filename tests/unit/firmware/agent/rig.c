@@ -1,4 +1,4 @@
-/* See rig.h. */
+/* Implements rig.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,7 +86,7 @@ static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
 static const struct by_agent_ops ops = {op_stage, op_commit,  op_abort, op_image, op_counter,
                                         op_port,  op_waiting, op_keep,  op_clock, NULL};
 
-/* A bench whose node kept `saved` in an earlier life, or nothing (NULL). */
+/* Makes a bench whose node saved `saved` before its restart; NULL: nothing. */
 static int make_bench_after(void **state, const struct star *saved)
 {
     struct by_engine_config engine = {.slot_count_max = 1024,

@@ -1,5 +1,5 @@
-/* The agent over a real engine, without sockets or DPDK, and the controller's words to it. For the
- * tests beside. */
+/* The agent over a real engine, without sockets or DPDK, and the controller's messages to it. For
+ * the tests in this folder. */
 #ifndef BY_TESTS_UNIT_FIRMWARE_AGENT_RIG_H
 #define BY_TESTS_UNIT_FIRMWARE_AGENT_RIG_H
 
@@ -12,37 +12,38 @@
 
 #define IMAGE_BYTES_MAX 65536u
 #define PORTS           4u
-#define UNIX_NS         1000000000000000u /* of the world's clock, when the bench's own is at 0 */
+#define UNIX_NS         1000000000000000u /* wall clock (UTC) when the bench's clock is 0 */
 
 extern const struct star small, wide;
 
-/* A node as banyan-switchd has it, but without ports that carry packets. */
+/* A node like that of banyan-switchd, but without ports that carry packets. */
 struct rig_bench {
     struct by_engine *engine;
     struct by_agent *agent;
     struct by_channel channel;
     void *engine_memory, *agent_memory;
     unsigned commits;
-    uint64_t now_ns;                       /* 0, as at first: it has no clock */
-    uint8_t *saved, kept[IMAGE_BYTES_MAX]; /* of an earlier life; what is to be kept for the next one */
+    uint64_t now_ns;                       /* initially 0: no clock */
+    uint8_t *saved, kept[IMAGE_BYTES_MAX]; /* from before the restart; to be saved for the next start */
     size_t kept_bytes;
     by_Request request;
     by_Response response;
     uint8_t out[BY_CHANNEL_OUT_MIN];
 };
 
-/* For cmocka: a bench in *state; one whose node has kept `small` in an earlier life; its end. */
+/* For cmocka: makes a bench in *state; the same for a node that saved `small` before its restart;
+ * frees it. */
 int make_bench(void **state);
 int make_bench_restarted(void **state);
 int free_bench(void **state);
 
-/* Sends the bench's request through the channel and decodes the answer, whose id must be the
- * request's. Returns its error. */
+/* Sends the bench's request through the channel and decodes the answer, which must have the
+ * request's id. Returns the answer's error. */
 int ask(struct rig_bench *bench);
 int stage_all(struct rig_bench *bench, const uint8_t *image, size_t bytes);
 int validate(struct rig_bench *bench, uint64_t hash);
 int commit(struct rig_bench *bench, uint64_t hash);
-/* All three with a star's image; returns its hash. */
+/* Does all three with a star's image. Returns its hash. */
 uint64_t push(struct rig_bench *bench, const struct star *star);
 uint64_t active_hash(struct rig_bench *bench);
 

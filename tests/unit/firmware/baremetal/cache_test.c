@@ -1,6 +1,6 @@
 /*
  * The drivers of the bare-metal image with devices that do not see the processor's caches: every
- * byte must come and go right, whatever the cache does in between (model.h). SEED= replays a run.
+ * byte must arrive unchanged, whatever the cache does in between (model.h). SEED= replays a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,16 +18,15 @@
 #include "offload/base/prng.h"
 #include "tests/unit/firmware/baremetal/model.h"
 
-/* Runs with seeds one after another, each with a cache that is busier or calmer, and rounds of each
- * (count).
- */
+/* Runs with consecutive seeds, each with a more or less active cache, and rounds of each
+ * (count). */
 #define RUNS        8u
 #define ROUNDS      400u
 #define FRAME_BYTES 1600u
 #define BUFFERS     160u
-/* Payloads that are on their way out (count). */
+/* Payloads that are being sent (count). */
 #define PAYLOADS 32u
-/* Queues of the console: control in and out, and those of its first line. */
+/* Queues of the console: control in and out, and the queues of its first line. */
 enum { CONTROL_IN = 2, CONTROL_OUT = 3, LINE_IN = 4, LINE_OUT = 5 };
 
 static struct by_prng prng;
@@ -45,7 +44,7 @@ static void fill(uint8_t *bytes, size_t count)
         bytes[i] = (uint8_t)by_prng_next(&prng);
 }
 
-/* ---- the engine and the agent, of which the drivers need this much */
+/* ---- the parts of the engine and the agent that the drivers need */
 static unsigned released;
 
 void by_engine_release(struct by_engine *engine, uint32_t ref)
@@ -68,11 +67,10 @@ uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *a
     return 0;
 }
 
-/* Pieces that a client sends as soon as there is room for them, and of which none ends a message
- * (count). */
+/* Pieces that a client sends as soon as there is space, none of which ends a message (count). */
 static unsigned flood;
 
-/* Gives back what it gets; nothing in a flood. */
+/* Returns its input; nothing during a flood. */
 int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
                         size_t *used, uint8_t *out, size_t capacity)
 {
@@ -123,7 +121,7 @@ static void open_port(struct port *port)
         port->payload[i] = by_memory_take("payload", FRAME_BYTES);
 }
 
-/* A frame from the device to us. */
+/* Receives a frame from the device. */
 static void receive_one(struct port *port)
 {
     uint8_t frame[BY_NET_HEADER_BYTES + FRAME_BYTES] = {0};
@@ -136,18 +134,18 @@ static void receive_one(struct port *port)
     assert_int_equal(port->pool->buffer[buffer].bytes, bytes);
     assert_memory_equal(by_pool_frame(port->pool, buffer), frame + BY_NET_HEADER_BYTES, bytes);
     if (by_prng_next(&prng) % 2) {
-        fill(by_pool_frame(port->pool, buffer), bytes); /* whatever is done with it */
+        fill(by_pool_frame(port->pool, buffer), bytes); /* the buffer may be overwritten */
         by_pool_drop(port->pool, buffer);
         return;
     }
-    /* Relayed: sent on from the buffer that it came in, with another address in front. */
+    /* Relayed: sent from the buffer in which it arrived, with another address at the front. */
     fill(by_pool_frame(port->pool, buffer), bytes < 6 ? bytes : 6);
     port->wanted_bytes[port->sent % PAYLOADS] = bytes;
     memcpy(port->wanted[port->sent++ % PAYLOADS], by_pool_frame(port->pool, buffer), bytes);
     by_net_forward(port->net, buffer);
 }
 
-/* Headers with a payload chained to them. */
+/* Sends headers with a payload chained to them. */
 static void send_one(struct port *port)
 {
     uint8_t *payload = port->payload[port->sent % PAYLOADS], *wanted = port->wanted[port->sent % PAYLOADS];
@@ -164,7 +162,7 @@ static void send_one(struct port *port)
     by_net_send(port->net, (uint32_t)head_bytes, payload, (uint32_t)bytes, 1, BY_BUFFER_NONE);
 }
 
-/* The device takes what was sent. */
+/* The device takes a sent frame. */
 static void take_one(struct port *port)
 {
     uint8_t frame[BY_NET_HEADER_BYTES + FRAME_BYTES];
@@ -218,7 +216,7 @@ static void frames_come_and_go_right_though_the_device_sees_no_cache(void **stat
     }
 }
 
-/* Descriptors 3 and 4 lie in two lines. */
+/* Descriptors 3 and 4 are in different cache lines. */
 static void run_chain(uint64_t at)
 {
     struct by_virtio device;
@@ -271,9 +269,9 @@ static void expect(const char *bytes)
     assert_memory_equal(message, bytes, sizeof message);
 }
 
-static const uint8_t begin[] = {0, 0, 0, 1, 0x08, 0x01}; /* of a request */
+static const uint8_t begin[] = {0, 0, 0, 1, 0x08, 0x01}; /* the beginning of a request */
 
-/* A console whose lines have clients. */
+/* Opens a console whose lines have clients. */
 static struct by_console *open_console(uint64_t at)
 {
     struct by_console *console;
@@ -334,7 +332,7 @@ static void a_client_that_never_stops_holds_nobody_up(void **state)
     for (; flood > 0; rounds++) {
         unsigned before = flood;
 
-        assert_true(by_console_alert(console, true)); /* no sleep: there is more */
+        assert_true(by_console_alert(console, true)); /* no sleep: more input is waiting */
         by_console_serve(console);
         assert_in_range(before - flood, 1, BY_LINE_IN);
     }

@@ -1,5 +1,5 @@
-/* A pair of NOR chips; see chip.h. Commands as in JEDEC JEP137, sets 1 and 3; the query as in
- * JESD68.01. */
+/* Implements chip.h: a pair of NOR chips. Commands as in JEDEC JEP137, sets 1 and 3; the query as
+ * in JESD68.01. */
 #include "tests/unit/firmware/baremetal/chip.h"
 
 #include <setjmp.h>
@@ -20,11 +20,11 @@
 #define BASE         UINT64_C(0x04000000)
 #define BUFFER_WORDS 64u
 #define QUERY_WORDS  0x60u
-/* Looks that a work takes (count), and what the clock goes on at each (ns). */
+/* Status reads until an operation is complete (count), and the clock's advance at each (ns). */
 #define LOOKS   3u
 #define TICK_NS 1000000u
 #define READY   0x00800080u
-#define FAILED  0x00b000b0u /* ready; erasing and writing failed */
+#define FAILED  0x00b000b0u /* ready; erase and write have failed */
 
 enum mode { ARRAY, STATUS, QUERY, LOCKING, ERASING, COUNTING, LOADING, CONFIRMING };
 
@@ -115,7 +115,7 @@ const char *chip_log(void)
     return said;
 }
 
-/* One bit after another gets what it should be, in no order: so much of it has come about. */
+/* Each bit gets its new value or keeps the old one, at random. */
 static void tear(uint8_t *now, uint8_t wanted)
 {
     for (unsigned bit = 0; bit < 8; bit++)
@@ -145,7 +145,7 @@ static void erase(bool is_torn)
         change(sector + i, 0xff, is_torn);
 }
 
-/* What is written can clear bits, and set none. */
+/* Writing can only clear bits. */
 static void program(bool is_torn)
 {
     for (uint32_t i = 0; i < BUFFER_WORDS; i++)
@@ -156,7 +156,7 @@ static void program(bool is_torn)
         }
 }
 
-/* A work begins, and is done: that it takes its time is seen from outside alone. */
+/* Executes an operation at once; only the status shows that it takes time. */
 static void work(void (*what)(bool is_torn), bool is_allowed)
 {
     bool is_hit = trouble != CHIP_FINE && (works == trouble_at || (lasting && works > trouble_at));
@@ -215,7 +215,7 @@ void by_write32(uint64_t address, uint32_t value)
     assert_true(address >= BASE && at < CHIP_BYTES && at % 4 == 0);
     accesses++;
     if (off || busy > 0)
-        return; /* chips at work take no commands that are used here */
+        return; /* busy chips accept none of the commands used here */
     if (mode != LOADING)
         assert_int_equal(value & 0xffff, value >> 16);
     switch (mode) {

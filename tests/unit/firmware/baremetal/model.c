@@ -1,6 +1,4 @@
-/* The machine; see model.h. Takes the place of memory.c, cache.c, fault.c, interrupt.c, clock.c and
- * a board.
- */
+/* Implements model.h. Replaces memory.c, cache.c, fault.c, interrupt.c, clock.c and a board. */
 #include "tests/unit/firmware/baremetal/model.h"
 
 #include <setjmp.h>
@@ -26,17 +24,17 @@
 #define WINDOW      0x200u
 #define QUEUES_MAX  12u
 
-/* What the processor sees, what is in memory, and what of each line came from there or went there
- * last. */
+/* What the processor sees, what is in memory, and the value of each line when it was last read from
+ * or written to memory. */
 static uint8_t arena[ARENA_BYTES] __attribute__((aligned(4096)));
 static uint8_t memory[ARENA_BYTES], synced[ARENA_BYTES];
 static size_t taken;
 static bool coherent;
 static unsigned cleans, drops;
 static struct by_prng prng;
-static uint64_t calm; /* of so many chances, a line is written back or read anew at one */
+static uint64_t calm; /* a line is written back or read again with a chance of 1 in this number */
 
-/* The devices' windows, of which the configuration is read as memory. */
+/* The devices' register windows. Drivers read their configuration as memory. */
 static uint8_t window[MODEL_DEVICES * WINDOW] __attribute__((aligned(8)));
 struct model_queue {
     uint32_t size;
@@ -70,7 +68,7 @@ static void read_anew(size_t at)
     memcpy(synced + at, memory + at, LINE);
 }
 
-/* What a cache does when nobody asks. */
+/* Acts as a cache may do at any time. */
 static void stir(void)
 {
     for (size_t i = 0; i < taken / LINE / 16 + 1 && !coherent; i++) {
@@ -87,14 +85,14 @@ static void stir(void)
 
 void model_start(uint64_t seed, bool is_coherent)
 {
-    /* What was in memory before is not known. */
+    /* The initial contents of memory are undefined. */
     memset(arena, 0x5a, sizeof arena);
     memset(memory, 0x5a, sizeof memory);
     memset(synced, 0x5a, sizeof synced);
     memset(devices, 0, sizeof devices);
     memset(window, 0, sizeof window);
-    window[MODEL_NET * WINDOW + 0x106] = 1;     /* the link is up */
-    window[MODEL_CONSOLE * WINDOW + 0x104] = 5; /* ports */
+    window[MODEL_NET * WINDOW + 0x106] = 1;     /* link up */
+    window[MODEL_CONSOLE * WINDOW + 0x104] = 5; /* number of ports */
     taken = 0;
     coherent = is_coherent;
     cleans = drops = 0;
@@ -122,7 +120,7 @@ void *by_memory_take(const char *what, size_t bytes)
     return memset(place, 0, bytes);
 }
 
-/* The lines of a piece of the arena. */
+/* Cleans or drops the lines of a piece of the arena. */
 static void each_line(const volatile void *at, size_t bytes, bool is_drop)
 {
     size_t begin = (size_t)((const volatile uint8_t *)at - arena);
@@ -250,7 +248,7 @@ void by_write32(uint64_t address, uint32_t value)
     }
 }
 
-/* ---- what devices do: they see memory alone */
+/* ---- devices, which see only memory */
 static uint8_t *seen_by_device(uint64_t address, size_t bytes)
 {
     size_t at = (size_t)(address - (uintptr_t)arena);
@@ -259,7 +257,7 @@ static uint8_t *seen_by_device(uint64_t address, size_t bytes)
     return (coherent ? arena : memory) + at;
 }
 
-/* The head of the next chain that is offered; false when there is none. */
+/* Finds the head of the next available chain. Returns false if there is none. */
 static bool next_chain(const struct model_queue *queue, uint16_t *head)
 {
     const struct by_ring_available *available =

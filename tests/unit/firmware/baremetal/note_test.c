@@ -1,5 +1,5 @@
-/* What a life leaves for the next one: it must outlive a reset, which empties caches whatever
- * devices see of them (model.h), be told once, and say how long to wait before the next life. */
+/* The note for the next start: it must survive a reset, which empties the caches whether devices
+ * see them or not (model.h), be read only once, and give the delay before the next start. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@ static void run_reset(bool is_coherent)
     struct by_note note;
 
     model_start(1, is_coherent);
-    assert_false(by_note_take(&note)); /* RAM that has just got power */
+    assert_false(by_note_take(&note)); /* uninitialized RAM after power-on */
     by_note_leave(&left);
     model_reset();
     assert_true(by_note_take(&note));
@@ -67,7 +67,7 @@ static void each_life_in_a_row_waits_twice_as_long_up_to_64_s(void **state)
         assert_int_equal(by_note_wait_ns(ends), waits[i] * S);
     }
     assert_int_equal(by_note_wait_ns(UINT64_MAX), 64 * S);
-    assert_int_equal(by_note_ends(ends, 600 * S), 1); /* a good life was between */
+    assert_int_equal(by_note_ends(ends, 600 * S), 1); /* a long run was in between */
     assert_int_equal(by_note_wait_ns(1), S);
 }
 

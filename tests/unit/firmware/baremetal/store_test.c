@@ -1,7 +1,7 @@
 /*
- * Tables in flash: whatever fails at whatever moment, power, a write or a chip, one whole table is
- * read back, and packets never wait. Each test goes through all works of the chips (chip.h). SEED=
- * replays a run.
+ * Tables in flash: after any failure of power, a write or a chip at any moment, one complete table
+ * is read back, and packets never wait. Each test covers all operations of the chips (chip.h).
+ * SEED= replays a run.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,10 +19,10 @@
 #include "tests/unit/firmware/star.h"
 
 #define IMAGE_BYTES_MAX 8000u
-/* Steps in which a store must come to its end: a dead chip may take the 20 s that are believed
+/* Steps within which a store must finish; a dead chip may take up to the timeout of 20 s
  * (count). */
 #define STEPS 100000u
-/* Reads and writes that packets may wait for: a page, and a dozen (count). */
+/* Flash accesses for which packets may wait: one page, plus about a dozen (count). */
 #define ACCESSES 80u
 
 static uint64_t seed(void)
@@ -32,7 +32,7 @@ static uint64_t seed(void)
     return text ? strtoull(text, NULL, 10) : 20261122;
 }
 
-/* The image with `cookie`: of several pages and sectors. */
+/* Returns the image with `cookie`, which has several pages and sectors. */
 static uint8_t *image_of(uint64_t cookie, size_t *bytes)
 {
     const struct star star = {
@@ -51,10 +51,10 @@ static void put(struct by_metal_store *store, uint64_t cookie)
 
     by_metal_store_put(store, image, bytes);
     free(image);
-    assert_int_equal(chip_accesses(), before); /* whatever the chips are at */
+    assert_int_equal(chip_accesses(), before); /* whatever state the chips are in */
 }
 
-/* Steps until there is nothing to do, or no power; the last word, or NULL. */
+/* Steps until there is nothing to do or no power. Returns the last message, or NULL. */
 static const char *finish(struct by_metal_store *store)
 {
     const char *last = NULL;
@@ -79,7 +79,8 @@ static const char *keep(struct by_metal_store *store, uint64_t cookie)
     return finish(store);
 }
 
-/* A new life; the cookie of what it is offered, 0 = nothing. The image must be whole. */
+/* Restarts the machine. Returns the cookie of the table found, 0 = none. The image must be
+ * complete. */
 static uint64_t restart(struct by_metal_store *store)
 {
     struct by_image_header header = {0};
@@ -101,7 +102,7 @@ static uint64_t restart(struct by_metal_store *store)
     return header.cookie;
 }
 
-/* New chips with tables up to `cookie`, each kept; how many works the last one was. */
+/* Makes new chips and stores tables up to `cookie`. Returns the operations of the last store. */
 static unsigned begin(struct by_metal_store *store, uint64_t cookie, uint64_t run)
 {
     unsigned before = 0;
@@ -126,11 +127,11 @@ static void the_last_table_comes_back(void **state)
     for (uint64_t cookie = 1; cookie <= 5; cookie++) {
         assert_string_equal(keep(&store, cookie), "the table is in flash");
         assert_int_equal(restart(&store), cookie);
-        assert_int_equal(restart(&store), cookie); /* looking changes nothing */
+        assert_int_equal(restart(&store), cookie); /* reading changes nothing */
     }
 }
 
-/* While the table after `kept` others is written, power is lost at any moment. */
+/* Power is lost at each moment while the table after `kept` others is written. */
 static void cut_power(uint64_t kept)
 {
     struct by_metal_store store;
@@ -145,7 +146,7 @@ static void cut_power(uint64_t kept)
         keep(&store, kept + 1);
         assert_true(chip_is_off());
         found = restart(&store);
-        /* The last work makes it whole. */
+        /* Only the last operation completes the table. */
         assert_int_equal(found, i == 3 * count - 1 ? kept + 1 : kept);
         assert_string_equal(keep(&store, kept + 2), "the table is in flash");
         assert_int_equal(restart(&store), kept + 2);
@@ -166,7 +167,7 @@ static void so_may_it_at_the_first_tables_of_all(void **state)
     cut_power(1);
 }
 
-/* A write fails at any work; while the next one goes on, power is lost at any moment. */
+/* A write fails at each operation; then power is lost at each moment of the next write. */
 static void a_failed_write_leaves_the_whole_copy_alone(void **state)
 {
     struct by_metal_store store;
@@ -179,7 +180,7 @@ static void a_failed_write_leaves_the_whole_copy_alone(void **state)
 
             begin(&store, 2, i * count + cut);
             chip_trouble(i % 2 ? CHIP_LIES : CHIP_FAILS, i / 2, false);
-            /* Who erased by halves what is as before in the new table did no harm. */
+            /* A partial erase is harmless where old and new bytes are equal. */
             if (!strstr(keep(&store, 3), "flash: it does not take the table, which is active"))
                 whole = 3;
             assert_true(whole == 2 || i % 2);
@@ -236,7 +237,7 @@ static void packets_wait_for_no_dead_chip(void **state)
 
     (void)state;
     assert_int_equal(store.flash.erase_ns, UINT64_C(1024000000) << 4);
-    assert_int_equal(store.flash.write_ns, 10000000); /* 2 ms by its own account */
+    assert_int_equal(store.flash.write_ns, 10000000); /* the chip specifies 2 ms */
     for (unsigned i = 0; i < count; i++) {
         begin(&store, 2, i);
         chip_trouble(CHIP_HANGS, i, true);
@@ -244,7 +245,7 @@ static void packets_wait_for_no_dead_chip(void **state)
         assert_non_null(strstr(keep(&store, 3), "busy for too long"));
         assert_in_range(by_clock_ns() - begin_ns, 1, limit_ns);
         before = chip_accesses();
-        assert_null(keep(&store, 4)); /* said once */
+        assert_null(keep(&store, 4)); /* reported once */
         assert_false(by_metal_store_step(&store));
         assert_int_equal(chip_accesses(), before);
         assert_int_equal(restart(&store), 2);

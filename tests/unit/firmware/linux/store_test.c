@@ -1,5 +1,5 @@
-/* Tables kept for the next life: what comes back after ends of any kind, and after files were
- * damaged. */
+/* Tables saved for the next start: what is read back after each kind of exit, and after damage to
+ * the files. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -52,7 +52,7 @@ static uint8_t *image_of(uint64_t cookie, size_t *bytes)
     return star_image(&star, bytes);
 }
 
-/* What reaches the disk, in order: f a file, r its name, d the folder. */
+/* The order of disk operations: f a file, r its rename, d the folder. */
 static char order[32];
 
 static void note(char what)
@@ -100,7 +100,7 @@ static void put(struct by_switchd_store *store, uint64_t cookie)
     free(image);
 }
 
-/* A life in which one table was committed. */
+/* One run of the switch that commits one table. */
 static void live(uint64_t cookie)
 {
     struct by_switchd_store *store = opened();
@@ -109,7 +109,8 @@ static void live(uint64_t cookie)
     by_switchd_store_close(store);
 }
 
-/* The cookie of what the next life is offered, 0 = nothing; the image must be whole. */
+/* Returns the cookie of the table offered at the next start, 0 = none. The image must be
+ * complete. */
 static uint64_t offered(void)
 {
     struct by_switchd_store *store = opened();
@@ -136,7 +137,7 @@ static void the_last_committed_table_comes_back(void **state)
     for (uint64_t cookie = 1; cookie <= 5; cookie++) {
         live(cookie);
         assert_int_equal(offered(), cookie);
-        assert_int_equal(offered(), cookie); /* looking changes nothing */
+        assert_int_equal(offered(), cookie); /* reading changes nothing */
     }
 }
 
@@ -164,7 +165,7 @@ static void change_byte(const char *path, long at)
     fclose(file);
 }
 
-/* What is said of damaged files is kept off the test's output. */
+/* The same, without the messages about damaged files in the test's output. */
 static uint64_t offered_quietly(void)
 {
     int saved = dup(STDERR_FILENO);
@@ -183,11 +184,11 @@ static void damage_anywhere_in_the_newest_copy_brings_the_one_before(void **stat
 
     (void)state;
     live(1);
-    live(2); /* into copy 0 */
+    live(2); /* stored in copy 0 */
     assert_int_equal(stat(path_of(0), &status), 0);
     for (long at = 0; at < status.st_size; at++) {
         if (at >= 24 && at < 32)
-            continue; /* says nothing */
+            continue; /* these bytes have no meaning */
         change_byte(path_of(0), at);
         if (offered_quietly() != 1)
             fail_msg("byte %ld was changed, and the copy is believed", at);
@@ -198,7 +199,7 @@ static void damage_anywhere_in_the_newest_copy_brings_the_one_before(void **stat
         assert_int_equal(truncate(path_of(0), bytes), 0);
         assert_int_equal(offered_quietly(), 1);
     }
-    /* The next table goes over the damaged copy, and is the newest again. */
+    /* The next table replaces the damaged copy and is the newest again. */
     live(3);
     assert_int_equal(offered(), 3);
 }

@@ -1,4 +1,4 @@
-/* The command line and the boards of banyan-switchd: what is taken, what is refused. */
+/* The command line and the boards of banyan-switchd: what it accepts and what it refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 #define ARGUMENTS_MAX 32
 
-/* Parses a line of words; what it says is kept off the test's output. */
+/* Parses a line of words, without its messages in the test's output. */
 static int parse(struct by_switchd_options *options, const char *line)
 {
     static char words[1024];
@@ -47,7 +47,7 @@ static void ports_keep_the_order_given(void **state)
     assert_int_equal(options.ports[1].kind, BY_PORT_VDEV);
     assert_int_equal(options.ports[2].kind, BY_PORT_PCI);
     assert_string_equal(options.ports[3].text, "p1");
-    assert_int_equal(options.driver, BY_DRIVER_NONE); /* the board's */
+    assert_int_equal(options.driver, BY_DRIVER_NONE); /* that of the board */
     assert_false(by_fault_enabled(&options.fault));
 }
 
@@ -92,7 +92,7 @@ static void probabilities_become_parts_of_2_to_the_32(void **state)
     }
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         if (strchr(bad[i], ' ') || bad[i][0] == 0)
-            continue; /* the words of a line hold no blanks */
+            continue; /* words of a line contain no blanks */
         snprintf(line, sizeof line, "--name s --iface p0 --control unix:/x --dup %s", bad[i]);
         assert_int_equal(parse(&options, line), 2);
     }

@@ -1,5 +1,5 @@
-/* The watchdog beside a pulse that the test moves: when it speaks, when it is silent, what systemd
- * hears. */
+/* The watchdog with a pulse that the test controls: when it reports, when it is silent, what it
+ * sends to systemd. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -19,9 +19,9 @@
 
 struct loop {
     atomic_uint_fast64_t pulse;
-    atomic_uint stuck; /* how often it was said */
+    atomic_uint stuck; /* number of reports */
     atomic_uint_fast64_t last;
-    bool moves; /* the pulse is another one at each look */
+    bool moves; /* the pulse changes at each check */
 };
 
 static uint64_t pulse(void *context)
@@ -68,7 +68,7 @@ static void a_loop_that_turns_is_left_alone(void **state)
 
     (void)state;
     assert_int_equal(by_watchdog_start(&watchdog, &config), 0);
-    while (atomic_load(&loop.pulse) < 12) /* three times the limit */
+    while (atomic_load(&loop.pulse) < 12) /* three times the limit of the watchdog */
         usleep(10000);
     by_watchdog_stop(watchdog);
     assert_int_equal(loop.stuck, 0);
@@ -85,7 +85,7 @@ static void without_a_limit_and_a_listener_nothing_is_watched(void **state)
     by_watchdog_stop(watchdog);
 }
 
-/* A socket where systemd would listen; its path is in the environment. */
+/* Opens a socket in place of systemd's, with its path in the environment. */
 static int listen_as_systemd(struct sockaddr_un *address)
 {
     int fd = socket(AF_UNIX, SOCK_DGRAM, 0);

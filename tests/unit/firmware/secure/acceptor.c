@@ -1,6 +1,6 @@
 /*
- * Handshakes in a thread of their own: who shows who it is is handed over, others are named, and
- * those who say nothing keep nobody out. The other ends are this thread's, over loopback TCP.
+ * Handshakes in a separate thread. It hands over authenticated connections and reports the others.
+ * Silent connections do not block anyone else. This thread plays the other ends, over loopback TCP.
  */
 #include <arpa/inet.h>
 #include <dirent.h>
@@ -24,7 +24,7 @@
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/secure/keys.h"
 
-/* How long anything is waited for (ms): a machine under load is slow. */
+/* Timeout of every wait (ms); a loaded machine is slow. */
 #define PATIENCE_MS 20000u
 #define DEADLINE_MS 700u
 #define PLACES      4u
@@ -108,7 +108,7 @@ static int join(void)
     return fd;
 }
 
-/* A handshake to its end, from this side. The stream, or NULL with what was said. */
+/* Completes a handshake from this side. Returns the stream, or NULL with the error text. */
 static struct by_tls *shake(struct by_tls_identity *keys, int fd, char text[BY_TLS_TEXT_MAX])
 {
     struct by_tls *tls = by_tls_open(keys, fd);
@@ -120,7 +120,7 @@ static struct by_tls *shake(struct by_tls_identity *keys, int fd, char text[BY_T
     while ((result = by_tls_handshake(tls)) == BY_EAGAIN && now_ms() < until)
         poll(&(struct pollfd){.fd = fd, .events = by_tls_events(tls)}, 1, 100);
     while (keys != host && (result == 0 || result == BY_EAGAIN) && now_ms() < until) {
-        result = (int)by_tls_receive(tls, &byte, 1); /* its refusal comes with the first read */
+        result = (int)by_tls_receive(tls, &byte, 1); /* the refusal arrives with the first read */
         poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 10);
     }
     if (result == 0)
@@ -198,7 +198,7 @@ static void those_who_say_nothing_keep_nobody_out(void **state)
     tls = shake(host, fd, text);
     assert_non_null(tls);
     do
-        who = await(); /* some of the silent are over their time already */
+        who = await(); /* some silent connections have timed out already */
     while (who.tls == NULL);
     assert_string_equal(by_tls_peer(who.tls), "host0");
     by_tls_close(who.tls);
@@ -221,7 +221,7 @@ static void who_says_nothing_in_time_is_named(void **state)
     close(fd);
 }
 
-/* Sends what is no TLS for as long as anybody takes it. */
+/* Sends bytes that are not TLS until the connection is closed. */
 static void *flood(void *argument)
 {
     static const char junk[1 << 16];
@@ -257,7 +257,7 @@ static void who_is_refused_and_sends_on_keeps_nobody_out(void **state)
     by_tls_close(tls);
     close(fd);
     for (unsigned i = 0; i < PLACES; i++) {
-        pthread_join(threads[i], NULL); /* its time is over */
+        pthread_join(threads[i], NULL); /* its connection has timed out */
         close(noisy[i]);
     }
 }
@@ -298,7 +298,7 @@ static void it_ends_while_some_are_at_it(void **state)
 {
     char text[BY_TLS_TEXT_MAX];
     int quiet = join(), fd = join();
-    struct by_tls *tls = shake(host, fd, text); /* and is not taken */
+    struct by_tls *tls = shake(host, fd, text); /* not taken from the acceptor */
 
     (void)state;
     assert_non_null(tls);
@@ -309,7 +309,7 @@ static void it_ends_while_some_are_at_it(void **state)
     close(quiet);
 }
 
-/* The nice value of the other thread of this process. */
+/* Returns the nice value of the other thread of this process. */
 static int other_niceness(void)
 {
     DIR *threads = opendir("/proc/self/task");
@@ -327,7 +327,7 @@ static int other_niceness(void)
     return found;
 }
 
-/* The last test of all: this process stays as nice. */
+/* The last test, because this process keeps its nice value. */
 static void its_thread_is_nicer_than_who_opens_it(void **state)
 {
     const struct by_acceptor_options options = {.identity = own,
@@ -342,7 +342,7 @@ static void its_thread_is_nicer_than_who_opens_it(void **state)
     (void)state;
     nice = nice < most ? nice : most;
     if (setpriority(PRIO_PROCESS, 0, nice) != 0)
-        skip(); /* it was nicer already */
+        skip(); /* its nice value is already higher */
     assert_int_equal(by_acceptor_open(&acceptor, &options), 0);
     while (other_niceness() != nice + options.niceness) {
         if (now_ms() > until)

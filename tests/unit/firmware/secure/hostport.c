@@ -1,4 +1,4 @@
-/* Hosts and ports as text, and who can reach an address. */
+/* Hosts and ports as text, and which machines can reach an address. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* See keys.h. */
+/* Implements keys.h. */
 #include "tests/unit/firmware/secure/keys.h"
 
 #include <ftw.h>

@@ -6,16 +6,16 @@
 
 #include "control/service/controller/keys.h"
 
-/* Bytes of a path that keys_path makes. */
+/* Size of a path that keys_path makes (bytes). */
 #define KEYS_PATH 128
 
-/* Makes the folder; its name is kept for the functions below. */
+/* Makes the folder. The functions below use it. */
 void keys_open(void);
 void keys_close(void);
-/* Keys of NAME by an authority, which is made when it is not there. Of 0 days: they have expired.
- */
+/* Issues keys for `name` by an authority, which is made if it does not exist. With 0 days the keys
+ * have expired. */
 void keys_issue(const char *authority, const char *name, enum by_keys_role role, uint32_t days);
-/* The folder's name, with `rest` behind it when that is not "": "a/leaf0". */
+/* Returns the folder's name, followed by `rest` if that is not "": "a/leaf0". */
 const char *keys_path(const char *rest, char path[KEYS_PATH]);
 
 #endif

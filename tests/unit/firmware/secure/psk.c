@@ -1,7 +1,7 @@
 /*
- * The key mode of the control channel, both ends in one process: sessions, tags, numbers, and what
- * of an attacker's is taken (nothing). The bytes of the format are pinned by values that a separate
- * program made from its description.
+ * The pre-shared key mode of the control channel, with both ends in one process: sessions, tags,
+ * numbers, and attacks, all of which must be refused. A separate program computed the expected
+ * bytes from the description of the format.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -49,7 +49,7 @@ static struct psk_pair meet(const uint8_t *nonce)
     return pair;
 }
 
-/* A sealed body with `text`; returns its bytes. */
+/* Seals a body with `text`. Returns its size (bytes). */
 static size_t seal(struct by_psk *psk, const char *text, uint8_t *body)
 {
     size_t bytes;
@@ -139,7 +139,7 @@ static void a_bit_changed_anywhere_is_found_and_ends_the_session(void **state)
         assert_false(device.is_open);
         body[bit / 8] ^= (uint8_t)(1u << bit % 8);
         assert_int_equal(by_psk_unseal(&device, body, bytes),
-                         BY_PSK_CLOSED); /* also what is right, from then on */
+                         BY_PSK_CLOSED); /* valid messages too, from then on */
     }
     assert_int_equal(by_psk_unseal(&pair.device, body, bytes), BY_PSK_FINE);
 }
@@ -210,7 +210,7 @@ static void a_switch_without_the_key_is_not_accepted(void **state)
     by_psk_welcome(&device, &other, open, of_switch, welcome);
     assert_int_equal(by_psk_accept(&controller, &key, of_controller, welcome, sizeof welcome), BY_PSK_FORGED);
     assert_false(controller.is_open);
-    /* The welcome of another session, recorded: the controller's nonce is another one now. */
+    /* The recorded welcome of another session: the controller's nonce has changed. */
     by_psk_welcome(&device, &key, open, of_switch, welcome);
     memcpy(nonce, of_controller, sizeof nonce);
     nonce[0]++;

@@ -1,4 +1,4 @@
-/* Few lines about many strangers: all are told of, one way or another. */
+/* Few log lines about many strangers: each stranger is counted in a line. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 #define SECOND_NS UINT64_C(1000000000)
 
-/* How many a line tells of besides its own. */
+/* Returns the number of strangers that a line counts besides its own. */
 static uint64_t count_of(const char *more)
 {
     return strncmp(more, ", and ", 6) == 0 ? strtoull(more + 6, NULL, 10) : 0;
@@ -43,7 +43,7 @@ static void of_two_thousand_a_second_a_line_a_second_tells(void **state)
     (void)state;
     by_strangers_start(&strangers);
     for (unsigned i = 0; i < 10000; i++, now_ns += SECOND_NS / 2000) {
-        assert_false(by_strangers_rest(&strangers, now_ns, more)); /* they still come */
+        assert_false(by_strangers_rest(&strangers, now_ns, more)); /* they still arrive */
         if (!by_strangers_come(&strangers, now_ns, more))
             continue;
         lines++;
@@ -67,7 +67,7 @@ static void after_a_rest_each_has_a_line_again(void **state)
     by_strangers_start(&strangers);
     for (unsigned i = 0; i < BY_STRANGERS_BURST + 3; i++)
         by_strangers_come(&strangers, SECOND_NS, more);
-    assert_true(by_strangers_come(&strangers, 30 * SECOND_NS, more)); /* nobody has asked meanwhile */
+    assert_true(by_strangers_come(&strangers, 30 * SECOND_NS, more)); /* no query in between */
     assert_string_equal(more, ", and 3 more in the last 29 s");
     assert_true(by_strangers_come(&strangers, 30 * SECOND_NS, more));
     assert_string_equal(more, "");

@@ -1,6 +1,6 @@
 /*
- * TLS of control channels, both ends in one thread over a socket pair, with keys as `banyan keys`
- * makes them: who may talk to whom, and what is said to those who may not.
+ * TLS of control channels, with both ends in one thread over a socket pair and with keys as `banyan
+ * keys` makes them: which peers are accepted, and the messages to those that are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@
 #include "offload/base/errors.h"
 #include "tests/unit/firmware/secure/keys.h"
 
-/* Rounds of both ends after which a handshake must have ended. */
+/* Rounds of both ends within which a handshake must end. */
 #define ROUNDS 20u
 
 static char folder[KEYS_PATH];
@@ -56,7 +56,7 @@ static struct by_tls_identity *identity(const char *keys, enum by_tls_end end)
     return opened;
 }
 
-/* Who accepts and who connects, at the ends of one connection. */
+/* The accepting and the connecting end of one connection. */
 struct tls_pair {
     int fd[2];
     struct by_tls_identity *identity[2];
@@ -83,7 +83,7 @@ static void pair_open(struct tls_pair *pair, const char *switch_keys, const char
     pair_open_as(pair, BY_TLS_SWITCH, switch_keys, BY_TLS_CONTROLLER, controller_keys);
 }
 
-/* Both ends in turn until neither waits. */
+/* Runs both ends in turn until neither waits. */
 static void shake_hands(struct tls_pair *pair)
 {
     for (unsigned round = 0; round < ROUNDS; round++)
@@ -171,12 +171,13 @@ static void a_full_socket_is_waited_for_and_nothing_is_lost(void **state)
     pair_close(&pair);
 }
 
-/* Whoever is not who he must be: neither end gets a byte from the other, and both say why. */
+/* If one end's certificate is not acceptable, neither end gets a byte from the other, and both
+ * report the reason. */
 static void strangers_are_refused_at_both_ends(void **state)
 {
     static const struct {
         const char *switch_keys, *controller_keys;
-        const char *at_switch, *at_controller; /* words of each end's text */
+        const char *at_switch, *at_controller; /* words in the text of each end */
     } cases[] = {
         {"a/leaf0", "b/operator", "refused our certificate", "keys of one authority"},
         {"a/operator", "a/operator", "refused our certificate", "it is for another part"},
@@ -190,7 +191,7 @@ static void strangers_are_refused_at_both_ends(void **state)
 
         pair_open(&pair, cases[i].switch_keys, cases[i].controller_keys);
         shake_hands(&pair);
-        if (pair.result[1] == 0) /* a controller learns of its refusal with its first read */
+        if (pair.result[1] == 0) /* the first read reports the refusal to a controller */
             pair.result[1] = (int)by_tls_receive(pair.tls[1], in, sizeof in);
         assert_int_equal(pair.result[0], BY_EPERM);
         assert_int_equal(pair.result[1], BY_EPERM);
@@ -216,14 +217,14 @@ static void a_host_and_its_controller_know_each_other(void **state)
     pair_close(&pair);
 }
 
-/* A certificate is good for one part alone, at either end of either channel. */
+/* A certificate is valid for only one role, at either end of each channel. */
 static void who_plays_another_part_is_refused(void **state)
 {
     static const struct {
         enum by_tls_end accepts, connects;
-        const char *keys, *other_keys; /* of who accepts and who connects */
+        const char *keys, *other_keys; /* of the accepting and of the connecting end */
         int at;                        /* the end that refuses */
-        const char *words;             /* of its text */
+        const char *words;             /* words of its text */
     } cases[] = {
         {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/leaf0", 0, "host's certificate is refused"},
         {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/operator", 0, "for another part"},
@@ -249,7 +250,7 @@ static void who_plays_another_part_is_refused(void **state)
     }
 }
 
-/* One is opened for each connection, and a controller has thousands in its life. */
+/* Each connection opens an identity, and a controller has thousands of connections. */
 static void identities_are_opened_without_end(void **state)
 {
     (void)state;

@@ -1,6 +1,7 @@
 /*
- * How ranks find each other: texts of places and lines of PMI-1, and whole meetings over the
- * program's callbacks and over a launcher of PMI-1 that lives in the test, right and wrong ones.
+ * How ranks find each other: the texts of places and the lines of PMI-1, and complete meetings over
+ * the program's callbacks and over a PMI-1 launcher inside the test, with correct and wrong
+ * answers.
  */
 #include <poll.h>
 #include <setjmp.h>
@@ -99,7 +100,7 @@ static void a_near_network_is_tried_first_and_an_own_address_never(void **state)
     const struct by_bootstrap_place root = {
         .machine = 1,
         .count = 3,
-        .ip = {0xac110001 /* a bridge that each host has */, 0x0a000001, 0xc6120001},
+        .ip = {0xac110001 /* a bridge on each host */, 0x0a000001, 0xc6120001},
         .bits = {16, 8, 24}};
     const struct by_bootstrap_place here = {
         .machine = 2, .count = 2, .ip = {0xac110001, 0xc6120007}, .bits = {16, 24}};
@@ -117,14 +118,14 @@ static void a_near_network_is_tried_first_and_an_own_address_never(void **state)
 
 /* ---- meetings: each rank a process */
 
-/* What a member does once its environment is set: an allreduce over the communicator. 0 is right.
- */
+/* The body of a member whose environment is set: an allreduce over the communicator. Returns 0 if
+ * the result is correct. */
 static int meet(const struct banyan_config *config, uint32_t rank)
 {
     struct banyan_context *context = NULL;
     int wrong = 1;
 
-    for (int again = 0; again < 2; again++) { /* a second context, and two communicators in each */
+    for (int again = 0; again < 2; again++) { /* two contexts, with two communicators each */
         wrong = 1;
         if (banyan_init(config, &context) != BANYAN_OK)
             break;
@@ -160,7 +161,7 @@ static void all_end_well(const pid_t *process, uint32_t count)
     }
 }
 
-/* An allgather over a socket to the test, which gives to all what all have said. */
+/* An allgather over a socket to the test, which returns the texts of all ranks to each rank. */
 struct circle {
     int fd;
     uint32_t count;
@@ -206,7 +207,7 @@ static void the_programs_own_callbacks_let_ranks_meet(void **state)
         _exit(meet(&config, rank));
     }
     for (int context = 0; context < 2;
-         context++) { /* one allgather for each context, however many communicators */
+         context++) { /* one allgather per context, for any number of communicators */
         for (uint32_t rank = 0; rank < RANKS; rank++)
             assert_int_equal(recv(pair[rank][0], all + rank * BY_PLACE_TEXT, BY_PLACE_TEXT, MSG_WAITALL),
                              BY_PLACE_TEXT);
@@ -253,7 +254,7 @@ struct launcher {
     int fd[RANKS];
     char value[256];
     uint32_t in_barrier, finished;
-    const char *answer_to_init; /* or NULL: the right one */
+    const char *answer_to_init; /* NULL: the correct answer */
 };
 
 static void reply(const struct launcher *launcher, uint32_t rank, const char *text)
@@ -261,7 +262,7 @@ static void reply(const struct launcher *launcher, uint32_t rank, const char *te
     (void)!write(launcher->fd[rank], text, strlen(text));
 }
 
-/* Handles a line of `rank`. False when it is none of this protocol. */
+/* Handles a line of `rank`. Returns false if the line is not of this protocol. */
 static bool serve(struct launcher *launcher, uint32_t rank, char *line)
 {
     char text[512];
@@ -285,7 +286,7 @@ static bool serve(struct launcher *launcher, uint32_t rank, char *line)
                 reply(launcher, all, "cmd=barrier_out\n");
     } else if (strncmp(line, "cmd=get kvsname=kvs_7_0 key=", 28) == 0) {
         snprintf(text, sizeof(text), "cmd=get_result rc=0 msg=success value=%s\n", launcher->value);
-        for (size_t at = 0, length = strlen(text); at < length; at += 7) /* in pieces, as a socket may do */
+        for (size_t at = 0, length = strlen(text); at < length; at += 7) /* in pieces, as from a socket */
             (void)!write(launcher->fd[rank], text + at, length - at < 7 ? length - at : 7);
     } else if (strcmp(line, "cmd=finalize\n") == 0) {
         launcher->finished++;
@@ -313,7 +314,7 @@ static pid_t start_member(struct launcher *launcher, uint32_t rank, int (*body)(
         snprintf(text, sizeof(text), "%u", RANKS);
         setenv("PMI_SIZE", text, 1);
         alarm(60);
-        exit(body(rank)); /* so that the farewell is said */
+        exit(body(rank)); /* exit() runs the handlers that send the finalize command */
     }
     close(pair[1]);
     launcher->fd[rank] = pair[0];
@@ -344,7 +345,7 @@ static void ranks_of_a_pmi_launcher_meet_without_settings(void **state)
             if (fds[rank].fd < 0 || fds[rank].revents == 0)
                 continue;
             if (fgets(line, sizeof(line), launcher.in[rank]) ==
-                NULL) { /* each waits for an answer to a line */
+                NULL) { /* each rank waits for the answer to its line */
                 fds[rank].fd = -1;
                 left--;
             } else if (!serve(&launcher, rank, line)) {
@@ -358,7 +359,7 @@ static void ranks_of_a_pmi_launcher_meet_without_settings(void **state)
         fclose(launcher.in[rank]);
 }
 
-/* Exits with 0 when there is an error in time that says "PMI-1" and what it was about. */
+/* Exits with 0 if an error comes in time and its text has "PMI-1" and the cause. */
 static int be_refused(uint32_t rank)
 {
     struct banyan_context *context;

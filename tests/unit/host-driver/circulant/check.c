@@ -1,17 +1,17 @@
 /*
- * How far the schedules between hosts are right: circulant-check [EVERY_RANK_TO [SOME_RANKS_TO]].
- * All ranks of every count up to the first number, then drawn ranks of every count up to the second
- * and all ranks of some of these counts. Prints what was checked; exit status 1 with the first
- * violation. One thread.
+ * Checks the schedules of the collectives between hosts: circulant-check [EVERY_RANK_TO
+ * [SOME_RANKS_TO]]. Checks all ranks of every count up to the first number, then random ranks of
+ * every count up to the second, and all ranks of some of these counts. Prints what was checked.
+ * Exit status 1 at the first violation. One thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "tests/unit/host-driver/circulant/conditions.h"
 
-/* Ranks of each count beyond the first number. */
+/* Random ranks of each count above the first number. */
 #define DRAWN 8u
-/* Every so many counts all ranks are checked; a prime, so that remainders differ. */
+/* All ranks are checked at each multiple of this count; a prime, so that remainders differ. */
 #define WHOLE_STEP 15013u
 
 static int check_every_rank(struct by_conditions *conditions, uint32_t last)

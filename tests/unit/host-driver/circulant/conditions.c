@@ -1,4 +1,4 @@
-/* The conditions on schedules; see conditions.h. */
+/* Implements conditions.h: the conditions on schedules. */
 #include "tests/unit/host-driver/circulant/conditions.h"
 
 #include <stdio.h>
@@ -12,14 +12,15 @@ static bool fault(struct by_conditions *conditions, const struct by_circulant *c
     return false;
 }
 
-/* Bit block + q: what the rank has at the begin of a phase, of the phase before and of this one. */
+/* Bit block + q: blocks of the previous and of this phase that the rank has at the beginning of a
+ * phase. */
 static uint64_t had_of(const struct by_circulant *c, uint32_t rank)
 {
     return rank == 0 ? ((UINT64_C(1) << c->phase) - 1) << c->phase
                      : UINT64_C(1) << by_circulant_baseblock(c, rank);
 }
 
-/* Bit block + q: what it has to receive in a phase. */
+/* Bit block + q: blocks that the rank must receive in a phase. */
 static uint64_t wanted_of(const struct by_circulant *c, uint32_t rank)
 {
     uint64_t all = (UINT64_C(1) << c->phase) - 1;
@@ -126,7 +127,7 @@ bool by_conditions_some(struct by_conditions *conditions, uint32_t rank_count, u
         seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         draw = (uint32_t)(seed >> 32);
         rank = draw >> 8;
-        if (draw % 4 != 0) /* beside a skip, from the begin or from the end */
+        if (draw % 4 != 0) /* near a skip, from the beginning or from the end */
             rank = (draw % 4 == 1 ? 0 : (int64_t)rank_count) +
                    (draw % 4 == 1 ? 1 : -1) * (int64_t)c.skip[rank % (c.phase + 1)] +
                    (int64_t)(draw / 4 % 5) - 2;

@@ -1,4 +1,4 @@
-/* Collectives executed in memory; see execute.h. */
+/* Implements execute.h: collectives executed in memory. */
 #include "tests/unit/host-driver/circulant/execute.h"
 
 #include <stdarg.h>
@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What all ranks hold of one broadcast or reduction: cells of rank * block_count + block. */
+/* The blocks of all ranks in one broadcast or reduction: cells of rank * block_count + block. */
 struct execute_world {
     struct by_circulant graph;
     uint32_t block_count, root;
-    struct by_circulant_schedule *schedules; /* of the ranks counted from the root */
+    struct by_circulant_schedule *schedules; /* by the rank's distance from the root */
     uint64_t *value, *incoming;
-    uint8_t *has;   /* broadcast: the block is there; reduce: it was sent already */
-    uint32_t *left; /* blocks that the rank has still to get, or to send */
+    uint8_t *has;   /* broadcast: the rank has the block; reduce: it has sent the block */
+    uint32_t *left; /* blocks that the rank must still receive or send */
 };
 
 __attribute__((format(printf, 2, 3))) static bool fault(struct by_execution *execution, const char *format,
@@ -36,7 +36,7 @@ static void *take(size_t count, size_t size)
     return memory;
 }
 
-/* A value of a rank, different for all of them and each block. */
+/* Returns a value of a rank and block; all values are different. */
 static uint64_t value_of(uint32_t rank, uint32_t block)
 {
     return ((uint64_t)rank + 1) * UINT64_C(0x9e3779b97f4a7c15) + ((uint64_t)block << 7 | 1);
@@ -87,7 +87,8 @@ static size_t cell_of(const struct execute_world *world, uint32_t rank, uint32_t
     return (size_t)rank * world->block_count + block;
 }
 
-/* Every send meets a receive of the same block, and the other way round; gathers what is sent. */
+/* Checks that each send has a receive of the same block and the reverse, and collects the
+ * values. */
 static bool exchange(struct by_execution *execution, struct execute_world *world, step_fn *function,
                      uint32_t round)
 {
@@ -221,7 +222,8 @@ bool by_execute_reduce(struct by_execution *execution, uint32_t rank_count, uint
     return right;
 }
 
-/* Side by side: in each round the peers of a rank are the same for all roots. */
+/* The peers of a rank in each round are the same for all roots, so that calls can run side by
+ * side. */
 static bool peers_agree(struct by_execution *execution, uint32_t rank_count, uint32_t block_count)
 {
     struct execute_world world;
@@ -265,12 +267,12 @@ bool by_execute_reduce_scatter(struct by_execution *execution, uint32_t rank_cou
     return peers_agree(execution, rank_count, block_count);
 }
 
-/* Shards that rank r has, counted from its own on, must be those of the ranks from r on. */
+/* Rank r must have the shards of the ranks from r on, counted from its own. */
 bool by_execute_gather(struct by_execution *execution, uint32_t rank_count, uint32_t root,
                        uint32_t block_count)
 {
     struct by_circulant c;
-    uint32_t held = 1; /* of every rank */
+    uint32_t held = 1; /* shards at each rank */
 
     (void)root;
     (void)block_count;

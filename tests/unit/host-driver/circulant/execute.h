@@ -1,7 +1,7 @@
 /*
- * Collectives executed round by round on all their ranks, in memory: what a rank sends in a round
- * is what it had before it. Values are numbers of 64 bits whose sums tell whether one was missed or
- * taken twice. One thread.
+ * Executes collectives round by round on all their ranks, in memory: in a round a rank sends only
+ * values that it had before. Values are 64-bit numbers whose sums show a missing or duplicated
+ * value. One thread.
  */
 #ifndef BY_TEST_CIRCULANT_EXECUTE_H
 #define BY_TEST_CIRCULANT_EXECUTE_H
@@ -9,13 +9,12 @@
 #include "host-driver/circulant/circulant.h"
 
 struct by_execution {
-    char fault[160]; /* the first; "" = none */
+    char fault[160]; /* the first fault; "" = none */
 };
 
-/* False, with `fault`, when the result is wrong, a rank sends what it does not have, a send has no
- * receive, a block comes twice, or the rounds are not block_count - 1 + phase. `root` is not used
- * where there is none.
- */
+/* Returns false, with `fault`, if the result is wrong, a rank sends a block that it does not have,
+ * a send has no receive, a block arrives twice, or the number of rounds is not block_count - 1 +
+ * phase. Collectives without a root ignore `root`. */
 bool by_execute_broadcast(struct by_execution *execution, uint32_t rank_count, uint32_t root,
                           uint32_t block_count);
 bool by_execute_reduce(struct by_execution *execution, uint32_t rank_count, uint32_t root,

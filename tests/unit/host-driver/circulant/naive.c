@@ -1,7 +1,7 @@
-/* The straightforward construction of the schedules; see naive.h. */
+/* Implements naive.h: the straightforward construction of the schedules. */
 #include "tests/unit/host-driver/circulant/naive.h"
 
-/* The largest k with skip[k] <= rank; rank > 0. */
+/* Returns the largest k with skip[k] <= rank; rank > 0. */
 static uint32_t home_of(const struct by_circulant *circulant, uint32_t rank)
 {
     uint32_t k = circulant->phase;
@@ -22,7 +22,8 @@ static uint32_t baseblock(const struct by_circulant *circulant, uint32_t rank)
     return k;
 }
 
-/* Bits: the baseblocks of the ranks first ... last, 1 <= first <= last < p. (Algorithm 3) */
+/* Returns a bitmap of the baseblocks of the ranks first ... last, 1 <= first <= last < p (algorithm
+ * 3). */
 static uint32_t blocks_between(const struct by_circulant *circulant, uint32_t first, uint32_t last)
 {
     uint32_t blocks = 0;
@@ -33,7 +34,7 @@ static uint32_t blocks_between(const struct by_circulant *circulant, uint32_t fi
 
         if (first <= home) {
             blocks |= 1u << k;
-            if (last > home && first < home) /* the ranks after `home` begin as those from 1 on */
+            if (last > home && first < home) /* the ranks after `home` repeat those from 1 on */
                 blocks |= (2u << home_of(circulant, last - home)) - 1;
             if (first < home) {
                 last = home - 1;
@@ -47,9 +48,8 @@ static uint32_t blocks_between(const struct by_circulant *circulant, uint32_t fi
     return blocks;
 }
 
-/* The same for first ... last of which the lower ones may be below 0: p is added to them. The root
- * has none.
- */
+/* The same for a range whose lower ranks may be negative: p is added to them. The root has no
+ * baseblock. */
 static uint32_t blocks_around(const struct by_circulant *circulant, int64_t first, int64_t last)
 {
     int64_t p = circulant->rank_count;

@@ -1,7 +1,7 @@
 /*
- * The schedules between hosts: against the paper's table, against the straightforward construction,
- * against the conditions that make them right, and executed: every collective made of them is run
- * on all its ranks in memory. How far `make circulant-check` goes is in check.c.
+ * The schedules between hosts, against the paper's table, the straightforward construction and the
+ * conditions for correctness. Each collective based on them is also executed on all its ranks in
+ * memory. check.c describes the range of `make circulant-check`.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -17,7 +17,7 @@
 #include "tests/unit/host-driver/circulant/execute.h"
 #include "tests/unit/host-driver/circulant/naive.h"
 
-#define EXECUTED_MAX 130u /* ranks of the collectives that are run with every root */
+#define EXECUTED_MAX 130u /* maximum number of ranks of the collectives executed with every root */
 
 static struct by_circulant graph_of(uint32_t rank_count)
 {
@@ -54,7 +54,7 @@ static void counts_of_ranks_out_of_range_are_refused(void **state)
     assert_false(by_circulant_init(&circulant, UINT32_MAX));
 }
 
-/* Table 1 of the paper of 2022: p = 20, for all ranks. */
+/* Table 1 of the 2022 paper: p = 20, all ranks. */
 static void twenty_ranks_have_the_schedules_of_the_paper(void **state)
 {
     static const int8_t receive[5][20] = {
@@ -132,7 +132,7 @@ static void the_conditions_hold_for_every_rank(void **state)
     by_conditions_free(&conditions);
 }
 
-/* What `make circulant-check` does for all ranks, quickly: some of every count. */
+/* A quick version of `make circulant-check`: some ranks of every count. */
 static void the_conditions_hold_for_every_count_of_ranks(void **state)
 {
     struct by_conditions conditions = {0};
@@ -217,14 +217,14 @@ static void a_census_adds_each_value_once(void **state)
         run(by_execute_census, p, 0, 1);
 }
 
-/* Nanoseconds times n, so that nothing is rounded: (n - 1 + q) * (latency * n + gap * bytes). */
+/* Returns nanoseconds times n, to avoid rounding: (n - 1 + q) * (latency * n + gap * bytes). */
 static unsigned __int128 cost_of(uint32_t q, uint32_t n, uint64_t bytes, uint64_t latency_ns, uint64_t gap_ps)
 {
     return (unsigned __int128)(n - 1 + q) *
            ((unsigned __int128)latency_ns * 1000 * n + (unsigned __int128)gap_ps * bytes);
 }
 
-/* The formula's n is that of real numbers rounded down, so the best whole one is it or its next. */
+/* The formula's n is the real optimum rounded down, so the best integer is n or n + 1. */
 static void the_count_of_blocks_is_the_best_one(void **state)
 {
     static const uint64_t sizes[] = {1, 100, 1460, 65536, 1000000, 16777216};

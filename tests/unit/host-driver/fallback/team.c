@@ -1,4 +1,4 @@
-/* Teams of processes; see team.h. */
+/* Implements team.h: teams of processes. */
 #include "tests/unit/host-driver/fallback/team.h"
 
 #include <arpa/inet.h>
@@ -16,9 +16,9 @@
 
 #include "host-driver/clock.h"
 
-#define LIMIT_SECONDS 100 /* a member that hangs is ended by SIGALRM */
+#define LIMIT_SECONDS 100 /* SIGALRM ends a member that hangs */
 
-/* A port that nobody has now. */
+/* Returns a port that is unused now. */
 static uint16_t free_port(void)
 {
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

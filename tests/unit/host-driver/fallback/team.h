@@ -1,6 +1,6 @@
 /*
- * Teams of processes on the loopback interface, one for each rank, that meet as real ones do. A
- * member runs a body and exits with what it returns: 0 is right; what is wrong it says on stderr.
+ * Teams of processes on the loopback interface, one for each rank, which meet like real ones. A
+ * member runs a body and exits with its return value: 0 is success. It reports errors on stderr.
  * Single-threaded.
  */
 #ifndef TESTS_UNIT_HOST_FALLBACK_TEAM_H
@@ -26,21 +26,22 @@ typedef int member_fn(struct team_member *member);
 struct team {
     uint32_t count;
     pid_t process[TEAM_MAX];
-    int status[TEAM_MAX]; /* of its end, as of waitpid */
-    double seconds;       /* from the start to the last end */
+    int status[TEAM_MAX]; /* exit status, as from waitpid */
+    double seconds;       /* from the start to the last exit */
 };
 
-/* Starts `count` members, waits for all of them. BANYAN_TIMEOUT is 20 s unless it is set. */
+/* Starts `count` members and waits for all of them. Sets BANYAN_TIMEOUT to 20 s unless it is
+ * set. */
 void team_run(struct team *team, uint32_t count, member_fn *body, const void *argument);
-/* The same; each must return 0. */
+/* The same, and requires that each returns 0. */
 void team_must(uint32_t count, member_fn *body, const void *argument);
 /* In a member: opens context and communicator. */
 int member_open(struct team_member *member);
 void member_close(struct team_member *member);
-/* The value of a counter of the member's communicator; 0 when there is none. */
+/* Returns a counter of the member's communicator; 0 if there is no such counter. */
 uint64_t member_counter(const struct team_member *member, const char *name);
 
-/* In a member: says what is wrong and returns 1. */
+/* In a member: prints an error message and returns 1. */
 int member_wrong(const struct team_member *member, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -1,8 +1,8 @@
 /*
- * Collectives between hosts, each rank a process of its own on the loopback interface: all of them,
- * for every way, with sizes from one element to some hundred kilobytes, in place and out of place,
- * against what the members work out themselves. Values are small whole numbers, so that sums of
- * floats are exact in any order; where they are not, all ranks must have the same bits.
+ * Collectives between hosts, each rank a process on the loopback interface: all collectives, with
+ * every algorithm, with sizes from one element to some hundred kilobytes, in place and out of
+ * place. Members compute the expected results themselves. Values are small integers, so that sums
+ * of floats are exact in any order; otherwise all ranks must get the same bits.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #define COUNT_MAX 12011u /* elements */
 
 struct collectives_buffers {
-    uint64_t *send, *recv; /* room for TEAM_MAX * COUNT_MAX elements of 8 bytes */
+    uint64_t *send, *recv; /* TEAM_MAX * COUNT_MAX elements of 8 bytes */
 };
 
 static const uint64_t counts[] = {0, 1, 2, 3, 7, 64, 1000, COUNT_MAX};
@@ -34,8 +34,8 @@ static int open_all(struct team_member *member, struct collectives_buffers *buff
     return member_open(member);
 }
 
-/* Element `index` of rank `rank`: from 0 to 6, so that sums of 17 ranks are exact also in 16 bits.
- */
+/* Returns element `index` of rank `rank`: 0 to 6, so that sums of 17 ranks are exact in 16 bits
+ * too. */
 static uint32_t value_of(uint32_t rank, uint64_t index)
 {
     return (uint32_t)((index * 5 + rank * 3 + (index >> 7)) % 7);
@@ -76,7 +76,7 @@ static void put(void *buffer, uint64_t at, banyan_dtype_t dtype, uint32_t value)
     }
 }
 
-/* What is read back, for whole numbers below 256. */
+/* Reads an element that is an integer below 256. */
 static uint32_t get(const void *buffer, uint64_t at, banyan_dtype_t dtype)
 {
     uint64_t wide = 0;
@@ -229,7 +229,7 @@ static int run_types(struct team_member *member)
     return wrong;
 }
 
-/* Shares of unequal size: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some have
+/* Unequal shards: rank r has (r * r + 2) mod 5 parts of `part` elements, so that some ranks have
  * none. */
 static int shares(const struct team_member *member, struct collectives_buffers *b, uint64_t part,
                   banyan_dtype_t dtype, int in_place)
@@ -296,7 +296,7 @@ static void shares_of_unequal_size_are_right(void **state)
     team_must(7, run_shares, NULL);
 }
 
-/* The same data in all, cut in other ways. */
+/* The same total size at all ranks, with different shards. */
 static int cut_otherwise(struct team_member *member)
 {
     uint64_t share[TEAM_MAX] = {0};
@@ -351,7 +351,7 @@ static void every_operator_on_every_type_is_right(void **state)
     team_must(6, run_types, NULL);
 }
 
-/* Sums that are rounded: each rank's bits, gathered, must be those of rank 0. */
+/* Sums that are rounded: an allgather compares each rank's bits with those of rank 0. */
 static int sum_rounded(struct team_member *member)
 {
     struct collectives_buffers buffers;
@@ -390,7 +390,7 @@ static void rounded_sums_have_the_same_bits_on_all_ranks(void **state)
         team_must(count, sum_rounded, NULL);
 }
 
-/* Many at a time, ended in another order than posted, and posted again. */
+/* Many requests at a time, completed in another order than posted, and posted again. */
 static int run_many(struct team_member *member)
 {
     struct banyan_request *request[40];
@@ -423,7 +423,7 @@ static void many_operations_run_at_a_time_and_again(void **state)
     team_must(4, run_many, NULL);
 }
 
-/* One context, communicators one after another and two at a time. */
+/* One context with communicators one after another and two at a time. */
 static int make_many(struct team_member *member)
 {
     int wrong = 0;

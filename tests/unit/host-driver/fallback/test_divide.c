@@ -1,6 +1,7 @@
 /*
- * How calls are divided between trees and hosts: by what the table serves, by what the nodes of its
- * trees can compute, by size, and by what ranks have measured. Each rank is a process.
+ * How calls are divided between trees and hosts: by the collectives that the table serves, by the
+ * operations that the nodes of its trees support, by size, and by measured times. Each rank is a
+ * process.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -19,7 +20,7 @@
 #include "tests/unit/host-driver/fallback/team.h"
 #include "tests/unit/host-driver/rig.h"
 
-/* What becomes of a host's place in each of its trees. */
+/* Changes a host's leaf in each of its trees. */
 typedef void change_fn(struct by_image_leaf *leaf);
 
 /* Changes the tables of both hosts in the folder. */
@@ -56,7 +57,7 @@ static void keep_barriers(struct by_image_leaf *leaf)
     leaf->collectives = 1u << BY_COLLECTIVE_BARRIER;
 }
 
-/* Nodes without slots for mode det, that know neither products nor f64. */
+/* Nodes without slots for mode det, without products and without f64. */
 static void keep_little(struct by_image_leaf *leaf)
 {
     leaf->modes = 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT;
@@ -64,7 +65,7 @@ static void keep_little(struct by_image_leaf *leaf)
     leaf->dtypes = (uint16_t)(((1u << BY_DTYPE_COUNT) - 2) & ~(1u << BY_DTYPE_F64));
 }
 
-/* Nodes that can do all but sums of floats in mode det. */
+/* Nodes that support everything except sums of floats in mode det. */
 static void keep_no_order(struct by_image_leaf *leaf)
 {
     leaf->modes = 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT;
@@ -146,8 +147,8 @@ static int use_small(struct team_member *member)
     return wrong;
 }
 
-/* With measured times: operations of all sizes go where they are foretold to be sooner done, and
- * all ranks foretell the same. */
+/* With measured times, operations of all sizes take the path with the shorter predicted time, and
+ * all ranks predict the same. */
 static int use_sooner(struct team_member *member)
 {
     uint32_t send[40000] = {0}, recv[40000];
@@ -189,7 +190,8 @@ static void operations_run_where_they_are_sooner_done_alike_on_all_ranks(void **
     rig_remove(folder);
 }
 
-/* A table that serves all needs no meeting, and other programs' variables do no harm. */
+/* A table that serves all collectives needs no meeting, and variables of other programs are
+ * ignored. */
 static int ignore_others(struct team_member *member)
 {
     int wrong;
@@ -249,7 +251,7 @@ static void a_rank_that_is_another_in_the_table_is_refused(void **state)
     rig_remove(folder);
 }
 
-/* A sum, and whether it is foretold and found to run between hosts. */
+/* Runs a sum and checks whether it runs between hosts, as predicted. */
 static int sum_runs(struct team_member *member, banyan_op_t op, banyan_dtype_t dtype, banyan_mode_t mode,
                     bool hosts, const char *says)
 {
@@ -277,8 +279,8 @@ static int sum_runs(struct team_member *member, banyan_op_t op, banyan_dtype_t d
     return 0;
 }
 
-/* What rank 0 has said on stderr, since that was turned to the file: so many lines, with these
- * words. */
+/* Checks the number of lines that rank 0 has written to stderr, which is redirected to the file,
+ * and that they have these words. */
 static int must_have_said(struct team_member *member, FILE *caught, unsigned lines, const char *words)
 {
     char text[4000] = "";
@@ -323,7 +325,7 @@ static int use_able(struct team_member *member)
         wrong |= sum_runs(member, BANYAN_SUM, BANYAN_F64, BANYAN_EXACT, false, "has trees for it");
         wrong |= sum_runs(member, BANYAN_PROD, BANYAN_I64, BANYAN_FAST, true, "cannot compute prod of i64");
     }
-    /* Of mode fast it was said when it first happened, once. */
+    /* Mode fast was reported once, at its first use. */
     if (!wrong)
         wrong =
             must_have_said(member, caught, 2,
@@ -344,7 +346,7 @@ static void what_nodes_of_the_trees_cannot_compute_runs_between_hosts_and_is_sai
     rig_remove(folder);
 }
 
-/* A table that can do all that the mode asks for needs no meeting. */
+/* A table that supports everything that the mode requires needs no meeting. */
 static void what_the_mode_does_not_ask_for_needs_no_meeting(void **state)
 {
     char folder[64];
@@ -356,7 +358,7 @@ static void what_the_mode_does_not_ask_for_needs_no_meeting(void **state)
     rig_remove(folder);
 }
 
-/* Each collective goes by its own times over the trees. */
+/* Each collective has its own times over the trees. */
 static int use_own_times(struct team_member *member)
 {
     static const banyan_collective_t collectives[] = {BANYAN_ALLREDUCE, BANYAN_REDUCE_SCATTER,
@@ -399,7 +401,8 @@ static void each_collective_goes_by_its_own_times(void **state)
     rig_remove(folder);
 }
 
-/* By bytes alone: a gap between that of small and of large ones divides an allgather in two. */
+/* The path depends only on the size: a gap between small and large sizes divides the sizes of an
+ * allgather in two. */
 static int use_gap(struct team_member *member)
 {
     uint64_t last = BANYAN_TREES, changes = 0;

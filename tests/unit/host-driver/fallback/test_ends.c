@@ -1,6 +1,6 @@
 /*
- * How collectives between hosts begin and end when something is wrong: ranks that are killed,
- * stopped or in another collective, that abort or do not come. Each rank is a process.
+ * How collectives between hosts begin and end after an error: ranks that are killed, stopped or in
+ * another collective, that abort or do not come. Each rank is a process.
  */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -25,14 +25,14 @@
 #include "tests/unit/host-driver/fallback/team.h"
 #include "tests/unit/host-driver/rig.h"
 
-#define TIMEOUT  2.0 /* seconds, of these tests */
+#define TIMEOUT  2.0 /* seconds, in these tests */
 #define CULPRIT  1u
 #define ELEMENTS 300000u
 
 static float send_buffer[ELEMENTS], recv_buffer[ELEMENTS];
 
-/* Runs allreduces until one fails; which must be within the timeout and a second, with this status,
- * and say the rank. */
+/* Runs allreduces until one fails. It must fail within the timeout plus one second, with this
+ * status and with a text that names the rank. */
 static int until_it_fails(struct team_member *member, banyan_status_t wanted, const char *said)
 {
     banyan_status_t status = BANYAN_OK;
@@ -56,7 +56,7 @@ static int until_it_fails(struct team_member *member, banyan_status_t wanted, co
     return 0;
 }
 
-/* The culprit works along for a while, then `signal` hits it. */
+/* The culprit takes part for a while, then `signal` hits it. */
 static int suffer(struct team_member *member)
 {
     int signal_number = *(const int *)member->argument;
@@ -96,7 +96,8 @@ static void a_killed_rank_is_named_by_all_others_in_time(void **state)
     }
 }
 
-/* A member that wakes the stopped one when the others are through, so that the test can end. */
+/* Another process kills the stopped member after the others have ended, so that the test can
+ * end. */
 static int suffer_stop(struct team_member *member)
 {
     int wrong;
@@ -124,8 +125,8 @@ static void a_stopped_rank_is_named_by_all_others_in_time(void **state)
     expect_right_but_culprit(&team);
 }
 
-/* Around a ring each rank waits for the one before it, and rank 4 loses patience first: it waits
- * for rank 3, which is held up itself. */
+/* In a ring each rank waits for its predecessor. Rank 4 times out first: it waits for rank 3, which
+ * is itself delayed. */
 static int suffer_impatiently(struct team_member *member)
 {
     setenv("BANYAN_FALLBACK", "ring", 1);
@@ -225,7 +226,8 @@ static void a_rank_that_does_not_come_is_named(void **state)
     team_must(4, stay_away, NULL);
 }
 
-/* Rank 0 brings a stranger along, who comes first and says nothing, or half of what he should. */
+/* Rank 0 starts a foreign process, which connects first and sends nothing, or half of the
+ * greeting. */
 static int bring_a_stranger(struct team_member *member)
 {
     const char *port = getenv("MASTER_PORT");
@@ -240,7 +242,7 @@ static int bring_a_stranger(struct team_member *member)
             int halting = by_peer_connect(INADDR_LOOPBACK, (uint16_t)atoi(port), end_ns);
 
             (void)!write(halting, "by", 2);
-            alarm(10); /* if nobody ends it */
+            alarm(10); /* if nothing ends it */
             pause();
             _exit(silent < 0 || halting < 0);
         }
@@ -354,7 +356,7 @@ static void an_unknown_schedule_is_refused(void **state)
     team_must(1, choose_badly, NULL);
 }
 
-/* What rank 0 says on stderr. */
+/* What rank 0 writes to stderr. */
 static int speak(struct team_member *member)
 {
     char text[1000] = "", said[200];
@@ -387,15 +389,15 @@ static void a_communicator_says_in_one_line_that_it_is_not_offloaded(void **stat
     team_must(2, speak, NULL);
 }
 
-/* Two from each of the others come to a rank (data and control), perhaps while it does something
- * else. */
+/* Each other rank opens two connections to a rank (data and control), perhaps while that rank is
+ * busy. */
 static void a_listener_has_room_for_connections_that_are_not_taken_yet(void **state)
 {
     int fds[64];
     struct sockaddr_in own = {0};
     socklen_t bytes = sizeof(own);
     int listener = by_peer_listen(INADDR_LOOPBACK, 0);
-    uint64_t deadline_ns = by_clock_ns() + UINT64_C(900000000); /* below a SYN's first repetition */
+    uint64_t deadline_ns = by_clock_ns() + UINT64_C(900000000); /* below a SYN's first retransmission */
 
     (void)state;
     assert_true(listener >= 0);

@@ -1,6 +1,6 @@
 /*
- * What a rank has sent arrives though it computes, ends, or another is stopped, whatever carries
- * messages; and all ranks take the same. Each rank is a process.
+ * A rank's data arrive although the rank computes or ends, or another rank is stopped, over every
+ * transport; and all ranks choose the same transport. Each rank is a process.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -19,10 +19,10 @@
 #include "offload/base/errors.h"
 #include "tests/unit/host-driver/fallback/team.h"
 
-#define TIMEOUT  2.0 /* seconds, of these tests */
+#define TIMEOUT  2.0 /* seconds, in these tests */
 #define CULPRIT  1u
 #define ELEMENTS 300000u
-#define MANY     8000000u /* more than sockets' buffers hold */
+#define MANY     8000000u /* more than the sockets' buffers hold */
 
 static float buffer[ELEMENTS], wide[MANY];
 
@@ -56,9 +56,8 @@ static void what_was_sent_arrives_though_its_sender_computes_or_ends(void **stat
     team_must(3, compute_and_leave, NULL);
 }
 
-/* Rank 0 leaves in the midst of an operation that rank 1 comes to late: it waits for nobody, and
- * rank 1 is told.
- */
+/* Rank 0 ends during an operation that rank 1 begins late: rank 0 does not wait, and rank 1 gets an
+ * error. */
 static int leave_in_the_midst(struct team_member *member)
 {
     struct banyan_request *request;
@@ -92,7 +91,7 @@ static void who_leaves_in_the_midst_of_an_operation_does_so_at_once_and_says_it(
     team_must(2, leave_in_the_midst, NULL);
 }
 
-/* The others have nothing to do any more but to tell the stopped one what they have. */
+/* The other ranks have finished, except that they must notify the stopped rank. */
 static int end_beside_a_stopped_one(struct team_member *member)
 {
     int wrong = member_open(member);
@@ -129,7 +128,7 @@ static void a_stopped_rank_does_not_keep_others_from_ending(void **state)
     assert_true(WIFEXITED(team.status[0]) && WEXITSTATUS(team.status[0]) == 0);
 }
 
-/* Rank 0, which is told of a failure whose error is none. */
+/* Rank 0, which receives a failure notice with an invalid error. */
 static int hear_nonsense(const struct team_member *member, struct by_host_mesh *mesh, uint64_t deadline_ns)
 {
     struct by_mesh_fault fault = {0};
@@ -139,7 +138,7 @@ static int hear_nonsense(const struct team_member *member, struct by_host_mesh *
     return fault.error == BY_EIO && fault.rank == CULPRIT ? 0 : member_wrong(member, "error %d", fault.error);
 }
 
-/* Two ranks with a mesh; rank 1 sends a notice that makes no sense and ends. */
+/* Two ranks with a mesh; rank 1 sends an invalid notice and ends. */
 static int mesh_and_end(struct team_member *member)
 {
     const struct by_mesh_fault nonsense = {.error = 5, .rank = CULPRIT};

@@ -1,4 +1,4 @@
-/* A driver library without a GPU; see fake_cuda.h. */
+/* Implements fake_cuda.h: a driver library without a GPU. */
 #include "tests/unit/host-driver/gpu/fake_cuda.h"
 
 #include <stdlib.h>
@@ -13,10 +13,10 @@
 #define LOST       700
 #define RANGES_MAX 64
 #define COPIES_MAX 4096
-#define POLLS      3 /* questions after which a copy has happened */
+#define POLLS      3 /* queries until a copy is complete */
 
 struct range {
-    uint8_t *device, *alias; /* without access; and where the copies go */
+    uint8_t *device, *alias; /* device: inaccessible; alias: destination of the copies */
     size_t bytes;
 };
 struct copy {
@@ -38,7 +38,7 @@ static struct range ranges[RANGES_MAX];
 static struct fake_counts counts;
 static int device_context, copies_left = -1;
 
-/* What the library gives to whom it loads. */
+/* The functions that the library provides to its loader. */
 fake_take_fn fake_take;
 fake_give_fn fake_give;
 fake_write_fn fake_write;

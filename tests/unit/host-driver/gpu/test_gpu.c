@@ -1,7 +1,7 @@
 /*
- * Operations on buffers in a GPU's memory, over a driver library of our own whose device memory
- * faults when the processor touches it: every collective, in place and not, whole and in chunks,
- * with device memory at any of the ranks and at either end.
+ * Operations on buffers in a GPU's memory, over a fake driver library whose device memory faults
+ * when the processor accesses it: every collective, in place and out of place, whole and in chunks,
+ * with device memory at any rank and at either end.
  */
 #include <dlfcn.h>
 #include <libgen.h>
@@ -34,7 +34,7 @@ static const uint64_t unequal[RANKS] = {700, 0, 1501, 3};
 
 enum gpu_kind { ALLREDUCE, REDUCE, BROADCAST, ALLGATHER, SCATTER, GATHERV, SCATTERV, KINDS };
 
-/* A buffer of a rank, with room on both sides of nothing: whole vectors of all ranks. */
+/* A buffer of a rank, large enough for the vectors of all ranks. */
 struct buffer {
     int32_t *at;
     bool device;
@@ -73,7 +73,7 @@ static void buffer_read(int32_t *to, const struct buffer *buffer, size_t at, siz
         memcpy(to, buffer->at + at, count * 4);
 }
 
-/* Elements of a shard, and those before it. */
+/* Returns the elements of a shard, and in `before` those before it. */
 static size_t shard(enum gpu_kind kind, uint32_t rank, size_t *before)
 {
     *before = rank * COUNT;
@@ -92,7 +92,7 @@ static size_t all_of(enum gpu_kind kind)
     return before + own;
 }
 
-/* What each side of the operation holds: elements, and where that begins in place. */
+/* For each side of the operation: its elements, and where they begin in place. */
 static void sides(enum gpu_kind kind, uint32_t rank, size_t *send, size_t *send_at, size_t *recv,
                   size_t *recv_at)
 {
@@ -166,8 +166,8 @@ static void check(enum gpu_kind kind, uint32_t rank, const struct buffer *result
     }
 }
 
-/* Asks all in turn until each has ended: on a fabric in memory a wait for one rank moves the
- * packets of all, but not their copies. */
+/* Tests all requests in turn until each has ended. On a fabric in memory a wait for one rank moves
+ * the packets of all ranks, but not their copies. */
 static void finish(struct banyan_request **request, uint32_t count)
 {
     uint32_t left = count;
@@ -183,7 +183,8 @@ static void finish(struct banyan_request **request, uint32_t count)
     }
 }
 
-/* One operation; bit 2 * rank of `device` is the rank's send buffer, the next its other. */
+/* Runs one operation. Bit 2 * rank of `device` is the rank's send buffer, the next bit its receive
+ * buffer. */
 static void run(enum gpu_kind kind, bool in_place, unsigned device, unsigned times)
 {
     struct banyan_request *request[RANKS];
@@ -237,7 +238,7 @@ static void open_all(const char *gpu, const char *chunk)
     rig_open(&rig, &fabric, 1);
 }
 
-/* After the communicators; `device`: memory that must live as long as they do, or NULL. */
+/* Closes the communicators. `device`: memory that must outlive them, or NULL. */
 static void close_all(struct buffer *device)
 {
     struct fake_counts counts;
@@ -255,7 +256,7 @@ static void close_all(struct buffer *device)
 
 static void run_all(void)
 {
-    /* All ranks; one; send alone; receive alone; a mixture; none. */
+    /* All ranks; one rank; send only; receive only; a mixture; none. */
     static const unsigned devices[] = {0xff, 0x0c, 0x55, 0xaa, 0x36, 0};
 
     for (int kind = 0; kind < KINDS; kind++)
@@ -287,8 +288,8 @@ static void every_collective_takes_device_buffers_in_chunks(void **state)
     close_all(NULL);
 }
 
-/* Rank 0 has the first operation on a device and the second not: both go out in the order of their
- * posts. */
+/* Rank 0 has the first operation on a device and the second on the host: both are sent in the order
+ * of their posts. */
 static void what_is_posted_after_a_device_buffer_waits_for_its_turn(void **state)
 {
     struct banyan_request *request[RANKS][2];
@@ -367,7 +368,7 @@ static void a_communicator_that_goes_takes_running_copies_with_it(void **state)
     close_all(&device);
 }
 
-/* Without the staging a processor would touch the memory: so that a test that passes has not. */
+/* Without staging the processor would access the memory. So a test that passes has used staging. */
 static void device_memory_kills_who_touches_it(void **state)
 {
     struct banyan_request *request[RANKS];
@@ -393,7 +394,7 @@ static void device_memory_kills_who_touches_it(void **state)
     close_all(&device);
 }
 
-/* Between hosts, each rank a process that sleeps in its waits. */
+/* Between hosts; each rank is a process that sleeps while it waits. */
 static int sum_over_tcp(struct team_member *member)
 {
     struct buffer send = buffer_take(true), recv = buffer_take(member->rank == 1);

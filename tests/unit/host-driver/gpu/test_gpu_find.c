@@ -1,6 +1,6 @@
 /*
- * How CUDA's driver library is looked for: calls of dlopen are counted, since each reads the
- * linker's cache and folders, which a small collective would notice.
+ * The search for CUDA's driver library. The test counts calls of dlopen, since each reads the
+ * linker's cache and folders, which would slow down a small collective.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -20,7 +20,7 @@ typedef void *(open_fn)(const char *name, int flags);
 static unsigned searches;
 static char fake[512];
 
-/* In place of the C library's, which no library of CUDA's name satisfies. */
+/* Replaces the C library's function. Finds no library of CUDA's name. */
 void *dlopen(const char *name, int flags)
 {
     (void)name;

@@ -106,12 +106,12 @@ static void faults_come_as_often_as_asked_and_the_same_for_a_seed(void **state)
         seen[verdict]++;
     }
     assert_in_range(seen[BY_FAULT_DROP], 24000, 26000);
-    assert_in_range(seen[BY_FAULT_DUPLICATE], 8500, 10300); /* an eighth of the rest */
+    assert_in_range(seen[BY_FAULT_DUPLICATE], 8500, 10300); /* an eighth of the remaining packets */
     assert_in_range(seen[BY_FAULT_HOLD], 8500, 10300);
 }
 
-/* Appendix A of the paper has the last row; the others are those of its authors' own program: key
- * 0, 1 .. 15, messages 0, 1 .. of each length. */
+/* Appendix A of the paper has the last row. The others come from the reference program of its
+ * authors: key 0, 1 .. 15 and messages 0, 1 .. of each length. */
 static void siphash_gives_the_values_of_its_paper(void **state)
 {
     static const uint64_t want[16] = {
@@ -130,7 +130,7 @@ static void siphash_gives_the_values_of_its_paper(void **state)
     assert_true(key.k0 == UINT64_C(0x0706050403020100) && key.k1 == UINT64_C(0x0f0e0d0c0b0a0908));
     for (unsigned n = 0; n < 16; n++) {
         assert_true(by_siphash(&key, bytes, n) == want[n]);
-        memmove(bytes + 1, bytes, 16); /* of another alignment */
+        memmove(bytes + 1, bytes, 16); /* at another alignment */
         assert_true(by_siphash(&key, bytes + 1, n) == want[n]);
         memmove(bytes, bytes + 1, 16);
     }

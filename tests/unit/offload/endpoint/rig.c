@@ -1,4 +1,4 @@
-/* The rig: see rig.h. Single-threaded. */
+/* Implements rig.h. Single-threaded. */
 #include "tests/unit/offload/endpoint/rig.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* Which results are accepted, what is written, and what is counted of the rest. */
+/* Which results the endpoint accepts, what it writes, and how it counts the others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -51,11 +51,11 @@ static void flight_close(struct accept_flight *f)
     free(f);
 }
 
-/* Ways to spoil a result, and the counter that must rise. */
+/* Ways to corrupt a result, and the counter that must grow. */
 struct spoil_row {
     const char *what;
     void (*spoil)(struct by_header *header);
-    uint32_t payload_bytes; /* given with it */
+    uint32_t payload_bytes; /* bytes given with the header */
     size_t counter;
 };
 
@@ -158,7 +158,7 @@ static void a_result_with_one_wrong_field_is_dropped_and_counted_by_kind(void **
         assert_int_equal(after.rx, before.rx + 1);
         assert_int_equal(f->recv[0], 2);
         assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, NULL), BY_EAGAIN);
-        /* and the right one is still welcome */
+        /* the correct result is still accepted */
         rig_answer(&f->rig, &f->first, BYTES, 9);
         assert_int_equal(by_endpoint_test(f->rig.endpoint, f->id, NULL), 0);
         assert_memory_equal(f->recv, payload, BYTES);
@@ -166,7 +166,8 @@ static void a_result_with_one_wrong_field_is_dropped_and_counted_by_kind(void **
     }
 }
 
-/* Header and psum hold, so that no cable has done it: waiting would not mend it. */
+/* Header and psum are valid, so the link is not the cause, and a retransmission would not repair
+ * it. */
 static void a_result_that_lacks_a_leaf_ends_the_call_and_names_where_it_came_from(void **state)
 {
     static void (*const spoil[])(struct by_header *) = {spoil_nleaf, spoil_witness};
@@ -201,7 +202,7 @@ static void a_packet_that_is_no_packet_of_ours_is_counted_as_format(void **state
 
     (void)state;
     by_header_encode(&result, bytes);
-    bytes[12] ^= 1; /* the tag no longer fits */
+    bytes[12] ^= 1; /* the header's tag no longer matches */
     rx.bytes = sizeof(bytes);
     by_endpoint_step(f->rig.endpoint, f->rig.now_ns, &rx, 1, tx, 4, &count);
     for (unsigned size = 0; size < BY_WIRE_HEADER_BYTES; size++) {
@@ -248,7 +249,7 @@ static void a_result_is_written_once_and_a_second_one_is_a_duplicate(void **stat
     assert_int_equal(f->recv[0], 7);
     memset(
         f->recv, 3,
-        BYTES); /* whoever owns it may write again only after the end; we look whether it is written twice */
+        BYTES); /* its owner may write only after the end; this shows whether the endpoint writes it twice */
     rig_answer(&f->rig, &f->first, BYTES, 8);
     assert_int_equal(f->recv[0], 3);
     assert_int_equal(by_endpoint_counters(f->rig.endpoint)->duplicate, 1);
@@ -286,7 +287,7 @@ static void an_in_place_input_stays_until_its_result_is_accepted(void **state)
     rig_give(&f->rig, &result, payload, BYTES);
     assert_int_equal(f->send[0], 1);
     f->rig.now_ns += 500000000;
-    assert_int_equal(rig_step(&f->rig), 1); /* it is sent again, from the same bytes */
+    assert_int_equal(rig_step(&f->rig), 1); /* sent again, from the same bytes */
     assert_int_equal(f->rig.tx[0].payload == f->send, 1);
     assert_int_equal(f->rig.sent[0].flags, BY_FLAG_RETX);
     assert_int_equal(f->rig.sent[0].psum, f->first.psum);
@@ -295,14 +296,14 @@ static void an_in_place_input_stays_until_its_result_is_accepted(void **state)
     flight_close(f);
 }
 
-/* Which flags each role sends, and what is written where. */
+/* The flags that each role sends, and what the endpoint writes. */
 struct role_row {
     unsigned collective, root;
     uint8_t flags;
-    int written; /* 0: nothing, 1: the result, 2: a copy of the own input */
+    int written; /* 0: nothing, 1: the result, 2: a copy of the rank's own input */
 };
 
-/* What comes straight from the parent's memory is copied before anybody knows whether it holds. */
+/* The endpoint copies data directly from the parent's memory before it can check the psum. */
 static void a_direct_result_that_fails_its_psum_ends_the_call_only_where_it_lies_over_the_input(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* What may be posted and what not, how calls end, and what an image must hold. */
+/* Which calls may be posted, how calls end, and what an image must contain. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define RANKS 3
 #define COUNT 8
 
-/* Elements are f32; places are offsets into one buffer, so that overlaps can be written down. */
+/* Elements are f32. Places are offsets into one buffer, so that rows can describe overlaps. */
 static float space[256];
 #define NOWHERE 0xffff
 #define SHARD   (COUNT)
@@ -23,7 +23,7 @@ struct post_row {
     uint8_t collective, op, dtype, mode;
     uint16_t root;
     uint64_t count;
-    uint16_t send, recv; /* elements into `space` */
+    uint16_t send, recv; /* offsets in `space` (elements) */
     int error;
     const char *field;
 };
@@ -97,7 +97,7 @@ static void shards_that_do_not_follow_each_other_are_refused(void **state)
     static const struct {
         uint8_t collective;
         uint64_t count, offsets[RANKS + 1];
-        const char *field; /* NULL: they are right */
+        const char *field; /* NULL: the arguments are valid */
     } cases[] = {
         {AG, 8, {0, 1, 4, 8}, NULL},      {RS, 8, {0, 0, 8, 8}, NULL},
         {AG, 8, {1, 2, 4, 8}, "offsets"}, {AG, 8, {0, 5, 4, 8}, "offsets"},
@@ -130,7 +130,8 @@ static void shards_that_do_not_follow_each_other_are_refused(void **state)
     free(rig);
 }
 
-/* The only tree is for rank 1: a call in which nobody else has anything can use it alone. */
+/* The only tree is that of rank 1. A call in which all other shards are empty needs no other
+ * tree. */
 static void an_empty_shard_needs_no_tree(void **state)
 {
     static const uint64_t of_one[RANKS + 1] = {0, 0, 8, 8}, of_two[RANKS + 1] = {0, 0, 7, 8};
@@ -150,7 +151,7 @@ static void an_empty_shard_needs_no_tree(void **state)
     rig_open(rig, RANKS, &tree, 1, NULL);
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, &field), BY_EUNSUPPORTED);
     assert_string_equal(field, "collective");
-    call.offsets = of_one; /* rank 0, this one, gives nothing: no buffer */
+    call.offsets = of_one; /* rank 0, this rank, contributes nothing and needs no buffer */
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, &field), 0);
     assert_int_equal(by_endpoint_chunks(rig->endpoint, &call, 0), 1);
     rig_close(rig);
@@ -160,15 +161,15 @@ static void an_empty_shard_needs_no_tree(void **state)
 static void what_a_collective_does_not_need_may_be_left_out(void **state)
 {
     static const struct post_row rows[] = {
-        {BA, 0, 0, 0, 99, 5, NOWHERE, NOWHERE, 0, NULL},         /* barrier: nothing */
-        {BC, 0, BY_DTYPE_F32, 0, 0, COUNT, 0, NOWHERE, 0, NULL}, /* the root's receive buffer */
-        {BC, 0, BY_DTYPE_F32, 0, 1, COUNT, NOWHERE, 0, 0, NULL}, /* another rank's send buffer */
+        {BA, 0, 0, 0, 99, 5, NOWHERE, NOWHERE, 0, NULL},         /* barrier: no buffers */
+        {BC, 0, BY_DTYPE_F32, 0, 0, COUNT, 0, NOWHERE, 0, NULL}, /* the root's receive buffer only */
+        {BC, 0, BY_DTYPE_F32, 0, 1, COUNT, NOWHERE, 0, 0, NULL}, /* another rank's send buffer only */
         {BC, 0, BY_DTYPE_F32, 0, 1, COUNT, NOWHERE, NOWHERE, BY_EINVAL, "recv"},
         {BC, 0, BY_DTYPE_F32, 0, 0, COUNT, NOWHERE, 0, BY_EINVAL, "send"},
-        {RE, BY_OP_SUM, F, 1, COUNT, 0, NOWHERE, 0, NULL}, /* the value, elsewhere than at the root */
+        {RE, BY_OP_SUM, F, 1, COUNT, 0, NOWHERE, 0, NULL}, /* only the root receives */
         {RE, BY_OP_SUM, F, 0, COUNT, 0, NOWHERE, BY_EINVAL, "recv"},
-        {AR, BY_OP_SUM, F, 77, 0, NOWHERE, NOWHERE, 0, NULL}, /* count 0: no buffers; a root means nothing */
-        {AG, 0, BY_DTYPE_I8, 0, 0, COUNT, 0, 64, 0, NULL},    /* nothing is reduced: no operator, no mode */
+        {AR, BY_OP_SUM, F, 77, 0, NOWHERE, NOWHERE, 0, NULL}, /* count 0: no buffers; the root is ignored */
+        {AG, 0, BY_DTYPE_I8, 0, 0, COUNT, 0, 64, 0, NULL},    /* no reduction: neither operator nor mode */
     };
 
     (void)state;
@@ -178,14 +179,14 @@ static void what_a_collective_does_not_need_may_be_left_out(void **state)
 static void buffers_are_in_place_as_stated_or_apart(void **state)
 {
     static const struct post_row rows[] = {
-        /* rank 0 of 3: shard 0 lies at the start of the whole */
+        /* rank 0 of 3: its shard lies at the start of the vector */
         {AR, BY_OP_SUM, F, 0, COUNT, 0, 0, 0, NULL},
         {AR, BY_OP_SUM, F, 0, COUNT, 0, COUNT, 0, NULL},
         {AR, BY_OP_SUM, F, 0, COUNT, 0, COUNT - 1, BY_EINVAL, "recv"},
         {AR, BY_OP_SUM, F, 0, COUNT, 1, 0, BY_EINVAL, "recv"},
         {RE, BY_OP_SUM, F, 0, COUNT, 0, 0, 0, NULL},
         {RE, BY_OP_SUM, F, 0, COUNT, 0, 4, BY_EINVAL, "recv"},
-        {RE, BY_OP_SUM, F, 1, COUNT, 0, 4, 0, NULL}, /* not received here */
+        {RE, BY_OP_SUM, F, 1, COUNT, 0, 4, 0, NULL}, /* this rank does not receive */
         {AG, 0, BY_DTYPE_F32, 0, 0, COUNT, 0, 0, 0, NULL},
         {AG, 0, BY_DTYPE_F32, 0, 0, COUNT, SHARD, 0, BY_EINVAL, "recv"}, /* rank 1's place */
         {AG, 0, BY_DTYPE_F32, 0, 0, COUNT, 3 * SHARD, 0, 0, NULL},
@@ -224,7 +225,7 @@ static void a_collective_that_no_tree_serves_is_unsupported(void **state)
     free(rig);
 }
 
-/* The packets of the step are `count`, of them one empty one, first in its lane, on tree `tree`. */
+/* The step sends `count` packets. Exactly one of them is empty: for chunk `seq` of tree `tree`. */
 static struct by_header expect_word(struct endpoint_rig *rig, uint32_t count, uint16_t tree, uint32_t seq)
 {
     struct by_header word = {0};
@@ -267,7 +268,7 @@ static void an_empty_call_is_a_word_without_data(void **state)
     free(rig);
 }
 
-/* Where ranks meet that are in calls on other trees. */
+/* The packet without data lets ranks detect that they are in calls on different trees. */
 static void a_call_that_does_not_use_the_first_tree_of_allreduce_leaves_its_word_there(void **state)
 {
     struct endpoint_rig *rig = malloc(sizeof(*rig));
@@ -288,7 +289,7 @@ static void a_call_that_does_not_use_the_first_tree_of_allreduce_leaves_its_word
     for (uint32_t i = 0; i < 3; i++)
         if (rig->sent[i].count > 0)
             assert_int_equal(rig->sent[i].tree, 2);
-    call.collective = AR; /* its data are there: no word */
+    call.collective = AR; /* the call's data use that tree: no extra packet */
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), 0);
     assert_int_equal(rig_step(rig), 2);
     assert_int_equal(rig->sent[0].tree, 1);
@@ -338,7 +339,7 @@ static void at_most_64_calls_are_outstanding(void **state)
     assert_int_equal(rig->sent[0].seq, 0);
     rig_answer(rig, &rig->sent[0], 0, 0);
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL),
-                     BY_EAGAIN); /* ended, but not collected */
+                     BY_EAGAIN); /* complete, but not tested yet */
     assert_int_equal(by_endpoint_test(rig->endpoint, ids[0], NULL), 0);
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), 0);
     assert_int_equal(by_endpoint_test(rig->endpoint, ids[0], NULL), BY_ENOENT);
@@ -416,7 +417,7 @@ static void memory_and_image_must_suffice(void **state)
     config.job = 2; /* no such job */
     assert_int_equal(by_endpoint_size(&config), 0);
     assert_int_equal(by_endpoint_init(&endpoint, memory, bytes, &config), BY_ENOENT);
-    image = fabric_image(&rig->fabric, 0, &config.image_bytes); /* the switch is no rank */
+    image = fabric_image(&rig->fabric, 0, &config.image_bytes); /* the switch is not a rank */
     config.image = image;
     config.job = 1;
     assert_int_equal(by_endpoint_size(&config), 0);

@@ -1,4 +1,4 @@
-/* What another rank's call is found to be from its optag. */
+/* The search for the call that another rank's optag stands for. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 static uint8_t data[4096];
 
 struct guess_row {
-    uint32_t ahead; /* calls beyond this rank's */
+    uint32_t ahead; /* calls ahead of this rank's */
     unsigned collective;
     uint16_t root;
     uint64_t count;
@@ -25,8 +25,8 @@ struct guess_row {
     int known;
 };
 
-/* A rank whose third call is an allreduce of COUNT f32; its second, still open, was a broadcast
- * of 7. */
+/* A rank whose third call is an allreduce of COUNT f32. Its second call, which is not complete, is
+ * a broadcast of 7. */
 static struct endpoint_rig *start(void)
 {
     struct rig_tree tree = {.window = 16};
@@ -59,11 +59,11 @@ static void the_other_call_is_found_by_number_collective_root_and_count(void **s
         {1, BY_COLLECTIVE_ALLREDUCE, 0, COUNT, 16, 1},
         {8, BY_COLLECTIVE_REDUCE_SCATTER, 0, COUNT, 16, 1},
         {(uint32_t)-8, BY_COLLECTIVE_ALLREDUCE, 0, COUNT, 16, 1},
-        {0, BY_COLLECTIVE_ALLREDUCE, 0, 13, 13, 1},            /* one chunk is all */
-        {0, BY_COLLECTIVE_BROADCAST, 0, 11, 44, 1},            /* and is copied as bytes */
-        {0, BY_COLLECTIVE_BROADCAST, 1, 7, 28, 1},             /* a count of an earlier call */
-        {0, BY_COLLECTIVE_ALLREDUCE, 0, COUNT * RANKS, 16, 1}, /* whole vector for a shard */
-        {0, BY_COLLECTIVE_ALLREDUCE, 0, 100001, 16, 0},        /* more chunks of an unknown count */
+        {0, BY_COLLECTIVE_ALLREDUCE, 0, 13, 13, 1},            /* a call of one chunk */
+        {0, BY_COLLECTIVE_BROADCAST, 0, 11, 44, 1},            /* a call of one chunk, copied as bytes */
+        {0, BY_COLLECTIVE_BROADCAST, 1, 7, 28, 1},             /* the count of an earlier call */
+        {0, BY_COLLECTIVE_ALLREDUCE, 0, COUNT * RANKS, 16, 1}, /* this rank's count as a shard */
+        {0, BY_COLLECTIVE_ALLREDUCE, 0, 100001, 16, 0},        /* several chunks of an unknown count */
         {9, BY_COLLECTIVE_ALLREDUCE, 0, COUNT, 16, 0},         /* too far ahead */
     };
 

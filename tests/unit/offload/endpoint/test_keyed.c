@@ -1,5 +1,5 @@
-/* Keyed jobs at a host: its contributions carry its parent's tags, and a result counts only with
- * its own. */
+/* Keyed jobs at a host: its contributions carry the tags that its parent expects, and it accepts
+ * only results with its own tags. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -16,7 +16,7 @@
 
 struct one {
     struct endpoint_rig rig;
-    struct by_hop_keys switch_keys; /* with this host */
+    struct by_hop_keys switch_keys; /* shared with this host */
     uint8_t send[BYTES], recv[BYTES];
     struct by_header first;
     uint32_t id;
@@ -34,7 +34,7 @@ static struct one *open_one(unsigned cover)
                            .count = BYTES,
                            .send = one->send,
                            .recv = one->recv};
-    /* No wire is on the way here; a tag is over a psum all the same. */
+    /* The transport is shared memory. A tag covers a psum nevertheless. */
     const struct by_endpoint_config config = {.shared = cover != 0};
     struct by_siphash_key key;
     struct by_image_key record;
@@ -67,7 +67,7 @@ static uint64_t digest(const struct one *one, const struct by_header *header, co
     return by_payload_digest(&endpoint->payload_key, endpoint->cover, header->type, payload, bytes);
 }
 
-/* The result as the switch would send it, with the tag of `key`. */
+/* Gives the result as the switch would send it, with the tag of `key`. */
 static void answer(struct one *one, struct by_header header, uint8_t *payload,
                    const struct by_siphash_key *key)
 {
@@ -120,7 +120,7 @@ static void only_a_result_with_the_right_tag_ends_a_keyed_call(void **state)
         assert_int_equal(counters->drop_key, 1);
         answer(one, result, payload, &foreign);
         assert_int_equal(counters->drop_key, 2);
-        answer(one, result, payload, &one->switch_keys.in); /* our own direction */
+        answer(one, result, payload, &one->switch_keys.in); /* the key of the direction to the switch */
         assert_int_equal(counters->drop_key, 3);
         assert_int_equal(by_endpoint_test(one->rig.endpoint, one->id, NULL), BY_EAGAIN);
         assert_int_equal(one->recv[0], 0);
@@ -132,8 +132,8 @@ static void only_a_result_with_the_right_tag_ends_a_keyed_call(void **state)
     }
 }
 
-/* WAIT or ERR from the switch, with the tag of `key`, and afterwards one word more and another
- * less. */
+/* Gives a WAIT or ERR from the switch, with the tag of `key`. Afterwards adds `shifted` to one byte
+ * and subtracts it from another, so that the psum stays valid. */
 static void hear(struct one *one, unsigned type, const struct by_siphash_key *key, unsigned shifted)
 {
     const struct by_err err = {.node = 0, .reason = BY_ERR_WINDOW, .seq = one->first.seq};

@@ -1,7 +1,8 @@
 /*
- * One rank's side of resuming calls, against messages that are written here byte by byte: what it
- * reports, asks for, gives, takes and refuses, and which chunks it sends in the trees that follow.
- * Whether ranks together are right is explored in tests/model and simulated in tests/sim.
+ * One rank's side of resuming calls, against messages that the tests write byte by byte: what the
+ * rank reports, requests, provides, accepts and refuses, and which chunks it sends on the next
+ * trees. tests/model explores whether several ranks together are correct, and tests/sim simulates
+ * it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +29,8 @@ static void *memory;
 static uint8_t said[512];
 static uint16_t to;
 
-/* An allreduce of six chunks, window 4: results of chunks 0 and 2 are in, so 1, 3, 4 are in flight.
- */
+/* Starts an allreduce of six chunks with window 4. Results of chunks 0 and 2 have arrived, so
+ * chunks 1, 3, 4 are in flight. */
 static void start(int keeps)
 {
     struct rig_tree tree = {.window = 4, .payload_max = BYTES};
@@ -68,7 +69,7 @@ static void begin(void)
     assert_int_equal(by_resume_begin(&resume, memory, rig->endpoint, GEN), 0);
 }
 
-/* What it says next is just this, to rank 1. */
+/* The next message has exactly these bytes and goes to rank 1. */
 static void expect_said(const uint8_t *bytes, size_t count)
 {
     assert_int_equal(by_resume_say(resume, said, &to), count);
@@ -86,7 +87,7 @@ static void expect_silence(void)
 #define OF_GEN_7         0, 7
 
 static const uint8_t own_report[] = {HEAD(1, 0), OF_GEN_7, 0, 0, 0, 0, 0, 1, 0x02};
-/* Rank 1 has the first four. */
+/* Rank 1 has the first four chunks. */
 static const uint8_t report[] = {HEAD(1, 1), OF_GEN_7, 0, 0, 0, 0, 0, 4, 0};
 
 static void copy_of(uint32_t chunk, uint8_t fill, uint8_t *data)
@@ -155,10 +156,10 @@ static void what_another_has_is_asked_for_taken_once_and_not_damaged(void **stat
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy) - 4), BY_ECHECKSUM);
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[BYTES], 11);
-    copy_of(1, 99, copy); /* again, and other */
+    copy_of(1, 99, copy); /* the same chunk again, with other data */
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[BYTES], 11);
-    copy_of(4, 14, copy); /* nobody has it */
+    copy_of(4, 14, copy); /* no rank has it */
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[4 * BYTES], 0xee);
     expect_silence();
@@ -185,7 +186,7 @@ static void what_is_asked_for_is_given_if_it_is_there(void **state)
     copy_of(2, 12, copy);
     copy[7] = 0; /* from rank 0 */
     expect_said(copy, sizeof(copy));
-    need[15] = 1; /* not done */
+    need[15] = 1; /* not complete */
     assert_int_equal(by_resume_take(resume, need, sizeof(need)), 0);
     expect_silence();
     need[15] = 200;
@@ -216,7 +217,7 @@ static void messages_that_are_none_of_this_attempts_change_nothing(void **state)
     stop();
 }
 
-/* Levels both ranks; rank 1 has the first four. */
+/* Levels both ranks; rank 1 has the first four chunks. */
 static void level_all(void)
 {
     static const uint8_t other_level[] = {HEAD(4, 1)};
@@ -263,7 +264,7 @@ static void what_is_left_goes_on_in_chunks_of_another_size(void **state)
     free(old);
     free(rig->image);
     rig->image = (uint8_t *)(uintptr_t)config.image;
-    assert_int_equal(rig_step(rig), 4); /* bytes 256 to 383: 24 each, window 4 */
+    assert_int_equal(rig_step(rig), 4); /* bytes 256 to 383: 24 per chunk, window 4 */
     for (uint32_t i = 0; i < 4; i++) {
         assert_int_equal(rig->sent[i].gen, GEN);
         assert_int_equal(rig->sent[i].seq, i);

@@ -1,4 +1,4 @@
-/* When things are sent: windows, the congestion window, repair, timers and backoff. */
+/* When packets are sent: windows, the congestion window, repair, timers and backoff. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,7 +20,7 @@
 
 static uint8_t data[4096 * BYTES];
 
-/* A rig with one allreduce of `chunks` chunks (over all trees) in place in `data`. */
+/* Starts a rig with one in-place allreduce of `chunks` chunks (over all trees) in `data`. */
 static struct endpoint_rig *start(const struct rig_tree *trees, int tree_count, unsigned chunks,
                                   const struct by_endpoint_config *config)
 {
@@ -45,7 +45,7 @@ static void stop(struct endpoint_rig *rig)
     free(rig);
 }
 
-/* The contribution for `seq` of tree 0, made up from the one that was sent for seq 0. */
+/* Returns the contribution for `seq` of tree 0, derived from the one for seq 0. */
 static struct by_header contrib_of(const struct by_header *first, uint32_t seq)
 {
     struct by_header h = *first;
@@ -67,7 +67,7 @@ static void a_chunk_is_sent_only_when_the_one_a_window_before_is_answered(void *
 
         assert_int_equal(rig_step(rig), window);
         first = rig->sent[0];
-        for (uint32_t seq = 1; seq < window; seq++) { /* all but the first: the window stays shut */
+        for (uint32_t seq = 1; seq < window; seq++) { /* all but the first: the window stays closed */
             struct by_header h = contrib_of(&first, seq);
 
             rig_answer(rig, &h, BYTES, 0);
@@ -121,7 +121,7 @@ static void a_tree_with_nothing_in_flight_may_always_send(void **state)
     unsigned seen = 0;
 
     (void)state;
-    assert_int_equal(rig_step(rig), 3); /* else two ranks could wait for each other on different trees */
+    assert_int_equal(rig_step(rig), 3); /* otherwise two ranks could wait for each other on different trees */
     for (unsigned i = 0; i < 3; i++)
         seen |= 1u << rig->sent[i].tree;
     assert_int_equal(seen, 7);
@@ -176,7 +176,7 @@ static void what_crosses_no_wire_leaves_without_a_psum(void **state)
         assert_int_equal(rig->sent[i].psum, 0);
     }
     rig->now_ns += 10 * MS + TICK;
-    assert_int_equal(rig_step(rig), 1); /* nor does it have one when it goes again */
+    assert_int_equal(rig_step(rig), 1); /* a retransmission has no psum either */
     assert_int_equal(rig->tx[0].direct, 1);
     assert_true(rig->sent[0].flags & BY_FLAG_RETX);
     stop(rig);
@@ -199,7 +199,7 @@ static void a_chunk_that_two_later_ones_overtook_is_sent_again_at_once(void **st
     assert_int_equal(rig->sent[0].seq, 0);
     assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
     assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
-    for (uint32_t seq = 3; seq < 8; seq++) { /* once is enough: these were sent before the repair */
+    for (uint32_t seq = 3; seq < 8; seq++) { /* no second repair: these were sent before the first */
         h = contrib_of(&first, seq);
         assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0);
     }
@@ -222,16 +222,16 @@ static void a_repair_that_was_overtaken_is_repaired_again(void **state)
     }
     assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 2);
     rig->now_ns += 10 * US;
-    rig_answer(rig, &first, BYTES, 0); /* the repair of 0; that of 1 is lost. Opens one chunk, seq 8 */
+    rig_answer(rig, &first, BYTES, 0); /* the repair of 0; that of 1 is lost. Seq 8 may be sent now */
     assert_int_equal(rig->sent_count, 1);
     assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 8));
     rig->now_ns += 10 * US;
     h = contrib_of(&first, 8);
-    assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0); /* one later answer only */
+    assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0); /* only one later answer */
     do
         rig->now_ns = by_endpoint_deadline(rig->endpoint);
     while (rig_step(rig) == 0);                     /* a deadline may be early */
-    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 1)); /* nothing more can overtake it: the timer sees to it */
+    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 1)); /* no further chunk can overtake it: the timer sends it */
     assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 3);
     stop(rig);
 }
@@ -247,7 +247,7 @@ static void a_path_that_reorders_makes_repairs_patient(void **state)
     rig_step(rig);
     first = rig->sent[0];
     for (uint32_t round = 0; round < 200;
-         round++) { /* of each window the first result comes last but three */
+         round++) { /* in each window three results arrive after the first chunk's */
         uint32_t base = 16 * round;
 
         rig->now_ns += 10 * US;
@@ -291,23 +291,23 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
                 break;
         }
         assert_in_range(rig->now_ns, sent_ns + pauses[i], sent_ns + pauses[i] + TICK);
-        assert_true(wakes <= BY_WHEEL_LEVELS); /* it was looked at too early that often */
-        assert_int_equal(rig->sent_count, 1);  /* the oldest chunk, alone */
+        assert_true(wakes <= BY_WHEEL_LEVELS); /* number of checks before the timer was due */
+        assert_int_equal(rig->sent_count, 1);  /* only the oldest chunk */
         assert_int_equal(rig->sent[0].seq, 0);
         assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
     }
     rig->now_ns += 1 * MS;
     rig_answer(rig, &rig->sent[0], BYTES, 0);
-    assert_int_equal(rig->sent_count, 7); /* a sign of life: pauses are short again, and the rest is tried */
+    assert_int_equal(rig->sent_count, 7); /* progress: short timeouts again, and the rest is resent */
     for (uint32_t seq = 1; seq < 8; seq++)
         assert_true(rig_sent(rig, BY_TYPE_CONTRIB, seq));
     assert_true(by_endpoint_deadline(rig->endpoint) <= rig->now_ns + 10 * MS);
     stop(rig);
 }
 
-/* Loses the whole window of 32, lets the timer send the oldest again, and answers that: with
- * `flags` more or less, and after a WAIT in `wait_state` (0: none). Returns how many chunks go
- * again. */
+/* Loses the whole window of 32, lets the timer send the oldest chunk again, and answers that: with
+ * BY_FLAG_RETX if `resent`, after a WAIT in `wait_state` (0: none). Returns the number of chunks
+ * that are sent again. */
 static uint32_t go_again(unsigned wait_state, int resent)
 {
     struct rig_tree tree = {.window = 32};
@@ -342,9 +342,9 @@ static void after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss(void 
 {
     (void)state;
     assert_int_equal(go_again(0, 1), BY_REVIVE_COUNT);
-    assert_int_equal(go_again(BY_WAIT_PARENT, 1), BY_REVIVE_COUNT); /* the loss may be above */
-    assert_int_equal(go_again(BY_WAIT_CHILDREN, 1), 0);             /* it was another's */
-    assert_int_equal(go_again(0, 0), 0);                            /* nothing was lost, all is late */
+    assert_int_equal(go_again(BY_WAIT_PARENT, 1), BY_REVIVE_COUNT); /* the loss may be above the parent */
+    assert_int_equal(go_again(BY_WAIT_CHILDREN, 1), 0);             /* another rank's loss */
+    assert_int_equal(go_again(0, 0), 0);                            /* nothing was lost, everything is late */
 }
 
 static void waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long(void **state)
@@ -360,9 +360,9 @@ static void waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long(void 
         rig->now_ns += 100 * US;
         assert_int_equal(rig_answer(rig, &contrib, BYTES, 0), 1);
     }
-    for (int i = 0; i < 6; i++) { /* for less than the epoch of the least round trip */
+    for (int i = 0; i < 6; i++) { /* less than the epoch of the minimum round-trip time */
         contrib = rig->sent[0];
-        rig->now_ns += 150 * MS; /* each time somebody else is late */
+        rig->now_ns += 150 * MS; /* another rank is late each time */
         assert_int_equal(rig_answer(rig, &contrib, BYTES, 0), 1);
         assert_true(by_pace_timeout(rig->endpoint, &rig->endpoint->lanes[0]) <= 30 * MS);
     }
@@ -387,7 +387,7 @@ static void round_trips_set_the_timeout(void **state)
             rig_answer(rig, &h, BYTES, 0);
         }
     }
-    /* A steady 100 us: the variance has died away; the timeout is about two round trips. */
+    /* A constant 100 us: the variance has decayed, and the timeout is about two round trips. */
     assert_in_range(by_pace_timeout(rig->endpoint, &rig->endpoint->lanes[0]), 190 * US, 230 * US);
     stop(rig);
 }
@@ -402,14 +402,13 @@ static void a_retransmitted_chunk_gives_no_round_trip_time(void **state)
     rig->now_ns += 10 * MS + TICK;
     assert_int_equal(rig_step(rig), 1);
     rig->now_ns += 5;
-    rig_answer(rig, &rig->sent[0], BYTES, 0); /* five ns after the repair: it answers the first sending */
+    rig_answer(rig, &rig->sent[0], BYTES, 0); /* 5 ns after the repair: this answers the first transmission */
     assert_int_equal(rig->endpoint->lanes[0].srtt, 0);
     stop(rig);
 }
 
-/* What goes again is what went before, or the call ends: two versions of an input must not meet in
- * one sum.
- */
+/* A retransmission sends the same data, or the call ends. Otherwise one sum could contain two
+ * versions of an input. */
 static void a_send_buffer_that_changed_is_not_sent_again(void **state)
 {
     struct rig_tree tree = {.window = 1};
@@ -467,7 +466,7 @@ static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance
     }
     opened = rig->endpoint->window;
     assert_in_range(opened, 512, 1024);
-    /* one loss: the chunk `seq` is overtaken */
+    /* One loss: later chunks overtake the chunk `seq`. */
     rig->now_ns += 20 * US;
     for (uint32_t i = 1; i < 8; i++) {
         struct by_header h = contrib_of(&first, seq + i);
@@ -476,7 +475,7 @@ static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance
     }
     assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
     assert_in_range(rig->endpoint->window, opened - opened / 32, opened);
-    /* a mark */
+    /* A congestion mark. */
     opened = rig->endpoint->window;
     rig->now_ns += 40 * US;
     {
@@ -486,7 +485,7 @@ static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance
         rig_give(rig, &result, data, BYTES);
         assert_in_range(rig->endpoint->window, opened - opened / 8 - 1, opened - opened / 8 + 1);
         opened = rig->endpoint->window;
-        h = contrib_of(&first, seq + 9); /* a second mark in the same round trip says nothing new */
+        h = contrib_of(&first, seq + 9); /* a second mark in the same round trip has no effect */
         result = rig_result(rig, &h, data, BYTES);
         result.flags |= BY_FLAG_CE;
         rig_give(rig, &result, data, BYTES);

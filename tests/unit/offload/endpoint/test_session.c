@@ -1,6 +1,5 @@
-/* The roll call before a run's first chunk: what it sends, whom it believes, and how it ends on
- * used tables.
- */
+/* The roll call before a run's first chunk: what the endpoint sends, which answers it accepts, and
+ * how a run on used tables ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,8 +33,8 @@ static void post(struct endpoint_rig *rig, unsigned collective, uint64_t count, 
     assert_int_equal(by_endpoint_post(rig->endpoint, &call, id, NULL), 0);
 }
 
-/* A rig with an allreduce of eight chunks over two trees, and a barrier, posted: nothing is sent
- * yet. */
+/* Starts a rig that has posted an allreduce of eight chunks over two trees, and a barrier. Nothing
+ * is sent yet. */
 static struct endpoint_rig *start(int ranks)
 {
     struct rig_tree trees[2] = {{.window = 8}, {.window = 8}};
@@ -54,7 +53,7 @@ static void stop(struct endpoint_rig *rig)
     free(rig);
 }
 
-/* Answers the roll call's one packet `contrib` with `roll`. */
+/* Answers the only packet of the roll call, `contrib`, with `roll`. */
 static uint32_t answer(struct endpoint_rig *rig, const struct by_header *contrib, const uint32_t *roll)
 {
     struct by_header result = rig_result(rig, contrib, roll, contrib->count);
@@ -70,7 +69,8 @@ static struct by_call_status end_of(struct endpoint_rig *rig, uint32_t id, int e
     return status;
 }
 
-/* What was just sent: last words for chunk `seq` of the roll and for the chunk after it. */
+/* The last step sent the final packets: ERR for chunk `seq` of the roll call and for the chunk
+ * after it. */
 static void expect_parting(const struct endpoint_rig *rig, uint32_t seq)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -147,7 +147,7 @@ static void a_roll_with_our_nonce_opens_all_trees_under_its_salt(void **state)
     }
     assert_int_equal(first_tree, 4 + 1);
     assert_int_equal(by_endpoint_counters(rig->endpoint)->session, 1);
-    post(rig, BY_COLLECTIVE_BARRIER, 0, &later); /* posted after it: the same salt, and no second roll call */
+    post(rig, BY_COLLECTIVE_BARRIER, 0, &later); /* posted later: the same salt, no second roll call */
     rig_step(rig);
     assert_int_equal(rig->sent_count, 1);
     assert_int_equal(rig->sent[0].optag, salt ^ by_optag(2, BY_COLLECTIVE_BARRIER, 0, 0));
@@ -246,11 +246,11 @@ static void a_complaint_about_another_chunk_does_not(void **state)
     complain(rig, BY_ERR_WINDOW, 1);
     end_of(rig, ids[0], BY_EAGAIN);
     rig->sent[0] = contrib;
-    complain(rig, BY_ERR_NO_ENTRY, 0); /* the table may be on its way */
+    complain(rig, BY_ERR_NO_ENTRY, 0); /* the table may arrive later */
     end_of(rig, ids[0], BY_EAGAIN);
     assert_int_equal(answer(rig, &contrib, roll), 8 + 1);
     rig->sent[0] = contrib;
-    complain(rig, BY_ERR_WINDOW, 0); /* late: answered long ago */
+    complain(rig, BY_ERR_WINDOW, 0); /* late: the chunk was answered before */
     end_of(rig, ids[0], BY_EAGAIN);
     stop(rig);
 }

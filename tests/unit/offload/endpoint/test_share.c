@@ -1,5 +1,5 @@
-/* Geometry: which trees serve a call, how its bytes are split over them, how a segment is cut into
- * chunks. */
+/* Geometry: which trees serve a call, how its bytes are divided among them, how a segment is
+ * divided into chunks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -45,7 +45,7 @@ static void scaling_is_exact_for_numbers_of_any_size(void **state)
             }
 }
 
-/* Segments of a call over trees with these shares. */
+/* The ends of a call's segments on trees with these shares. */
 struct split_row {
     uint64_t total;
     uint32_t share[4];
@@ -97,7 +97,7 @@ struct group_row {
     struct rig_tree trees[4];
     unsigned collective;
     uint32_t rank;
-    unsigned members; /* bit for each tree that serves it */
+    unsigned members; /* one bit for each tree that serves it */
 };
 
 static void a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce(void **state)
@@ -146,8 +146,8 @@ static void a_call_goes_to_the_trees_planned_for_it_then_to_those_of_allreduce(v
     }
 }
 
-/* Posts a call and lets the parent answer until it has ended; counts the chunks of each tree and
- * their elements. */
+/* The chunks and elements of each tree, counted by run_call, which posts a call and answers for the
+ * parent until the call ends. */
 struct share_tally {
     uint32_t chunks[4];
     uint64_t elements[4];
@@ -211,13 +211,13 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_U8, 1000, {1}, {16}, {1000}, {40}},
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_BF16, 100, {1, 1}, {2, 2}, {64, 36}, {32, 4}},
         {BY_COLLECTIVE_REDUCE, BY_DTYPE_I64, 24, {1, 2}, {1, 2}, {8, 16}, {8, 8}},
-        /* copied as bytes, each of three shards split on its own */
+        /* copied as bytes; each of three shards is split separately */
         {BY_COLLECTIVE_ALLGATHER, BY_DTYPE_F64, 9, {1}, {6}, {216}, {8}},
         {BY_COLLECTIVE_ALLGATHER, BY_DTYPE_U8, 130, {1, 1}, {6, 3}, {384, 6}, {64, 2}},
         {BY_COLLECTIVE_REDUCE_SCATTER, BY_DTYPE_I32, 33, {1, 1}, {6, 3}, {96, 3}, {16, 1}},
         {BY_COLLECTIVE_BROADCAST, BY_DTYPE_F32, 33, {1, 1}, {2, 1}, {128, 4}, {64, 4}},
         {BY_COLLECTIVE_BARRIER, 0, 0, {1, 1}, {1, 0}, {0, 0}, {0, 0}},
-        /* nothing but the word by which ranks in different calls meet */
+        /* only the packet by which ranks in different calls detect the mismatch */
         {BY_COLLECTIVE_ALLREDUCE, BY_DTYPE_F32, 0, {1, 1}, {1, 0}, {0, 0}, {0, 0}},
     };
 
@@ -242,7 +242,7 @@ static void segments_are_cut_into_chunks_with_a_short_last_one(void **state)
             assert_int_equal(tally.elements[t], rows[r].elements[t]);
             assert_int_equal(tally.last_count[t], rows[r].last[t]);
         }
-        run_call(rig, &call, &tally); /* again: sequence numbers go on over calls */
+        run_call(rig, &call, &tally); /* again: sequence numbers continue across calls */
         assert_int_equal(tally.chunks[0], rows[r].chunks[0]);
         rig_close(rig);
         free(rig);

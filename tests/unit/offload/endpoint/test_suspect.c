@@ -1,4 +1,5 @@
-/* How a stuck chunk ends: who is asked, who is blamed, what the ranks' disagreement looks like. */
+/* How a call without progress ends: which node the endpoint probes, which node it reports, and how
+ * it reports a mismatch between ranks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,8 +15,8 @@
 #define STALL (1000 * MS)
 
 /*
- * A fabric of three levels: core0 over spine0 and spine1, spine0 over leaf0, spine1 over leaf1, two
- * hosts under each leaf. The endpoint under test is h0, under leaf0.
+ * A fabric of three levels: core0 above spine0 and spine1, spine0 above leaf0, spine1 above leaf1,
+ * and two hosts below each leaf. The endpoint under test is h0, below leaf0.
  */
 #include "tests/sim/fabric.h"
 
@@ -26,7 +27,7 @@ struct suspect_bench {
     uint64_t now_ns;
     uint32_t id;
     uint32_t probes, contribs;
-    struct by_header last; /* contribution */
+    struct by_header last; /* the last contribution */
 };
 
 static uint8_t buffer[64];
@@ -125,8 +126,8 @@ static void hear_wait(struct suspect_bench *b, const struct heard *heard)
     bench_give(b, &header, payload, BY_WAIT_BYTES, 1);
 }
 
-/* Lets time pass timer by timer until the call ends; each question is answered by what `heard` says
- * (may be NULL). */
+/* Advances the time from timer to timer until the call ends. Answers each probe with the WAITs of
+ * `heard` (may be NULL). */
 static int bench_end(struct suspect_bench *b, const struct heard heard[3], struct by_call_status *status)
 {
     int error;
@@ -185,7 +186,7 @@ struct suspect_row {
 
 static void the_place_nearest_to_the_cause_is_named(void **state)
 {
-    /* Bits: leaf0: h0 0, h1 1; spines: leaf 0; core0: spine0 0, spine1 1. */
+    /* Bits of children: leaf0: h0 0, h1 1; spines: leaf 0; core0: spine0 0, spine1 1. */
     static const struct suspect_row rows[] = {
         {{{"leaf0", BY_WAIT_CHILDREN, 2, NULL}}, "leaf0", BY_WAIT_CHILDREN, "h1"},
         {{{"leaf0", BY_WAIT_PARENT, 0, NULL}}, "leaf0", BY_WAIT_PARENT, "spine0"},
@@ -203,7 +204,7 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
          "core0",
          BY_WAIT_CHILDREN,
          "spine1"},
-        /* first h1 was late, then the core was silent */
+        /* first h1 was late, then the core did not respond */
         {{{"leaf0", BY_WAIT_CHILDREN, 2, NULL},
           {"leaf0", BY_WAIT_PARENT, 0, NULL},
           {"spine0", BY_WAIT_PARENT, 0, NULL}},
@@ -214,7 +215,8 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
          "core0",
          BY_WAIT_CHILDREN,
          "spine1"},
-        /* what the core has heard from below the other branch; no ancestor, and yet nearest */
+        /* the core reports a WAIT from the other branch: its node is no ancestor, but nearest to
+         * the cause */
         {{{"leaf0", BY_WAIT_PARENT, 0, NULL},
           {"core0", BY_WAIT_CHILDREN, 2, "leaf1"},
           {"leaf0", BY_WAIT_PARENT, 0, NULL}},
@@ -279,7 +281,7 @@ static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **stat
     (void)state;
     header.type = BY_TYPE_WAIT;
     header.flags = 0;
-    bench_give(b, &header, payload, BY_WAIT_BYTES, 1); /* state 0 */
+    bench_give(b, &header, payload, BY_WAIT_BYTES, 1); /* an invalid state */
     bench_give(b, &header, payload, BY_WAIT_BYTES - 4, 1);
     assert_int_equal(by_endpoint_counters(b->endpoint)->drop_format, 2);
     b->last.seq += 1;
@@ -317,7 +319,7 @@ static void ranks_that_disagree_end_with_both_sides_of_it(void **state)
 
     (void)state;
     assert_int_equal(by_endpoint_post(b->endpoint, &call, &other, NULL), 0);
-    hear_err(b, BY_ERR_MISMATCH, 77); /* of a chunk that is not in flight: not for us */
+    hear_err(b, BY_ERR_MISMATCH, 77); /* a chunk that is not in flight: ignored */
     assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EAGAIN);
     hear_err(b, BY_ERR_MISMATCH, 0);
     assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EMISMATCH);

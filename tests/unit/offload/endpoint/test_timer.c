@@ -1,7 +1,7 @@
 /*
- * The wheel of timers against what it stands for: after any sequence of settings and steps of time
- * each lane is looked at once it is due, within a tick, and in vain no more often than the wheel
- * has levels.
+ * Checks the timer wheel against its specification: after any sequence of settings and time steps
+ * each lane is examined within a tick of its deadline, and examined too early at most once for each
+ * level of the wheel.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #define TICK  (UINT64_C(1) << BY_WHEEL_TICK)
 #define SEED  UINT64_C(20261121)
 
-/* An endpoint that is nothing but lanes with one chunk in flight each. */
+/* An endpoint that consists only of lanes, each with one chunk in flight. */
 struct timer_bench {
     struct by_endpoint endpoint;
     struct by_ep_lane lanes[LANES];
@@ -41,7 +41,7 @@ static struct timer_bench *bench_open(void)
     for (int l = 0; l < LANES; l++) {
         b->lanes[l].flights = &b->flights[l];
         b->lanes[l].inflight = 1;
-        b->lanes[l].srtt = 4; /* a timeout of 1 ns: timer_ns says when */
+        b->lanes[l].srtt = 4; /* a timeout of 1 ns: timer_ns is the deadline */
     }
     by_timer_init(&b->endpoint);
     return b;
@@ -55,7 +55,8 @@ static void set(struct timer_bench *b, int lane, uint64_t due_ns)
     by_timer_set(&b->endpoint, &b->lanes[lane]);
 }
 
-/* Looks at all whose time has come, as send.c does; those that are due run out. */
+/* Examines all lanes whose timers have expired, like send.c; lanes that are due time out. Returns
+ * the number of lanes examined. */
 static uint32_t look(struct timer_bench *b)
 {
     struct by_endpoint *e = &b->endpoint;
@@ -94,7 +95,7 @@ static void check(const struct timer_bench *b, uint64_t step)
 
 static uint64_t draw_span(struct by_prng *prng)
 {
-    return by_prng_next(prng) >> (28 + by_prng_below(prng, 36)); /* up to 68 s, of any magnitude */
+    return by_prng_next(prng) >> (28 + by_prng_below(prng, 36)); /* up to 68 s, of all magnitudes */
 }
 
 static void every_timer_is_looked_at_within_a_tick_of_its_time(void **state)
@@ -109,12 +110,12 @@ static void every_timer_is_looked_at_within_a_tick_of_its_time(void **state)
 
         switch (by_prng_below(&prng, 8)) {
         case 0:
-            b->due_ns[lane] = 0; /* all answered: it may stay filed */
+            b->due_ns[lane] = 0; /* all answered: the timer may stay in the wheel */
             break;
         case 1:
             b->endpoint.now_ns += draw_span(&prng);
             break;
-        case 2: /* as a shell does */
+        case 2: /* like a shell */
             if (b->endpoint.deadline_ns != UINT64_MAX && b->endpoint.deadline_ns > now_ns)
                 b->endpoint.now_ns = b->endpoint.deadline_ns;
             break;
@@ -147,14 +148,14 @@ static void a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels(
     }
 }
 
-/* The usual life of a timer: it moves on with each result, and does not run out. */
+/* The usual life of a timer: each result moves it on, and it does not expire. */
 static void a_timer_that_moves_on_is_touched_once_in_its_time(void **state)
 {
     struct timer_bench *b = bench_open();
     uint32_t looked = 0;
 
     (void)state;
-    for (int i = 0; i < 100000; i++) { /* a result each microsecond, a timeout of 50 */
+    for (int i = 0; i < 100000; i++) { /* a result each microsecond, a timeout of 50 us */
         b->endpoint.now_ns += 1000;
         set(b, 0, b->endpoint.now_ns + 50000);
         if (b->endpoint.now_ns >= b->endpoint.deadline_ns)

@@ -1,6 +1,7 @@
 /*
- * All collectives on the one machine, by the flags of contributions: who needs the value, who has
- * data; and trees of two levels, wired by hand from three engines.
+ * All collectives on the same state machine, by the flags of contributions, which state whether a
+ * child has data and whether it needs the value. Also trees of two levels, assembled by hand from
+ * three engines.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -16,13 +17,14 @@ static int stop(void **state)
     return 0;
 }
 
-/* What each of three children says: with data or without, and whether the value is needed below. */
+/* What each of three children contributes: data or none, and whether the value is needed below
+ * it. */
 struct collectives_row {
     const char *what;
     uint8_t data, acks; /* bitmaps of children */
     uint16_t count;
-    float sum[2];    /* of those with data */
-    uint8_t up;      /* flags of the contribution upwards */
+    float sum[2];    /* of the children with data */
+    uint8_t up;      /* flags of the contribution to the parent */
     uint8_t results; /* children that get the value */
 };
 
@@ -76,7 +78,7 @@ static void a_root_answers_each_child_as_it_asked(void **state)
                           row->what);
         rig_release(&rig);
         assert_int_equal(rig_bank(&rig, 0, 0, 0).refs, 0);
-        for (unsigned c = 0; c < 3; c++) { /* and so does the repair */
+        for (unsigned c = 0; c < 3; c++) { /* a repair has the same contents */
             say(&root, row, c, 0);
             assert_int_equal(rig.tx_count, 1);
             expect_result(&root, 0, c, row->data != 0 && (row->results >> c & 1), row->sum, row->count,
@@ -128,7 +130,7 @@ static void a_result_without_data_is_passed_on_without_data(void **state)
     assert_int_equal(rig_action(&rig, &below, 0, NULL).nleaf, 77);
 }
 
-/* Whatever went up: a node never passes its own partial sum for the result. */
+/* A node never sends its own partial sum in place of the result. */
 static void a_result_without_data_is_not_filled_with_the_partial_sum(void **state)
 {
     struct rig_packet packet;
@@ -287,7 +289,8 @@ static void two_levels_sum_all_leaves_and_repair_what_is_lost(void **state)
             assert_true(received[leaf][1] == (float)(8 * seq + 12));
         }
     }
-    /* A leaf that has lost the result asks with the same bytes, and gets it alone. */
+    /* A leaf that has lost the result sends the same bytes again; only that leaf gets the
+     * result. */
     leaf_sends(3, 39, 1);
     assert_int_equal(results[3], 41);
     assert_int_equal(results[2], 40);

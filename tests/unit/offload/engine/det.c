@@ -1,7 +1,6 @@
 /*
- * Mode DET: sums of floats come out the same bits in whatever order the children's packets arrive,
- * and they are the sums that docs/arithmetic.md writes down: pairs of children first, then the
- * pairs in their order.
+ * Mode DET: sums of floats have the same bits in every order of arrival, and they are the sums that
+ * docs/arithmetic.md defines: first pairs of children, then the pairs in their order.
  */
 #include <math.h>
 #include <stdbool.h>
@@ -10,7 +9,7 @@
 #include "offload/engine/state.h"
 #include "tests/unit/offload/engine/rig.h"
 
-#define COUNT  37u /* elements: vectors and a tail */
+#define COUNT  37u /* elements: vectors and a remainder */
 #define ORDERS 40u
 
 static struct engine_rig rig;
@@ -18,7 +17,7 @@ static float input[BY_CHILDREN_MAX][COUNT];
 
 static float draw(struct by_prng *prng)
 {
-    /* Magnitudes from 2^-20 to 2^20, so that the order of a sum shows. */
+    /* Magnitudes from 2^-20 to 2^20, so that the result depends on the order of additions. */
     return ldexpf((float)by_prng_below(prng, 1u << 24) - 0x1p23f, (int)by_prng_below(prng, 41) - 43);
 }
 
@@ -34,7 +33,7 @@ static void shuffle(struct by_prng *prng, unsigned *order, unsigned count)
     }
 }
 
-/* The written order, in f32, over the children that give data. */
+/* The sum in the defined order, in f32, over the children that contribute data. */
 static float written_sum(unsigned children, uint64_t data, unsigned element)
 {
     float sum = 0;
@@ -57,8 +56,8 @@ static float written_sum(unsigned children, uint64_t data, unsigned element)
     return sum;
 }
 
-/* One chunk with the children in `order`; those outside `data` give none. The values at the root.
- */
+/* Runs one chunk with the children in `order`; those outside `data` contribute none. Writes the
+ * values at the root. */
 static void run_chunk(const struct rig_entry *entry, const unsigned *order, uint64_t data, uint32_t seq,
                       float *values)
 {
@@ -70,7 +69,7 @@ static void run_chunk(const struct rig_entry *entry, const unsigned *order, uint
                                        : rig_credit(entry, order[i], seq, COUNT, 0);
 
         packet.header.mode = BY_MODE_DET;
-        /* some come from memory, without a psum */
+        /* some come directly from memory, without a psum */
         packet.direct = packet.psum_as_given = (seq + i) % 3 == 0;
         rig_send(&rig, &packet);
         if (i + 1 < entry->children) {
@@ -123,8 +122,8 @@ static void sums_are_the_same_bits_in_every_order_of_arrival(void **state)
     }
 }
 
-/* The same question for each type whose sums and products have an order: the bits after any order
- * are those after the first one. */
+/* The same test for each type whose sums and products depend on the order: every order gives the
+ * bits of the first one. */
 static void every_ordered_type_and_operator_is_deterministic(void **state)
 {
     static const uint8_t dtypes[] = {BY_DTYPE_F16, BY_DTYPE_BF16, BY_DTYPE_F32, BY_DTYPE_F64};
@@ -190,8 +189,8 @@ static void a_node_without_the_slots_for_det_says_that_it_is_unsupported(void **
     rig_close(&rig);
 }
 
-/* Integers, minima and maxima have one value in every order, two floats have one sum: they need no
- * slots. */
+/* Integers, minima and maxima have one value in every order, and two floats have one sum. They need
+ * no slots. */
 static void det_needs_no_slots_where_order_does_not_matter(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 3, .window = 4};
@@ -217,8 +216,8 @@ static void det_needs_no_slots_where_order_does_not_matter(void **state)
     }
 }
 
-/* A poisoned chunk leaves values in the pairs' slots; the next chunk of the bank must not see them.
- */
+/* A poisoned chunk leaves values in the slots of the pairs. They must not appear in the bank's next
+ * chunk. */
 static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 4, .window = 1, .depth = 2};
@@ -235,7 +234,7 @@ static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
     packet.header.mode = BY_MODE_DET;
     rig_send(&rig, &packet);
     packet = rig_contrib(&entry, 1, 0, input[1], COUNT);
-    rig_send(&rig, &packet); /* FAST: they disagree */
+    rig_send(&rig, &packet); /* mode FAST: the children disagree */
     assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_POISON);
     run_chunk(&entry, order, UINT64_MAX, 1, values);
     run_chunk(&entry, order, 1u << 0 | 1u << 2, 2, values);
@@ -243,9 +242,9 @@ static void what_a_poisoned_chunk_held_is_not_in_the_next_sum(void **state)
     rig_close(&rig);
 }
 
-/* The list of free places changes while two values wait. Whoever is given one that is none, or
- * none, or one that is taken, is told that memory has changed; no value is lost or taken for
- * another. */
+/* The list of free places changes while two values wait. A chunk that gets an invalid place, no
+ * place or an occupied one ends with a report that memory has changed. No value is lost or mistaken
+ * for another. */
 static void a_list_of_places_that_has_changed_ends_the_chunk(void **state)
 {
     struct rig_entry entry = {.job = 1, .gen = 7, .root = 1, .children = 8, .window = 1, .depth = 4};
@@ -318,8 +317,8 @@ static void slots_that_do_not_fit_are_refused(void **state)
     rig_close(&rig);
 }
 
-/* A user's buffer, which its owner writes to whenever the node has looked at it: one of two values.
- */
+/* A user's buffer whose owner writes to it after each read by the node: it holds one of two
+ * values. */
 static float restless[COUNT], both[2][COUNT];
 static unsigned now_of_both;
 static const struct by_reducer *undisturbed;
@@ -374,7 +373,7 @@ static uint32_t psum_copy_disturbed(void *restrict dst, const void *restrict src
     return psum;
 }
 
-/* The engine's kernels for sums of f32, with a user who is in their way. */
+/* The engine's kernels for sums of f32, followed by a write of the user. */
 static void disturb_kernels(struct by_reducer *kernels)
 {
     const struct by_reducer **used = &rig.engine->reducer[BY_OP_SUM << 4 | BY_DTYPE_F32];
@@ -389,7 +388,8 @@ static void disturb_kernels(struct by_reducer *kernels)
     *used = kernels;
 }
 
-/* One chunk, of which `child` is the restless one's. The values at the root. */
+/* Runs one chunk to which `child` contributes the changing buffer. Writes the values at the
+ * root. */
 static void run_disturbed(const struct rig_entry *entry, const unsigned *order, unsigned child, uint32_t seq,
                           float *values)
 {
@@ -402,7 +402,7 @@ static void run_disturbed(const struct rig_entry *entry, const unsigned *order, 
 
         packet.header.mode = BY_MODE_DET;
         packet.apart = is_restless;
-        /* without a psum, or with one, as in keyed jobs */
+        /* with a psum or, as in keyed jobs, without one */
         packet.direct = packet.psum_as_given = is_restless && seq % 3 > 0;
         rig_send(&rig, &packet);
     }

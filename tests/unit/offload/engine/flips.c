@@ -1,8 +1,8 @@
 /*
  * Bits that flip in a node's slots while a chunk waits there: in a bank's header, in its sum, in
- * the result, in the slots of mode DET. Every single one either changes nothing that is sent, or
- * ends the chunk with an objection that names the node; no value with a flipped bit leaves with a
- * psum, count of leaves and witness that hold.
+ * the result, in the slots of mode DET. Each flip either changes nothing that is sent, or ends the
+ * chunk with an objection that names the node. No value with a flipped bit leaves with a valid
+ * psum, count of leaves and witness.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -14,12 +14,12 @@ static struct engine_rig rig;
 static float input[4][COUNT];
 static uint32_t witness_of_all;
 
-/* What came out of the node since the flip. */
+/* What the node has sent since the flip. */
 static struct outcome {
-    unsigned values;    /* RESULTs or CONTRIBs that a receiver would accept */
-    unsigned damaged;   /* packets with a payload that their psum gives away */
-    unsigned alarms;    /* ERR(MEMORY) that names this node */
-    unsigned wrong;     /* accepted, and not the right value */
+    unsigned values;    /* RESULTs and CONTRIBs that a receiver would accept */
+    unsigned damaged;   /* packets whose payload does not match the psum */
+    unsigned alarms;    /* ERR(MEMORY) that name this node */
+    unsigned wrong;     /* accepted, but not the correct value */
     unsigned other_err; /* other ERRs */
 } outcome;
 
@@ -28,7 +28,7 @@ static const struct rig_entry entries[] = {
     {.job = 1, .gen = 7, .root = 0, .children = 4, .window = 2, .depth = 2},
 };
 
-/* Floats are right here if all their bits are. */
+/* Floats are correct here if all their bits are. */
 static int same_bits(const void *a, const void *b, size_t bytes)
 {
     return memcmp(a, b, bytes) == 0;
@@ -57,7 +57,7 @@ static void judge(const struct rig_entry *entry, const float *right, const float
                 outcome.other_err++;
         } else if (header.type == BY_TYPE_RESULT || header.type == BY_TYPE_CONTRIB) {
             const float *value = header.type == BY_TYPE_RESULT && !entry->root ? down : right;
-            int own = header.type == BY_TYPE_CONTRIB || entry->root; /* else nleaf is the parent's */
+            int own = header.type == BY_TYPE_CONTRIB || entry->root; /* otherwise nleaf is the parent's */
             int sound = !own || (header.nleaf == 4 && header.witness == witness_of_all);
 
             if (!sound || header.optag != 0x1234 || header.count != COUNT || header.op != BY_OP_SUM ||
@@ -95,10 +95,10 @@ static void answer(const struct rig_entry *entry, unsigned mode, const float *ri
 
 #define VALUE (4 * COUNT)
 #define WHOLE (sizeof(struct by_bank) + 2 * VALUE)
-/* In mode DET also what is known of the second pair, and two places for what waits. */
+/* Mode DET adds the state of the second pair and two places for waiting values. */
 #define WHOLE_DET (WHOLE + sizeof(struct by_pair) + 2 * VALUE)
 
-/* Byte `byte` of bank 0: its header, its value, its result, and what belongs to mode DET. */
+/* Byte `byte` of bank 0: its header, its value, its result, and the state of mode DET. */
 static uint8_t *byte_at(const struct rig_entry *entry, size_t byte)
 {
     const struct by_entry *built =
@@ -117,7 +117,7 @@ static uint8_t *byte_at(const struct rig_entry *entry, size_t byte)
     return NULL;
 }
 
-/* Bits of a header that only space repairs, or count what the shell still sends. */
+/* Bits of a header that only space repairs, or count packets that the shell still sends. */
 static int is_spacing(size_t byte, unsigned bit)
 {
     return (byte >= offsetof(struct by_bank, told) && byte < offsetof(struct by_bank, seq)) ||
@@ -125,15 +125,14 @@ static int is_spacing(size_t byte, unsigned bit)
            (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> bit & 1));
 }
 
-/* In which mode, and whether the last child sends first: what it sends then waits for the others.
- */
+/* The mode, and whether the last child sends first: its value then waits for the others. */
 static const struct flips_way {
     uint8_t mode, backwards;
 } ways[] = {{BY_MODE_FAST, 0}, {BY_MODE_DET, 0}, {BY_MODE_DET, 1}};
 #define WAYS (sizeof(ways) / sizeof(ways[0]))
 
-/* One chunk with `bit` of `byte` flipped before step `when`: contributions 0 to 3, then (below the
- * root) the parent's answer, then every child again. */
+/* Runs one chunk with `bit` of `byte` flipped before step `when`. The steps are contributions 0 to
+ * 3, then (below the root) the parent's answer, then each child again. */
 static void run_flip(const struct rig_entry *entry, struct flips_way way, size_t byte, unsigned bit,
                      unsigned when)
 {
@@ -176,7 +175,7 @@ static void fresh(const struct rig_entry *entry)
     count_witness();
 }
 
-/* The same node with a new generation: all its banks are as new. */
+/* Loads the same node with a new generation: all its banks are new. */
 static void renew(struct rig_entry *entry)
 {
     const uint8_t *image;
@@ -235,8 +234,8 @@ static void a_sealed_header_tells_each_flipped_bit(void **state)
         }
 }
 
-/* The whole chunk is void after an alarm: what comes later gets the same objection, and the next
- * chunk of the bank is sound again. */
+/* After an alarm the whole chunk is void: later packets get the same objection. The bank's next
+ * chunk is valid again. */
 static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **state)
 {
     const struct rig_entry *entry = &entries[0];
@@ -257,8 +256,8 @@ static void after_an_alarm_the_chunk_stays_void_and_the_next_is_sound(void **sta
     rig_close(&rig);
 }
 
-/* A header that has changed may be that of any chunk. So a late packet of an old one must not hide
- * it from who needs the chunk that was there; and no later chunk is summed in it. */
+/* A damaged header may belong to any chunk. So a late packet of an old chunk must not hide the
+ * damage from children that need the bank's last chunk, and the bank must not sum a later chunk. */
 static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **state)
 {
     struct rig_entry entry = entries[1];
@@ -266,7 +265,7 @@ static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **s
 
     (void)state;
     fresh(&entry);
-    for (uint32_t seq = 0; seq <= 2 * window; seq += 2 * window) /* the bank's first chunk, and its second */
+    for (uint32_t seq = 0; seq <= 2 * window; seq += 2 * window) /* the bank's first and second chunks */
         for (unsigned c = 0; c < 4; c++) {
             struct rig_packet packet = rig_contrib(&entry, c, seq, input[c], COUNT);
 
@@ -280,14 +279,14 @@ static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **s
         }
     rig.engine->bank[0].have ^= 2;
     for (uint32_t seq = 0; seq <= 8 * window;
-         seq += 2 * window) { /* late, the one that was there, and later ones */
+         seq += 2 * window) { /* a late chunk, the chunk in the bank, and later ones */
         struct rig_packet packet = rig_contrib(&entry, 1, seq, input[1], COUNT);
         const uint8_t *payload;
         struct by_err err;
 
         rig.now_ns += 2 * RIG_INTERVAL_NS;
         rig_send(&rig, &packet);
-        assert_true(rig.tx_count >= 2); /* the child, and the parent */
+        assert_true(rig.tx_count >= 2); /* at least the child and the parent */
         for (uint32_t i = 0; i < rig.tx_count; i++) {
             struct by_header header = rig_action(&rig, &entry, i, &payload);
 
@@ -310,7 +309,7 @@ static void a_broken_header_is_told_to_whoever_comes_whatever_the_chunk(void **s
     rig_close(&rig);
 }
 
-/* Of several nodes below only the leaves of all together are known. */
+/* For several nodes below, only the total number of leaves is known. */
 static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
 {
     const struct rig_entry six = {
@@ -334,15 +333,15 @@ static void a_sum_of_too_few_leaves_is_an_alarm(void **state)
     rig_close(&rig);
 }
 
-/* The child is to blame, not the memory of this node: its value is dropped, so that it stays
+/* The child is at fault, not the memory of this node. The node drops the value, and the child stays
  * missing. */
 static void a_value_of_other_leaves_than_its_child_has_is_dropped(void **state)
 {
     static const struct {
         uint64_t ranks;
-        uint16_t nleaf;    /* of all */
+        uint16_t nleaf;    /* of all children */
         uint16_t sound[4]; /* what the children send */
-        uint16_t wrong[4]; /* of child 2; ends with 0, which is wrong, too */
+        uint16_t wrong[4]; /* values of child 2; the terminating 0 is wrong too */
     } rows[] = {
         {.ranks = 15, .nleaf = 4, .sound = {1, 1, 1, 1}, .wrong = {2, UINT16_MAX, 4}},
         {.ranks = 11, .nleaf = 9, .sound = {1, 1, 6, 1}, .wrong = {5, 7, 1}},

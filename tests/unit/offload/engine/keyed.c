@@ -1,7 +1,7 @@
 /*
- * Keyed jobs at a node: what its neighbours made counts; what is forged, altered, of another place,
- * sent back or not keyed is dropped before a bank is touched; and what goes out has tags that its
- * receivers accept.
+ * Keyed jobs at a node: it accepts what its neighbours made. It drops forged, altered, misdirected,
+ * reflected and unkeyed packets before they touch a bank. The packets that it sends have tags that
+ * their receivers accept.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -13,7 +13,7 @@ static const struct rig_entry entry = {.job = 3, .tree = 1, .gen = 7, .children 
 static const struct by_siphash_key job_key = {0x0706050403020100, 0x0f0e0d0c0b0a0908};
 static const float values[COUNT] = {1, 2, 3, 4}, sum[COUNT] = {3, 6, 9, 12};
 
-/* Loads the entry, keyed with this cover; 0: not keyed. */
+/* Loads the entry, keyed with this cover; 0: without a key. */
 static void start(struct engine_rig *rig, const struct rig_entry *of, unsigned cover)
 {
     struct by_image_key key = {.job = 3, .cover = (uint8_t)cover};
@@ -30,7 +30,7 @@ static void start(struct engine_rig *rig, const struct rig_entry *of, unsigned c
     assert_int_equal(by_engine_commit(rig->engine), 0);
 }
 
-/* Keys of a neighbour, as it uses them. */
+/* Returns the keys of a neighbour, from the neighbour's side. */
 static struct by_hop_keys keys_of(uint16_t node, int is_parent)
 {
     struct by_hop_keys keys;
@@ -80,7 +80,7 @@ static void contribute(struct engine_rig *rig, unsigned cover, unsigned child, u
     give(rig, &packet, bytes, bytes_of(&packet, cover, &keys.out, bytes));
 }
 
-/* The neighbour behind action `index` accepts its tag, and nobody else. */
+/* The neighbour of action `index` accepts its tag; other neighbours do not. */
 static void expect_tag(struct engine_rig *rig, uint32_t index, unsigned cover)
 {
     const struct by_tx *tx = &rig->tx[index];
@@ -112,7 +112,7 @@ static void a_keyed_chunk_goes_up_and_comes_down_with_tags(void **state)
         rig_expect_up(&rig, &entry, 0, BY_FLAG_KEYED, sum, COUNT);
         expect_tag(&rig, 0, cover);
         rig_release(&rig);
-        contribute(&rig, cover, 1, 0); /* again: it waits for the parent */
+        contribute(&rig, cover, 1, 0); /* again: the chunk waits for the parent */
         expect_tag(&rig, 0, cover);
         expect_tag(&rig, rig.tx_count - 1, cover);
         rig_release(&rig);
@@ -130,7 +130,7 @@ static void a_keyed_chunk_goes_up_and_comes_down_with_tags(void **state)
     }
 }
 
-/* Gives bytes that must change nothing but one counter. */
+/* Gives bytes that must change only one counter. */
 static void expect_refused(struct engine_rig *rig, const struct rig_packet *packet, const uint8_t *bytes,
                            size_t size)
 {
@@ -181,7 +181,7 @@ static void a_payload_with_the_same_psum_is_refused_where_tags_cover_payloads(vo
 
         start(&rig, &entry, cover);
         size = bytes_of(&packet, cover, &keys.out, bytes);
-        bytes[BY_WIRE_HEADER_BYTES]++; /* one word more, another less */
+        bytes[BY_WIRE_HEADER_BYTES]++; /* keeps the psum */
         bytes[BY_WIRE_HEADER_BYTES + 5]++;
         bytes[BY_WIRE_HEADER_BYTES + 9]--;
         bytes[BY_WIRE_HEADER_BYTES + 12]--;
@@ -232,34 +232,34 @@ static void a_packet_of_another_place_key_direction_or_mode_is_refused(void **st
 
         start(&rig, &entry, row == 5 ? 0 : cover);
         switch (row) {
-        case 0: /* recorded at another hop of the job, given here in the place of child 1 */
+        case 0: /* recorded at another hop of the job, replayed as child 1 */
             keys = keys_of(102, 0);
             break;
         case 1: /* a key of another job or generation */
             by_hop_keys_make(&foreign, 101, RIG_NODE, 1, &keys);
             break;
-        case 2: /* what this node sent to child 1 sent back to it */
+        case 2: /* what this node sent to child 1, returned to it */
             keys.out = keys.in;
             break;
-        case 3: /* what a parent of that number would send */
+        case 3: /* what a parent with that number would send */
             keys = keys_of(101, 1);
             break;
         default:
             break;
         }
         size = bytes_of(&packet, cover, &keys.out, bytes);
-        if (row == 4) { /* a sound packet of a job without keys */
+        if (row == 4) { /* a valid packet of a job without keys */
             struct by_header header = packet.header;
 
             header.psum = by_psum(values, sizeof(values));
             by_header_encode(&header, bytes);
-        } /* row 5: a keyed one for a job without keys */
+        } /* row 5: a keyed packet for a job without keys */
         expect_refused(&rig, &packet, bytes, size);
         rig_close(&rig);
     }
 }
 
-/* A PROBE, WAIT or ERR about chunk 0, of child 1 or of the parent. */
+/* Returns a PROBE, WAIT or ERR about chunk 0, of child 1 or of the parent. */
 static struct rig_packet word_of(unsigned type, int from_parent, uint8_t payload[BY_ERR_BYTES])
 {
     const struct by_err err = {.node = 44, .reason = BY_ERR_MISMATCH, .seq = 0};
@@ -300,14 +300,14 @@ static void forged_probes_waits_and_errors_are_refused(void **state)
         size = bytes_of(&packet, BY_COVER_HEADER, &forged.out, bytes);
         expect_refused(&rig, &packet, bytes, size);
         size = bytes_of(&packet, BY_COVER_HEADER, &keys.out, bytes);
-        if (packet.bytes > 0) { /* the payload is covered whole: one word more, another less */
+        if (packet.bytes > 0) { /* the tag covers the whole payload; these changes keep the psum */
             bytes[BY_WIRE_HEADER_BYTES + 4]++;
             bytes[BY_WIRE_HEADER_BYTES + 8]--;
             expect_refused(&rig, &packet, bytes, size);
             bytes[BY_WIRE_HEADER_BYTES + 4]--;
             bytes[BY_WIRE_HEADER_BYTES + 8]++;
         }
-        give(&rig, &packet, bytes, size); /* as it was made it is heard */
+        give(&rig, &packet, bytes, size); /* the original is accepted */
         assert_int_equal(by_engine_counters(rig.engine)->drop_key, packet.bytes > 0 ? 2 : 1);
         rig_release(&rig);
         rig_close(&rig);
@@ -328,7 +328,7 @@ static void a_genuine_packet_from_the_wrong_address_is_refused_there(void **stat
     give(&rig, &packet, bytes, size);
     rig_expect_drop_of(&rig, drop_ingress);
     packet = rig_contrib(&entry, 1, 0, values, COUNT);
-    packet.header.type = BY_TYPE_RESULT; /* which a child has no business to send */
+    packet.header.type = BY_TYPE_RESULT; /* children must not send results */
     size = bytes_of(&packet, BY_COVER_HEADER, &keys.out, bytes);
     give(&rig, &packet, bytes, size);
     rig_expect_drop_of(&rig, drop_ingress);

@@ -1,6 +1,6 @@
 /*
- * Tables of an engine: sizes and limits, stage, commit, abort; what a bad image leaves behind;
- * entries that stay, change, leave and come while packets are on their way.
+ * Tables of an engine: sizes and limits; stage, commit and abort; the state after a bad image;
+ * entries that stay, change, disappear and appear while packets are in flight.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -202,7 +202,7 @@ static void images_beyond_the_engines_memory_are_refused(void **state)
     assert_int_equal(by_engine_stage(rig.engine, image, bytes, &fault), 0);
     assert_int_equal(by_engine_stage(rig.engine, large, sizeof(large), &fault), BY_ELIMIT);
     assert_string_equal(fault.section, "header");
-    /* A node without relays at all. */
+    /* A node that supports no relays. */
     memory = aligned_alloc(64, by_engine_size(&config));
     assert_int_equal(by_engine_init(&engine, memory, by_engine_size(&config), &config), 0);
     image = rig_image(NULL, 0, relays, 1, &bytes);
@@ -273,7 +273,7 @@ static void entries_that_stay_go_on_where_they_are(void **state)
     rig_release(&rig);
     contribute(&next[0], 0, 0);
     assert_int_equal(rig_bank(&rig, 0, 0, 0).have, 1);
-    /* The new one leaves again; the old one still goes on. */
+    /* The new entry disappears again; the old one continues. */
     assert_int_equal(stage(&one_entry, 1, NULL), 0);
     assert_int_equal(by_engine_commit(rig.engine), 0);
     contribute(&next[0], 0, 0);
@@ -303,7 +303,7 @@ static void a_new_generation_starts_anew_and_old_packets_die(void **state)
     rig_expect_results(&rig, &next, 0, sum, 2);
 }
 
-/* Slots change hands while the shell still sends from them: the new owner waits. */
+/* Slots change owner while the shell still sends from them: the new owner waits. */
 static void slots_still_being_sent_are_not_reused_by_a_new_entry(void **state)
 {
     const struct rig_entry next = {.job = 2, .gen = 1, .root = 1, .children = 2, .window = 4};
@@ -352,7 +352,7 @@ static void hundreds_of_tables_one_after_another_leave_nothing_behind(void **sta
     }
 }
 
-/* Many keys in a table that is half full: each is found, and none that is not there. */
+/* Many keys in a table that is half full: lookups find each of them, and no others. */
 static void every_entry_of_a_full_table_is_found(void **state)
 {
     enum { COUNT = 64 };

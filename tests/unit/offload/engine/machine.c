@@ -1,6 +1,7 @@
 /*
- * The slot machine of one node, row by row of PROTOCOL.md: the way of a chunk at a root and below
- * one, each event in each state, the two banks, windows and wraps, element types, and references.
+ * The slot machine of one node, in the order of PROTOCOL.md: the life of a chunk at a root and
+ * below one, each event in each state, the two banks, windows and wraps, element types, and
+ * references.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -50,7 +51,7 @@ static void answer(const struct rig_entry *entry, uint32_t seq, float value)
     rig_send(&rig, &packet);
 }
 
-/* All children contribute 1; the actions of the last are released. */
+/* All children contribute 1. Releases the actions of the last step. */
 static void complete(const struct rig_entry *entry, uint32_t seq)
 {
     for (unsigned c = 0; c < entry->children; c++)
@@ -132,7 +133,7 @@ static void a_node_below_the_root_sends_its_sum_up_and_passes_the_result_down(vo
     assert_int_equal(counters()->complete, 0);
 }
 
-/* The sum that went up may still be queued in the shell when the result comes. */
+/* The sum for the parent may still be in the shell's queue when the result arrives. */
 static void a_result_is_taken_while_the_sum_is_still_being_sent(void **state)
 {
     const float up[2] = {2, -2}, down[2] = {8, -8};
@@ -160,7 +161,7 @@ static void a_duplicate_contribution_is_not_added(void **state)
 
     (void)state;
     contribute(&root, 0, 0, 1);
-    contribute(&root, 0, 0, 100); /* other bytes even: its payload is ignored */
+    contribute(&root, 0, 0, 100); /* the payload differs, but is ignored */
     assert_int_equal(counters()->duplicate, 1);
     assert_int_equal(rig_bank(&rig, 0, 0, 0).nleaf, 1);
     contribute(&root, 1, 0, 2);
@@ -194,7 +195,7 @@ static void a_bank_is_claimed_again_by_the_chunk_two_windows_later(void **state)
     assert_int_equal(counters()->contrib, 300);
 }
 
-/* The step answered with the place of the bank, to that child alone. */
+/* The step sent only the expected sequence number of the bank, and only to that child. */
 static void expect_place(uint32_t seq, uint32_t expected, unsigned child)
 {
     const uint8_t *payload;
@@ -224,7 +225,7 @@ static void expect_window_error(uint32_t seq, uint32_t expected, unsigned child)
 static void contributions_of_an_earlier_or_the_starting_round_are_told_so(void **state)
 {
     (void)state;
-    contribute(&root, 0, (uint32_t)-8, 1); /* what the bank says before it has been used */
+    contribute(&root, 0, (uint32_t)-8, 1); /* the answer of a bank that has not been used */
     expect_place((uint32_t)-8, (uint32_t)-8, 0);
     rig_expect_drop_of(&rig, drop_stale);
     contribute(&root, 0, (uint32_t)-16, 1);
@@ -242,7 +243,7 @@ static void contributions_of_an_earlier_or_the_starting_round_are_told_so(void *
 static void a_contribution_beyond_the_window_is_refused_with_an_error(void **state)
 {
     (void)state;
-    contribute(&root, 1, 8, 1); /* 4 W ahead of a bank that was never used */
+    contribute(&root, 1, 8, 1); /* 4 windows ahead of a bank that has not been used */
     expect_window_error(8, (uint32_t)-8, 1);
     contribute(&root, 1, 0x40000000, 1);
     expect_window_error(0x40000000, (uint32_t)-8, 1);
@@ -262,7 +263,7 @@ static void a_bank_that_still_sums_is_not_claimed_by_an_impatient_child(void **s
     rig_expect_results(&rig, &root, 0, sum, 2);
 }
 
-/* One slot's bank through all 2^32 numbers and beyond, two windows at a time. */
+/* Takes one bank through all 2^32 sequence numbers and beyond, two windows at a time. */
 static void sequence_numbers_wrap(void **state)
 {
     const struct rig_entry wide = {.job = 1, .gen = 7, .root = 1, .children = 1, .window = 1024};
@@ -286,7 +287,7 @@ static void sequence_numbers_wrap(void **state)
     assert_true(counters()->complete == rounds);
     packet.header.seq = (uint32_t)-2048;
     rig_send(&rig, &packet);
-    rig_expect_drop_of(&rig, drop_stale); /* before the wrap, not ahead */
+    rig_expect_drop_of(&rig, drop_stale); /* before the wrap, not ahead of it */
     packet.header.seq = 0x80002000;
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_stale);
@@ -351,7 +352,7 @@ static void each_element_type_is_summed_in_its_own_way(void **state)
     }
 }
 
-/* Its accumulators are wider than what leaves the node. */
+/* The accumulators are wider than the elements that leave the node. */
 static void a_half_with_one_contribution_leaves_as_it_came(void **state)
 {
     static const uint8_t bytes[6] = {0, 0x3c, 0xff, 0x7b, 1, 0x80};
@@ -398,7 +399,7 @@ static void congestion_seen_by_any_child_or_the_parent_reaches_all(void **state)
     struct rig_packet packet = rig_contrib(&below, 0, 0, one, 1);
 
     (void)state;
-    packet.ecn = 3; /* marked by a router */
+    packet.ecn = 3; /* as marked by a router */
     rig_send(&rig, &packet);
     packet = rig_contrib(&below, 1, 0, one, 1);
     packet.ecn = 2;
@@ -412,7 +413,7 @@ static void congestion_seen_by_any_child_or_the_parent_reaches_all(void **state)
     assert_int_equal(rig_action(&rig, &below, 0, NULL).flags, 0);
     rig_release(&rig);
     packet = rig_result(&below, 1, one, 1);
-    packet.header.flags = BY_FLAG_CE; /* by another part of the tree */
+    packet.header.flags = BY_FLAG_CE; /* marked elsewhere in the tree */
     rig_send(&rig, &packet);
     assert_int_equal(rig_action(&rig, &below, 0, NULL).flags, BY_FLAG_CE);
     assert_int_equal(rig_action(&rig, &below, 1, NULL).flags, BY_FLAG_CE);
@@ -469,7 +470,7 @@ static void the_oldest_incomplete_chunk_is_found(void **state)
     contribute(&root, 1, 2, 1);
     contribute(&root, 0, 2, 1);
     complete(&root, 1);
-    contribute(&root, 1, 9, 1); /* younger, in an earlier slot */
+    contribute(&root, 1, 9, 1); /* a later chunk in an earlier slot */
     assert_int_equal(by_engine_oldest(rig.engine, 0, &view), 0);
     assert_int_equal(view.seq, 2);
     assert_int_equal(view.missing, 4);
@@ -481,8 +482,8 @@ static void the_oldest_incomplete_chunk_is_found(void **state)
     assert_int_equal(by_engine_bank(rig.engine, 1, 0, 0, &view), BY_ENOENT);
 }
 
-/* Who replicates results without a look into them gets one packet for all; what answers one child
- * alone names it. */
+/* A shell that replicates results without reading them gets the same packet for all children. An
+ * answer to one child names that child. */
 static void results_for_several_children_are_one_packet_where_the_shell_wants_that(void **state)
 {
     const float sum[2] = {3, -3};

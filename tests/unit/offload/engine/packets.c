@@ -1,6 +1,6 @@
 /*
- * Packets at the door: every malformed kind in its own counter and without effect, jobs and trees
- * kept apart, relays, the local port, and steps that stop where actions might not fit.
+ * Validation of received packets: each malformed kind has its own counter and no effect, jobs and
+ * trees stay separate, relays, the local port, and steps that stop when the actions might not fit.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -36,7 +36,8 @@ static const struct by_engine_counters *counters(void)
     return by_engine_counters(rig.engine);
 }
 
-/* A sound contribution's bytes of child 0 to tree 0, then a change under a right tag. */
+/* Writes a valid contribution of child 0 on tree 0. A test may change it and renew the header's
+ * tag. */
 static size_t sound(uint8_t *bytes)
 {
     struct rig_packet packet = rig_contrib(&trees[0], 0, 0, values, 2);
@@ -59,9 +60,9 @@ static void every_malformed_packet_is_counted_for_its_own_reason(void **state)
     static const struct {
         const char *what;
         size_t counter;
-        int at; /* byte, -1: none */
+        int at; /* offset of the byte to change; -1: none */
         uint8_t value;
-        int cut; /* bytes off the end */
+        int cut; /* bytes removed at the end */
         uint16_t port;
         uint32_t ip;
         int unsealed;
@@ -138,7 +139,7 @@ static void a_payload_that_fails_its_sum_leaves_the_chunk_as_it_was(void **state
             struct rig_packet bad = rig_contrib(&trees[0], c, seq, sum, 2);
 
             bad.psum_as_given = 1;
-            rig_send(&rig, &bad); /* first or second, it must not count */
+            rig_send(&rig, &bad); /* must not count, whether it comes first or second */
             rig_expect_drop_of(&rig, drop_psum);
             rig_send(&rig, &packet);
         }
@@ -160,7 +161,7 @@ static void a_value_from_memory_is_added_whatever_its_psum(void **state)
             packet.header.psum = 77;
             rig_send(&rig, &packet);
         }
-        rig_expect_results(&rig, &trees[2], seq, sum, 2); /* which have the right one */
+        rig_expect_results(&rig, &trees[2], seq, sum, 2); /* this tree gets the correct packets */
         rig_release(&rig);
     }
 }
@@ -214,7 +215,7 @@ static void the_payload_limit_is_that_of_the_entry(void **state)
     (void)state;
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_count);
-    packet = rig_credit(&trees[2], 0, 0, 17, 0); /* a credit for a chunk that cannot be */
+    packet = rig_credit(&trees[2], 0, 0, 17, 0); /* a credit for an impossible chunk */
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_count);
     packet = rig_contrib(&trees[2], 0, 0, many, 16);
@@ -228,7 +229,7 @@ static const struct by_image_relay relays[] = {
     {1, 0, 0x0d000001, 0x0d000002, 4, 1 + 3},
     {1, 5, 0x0d000001, 0x0d000002, 5, 1 + 3},
     {1, 5, 0x0d000002, 0x0d000001, 6, 1 + 3},
-    {9, 0, 0x0d000001, 0x0d000002, 7, 0}, /* of an image of old, which does not say by what port they come */
+    {9, 0, 0x0d000001, 0x0d000002, 7, 0}, /* from an old image, without a port of arrival */
 };
 
 static void stage_relays(void)
@@ -251,7 +252,7 @@ static void packets_for_others_are_relayed_by_job_tree_and_addresses(void **stat
         size = sound(bytes);
         by_put16(bytes + 4, relays[i].job);
         by_put16(bytes + 6, relays[i].tree);
-        by_put16(bytes + 8, 99); /* whatever the generation */
+        by_put16(bytes + 8, 99); /* any generation */
         reseal(bytes);
         rig_send_bytes(&rig, bytes, size, 3, relays[i].src_ip, relays[i].dst_ip);
         assert_int_equal(rig.tx_count, 1);
@@ -261,7 +262,7 @@ static void packets_for_others_are_relayed_by_job_tree_and_addresses(void **stat
         assert_int_equal(rig.tx[0].ref, BY_REF_NONE);
         assert_int_equal(counters()->relay, i + 1);
     }
-    /* No relay of these addresses; and a broken header is not passed on. */
+    /* No relay has these addresses, and a packet with a damaged header is not forwarded. */
     size = sound(bytes);
     rig_send_bytes(&rig, bytes, size, 3, 0x0d000002, 0x0d000002);
     assert_int_equal(rig.tx_count, 0);
@@ -305,7 +306,7 @@ static void packets_for_this_node_are_not_relayed(void **state)
     rig_send(&rig, &packet);
     assert_int_equal(counters()->contrib, 1);
     packet = rig_contrib(&trees[0], 1, 0, values, 2);
-    packet.dst_ip = RIG_OWN_IP + 6; /* by one port to the address of another */
+    packet.dst_ip = RIG_OWN_IP + 6; /* arrives at one port, with the address of another */
     rig_send(&rig, &packet);
     assert_int_equal(counters()->contrib, 2);
     assert_int_equal(counters()->relay, 0);
@@ -326,7 +327,7 @@ static void a_step_stops_before_actions_might_not_fit_and_goes_on_later(void **s
     rig_close(&rig);
     rig_start(&rig, &wide, 1);
     for (uint32_t i = 0; i < SEQS * CHILDREN; i++) {
-        /* One child after another: the last one's packets complete a chunk each. */
+        /* One child after another, so that each packet of the last child completes a chunk. */
         struct rig_packet packet = rig_contrib(&wide, i / SEQS, i % SEQS, values, 2);
 
         packet.header.psum = by_psum(values, 8);
@@ -351,7 +352,7 @@ static void a_step_stops_before_actions_might_not_fit_and_goes_on_later(void **s
         steps++;
     }
     assert_int_equal(results, SEQS * CHILDREN);
-    assert_int_equal(steps, SEQS); /* none before the last child, then one chunk a step */
+    assert_int_equal(steps, SEQS); /* none before the last child, then one chunk in each step */
     assert_int_equal(counters()->rx, SEQS * CHILDREN);
     assert_int_equal(((const uint8_t *)&tx[TX])[0], 0x77);
 }
@@ -364,7 +365,7 @@ static void a_burst_gives_the_same_as_its_packets_one_by_one(void **state)
     uint32_t count;
 
     (void)state;
-    for (uint32_t i = 0; i < SEQS * 2; i++) { /* two packets of a chunk side by side, one of them the last */
+    for (uint32_t i = 0; i < SEQS * 2; i++) { /* two adjacent packets per chunk, the second completes it */
         struct rig_packet packet = rig_contrib(&trees[0], i % 2, i / 2, values, 2);
 
         packet.header.psum = by_psum(values, 8);
@@ -385,7 +386,7 @@ static void a_burst_gives_the_same_as_its_packets_one_by_one(void **state)
     rig_release(&rig);
 }
 
-/* `count` credits of a child, from chunk `first` on, header behind header. */
+/* Writes `count` credits of a child, from chunk `first` on, one header after another. */
 static uint16_t credits(uint8_t *bytes, const struct rig_entry *entry, unsigned child, uint32_t first,
                         uint32_t count)
 {
@@ -413,20 +414,20 @@ static void a_datagram_of_credits_is_as_good_as_that_many_packets(void **state)
         rig_expect_results(&rig, &trees[0], seq, values, 2);
         rig_release(&rig);
     }
-    /* A damaged one is lost alone, but for its part in telling where it ends. */
+    /* A damaged header loses only its own credit and the right to mark the end of the datagram. */
     size = credits(bytes, &trees[0], 0, 4, 4);
     bytes[BY_WIRE_HEADER_BYTES + 20] ^= 1;
     rig_send_bytes(&rig, bytes, size, 0, RIG_CHILD_IP, RIG_OWN_IP);
     assert_int_equal(counters()->contrib, 4 + 4 + 3);
     rig_expect_drop_of(&rig, drop_tag);
-    /* Packets of different trees do not belong together: more than a credit may have. */
+    /* A datagram of credits may not contain packets of different trees. */
     size = credits(bytes, &trees[0], 0, 8, 1);
     credits(bytes + size, &trees[1], 0, 0, 1);
     rig_send_bytes(&rig, bytes, (uint16_t)(2 * size), 0, RIG_CHILD_IP, RIG_OWN_IP);
     rig_expect_drop_of(&rig, drop_format);
 }
 
-/* `count` credits that relays[0] passes on. */
+/* Writes `count` credits that relays[0] forwards. */
 static uint16_t credits_for_others(uint8_t *bytes, unsigned count)
 {
     uint16_t size = credits(bytes, &trees[0], 0, 0, count);
@@ -470,7 +471,7 @@ static void a_datagram_for_others_is_relayed_once_and_whole(void **state)
     assert_int_equal(counters()->relay, 1);
 }
 
-/* Sound packets behind a damaged one do not make a relay of it, nor are they for this node. */
+/* Valid packets after a damaged one are neither relayed nor taken as packets for this node. */
 static void a_datagram_for_others_goes_by_its_first_packet(void **state)
 {
     uint8_t bytes[3 * BY_WIRE_HEADER_BYTES];
@@ -481,12 +482,12 @@ static void a_datagram_for_others_goes_by_its_first_packet(void **state)
         uint64_t relay = counters()->relay, tag = counters()->drop_tag, entry = counters()->drop_entry;
         uint16_t size = credits_for_others(bytes, 3);
 
-        bytes[bad * BY_WIRE_HEADER_BYTES + 12] ^= 1; /* of the sequence number */
+        bytes[bad * BY_WIRE_HEADER_BYTES + 12] ^= 1; /* in the sequence number */
         rig_send_bytes(&rig, bytes, size, 3, relays[0].src_ip, relays[0].dst_ip);
         assert_int_equal(rig.tx_count, bad > 0);
         assert_int_equal(counters()->relay, relay + (bad > 0));
         assert_int_equal(counters()->drop_tag, tag + (bad == 0));
-        assert_int_equal(counters()->drop_entry, entry + (bad == 0)); /* the others, as one */
+        assert_int_equal(counters()->drop_entry, entry + (bad == 0)); /* the others, counted once */
     }
 }
 
@@ -563,10 +564,10 @@ static void an_endpoint_of_this_host_is_a_child_by_the_local_port(void **state)
     by_image_seal(image);
     assert_int_equal(by_engine_stage(rig.engine, image, by_image_bytes(header.count), NULL), 0);
     assert_int_equal(by_engine_commit(rig.engine), 0);
-    rig_send(&rig, &packet); /* child 0's name, but by a wire */
+    rig_send(&rig, &packet); /* the source of child 0, but not from the local port */
     rig_expect_drop_of(&rig, drop_ingress);
     packet.port = BY_PORT_LOCAL;
-    packet.src_ip = 0x55555555; /* not looked at */
+    packet.src_ip = 0x55555555; /* not checked */
     rig_send(&rig, &packet);
     assert_int_equal(counters()->contrib, 1);
     packet = rig_contrib(&like, 1, 0, values, 2);
@@ -580,7 +581,8 @@ static void an_endpoint_of_this_host_is_a_child_by_the_local_port(void **state)
     rig_release(&rig);
 }
 
-/* A packet with mostly sound words around chunk `near`, from the right place. */
+/* Returns a packet of mostly valid fields around chunk `near`, from the correct port and
+ * address. */
 static void random_packet(struct by_prng *prng, const struct rig_entry *entry, uint32_t near, uint8_t *bytes,
                           struct by_rx *rx)
 {
@@ -602,7 +604,7 @@ static void random_packet(struct by_prng *prng, const struct rig_entry *entry, u
     rx->port = header.child;
     rx->src_ip = RIG_CHILD_IP + header.child;
     if (header.type == BY_TYPE_ERR && r >> 40 & 0x1f)
-        header.type = BY_TYPE_CONTRIB; /* poison would be all there is */
+        header.type = BY_TYPE_CONTRIB; /* otherwise most chunks would be poisoned */
     if (!entry->root && (header.type == BY_TYPE_RESULT || header.type == BY_TYPE_WAIT)) {
         rx->port = RIG_PARENT_PORT;
         rx->src_ip = RIG_PARENT_IP;
@@ -627,8 +629,8 @@ static void random_packet(struct by_prng *prng, const struct rig_entry *entry, u
     rx->ecn = (uint8_t)(r >> 62);
 }
 
-/* No crash (sanitizers), no reference lost, no action beyond what the children need; and all states
- * are met on the way. */
+/* No crash (sanitizers), no lost reference, no actions beyond what the children need. The packets
+ * reach all states. */
 static void random_packets_leave_the_engine_whole(void **state)
 {
     static uint8_t bytes[BY_WIRE_HEADER_BYTES + 64];
@@ -641,7 +643,7 @@ static void random_packets_leave_the_engine_whole(void **state)
         struct by_bank_view view;
         struct by_rx rx = {0};
 
-        /* The oldest chunk that is incomplete, or the next that nobody has begun. */
+        /* The oldest incomplete chunk, or the next one without contributions. */
         view = rig_bank(&rig, t, near[t] & (trees[t].window - 1u), near[t] / trees[t].window & 1);
         if (view.seq == near[t] && (view.state == BY_BANK_DONE || view.state == BY_BANK_POISON))
             near[t]++;

@@ -1,9 +1,9 @@
-/* Who is missing, beyond a node's own children: questions to a child that has not contributed, what
- * it says, and how that comes up and is told to those who ask. Duplicates and probes as such are in
- * repair.c. */
+/* Missing ranks below a node's own children: questions to a child that has not contributed, its
+ * answers, and how the node reports them to its parent and to the children that ask. repair.c tests
+ * duplicates and probes themselves. */
 #include "tests/unit/offload/engine/rig.h"
 
-#define DEEP 321u /* a node below */
+#define DEEP 321u /* a node further down */
 
 static struct engine_rig rig;
 static const struct rig_entry root = {.job = 1, .gen = 7, .root = 1, .children = 3, .window = 4};
@@ -38,7 +38,7 @@ static void contribute(const struct rig_entry *entry, unsigned child, uint32_t s
     rig_send(&rig, &packet);
 }
 
-/* The parent asks. */
+/* The parent sends a PROBE. */
 static void ask(uint32_t seq)
 {
     struct rig_packet packet = rig_result(&below, seq, NULL, 0);
@@ -48,7 +48,7 @@ static void ask(uint32_t seq)
     rig_send(&rig, &packet);
 }
 
-/* `child` says that DEEP, somewhere below it, waits for its children `missing`. */
+/* `child` reports that DEEP, a node below it, waits for its children `missing`. */
 static void say(const struct rig_entry *entry, unsigned child, uint32_t seq, unsigned wait_state,
                 uint64_t missing)
 {
@@ -63,7 +63,7 @@ static void say(const struct rig_entry *entry, unsigned child, uint32_t seq, uns
     rig_send(&rig, &packet);
 }
 
-/* Action `index` is a WAIT for children of `at`, to `child` or (negative) to the parent. */
+/* Action `index` is a WAIT for children of `at`, to `child` or (if negative) to the parent. */
 static void expect_wait(const struct rig_entry *entry, uint32_t index, int child, uint16_t at,
                         uint64_t missing)
 {
@@ -126,7 +126,7 @@ static void without_a_clock_the_lowest_child_that_has_contributed_makes_it_ask(v
 static void the_parents_question_is_answered_by_what_the_chunk_waits_for(void **state)
 {
     (void)state;
-    ask(0); /* nobody has sent it */
+    ask(0); /* no child has contributed */
     assert_int_equal(rig.tx_count, 2);
     expect_wait(&below, 0, -1, RIG_NODE, 3);
     expect_question(&below, 1, 0, 0);
@@ -137,7 +137,7 @@ static void the_parents_question_is_answered_by_what_the_chunk_waits_for(void **
     expect_question(&below, 1, 1, 0);
     contribute(&below, 1, 0);
     rig_release(&rig);
-    ask(0); /* the sum has just gone up */
+    ask(0); /* the sum was sent just now */
     rig_expect_drop_of(&rig, drop_state);
     rig.now_ns += RIG_INTERVAL_NS;
     ask(0);
@@ -167,7 +167,7 @@ static void a_question_that_is_too_late_or_too_early_is_dropped(void **state)
 static void what_a_missing_child_says_goes_up_and_to_those_who_ask(void **state)
 {
     (void)state;
-    say(&below, 1, 0, BY_WAIT_CHILDREN, 8); /* before anybody here */
+    say(&below, 1, 0, BY_WAIT_CHILDREN, 8); /* before any contribution here */
     assert_int_equal(rig.tx_count, 1);
     expect_wait(&below, 0, -1, DEEP, 8);
     contribute(&below, 0, 0);
@@ -180,10 +180,10 @@ static void what_a_missing_child_says_goes_up_and_to_those_who_ask(void **state)
     expect_wait(&below, 0, 0, DEEP, 8);
     ask(0);
     expect_wait(&below, 0, -1, DEEP, 8);
-    say(&below, 1, 0, BY_WAIT_CHILDREN, 4); /* h3 came, h2 is next */
+    say(&below, 1, 0, BY_WAIT_CHILDREN, 4); /* h3 has contributed, h2 is missing */
     ask(0);
     expect_wait(&below, 0, -1, DEEP, 4);
-    rig.now_ns += UINT64_C(1000000001); /* not repeated for so long: it may have died itself */
+    rig.now_ns += UINT64_C(1000000001); /* the report has expired: the node may have failed since */
     contribute(&below, 0, 0);
     expect_wait(&below, 0, 0, RIG_NODE, 2);
 }
@@ -193,13 +193,13 @@ static void what_a_child_said_counts_while_that_child_is_missing(void **state)
     (void)state;
     contribute(&root, 0, 0);
     say(&root, 1, 0, BY_WAIT_CHILDREN, 2);
-    assert_int_equal(rig.tx_count, 0); /* a root tells nobody until it is asked */
+    assert_int_equal(rig.tx_count, 0); /* a root reports nothing until a child asks */
     contribute(&root, 0, 0);
     expect_wait(&root, 0, 0, DEEP, 2);
     contribute(&root, 1, 0);
     contribute(&root, 1, 0);
     expect_wait(&root, 0, 1, RIG_NODE, 4);
-    contribute(&root, 2, 0); /* complete; the bank's next chunk knows nothing of it */
+    contribute(&root, 2, 0); /* complete; the report does not apply to the bank's next chunk */
     rig_release(&rig);
     for (uint32_t seq = 4; seq <= 8; seq += 4)
         for (unsigned c = 0; c < (seq == 4 ? 3u : 1u); c++) {
@@ -214,13 +214,13 @@ static void what_nobody_here_waits_for_is_dropped(void **state)
 {
     (void)state;
     contribute(&root, 0, 0);
-    say(&root, 0, 0, BY_WAIT_CHILDREN, 2); /* it has contributed since */
+    say(&root, 0, 0, BY_WAIT_CHILDREN, 2); /* it has contributed */
     rig_expect_drop_of(&rig, drop_state);
     say(&root, 1, 0, BY_WAIT_PARENT, 0);
     rig_expect_drop_of(&rig, drop_state);
     say(&root, 1, (uint32_t)-4, BY_WAIT_CHILDREN, 2);
     rig_expect_drop_of(&rig, drop_state);
-    say(&root, 1, 8, BY_WAIT_CHILDREN, 2); /* the bank is not free for it */
+    say(&root, 1, 8, BY_WAIT_CHILDREN, 2); /* the bank is still in use for another chunk */
     rig_expect_drop_of(&rig, drop_state);
     contribute(&root, 0, 0);
     expect_wait(&root, 0, 0, RIG_NODE, 6);

@@ -1,5 +1,5 @@
-/* Disagreement at one node: how an objection begins, spreads to all sides and is repeated, and that
- * a poisoned chunk never gets a value. */
+/* Disagreement at one node: how an objection begins, spreads in all directions and is repeated. A
+ * poisoned chunk never gets a value. */
 #include "tests/unit/offload/engine/rig.h"
 
 static struct engine_rig rig;
@@ -64,8 +64,8 @@ static struct rig_packet probe(const struct rig_entry *entry, unsigned child, ui
     return packet;
 }
 
-/* The step's actions are ERR to the children of `children` (ascending) and, when `up`, to the
- * parent; all with the same payload. */
+/* The step's actions are ERRs to `children` (ascending) and, with `up`, to the parent, all with the
+ * same payload. */
 static struct by_err expect_objection(const struct rig_entry *entry, uint32_t seq, uint64_t children, int up)
 {
     struct by_err err;
@@ -154,7 +154,7 @@ static void a_poisoned_chunk_never_gets_a_value(void **state)
         for (unsigned c = 0; c < 3; c++) {
             contribute(&root, c, 0);
             rig_expect_drop_of(&rig, drop_poison);
-            assert_int_equal(rig.tx_count, 0); /* all have been told in this interval */
+            assert_int_equal(rig.tx_count, 0); /* already sent to all in this interval */
         }
     rig.now_ns += RIG_INTERVAL_NS;
     contribute(&root, 2, 0);
@@ -164,7 +164,7 @@ static void a_poisoned_chunk_never_gets_a_value(void **state)
     contribute(&root, 1, 0);
     expect_objection(&root, 0, 2, 0);
     assert_int_equal(counters()->complete, 0);
-    /* The bank serves the chunk two windows later again. */
+    /* The bank serves the chunk two windows later. */
     contribute_all(&root, 8);
     assert_int_equal(counters()->complete, 1);
 }
@@ -189,9 +189,8 @@ static void an_objection_is_repeated_to_the_parent_too(void **state)
     expect_objection(&below, 0, 1, 0);
 }
 
-/* Ranks that have heard the objection end; then only the parent can ask for one that was lost on
- * its way up.
- */
+/* Ranks that have received the objection end. Then only the parent can request an objection that
+ * was lost on its way up. */
 static void a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again(void **state)
 {
     struct rig_packet packet = rig_contrib(&below, 0, 0, one, 2);
@@ -204,7 +203,7 @@ static void a_parent_that_asks_for_a_poisoned_chunk_gets_the_objection_again(voi
     contribute(&below, 1, 0);
     packet.header.optag++;
     rig_send(&rig, &packet);
-    rig_send(&rig, &question); /* the first one may still be on its way */
+    rig_send(&rig, &question); /* the first objection may still be in flight */
     rig_expect_drop_of(&rig, drop_state);
     for (int i = 0; i < 3; i++) {
         rig.now_ns += RIG_INTERVAL_NS;
@@ -278,9 +277,9 @@ static void an_objection_of_the_parent_poisons_and_goes_to_all_children(void **s
     rig_expect_drop_of(&rig, drop_poison);
     assert_int_equal(rig.tx_count, 0);
     rig.now_ns += RIG_INTERVAL_NS;
-    contribute(&below, 0, 0); /* the first objector's words are kept */
+    contribute(&below, 0, 0); /* the bank keeps the first objection */
     assert_int_equal(rig.tx_count, 2);
-    packet = foreign_err(1, -1, BY_ERR_UNSUPPORTED, bytes); /* a chunk that no child has sent yet */
+    packet = foreign_err(1, -1, BY_ERR_UNSUPPORTED, bytes); /* a chunk without contributions */
     rig_send(&rig, &packet);
     expect_objection(&below, 1, 3, 0);
     assert_int_equal(rig_bank(&rig, 0, 1, 0).seq, 1);
@@ -288,8 +287,8 @@ static void an_objection_of_the_parent_poisons_and_goes_to_all_children(void **s
     rig_expect_drop_of(&rig, drop_poison);
 }
 
-/* Only the bank's own chunk, until the parent has answered: no objection to a later one takes it
- * away. */
+/* Until the parent has answered, only the bank's own chunk matters: objections to later chunks do
+ * not replace it. */
 static void an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];
@@ -324,7 +323,7 @@ static void a_result_from_the_parents_address_by_another_port_is_dropped(void **
         rig_expect_drop_of(&rig, drop_ingress);
         assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_UP);
     }
-    rig_expect_results(&rig, &below, 0, nine, 2); /* the last port is the parent's */
+    rig_expect_results(&rig, &below, 0, nine, 2); /* the last port in the loop is the parent's */
     rig_release(&rig);
 }
 
@@ -367,7 +366,7 @@ static void objections_out_of_place_are_dropped(void **state)
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_format);
     contribute(&below, 0, 0);
-    packet = foreign_err(8, 1, BY_ERR_MISMATCH, bytes); /* two windows ahead of a bank that still sums */
+    packet = foreign_err(8, 1, BY_ERR_MISMATCH, bytes); /* two windows ahead; the bank still sums */
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_window);
     assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_AGG);
@@ -402,8 +401,8 @@ static void a_parent_that_lost_its_place_is_reported_to_the_leaves_and_voids_not
     }
 }
 
-/* A leaf on used tables: whoever still waits for it must hear, and a chunk that is over stays as it
- * is. */
+/* A leaf that was refused because its tables are used: ranks that still wait for it must be
+ * informed, and a complete chunk does not change. */
 static void a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];
@@ -411,10 +410,10 @@ static void a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards(void
 
     (void)state;
     contribute(&below, 0, 0);
-    rig_send(&rig, &packet); /* child 0 waits */
+    rig_send(&rig, &packet); /* child 0 still waits */
     assert_int_equal(expect_objection(&below, 0, 1, 1).reason, BY_ERR_USED);
     assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_POISON);
-    packet = foreign_err(1, 1, BY_ERR_USED, bytes); /* before anybody's chunk */
+    packet = foreign_err(1, 1, BY_ERR_USED, bytes); /* before any contribution */
     rig_send(&rig, &packet);
     expect_objection(&below, 1, 1, 1);
     contribute(&below, 0, 1);
@@ -422,14 +421,14 @@ static void a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards(void
     contribute_all(&below, 2);
     answer(2);
     rig_release(&rig);
-    packet = foreign_err(2, 1, BY_ERR_USED, bytes); /* all below have it: only those above may wait */
+    packet = foreign_err(2, 1, BY_ERR_USED, bytes); /* complete below: only nodes above may wait */
     rig_send(&rig, &packet);
     expect_objection(&below, 2, 0, 1);
     assert_int_equal(rig_bank(&rig, 0, 2, 0).state, BY_BANK_DONE);
     packet = foreign_err(2, -1, BY_ERR_USED, bytes);
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_state);
-    packet = foreign_err((uint32_t)-8, 0, BY_ERR_USED, bytes); /* a chunk that is behind us */
+    packet = foreign_err((uint32_t)-8, 0, BY_ERR_USED, bytes); /* a chunk before the window */
     rig_send(&rig, &packet);
     expect_objection(&below, (uint32_t)-8, 0, 1);
 }

@@ -1,6 +1,6 @@
 /*
- * Loss and duplication at one node: what a duplicate causes in each state, how repairs are spaced
- * out with and without a clock, WAIT and PROBE. Disagreement is in poison.c.
+ * Loss and duplication at one node: the effect of a duplicate in each state, the intervals between
+ * repairs with and without a clock, WAIT and PROBE. poison.c tests disagreement.
  */
 #include "tests/unit/offload/engine/rig.h"
 
@@ -79,7 +79,7 @@ static void a_duplicate_while_summing_learns_who_is_missing(void **state)
     (void)state;
     contribute(&root, 1, 0);
     contribute(&root, 1, 0);
-    assert_int_equal(rig.tx_count, 2); /* and the first that is missing is asked: place.c */
+    assert_int_equal(rig.tx_count, 2); /* the WAIT, and a question to the first missing child (place.c) */
     expect_wait(&root, 0, 1, BY_WAIT_CHILDREN, 5);
     assert_int_equal(rig_action(&rig, &root, 0, NULL).seq, 0);
     assert_int_equal(counters()->wait, 1);
@@ -110,7 +110,7 @@ static void a_duplicate_while_waiting_for_the_parent_sends_the_same_sum_up_again
 
     (void)state;
     contribute_all(&below, 0);
-    contribute(&below, 1, 0); /* within the interval since the sum went up: only a WAIT */
+    contribute(&below, 1, 0); /* within the interval after the sum was sent: only a WAIT */
     assert_int_equal(rig.tx_count, 1);
     expect_wait(&below, 0, 1, BY_WAIT_PARENT, 0);
     rig.now_ns += RIG_INTERVAL_NS;
@@ -196,7 +196,7 @@ static void a_result_for_a_chunk_that_is_incomplete_here_is_an_alarm(void **stat
     rig_expect_drop_of(&rig, alarm_lost_state);
     assert_int_equal(rig.tx_count, 0);
     assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_AGG);
-    answer(1); /* nobody has contributed to it at all */
+    answer(1); /* no child has contributed to it */
     rig_expect_drop_of(&rig, alarm_lost_state);
     answer((uint32_t)-4);
     rig_expect_drop_of(&rig, drop_stale);
@@ -248,7 +248,7 @@ static void waits_of_all_ancestors_go_to_all_children_up_to_a_bound_for_each_sen
     rig_expect_drop_of(&rig, drop_state); /* nothing was sent up */
     contribute_all(&below, 0);
     for (unsigned round = 0; round < 2; round++) {
-        for (unsigned c = 0; c < 2 * 15; c++) { /* the height of a tree: each ancestor speaks once */
+        for (unsigned c = 0; c < 2 * 15; c++) { /* maximum height of a tree: one WAIT per ancestor */
             const uint8_t *payload;
             struct by_header header;
 
@@ -273,7 +273,7 @@ static void waits_of_all_ancestors_go_to_all_children_up_to_a_bound_for_each_sen
     packet.bytes = 12;
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_count);
-    packet.src_ip++; /* then it is no parent, and no child has that bit */
+    packet.src_ip++; /* no longer the parent, and the bit is no child's */
     rig_send(&rig, &packet);
     rig_expect_drop_of(&rig, drop_child);
 }
@@ -288,7 +288,7 @@ static struct rig_packet probe(const struct rig_entry *entry, unsigned child, ui
     return packet;
 }
 
-/* Child 1, which asked for `seq`, and nobody else, reads that the bank holds chunk 0. */
+/* Only child 1, which asked for `seq`, gets a packet. It reports that the bank holds chunk 0. */
 static void expect_place(uint32_t seq)
 {
     struct by_header header;
@@ -311,7 +311,7 @@ static void a_probe_learns_how_its_chunk_stands(void **state)
 
     (void)state;
     rig_send(&rig, &packet);
-    expect_wait(&below, 0, 1, BY_WAIT_CHILDREN, 3); /* nobody has sent it */
+    expect_wait(&below, 0, 1, BY_WAIT_CHILDREN, 3); /* no child has contributed */
     contribute(&below, 0, 0);
     rig_send(&rig, &packet);
     expect_wait(&below, 0, 1, BY_WAIT_CHILDREN, 2);
@@ -344,7 +344,8 @@ static void a_probe_learns_how_its_chunk_stands(void **state)
     rig_expect_drop_of(&rig, drop_count);
 }
 
-/* The flags of what goes out when both children have contributed, the second one with `flags`. */
+/* Returns the flags of the packet sent after both children have contributed, the second one with
+ * `flags`. */
 static uint8_t flags_up(uint8_t flags)
 {
     struct rig_packet packet = rig_contrib(&below, 1, 0, one, 2);

@@ -1,4 +1,4 @@
-/* See rig.h. */
+/* Implements rig.h. */
 #include "tests/unit/offload/engine/rig.h"
 
 static uint8_t image[1 << 20];
@@ -221,7 +221,7 @@ void rig_send_bytes(struct engine_rig *rig, const uint8_t *data, size_t bytes, u
 void rig_send(struct engine_rig *rig, const struct rig_packet *packet)
 {
     size_t bytes = BY_WIRE_HEADER_BYTES + packet->bytes;
-    uint8_t *data = malloc(bytes); /* exactly as long, and of bad alignment: the sanitizer watches */
+    uint8_t *data = malloc(bytes); /* exact size and misaligned: the sanitizer checks accesses */
     struct by_header header = packet->header;
     struct by_rx rx = {.data = data,
                        .payload = packet->apart ? packet->payload : NULL,

@@ -1,7 +1,7 @@
 /*
  * A node under test: an engine, its table, and packets to and from neighbours that exist only as
- * addresses. Child c of every tree is at port c % RIG_CHILD_PORTS with address RIG_CHILD_IP + c,
- * the parent at port RIG_PARENT_PORT with RIG_PARENT_IP.
+ * addresses. Child c of each tree is at port c % RIG_CHILD_PORTS with address RIG_CHILD_IP + c, the
+ * parent at port RIG_PARENT_PORT with RIG_PARENT_IP.
  */
 #ifndef TESTS_UNIT_OFFLOAD_ENGINE_RIG_H
 #define TESTS_UNIT_OFFLOAD_ENGINE_RIG_H
@@ -26,7 +26,7 @@
 #define RIG_CHILD_IP     0x0a000001u
 #define RIG_PARENT_IP    0x0b000001u
 #define RIG_OWN_IP       0x0c000001u /* of port 0; the others follow */
-#define RIG_PARENT_CHILD 5           /* our bit at the parent */
+#define RIG_PARENT_CHILD 5           /* this node's bit at the parent */
 #define RIG_PAYLOAD      1024
 #define RIG_TX           256
 #define RIG_INTERVAL_NS  1000000
@@ -39,7 +39,7 @@ struct rig_entry {
     uint16_t payload_max; /* 0: RIG_PAYLOAD */
     uint32_t slot_base;
     uint8_t depth;
-    uint16_t nleaf; /* 0: as many as children */
+    uint16_t nleaf; /* 0: the number of children */
     uint64_t ranks; /* bitmap of the children that are ranks; the others are nodes */
 };
 
@@ -52,7 +52,7 @@ struct engine_rig {
     uint64_t dropped; /* sum of the drop counters before the last step */
 };
 
-/* A packet as it comes to a node. */
+/* A packet as a node receives it. */
 struct rig_packet {
     struct by_header header; /* psum is computed unless `psum_as_given` */
     const void *payload;
@@ -62,13 +62,14 @@ struct rig_packet {
     uint32_t dst_ip;
     uint8_t ecn;
     uint8_t psum_as_given;
-    uint8_t direct; /* as in by_rx */
-    uint8_t apart;  /* the payload stays where it is */
+    uint8_t direct; /* as in struct by_rx */
+    uint8_t apart;  /* the payload is not contiguous with the header */
 };
 
-/* For the next engine: its config's. */
+/* The `alike` of the next engine's config. */
 extern uint8_t rig_alike;
-/* Engine with nothing loaded; with these entries (gen of a job: that of its first entry). */
+/* rig_open makes an engine without tables. rig_start also loads these entries; a job has the gen of
+ * its first entry. */
 void rig_open(struct engine_rig *rig);
 void rig_start(struct engine_rig *rig, const struct rig_entry *entries, uint32_t count);
 void rig_close(struct engine_rig *rig);
@@ -76,8 +77,8 @@ void rig_close(struct engine_rig *rig);
 const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const struct by_image_relay *relays,
                          uint32_t relay_count, size_t *bytes);
 
-/* f32 sum from a child; from there change what the test needs. `values` must outlive the sending.
- */
+/* Returns a sum of f32 from a child; a test changes what it needs. `values` must outlive the
+ * send. */
 struct rig_packet rig_contrib(const struct rig_entry *entry, unsigned child, uint32_t seq,
                               const float *values, uint16_t count);
 struct rig_packet rig_credit(const struct rig_entry *entry, unsigned child, uint32_t seq, uint16_t count,
@@ -85,29 +86,29 @@ struct rig_packet rig_credit(const struct rig_entry *entry, unsigned child, uint
 struct rig_packet rig_result(const struct rig_entry *entry, uint32_t seq, const float *values,
                              uint16_t count);
 struct rig_packet rig_wait(const struct rig_entry *entry, uint32_t seq, const uint8_t payload[BY_WAIT_BYTES]);
-/* One packet, one step. */
+/* Gives one packet in one step. */
 void rig_send(struct engine_rig *rig, const struct rig_packet *packet);
-/* The same by shell's bytes. */
+/* The same for raw bytes. */
 void rig_send_bytes(struct engine_rig *rig, const uint8_t *data, size_t bytes, uint16_t port, uint32_t src_ip,
                     uint32_t dst_ip);
 
-/* Action `index` of the last step, decoded; fails when header, psum, address or reference are wrong
- * for `entry`. */
+/* Returns action `index` of the last step, decoded. Fails if header, psum, address or reference are
+ * wrong for `entry`. */
 struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entry, uint32_t index,
                             const uint8_t **payload);
-/* Fails unless the last step's actions are one RESULT for each child with these values (NULL:
- * NODATA) and nothing else. */
+/* Fails unless the last step's actions are exactly one RESULT for each child with these values
+ * (NULL: NODATA). */
 void rig_expect_results(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq,
                         const float *values, uint16_t count);
-/* Fails unless the last step's one action is a CONTRIB to the parent with these values (NULL:
+/* Fails unless the last step's only action is a CONTRIB to the parent with these values (NULL:
  * NODATA). */
 void rig_expect_up(struct engine_rig *rig, const struct rig_entry *entry, uint32_t seq, uint8_t flags,
                    const float *values, uint16_t count);
-/* Releases what the last step's actions hold. */
+/* Releases the references of the last step's actions. */
 void rig_release(struct engine_rig *rig);
 struct by_bank_view rig_bank(struct engine_rig *rig, uint32_t entry, uint32_t slot, unsigned bank);
-/* Fails unless exactly the counter at `offset` of the drop counters (and alarm) has grown, by one,
- * in the last step. */
+/* Fails unless exactly the counter at `offset` among the drop counters (and alarms) has grown, by
+ * one, in the last step. */
 void rig_expect_drop(struct engine_rig *rig, size_t offset);
 #define rig_expect_drop_of(rig, name) rig_expect_drop((rig), offsetof(struct by_engine_counters, name))
 

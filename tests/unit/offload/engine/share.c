@@ -1,7 +1,7 @@
 /*
- * Shares of ports: exactly how long who has to wait, what nobody else uses, and what is kept over a
- * change of tables. Packets that a node only passes on are metered as all others are, and carry any
- * job and length; so most is shown by them.
+ * Shares of ports: the exact waiting times, the use of bandwidth that other jobs leave, and the
+ * state that survives a change of tables. Packets that a node only relays are metered like all
+ * others and may have any job and length, so most tests use them.
  */
 #include "offload/base/bytes.h"
 #include "offload/base/prng.h"
@@ -9,22 +9,22 @@
 
 #define FROM     3u
 #define TO       4u
-#define FRAME    66u    /* bytes on a cable beside the UDP payload */
-#define DEPTH    65536u /* that a job's meter takes at the least */
-#define PORT     32768u /* that a port's takes */
+#define FRAME    66u    /* bytes of a frame beside the UDP payload */
+#define DEPTH    65536u /* minimum depth of a job's meter */
+#define PORT     32768u /* that of a port's meter */
 #define HELD     262144u
 #define BYTE     UINT64_C(1000000000)
 #define SRC      0x0d000001u
 #define DST      0x0d000002u
 #define QUARTER  (BY_SHARE_ONE / 4)
-#define RATE     32000u /* of the port, 1000 bytes a second */
+#define RATE     32000u /* of the port, in units of 1000 bytes per second */
 #define METERED  (RATE * UINT64_C(1000) / 32 * 31)
 #define PAYLOAD  1000u
 #define ON_CABLE (BY_WIRE_HEADER_BYTES + PAYLOAD + FRAME)
 
 static struct engine_rig rig;
 
-/* Two jobs that pass through, 1 with a share and 2 with another one; 0: none. */
+/* Two relayed jobs, 1 and 2, each with its own share; 0: no share. */
 static const struct by_image_relay relays[] = {{1, 0, SRC, DST, TO, 1 + FROM},
                                                {2, 0, SRC, DST, TO, 1 + FROM}};
 static const struct rig_entry entries[] = {
@@ -48,7 +48,7 @@ static int load_of(const struct rig_entry two[2], const struct by_image_relay th
     by_image_port(image, FROM, &port);
     port.rate_in = rate_in;
     by_image_put_port(image, FROM, &port);
-    for (uint32_t i = 0; i < 2; i++) { /* those of the children */
+    for (uint32_t i = 0; i < 2; i++) { /* the ports of the children */
         by_image_port(image, i, &port);
         port.rate_in = rate_in;
         by_image_put_port(image, i, &port);
@@ -80,8 +80,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* A packet of `job` that passes through with these bits of ECN, and goes on with those. What
- * becomes of it: 0 passed, UINT64_MAX dropped, else its wait. */
+/* Relays a packet of `job` that arrives with the ECN bits `ecn` and must leave with `leaves`.
+ * Returns 0 if it passed, UINT64_MAX if it was dropped, else its waiting time (ns). */
 static uint64_t pass_as(uint16_t job, uint32_t payload, int held, uint8_t ecn, uint8_t leaves)
 {
     static uint8_t data[BY_WIRE_HEADER_BYTES + RIG_PAYLOAD];
@@ -122,9 +122,9 @@ static uint64_t pass(uint16_t job, uint32_t payload, int held)
 }
 
 /*
- * A job that is never done: what its meter holds is all that was let in or held since the
- * beginning, less its rate times the time that passed, in one product; whatever the steps, and
- * however late in the life of a clock.
+ * A job that never stops. Its meter holds the sum of all packets passed or held since the beginning
+ * minus rate times elapsed time, computed with one product. This is exact for any sequence of steps
+ * and any value of the clock.
  */
 static void waits_are_exact_over_any_steps_and_times(void **state)
 {
@@ -147,7 +147,7 @@ static void waits_are_exact_over_any_steps_and_times(void **state)
             unsigned __int128 drained = (unsigned __int128)(rig.now_ns - begin) * METERED;
             uint64_t level = (uint64_t)(charged - drained);
 
-            assert_true(charged >= drained); /* else the test is no test */
+            assert_true(charged >= drained); /* otherwise the test is void */
             if (level + amount > (DEPTH + HELD) * BYTE)
                 want = UINT64_MAX;
             else if (level + amount > DEPTH * BYTE)
@@ -162,8 +162,8 @@ static void waits_are_exact_over_any_steps_and_times(void **state)
             held += want != 0 && want != UINT64_MAX;
             dropped += want == UINT64_MAX;
             if (i < 100)
-                continue; /* so that it never runs empty */
-            /* Around what drains, so that it is now here, now there. */
+                continue; /* so that the meter never runs empty */
+            /* Around the drain rate, so that the level falls and rises. */
             level = (uint64_t)(charged - drained);
             falling = falling ? level > 20000 * BYTE : dropped >= target;
             target = falling ? dropped + 50 : target;
@@ -175,9 +175,8 @@ static void waits_are_exact_over_any_steps_and_times(void **state)
     }
 }
 
-/* One job sends at exactly its share, the other ten times what the cable carries: it gets what is
- * left of that, and what its meter and those that wait hold, whether it has a share of its own or
- * not. */
+/* Job 1 sends exactly its share, job 2 ten times the rate of the link. Job 2 gets the remaining
+ * rate plus what its meter and its held packets allow, whether it has its own share or not. */
 static void a_job_within_its_share_never_waits_whatever_others_send(void **state)
 {
     (void)state;
@@ -214,11 +213,11 @@ static void what_nobody_else_uses_is_anybodys(void **state)
 
     (void)state;
     assert_int_equal(load(QUARTER, QUARTER, RATE, 0), 0);
-    for (unsigned i = 0; i < 20000; i++) { /* four times its share, and all of the port */
+    for (unsigned i = 0; i < 20000; i++) { /* four times its share: the whole port */
         assert_int_equal(pass(1, PAYLOAD, 0), 0);
         rig.now_ns += ON_CABLE * BYTE / METERED + 1;
     }
-    /* Then the other one comes: the first must wait now, and the second need not. */
+    /* Then job 2 starts: job 1 must wait, job 2 need not. */
     for (unsigned i = 0; i < 2000; i++) {
         (void)pass(1, PAYLOAD, 0);
         if (i % 4 == 0)
@@ -246,11 +245,11 @@ static void what_has_waited_goes_on_marked(void **state)
     for (unsigned i = 0; i < 80; i++)
         (void)pass(1, PAYLOAD, 0);
     assert_true(pass(1, PAYLOAD, 0) > 0);
-    assert_int_equal(pass(1, PAYLOAD, 1), 0); /* at once, and not on its account a second time */
+    assert_int_equal(pass(1, PAYLOAD, 1), 0); /* immediately, and not charged a second time */
     assert_true(pass(1, PAYLOAD, 0) > 0);
 }
 
-/* RFC 3168, section 5: to a sender that knows no ECN a mark is not a mark. */
+/* RFC 3168, section 5: a mark has no meaning to a sender that does not support ECN. */
 static void what_has_waited_goes_on_unmarked_where_its_sender_knows_no_ecn(void **state)
 {
     (void)state;
@@ -278,7 +277,7 @@ static void what_finds_no_room_to_wait_is_on_nobodys_account(void **state)
     assert_true(share.rx_bytes == passed * ON_CABLE && share.held == 0 && share.dropped == 1000);
     assert_int_equal(by_engine_counters(rig.engine)->drop_room, 1000);
     assert_int_equal(by_engine_counters(rig.engine)->drop_share, 0);
-    /* As long as if none of them had come, and there is room for one. */
+    /* The same time as if none of the dropped packets had arrived; there is room for one packet. */
     wait = ((passed + 1) * ON_CABLE - DEPTH) * BYTE;
     by_engine_allow(rig.engine, 1);
     assert_int_equal(pass(1, PAYLOAD, 0), (wait + METERED / 4 - 1) / (METERED / 4));
@@ -286,7 +285,7 @@ static void what_finds_no_room_to_wait_is_on_nobodys_account(void **state)
     assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);
     assert_true(share.rx_bytes == (passed + 1) * ON_CABLE && share.held == 1 && share.dropped == 1001);
     rig.now_ns += 100000000;
-    assert_int_equal(pass(1, PAYLOAD, 0), 0); /* who need not wait needs no room */
+    assert_int_equal(pass(1, PAYLOAD, 0), 0); /* a packet that need not wait needs no room */
 }
 
 static void what_is_dropped_for_what_went_out_is_on_nobodys_account(void **state)
@@ -295,11 +294,11 @@ static void what_is_dropped_for_what_went_out_is_on_nobodys_account(void **state
     struct by_engine_share share;
 
     (void)state;
-    assert_int_equal(load(QUARTER, 0, RATE, 100), 0); /* it leaves by a far slower cable */
+    assert_int_equal(load(QUARTER, 0, RATE, 100), 0); /* it leaves on a far slower link */
     for (; what != UINT64_MAX && taken < 1000; taken += what != UINT64_MAX) {
-        rig.now_ns += 1000000; /* so that where it comes from never is what it waits for */
+        rig.now_ns += 1000000; /* so that the packet never waits for its incoming link */
         what = pass(1, PAYLOAD, 0);
-        if (what != 0 && what != UINT64_MAX) /* and its turn has come */
+        if (what != 0 && what != UINT64_MAX) /* its waiting time is over */
             assert_int_equal(pass_as(1, PAYLOAD, 1, 2, 2), 0);
     }
     assert_true(taken > DEPTH / ON_CABLE && taken < 1000);
@@ -309,7 +308,7 @@ static void what_is_dropped_for_what_went_out_is_on_nobodys_account(void **state
     assert_int_equal(by_engine_counters(rig.engine)->drop_share, 1);
 }
 
-/* The root of a tree has no parent, and nobody is at no address. */
+/* The root of a tree has no parent, so no neighbour has address 0. */
 static void who_is_nobodys_neighbour_takes_no_room(void **state)
 {
     static const float values[250] = {0};
@@ -339,7 +338,7 @@ static void a_contribution_that_has_waited_marks_its_result(void **state)
     assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
     packet = rig_contrib(&entries[0], 1, 1, values, 250);
     for (unsigned i = 0; i < 80; i++)
-        rig_send(&rig, &packet); /* the same again, which takes as much of the cable */
+        rig_send(&rig, &packet); /* duplicates, which use the same bandwidth */
     assert_true(by_engine_counters(rig.engine)->hold > 0);
     packet = rig_contrib(&entries[0], 0, 0, values, 250);
     rig_send(&rig, &packet);
@@ -359,7 +358,7 @@ static void a_contribution_that_has_waited_marks_its_result(void **state)
 static void what_went_out_makes_wait_who_asks_for_more(void **state)
 {
     (void)state;
-    assert_int_equal(load(QUARTER, 0, 0, RATE), 0); /* the cable that it leaves by */
+    assert_int_equal(load(QUARTER, 0, 0, RATE), 0); /* the link on which it leaves */
     for (unsigned i = 0; i < 1 + DEPTH / ON_CABLE; i++)
         assert_int_equal(pass(1, PAYLOAD, 0), 0);
     assert_true(pass(1, PAYLOAD, 0) > 0);
@@ -395,7 +394,7 @@ static void a_change_of_tables_forgives_nothing_and_changes_shares_of_jobs_that_
     before = pass(1, PAYLOAD, 0);
     assert_int_equal(load(QUARTER, 0, RATE, 0), 0);
     after = pass(1, PAYLOAD, 0);
-    /* Meters are as full as they were, but no more than that: what waits, waits already. */
+    /* Meters keep their levels, up to their depth: packets that wait are not charged again. */
     assert_true(before > 0 && after == (ON_CABLE * BYTE + METERED - 1) / METERED);
     assert_int_equal(load(QUARTER * 2, QUARTER, RATE, 0), 0);
     assert_int_equal(by_engine_share(rig.engine, 1, &share), 0);

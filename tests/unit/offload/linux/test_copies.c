@@ -1,5 +1,5 @@
-/* Copies at an interface's exit, on pairs of virtual interfaces in a network of this test's own.
- * Skipped without root. */
+/* Copies at an interface's egress, on pairs of virtual interfaces in a network namespace of this
+ * test. Skipped without root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -37,11 +37,11 @@
 #define BYTES      (STRIDE * (FRAMES - 1) + STRIDE / 2) /* the last segment is shorter */
 #define PORT       5000u
 #define IP         0x0a000000u
-#define CHECKSUM   40u /* of UDP, in a frame */
+#define CHECKSUM   40u /* offset of the UDP checksum in a frame */
 #define FRAME_MOST 2048u
 #define RUNNING_MS 5000u
 
-static int near[PAIRS], far[PAIRS]; /* packet sockets; the near ones take trains */
+static int near[PAIRS], far[PAIRS]; /* packet sockets; the near ones take GSO batches */
 
 static unsigned index_of(unsigned pair)
 {
@@ -52,9 +52,10 @@ static unsigned index_of(unsigned pair)
 }
 
 /*
- * Waits until the kernel has activated the queue of an interface that is up. It does so later than
- * `ip link set up` returns, and drops packets until then (NET_XMIT_CN). The flag IFF_RUNNING is set
- * under the lock of the interfaces, which the request to set it up again takes after that.
+ * Waits until the kernel has activated the queue of an interface that is up. The kernel does so
+ * after `ip link set up` has returned, and drops packets until then (NET_XMIT_CN). It sets the flag
+ * IFF_RUNNING under the lock of the interfaces, which the repeated request to set the interface up
+ * takes afterwards.
  */
 static void await_running(const char *end, unsigned pair)
 {
@@ -90,7 +91,7 @@ static int open_socket(const char *end, unsigned pair, bool trains)
     return fd;
 }
 
-/* The headers of a datagram from anybody to the host behind a pair. */
+/* Writes the headers of a datagram to the host behind a pair. */
 static void make_header(unsigned pair, uint16_t bytes, uint8_t header[BY_FRAME_HEADER_BYTES])
 {
     const struct by_frame frame = {.src_mac = {2, 0, 0, 0, 1, (uint8_t)pair},
@@ -103,11 +104,12 @@ static void make_header(unsigned pair, uint16_t bytes, uint8_t header[BY_FRAME_H
     uint32_t sum = 17u + 8u + bytes + (IP >> 16) * 2 + 100 + 2 * pair;
 
     by_frame_build(&frame, header);
-    if (bytes > STRIDE) /* of a train the link completes it (RFC 768) */
+    if (bytes > STRIDE) /* in a GSO batch the interface completes the checksum (RFC 768) */
         by_put16(header + CHECKSUM, (uint16_t)((sum & 0xffff) + (sum >> 16)));
 }
 
-/* Sends `bytes` of payload by pair 0, with copies for the others if there are any. */
+/* Sends `bytes` of payload on pair `carrier`, with copies for the other pairs if `copies` is not
+ * NULL. */
 static int send_bytes(struct by_copies *copies, unsigned carrier, uint16_t bytes)
 {
     struct virtio_net_hdr head = {0};
@@ -141,8 +143,8 @@ static int send_bytes(struct by_copies *copies, unsigned carrier, uint16_t bytes
     return by_copies_send(copies, count, near[carrier], &message);
 }
 
-/* What came to a pair's other end must be what was sent, in `frames` frames, with headers of its
- * own. */
+/* The other end of a pair must have received what was sent, in `frames` frames, with the pair's own
+ * headers. */
 static void check_frames(unsigned pair, unsigned frames, uint16_t bytes)
 {
     uint8_t data[FRAME_MOST];
@@ -231,12 +233,12 @@ static void an_interface_that_is_down_is_told_of_and_the_others_get_theirs(void 
     (void)state;
     assert_int_equal(system("ip link set near1 down"), 0);
     assert_int_equal(send_bytes(copies, 0, BYTES), 0);
-    assert_int_not_equal(list[0].result, 0); /* of pair 1 */
+    assert_int_not_equal(list[0].result, 0); /* pair 1 */
     assert_int_equal(list[1].result, 0);
     assert_int_equal(list[2].result, 0);
     check_frames(0, FRAMES, BYTES);
     check_frames(2, FRAMES, BYTES);
-    assert_int_equal(send_bytes(copies, 1, BYTES), -ENETDOWN); /* it carries for nobody */
+    assert_int_equal(send_bytes(copies, 1, BYTES), -ENETDOWN); /* pair 1 carries no copies */
     check_frames(0, 0, 0);
     check_frames(2, 0, 0);
     assert_int_equal(system("ip link set near1 up"), 0);
@@ -276,7 +278,7 @@ static void a_send_whose_program_is_gone_is_told_of(void **state)
     const char *step;
 
     (void)state;
-    by_copies_close(open_copies()); /* takes its programs away */
+    by_copies_close(open_copies()); /* removes its programs */
     assert_int_equal(by_copies_open(&copies, &step), 0);
     assert_int_equal(send_bytes(copies, 0, BYTES), -ENOEXEC);
     check_frames(0, FRAMES, BYTES);
@@ -286,7 +288,7 @@ static void a_send_whose_program_is_gone_is_told_of(void **state)
     by_copies_close(NULL);
 }
 
-/* A network of our own with pairs whose near ends cut trains. */
+/* Prepares a network namespace with pairs whose near ends cut GSO batches. */
 static int prepare(void **state)
 {
     char command[256];

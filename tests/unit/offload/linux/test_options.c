@@ -1,4 +1,4 @@
-/* The reader of command lines: what it accepts, what it refuses and how, and its help. */
+/* The parser of command lines: what it accepts, what it refuses and how, and its help text. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -90,7 +90,7 @@ static const struct by_options sample_options = {
     .most = 2,
     .operands = "a file"};
 
-/* What the last line wrote to its streams. */
+/* The output of the last run on stdout and stderr. */
 static char said[2][8192];
 
 /* Runs `options` on the words; stdout and stderr go to said[]. */
@@ -127,7 +127,7 @@ static int run(const struct by_options *options, struct sample *sample, int coun
     return status;
 }
 
-/* Runs the sample on a line whose words are parted by blanks. */
+/* Runs the sample on a line of words separated by blanks. */
 static int parse(struct sample *sample, const char *line)
 {
     static char copy[512];

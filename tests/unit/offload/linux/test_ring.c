@@ -1,5 +1,5 @@
-/* Rings of frames, on the loopback interface of a network of this test's own. Skipped without root.
- */
+/* Rings of frames, on the loopback interface in a network namespace of this test. Skipped without
+ * root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,7 +61,7 @@ static struct by_ring *open_ring(uint32_t frames, uint32_t mtu)
     return ring;
 }
 
-/* The next frame's number. */
+/* Takes the next frame and returns its number. */
 static uint32_t take(struct by_ring *ring, uint32_t bytes)
 {
     uint32_t got, number;
@@ -69,7 +69,7 @@ static uint32_t take(struct by_ring *ring, uint32_t bytes)
 
     assert_non_null(data);
     assert_int_equal(got, HEADERS + bytes);
-    assert_int_equal((uintptr_t)(data + HEADERS + 40) % 64, 0); /* where a banyan packet has its payload */
+    assert_int_equal((uintptr_t)(data + HEADERS + 40) % 64, 0); /* the payload of a banyan packet */
     memcpy(&number, data + HEADERS, sizeof(number));
     return number;
 }
@@ -124,7 +124,7 @@ static void the_frame_that_wakes_a_sleeper_goes_to_its_socket_too(void **state)
         assert_int_equal(take(ring, 100), 1);
         assert_int_equal(take(ring, 100), 2);
         by_ring_return(ring);
-        send_number(3, PORT, 100); /* nobody sleeps */
+        send_number(3, PORT, 100); /* no reader sleeps */
         assert_false(is_readable(receiver));
         assert_int_equal(take(ring, 100), 3);
     }
@@ -178,7 +178,7 @@ static void a_full_ring_loses_frames_counts_them_and_goes_on(void **state)
             send_number(i, PORT, 1472);
         for (uint32_t i = 0; i < slots; i++)
             assert_int_equal(take(ring, 1472), i);
-        assert_null(by_ring_take(ring, &bytes)); /* all are taken, none is given back */
+        assert_null(by_ring_take(ring, &bytes)); /* all frames are taken, none is returned */
         assert_int_equal(by_ring_lost(ring), 7);
         by_ring_return(ring);
     }
@@ -225,7 +225,7 @@ static void a_feature_is_found_by_its_name(void **state)
     assert_int_equal(by_feature_get(sender, "lo", "tx-gso-list"), 1);
 }
 
-/* A network of our own, with its loopback interface up. */
+/* Prepares a network namespace with its loopback interface up. */
 static int prepare(void **state)
 {
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};

@@ -1,5 +1,5 @@
-/* AF_XDP sockets on the loopback interface of a network of this test's own. Skipped without root.
- */
+/* AF_XDP sockets on the loopback interface in a network namespace of this test. Skipped without
+ * root. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void a_queue_that_stays_taken_is_refused(void **state)
     by_xdp_socket_free(first);
 }
 
-/* A network of our own, with its loopback interface up. */
+/* Prepares a network namespace with its loopback interface up. */
 static int prepare(void **state)
 {
     struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};

@@ -1,6 +1,6 @@
 /*
- * What the tests of offload/reduce share: the instruction sets to try, elements by index, the seed
- * and how it is replayed. Include after cmocka.h.
+ * Shared by the tests of offload/reduce: the instruction sets to test, elements by index, the seed
+ * and how to replay it. Include after cmocka.h.
  */
 #ifndef BY_TESTS_REDUCE_CHECK_H
 #define BY_TESTS_REDUCE_CHECK_H
@@ -32,8 +32,8 @@ static inline void element_put(void *base, unsigned bytes, size_t index, uint64_
     memcpy((uint8_t *)base + index * bytes, &value, bytes);
 }
 
-/* Where element `index` of `count` lies in a slot: bf16 in whole blocks of 32, those with an even
- * index first. */
+/* Returns the position of element `index` of `count` in a slot. bf16 is in whole blocks of 32, in
+ * which elements with an even index come first. */
 static inline uint32_t slot_place(unsigned dtype, uint32_t index, uint32_t count)
 {
     if (dtype != BY_DTYPE_BF16 || index >= count / 32 * 32)
@@ -41,7 +41,7 @@ static inline uint32_t slot_place(unsigned dtype, uint32_t index, uint32_t count
     return index / 32 * 32 + index % 2 * 16 + index % 32 / 2;
 }
 
-/* The seed of this run: BY_TEST_SEED, else the time. */
+/* Returns the seed of this run: BY_TEST_SEED, else the time. */
 static inline uint64_t seed_get(void)
 {
     const char *text = getenv("BY_TEST_SEED");
@@ -54,7 +54,7 @@ static inline void seed_print(const char *program, uint64_t seed)
     fprintf(stderr, "replay: BY_TEST_SEED=%llu build/release/tests/%s\n", (unsigned long long)seed, program);
 }
 
-/* Names the instruction sets that are tried and those that this processor lacks. */
+/* Prints the tested instruction sets and those that this processor lacks. */
 static inline void isa_print(void)
 {
     for (unsigned isa = BY_ISA_SCALAR; isa < BY_ISA_COUNT; isa++)

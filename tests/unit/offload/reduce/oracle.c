@@ -1,4 +1,4 @@
-/* The oracle of oracle.h. Doubles carry f16, bf16 and f32 exactly, quad carries f64.
+/* Implements oracle.h. double represents f16, bf16 and f32 exactly, quad represents f64.
  * Single-threaded. */
 #include <math.h>
 #include <string.h>
@@ -6,14 +6,14 @@
 #include "offload/wire/types.h"
 #include "tests/unit/offload/reduce/oracle.h"
 
-/* binary128, by the name that the compiler has for it. */
+/* binary128, under the compiler's name for it. */
 #if defined(__clang__) && defined(__x86_64__)
 typedef __float128 quad;
 #else
 typedef _Float128 quad;
 #endif
 
-/* Widths of a binary format's fields (bits). */
+/* Widths of the fields of a binary format (bits). */
 struct oracle_format {
     unsigned exponent;
     unsigned fraction;
@@ -76,7 +76,7 @@ static int is_nan(const struct oracle_format *format, uint64_t bits)
     return exponent_of(format, bits) == (1u << format->exponent) - 1 && fraction_of(format, bits) != 0;
 }
 
-/* The number that the fields mean: fraction times a power of two. Not for NaN. */
+/* Returns the number of the fields: fraction times a power of two. Not for NaN. */
 static double value_of(const struct oracle_format *format, uint64_t bits)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
@@ -93,8 +93,8 @@ static double value_of(const struct oracle_format *format, uint64_t bits)
     return negative(format, bits) ? -value : value;
 }
 
-/* The bits of the number nearest to `value`, ties to even, in a format of at most 24 bits of
- * precision. Not for NaN. */
+/* Returns the bits of the number nearest to `value`, ties to even, in a format of at most 24 bits
+ * of precision. Not for NaN. */
 static uint64_t bits_of(const struct oracle_format *format, double value)
 {
     int bias = (1 << (format->exponent - 1)) - 1;
@@ -117,12 +117,12 @@ static uint64_t bits_of(const struct oracle_format *format, double value)
     rest = scaled - (double)units;
     if (rest > 0.5 || (rest == 0.5 && units % 2 == 1))
         units++;
-    /* The hidden bit, or a carry out of the fraction, counts one in the exponent field. */
+    /* The hidden bit, or a carry out of the fraction, adds one to the exponent field. */
     units += (uint64_t)(exponent - (1 - bias)) << format->fraction;
     return sign | (units < infinity ? units : infinity);
 }
 
-/* A NaN narrowed: sign and high payload bits stay, the quiet bit is set. */
+/* Narrows a NaN: keeps the sign and the high payload bits, sets the quiet bit. */
 static uint64_t nan_narrowed(const struct oracle_format *to, uint32_t bits)
 {
     uint64_t exponent_and_quiet = (((uint64_t)2 << to->exponent) - 1) << (to->fraction - 1);
@@ -194,7 +194,7 @@ static uint64_t apply_integer(unsigned op, unsigned dtype, uint64_t a, uint64_t 
     switch (op) {
     case BY_OP_SUM:
         return (uint64_t)(x + y) & mask;
-    case BY_OP_PROD: /* unsigned: 64 by 64 bits fit, modulo 2^128 */
+    case BY_OP_PROD: /* unsigned: modulo 2^128, which keeps the low 64 bits */
         return (uint64_t)((unsigned __int128)x * (unsigned __int128)y) & mask;
     case BY_OP_MIN:
         return x <= y ? a : b;
@@ -209,7 +209,7 @@ static uint64_t apply_integer(unsigned op, unsigned dtype, uint64_t a, uint64_t 
     }
 }
 
-/* Minimum or maximum by the order of the real numbers, with -0 before +0. */
+/* Returns the minimum or maximum in the order of the real numbers, with -0 below +0. */
 static uint64_t apply_extremum(unsigned op, const struct oracle_format *format, uint64_t a, uint64_t b)
 {
     double x = value_of(format, a), y = value_of(format, b);
@@ -218,8 +218,9 @@ static uint64_t apply_extremum(unsigned op, const struct oracle_format *format, 
     return (op == BY_OP_MIN) == a_first ? a : b;
 }
 
-/* Sums and products of f32 in double round twice without harm: 53 >= 2 * 24 + 2 (Figueroa, "When is
- * double rounding innocuous?", SIGNUM 1995); those of f64 in quad likewise: 113 >= 2 * 53 + 2. */
+/* Sums and products of f32 in double are rounded twice without harm: 53 >= 2 * 24 + 2 (Figueroa,
+ * "When is double rounding innocuous?", SIGNUM 1995). So are those of f64 in quad: 113 >= 2 * 53 +
+ * 2. */
 static uint64_t apply_float(unsigned op, const struct oracle_format *format, uint64_t a, uint64_t b)
 {
     uint64_t quiet = (((uint64_t)2 << format->exponent) - 1) << (format->fraction - 1);

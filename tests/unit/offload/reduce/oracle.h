@@ -1,7 +1,7 @@
 /*
- * What a reduction must give, worked out one element at a time from the definition of the formats:
- * fields to exact numbers, numbers to fields with one rounding. Shares no code with offload/reduce.
- * Single-threaded, like the tests that use it.
+ * The expected result of a reduction, computed one element at a time from the definition of the
+ * formats: from fields to exact numbers, and from numbers to fields with one rounding. Shares no
+ * code with offload/reduce. Single-threaded, like the tests that use it.
  */
 #ifndef BY_TESTS_REDUCE_ORACLE_H
 #define BY_TESTS_REDUCE_ORACLE_H
@@ -9,11 +9,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Bytes of an element on the wire and in a slot. */
+/* Returns the bytes of an element on the wire and in a slot. */
 unsigned oracle_element_bytes(unsigned dtype);
 unsigned oracle_acc_bytes(unsigned dtype);
 int oracle_is_float(unsigned dtype);
-/* 1 when `op` is defined on `dtype`. */
+/* Returns 1 if `op` is defined on `dtype`. */
 int oracle_defined(unsigned op, unsigned dtype);
 
 /* Elements are their bits in the low end of an integer: as on the wire (`in`, result of store) or
@@ -22,9 +22,10 @@ uint64_t oracle_load(unsigned dtype, uint64_t in);
 uint64_t oracle_apply(unsigned op, unsigned dtype, uint64_t acc, uint64_t in);
 uint64_t oracle_store(unsigned dtype, uint64_t acc);
 
-/* The number that the bits of an f16 mean; the bits must not be a NaN. Infinities give HUGE_VAL. */
+/* Returns the value of the bits of an f16, which must not be a NaN. Infinities give HUGE_VAL. */
 double oracle_f16_value(uint16_t bits);
-/* The f16 or bf16 nearest to the f32 `bits`, ties to even; NaN rule of offload/reduce/half.h. */
+/* Returns the f16 or bf16 nearest to the f32 `bits`, ties to even, with the NaN rule of
+ * offload/reduce/half.h. */
 uint16_t oracle_f16_from_f32(uint32_t bits);
 uint16_t oracle_bf16_from_f32(uint32_t bits);
 

@@ -1,5 +1,5 @@
 /*
- * Steps a child process by ptrace. The child waits in SIGSTOP between two runs. Single-threaded.
+ * Steps a child process with ptrace. The child waits in SIGSTOP between two runs. Single-threaded.
  */
 #include "tests/unit/offload/reduce/step.h"
 
@@ -23,7 +23,7 @@ static _Noreturn void live(void (*run)(void *))
     }
 }
 
-/* The signal that the child stops with; 0 if it has ended. */
+/* Returns the signal that stopped the child; 0 if the child has ended. */
 static int await_stop(void)
 {
     int status;

@@ -1,8 +1,7 @@
 /*
- * Steps a second copy of this program, which qemu's emulation of a user's processor runs, by gdb's
- * remote protocol; this copy runs in such an emulation too. BY_TEST_QEMU names the emulator. The
- * stepped copy waits in SIGUSR1 between two runs, and the emulator keeps that signal from it.
- * Single-threaded.
+ * Steps a second copy of this program in qemu's user-mode emulation, by gdb's remote protocol. This
+ * copy runs in such an emulation too. BY_TEST_QEMU names the emulator. The stepped copy waits in
+ * SIGUSR1 between two runs; the emulator does not deliver that signal to it. Single-threaded.
  */
 #include "tests/unit/offload/reduce/step.h"
 
@@ -18,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORY_FD  "BY_TEST_STEP_MEMORY" /* set: this is the copy to step, and this its descriptor */
+#define MEMORY_FD  "BY_TEST_STEP_MEMORY" /* set: this is the copy to step, and this is its descriptor */
 #define WAIT_MS    60000                 /* for an answer */
 #define CONNECT_MS 10                    /* between two attempts */
 #define CONNECTS   6000u
@@ -42,8 +41,8 @@ static _Noreturn void live(int fd, size_t bytes, void (*run)(void *))
     }
 }
 
-/* Sends a packet and returns the signal of the stop that answers it; 0 if another or no answer
- * comes. */
+/* Sends a packet. Returns the signal in the answer, which reports a stop; 0 if there is another
+ * answer or none. */
 static unsigned command(char letter)
 {
     char packet[8], answer[512];

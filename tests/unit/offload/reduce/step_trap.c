@@ -1,7 +1,7 @@
 /*
- * Steps this program itself: the trap flag of x86, and a handler of its debug exception. For a
- * machine on which the program runs in ring 0 without an operating system, and whose gate of that
- * exception names a stack (tests/avx512/rom.S). Single-threaded.
+ * Steps this program itself with the trap flag of x86 and a handler of the debug exception. For a
+ * machine on which the program runs in ring 0 without an operating system, and on which the gate of
+ * that exception names a stack (tests/avx512/rom.S). Single-threaded.
  */
 #include "tests/unit/offload/reduce/step.h"
 
@@ -17,7 +17,7 @@ static volatile unsigned steps;
 
 __attribute__((used, aligned(64))) static uint8_t step_state[4096]; /* XSAVE; its header stays zero */
 
-/* The handler: what C code may change is saved, all vector registers among it. */
+/* The handler. It saves everything that C code may change, including all vector registers. */
 void step_entry(void);
 __asm__("step_entry:\n"
         "    pushq %rax\n    pushq %rcx\n    pushq %rdx\n    pushq %rsi\n    pushq %rdi\n    pushq %rbp\n"
@@ -40,7 +40,7 @@ __asm__("step_entry:\n"
 __attribute__((used)) static void step_taken(void)
 {
     if (++steps == STEP_LIMIT)
-        exit(1); /* there is no way back from a kernel that does not end */
+        exit(1); /* a kernel that does not end cannot be left otherwise */
     change_now(shared);
 }
 
@@ -64,7 +64,7 @@ void *step_begin(size_t bytes, void (*run)(void *memory))
     return shared;
 }
 
-/* Both keep what a function may have below its stack pointer. */
+/* Both preserve the area below the stack pointer, which a function may use. */
 static void trap_on(void)
 {
     __asm__ volatile("leaq -128(%%rsp), %%rsp\n    pushfq\n    orq $0x100, (%%rsp)\n    popfq\n"

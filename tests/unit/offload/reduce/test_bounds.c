@@ -1,8 +1,8 @@
 /*
- * The bounds of docs/arithmetic.md for modes FAST and DET: sums along random trees, made by the
- * kernels as nodes make them (offload/engine/contrib.c), against sums in exact arithmetic. The
- * comparison itself is exact: with e in units of 2^-p, |error| <= e / (1 - e) S + N w is held as
- * |error| 2^p <= e (S + |error|) + N w 2^p.
+ * The error bounds of docs/arithmetic.md for modes FAST and DET: sums along random trees, computed
+ * by the kernels as nodes do (offload/engine/contrib.c), against exact sums. The comparison itself
+ * is exact: with e in units of 2^-p, |error| <= e / (1 - e) S + N w is tested as |error| 2^p <= e
+ * (S + |error|) + N w 2^p.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,11 +15,12 @@
 #include "tests/unit/offload/reduce/oracle.h"
 #include "tests/unit/offload/reduce/wide.h"
 
-#define COUNT     48u /* elements: vectors, blocks and a tail */
+#define COUNT     48u /* elements: vectors, blocks and a remainder */
 #define RANKS_MAX 64u
 #define FAN_MAX   9u
 
-/* A sum on its way: elements as on the wire, and what the worst of its leaves has passed. */
+/* A partial sum: elements as on the wire, and the maximum numbers of additions and roundings of its
+ * leaves. */
 struct partial {
     uint8_t bytes[COUNT * 8];
     unsigned additions; /* d */
@@ -34,8 +35,8 @@ static int is_half(const struct wide_format *f)
     return f->dtype == BY_DTYPE_F16 || f->dtype == BY_DTYPE_BF16;
 }
 
-/* Adds `count` children in the order given; or, in mode DET, pairs of them, each in one pass to the
- * sum. */
+/* Adds `count` children in the given order. In mode DET, adds pairs of them, each in one pass over
+ * the sum. */
 static void add_node(unsigned isa, const struct wide_format *f, const struct partial *child[], unsigned count,
                      int det, struct partial *sum)
 {
@@ -64,8 +65,8 @@ static void add_node(unsigned isa, const struct wide_format *f, const struct par
     sum->roundings++;
 }
 
-/* Fails when element i of `sum`, the root's of `nodes`, is beyond the bound; returns error / bound,
- * about. */
+/* Fails if element i of `sum`, the root's of `nodes`, exceeds the bound. Returns about error /
+ * bound. */
 static double check_element(const struct wide_format *f, unsigned ranks, unsigned nodes,
                             const struct partial *sum, unsigned i)
 {
@@ -103,8 +104,8 @@ static double check_element(const struct wide_format *f, unsigned ranks, unsigne
     return ratio[1] > 0 ? ratio[0] / ratio[1] : 0;
 }
 
-/* Merges random parts, until one is left, as nodes with 2 to FAN_MAX children would. Returns the
- * worst error over its bound. */
+/* Merges random parts, as nodes with 2 to FAN_MAX children would, until one is left. Returns the
+ * maximum ratio of error and bound. */
 static double run_tree(unsigned isa, const struct wide_format *f, unsigned ranks, int det,
                        struct by_prng *prng)
 {
@@ -122,7 +123,7 @@ static double run_tree(unsigned isa, const struct wide_format *f, unsigned ranks
         struct partial sum;
 
         fan = fan < left ? fan : left;
-        for (unsigned c = 0; c < fan; c++) { /* random ones to the end of the list */
+        for (unsigned c = 0; c < fan; c++) { /* moves random parts to the end of the list */
             unsigned pick = (unsigned)by_prng_below(prng, left - c);
             struct partial taken = parts[pick];
 
@@ -167,14 +168,15 @@ static void sums_on_any_tree_keep_to_the_bound(void **state)
 
                     input[r][i] = by_prng_below(&prng, 2) << (width - 1) |
                                   (uint64_t)(greatest > down ? greatest - down : 0) << f->mant | m;
-                    if (r > 0 && by_prng_below(&prng, 8) == 0) /* cancels what came before */
+                    if (r > 0 && by_prng_below(&prng, 8) == 0) /* cancels the previous rank's value */
                         input[r][i] = input[r - 1][i] ^ (uint64_t)1 << (width - 1);
                 }
             run_tree(isa, f, ranks, (int)(round & 1), &prng);
         }
 }
 
-/* One, then units that each addition loses: the error is all of them, and the bound hardly more. */
+/* One, then units that each addition loses: the error is their sum, and the bound is only slightly
+ * larger. */
 static void the_bound_of_additions_is_sharp(void **state)
 {
     const struct partial *child[FAN_MAX];
@@ -201,8 +203,8 @@ static void the_bound_of_additions_is_sharp(void **state)
     }
 }
 
-/* The same for the roundings of 16-bit floats: a chain of nodes, each of which loses what it adds.
- */
+/* The same for the roundings of 16-bit floats: a chain of nodes, each of which loses the value that
+ * it adds. */
 static void the_bound_of_roundings_is_sharp(void **state)
 {
     (void)state;
@@ -228,7 +230,7 @@ static void the_bound_of_roundings_is_sharp(void **state)
         }
         assert_int_equal(parts[0].roundings, 4);
         assert_true(check_element(f, 5, 4, &parts[0], COUNT - 1) > 0.95);
-        /* On one node the same values are rounded once. */
+        /* On a single node the same values are rounded once. */
         for (unsigned i = 0; i < COUNT; i++)
             element_put(parts[0].bytes, 2, i, one);
         parts[0].additions = parts[0].roundings = 0;

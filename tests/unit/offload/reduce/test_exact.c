@@ -1,7 +1,6 @@
 /*
- * Mode EXACT: sums of blocks against sums in arithmetic that is wide enough to be exact (wide.h),
- * in every order, with the written bound of the error, and the written rules for zeros, subnormals,
- * infinities and NaNs.
+ * Mode EXACT: sums of blocks against exact sums (wide.h), in every order, with the error bound and
+ * the rules for zeros, subnormals, infinities and NaNs of docs/arithmetic.md.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +27,7 @@ struct exact_block {
     uint64_t result[COUNT];
 };
 
-/* The three steps over `ranks`, contributions added in an order drawn from `prng`. */
+/* Runs the three steps over `ranks`, with contributions added in an order drawn from `prng`. */
 static void run_block(unsigned isa, const struct wide_format *f, unsigned ranks, unsigned count,
                       struct by_prng *prng, struct exact_block *block)
 {
@@ -79,7 +78,8 @@ static unsigned log2_up(unsigned ranks)
     return h;
 }
 
-/* Finite elements with exponents in a span below one that is drawn for the block. */
+/* Returns a finite element with an exponent at most `span` below `greatest`, which is drawn for the
+ * block. */
 static uint64_t element_draw(const struct wide_format *f, struct by_prng *prng, unsigned greatest,
                              unsigned span)
 {
@@ -115,9 +115,9 @@ static struct reduce_wide exact_sum(const struct wide_format *f, unsigned ranks,
 }
 
 /*
- * Where all elements of a block lie within so many powers of two of the greatest that each is a
- * whole number of quanta, the result is the exact sum, rounded once. Everything below the least
- * exponent of a format counts too.
+ * If all elements of a block lie within so many powers of two of the greatest one that each is a
+ * whole number of quanta, the result is the exact sum, rounded once. Elements below the minimum
+ * exponent of a format are included.
  */
 static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
 {
@@ -135,7 +135,7 @@ static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
             unsigned left = f->top - f->mant - 1;
 
             if (left < h)
-                continue; /* f64 of many ranks: no element is sure to be whole quanta */
+                continue; /* f64 of many ranks: no element is certain to be whole quanta */
             draw_block(f, &prng, ranks, left - h);
             run_block(isa, f, ranks, COUNT, &prng, &block);
             for (unsigned i = 0; i < COUNT; i++) {
@@ -154,9 +154,8 @@ static void sums_within_the_span_are_the_exact_sum_rounded_once(void **state)
 
 /*
  * The bound of docs/arithmetic.md: |result - exact| <= n/2 quanta + half a unit in the last place
- * of the result. Checked as: the exact sum lies within n/2 quanta of an interval of numbers that
- * round to the result; as no float decides it, by rounding exact - n/2 quanta and exact + n/2
- * quanta: the result is not outside.
+ * of the result. No float can test this directly. So the test rounds exact - n/2 quanta and exact +
+ * n/2 quanta, and the result must lie between the two.
  */
 static void sums_of_any_span_keep_to_the_bound(void **state)
 {
@@ -178,7 +177,8 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
             top = block.words[0] + h < left + 1 ? left + 1 - h : block.words[0];
             for (unsigned i = 0; i < COUNT; i++) {
                 struct reduce_wide low = exact_sum(f, ranks, i), high = low;
-                /* a quantum's place above 2^-1074; half a quantum where that is not below it */
+                /* Place of a quantum above 2^-1074; that of half a quantum is one lower, unless
+                 * this is 0. */
                 unsigned quantum = top + h + 1074 - (f->bias + f->top - 1);
                 int64_t least, most, got, keys[3];
                 uint64_t bits[3];
@@ -188,7 +188,7 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
                 bits[0] = wide_round(f, &low);
                 bits[1] = wide_round(f, &high);
                 bits[2] = block.result[i];
-                for (unsigned b = 0; b < 3; b++) { /* bits to integers in the order of the numbers */
+                for (unsigned b = 0; b < 3; b++) { /* maps bits to integers in the order of the numbers */
                     int negative = (int)(bits[b] >> (width - 1) & 1);
                     int64_t magnitude = (int64_t)(bits[b] & ~((uint64_t)1 << (width - 1)));
 
@@ -207,7 +207,7 @@ static void sums_of_any_span_keep_to_the_bound(void **state)
         }
 }
 
-/* One element of the block is special at some ranks; the others are as IEEE 754 adds them. */
+/* One element of the block is special at some ranks. The other elements follow IEEE 754. */
 static void infinities_and_nans_stay_in_their_element(void **state)
 {
     struct by_prng prng = {3};
@@ -247,7 +247,7 @@ static void infinities_and_nans_stay_in_their_element(void **state)
             assert_int_equal(block.result[5], infinity);
             assert_int_equal(block.result[6], infinity | sign);
             assert_int_equal(block.result[7], quiet);
-            for (unsigned i = 8; i < COUNT; i++) { /* +-1 are whole quanta of these blocks, too */
+            for (unsigned i = 8; i < COUNT; i++) { /* +-1 are whole quanta of these blocks too */
                 struct reduce_wide sum = exact_sum(f, ranks, i);
 
                 assert_int_equal(block.result[i], wide_round(f, &sum));
@@ -270,7 +270,7 @@ static void zeros_and_subnormals_are_exact(void **state)
             for (unsigned i = 0; i < COUNT; i++)
                 input[r][i] = (by_prng_next(&prng) & (((uint64_t)1 << f->mant) - 1)) | (i & 1 ? sign : 0);
         for (unsigned r = 0; r < 5; r++) {
-            input[r][0] = sign; /* -0 of all: the sum is +0 */
+            input[r][0] = sign; /* -0 at all ranks: the sum is +0 */
             input[r][1] = r == 4 ? 4 | sign : 1;
         }
         run_block(isa, f, 5, COUNT, &prng, &block);
@@ -284,8 +284,8 @@ static void zeros_and_subnormals_are_exact(void **state)
     }
 }
 
-/* What overflows on the way and comes back is finite; only a sum that is too large is an infinity.
- */
+/* Intermediate overflow that later cancels gives a finite result. Only a sum that is too large is
+ * an infinity. */
 static void only_the_sum_itself_can_overflow(void **state)
 {
     struct by_prng prng = {5};
@@ -314,7 +314,7 @@ static void only_the_sum_itself_can_overflow(void **state)
     }
 }
 
-/* The same bits from all instruction sets, on blocks of every length, with anything in them. */
+/* All instruction sets give the same bits, on blocks of every length with arbitrary contents. */
 static void all_instruction_sets_give_the_same_bits(void **state)
 {
     struct by_prng prng = {seed_get() + 2};

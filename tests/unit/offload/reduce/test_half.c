@@ -1,5 +1,5 @@
-/* f16 and bf16: widening over all patterns, narrowing at every tie and on both sides of it, on each
- * instruction set. */
+/* f16 and bf16, on each instruction set: widening of all patterns, narrowing at each tie and on
+ * both sides of it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -67,7 +67,7 @@ static void every_f16_and_bf16_survives_a_round_trip(void **state)
     }
 }
 
-/* Narrows the `count` elements of `wide` by each instruction set and compares with the oracle. */
+/* Narrows the `count` elements of `wide` with each instruction set and compares with the oracle. */
 static void narrowing_check(unsigned dtype, uint32_t count, uint16_t (*expected)(uint32_t))
 {
     FOR_EACH_ISA(isa)
@@ -94,7 +94,8 @@ static void f16_rounds_to_nearest_even_at_every_tie(void **state)
     (void)state;
     for (uint32_t sign = 0; sign < 2; sign++)
         for (uint32_t i = 0; i < 0x7c00u; i++) {
-            /* Halfway to the next larger magnitude; beyond the largest finite one that is 65520. */
+            /* Halfway to the next larger magnitude. Above the largest finite value this is
+             * 65520. */
             double low = oracle_f16_value((uint16_t)i);
             double high = i == 0x7bffu ? 65536.0 : oracle_f16_value((uint16_t)(i + 1));
             uint32_t tie = by_f32_bits((float)((low + high) / 2)) | sign << 31;
@@ -146,11 +147,11 @@ static void narrowing_keeps_to_written_values(void **state)
         {BY_DTYPE_F16, 0x477fefff, 0x7bff},  /* just under 65520 */
         {BY_DTYPE_F16, 0x477ff000, 0x7c00},  /* 65520 ties to infinity */
         {BY_DTYPE_F16, 0xff7fffff, 0xfc00},  /* the most negative f32 */
-        {BY_DTYPE_F16, 0x38800000, 0x0400},  /* 2^-14, the least normal */
+        {BY_DTYPE_F16, 0x38800000, 0x0400},  /* 2^-14, the minimum normal */
         {BY_DTYPE_F16, 0x387fe000, 0x0400},  /* 2^-14 - 2^-26: a tie that becomes normal */
-        {BY_DTYPE_F16, 0x33800000, 0x0001},  /* 2^-24, the least subnormal */
+        {BY_DTYPE_F16, 0x33800000, 0x0001},  /* 2^-24, the minimum subnormal */
         {BY_DTYPE_F16, 0x33000000, 0x0000},  /* 2^-25 ties to zero */
-        {BY_DTYPE_F16, 0x33000001, 0x0001},  /* above that tie */
+        {BY_DTYPE_F16, 0x33000001, 0x0001},  /* above this tie */
         {BY_DTYPE_F16, 0xb3000000, 0x8000},  /* -2^-25 ties to -0 */
         {BY_DTYPE_F16, 0x80000001, 0x8000},  /* a subnormal f32 */
         {BY_DTYPE_F16, 0x80000000, 0x8000},  /* -0 */
@@ -161,19 +162,19 @@ static void narrowing_keeps_to_written_values(void **state)
         {BY_DTYPE_BF16, 0x3f808000, 0x3f80}, /* a tie to even, down */
         {BY_DTYPE_BF16, 0x3f818000, 0x3f82}, /* a tie to even, up */
         {BY_DTYPE_BF16, 0x7f7f8000, 0x7f80}, /* overflow to infinity */
-        {BY_DTYPE_BF16, 0x7f7f7fff, 0x7f7f}, /* just under */
-        {BY_DTYPE_BF16, 0x00008000, 0x0000}, /* a subnormal's tie */
-        {BY_DTYPE_BF16, 0x00018000, 0x0002}, /* another, up */
+        {BY_DTYPE_BF16, 0x7f7f7fff, 0x7f7f}, /* just below */
+        {BY_DTYPE_BF16, 0x00008000, 0x0000}, /* a tie of a subnormal */
+        {BY_DTYPE_BF16, 0x00018000, 0x0002}, /* another tie, up */
         {BY_DTYPE_BF16, 0x80000000, 0x8000}, /* -0 */
         {BY_DTYPE_BF16, 0x7f800001, 0x7fc0}, /* a signalling NaN becomes quiet, never infinity */
-        {BY_DTYPE_BF16, 0xffffffff, 0xffff}, /* no carry out of a NaN */
+        {BY_DTYPE_BF16, 0xffffffff, 0xffff}, /* no carry out of the NaN's fraction */
     };
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
         FOR_EACH_ISA(isa)
         {
-            uint32_t guard, block[64]; /* wide enough for each vector loop, and an odd one for the tail */
+            uint32_t guard, block[64]; /* enough for each vector loop, and an odd count for the remainder */
 
             for (uint32_t count = 1; count <= 63; count += 62) {
                 for (uint32_t k = 0; k < count; k++)

@@ -1,6 +1,5 @@
-/* Every operator on every element type, on every instruction set that this processor has, against
- * oracle.h.
- */
+/* Each operator on each element type, on each instruction set of this processor, against
+ * oracle.h. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,8 +10,8 @@
 #include "tests/unit/offload/reduce/check.h"
 #include "tests/unit/offload/reduce/oracle.h"
 
-/* Element counts on both sides of each loop's boundaries, a full packet of f32 (352) and of the
- * largest payload. */
+/* Counts of elements on both sides of each loop's boundaries, and of full packets: f32 (352) and
+ * the largest payload. */
 static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 65, 351, 352, 2048};
 #define COUNTS    (sizeof(counts) / sizeof(counts[0]))
 #define COUNT_MAX 2048u
@@ -25,7 +24,7 @@ static const uint32_t counts[] = {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 32, 33, 63, 
         for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)                                            \
             if (oracle_defined(op, dtype))
 
-/* Half of all elements are random bits; the others are where arithmetic is special. */
+/* Half of all elements are random bits. The others have values at which arithmetic is special. */
 static uint64_t element_draw(struct by_prng *prng, unsigned dtype)
 {
     static const uint32_t singles[] = {0x00000000, 0x80000000, 0x00000001, 0x807fffff, 0x00800000,
@@ -52,8 +51,8 @@ static uint64_t element_draw(struct by_prng *prng, unsigned dtype)
     }
 }
 
-/* `count` elements at `offset` in an exact allocation, so that a read past its end is seen by the
- * address sanitizer. */
+/* Returns `count` elements at `offset` in an exact allocation, so that the address sanitizer
+ * detects reads past the end. */
 static uint8_t *contribution_draw(struct by_prng *prng, unsigned dtype, uint32_t count, size_t offset)
 {
     unsigned size = oracle_element_bytes(dtype);
@@ -71,8 +70,8 @@ static void guard_check(const uint8_t *acc, size_t span)
         assert_int_equal(acc[span + i], 0xa5);
 }
 
-/* ROUNDS contributions of `count` elements, one step at a time beside the oracle. Gives 0 or the
- * number of the step. */
+/* Makes ROUNDS contributions of `count` elements, and compares each step with the oracle. Returns 0
+ * or the number of the failed step. */
 static int slot_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
                     struct by_prng *prng)
 {
@@ -131,15 +130,16 @@ static void every_pair_matches_the_oracle(void **state)
         }
 }
 
-/* NaNs of both kinds and signs, infinities, zeros, both ends of the subnormals and normals, ones,
- * as f32. */
+/* f32: NaNs of both kinds and signs, infinities, zeros, the smallest and largest subnormals and
+ * normals, ones. */
 static const uint32_t special[] = {0x00000000, 0x80000000, 0x00000001, 0x80000001, 0x007fffff, 0x807fffff,
                                    0x00800000, 0x80800000, 0x7f7fffff, 0xff7fffff, 0x7f800000, 0xff800000,
                                    0x7fc00000, 0xffc00000, 0x7f800001, 0xff800001, 0x7fffffff, 0xffffffff,
                                    0x3f800000, 0xbf800000, 0x3f800001, 0x4b000001, 0xcb000001};
 #define SPECIAL (sizeof(special) / sizeof(special[0]))
 
-/* The same place of `dtype`, a type of floats; for integers the bits as they are. */
+/* Returns the corresponding value of `dtype` for types of floats; for integers the bits
+ * themselves. */
 static uint64_t special_as(unsigned dtype, uint32_t single)
 {
     uint64_t sign = single >> 31, e = single >> 23 & 0xff, m = single & 0x7fffff;
@@ -158,7 +158,7 @@ static uint64_t special_as(unsigned dtype, uint32_t single)
     }
 }
 
-/* Each special value with each, in vectors and in the tail. */
+/* Each special value with each other, in vectors and in the remainder. */
 static void every_pair_of_special_values_matches_the_oracle(void **state)
 {
     static uint8_t a[SPECIAL * SPECIAL * 8], b[SPECIAL * SPECIAL * 8], acc[SPECIAL * SPECIAL * 8];
@@ -230,8 +230,8 @@ static void all_instruction_sets_give_the_same_bits(void **state)
     }
 }
 
-/* 1 when accumulate_pair leaves the bits of two separate additions by the scalar kernels, and then
- * tells each flipped bit of what has waited, and of the slot. */
+/* Returns 1 if accumulate_pair gives the bits of two separate additions by the scalar kernels, and
+ * then detects each flipped bit of the waiting value and of the slot. */
 static int pair_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, size_t offset,
                     struct by_prng *prng)
 {
@@ -337,7 +337,7 @@ static void written_values_hold_on_every_instruction_set(void **state)
         {BY_OP_MAX, BY_DTYPE_I64, (uint64_t)1 << 63, 0, 0},
         {BY_OP_MAX, BY_DTYPE_U64, (uint64_t)1 << 63, 0, (uint64_t)1 << 63},
         {BY_OP_BXOR, BY_DTYPE_U8, 0xf0, 0xff, 0x0f},
-        /* -0 is below +0, in either place; sums follow IEEE 754 */
+        /* -0 is below +0 as either operand; sums follow IEEE 754 */
         {BY_OP_MIN, BY_DTYPE_F32, 0x00000000, 0x80000000, 0x80000000},
         {BY_OP_MIN, BY_DTYPE_F32, 0x80000000, 0x00000000, 0x80000000},
         {BY_OP_MAX, BY_DTYPE_F32, 0x00000000, 0x80000000, 0x00000000},
@@ -355,7 +355,7 @@ static void written_values_hold_on_every_instruction_set(void **state)
         {BY_OP_SUM, BY_DTYPE_F16, 0x0001, 0x0001, 0x0002},
         {BY_OP_SUM, BY_DTYPE_F16, 0x7bff, 0x7bff, 0x7c00},
         {BY_OP_PROD, BY_DTYPE_F16, 0x0001, 0x3800, 0x0000},
-        /* whatever makes a NaN, in either place, makes the same one */
+        /* every operation that makes a NaN, with either operand, makes the same NaN */
         {BY_OP_SUM, BY_DTYPE_F32, 0x7f800000, 0xff800000, 0x7fc00000},
         {BY_OP_SUM, BY_DTYPE_F32, 0xffc12345, 0x3f800000, 0x7fc00000},
         {BY_OP_SUM, BY_DTYPE_F32, 0x3f800000, 0x7f800001, 0x7fc00000},
@@ -381,7 +381,7 @@ static void written_values_hold_on_every_instruction_set(void **state)
 
             uint32_t guard;
 
-            for (uint32_t k = 0; k < 67; k++) { /* in vectors and in the tail */
+            for (uint32_t k = 0; k < 67; k++) { /* in vectors and in the remainder */
                 element_put(a, reducer->element_bytes, k, cases[i].a);
                 element_put(b, reducer->element_bytes, k, cases[i].b);
             }
@@ -397,7 +397,7 @@ static void written_values_hold_on_every_instruction_set(void **state)
 
 static void half_sums_are_rounded_only_when_they_leave(void **state)
 {
-    /* 2048 + 1 is a tie in f16 and would stay 2048 for ever; f32 keeps each 1. */
+    /* 2048 + 1 is a tie in f16 and would stay 2048 forever; f32 keeps each 1. */
     FOR_EACH_ISA(isa)
     {
         const struct by_reducer *reducer = by_reducer_get(isa, BY_OP_SUM, BY_DTYPE_F16);
@@ -413,7 +413,7 @@ static void half_sums_are_rounded_only_when_they_leave(void **state)
     (void)state;
 }
 
-/* Each bit of a slot, in vectors and in the tail, on every kernel that reads it. */
+/* Each bit of a slot, in vectors and in the remainder, with each kernel that reads it. */
 static void a_flipped_bit_of_a_slot_is_seen_by_the_next_kernel(void **state)
 {
     static uint8_t acc[8 * 71], in[8 * 71];

@@ -1,7 +1,7 @@
 /*
- * A kernel looks at its input once, so that what its owner writes meanwhile gives one of the two
- * values and a guard that holds. The kernels run one instruction at a time (step.h), and in between
- * their input is overwritten with either of two values.
+ * A kernel reads its input once. So if the owner writes to the input meanwhile, the result is one
+ * of the two values and the guard holds. The kernels run one instruction at a time (step.h), and
+ * between instructions the test overwrites their input with either of two values.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -15,28 +15,28 @@
 #include "tests/unit/offload/reduce/oracle.h"
 #include "tests/unit/offload/reduce/step.h"
 
-#define COUNT       37u /* elements: vectors and all that is left behind them */
+#define COUNT       37u /* elements: vectors and a remainder of each size */
 #define BYTES       (8 * COUNT)
-#define SHIFT_BYTES 1u  /* of the input: users' buffers lie anywhere */
-#define CHANGES_MIN 16u /* in one run: fewer mean that nothing is stepped */
+#define SHIFT_BYTES 1u  /* of the input: users' buffers may have any alignment */
+#define CHANGES_MIN 16u /* in one run; fewer mean that stepping does not work */
 #define PAIR_RUNS   4u  /* of each kernel */
-#define PAIR_ODDS   16u /* one step in so many finds the second value: in some runs none is read */
+#define PAIR_ODDS   16u /* one step in so many writes the second value: some runs never read it */
 
 enum what { LOAD = 1, ACCUMULATE, COPY, PAIR };
 
-/* What is shared with the kernel that is stepped. */
+/* Memory shared with the stepped kernel. */
 struct shared {
     enum what what;
     unsigned isa, op, dtype;
     uint32_t count, guard, psum;
     int holds;
-    volatile int inside; /* the kernel runs */
+    volatile int inside; /* the kernel is running */
     uint8_t in[BYTES + SHIFT_BYTES], second[BYTES + SHIFT_BYTES], acc[BYTES];
 };
 
 static struct shared *shared;
 static unsigned changes;  /* of the input while the kernel ran */
-static unsigned odds = 2; /* one in so many is to the second value */
+static unsigned odds = 2; /* one in so many writes the second value */
 static uint8_t values[2][BYTES], before[BYTES];
 static struct by_prng prng;
 
@@ -71,8 +71,8 @@ static void change_input(void *memory)
     changes++;
 }
 
-/* Runs the kernel that `shared` describes; between two instructions the input is of either value.
- */
+/* Runs the kernel that `shared` describes. Between instructions the input changes to either
+ * value. */
 static void run_kernel(void)
 {
     changes = 0;
@@ -86,13 +86,14 @@ static int is_either(uint64_t found, uint64_t a, uint64_t b)
     return found == a || found == b;
 }
 
-/* What is copied is so in words of 32 bits at least. */
+/* Copies are in words of at least 32 bits. */
 static int is_either_by_words(uint64_t found, uint64_t a, uint64_t b)
 {
     return is_either(found >> 32, a >> 32, b >> 32) && is_either((uint32_t)found, (uint32_t)a, (uint32_t)b);
 }
 
-/* Elements of the slot that are of neither value, and one more if its guard is wrong. */
+/* Returns the number of elements of the slot that have neither value, plus one if its guard is
+ * wrong. */
 static unsigned count_wrong(unsigned op, unsigned dtype)
 {
     const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
@@ -124,7 +125,7 @@ static void draw(void)
     }
 }
 
-/* Loads, and then accumulates to what was loaded, of one operator and type. */
+/* Tests loads, and then accumulation onto loaded values, of one operator and type. */
 static void check_pair(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
 {
     shared->isa = isa;
@@ -154,7 +155,7 @@ static void what_changes_under_a_kernel_is_one_of_both_values(void **state)
 
     (void)state;
 #ifdef __SANITIZE_ADDRESS__
-    skip(); /* these kernels are not those that anybody runs, and take ten times the steps */
+    skip(); /* sanitized kernels are not those of a release, and take ten times the steps */
 #endif
     prng = (struct by_prng){seed};
     FOR_EACH_ISA(isa)
@@ -164,9 +165,8 @@ static void what_changes_under_a_kernel_is_one_of_both_values(void **state)
                 check_pair(isa, op, dtype, seed);
 }
 
-/* Elements of the slot that are not those of a pair of the first value, and one more if its guard
- * is wrong.
- */
+/* Returns the number of elements of the slot without a pair of the first value, plus one if its
+ * guard is wrong. */
 static unsigned count_wrong_pairs(unsigned op, unsigned dtype)
 {
     const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
@@ -184,7 +184,7 @@ static unsigned count_wrong_pairs(unsigned op, unsigned dtype)
     return wrong;
 }
 
-/* Adds pairs of one operator and type; returns how many had the psum of the first value. */
+/* Adds pairs of one operator and type. Returns how many had the psum of the first value. */
 static unsigned check_two(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
 {
     const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
@@ -202,7 +202,7 @@ static unsigned check_two(unsigned isa, unsigned op, unsigned dtype, uint64_t se
         shared->psum = 2 * oracle_psum(values[0], (size_t)COUNT * reducer->element_bytes);
         run_kernel();
         if (!shared->holds)
-            continue; /* the slot is worth nothing */
+            continue; /* the slot is invalid */
         held++;
         if (count_wrong_pairs(op, dtype) > 0) {
             seed_print("reduce-once", seed);

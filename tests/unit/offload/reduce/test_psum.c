@@ -1,5 +1,5 @@
-/* psum and psum_copy against a sum byte by byte, at every alignment and length that a loop boundary
- * can fall on. */
+/* psum and psum_copy against a sum byte by byte, at each alignment and length at a loop's
+ * boundary. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ static size_t length_at(size_t index)
     return index < SHORT_COUNT ? index : long_lengths[index - SHORT_COUNT];
 }
 
-/* An exact allocation, so that a read past its end is seen by the address sanitizer. */
+/* Returns an exact allocation, so that the address sanitizer detects reads past its end. */
 static uint8_t *random_bytes(struct by_prng *prng, size_t bytes)
 {
     uint8_t *data = malloc(bytes + 1);

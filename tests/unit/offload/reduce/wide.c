@@ -1,4 +1,4 @@
-/* Exact sums; see wide.h. Pure. */
+/* Implements wide.h: exact sums. Pure. */
 #include "tests/unit/offload/reduce/wide.h"
 
 #include "offload/wire/types.h"
@@ -99,7 +99,7 @@ struct reduce_wide wide_sum(const struct reduce_wide *a, const struct reduce_wid
     return sum;
 }
 
-/* The significand and the place of its last bit above 2^-1074; the bits are finite. */
+/* Returns the significand and the place of its last bit above 2^-1074. The bits must be finite. */
 static void take_apart(const struct wide_format *f, uint64_t bits, uint64_t *m, unsigned *shift,
                        int *negative)
 {
@@ -121,19 +121,20 @@ void wide_add_element(struct reduce_wide *w, const struct wide_format *f, uint64
     wide_add(w, m, shift, negative ^ minus);
 }
 
-/* The nearest element to the exact sum, ties to even; too large ones are infinities. Zero is +0. */
+/* Returns the element nearest to the exact sum, ties to even. Values that are too large become
+ * infinities. Zero is +0. */
 uint64_t wide_round(const struct wide_format *f, const struct reduce_wide *w)
 {
     struct reduce_wide m = wide_magnitude(w), left;
     unsigned width = 8 * oracle_element_bytes(f->dtype);
     uint64_t sign = wide_negative(w) ? (uint64_t)1 << (width - 1) : 0;
-    uint64_t low = 0, high = (uint64_t)f->exponents << f->mant; /* the bits of magnitudes ascend like these */
+    uint64_t low = 0, high = (uint64_t)f->exponents << f->mant; /* magnitudes ascend with their bits */
     uint64_t m_low;
     struct reduce_wide both = {{0}};
     unsigned shift;
     int negative, order;
 
-    while (high - low > 1) { /* the greatest element <= m, where infinity counts as 2^(e + 1) */
+    while (high - low > 1) { /* finds the greatest element <= m, where infinity counts as 2^(e + 1) */
         uint64_t middle = low + (high - low) / 2;
         struct reduce_wide value = {{0}};
 
@@ -149,7 +150,7 @@ uint64_t wide_round(const struct wide_format *f, const struct reduce_wide *w)
         left.limb[i] = m.limb[i] << 1 | (i ? m.limb[i - 1] >> 63 : 0);
     wide_add(&both, m_low, shift, 0);
     wide_add(&both, m_low + 1, shift, 0);
-    order = wide_compare(&left, &both); /* twice m, with the neighbours' sum */
+    order = wide_compare(&left, &both); /* compares twice m with the sum of its neighbours */
     if (order > 0 || (order == 0 && (low & 1)))
         low++;
     return low == 0 ? 0 : sign | low;

@@ -1,6 +1,6 @@
 /*
- * Table images: written and read back; every field out of its range is refused with its name; and
- * no truncation, no flipped bit, and no flipped bit under a right CRC gets past the check to harm a
+ * Table images: writing and reading. The check refuses each field out of its range and names it. No
+ * truncation, no flipped bit, and no flipped bit under a valid CRC passes the check and harms a
  * reader (run with SANITIZE=address,undefined).
  */
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void a_switch_without_anything_is_a_sound_image(void **state)
 struct image_row {
     const char *section;
     uint32_t index;
-    const char *what; /* a part of the text */
+    const char *what; /* a part of the message */
     size_t at;        /* offset in struct table_sample */
     size_t size;
     uint64_t value;
@@ -339,7 +339,7 @@ static void reserved_bytes_of_every_record_must_be_zero(void **state)
         }
 }
 
-/* Reads everything that a sound image promises. */
+/* Reads everything that a valid image contains. */
 static void read_all(const uint8_t *bytes)
 {
     struct by_image_header header;
@@ -359,11 +359,11 @@ static void every_truncation_is_refused(void **state)
 
     (void)state;
     for (size_t size = 0; size < bytes; size++) {
-        uint8_t *exact = malloc(size + 1); /* nothing before the end may be read beyond: ASan watches */
+        uint8_t *exact = malloc(size + 1); /* ASan detects reads past the end */
 
         memcpy(exact + 1, image, size);
         assert_true(by_image_check(exact + 1, size, NULL, NULL) < 0);
-        if (size >= BY_IMAGE_HEADER_BYTES) { /* and if the length and CRC say that this is all */
+        if (size >= BY_IMAGE_HEADER_BYTES) { /* also if the length and CRC match this size */
             by_put32(exact + 1 + 8, (uint32_t)size);
             sample_reseal(exact + 1, size);
             assert_int_equal(by_image_check(exact + 1, size, NULL, NULL), BY_EFORMAT);
@@ -403,7 +403,7 @@ static void a_flipped_bit_under_a_right_crc_harms_nobody(void **state)
             read_all(exact);
         }
     }
-    /* Names, addresses, cookies and generations may be anything: many images remain sound. */
+    /* Names, addresses, cookies and generations may have any value: many images remain valid. */
     assert_true(accepted > 0);
     free(exact);
 }
@@ -434,7 +434,7 @@ static void the_hash_changes_with_every_byte_and_the_length(void **state)
     (void)state;
     assert_true(hash == by_image_hash(image, bytes));
     for (size_t i = 0; i < bytes; i++) {
-        int crc = i >= 12 && i < 16; /* of an image with keys */
+        int crc = i >= 12 && i < 16; /* the CRC of an image with keys is not hashed */
 
         image[i] ^= 0x40;
         assert_true((by_image_hash(image, bytes) != hash) == !crc);
@@ -464,7 +464,7 @@ static void keys_are_found_by_their_job_and_named_without_being_told(void **stat
     assert_true(by_image_key_id(&key) != by_image_key_id(&other));
 }
 
-/* Whoever sees the hashes of many images with one key learns its name at most. */
+/* Hashes of many images with one key reveal at most the key's name. */
 static void of_keys_and_of_the_crc_over_them_the_hash_holds_the_name_alone(void **state)
 {
     size_t bytes = sample_write(&sample, image);
@@ -489,14 +489,14 @@ static void keys_go_to_images_whose_node_runs_their_jobs(void **state)
     (void)state;
     assert_true(by_image_keyed_bytes(image, 3) <= sizeof(out));
     size = by_image_put_keys(image, keys, 3, out);
-    assert_int_equal(size, bytes); /* two keys in place of two */
+    assert_int_equal(size, bytes); /* replaces two keys by two */
     assert_int_equal(by_image_check(out, size, NULL, NULL), 0);
     by_image_header(out, &header);
     assert_int_equal(header.count[BY_SECTION_KEY], 2);
     assert_true(by_image_key_find(out, 1, &key) && key.key[0] == 4);
     assert_true(by_image_key_find(out, 5, &key) && key.key[0] == 6 && key.cover == 2);
     assert_memory_equal(out + 128, image + 128, size - 128 - 40);
-    size = by_image_put_keys(image, keys + 1, 1, out); /* job 3 does not run here */
+    size = by_image_put_keys(image, keys + 1, 1, out); /* the node does not run job 3 */
     assert_int_equal(size, bytes - 40);
     assert_int_equal(by_image_check(out, size, NULL, NULL), 0);
 }

@@ -1,4 +1,4 @@
-/* The sample image; see sample.h. */
+/* Implements sample.h: the sample image. */
 #include "tests/unit/offload/table/sample.h"
 
 #include <assert.h>

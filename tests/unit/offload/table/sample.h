@@ -1,4 +1,4 @@
-/* A table image with every kind of record, as structures: a host that is the root of one tree and a
+/* A table image with each kind of record, as structures: a host that is the root of one tree and a
  * leaf of two. */
 #ifndef TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
 #define TESTS_UNIT_OFFLOAD_TABLE_SAMPLE_H
@@ -22,11 +22,11 @@ struct table_sample {
     struct by_image_key key[2];
 };
 
-/* A sound one. */
+/* Fills in a valid image. */
 void sample_fill(struct table_sample *sample);
-/* Writes and seals it; its bytes. */
+/* Writes and seals the image. Returns its size (bytes). */
 size_t sample_write(const struct table_sample *sample, uint8_t image[SAMPLE_BYTES_MAX]);
-/* Makes the CRC right again after bytes have been changed; the length stays. */
+/* Renews the CRC after changes of bytes; the length must be the same. */
 void sample_reseal(uint8_t *image, size_t bytes);
 
 #endif

@@ -1,4 +1,4 @@
-/* Frames there and back, frames that must be refused, ARP. */
+/* Frames: writing and reading, frames that must be refused, ARP. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -61,8 +61,8 @@ static void a_built_frame_parses_to_what_it_was_built_from(void **state)
     assert_ptr_equal(got.data, frame_bytes + BY_FRAME_HEADER_BYTES);
 }
 
-/* The header of the example in many texts on the Internet checksum: 45 00 00 73 .. c0 a8 00 c7 has
- * the sum b8 61. */
+/* The header of the common example for the Internet checksum: 45 00 00 73 .. c0 a8 00 c7 has the
+ * checksum b8 61. */
 static void the_ip_checksum_is_that_of_a_known_header(void **state)
 {
     static const uint8_t known[20] = {0x45, 0,    0,    0x73, 0, 0, 0x40, 0,    0x40, 0x11,
@@ -117,7 +117,7 @@ static void frames_that_are_not_a_sound_datagram_are_refused(void **state)
     static const struct {
         const char *what;
         unsigned at;
-        uint16_t value; /* 16 bits */
+        uint16_t value; /* written in 16 bits */
         int sealed;
         int want;
     } rows[] = {
@@ -168,9 +168,9 @@ static void a_frame_cut_anywhere_is_refused(void **state)
 }
 
 static const uint8_t request[42] = {
-    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,  0, 0, 0, 0, 9, 8, 6, /* to all, from the asker, ARP */
+    0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,  0, 0, 0, 0, 9, 8, 6, /* broadcast, from the requester, ARP */
     0,    1,    8,    0,    6,    4,    0,  1,                   /* Ethernet, IPv4, request */
-    2,    0,    0,    0,    0,    9,    10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1, /* asker, target */
+    2,    0,    0,    0,    0,    9,    10, 0, 0, 9, 0, 0, 0, 0, 0, 0, 10, 0, 0, 1, /* requester, target */
 };
 
 static void an_arp_request_for_our_address_gets_our_mac(void **state)

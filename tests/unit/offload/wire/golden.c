@@ -147,7 +147,7 @@ static const struct golden golden[] = {
 
 #define GOLDEN_COUNT (sizeof(golden) / sizeof(golden[0]))
 
-/* Bytes of a .hex file; 0 when it cannot be read. */
+/* Reads the bytes of a .hex file. Returns 0 if it cannot be read. */
 static size_t read_hex(const char *name, uint8_t *bytes, size_t capacity)
 {
     char path[128], line[256];
@@ -193,7 +193,7 @@ static void encoding_gives_the_golden_bytes(void **state)
     }
 }
 
-/* Packets of a job with the key 0, 1 .. 15, between its nodes 3, the parent, and 9. */
+/* Packets of a job with the key 0, 1 .. 15, between the parent, node 3, and node 9. */
 static void keyed_packets_have_the_golden_tags(void **state)
 {
     static const struct {
@@ -228,13 +228,13 @@ static void keyed_packets_have_the_golden_tags(void **state)
         by_header_seal(got, &from->out, digest);
         assert_memory_equal(got, want, BY_WIRE_HEADER_BYTES);
         assert_true(by_header_is_sealed(want, &to->in, digest));
-        assert_false(by_header_is_sealed(want, &to->out, digest)); /* sent back */
+        assert_false(by_header_is_sealed(want, &to->out, digest)); /* returned to the sender */
         assert_false(by_header_is_sealed(want, &from->in, digest));
         for (size_t bit = 0; bit < 8 * bytes; bit++) {
             want[bit / 8] ^= (uint8_t)(1u << bit % 8);
             digest = by_payload_digest(&payload_key, rows[i].cover, rows[i].type, payload,
                                        (uint32_t)bytes - BY_WIRE_HEADER_BYTES);
-            /* a payload that is not covered is psum's to watch, which the tag covers */
+            /* A payload without cover is protected by the psum, which the tag covers. */
             assert_int_equal(by_header_is_sealed(want, &to->in, digest),
                              bit >= 8 * BY_WIRE_HEADER_BYTES && i == 0);
             want[bit / 8] ^= (uint8_t)(1u << bit % 8);

@@ -1,5 +1,5 @@
-/* Frames between hosts and the controller: what is written is read, in any pieces, and nothing else
- * is. */
+/* Frames between hosts and the controller: the reader accepts what the writer writes, in pieces of
+ * any size, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 
 static const uint8_t text[] = "leaf0 has no way to spine1";
 
-/* One of each type, with every field that it has. */
+/* One frame of each type, with each of its fields. */
 static const struct member_sample {
     enum by_member_side side;
     struct by_member_frame frame;

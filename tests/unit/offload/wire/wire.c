@@ -1,5 +1,5 @@
-/* Headers that must be refused, bit by bit and kind by kind; patching; tags of leaves and calls;
- * payloads of WAIT and ERR. */
+/* Headers that must be refused, for each bit and kind; patching; tags of leaves and calls; payloads
+ * of WAIT and ERR. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static void build(void)
     by_header_encode(&header, packet);
 }
 
-/* Makes the tag right again after a change. */
+/* Renews the tag after a change. */
 static void reseal(void)
 {
     by_put64(packet + 32, by_crc32c(0, packet, 32));
@@ -56,7 +56,7 @@ static void malformed_headers_are_refused_for_their_own_reason(void **state)
 {
     static const struct {
         const char *what;
-        int at; /* byte to change, -1: none */
+        int at; /* offset of the byte to change; -1: none */
         uint8_t value;
         size_t size;
         int sealed;
@@ -104,7 +104,7 @@ static void every_flipped_bit_of_a_header_is_noticed(void **state)
         build();
         packet[bit / 8] ^= (uint8_t)(1 << bit % 8);
         if (packet[2] & BY_FLAG_KEYED)
-            continue; /* a job without keys takes no such packet (engine/keyed.c) */
+            continue; /* refused in jobs without keys (engine/keyed.c) */
         if (decode(48) >= 0)
             fail_msg("bit %u", bit);
     }
@@ -115,7 +115,7 @@ static void a_header_is_never_read_beyond_its_size(void **state)
     (void)state;
     build();
     for (size_t size = 0; size < BY_WIRE_HEADER_BYTES; size++) {
-        uint8_t *exact = malloc(size + 1); /* the sanitizer watches the end */
+        uint8_t *exact = malloc(size + 1); /* the sanitizer checks the end */
         struct by_header header;
         const uint8_t *payload;
 
@@ -148,7 +148,7 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A missing leaf beside a doubled one changes the witness iff their tags differ. */
+/* A missing leaf together with a duplicated one changes the witness only if their tags differ. */
 static void leaf_tags_of_a_job_are_almost_all_different(void **state)
 {
     static uint32_t tags[4096];
@@ -165,8 +165,8 @@ static void leaf_tags_of_a_job_are_almost_all_different(void **state)
     assert_int_not_equal(by_leaf_tag(0, 1), by_leaf_tag(1, 0));
 }
 
-/* Ranks of different builds must agree, so the values are fixed: splitmix64 of what wire.h names.
- */
+/* Ranks of different builds must agree, so the values are fixed: splitmix64 of the fields that
+ * wire.h names. */
 static void tags_keep_their_values(void **state)
 {
     (void)state;

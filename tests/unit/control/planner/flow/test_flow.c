@@ -31,7 +31,7 @@ static int64_t cut_value(const struct net *net, const bool *source_side)
     return sum;
 }
 
-/* The least cut between node 0 and the last node, by trying all. */
+/* Returns the minimum cut between node 0 and the last node, by trying all cuts. */
 static int64_t least_cut(const struct net *net)
 {
     int64_t least = INT64_MAX;

@@ -1,7 +1,7 @@
 /*
- * Exact linear programs: known optima, programs without one, programs that floating point gets
- * wrong, and random ones, where a start from Clp's basis and a start without it must agree. SEED=N
- * runs one seed alone.
+ * Exact linear programs: known optima, programs without an optimum, programs that floating point
+ * solves incorrectly, and random ones, on which a start from Clp's basis and a start without it
+ * must agree. SEED=N runs only one seed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -39,7 +39,7 @@ static void expect_optimum(struct by_lp *lp, int64_t num, int64_t den)
     assert_int_equal(value.den, den);
 }
 
-/* Rows of a matrix with three columns: maximise x + y + z under them. */
+/* Makes a program from the rows of a matrix with three columns: maximise x + y + z. */
 static struct by_lp *of_table(const int64_t (*rows)[4], const enum by_lp_sense *senses, uint32_t count)
 {
     struct by_lp *lp = by_lp_new();
@@ -118,7 +118,7 @@ static void a_value_without_limit_is_refused(void **state)
     by_lp_free(lp);
 }
 
-/* Beale 1955: the steepest price alone goes round for ever. */
+/* Beale 1955: choosing the steepest price alone cycles forever. */
 static void a_degenerate_program_ends(void **state)
 {
     static const int64_t costs[][2] = {{3, 4}, {-150, 1}, {1, 50}, {-6, 1}};
@@ -147,7 +147,8 @@ static void a_degenerate_program_ends(void **state)
     by_lp_free(lp);
 }
 
-/* Two rows that are one to a double: the optimum lies where only the exact one allows it. */
+/* Two rows that are equal in double precision: the optimum is where only the exact row permits
+ * it. */
 static void differences_below_a_double_count(void **state)
 {
     const int64_t big = (int64_t)1 << 60;
@@ -195,7 +196,7 @@ static void rows_may_be_added_after_a_solution(void **state)
     expect_optimum(lp, 9, 2);
     by_lp_add(lp, 0, by_lp_column(lp, 2, 1), 1, 1);
     expect_optimum(lp, 12, 1);
-    by_lp_cost(lp, 3, 1, 2); /* the new variable is worth less than the others */
+    by_lp_cost(lp, 3, 1, 2); /* the new variable's value is less than that of the others */
     expect_optimum(lp, 21, 4);
     by_lp_free(lp);
 }
@@ -267,8 +268,8 @@ static void a_start_without_clp_ends_at_the_same_optimum(void **state)
             by_lp_value(without, other);
             solved++;
         }
-        /* A program may both contradict itself and have no limit on the way: states are compared
-         * where one solver ended at an optimum. */
+        /* A program may be both infeasible and unbounded in a phase: states are compared if one
+         * solver ended at an optimum. */
         if (a != b || !mpq_equal(value, other))
             fail_msg("seed %llu: %d and %d; replay: SEED=%llu build/release/tests/lp-solve",
                      (unsigned long long)seed, a, b, (unsigned long long)seed);
@@ -279,7 +280,7 @@ static void a_start_without_clp_ends_at_the_same_optimum(void **state)
     assert_true(solved > 0);
 }
 
-/* Random sparse matrices, some singular: what is paired solves. */
+/* Random sparse matrices, some singular: the paired rows and columns are solved. */
 static void factors_solve_both_ways(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 /*
- * The controller against real agents: threads that serve by_agent on UNIX sockets, with a node
- * behind each that can be told to refuse. Coding, deadlines, two-phase push, reading back. The
- * test's own thread is the controller; each server has one thread, joined at its end.
+ * The controller against real agents: threads that serve by_agent on UNIX sockets, each with a node
+ * that can be set to refuse. Encoding, deadlines, two-phase push, reading back. The test's main
+ * thread is the controller. Each server has one thread, which is joined at its end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -81,7 +81,7 @@ static void setup_close(struct setup *setup)
     by_topology_free(setup->topology);
 }
 
-/* The same tables in the next generation. */
+/* Moves the same tables to the next generation. */
 static void raise_generation(struct setup *setup)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -115,7 +115,7 @@ static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
         free(image);
         by_session_close(session);
     }
-    /* Pushing the same again is harmless. */
+    /* A repeated push of the same tables is harmless. */
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     setup_close(&setup);
 }
@@ -146,7 +146,7 @@ static void only_what_differs_is_sent_over_a_table_that_is_active(void **state)
             fail_msg("%u bytes of a table of %zu, %u when it was sent whole", (unsigned)setup.targets[i].sent,
                      setup.targets[i].bytes, (unsigned)whole[i]);
     }
-    /* A base that is not the active one: the table goes whole. */
+    /* The base is not the active table, so the push sends the whole table. */
     raise_generation(&setup);
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
     for (uint32_t i = 0; i < 2; i++) {
@@ -165,7 +165,7 @@ static void pieces_that_do_not_fit_are_refused(void **state)
 
     (void)state;
     setup_open(&setup, 4096);
-    /* Of a table that is not active: nothing is staged. */
+    /* Pieces over a table that is not active: nothing is staged. */
     assert_int_equal(by_session_open(setup.fake[0]->address, &plain, &session, &problem), 0);
     assert_int_equal(by_session_stage_over(session, setup.images.bytes[5], setup.images.size[5],
                                            setup.images.bytes[4], setup.images.size[4], &problem),
@@ -190,7 +190,7 @@ static void pieces_make_the_new_image_whatever_changed(void **state)
 
         for (size_t i = 0; i < base_bytes; i++)
             base[i] = (uint8_t)by_prng_below(&prng, round % 3 ? 256 : 2);
-        /* Stretches of the old one, moved, cut and mixed with new bytes. */
+        /* Stretches of the old image, moved, cut and mixed with new bytes. */
         while (bytes < 8000 && by_prng_below(&prng, 20) > 0) {
             size_t length = by_prng_below(&prng, 300);
 
@@ -236,7 +236,7 @@ static void a_refusal_by_one_switch_leaves_all_as_they_were(void **state)
     assert_non_null(strstr(problem.text, "no table was changed"));
     assert_int_equal(setup.fake[0]->commits, 0);
     assert_int_equal(setup.fake[1]->commits, 0);
-    assert_int_equal(setup.fake[0]->aborts, 1); /* what x0 had accepted is forgotten */
+    assert_int_equal(setup.fake[0]->aborts, 1); /* x0 discards the table that it had accepted */
     setup_close(&setup);
 }
 
@@ -290,7 +290,7 @@ static void of_several_switches_that_refuse_the_first_is_named_and_the_others_co
     setup_close(&setup);
 }
 
-/* Which generation a switch has: 0 = none. */
+/* Returns a switch's generation: 0 = none. */
 static uint32_t generation(const struct controller_fake *fake)
 {
     struct by_image_job job;
@@ -301,8 +301,8 @@ static uint32_t generation(const struct controller_fake *fake)
     return job.gen;
 }
 
-/* A push in a process of its own, which ends as `crash` says. True when it did, false when the push
- * was done first. */
+/* Pushes in another process, which ends as `crash` defines. Returns false if the push ended
+ * first. */
 static bool push_until(struct setup *setup, struct crash *crash, uint32_t at_once)
 {
     struct by_session_options options = plain;
@@ -322,7 +322,8 @@ static bool push_until(struct setup *setup, struct crash *crash, uint32_t at_onc
     return crash->left <= 0;
 }
 
-/* At each request, before and after it is done; counts what came of it, by enum by_push_settled. */
+/* Crashes at each request, before and after its execution. Counts the results by enum
+ * by_push_settled. */
 static void crash_at_each_step(uint32_t at_once, unsigned crashes[3])
 {
     for (int before = 0; before <= 1; before++)
@@ -346,7 +347,7 @@ static void crash_at_each_step(uint32_t at_once, unsigned crashes[3])
                          before ? "before" : "after", generation(setup.fake[0]), generation(setup.fake[1]));
             if (settled != BY_PUSH_CLEAR)
                 assert_int_equal(generation(setup.fake[0]), settled == BY_PUSH_FORWARD ? 2 : 1);
-            /* Settling again finds nothing, and the next push goes as ever. */
+            /* A second settle finds nothing, and the next push succeeds. */
             assert_int_equal(by_push_settle(setup.targets, 2, &plain, &settled, &problem), 0);
             assert_int_equal(settled, BY_PUSH_CLEAR);
             assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
@@ -356,7 +357,7 @@ static void crash_at_each_step(uint32_t at_once, unsigned crashes[3])
             if (!crashed)
                 break;
         }
-    /* Two switches: Hello, Stage and Validate each, then Commit each. */
+    /* Two switches: Hello, Stage and Validate at each, then Commit at each. */
     assert_int_equal(crashes[0] + crashes[1] + crashes[2], 2 * 8);
 }
 
@@ -369,7 +370,7 @@ static void a_controller_that_crashes_at_any_step_leaves_one_generation(void **s
     assert_true(crashes[BY_PUSH_FORWARD] >= 2 && crashes[BY_PUSH_BACK] >= 4);
 }
 
-/* What the other switch was asked meanwhile may be done or not. */
+/* The other switch may or may not have executed its request in the meantime. */
 static void a_controller_that_crashes_while_it_speaks_with_all_leaves_one_generation(void **state)
 {
     unsigned crashes[3] = {0};
@@ -462,8 +463,8 @@ static void a_deposed_writer_is_told_so(void **state)
     setup_close(&setup);
 }
 
-/* A listener that takes connections and never says a word: what must not be sent to it is refused
- * before. */
+/* A listener that accepts connections and sends nothing. Secrets are refused before they are
+ * sent. */
 static void keys_of_jobs_do_not_go_over_plain_tcp_unasked(void **state)
 {
     struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -556,7 +557,7 @@ static void an_address_of_ipv6_may_have_brackets(void **state)
     (void)state;
     assert_int_not_equal(by_session_open("tcp:[::1]:1", &plain, &session, &problem), 0);
     assert_non_null(strstr(problem.text, "tcp:[::1]:1: "));
-    assert_null(strstr(problem.text, "check host and port")); /* nobody listens, or there is no IPv6 */
+    assert_null(strstr(problem.text, "check host and port")); /* no listener, or no IPv6 */
     assert_int_equal(by_session_open("tcp:[::1:1", &plain, &session, &problem), BY_EINVAL);
     assert_int_equal(by_session_open("tcp:[]:1", &plain, &session, &problem), BY_EINVAL);
 }
@@ -574,7 +575,7 @@ static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_EAGAIN);
     assert_true(by_session_refused(session));
     assert_non_null(strstr(problem.text, "a second, come from this client"));
-    fake->hasty = 0; /* the session is as good as before */
+    fake->hasty = 0; /* the session is still valid */
     assert_int_equal(by_session_hello(session, &hello, &problem), 0);
     assert_false(by_session_refused(session));
     fake_stop(fake);

@@ -1,4 +1,4 @@
-/* See fake.h. */
+/* Implements fake.h. */
 #include "tests/unit/control/service/controller/fake.h"
 
 #include <ctype.h>
@@ -21,7 +21,7 @@
 #include "offload/table/image.h"
 #include "proto/control.pb.h"
 
-/* Ends the program where the machine fails. */
+/* Ends the program after an error of the system. */
 static void must(bool done)
 {
     if (!done) {
@@ -97,7 +97,8 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
 static const struct by_agent_ops ops = {fake_stage, fake_commit,  fake_abort, fake_image, fake_counter,
                                         fake_port,  fake_waiting, NULL,       NULL,       NULL};
 
-/* The first bytes of a message, with its length in front, are those of a request that writes. */
+/* Returns whether the first bytes of a message, preceded by its length, are those of a request that
+ * writes. */
 static bool is_write(const uint8_t *bytes, size_t count)
 {
     pb_istream_t stream = pb_istream_from_buffer(bytes, count);
@@ -113,8 +114,7 @@ static bool is_write(const uint8_t *bytes, size_t count)
     return !end && tag >= by_Request_stage_tag && tag <= by_Request_abort_tag;
 }
 
-/* The next request is here. True when it is the one at which the controller ends, which it then
- * does. */
+/* Counts a request. Returns true if the controller ends at this request, after ending it. */
 static bool is_last(struct crash *crash, bool writes)
 {
     if ((crash->writes && !writes) || atomic_fetch_sub(&crash->left, 1) != 1)
@@ -140,7 +140,7 @@ static void be_late(struct controller_fake *fake)
     atomic_fetch_sub(&busy, 1);
 }
 
-/* The agent's own words to a client that is too fast; or a refusal for no reason. */
+/* Sends the agent's refusal of a client that exceeds the rate, or a refusal without a reason. */
 static bool refuse(int fd, bool misleads)
 {
     uint8_t out[BY_CONTROL_LENGTH_BYTES + 512], *message = out + BY_CONTROL_LENGTH_BYTES;
@@ -153,7 +153,7 @@ static bool refuse(int fd, bool misleads)
     return send(fd, out, bytes, MSG_NOSIGNAL) == (ssize_t)bytes;
 }
 
-/* Other words, as many. */
+/* Changes the words, keeps the length. */
 static void reword(uint8_t *message, size_t bytes)
 {
     uint8_t *at = memmem(message, bytes, "election id", 11);
@@ -162,7 +162,7 @@ static void reword(uint8_t *message, size_t bytes)
         at[i] = (uint8_t)toupper(at[i]);
 }
 
-/* Answers what is in `in`. False when the client is to be left. */
+/* Answers the requests in `in`. Returns false if the connection must be closed. */
 static bool answer(struct controller_fake *fake, struct by_channel *channel, int fd, const uint8_t *in,
                    size_t count)
 {
@@ -191,7 +191,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
             return false;
         if (bytes > 0 && fake->late_us > 0)
             be_late(fake);
-        /* In two pieces: a reader must cope with half a message. */
+        /* In two pieces: a reader must accept a partial message. */
         if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
                           send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
             return false;
@@ -199,7 +199,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
     return true;
 }
 
-/* Serves one client until it leaves. */
+/* Serves one client until it disconnects. */
 static void *serve(void *argument)
 {
     static _Thread_local struct by_channel channel;
@@ -216,7 +216,8 @@ static void *serve(void *argument)
     return NULL;
 }
 
-/* A place for another client; those that have left are seen off. NULL when there is none. */
+/* Finds a place for another client, and releases those of disconnected clients. Returns NULL if
+ * there is none. */
 static struct fake_client *find_place(struct controller_fake *fake)
 {
     for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++) {

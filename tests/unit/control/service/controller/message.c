@@ -1,4 +1,4 @@
-/* The controller's end of the control channel: bytes of any switch, or of somebody in its place. */
+/* The controller's end of the control channel, with bytes from any switch or impostor. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,7 +39,7 @@ static void a_message_in_pieces_is_incomplete_and_one_too_long_is_refused(void *
 
 static const char rude[] = "a\033[2J\nb\xff", as_text[] = "a?[2J?b?";
 
-/* Sends a response of the controller's end through its bytes. */
+/* Encodes a response and decodes it at the controller's end. */
 static void pass(const by_Response *sent, by_Response *read)
 {
     uint8_t bytes[512];
@@ -53,7 +53,7 @@ static void pass(const by_Response *sent, by_Response *read)
     assert_string_equal(read->text, as_text);
 }
 
-/* Whoever answers at an address writes to our terminals and into our JSON. */
+/* The texts of the process at an address appear on users' terminals and in JSON. */
 static void what_a_switch_says_is_plain_text(void **state)
 {
     by_Response *sent = by_alloc(1, sizeof(*sent)), *read = by_alloc(1, sizeof(*read));

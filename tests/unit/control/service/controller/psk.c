@@ -1,6 +1,6 @@
 /*
- * The controller under a pre-shared key, against real agents that are guarded, and against somebody
- * in between who listens, plays again, and answers in a switch's place. Key files, too.
+ * The controller with a pre-shared key, against real guarded agents and against an attacker in the
+ * middle, who eavesdrops, replays messages, and answers in place of a switch. Also key files.
  */
 #include <pthread.h>
 #include <setjmp.h>
@@ -51,7 +51,8 @@ static int remove_files(void **state)
     return rmdir(folder);
 }
 
-/* A switch that takes requests under the key of `key_path` alone, and its address. */
+/* Starts a switch that accepts only requests with the key of `key_path`. Returns also its
+ * address. */
 static struct controller_fake *start_guarded(struct by_guard *guard, char address[160])
 {
     struct by_problem problem = {0};
@@ -112,7 +113,7 @@ static void another_key_and_no_key_are_told_apart(void **state)
     assert_int_equal(say_hello(address, NULL, &reply, &problem), BY_EINVAL);
     assert_non_null(strstr(problem.text, "--psk"));
     assert_int_equal(say_hello("psk+tls:127.0.0.1:1", key_path, &reply, &problem), BY_EINVAL);
-    fake->guard = NULL; /* a switch without a key: nothing of it is taken */
+    fake->guard = NULL; /* a switch without a key: its answers are refused */
     assert_int_equal(say_hello(address, key_path, &reply, &problem), BY_EPERM);
     assert_non_null(strstr(problem.text, "without a tag"));
     fake_stop(fake);
@@ -145,14 +146,14 @@ static void a_key_that_others_may_read_is_refused_before_anything_is_sent(void *
     assert_int_equal(by_psk_file_read(other_path, &key, &problem), 0);
 }
 
-/* Somebody between controller and switch, for one connection. */
+/* An attacker between controller and switch, for one connection. */
 struct middle {
     const char *to; /* the switch's path */
     int listener;
-    bool plays_again;    /* gives the switch each request twice */
-    bool changes_answer; /* turns a bit of each answer after the first one */
-    bool gives_old;      /* gives the controller first what was meant for who was there before */
-    bool turns_back;     /* gives the controller its own requests, after the first one */
+    bool plays_again;    /* sends each request to the switch twice */
+    bool changes_answer; /* flips a bit of each answer after the first */
+    bool gives_old;      /* first sends the controller the answers for an earlier connection */
+    bool turns_back;     /* returns the controller's own requests to it, after the first */
     pthread_t thread;
 };
 
@@ -166,7 +167,7 @@ static int connect_to(const char *path)
     return fd;
 }
 
-/* A frame with its length; 0 at the end. */
+/* Reads a frame with its length. Returns 0 at the end. */
 static size_t take(int fd, uint8_t *frame)
 {
     if (recv(fd, frame, 4, MSG_WAITALL) != 4)
@@ -216,7 +217,7 @@ static void *stand_between(void *argument)
     return NULL;
 }
 
-/* Two Hellos by way of somebody in between; returns the error of the second one. */
+/* Sends two Hellos through the attacker. Returns the error of the second one. */
 static int hello_by_way_of(struct middle *middle, const struct controller_fake *fake,
                            struct by_problem *problem)
 {
@@ -305,7 +306,7 @@ static void what_was_recorded_in_one_session_is_worth_nothing_in_another(void **
     bytes = take(fd, frame);
     assert_int_equal(by_psk_unseal(&session, frame + 4, bytes - 4), BY_PSK_FINE);
     close(fd);
-    /* Byte for byte the same controller again. */
+    /* Replays the same controller byte by byte. */
     fd = connect_to(fake->path);
     assert_int_equal(write(fd, open, sizeof open), sizeof open);
     take(fd, frame);

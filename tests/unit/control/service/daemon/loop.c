@@ -1,4 +1,4 @@
-/* See loop.h. */
+/* Implements loop.h. */
 #include "tests/unit/control/service/daemon/loop.h"
 
 #include <setjmp.h>

@@ -1,4 +1,4 @@
-/* See rig.h. */
+/* Implements rig.h. */
 #include "tests/unit/control/service/daemon/rig.h"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 
 #define IMAGE_MAX     65536u
 #define ARGUMENTS_MAX 32
-/* How long anything is waited for (milliseconds): a machine under load is slow. */
+/* Timeout of every wait (milliseconds); a loaded machine is slow. */
 #define PATIENCE_MS 10000
 
 void rig_open(struct daemon_rig *rig)
@@ -90,7 +90,8 @@ struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more)
     fd = open(daemon.log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
     dup2(fd, STDOUT_FILENO);
     dup2(fd, STDERR_FILENO);
-    /* The switches' threads run, so only async-signal-safe functions are allowed up to exec. */
+    /* The threads of the switches run, so only async-signal-safe functions are allowed up to
+     * exec. */
     execv("/proc/self/exe", argv);
     _exit(127);
 }

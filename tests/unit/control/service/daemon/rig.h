@@ -1,5 +1,5 @@
-/* A whole banyand in a process of its own, between two switches without packets
- * (controller/fake.h), for tests that stop and start it. */
+/* A complete banyand in another process, between two switches without packets (controller/fake.h),
+ * for tests that stop and start it. */
 #ifndef BY_TEST_DAEMON_RIG_H
 #define BY_TEST_DAEMON_RIG_H
 
@@ -14,10 +14,10 @@ struct daemon_rig {
     char folder[64], file[96], state[96];
     struct by_topology *topology;
     struct controller_fake *fake[2];
-    unsigned daemons; /* started so far: each has a log of its own */
+    unsigned daemons; /* started so far; each has its own log */
 };
 
-/* A daemon that runs. */
+/* A running daemon. */
 struct rig_daemon {
     pid_t process;
     char log[96];
@@ -25,15 +25,16 @@ struct rig_daemon {
 
 void rig_open(struct daemon_rig *rig);
 void rig_close(struct daemon_rig *rig);
-/* Starts banyand for the rig's switches with its store, and with `more` options (NULL-terminated).
- */
+/* Starts banyand for the rig's switches with its store and with `more` options
+ * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);
-/* Waits until its output holds `text`; fails the test after some seconds, and shows the output. */
+/* Waits until its output contains `text`. After some seconds prints the output and fails the
+ * test. */
 void rig_await(const struct rig_daemon *daemon, const char *text);
 bool rig_has_said(const struct rig_daemon *daemon, const char *text);
-/* Waits for its end; its exit status, or -1 when a signal ended it. */
+/* Waits for its end. Returns its exit status, or -1 if a signal ended it. */
 int rig_wait(const struct rig_daemon *daemon);
-/* SIGTERM, and rig_wait. */
+/* Sends SIGTERM, then rig_wait. */
 int rig_stop(const struct rig_daemon *daemon);
 
 #endif

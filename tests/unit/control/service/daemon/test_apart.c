@@ -1,4 +1,4 @@
-/* Work in a process of its own: what comes back, and by what it ends. */
+/* Work in another process: its result, and the ways in which it can end. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "control/service/daemon/apart.h"
 #include "offload/base/errors.h"
 
-#define BYTES (UINT32_C(3) << 20) /* many times what a pipe holds */
+#define BYTES (UINT32_C(3) << 20) /* many times the capacity of a pipe */
 
 static int write_much(void *context, FILE *out, struct by_problem *problem)
 {
@@ -58,7 +58,7 @@ static int crash(void *context, FILE *out, struct by_problem *problem)
     return raise(SIGABRT);
 }
 
-/* Which descriptors it has, but for those of stdio and its own pipe (count). */
+/* Counts the open descriptors, except those of stdio and its own pipe. */
 static int count_descriptors(void *context, FILE *out, struct by_problem *problem)
 {
     int count = 0;

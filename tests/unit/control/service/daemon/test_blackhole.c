@@ -1,9 +1,9 @@
 /*
- * What swallows packets is found by the counters of both ends, and nothing else is taken for it. A
- * small world: two leaves, two spines and four hosts, whose links carry requests and answers that
- * are lost, repeated after ever longer times, swallowed, or late because somebody stands still; and
- * counters that are read ten times a second, each end at a time of its own. A failure prints the
- * seed: BANYAN_TEST_SEED=N replays it.
+ * Counters of both ends reveal blackholes, and nothing else is mistaken for one. A small world: two
+ * leaves, two spines and four hosts, whose links carry requests and answers that are lost,
+ * retransmitted after increasing times, dropped by a blackhole, or delayed because a node is
+ * stopped. Counters are read ten times a second, at different times for each end. A failure prints
+ * the seed: BANYAN_TEST_SEED=N replays it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -34,17 +34,17 @@ static const struct by_blackhole_link cables[LINKS] = {
 };
 static const bool switches[NODES] = {[LEAF0] = true, [LEAF1] = true, [SPINE0] = true, [SPINE1] = true};
 
-/* What one end of a link asks the other, one thing after another. */
+/* The requests of one end of a link to the other, one after another. */
 struct lane {
-    uint64_t due_ms; /* the next request, new or repeated */
+    uint64_t due_ms; /* time of the next request or retransmission */
     uint32_t rto_ms;
 };
 
 struct blackhole_cable {
-    bool idle;                     /* nobody asks anything */
-    bool swallows[2];              /* what that end sends */
+    bool idle;                     /* no requests */
+    bool swallows[2];              /* frames sent by this end are dropped */
     uint64_t sent[2], received[2]; /* by end */
-    uint64_t waiting[2];           /* frames that came to that end while it stood still */
+    uint64_t waiting[2];           /* frames that arrived at this end while it was stopped */
     struct lane lane[2][LANES];
 };
 
@@ -54,10 +54,10 @@ static struct blackhole_world {
     uint64_t now_ms, seed;
     uint32_t loss; /* percent */
     struct blackhole_cable cable[LINKS];
-    uint64_t still_ms[NODES];                  /* stands still until then */
-    bool mute[NODES];                          /* takes frames, and sends none */
-    uint64_t asked_ms[NODES], read_ms[NODES];  /* the request for counters at hand */
-    uint64_t answer_ms[NODES], next_ms[NODES]; /* its answer comes; the next one is asked for */
+    uint64_t still_ms[NODES];                  /* stopped until then */
+    bool mute[NODES];                          /* receives frames but sends none */
+    uint64_t asked_ms[NODES], read_ms[NODES];  /* times of the current request for counters */
+    uint64_t answer_ms[NODES], next_ms[NODES]; /* times of its answer and of the next request */
     struct by_blackhole_sample sample[NODES][LINKS];
     bool pending[NODES], was_read[NODES];
 } w;
@@ -92,7 +92,7 @@ static void open_world(uint64_t seed)
                 (struct lane){.due_ms = w.now_ms + chance(20), .rto_ms = RTO_MS};
 }
 
-/* A frame goes from that end; true when it is taken at the other one. */
+/* Sends a frame from this end. Returns true if the other end processes it. */
 static bool carry(uint32_t link, unsigned from)
 {
     struct blackhole_cable *cable = &w.cable[link];
@@ -102,7 +102,7 @@ static bool carry(uint32_t link, unsigned from)
     if (cable->swallows[from] || chance(100) < w.loss)
         return false;
     if (stands(to)) {
-        cable->waiting[1 - from]++; /* it lies in its ring */
+        cable->waiting[1 - from]++; /* it waits in the node's ring */
         return false;
     }
     cable->received[1 - from]++;
@@ -124,7 +124,7 @@ static void run_lane(uint32_t link, unsigned end, struct lane *lane)
     }
 }
 
-/* An end that goes on after it stood still finds what came meanwhile. */
+/* A node that continues processes the frames that arrived meanwhile. */
 static void wake(void)
 {
     for (uint32_t l = 0; l < LINKS; l++)
@@ -135,7 +135,7 @@ static void wake(void)
             }
 }
 
-/* Its counters are asked for, read some time later, and here some time after that. */
+/* Requests a node's counters. They are read some time later, and arrive some time after that. */
 static void run_counters(uint32_t node)
 {
     if (!w.pending[node] && w.now_ms >= w.next_ms[node]) {
@@ -173,13 +173,13 @@ static bool look(struct by_blackhole_found *found)
     return by_blackhole_find(w.blackhole, used, found);
 }
 
-/* Runs so long, and looks each 100 ms as if ranks waited all the time. True as soon as something is
- * found. */
+/* Runs for this time and judges the counters each 100 ms, as if ranks waited all the time. Returns
+ * true as soon as a blackhole is found. */
 static bool run(uint64_t ms, struct by_blackhole_found *found)
 {
     for (uint64_t end = w.now_ms + ms; w.now_ms < end; w.now_ms++) {
         for (uint32_t n = 0; n < NODES; n++)
-            run_counters(n); /* before it looks at its ring, as a switch that wakes up does */
+            run_counters(n); /* counters first, then the ring, like a switch that wakes up */
         wake();
         for (uint32_t l = 0; l < LINKS; l++)
             for (unsigned i = 0; i < 2 * LANES; i++)
@@ -249,7 +249,8 @@ static void who_stands_still_for_a_while_is_not_condemned(void **state)
     }
 }
 
-/* All that stands still behind a fault asks nothing more; with a chance. */
+/* Links other than the faulty one carry no more requests, each with a chance of 1/2, since their
+ * nodes wait behind the fault. */
 static void calm_others(uint32_t link)
 {
     for (uint32_t l = 0; l < LINKS; l++)
@@ -275,7 +276,8 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
         w.cable[link].swallows[0] = way != 1;
         w.cable[link].swallows[1] = way != 0;
         calm_others(link);
-        /* One end is enough: a spine that only this link feeds is not told apart from it. */
+        /* The faults of this link and of a spine whose frames all pass it look alike; the link is
+         * reported. */
         since = w.now_ms;
         if (!run(2500, &found))
             FAIL("link %u, way %u: not found", link, way);
@@ -286,7 +288,7 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
         assert_true(w.now_ms - since >= BY_BLACKHOLE_WINDOW_MS);
         assert_true(found.span_ms >= BY_BLACKHOLE_WINDOW_MS);
         by_blackhole_forget(w.blackhole, true, link);
-        assert_false(look(&found)); /* what is told is told once */
+        assert_false(look(&found)); /* each fault is reported once */
         close_world();
     }
 }
@@ -298,12 +300,12 @@ static void a_switch_by_which_all_is_lost_is_named_itself(void **state)
     (void)state;
     open_world(7);
     assert_false(run(1500, &found));
-    w.cable[L0_S0].swallows[0] = w.cable[L1_S0].swallows[0] = true; /* nothing comes to it */
-    w.cable[L0_S0].swallows[1] = w.cable[L1_S0].swallows[1] = true; /* nor from it */
+    w.cable[L0_S0].swallows[0] = w.cable[L1_S0].swallows[0] = true; /* no frame reaches it */
+    w.cable[L0_S0].swallows[1] = w.cable[L1_S0].swallows[1] = true; /* no frame leaves it */
     for (uint32_t l = 0; l < LINKS; l++)
         w.cable[l].idle = l != L0_S0 && l != L1_S0;
     assert_true(run(2500, &found));
-    if (found.is_link) { /* what the other link shows may come a few beats later */
+    if (found.is_link) { /* evidence of the other link may come a few beats later */
         assert_true(found.what == L0_S0 || found.what == L1_S0);
         for (unsigned i = 0; i < 4 && found.is_link; i++)
             assert_true(run(BEAT_MS, &found));
@@ -329,7 +331,8 @@ static void a_switch_that_takes_everything_and_sends_nothing_is_found(void **sta
     close_world();
 }
 
-/* A rank computes: those that wait for it ask, and are answered; or nobody says anything. */
+/* A rank computes: the ranks that wait for it send requests and get answers. Or no rank sends
+ * anything. */
 static void a_fabric_that_waits_for_a_rank_is_left_alone(void **state)
 {
     struct by_blackhole_found found;
@@ -366,7 +369,7 @@ static void counters_that_begin_anew_are_no_evidence(void **state)
     (void)state;
     open_world(11);
     assert_false(run(1500, &found));
-    w.cable[HOST_LINK].sent[1] = w.cable[HOST_LINK].received[1] = 0; /* the leaf restarted */
+    w.cable[HOST_LINK].sent[1] = w.cable[HOST_LINK].received[1] = 0; /* the leaf has restarted */
     w.cable[HOST_LINK].swallows[1] = true;
     assert_false(run(300, &found));
     assert_true(run(2500, &found));
@@ -395,8 +398,8 @@ static void links_that_nobody_waits_for_are_not_looked_at(void **state)
     close_world();
 }
 
-/* Switches are read each heartbeat, hosts tell ten times a second: neither knows the other's pace.
- */
+/* Switches are read at each heartbeat, hosts report ten times a second; the two periods are
+ * independent. */
 static void counters_are_judged_however_often_they_are_read(void **state)
 {
     static const struct {

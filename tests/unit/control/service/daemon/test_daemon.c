@@ -1,5 +1,5 @@
-/* banyand as a whole: its watch, one controller at a time, and its death at any step of a push.
- * Switches are agents without packets, the daemon is a process that really ends. */
+/* banyand as a whole: its monitoring, the single active controller, and its death at any step of a
+ * push. Switches are agents without packets; the daemon is a real process. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
@@ -25,7 +25,7 @@
 #include "offload/wire/seal.h"
 #include "tests/unit/control/service/daemon/rig.h"
 
-/* How long an answer is waited for (milliseconds): a machine under load is slow. */
+/* Timeout of every answer (milliseconds); a loaded machine is slow. */
 #define PATIENCE_MS 10000
 
 static uint64_t active_hash(const struct controller_fake *fake)
@@ -57,7 +57,7 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     rig_await(&daemon, "switch x1 has restarted, its tables are gone");
     for (unsigned waited = 0; waited < 10000 && rig.fake[1]->commits == 0; waited += 5)
         usleep(5000);
-    assert_true(rig.fake[1]->commits > 0); /* it has got its table again */
+    assert_true(rig.fake[1]->commits > 0); /* its table has been pushed again */
     assert_int_equal(rig_stop(&daemon), 0);
     rig_close(&rig);
 }
@@ -110,12 +110,12 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
     rig_open(&rig);
     first = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", "--state", rig.state, NULL});
     rig_await(&first, "job 1 runs");
-    rig.fake[1]->misleading = 1; /* a refusal is not yet another controller, whatever its text is */
+    rig.fake[1]->misleading = 1; /* a refusal alone does not prove another controller, whatever its text */
     rig_await(&first, "switch x1 is down");
     rig.fake[1]->misleading = 0;
     rig_await(&first, "switch x1 is up");
     assert_false(rig_has_said(&first, "newer controller"));
-    rig.fake[0]->reworded = rig.fake[1]->reworded = 1; /* nor are texts needed to see one */
+    rig.fake[0]->reworded = rig.fake[1]->reworded = 1; /* texts are not needed to detect one either */
     second = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
     assert_int_equal(rig_wait(&second), 3);
     assert_true(rig_has_said(&second, "belongs to a banyand that runs"));
@@ -131,7 +131,8 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
     rig_close(&rig);
 }
 
-/* The key of job 1 in the table of the switch that sums, and the generation that both have. */
+/* Returns the key of job 1 in the table of the switch that sums, and the generation of both
+ * switches. */
 static uint64_t key_of(const struct daemon_rig *rig, uint16_t *gen)
 {
     struct by_image_key key = {0};
@@ -170,17 +171,17 @@ static void a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again(void
     second = key_of(&rig, &gen);
     assert_int_equal(gen, 2);
     assert_true(second != first);
-    rig.fake[1]->complete = 1900; /* 900 of them in this generation */
+    rig.fake[1]->complete = 1900; /* 900 in this generation */
     usleep(100000);
     assert_false(rig_has_said(&daemon, "in generation 2: its keys"));
-    rig.fake[0]->complete = 1500; /* by whichever switch it is seen */
+    rig.fake[0]->complete = 1500; /* any switch can trigger it */
     rig_await(&daemon, "1500 chunks have passed switch x0 in generation 2: its keys are renewed");
     rig_await(&daemon, "job 1 is in generation 3");
     assert_int_equal(rig_stop(&daemon), 0);
     rig_close(&rig);
 }
 
-/* Asks the daemon at its socket, and wants this status. */
+/* Sends a request to the daemon's socket and requires this status. */
 static void ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,
                 int wanted)
 {
@@ -196,8 +197,8 @@ static void ask(const struct daemon_rig *rig, const char *method, const char *pa
     free(reply);
 }
 
-/* No other job gets a job's key and generation: not the job of that number after it, nor after it
- * when the daemon has started again in between. */
+/* No other job gets an ended job's key and generation: neither a later job with the same number,
+ * nor one after a restart of the daemon. */
 static void no_job_has_the_key_of_one_that_has_ended(void **state)
 {
     struct daemon_rig rig;
@@ -228,7 +229,7 @@ static void no_job_has_the_key_of_one_that_has_ended(void **state)
     rig_close(&rig);
 }
 
-/* Makes of the store one as version 1 has it, with `seed`. */
+/* Converts the store to the format of version 1, with `seed`. */
 static void store_downgrade(const struct daemon_rig *rig, const uint8_t seed[16])
 {
     char path[128], sql[400];
@@ -281,7 +282,7 @@ static void a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it(void **stat
 
 #define CROWD 300u
 
-/* The port of a daemon's HTTP. */
+/* Returns the port of a daemon's HTTP. */
 static unsigned port_of(const struct rig_daemon *daemon)
 {
     char line[400] = "", *at = NULL;
@@ -310,7 +311,7 @@ static void half_requests_keep_nobody_out_of_the_metrics(void **state)
     rig_await(&daemon, "ready");
     there.sin_port = htons((uint16_t)port_of(&daemon));
     snprintf(address, sizeof(address), "127.0.0.1:%u", ntohs(there.sin_port));
-    for (unsigned i = 0; i < CROWD; i++) { /* every third says nothing at all */
+    for (unsigned i = 0; i < CROWD; i++) { /* every third sends nothing */
         fds[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
         assert_int_equal(connect(fds[i], (struct sockaddr *)&there, sizeof(there)), 0);
         if (i % 3 != 0)
@@ -329,7 +330,7 @@ static void half_requests_keep_nobody_out_of_the_metrics(void **state)
     rig_close(&rig);
 }
 
-/* Restarts both switches with so many slots, before any daemon runs. */
+/* Restarts both switches with this number of slots, before any daemon runs. */
 static void resize(struct daemon_rig *rig, uint32_t slots)
 {
     for (unsigned i = 0; i < 2; i++) {
@@ -359,7 +360,7 @@ static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_job
     rig_close(&rig);
 }
 
-/* Chunks that wait at a switch, by the daemon's status (count). */
+/* Returns the number of chunks that wait at a switch, according to the daemon's status. */
 static size_t count_waits(const struct daemon_rig *rig, unsigned number)
 {
     struct by_problem problem = {0};
@@ -395,7 +396,7 @@ static void what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_tol
     while (count_waits(&rig, 0) + count_waits(&rig, 1) == 0) /* the harness ends a test that hangs */
         usleep(5000);
     node = count_waits(&rig, 0) > 0 ? 0 : 1;
-    for (unsigned i = 0; i < 6 && !empty; i++) { /* it may be asked again between the push and our look */
+    for (unsigned i = 0; i < 6 && !empty; i++) { /* a new request may come between the push and this check */
         while (count_waits(&rig, node) == 0)
             usleep(5000);
         if (i % 2 == 0)
@@ -417,7 +418,7 @@ static void what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_tol
 
 static void a_jobs_name_is_whole_or_refused(void **state)
 {
-    /* 46 letters, and one of two bytes that would be cut in its midst. */
+    /* 46 letters, and a character of two bytes that would be split. */
     const char *long_name = "{\"name\": \"0123456789012345678901234567890123456789012345\\u00e4\", "
                             "\"collectives\": \"allreduce\"}";
     const char *name = "{\"name\": \"\\u00e4\", \"collectives\": \"allreduce\"}";
@@ -446,7 +447,7 @@ static void a_jobs_name_is_whole_or_refused(void **state)
     rig_close(&rig);
 }
 
-/* What the store says is what the switches have, and both jobs are either there or not. */
+/* The store matches the switches, and each job is either on both switches or on none. */
 static void check_agreement(struct daemon_rig *rig, uint64_t active[2])
 {
     struct by_lower_options options = {.mtu = BY_LOWER_MTU};
@@ -486,8 +487,8 @@ static void check_agreement(struct daemon_rig *rig, uint64_t active[2])
     by_state_close(store);
 }
 
-/* Two jobs are made one after the other by a daemon that is killed at a request that writes;
- * another one goes on from there. True when it was killed. */
+/* A daemon that makes two jobs one after the other is killed at a request that writes; another
+ * daemon continues. Returns whether the first was killed. */
 static bool kill_at(int step, bool before)
 {
     struct daemon_rig rig;
@@ -516,7 +517,7 @@ static bool kill_at(int step, bool before)
     usleep(20000);
     for (unsigned i = 0; i < 2; i++)
         active[i] = active_hash(rig.fake[i]);
-    usleep(50000); /* it leaves them alone */
+    usleep(50000); /* the second daemon does not change them */
     for (unsigned i = 0; i < 2; i++)
         assert_true(active[i] == active_hash(rig.fake[i]));
     assert_int_equal(rig_stop(&daemon), 0);
@@ -538,7 +539,7 @@ static void a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation
     }
 }
 
-/* As "banyand" it is the daemon of rig_start. */
+/* Started as "banyand", this program is the daemon of rig_start. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {

@@ -1,6 +1,6 @@
 /*
- * The server of hosts against those who misbehave: each is cut off, with a reason in the log, and
- * nobody else notices. A loop of the test's own in place of the daemon's.
+ * The server of hosts against clients that misbehave: each is disconnected, with a reason in the
+ * log, without effect on others. Uses the test's own loop in place of the daemon's.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 static char folder[64], address[96];
 
-/* The events of ranks that were posted. */
+/* The posted events of ranks. */
 static struct {
     unsigned count;
     enum by_recover_type last;
@@ -79,7 +79,7 @@ static void say(int fd, const void *bytes, size_t size)
     members_turn();
 }
 
-/* 1 when the other side has ended the connection; what it said before goes to `text`. */
+/* Returns 1 if the other side has closed the connection; its earlier output goes to `text`. */
 static int is_cut(int fd, char *text, size_t room)
 {
     size_t used = 0;
@@ -125,13 +125,13 @@ static void who_speaks_something_else_is_cut_off(void **state)
     say(one, frame, size);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join(); /* longer than the type can be */
+    one = join(); /* longer than this type permits */
     hello(frame, "h0");
     by_put32(frame, UINT32_MAX);
     say(one, frame, size);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    one = join(); /* a frame of the controller's */
+    one = join(); /* a frame that only the controller may send */
     by_member_put(&(struct by_member_frame){.type = BY_MEMBER_GO, .gen = 1}, frame);
     say(one, frame, BY_MEMBER_HEAD_BYTES);
     assert_true(is_cut(one, text, sizeof(text)));
@@ -141,7 +141,7 @@ static void who_speaks_something_else_is_cut_off(void **state)
     say(one, frame, BY_MEMBER_HEAD_BYTES);
     assert_true(is_cut(one, text, sizeof(text)));
 
-    assert_false(is_cut(quiet, text, sizeof(text))); /* and nobody else */
+    assert_false(is_cut(quiet, text, sizeof(text))); /* other connections are not affected */
 }
 
 static void who_is_not_in_the_topology_reads_so(void **state)
@@ -167,7 +167,7 @@ static void an_event_of_a_host_that_is_gone_already_hurts_nobody(void **state)
     (void)state;
     assert_int_equal(send(one, frame, 1, MSG_NOSIGNAL), 1);
     close(one);
-    /* One batch of the loop: the host's end, a tick, and the host once more. */
+    /* One batch of the loop: the host's end, a tick, and the host again. */
     assert_int_equal(epoll_wait(members_daemon()->epoll, events, 16, 1000), 1);
     watcher = events[0].data.ptr;
     watcher->ready(members_daemon(), watcher, EPOLLIN);
@@ -208,7 +208,7 @@ static void a_host_whose_job_is_not_there_waits_and_then_reads_so(void **state)
     assert_non_null(strstr(text + BY_MEMBER_HEAD_BYTES, "no job has host h1"));
 }
 
-/* Frames are sent while recovery decides (recover.h: act). */
+/* Recovery sends frames while it makes decisions (recover.h: act), so the event must come later. */
 static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state)
 {
     uint8_t frame[BY_MEMBER_FIXED_MAX + BY_NAME_MAX];
@@ -226,8 +226,7 @@ static void that_a_host_cannot_be_sent_to_is_told_after_the_sending(void **state
     assert_true(told.count == 2 && told.last == BY_RECOVER_RANK_DIED);
 }
 
-/* Whether it has said HELLO or not, a connection that is no rank cannot make banyand keep a long
- * frame. */
+/* With or without HELLO, a connection that is not a rank cannot make banyand store a long frame. */
 static void a_long_frame_of_a_connection_that_is_no_rank_ends_it(void **state)
 {
     static uint8_t frame[BY_MEMBERS_STRANGER_MAX + 1];
@@ -281,7 +280,7 @@ static void a_second_process_does_not_get_the_rank_of_the_first(void **state)
     members_job("1=allreduce");
     say(one, frame, size);
     assert_true(told.count == 1 && told.last == BY_RECOVER_RANK_CAME);
-    for (unsigned byte = 0; byte < 8; byte++) { /* the number of a process counts as a whole */
+    for (unsigned byte = 0; byte < 8; byte++) { /* each byte of the process's number matters */
         frame[BY_MEMBER_HEAD_BYTES + byte] ^= 1;
         say(two, frame, size);
         frame[BY_MEMBER_HEAD_BYTES + byte] ^= 1;
@@ -343,12 +342,11 @@ static void a_listener_of_ipv6_may_have_brackets(void **state)
 
     (void)state;
     assert_true(loopback);
-    if (fd >= 0) /* else there is no IPv6 */
+    if (fd >= 0) /* otherwise there is no IPv6 */
         close(fd);
 }
 
-/* So many strangers at once; what the log says of them, and of them when nobody has come for a
- * while. */
+/* Many strangers at once: their log lines, and the summary after a quiet period. */
 static void a_crowd_of_strangers_makes_few_lines(void **state)
 {
     int log = memfd_create("log", MFD_CLOEXEC), before = dup(STDERR_FILENO);
@@ -386,7 +384,7 @@ static int set_up_with_few_descriptors(void **state)
     return set_up(state);
 }
 
-/* The last test of all: the limit stays as it is. */
+/* The last test, because the limit does not change back. */
 static void hosts_leave_descriptors_to_others(void **state)
 {
     int hosts[100];

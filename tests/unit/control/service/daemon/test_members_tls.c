@@ -1,6 +1,6 @@
 /*
- * Hosts that join over TLS, with libbanyan's own line at their end: each is who its certificate
- * names, and whoever is none of the fabric's hosts says nothing to the controller.
+ * Hosts that join over TLS, with libbanyan's own line at their end. A host's identity is the name
+ * in its certificate, and clients that are not hosts of the fabric cannot send to the controller.
  */
 #include <arpa/inet.h>
 #include <setjmp.h>
@@ -20,7 +20,7 @@
 #include "tests/unit/control/service/daemon/loop.h"
 #include "tests/unit/firmware/secure/keys.h"
 
-/* How long anything is waited for (ns): a machine under load is slow. */
+/* Timeout of every wait (ns); a loaded machine is slow. */
 #define PATIENCE_NS UINT64_C(20000000000)
 
 static char failure[400]; /* in place of libbanyan's error text */
@@ -44,7 +44,7 @@ static uint64_t now_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* A port of loopback that was free just now. */
+/* Returns a port of loopback that is unused now. */
 static unsigned free_port(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -94,8 +94,8 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* Joins with these keys as the host of that name, and goes on until the controller says something
- * or the connection has ended twice. What it said, or why the line is down. */
+/* Joins with these keys as the host of that name, until the controller sends a text or the
+ * connection has ended. `text` is the controller's text, or the reason why the line is down. */
 static void join(const char *keys, const char *name, char text[400])
 {
     struct by_member_frame hello = {.type = BY_MEMBER_HELLO,
@@ -116,14 +116,14 @@ static void join(const char *keys, const char *name, char text[400])
 
         if (by_host_line_step(&line, before) == BY_LINE_UP)
             by_host_line_put(&line, &hello, before);
-        assert_true(now_ns() - before < UINT64_C(2000000000)); /* it waits for nobody */
+        assert_true(now_ns() - before < UINT64_C(2000000000)); /* a step does not block */
         if (by_host_line_get(&line, &frame, before) == 0)
             snprintf(text, 400, "%.*s", (int)frame.bytes, (const char *)frame.data);
         else if (line.why[0] != 0)
             snprintf(text, 400, "%s", line.why);
         members_turn();
         if (text[0] == 0 && line.up && members_daemon()->now_ms < 1000 + BY_MEMBERS_HELLO_MS)
-            members_daemon()->now_ms += 100; /* until it need not wait for its job any more */
+            members_daemon()->now_ms += 100; /* until it need not wait for its job any longer */
     }
     by_host_line_close(&line);
     members_turn();
@@ -135,7 +135,7 @@ static void a_host_is_who_its_certificate_names(void **state)
 
     (void)state;
     join("a/h1", "h1", text);
-    if (strstr(text, "no job has host h1") == NULL) /* it got as far as its job, which is not there */
+    if (strstr(text, "no job has host h1") == NULL) /* authenticated, but there is no such job */
         fail_msg("%s", text);
 }
 
@@ -180,7 +180,8 @@ static void a_line_over_tls_without_keys_says_what_to_do(void **state)
     by_host_line_close(&line);
 }
 
-/* A server that accepts and says nothing: calls go on, and the line is given up after a while. */
+/* A server that accepts but sends nothing: calls continue, and the line is given up after a
+ * while. */
 static void a_silent_controller_blocks_nobody(void **state)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -203,7 +204,7 @@ static void a_silent_controller_blocks_nobody(void **state)
     }
     assert_non_null(strstr(line.why, "does not authenticate"));
     assert_true(at_ns - began > UINT64_C(5000000000) && at_ns - began < UINT64_C(6000000000));
-    assert_true(now_ns() - began < UINT64_C(4000000000)); /* all of it in no time of ours */
+    assert_true(now_ns() - began < UINT64_C(4000000000)); /* in almost no real time */
     by_host_line_close(&line);
     close(fd);
 }

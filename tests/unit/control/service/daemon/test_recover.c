@@ -1,4 +1,4 @@
-/* Recovery as a step: attempts, a job's way or its end, and how ranks come and go. */
+/* Recovery as a step function: attempts, jobs that find a path or end, ranks that come and go. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -13,18 +13,18 @@ static void one_fault_or_renewal_is_one_attempt(void **state)
 {
     (void)state;
     world_open(1);
-    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* job 0's alone */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* used only by job 0 */
     world_rounds(40);
     assert_int_equal(world.plans, 1);
     assert_true(world.pushes == 1 && world.settled == 1);
     assert_int_equal(by_recover_base(world.recover, 0), 2);
     assert_int_equal(by_recover_base(world.recover, 1), 1);
-    for (unsigned i = 0; i < 2; i++) /* new keys for job 1: the second time they are on their way */
+    for (unsigned i = 0; i < 2; i++) /* new keys for job 1; the second time they are on their way */
         world_give((struct by_recover_event){.type = BY_RECOVER_RENEW, .job = 1, .text = "many chunks"});
     world_rounds(40);
     assert_true(world.plans == 2 && by_recover_base(world.recover, 0) == 2 &&
                 by_recover_base(world.recover, 1) == 2);
-    assert_true(by_recover_is_quiet(world.recover) && world.renewals == 1); /* and is said once */
+    assert_true(by_recover_is_quiet(world.recover) && world.renewals == 1); /* and is reported once */
     by_recover_close(world.recover);
 }
 
@@ -35,7 +35,7 @@ static void without_a_path_the_ranks_are_told_the_cut(void **state)
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
     world_rounds(100);
-    assert_int_equal(world.fails, 0); /* it may be back at once */
+    assert_int_equal(world.fails, 0); /* the switches may return soon */
     world_rounds(90);
     assert_int_equal(world.fails, JOBS * RANKS);
     assert_string_equal(world.last[0], "switch 1 does not answer: ranks 0 and 2 are apart");
@@ -57,7 +57,7 @@ static void a_switch_without_another_path_may_come_back_in_time(void **state)
     for (uint32_t j = 0; j < JOBS; j++)
         for (uint16_t k = 0; k < RANKS; k++)
             assert_int_equal(world.rank[j][k].gen, by_recover_base(world.recover, j));
-    assert_int_equal(by_recover_base(world.recover, 0), 4); /* 3 was tried, and is used up */
+    assert_int_equal(by_recover_base(world.recover, 0), 4); /* 3 was tried and cannot be used again */
     by_recover_close(world.recover);
 }
 
@@ -84,7 +84,7 @@ static void a_new_run_gets_a_generation_of_its_own(void **state)
         world.rank[0][k].nonce++;
         world_come(0, k);
     }
-    assert_int_equal(world.rank[0][0].gen, 0); /* not yet */
+    assert_int_equal(world.rank[0][0].gen, 0); /* not resumed yet */
     world_rounds(20);
     for (uint16_t k = 0; k < RANKS; k++)
         assert_int_equal(world.rank[0][k].gen, 2);
@@ -92,7 +92,7 @@ static void a_new_run_gets_a_generation_of_its_own(void **state)
     by_recover_close(world.recover);
 }
 
-/* The controller has started anew, plans what was lost meanwhile, and ranks come back one after
+/* The controller has restarted and plans around what was lost meanwhile, and ranks return one after
  * another. */
 static void ranks_that_come_back_to_a_new_controller_are_taken_along(void **state)
 {
@@ -124,7 +124,7 @@ static void a_job_without_a_way_goes_on_as_long_as_its_ranks_do(void **state)
     world_open(14);
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 1});
-    for (unsigned i = 0; i < 300; i++) { /* it is our way to them that has ended */
+    for (unsigned i = 0; i < 300; i++) { /* only the controller's path to the switches has failed */
         for (uint32_t j = 0; j < JOBS; j++)
             world_give((struct by_recover_event){
                 .type = BY_RECOVER_RANK_ALIVE, .job = j, .rank = 1, .number = (uint64_t)i + 1});
@@ -145,24 +145,24 @@ static void ranks_wait_when_they_say_so_for_a_while(void **state)
             world_give((struct by_recover_event){
                 .type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = (uint16_t)(i % RANKS), .what = 2});
         world_rounds(1);
-        assert_int_equal(by_recover_waits(world.recover, 0), i >= 9); /* 200 ms */
+        assert_int_equal(by_recover_waits(world.recover, 0), i >= 9); /* after 200 ms */
         assert_false(by_recover_waits(world.recover, 1));
     }
     world_rounds(20);
-    assert_false(by_recover_waits(world.recover, 0)); /* nobody says so any more */
+    assert_false(by_recover_waits(world.recover, 0)); /* no more reports */
     world_give((struct by_recover_event){.type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = 1, .what = 2});
-    assert_false(by_recover_waits(world.recover, 0)); /* one chunk was late */
+    assert_false(by_recover_waits(world.recover, 0)); /* only one late chunk */
     by_recover_close(world.recover);
 }
 
-/* Both are planned at the same time, each for what happened to its own trees. */
+/* Both jobs are planned at the same time, each because of a fault in its own trees. */
 static void a_job_without_a_path_is_told_its_own_cause(void **state)
 {
     (void)state;
     world_open(17);
     world.stranded[0] = world.stranded[1] = true;
-    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* job 0's alone */
-    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 4}); /* job 1's alone */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* used only by job 0 */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 4}); /* used only by job 1 */
     world_rounds(200);
     assert_int_equal(world.fails, JOBS * RANKS);
     assert_string_equal(world.last[0], "switch 3 does not answer: ranks 0 and 2 are apart");
@@ -170,7 +170,7 @@ static void a_job_without_a_path_is_told_its_own_cause(void **state)
     by_recover_close(world.recover);
 }
 
-/* Link 3 is of no use to job 0, and comes and goes. */
+/* Link 3, which does not help job 0, fails and returns repeatedly. */
 static void what_comes_back_in_vain_does_not_put_the_end_off(void **state)
 {
     (void)state;

@@ -1,6 +1,6 @@
 /*
- * Recovery as a step, in random orders of everything that can happen: once the faults end every
- * rank is in one generation. A failure prints the seed: BANYAN_TEST_SEED=N replays it.
+ * Recovery as a step function, with all possible events in random orders: after the last fault all
+ * ranks reach one generation. A failure prints the seed: BANYAN_TEST_SEED=N replays it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -48,7 +48,7 @@ static void fault(bool two_paths)
     case 7:
         world_swallows(true, link);
         break;
-    case 8: /* the connection alone */
+    case 8: /* only the connection */
         if (world.rank[job][rank].here) {
             world_leave(job, rank, true);
             world.rank[job][rank].away = (uint32_t)by_prng_below(&world.prng, 40);
@@ -103,7 +103,7 @@ static void whatever_happens_all_ranks_end_in_one_generation(void **state)
     for (unsigned i = 0; i < worlds; i++) {
         static char line[64];
 
-        /* cmocka prints nothing of a value: the last line says which world it was. */
+        /* cmocka does not print values: the last line identifies the world. */
         snprintf(line, sizeof(line), "BANYAN_TEST_SEED=%llu", (unsigned long long)(first + i));
         setenv("BANYAN_TEST_WORLD", line, 1);
         if (given != NULL || i % 1000 == 0)
@@ -112,7 +112,7 @@ static void whatever_happens_all_ranks_end_in_one_generation(void **state)
     }
 }
 
-/* Says which world failed. */
+/* Prints which world failed. */
 static int tear_down(void **state)
 {
     (void)state;

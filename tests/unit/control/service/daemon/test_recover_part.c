@@ -1,5 +1,5 @@
-/* Recovery as a step: what becomes of switches and links that are lost, swallow packets, and come
- * back. */
+/* Recovery as a step function: what happens to switches and links that are lost, are blackholes,
+ * and come back. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -47,7 +47,7 @@ static void what_swallows_packets_is_let_in_again_later_each_time(void **state)
         assert_int_equal(world.plans, 2 * times);
         assert_true(by_recover_is_quiet(world.recover));
     }
-    world_seconds(200); /* all is well for long: it begins anew */
+    world_seconds(200); /* after a long time without faults the count starts again */
     world_swallows(true, 0);
     world_seconds(9);
     assert_true(lost[0]);
@@ -70,7 +70,7 @@ static void what_is_held_and_down_comes_back_when_both_are_over(void **state)
     world_seconds(1);
     world_give((struct by_recover_event){.type = BY_RECOVER_LINK_UP, .what = 1});
     world_seconds(5);
-    assert_true(lost[1]); /* its carrier was never the matter */
+    assert_true(lost[1]); /* its carrier was never the cause */
     world_give((struct by_recover_event){.type = BY_RECOVER_LINK_DOWN, .what = 1});
     world_seconds(10);
     assert_true(lost[1]); /* no longer held, but down */
@@ -90,7 +90,7 @@ static void without_another_way_what_swallows_is_tried_once_before_the_cut_is_to
     world_rounds(20);
     assert_int_equal(world.fails, 0);
     assert_true(by_recover_lost_nodes(world.recover)[1]);
-    world_rounds(50); /* it is tried: this time it works */
+    world_rounds(50); /* tried again, and this time it works */
     assert_false(by_recover_lost_nodes(world.recover)[1]);
     world_seconds(2);
     assert_true(by_recover_is_quiet(world.recover));
@@ -114,12 +114,12 @@ static void a_trial_in_vain_does_not_put_the_end_off(void **state)
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
     world_seconds(1);
     world_swallows(false, 1);
-    world_rounds(60); /* it is tried after a second */
+    world_rounds(60); /* tried again after a second */
     assert_false(by_recover_lost_nodes(world.recover)[1]);
     world_rounds(40);
     world_swallows(false, 1);
     assert_int_equal(world.fails, 0);
-    world_rounds(85); /* three and a half seconds after the first time */
+    world_rounds(85); /* 3.5 seconds after the first time */
     assert_int_equal(world.fails, JOBS * RANKS);
     by_recover_close(world.recover);
 }
@@ -152,7 +152,7 @@ static void what_is_back_already_is_used_at_once_where_there_is_no_other_way(voi
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
     world_rounds(40);
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_UP, .what = 0});
-    world_rounds(10); /* it would be used in two seconds */
+    world_rounds(10); /* would be used in two seconds */
     assert_true(by_recover_lost_nodes(world.recover)[0]);
     world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
     world_rounds(30);

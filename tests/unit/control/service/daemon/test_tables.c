@@ -1,5 +1,5 @@
-/* What the worker makes: plans on what is left of a fabric, places of slots, refusals with their
- * texts; and what the store refuses. */
+/* The results of the worker: plans on the remaining fabric, allocation of slots, refusals with
+ * their texts; and what the store refuses. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,7 +83,7 @@ static void trees_avoid_what_is_lost_and_ranks_and_addresses_stay(void **state)
     assert_int_equal(tables->lowering->node_count, topology->node_count);
     assert_int_equal(tables->need[node_of(topology, "s1")].entries, 0);
     assert_true(tables->need[node_of(topology, "l0")].entries > 0);
-    /* What hits the trees, and what does not. */
+    /* This link is used by the trees. */
     loss.links[5] = true;
     assert_true(by_fabric_is_hit(topology, tables, &loss));
     free_job(&spec, tables);
@@ -107,7 +107,7 @@ static void a_fabric_that_falls_apart_is_named_with_the_cut(void **state)
     assert_non_null(
         strstr(problem.text, "job 1: no path is left between h0 and h2 and others: switch l1 is lost"));
     by_job_spec_free(&spec);
-    /* A job on the other side goes on, and does not see it. */
+    /* A job on the other side continues without effect. */
     tables = make_tables(topology, "2=all:h0,h1", 0, &loss, &spec, &problem);
     assert_non_null(tables);
     assert_int_equal(by_lowering_rank_count(tables->lowering, 2), 2);
@@ -146,7 +146,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
 
     assert_int_equal(by_admit_slots(topology, &first, NULL, 0, limits, &fits, &problem), 0);
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), 0);
-    assert_int_equal(tables[1]->slot_base[l0], held); /* behind the other */
+    assert_int_equal(tables[1]->slot_base[l0], held); /* behind those of the other job */
     limits[l0].slots = held + wanted / 2;
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_int_equal(fits, 128);
@@ -172,7 +172,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_string_equal(problem.text,
                         "job 2: no share is left on l0, which keeps 1 (held by job 1): end a job, or "
                         "create this one without --share");
-    limits[l0].shares = 0; /* it does not say, and then a table's format is the limit */
+    limits[l0].shares = 0; /* not reported, so the table format is the limit */
     for (uint32_t i = 0; i < BY_SHARES_MAX; i++) {
         sharers[i] = (struct by_job_spec){.job = (uint16_t)(3 + 2 * i), .share = {1, 1000}};
         many[i] = (struct by_admit_job){&sharers[i], tables[0]};
@@ -227,7 +227,7 @@ static void jobs_as_users_write_them(void **state)
     }
     assert_int_equal(by_job_parse("7=all:h1,h3", topology, &spec, &problem), 0);
     assert_int_equal(spec.job, 7);
-    assert_int_equal(spec.want_count, 5); /* a barrier goes by the trees of allreduce */
+    assert_int_equal(spec.want_count, 5); /* a barrier uses the trees of allreduce */
     assert_int_equal(spec.wants[0].collective, BY_COLLECTIVE_ALLREDUCE);
     assert_int_equal(spec.wants[3].root, 1);
     assert_int_equal(by_job_rank_count(&spec, topology), 2);
@@ -262,7 +262,7 @@ static void a_store_is_one_daemons_and_one_fabrics(void **state)
         static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm", "lock"};
 
         snprintf(path, sizeof(path), "%s/%s", folder, files[i]);
-        if (i == 0) { /* what is no database is refused, and not written over */
+        if (i == 0) { /* a file that is not a database is refused and not overwritten */
             FILE *stream = fopen(path, "w");
 
             assert_non_null(stream);
@@ -291,8 +291,8 @@ static mode_t mode_of(const char *folder, const char *file)
     return status.st_mode & 07777;
 }
 
-/* What another user can read of the store: the number of files, and 100 for the folder. As root
- * alone. */
+/* Returns what another user can read of the store: the number of files, plus 100 for the folder.
+ * Root only. */
 static int others_read(const char *folder)
 {
     pid_t child = fork();
@@ -328,7 +328,7 @@ static void no_other_user_reads_the_store_and_what_was_open_is_closed(void **sta
     assert_non_null(mkdtemp(parent));
     assert_int_equal(chmod(parent, 0755), 0);
     snprintf(folder, sizeof(folder), "%s/state", parent);
-    for (unsigned round = 0; round < 2; round++) { /* a new one; one that everybody may read */
+    for (unsigned round = 0; round < 2; round++) { /* a new store, then one that all users may read */
         assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), 0);
         assert_int_equal(mode_of(folder, "."), 0700);
         for (unsigned i = 0; i < STORE_FILES; i++)
@@ -342,7 +342,7 @@ static void no_other_user_reads_the_store_and_what_was_open_is_closed(void **sta
         if (geteuid() == 0)
             assert_int_equal(others_read(folder), 101);
     }
-    assert_int_equal(chmod(folder, 0770), 0); /* others could exchange files there */
+    assert_int_equal(chmod(folder, 0770), 0); /* other users could replace files there */
     assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), BY_EPERM);
     assert_non_null(strstr(problem.text, "mode 0770"));
     assert_non_null(strstr(problem.text, "chmod 700"));

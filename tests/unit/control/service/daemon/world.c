@@ -1,4 +1,4 @@
-/* See world.h. */
+/* Implements world.h. */
 #include "tests/unit/control/service/daemon/world.h"
 
 #include <setjmp.h>
@@ -121,7 +121,8 @@ void world_leave(uint32_t job, uint16_t rank, bool dies)
         .type = dies ? BY_RECOVER_RANK_DIED : BY_RECOVER_RANK_LEFT, .job = job, .rank = rank});
 }
 
-/* A controller for the jobs as they are: of one that starts anew their tables have been used. */
+/* Makes a controller for the present jobs; `used`: it has restarted, so their tables have been
+ * used. */
 void world_controller(bool used)
 {
     struct by_recover_config config = {.node_count = NODES,
@@ -164,7 +165,7 @@ static void finish_plan(void)
     for (uint32_t j = 0; j < JOBS; j++) {
         if (!by_recover_planning(world.recover, j))
             continue;
-        /* No generation that anybody was given is planned again: its tables would differ. */
+        /* A generation that any rank has is never planned again, since its tables would differ. */
         assert_true(by_recover_next(world.recover, j) > world.given[j]);
         world.planned[j] = by_recover_next(world.recover, j);
         if (world.stranded[j] || (lost[0] && lost[1]))
@@ -183,7 +184,7 @@ static void finish_push(bool fails)
         .type = BY_RECOVER_PUSHED, .error = fails ? BY_EIO : 0, .text = "switch 2 does not answer"});
 }
 
-/* All ranks know the attempt, and who has its tables goes on. */
+/* If all ranks know the attempt, those with its tables resume. */
 static void carry(uint32_t job)
 {
     for (uint16_t k = 0; k < RANKS; k++) {
@@ -203,7 +204,7 @@ static void carry(uint32_t job)
     }
 }
 
-/* Work gets done and ranks go on; nobody comes. */
+/* Work progresses and ranks resume; no rank comes back. */
 void world_round_alone(void)
 {
     world.now_ns += STEP_NS;
@@ -232,7 +233,7 @@ void world_round(bool calm)
     world_give((struct by_recover_event){.type = BY_RECOVER_TICK});
 }
 
-/* Rounds without faults, until nothing is to do; at least so many. */
+/* Runs this number of rounds without faults. */
 void world_rounds(unsigned count)
 {
     for (unsigned i = 0; i < count; i++)

@@ -1,7 +1,7 @@
 /*
- * A world for recovery as a step: two jobs of four ranks, six switches and four links, whose
- * planner and switches need some rounds for what they are asked. It checks what always holds: work
- * never overlaps, calls go on only with tables that are on the switches. One at a time;
+ * A world for recovery as a step function: two jobs of four ranks, six switches and four links,
+ * with a planner and switches that take some rounds for each request. It checks the invariants:
+ * work never overlaps, and calls continue only with tables that are on the switches. One at a time;
  * single-threaded.
  */
 #ifndef BY_TEST_DAEMON_WORLD_H
@@ -13,20 +13,20 @@
 #define JOBS  2
 #define RANKS 4
 #define NODES                                                                                                \
-    6 /* 0 and 1 are spines: without both of them there is no path; 3 is job 0's, 4 job 1's alone            \
+    6 /* 0 and 1 are spines: without both of them there is no path; only job 0 uses 3, only job 1 uses 4     \
        */
-#define LINKS          4 /* of job 0 and job 1 by turns */
+#define LINKS          4 /* of job 0 and job 1 alternately */
 #define WORLD_TRUST_NS UINT64_C(10000000000)
 
-/* How long what swallows packets is held at first (ns). */
+/* How long a blackhole is held at first (ns). */
 extern uint64_t world_trust_ns;
 
 /* A rank's process. */
 struct process {
     bool here, failed, go;
-    uint16_t image_of;    /* the attempt whose table came on this connection */
+    uint16_t image_of;    /* the attempt whose table arrived on this connection */
     uint16_t gen, frozen; /* frozen: the attempt, or 0 */
-    uint32_t away;        /* rounds until it comes back */
+    uint32_t away;        /* rounds until it returns */
     uint64_t nonce;
 };
 
@@ -39,27 +39,27 @@ struct daemon_world {
     uint32_t plan_in, push_in; /* rounds until the work is done, or UINT32_MAX */
     uint16_t planned[JOBS], given[JOBS], pushed[JOBS];
     unsigned plans, pushes, freezes, goes, settled, fails, renewals;
-    bool stranded[JOBS];              /* no plan is found for it */
-    char last[JOBS][BY_RECOVER_TEXT]; /* what its ranks were told, last */
+    bool stranded[JOBS];              /* no plan exists for this job */
+    char last[JOBS][BY_RECOVER_TEXT]; /* the last error reported to its ranks */
 };
 
 extern struct daemon_world world;
 
-/* Jobs and ranks are there, in generation 1; `seed` of all that is drawn. */
+/* Opens jobs and ranks in generation 1; `seed` determines all random values. */
 void world_open(uint64_t seed);
-/* A controller for the jobs as they are: of one that starts anew their tables have been used. */
+/* Makes a controller for the present jobs; `used`: it has restarted, so their tables have been
+ * used. */
 void world_controller(bool used);
-/* Something happens now. */
+/* Gives an event to recovery. */
 void world_give(struct by_recover_event event);
 void world_come(uint32_t job, uint16_t rank);
 void world_leave(uint32_t job, uint16_t rank, bool dies);
 void world_swallows(bool is_link, uint32_t what);
-/* 20 ms: work gets done, ranks come back and go on; where it is not calm pushes fail now and then.
- */
+/* Advances 20 ms: work progresses, ranks return and resume. If not `calm`, pushes fail at times. */
 void world_round(bool calm);
-/* The same, and nobody comes back. */
+/* The same, but no rank returns. */
 void world_round_alone(void);
-/* So many calm rounds, or seconds of them. */
+/* Runs this number of calm rounds, or for this number of seconds. */
 void world_rounds(unsigned count);
 void world_seconds(unsigned count);
 

@@ -1,5 +1,5 @@
-/* Schedules of rounds: right for every count of nodes, exact times, and faults that the execution
- * on symbols finds. */
+/* Schedules of rounds: correct for every count of nodes, exact times, and faults that symbolic
+ * execution detects. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -20,8 +20,8 @@ static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_RE
                                        BY_COLLECTIVE_REDUCE};
 #define COLLECTIVE_COUNT (sizeof(collectives) / sizeof(collectives[0]))
 
-/* The schedule for `hosts` hosts of 10 at a switch; the last host is the root where there is one.
- */
+/* Makes the schedule for `hosts` hosts of 10 at a switch. The last host is the root, if there is
+ * one. */
 static struct by_rounds *make(unsigned hosts, unsigned collective)
 {
     bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
@@ -56,7 +56,8 @@ static void every_count_of_hosts_gets_the_right_data(void **state)
         }
 }
 
-/* On a star every round's time is what one host sends; sums of powers of two. */
+/* On a star the time of each round is the data that one host sends; these are sums of powers of
+ * two. */
 static void times_on_a_star_have_their_closed_forms(void **state)
 {
     static const struct {
@@ -70,9 +71,8 @@ static void times_on_a_star_have_their_closed_forms(void **state)
         {8, BY_COLLECTIVE_BROADCAST, 40, 7, 6},
         {8, BY_COLLECTIVE_REDUCE, 40, 7, 6},
         {16, BY_COLLECTIVE_ALLGATHER, 160, 15, 4},
-        /* Six hosts are four corners, two of them pairs: 1/6, then 2/6 and 4/6 (the pairs' block),
-         * then 5/6.
-         */
+        /* Six hosts form four groups, two of them pairs: 1/6, then 2/6 and 4/6 (the pairs' block),
+         * then 5/6. */
         {6, BY_COLLECTIVE_ALLGATHER, 60, 12, 4},
         {2, BY_COLLECTIVE_ALLGATHER, 20, 1, 1},
         {2, BY_COLLECTIVE_ALLREDUCE, 10, 1, 2},
@@ -91,7 +91,7 @@ static void times_on_a_star_have_their_closed_forms(void **state)
 
 enum rounds_fault { DROP, DOUBLE, WRONG_SHARD, WRONG_NODE, STORE_FOR_ADD, EARLY, FAULT_COUNT };
 
-/* Does the fault to transfer number `at`; false where it is none. */
+/* Applies the fault to transfer number `at`. Returns false if it would not be a fault there. */
 static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at)
 {
     struct by_baseline_transfer *transfer = &rounds->transfers[at];
@@ -101,7 +101,7 @@ static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at
         memmove(transfer, transfer + 1, (rounds->transfer_count - at - 1) * sizeof(*transfer));
         rounds->transfer_count--;
         return true;
-    case DOUBLE: /* in the same round: harmless where it only stores */
+    case DOUBLE: /* in the same round: harmless if the transfer only stores */
         if (!transfer->reduce || rounds->transfer_count == rounds->transfer_room)
             return false;
         memmove(transfer + 1, transfer, (rounds->transfer_count - at) * sizeof(*transfer));
@@ -112,7 +112,7 @@ static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at
             return false;
         transfer->shard = (transfer->shard + 1) % rounds->shard_count;
         return true;
-    case WRONG_NODE: /* a partial sum may find its way from there, too */
+    case WRONG_NODE: /* a partial sum could arrive from another node too */
         if (transfer->reduce)
             return false;
         transfer->to = (transfer->to + 1) % rounds->shard_count;
@@ -127,7 +127,7 @@ static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at
     case EARLY:
     case FAULT_COUNT:
     default:
-        /* A whole round: where there are pairs, some of its transfers might well come earlier. */
+        /* A whole round: with pairs, some of its transfers could be earlier without harm. */
         if ((rounds->shard_count & (rounds->shard_count - 1)) != 0 || transfer->round == 0 ||
             transfer[-1].round == transfer->round)
             return false;
@@ -137,8 +137,8 @@ static bool spoil(struct by_rounds *rounds, enum rounds_fault fault, uint32_t at
     }
 }
 
-/* Each fault in each transfer of each schedule is found: no schedule has a transfer too many, but
- * broadcast's, where inner nodes of the scatter get again what they passed on. */
+/* Each fault in each transfer of each schedule is detected. No schedule has redundant transfers,
+ * except broadcast's: inner nodes of the scatter receive again what they have forwarded. */
 static void every_spoilt_schedule_is_refused(void **state)
 {
     unsigned found = 0;

@@ -1,5 +1,5 @@
-/* Forests of other people's algorithms: closed forms, and every plan checked by the verifier, on
- * random fabrics too. */
+/* Forests of published algorithms: closed forms, and plans that the verifier checks, also on random
+ * fabrics. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static int64_t root_for(const struct by_topology *topology, unsigned collective)
     return root;
 }
 
-/* Runs an algorithm with its plan; returns its error. */
+/* Runs an algorithm that makes a plan. Returns its error. */
 static int run(const struct by_topology *topology, enum by_algorithm algorithm, unsigned collective,
                struct by_baseline *result, struct by_problem *problem)
 {
@@ -51,7 +51,7 @@ static int run(const struct by_topology *topology, enum by_algorithm algorithm, 
     return error;
 }
 
-/* The plan is right, and says the rate that the figures without a plan say. */
+/* The plan is valid and has the rate that the figures without a plan report. */
 static void check_plan(const struct by_topology *topology, enum by_algorithm algorithm, unsigned collective,
                        struct by_baseline *result)
 {
@@ -106,7 +106,7 @@ static void every_plan_on_the_usual_fabrics_is_right(void **state)
                 by_baseline_free(&result);
                 plans++;
             }
-        assert_int_equal(plans, 3 * 5 + 2 * 3); /* two algorithms leave out allgather and reduce-scatter */
+        assert_int_equal(plans, 3 * 5 + 2 * 3); /* two lack allgather and reduce-scatter */
         by_topology_free(topology);
     }
 }
@@ -159,30 +159,31 @@ static void rates_have_their_closed_forms(void **state)
         {"star", {"8", "10"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 80, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 40, 7},
         {"star", {"8", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_REDUCE, 10, 1},
-        /* Every node is inside one tree with two children: it gets 1 + 2 halves up and 1 + 1 halves
-           down. */
+        /* Every node is an inner node of one tree, with two children: it receives 1 + 2 halves
+         * going up and 1 + 1 halves going down. */
         {"star", {"8", "10"}, BY_ALGORITHM_DOUBLE_BINARY, BY_COLLECTIVE_ALLREDUCE, 5, 1},
-        /* One ring uses one direction of a circle, two use both; so does MultiTree. */
+        /* One ring uses one direction of a cycle, two use both; so does MultiTree. */
         {"ring", {"7", "10"}, BY_ALGORITHM_RING, BY_COLLECTIVE_ALLGATHER, 70, 6},
         {"ring", {"7", "10"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLGATHER, 140, 6},
         {"ring", {"7", "10"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 140, 6},
         {"ring", {"7", "10"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_BROADCAST, 20, 1},
-        /* A tree of one step for each root. */
+        /* A tree of height one for each root. */
         {"complete", {"6", "10"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 60, 1},
-        /* A torus of four rings, one for each link of a node; found, not assumed. */
+        /* A torus of four rings, one for each link of a node; found by the algorithm, not given. */
         {"torus", {"4x4", "10"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLGATHER, 640, 15},
-        /* Two boxes of eight GPUs: one ring leaves by one GPU's 25 GB/s, eight rings by all. */
+        /* Two boxes of eight GPUs: one ring leaves through one GPU's 25 GB/s, eight rings through
+         * all. */
         {"a100", {"2"}, BY_ALGORITHM_RING, BY_COLLECTIVE_ALLGATHER, 80, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLGATHER, 640, 3},
         {"a100", {"2"}, BY_ALGORITHM_RINGS, BY_COLLECTIVE_ALLREDUCE, 320, 3},
-        /* Trees that fill a box before they leave it enter every other box once, which is the
-         * optimum where boxes are many (ForestColl, NSDI'26, figure 14); of two, NVLinks carry 14
+        /* Trees that fill a box before they leave it enter every other box once. For many boxes
+         * this is the optimum (ForestColl, NSDI'26, figure 14). With two, NVLinks carry 14
          * shards. */
         {"a100", {"2"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 2400, 7},
         {"a100", {"3"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLGATHER, 300, 1},
         {"a100", {"4"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_ALLREDUCE, 400, 3},
         {"a100", {"16"}, BY_ALGORITHM_MULTITREE, BY_COLLECTIVE_REDUCE_SCATTER, 640, 3},
-        /* One root's reduce and broadcast, packed together: the Reduce-Broadcast rate. */
+        /* Reduce and broadcast of one root, packed together: the Reduce-Broadcast rate. */
         {"a100", {"2"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 520, 3},
         {"mi250", {"2", "8"}, BY_ALGORITHM_BLINK, BY_COLLECTIVE_ALLREDUCE, 128, 1},
     };
@@ -202,7 +203,7 @@ static void rates_have_their_closed_forms(void **state)
     }
 }
 
-/* Where links are unequal the planner has pairs of trees from the program; Blink turns them to one
+/* With unequal links the planner takes pairs of trees from the program; Blink moves them to one
  * root. */
 static void blinks_allreduce_has_one_root_and_is_as_fast_as_any_roots(void **state)
 {

@@ -1,4 +1,4 @@
-/* One fabric against the oracles. See compare.h. */
+/* Implements compare.h: one fabric against the oracles. */
 #include "tests/unit/control/study/bound/compare.h"
 
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void fail(struct comparison *comparison, const char *what, const char *wh
     comparison->same = false;
 }
 
-/* Allgather, reduce-scatter, and broadcast and reduce for every root. */
+/* Compares allgather and reduce-scatter, and broadcast and reduce for every root. */
 static void compare_one_way(struct comparison *comparison)
 {
     const struct by_topology *topology = comparison->topology;
@@ -106,7 +106,7 @@ static void compare_allreduce_cuts(struct comparison *comparison)
     by_bound_cut_free(&cut);
 }
 
-/* The verifier on the plan's own text: it must be OPTIMAL. */
+/* Gives the plan's text to the verifier, which must return OPTIMAL. */
 static void verify(struct comparison *comparison, const struct by_plan *plan)
 {
     struct by_verify_report report;

@@ -1,6 +1,6 @@
 /*
- * One small fabric: all its bounds and rates against everything tried (oracle.h, campaign/cuts.h),
- * and the trees against the verifier. Pure functions: any thread.
+ * Compares all bounds and rates of a small fabric with exhaustive enumeration (oracle.h,
+ * campaign/cuts.h), and its trees with the verifier. Pure functions: any thread.
  */
 #ifndef TESTS_BOUND_COMPARE_H
 #define TESTS_BOUND_COMPARE_H
@@ -9,8 +9,8 @@
 
 #define COMPARE_TEXT_BYTES 400
 
-/* What differs goes to `text`; true when nothing does. With `trees` the rate is compared with the
- * program over all trees, too. `*rate` (may be NULL) receives the rate. */
+/* Returns true if there is no difference; otherwise describes it in `text`. With `trees` also
+ * compares the rate with the program over all trees. `*rate` (may be NULL) receives the rate. */
 bool compare_bounds(const struct by_topology *topology, bool trees, struct by_fraction *rate,
                     char text[COMPARE_TEXT_BYTES]);
 

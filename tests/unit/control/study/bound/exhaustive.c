@@ -1,7 +1,7 @@
 /*
- * All small fabrics against everything tried: `bound-exhaustive [--lp FOLDER] [--only WHAT [--index
- * N]]`. Run by `make bound-check`; --lp also writes a sample of the programs over all trees for
- * glpsol --exact. A difference prints the command that replays it. Closes with `N passed, N
+ * All small fabrics against exhaustive enumeration: `bound-exhaustive [--lp FOLDER] [--only WHAT
+ * [--index N]]`. `make bound-check` runs it. --lp also writes a sample of the programs over all
+ * trees for glpsol --exact. A difference prints the command that replays it. Ends with `N passed, N
  * failed`. Single-threaded.
  */
 #include <getopt.h>
@@ -14,13 +14,13 @@
 #include "tests/unit/control/study/bound/graphs.h"
 #include "tests/unit/control/study/bound/oracle.h"
 
-/* Programs written of each sweep (count). */
+/* Programs written in each sweep (count). */
 #define PROGRAMS_MAX 24u
 
 struct sweep {
     struct graphs graphs;
-    uint64_t step; /* every step-th fabric */
-    bool trees;    /* compare with the program over all trees */
+    uint64_t step; /* tests each step-th fabric */
+    bool trees;    /* compares with the program over all trees */
     const char *words;
 };
 
@@ -37,7 +37,8 @@ static struct sweep sweeps[] = {
     {{GRAPH_SWITCHED, 0, 5, "switched", 0, {0}}, 1, true, "random hosts and switches that forward"},
 };
 
-/* One program over all trees, with what it must come to: as tests/oracle/programs.sh reads it. */
+/* Writes one program over all trees and its expected optimum, as tests/oracle/programs.sh reads
+ * it. */
 static bool write_program(const char *folder, const struct by_topology *topology, struct by_fraction rate)
 {
     struct by_lp *lp;
@@ -56,7 +57,7 @@ static bool write_program(const char *folder, const struct by_topology *topology
     return fclose(file) == 0;
 }
 
-/* Runs one sweep, or number `only` of it; returns the differences. */
+/* Runs one sweep, or only its number `only`. Returns the number of differences. */
 static uint64_t run(struct sweep *sweep, int64_t only, const char *folder, uint64_t *passed)
 {
     uint64_t count = graphs_count(&sweep->graphs), tried = 0, different = 0;

@@ -1,4 +1,4 @@
-/* Small fabrics by number. See graphs.h. */
+/* Implements graphs.h: small fabrics by number. */
 #include "tests/unit/control/study/bound/graphs.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ static uint64_t power(uint64_t base, uint32_t exponent)
     return value;
 }
 
-/* The two nodes of a link; arcs come in pairs. */
+/* Finds the two nodes of a link; arcs come in pairs. */
 static void ends_of(const struct graphs *graphs, uint32_t link, uint32_t *a, uint32_t *b)
 {
     uint32_t at = graphs->kind == GRAPH_DIRECTED ? link / 2 : link;
@@ -53,7 +53,7 @@ static uint32_t number_of_pair(uint32_t nodes, uint32_t a, uint32_t b)
     return number + high - low - 1;
 }
 
-/* Whether no renaming of the nodes gives a lesser set of links. */
+/* Returns whether no renaming of the nodes gives a smaller set of links. */
 static bool is_first_of_class(uint32_t nodes, uint64_t shape)
 {
     uint32_t name[NODES_MAX] = {0, 1, 2, 3, 4, 5};
@@ -87,7 +87,7 @@ static bool is_first_of_class(uint32_t nodes, uint64_t shape)
     }
 }
 
-/* Whether the links of a shape join all nodes. */
+/* Returns whether the links of a shape connect all nodes. */
 static bool is_connected(uint32_t nodes, uint64_t shape)
 {
     uint32_t reached = 1, before = 0;
@@ -119,7 +119,7 @@ uint64_t graphs_count(struct graphs *graphs)
     return count;
 }
 
-/* Bandwidths by link. */
+/* Finds the bandwidth of each link. */
 static void find_links(const struct graphs *graphs, uint64_t index, int64_t *bandwidth)
 {
     uint32_t links = link_count(graphs), at = 0;
@@ -146,7 +146,7 @@ static void find_links(const struct graphs *graphs, uint64_t index, int64_t *ban
     }
 }
 
-/* Whether every node reaches every other along arcs. */
+/* Returns whether every node can reach every other along arcs. */
 static bool is_one_part(const struct by_topology *topology)
 {
     for (uint32_t start = 0; start < topology->node_count; start++) {
@@ -181,7 +181,7 @@ static void add_switched(struct by_builder *builder, uint64_t seed, int64_t most
         by_builder_node(builder, &node);
     }
     for (uint32_t i = 1; i < n + by_prng_below(&prng, 4); i++) {
-        /* each host hangs on a switch or on what was there before it */
+        /* each host joins a switch or an earlier node */
         uint32_t a = i < n ? (i + hosts) % n : (uint32_t)by_prng_below(&prng, n),
                  b = i < n ? ((uint32_t)by_prng_below(&prng, i) + hosts) % n
                            : (a + 1 + (uint32_t)by_prng_below(&prng, n - 1)) % n;

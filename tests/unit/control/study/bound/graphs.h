@@ -1,5 +1,5 @@
 /*
- * All small fabrics of some kind, one after the other, each with a number that makes it again. Pure
+ * All small fabrics of a kind, one after another, each with a number that reproduces it. Pure
  * functions: any thread.
  */
 #ifndef TESTS_BOUND_GRAPHS_H
@@ -8,12 +8,11 @@
 #include "control/fabric/topology.h"
 
 enum graph_kind {
-    GRAPH_SYMMETRIC = 1, /* links both ways between each two nodes, of bandwidth 0 to `most` */
-    GRAPH_CLASS,         /* the same, without 0 on the links that it has: one of each class
-                    of equal shape */
-    GRAPH_DIRECTED,      /* arcs, of bandwidth 0 to `most` */
-    GRAPH_SWITCHED /* random: three or four hosts, one or two switches that only forward; odd seeds have links
-                      that differ between their directions */
+    GRAPH_SYMMETRIC = 1, /* links in both directions between every two nodes, of bandwidth 0 to `most` */
+    GRAPH_CLASS,    /* the same with links of bandwidth 1 to `most`: one of each class of isomorphic graphs */
+    GRAPH_DIRECTED, /* arcs, of bandwidth 0 to `most` */
+    GRAPH_SWITCHED  /* random: three or four hosts, one or two switches that only forward; with odd seeds the
+                       two directions of a link differ */
 };
 
 /* Shapes of connected graphs of up to 6 nodes (count): 112. */
@@ -23,15 +22,16 @@ struct graphs {
     enum graph_kind kind;
     uint32_t nodes;
     int64_t most;
-    const char *what; /* for people */
-    /* Filled by graphs_count, of GRAPH_CLASS: the links of each shape, as bits. */
+    const char *what; /* for messages */
+    /* Set by graphs_count for GRAPH_CLASS: the links of each shape, as bits. */
     uint32_t shape_count;
     uint64_t shapes[GRAPHS_SHAPES_MAX];
 };
 
-/* How many there are to try; call it first. Those that are not in one part are none. */
+/* Returns the number of fabrics to try; call it first. Fabrics that are not connected do not
+ * count. */
 uint64_t graphs_count(struct graphs *graphs);
-/* Number `index`, or NULL where there is none such: not every node reaches every other. */
+/* Makes number `index`. Returns NULL if some node cannot reach another. */
 struct by_topology *graphs_make(const struct graphs *graphs, uint64_t index);
 
 #endif

@@ -1,4 +1,4 @@
-/* Rates by enumeration. See oracle.h. */
+/* Implements oracle.h: rates by enumeration. */
 #include "tests/unit/control/study/bound/oracle.h"
 
 #include <assert.h>
@@ -27,7 +27,7 @@ struct by_fraction oracle_partitions(const struct by_topology *topology)
     struct by_fraction least = {INT64_MAX, 1};
 
     assert(n <= ORACLE_NODES_MAX);
-    for (;;) { /* each partition once: a node's part is at most one above those before it */
+    for (;;) { /* each partition once: a node's part is at most one above the earlier ones */
         uint32_t count = 0, at = n;
         int64_t between = 0;
 
@@ -56,7 +56,7 @@ struct by_fraction oracle_partitions(const struct by_topology *topology)
     }
 }
 
-/* Whether a set holds `node` and no other compute node. */
+/* Returns whether a set contains `node` and no other compute node. */
 static bool is_alone(const struct by_topology *topology, uint32_t node, uint32_t set)
 {
     for (uint32_t i = 0; i < topology->node_count; i++)
@@ -65,7 +65,7 @@ static bool is_alone(const struct by_topology *topology, uint32_t node, uint32_t
     return true;
 }
 
-/* The bandwidth that leaves a set, or enters it. */
+/* Returns the bandwidth that leaves, or enters, a set. */
 static int64_t crossing(const struct by_topology *topology, uint32_t set, bool entering)
 {
     int64_t sum = 0;
@@ -101,7 +101,7 @@ struct by_fraction oracle_processes(const struct by_topology *topology)
 
 /* ---- every tree ---- */
 
-/* A way from one compute node to another that passes switches alone: the arcs, as bits. */
+/* A path from one compute node to another through switches only: its arcs, as bits. */
 struct oracle_way {
     uint32_t from, to;
     uint64_t arcs;
@@ -114,10 +114,10 @@ struct enumeration {
     struct oracle_way *ways;
     uint32_t root;
     bool up;
-    const struct oracle_way *chosen[ORACLE_NODES_MAX]; /* by node: into it, or out of it going up */
+    const struct oracle_way *chosen[ORACLE_NODES_MAX]; /* by node: into it or, going up, out of it */
 };
 
-/* Extends a way from `node`, which `visited` holds, to all compute nodes. */
+/* Extends a path from `node`, which is in `visited`, to all compute nodes. */
 static void find_ways(struct enumeration *all, uint32_t start, uint32_t node, uint32_t visited, uint64_t arcs)
 {
     const struct by_topology *topology = all->topology;
@@ -136,7 +136,7 @@ static void find_ways(struct enumeration *all, uint32_t start, uint32_t node, ui
     }
 }
 
-/* Whether each node comes to the root along the chosen ways. */
+/* Returns whether each node reaches the root along the chosen paths. */
 static bool is_tree(const struct enumeration *all)
 {
     for (uint32_t i = 0; i < all->topology->node_count; i++) {
@@ -150,7 +150,7 @@ static bool is_tree(const struct enumeration *all)
     return true;
 }
 
-/* The column of a tree: what it takes of each arc, and its side of the balance of its root. */
+/* Adds a tree's column: its use of each arc, and its side of the balance of its root. */
 static void add_tree(struct enumeration *all)
 {
     const struct by_topology *topology = all->topology;
@@ -164,7 +164,7 @@ static void add_tree(struct enumeration *all)
     by_lp_add(all->lp, topology->arc_count + all->root, column, all->up ? 1 : -1, 1);
 }
 
-/* Tries all ways of `node` and of those after it. */
+/* Tries all paths of `node` and of the later nodes. */
 static void choose(struct enumeration *all, uint32_t node)
 {
     if (node == all->topology->node_count) {

@@ -1,6 +1,6 @@
 /*
- * All bounds of known fabrics: figures of the papers, what proves reduce-scatter and then allgather
- * optimal, which switches must work, and fabrics that are refused.
+ * All bounds of known fabrics: figures of the papers, proofs that reduce-scatter followed by
+ * allgather is optimal, necessary switches, and fabrics that are refused.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "offload/base/errors.h"
 #include "tests/unit/control/planner/rig.h"
 
-/* Every plan behind a rate goes through the verifier, as in the command. */
+/* Verifies every plan behind a rate, as the command does. */
 static int check(const struct by_plan *plan, const struct by_topology *topology, struct by_problem *problem)
 {
     (void)problem;
@@ -97,14 +97,15 @@ static void a_star_says_which_switch_must_work(void **state)
     assert_int_equal(bound->allreduce.sum_count, 1);
     assert_int_equal(bound->allreduce.copy_count, 1);
     assert_true(bound->allreduce.sums[centre] && bound->allreduce.copies[centre]);
-    /* processes allow 40/7 alone, but not where the switch sums: no proof of two phases */
+    /* processes alone allow 40/7, but not where the switch sums: this does not prove two phases */
     rig_assert_fraction(bound->allreduce.processes, 40, 7);
     assert_int_equal(bound->allreduce.rs_ag_proved, BY_PROVED_TREES);
     by_bound_free(bound);
     by_topology_free(topology);
 }
 
-/* A one-way cycle of unequal links: the program, as theorem 6 says, and roots of unequal rates. */
+/* A one-way cycle of unequal links: the program according to theorem 6, and roots of unequal
+ * rates. */
 static void one_way_links_have_bounds_too(void **state)
 {
     struct by_topology *topology =
@@ -121,7 +122,7 @@ static void one_way_links_have_bounds_too(void **state)
     rig_assert_fraction(bound->allreduce.links, 15, 4);
     rig_assert_fraction(bound->allreduce.cut_set, 4, 1);
     assert_int_equal(bound->allreduce.rate.method, BY_RATE_PROGRAM);
-    rig_assert_fraction(bound->broadcast.roots[0].bound, 4, 1); /* a: over a -> b and b -> c */
+    rig_assert_fraction(bound->broadcast.roots[0].bound, 4, 1); /* a: through a -> b and b -> c */
     rig_assert_fraction(bound->broadcast.roots[1].bound, 5, 1);
     rig_assert_fraction(bound->broadcast.roots[2].bound, 4, 1);
     by_bound_free(bound);
@@ -146,13 +147,14 @@ static void switches_that_cannot_be_split_off_are_said_to_be_so(void **state)
     assert_int_equal(bound->allreduce.rs_ag.num, 0);
     assert_int_equal(bound->allreduce.re_bc.num, 0);
     assert_non_null(strstr(bound->unreached, "'c'"));
-    assert_true(bound->allreduce.rate.plan->achieved.num > 0); /* the program needs no splitting */
+    assert_true(bound->allreduce.rate.plan->achieved.num > 0); /* the program needs no switch removal */
     rig_assert_fraction(bound->allreduce.rate.plan->achieved, 2, 1);
     by_bound_free(bound);
     by_topology_free(topology);
 }
 
-/* Eight leaves, four spines, every link another: the planner's own columns have to round there. */
+/* Eight leaves, four spines, all links different: the planner's own columns must be rounded
+ * here. */
 static void the_planner_reaches_the_program_s_rate(void **state)
 {
     struct by_topology *plain = rig_preset("leafspine", "none", "8", "4", "4", NULL), *topology = NULL;

@@ -1,9 +1,8 @@
 /*
  * The Reduce-Broadcast rate against the closed forms of Zhou and Sun, "On the Computation Rate of
- * All-Reduce" (2026). Each rate comes with trees that reach it and a proof that no trees carry
- * more; the verifier checks both. The remark to theorem 6 has a slip (the factor must read 4/3),
- * and the weights of its (38) add up to (a + b + c)/4. SEED=N runs one seed of the random classes
- * alone.
+ * All-Reduce" (2026). Each rate has trees that reach it and a proof that no trees carry more; the
+ * verifier checks both. The remark on theorem 6 has an error (the factor must be 4/3), and the
+ * weights of its (38) sum to (a + b + c)/4. SEED=N runs only one seed of the random classes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -45,7 +44,7 @@ static struct by_topology *of_matrix(uint32_t n, const int64_t *bandwidth, const
     return topology;
 }
 
-/* The rate, reached by trees that the verifier finds OPTIMAL. */
+/* Requires the rate, reached by trees that the verifier finds OPTIMAL. */
 static void expect_rate(struct by_topology *topology, int64_t num, int64_t den)
 {
     struct by_problem problem = {0};
@@ -126,7 +125,7 @@ static void three_node_cycles_are_as_theorem_6_says(void **state)
             }
 }
 
-/* Random parents: each node but the root has one that was there before it. */
+/* Makes random parents: each node except the root has an earlier node as parent. */
 static void random_tree(struct by_prng *prng, uint32_t n, uint32_t root, uint32_t *parent)
 {
     uint32_t order[NODES_MAX];
@@ -166,8 +165,8 @@ static void trees_of_links_carry_their_narrowest_link(void **state)
     }
 }
 
-/* Section 3.3: sums of tree pairs that share a cut-edge 0 -> 1, the only link into node 1, where
- * every link but that one may be wider than its trees need. */
+/* Section 3.3: sums of tree pairs that share a cut-edge 0 -> 1, the only link into node 1. Every
+ * other link may be wider than its trees need. */
 static void networks_of_pairs_with_one_cut_edge_carry_their_weights(void **state)
 {
     (void)state;
@@ -186,7 +185,7 @@ static void networks_of_pairs_with_one_cut_edge_carry_their_weights(void **state
             random_tree(&prng, n, root, up);
             for (uint32_t i = 0; i < n; i++) /* node 1 is a leaf of the tree up: nothing enters it there */
                 up[i] = up[i] == 1 ? up[1] : up[i];
-            for (uint32_t i = 0; i != root; i = down[i]) /* and in the tree down no way to node 0 passes it */
+            for (uint32_t i = 0; i != root; i = down[i]) /* in the tree down none on a path to node 0 */
                 down[i] = down[i] == 1 ? down[1] : down[i];
             down[1] = 0;
             for (uint32_t i = 0; i < n; i++) {

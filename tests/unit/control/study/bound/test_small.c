@@ -1,7 +1,7 @@
 /*
- * Bounds and rates of small fabrics against everything tried: every set of nodes, every partition,
- * every tree as a variable. `make bound-check` runs many more, up to all connected graphs of six
- * nodes.
+ * Bounds and rates of small fabrics against exhaustive enumeration: every set of nodes, every
+ * partition, every tree as a variable. `make bound-check` runs many more, up to all connected
+ * graphs of six nodes.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "tests/unit/control/study/bound/compare.h"
 #include "tests/unit/control/study/bound/graphs.h"
 
-/* Tries every `step`th fabric; returns how many there were. */
+/* Tries every `step`th fabric. Returns their number. */
 static uint32_t try_all(struct graphs graphs, uint64_t step, bool trees)
 {
     uint64_t count = graphs_count(&graphs);

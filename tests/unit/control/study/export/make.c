@@ -1,4 +1,4 @@
-/* See make.h. */
+/* Implements make.h. */
 #include "tests/unit/control/study/export/make.h"
 
 #include <setjmp.h>

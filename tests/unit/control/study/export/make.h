@@ -7,13 +7,12 @@
 #include "control/study/export/export.h"
 #include "tests/unit/control/planner/rig.h"
 
-/* The plan of an algorithm on a fabric, without switches that do more than forward; the last
- * compute node is the root where there is one. NULL when the algorithm does not do this collective.
- */
+/* Makes an algorithm's plan on a fabric whose switches only forward. The last compute node is the
+ * root, if there is one. Returns NULL if the algorithm does not support the collective. */
 struct by_plan *make_plan(const struct by_topology *topology, enum by_algorithm algorithm,
                           unsigned collective);
-/* Its export ("msccl" or "forestcoll") as text, which the caller frees; NULL with `problem` filled
- * when it is refused. */
+/* Returns its export ("msccl" or "forestcoll") as text, which the caller frees; NULL, with
+ * `problem` filled, if it is refused. */
 char *make_export(const struct by_plan *plan, const struct by_topology *topology, const char *format,
                   struct by_problem *problem);
 

@@ -1,5 +1,5 @@
-/* Wrong schedules are refused: a table of written ones with what is said of each, and every fault
- * at every step of exported ones. */
+/* Wrong schedules are refused: a table of written schedules with the expected messages, and every
+ * fault at every step of exported ones. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +26,7 @@
     "<step s=\"" s "\" type=\"" type "\" srcbuf=\"" src "\" srcoff=\"" srcoff "\" dstbuf=\"" dst             \
     "\" dstoff=\"" dstoff "\" cnt=\"1\"" wait
 
-/* Two GPUs that exchange their shards; the parts in the middle vary. */
+/* Two GPUs that exchange their shards; the inner parts vary. */
 #define PAIR(first, second)                                                                                  \
     ALGO("allgather", "2", "2")                                                                              \
     GPU("0", "1", "2", "1") first "</gpu>" GPU("1", "1", "2", "1") second "</gpu></algo>"
@@ -37,7 +37,7 @@
 #define RECV0 TB("2", "-1", "1") STEP("0", "r", "i", "0", "o", "1", FREE) "</tb>"
 #define RECV1 TB("2", "-1", "0") STEP("0", "r", "i", "0", "o", "0", FREE) "</tb>"
 
-/* Three GPUs that each wait for the one before: nobody begins. */
+/* Three GPUs that each wait for the previous one: none begins. */
 #define WAITING(id, to, from, own)                                                                           \
     GPU(id, "1", "3", "0")                                                                                   \
     TB("0", to, from)                                                                                        \
@@ -61,7 +61,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         {PAIR(COPY0 SEND0 RECV0, COPY1 TB("1", "0", "-1") "</tb>" RECV1), "never sent"},
         {PAIR(COPY0 SEND0 RECV0, COPY1 SEND1), "never received"},
         {PAIR(TB("0", "-1", "-1") "</tb>" SEND0 RECV0, COPY1 SEND1 RECV1), "never written"},
-        /* doubled */
+        /* duplicated */
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "i", "0", "o", "0", FREE)
                   STEP("1", "s", "i", "0", "o", "0", FREE) "</tb>" RECV0,
               COPY1 SEND1 TB("2", "-1", "0") STEP("0", "r", "i", "0", "o", "0", FREE)
@@ -89,7 +89,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
                   STEP("0", "r", "i", "0", "o", "0", FREE) "</tb>",
               COPY1 SEND1 RECV1),
          "holds chunk 1"},
-        /* order: the copy and the send of what it copies */
+        /* order: the copy, and the send of the copied data */
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "o", "0", "o", "0", FREE) "</tb>" RECV0,
               COPY1 SEND1 RECV1),
          "nothing orders them"},
@@ -103,7 +103,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "o", "0", "o", "0", WAIT("0", "1", "0")) "</tb>" RECV0,
               COPY1 SEND1 RECV1),
          "which does not exist"},
-        /* circles */
+        /* cycles */
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "i", "0", "o", "0", WAIT("2", "0", "1")) "</tb>" TB(
                   "2", "-1", "1") STEP("0", "r", "i", "0", "o", "1", WAIT("1", "0", "1")) "</tb>",
               COPY1 SEND1 RECV1),
@@ -131,7 +131,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
              STEP("0", "s", "i", "0", "o", "0", FREE) "</tb></gpu>" GPU("1", "2", "2", "0") TB("0", "-1", "0")
                  STEP("0", "rrc", "i", "1", "o", "1", FREE) "</tb></gpu></algo>",
          "adds chunk 0 to chunk 1"},
-        /* what the runtime would ignore or hang on */
+        /* what the runtime would ignore, or what would block it */
         {"<algo name=\"t\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"1\" "
          "coll=\"allreduce\" "
          "inplace=\"1\"></algo>",
@@ -203,7 +203,7 @@ enum check_fault {
     FAULTS
 };
 
-/* The text with the value of an attribute of a line replaced. */
+/* Returns the text with another value of an attribute of a line. */
 static char *replace(const char *text, const char *line, const char *attribute, const char *value)
 {
     char key[20], *made;
@@ -241,7 +241,8 @@ static char *with_number(const char *text, const char *line, const char *attribu
     return replace(text, line, attribute, digits);
 }
 
-/* Without the line, or with it twice, and the steps behind it in its thread block numbered anew. */
+/* Returns the text without the line, or with it twice, and with the later steps of its thread block
+ * renumbered. */
 static char *splice(const char *text, const char *line, unsigned copies)
 {
     size_t bytes = strlen(text) * 2 + 1, before = (size_t)(line - text);
@@ -276,7 +277,7 @@ static char *spoil_type(const char *text, const char *line, const char *type)
     return NULL;
 }
 
-/* The fault at the line, or NULL where it is none there. */
+/* Returns the text with the fault at the line, or NULL if it would not be a fault there. */
 static char *spoil_step(const char *text, const char *line, enum check_fault fault)
 {
     char type[8] = "", buffer[2] = "";
@@ -362,7 +363,7 @@ static void every_fault_at_every_step_is_found(void **state)
                     continue;
                 if (check(wrong, &problem) != 0)
                     found[fault]++;
-                else if (fault == NO_DEPENDENCE) /* others may imply it */
+                else if (fault == NO_DEPENDENCE) /* other dependences may imply it */
                     harmless++;
                 else
                     fail_msg("row %zu, fault %d was not found: %.*s", r, fault, (int)strcspn(line, "\n"),
@@ -470,7 +471,7 @@ static void paths_must_exist_on_the_topology(void **state)
     by_topology_free(topology);
 }
 
-/* A million lines of garbage, of nesting, of steps: an answer within seconds. */
+/* A million lines of garbage, of nesting, of steps: the answer takes at most seconds. */
 static void garbage_is_refused_in_bounded_time(void **state)
 {
     static const char *const lines[] = {"<step s=\"0\">\n", "<a>\n", "<send src='a'/>\n", "garbage &\n",

@@ -1,5 +1,5 @@
-/* Every export is executed: right on all fabrics, for all collectives and algorithms; what a format
- * cannot say is refused. */
+/* Every export is executed: it is correct on all fabrics, for all collectives and algorithms. Plans
+ * that a format cannot express are refused. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -110,7 +110,7 @@ static void what_a_format_cannot_say_is_refused(void **state)
     by_topology_free(topology);
 }
 
-/* 2 hosts, weights 9999991 and 1: chunks beyond 16 bits. */
+/* 2 hosts, weights 9999991 and 1: more chunks than 16 bits allow. */
 static void too_many_chunks_for_the_format_are_refused(void **state)
 {
     struct by_topology *topology = rig_parse(
@@ -131,7 +131,7 @@ static void too_many_chunks_for_the_format_are_refused(void **state)
     by_topology_free(topology);
 }
 
-/* More chunks on one tree than a step may move: several steps. */
+/* More chunks on one tree than a step may move become several steps. */
 static void large_shares_are_cut_into_steps(void **state)
 {
     struct by_topology *topology = rig_parse(

@@ -1,4 +1,4 @@
-/* See oracle.h. */
+/* Implements oracle.h. */
 #include "tests/unit/control/study/steady/oracle.h"
 
 #include <setjmp.h>
@@ -13,16 +13,16 @@
 
 #include "control/base/fraction.h"
 
-#define SIDE 16 /* nodes of a platform at most */
+#define SIDE 16 /* maximum number of nodes of a platform */
 
 struct oracle {
     const struct by_steady_problem *problem;
     uint32_t n;
     int64_t bandwidth[SIDE][SIDE]; /* 0: no link */
-    int64_t multiple;              /* rows of ports are multiplied by it: all bandwidths divide it */
+    int64_t multiple;              /* factor of the rows of ports: a multiple of all bandwidths */
     FILE *file;
     unsigned rows;
-    bool any; /* whether the row at hand has an entry */
+    bool any; /* whether the current row has an entry */
 };
 
 static void begin(struct oracle *oracle)
@@ -84,7 +84,7 @@ static int64_t kind_size(const struct oracle *oracle, uint32_t kind)
     return size_of(problem, to, to);
 }
 
-/* Time on a link, in 1 / multiple. */
+/* Adds the time on a link, in 1 / multiple. */
 static void link_terms(struct oracle *oracle, uint32_t from, uint32_t to)
 {
     for (uint32_t kind = 0; kind < kinds(oracle) && oracle->bandwidth[from][to]; kind++)
@@ -136,7 +136,7 @@ static void departures(struct oracle *oracle, uint32_t node, uint32_t kind)
             term(oracle, -1, "s", node, j, kind);
 }
 
-/* (5) and the throughput; nothing is sent back to the sender or on by the receiver. */
+/* (5) and the throughput; nothing returns to the sender or leaves the receiver. */
 static void pair_rows(struct oracle *oracle)
 {
     const struct by_steady_problem *problem = oracle->problem;
@@ -161,7 +161,7 @@ static void pair_rows(struct oracle *oracle)
     }
 }
 
-/* The task that joins [k, l] and [l + 1, m] at a node. */
+/* Adds the task that joins [k, l] and [l + 1, m] at a node. */
 static void task_term(struct oracle *oracle, int64_t factor, uint32_t node, uint32_t k, uint32_t l,
                       uint32_t m)
 {
@@ -178,7 +178,7 @@ static void conserve(struct oracle *oracle, uint32_t node, uint32_t k, uint32_t 
     bool whole = k == 0 && m == n - 1;
 
     if (k == m && problem->holders[k] == node)
-        return; /* as many as one likes */
+        return; /* unlimited */
     begin(oracle);
     arrivals(oracle, node, k * n + m, 1);
     departures(oracle, node, k * n + m);
@@ -226,7 +226,8 @@ static double solve(const char *program)
              program, program, program, program, program);
     pipe = popen(command, "r");
     assert_non_null(pipe);
-    /* "s bas ROWS COLUMNS f f VALUE": a basic solution, primal and dual feasible, so optimal */
+    /* "s bas ROWS COLUMNS f f VALUE": a basic solution, primal and dual feasible, so it is
+     * optimal */
     while (fgets(line, sizeof(line), pipe)) {
         char primal, dual;
 

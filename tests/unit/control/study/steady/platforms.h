@@ -1,4 +1,4 @@
-/* The platforms of the figures of LMR ("Optimizing the steady-state throughput of scatter and
+/* The platforms in the figures of LMR ("Optimizing the steady-state throughput of scatter and
  * reduce operations on heterogeneous platforms"). */
 #ifndef TESTS_STEADY_PLATFORMS_H
 #define TESTS_STEADY_PLATFORMS_H

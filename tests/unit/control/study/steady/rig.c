@@ -1,4 +1,4 @@
-/* See rig.h. */
+/* Implements rig.h. */
 #include "tests/unit/control/study/steady/rig.h"
 
 #include <setjmp.h>

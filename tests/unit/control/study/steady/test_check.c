@@ -1,5 +1,5 @@
-/* The checker of schedules names the violation of each kind of wrong one, and readers refuse what
- * is none. */
+/* The checker of schedules names the violation of each kind of wrong schedule, and readers refuse
+ * what is not a schedule. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -42,7 +42,7 @@ static struct by_series *reduce(const struct by_topology *topology)
     return steady_made(&problem);
 }
 
-/* ---- corruptions: each breaks one thing ---- */
+/* ---- corruptions: each breaks one property ---- */
 
 static void faster(struct by_series *series)
 {
@@ -54,7 +54,7 @@ static void better_bound(struct by_series *series)
     mpq_add(series->optimum, series->optimum, series->optimum);
 }
 
-/* Twice as much in twice the time is the same throughput, but not in the slots of before. */
+/* Twice the work in twice the time has the same throughput, but does not fit the old slots. */
 static void twice_the_work(struct by_series *series)
 {
     mpz_mul_ui(series->period, series->period, 2);
@@ -97,7 +97,7 @@ static void cheap_prices(struct by_series *series)
 
 static void wrong_prices(struct by_series *series)
 {
-    series->prices[0].resource = BY_SERIES_RECEIVES; /* p0's */
+    series->prices[0].resource = BY_SERIES_RECEIVES; /* that of p0 */
     series->prices[0].node = 3;
 }
 
@@ -243,7 +243,8 @@ static void what_is_no_schedule_is_refused(void **state)
     by_topology_free(topology);
 }
 
-/* What scatter() makes, as moves; `from` in their text is replaced by `to`, once. */
+/* Checks the schedule of scatter() as moves, after one replacement of `from` by `to` in their
+ * text. */
 static int check_moves(const char *from, const char *to, struct by_problem *problem)
 {
     struct by_topology *topology = steady_parse(PLATFORM_2);
@@ -325,7 +326,7 @@ static void wrong_moves_are_named(void **state)
     }
 }
 
-/* Every prefix of a right file, and every file with one byte changed, ends with a verdict or a
+/* Every prefix of a valid file, and every file with one changed byte, gets a verdict or a
  * refusal. */
 static void no_damage_to_a_file_does_harm(void **state)
 {
@@ -335,7 +336,7 @@ static void no_damage_to_a_file_does_harm(void **state)
     size_t bytes = strlen(text);
 
     (void)state;
-    for (size_t at = 0; at + 1 < bytes; at++) { /* the last one is a new line */
+    for (size_t at = 0; at + 1 < bytes; at++) { /* the last byte is a newline */
         static const char letters[] = "0127\"{}[],:anx ";
         char kept = text[at];
         struct by_series *series;

@@ -1,6 +1,5 @@
-/* The figures of LMR, as far as they can be read, and what the command's options promise on small
- * platforms.
- */
+/* The figures of LMR, as far as they are legible, and the effects of the command's options on small
+ * platforms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,14 +73,14 @@ static void balanced_figure_6_has_two_trees_whose_weights_are_the_throughput(voi
     mpz_t sum;
 
     (void)state;
-    problem.balance = BY_BALANCE_CHEAP; /* a period of 2 in place of 1 */
+    problem.balance = BY_BALANCE_CHEAP; /* a period of 2 instead of 1 */
     series = steady_made(&problem);
     steady_assert_rational(series->throughput, 1, 1);
     assert_true(series->lane_count >= 2);
     mpz_init(sum);
     for (uint32_t l = 0; l < series->lane_count; l++)
         mpz_add(sum, sum, series->lanes[l].amount);
-    assert_int_equal(mpz_cmp(sum, series->period), 0); /* over the period: 1 */
+    assert_int_equal(mpz_cmp(sum, series->period), 0); /* divided by the period: 1 */
     mpz_clear(sum);
     by_series_free(series);
     by_topology_free(topology);
@@ -125,7 +124,7 @@ static void the_solution_of_figure_6_falls_apart_into_the_trees_of_figure_7(void
     make(&reduction, 1, 6, 2, 1);
     make(&reduction, 2, 6, 2, 2);
     make(&reduction, 0, 7, 1, 3);
-    /* and a circle that carries nothing, which a solution may have */
+    /* and a cycle without effect, which a solution may contain */
     send(&reduction, 0, 1, 7, 5);
     send(&reduction, 1, 0, 7, 5);
     assert_true(by_reduction_trees(&reduction, &lanes));
@@ -164,11 +163,11 @@ static void a_solution_whose_values_come_from_nowhere_has_no_trees(void **state)
 }
 
 /*
- * Figure 9: which nodes are joined is read from the routes of figures 10 to 12. 17 bandwidths are
- * legible, as many as there are links: 1000 within the four LANs, and 10, 8, 14 on the chain of
- * routers between both halves (only so does the loading of figure 10 fill router 0's ports, as the
- * throughput of 2/9 asks for). Which of the other ten belongs to which of ten links cannot be told;
- * the throughput does not depend on it.
+ * Figure 9: the routes of figures 10 to 12 show which nodes are connected. 17 bandwidths are
+ * legible, as many as there are links: 1000 in the four LANs, and 10, 8, 14 on the chain of routers
+ * between the halves (only with these does the load of figure 10 fill the ports of router 0, which
+ * the throughput of 2/9 requires). How the other ten belong to ten links is not determined; the
+ * throughput does not depend on it.
  */
 static struct by_topology *figure_9(uint32_t turn)
 {
@@ -230,8 +229,9 @@ static void figure_9_reduces_two_times_in_nine_units(void **state)
     }
 }
 
-/* A star of four: a scatter from one host sends three messages by its own port, a gossip twelve by
- * the switch's one port, or three by each host's where switches have many. */
+/* A star of four. A scatter from one host sends three messages through its own port. A gossip sends
+ * twelve through the switch's single port, or three through each host's port if switches have many
+ * ports. */
 static void ports_decide_what_a_star_can_do(void **state)
 {
     static const char star[] =
@@ -269,8 +269,8 @@ static void ports_decide_what_a_star_can_do(void **state)
     by_topology_free(topology);
 }
 
-/* Two trees of 1/2 would not run once in a period of 1; rounding leaves room, which one of them
- * takes. */
+/* Two trees of 1/2 would not run even once in a period of 1. Rounding leaves room, which one of
+ * them takes. */
 static void any_whole_period_of_figure_6_reaches_its_throughput(void **state)
 {
     struct by_topology *topology = steady_parse(PLATFORM_6);
@@ -301,7 +301,7 @@ static void any_whole_period_of_figure_6_reaches_its_throughput(void **state)
     by_topology_free(topology);
 }
 
-/* A scatter to three receivers through one port: an operation takes 3, so that a period of 2 is too
+/* A scatter to three receivers through one port: an operation takes 3, so a period of 2 is too
  * short. */
 static void a_period_without_room_for_an_operation_is_refused(void **state)
 {

@@ -1,8 +1,8 @@
 /*
  * The planner and the program of reductions (SSR), which share no code, on small fabrics whose
- * switches add at limited rates: where links alone share nothing, hosts combine without cost and
- * the operator commutes, a planned reduce is as fast as any; with switches alone to combine, the
- * limits decide, and SSR finds what additions they allow.
+ * switches add at limited rates. Links share nothing, hosts combine without cost, and the operator
+ * commutes: then a planned reduce is as fast as possible. If only switches combine, the limits
+ * decide, and SSR finds how many additions they permit.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,7 +28,8 @@ static uint32_t below(struct by_prng *prng, uint32_t bound)
     return (uint32_t)by_prng_below(prng, bound);
 }
 
-/* Links both ways; hosts combine at once, switches add at `rate` of their own or without limit. */
+/* Makes links in both directions. Hosts combine without cost; switches add at their own `rate` or
+ * without limit. */
 static struct by_topology *random_fabric(struct by_prng *prng, uint32_t hosts, uint32_t switches)
 {
     struct by_builder *builder = by_builder_new("random", "GB/s");
@@ -125,7 +126,7 @@ static void planned_reduces_are_as_fast_as_the_program_allows(void **state)
     running = 0;
 }
 
-/* Called after a failure, too. */
+/* Called even after a failure. */
 static int tell_seed(void **state)
 {
     (void)state;
@@ -135,9 +136,10 @@ static int tell_seed(void **state)
 }
 
 /*
- * A star of `hosts` with links of 10 up and 1000 down: what goes up limits. Hosts combine without
- * cost, so the switch's rate matters little to SSR; when they cannot (no task_time), n - 1
- * additions for each operation must be made by the switch, and its limit r allows r / (n - 1).
+ * A star of `hosts` with links of 10 up and 1000 down, so that the way up is the limit. Hosts
+ * combine without cost, so the switch's rate matters little to SSR. If hosts cannot combine (no
+ * task_time), the switch makes n - 1 additions for each operation, and its limit r permits r / (n -
+ * 1).
  */
 static void a_switch_that_adds_alone_reduces_at_its_rate_over_the_additions(void **state)
 {

@@ -1,7 +1,7 @@
 /*
  * Random platforms: every schedule is checked, executed and read back (rig.h), and its throughput
- * is that of LMR's own programs solved by glpsol (oracle.h). The seed of a failure is printed;
- * SEED=N runs it alone, N=M runs M seeds.
+ * must equal that of LMR's own programs solved by glpsol (oracle.h). A failure prints its seed;
+ * SEED=N runs only this seed, N=M runs M seeds.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -32,7 +32,7 @@ static uint32_t below(struct by_prng *prng, uint32_t bound)
     return (uint32_t)by_prng_below(prng, bound);
 }
 
-/* A tree of links both ways, and more links, some of them one way. */
+/* Makes a tree of links in both directions, and more links, some of them one-way. */
 static struct by_topology *random_platform(struct by_prng *prng, uint32_t compute, uint32_t switches)
 {
     struct by_builder *builder = by_builder_new("random", "messages");
@@ -75,8 +75,8 @@ static void shuffle(struct by_prng *prng, uint32_t *nodes, uint32_t count)
     }
 }
 
-/* As moves of hosts, written, read back and executed. A schedule whose messages would be cut too
- * fine is left out. */
+/* As moves of hosts: written, read back and executed. Schedules that would cut messages too finely
+ * are omitted. */
 static void export_moves(const struct by_series *series, const struct by_topology *topology)
 {
     struct by_moves moves, read = {0};
@@ -104,7 +104,7 @@ static void export_moves(const struct by_series *series, const struct by_topolog
     free(text);
 }
 
-/* Makes, checks, runs, compares; and again in a short period. */
+/* Makes, checks, runs and compares a schedule, then one with a short period. */
 static void try(const struct by_steady_problem *problem)
 {
     struct by_series *series = steady_made(problem), *fixed;
@@ -179,7 +179,7 @@ static void random_platforms_reach_what_the_programs_of_the_paper_allow(void **s
     assert_true(exported > 0 || first_seed == last_seed);
 }
 
-/* Called after a failure, too. */
+/* Called even after a failure. */
 static int tell_seed(void **state)
 {
     (void)state;
@@ -188,7 +188,7 @@ static int tell_seed(void **state)
     return 0;
 }
 
-/* What commutes is at least as fast, and the same on two values. */
+/* A commutative operator is at least as fast, and equally fast on two values. */
 static void order_never_helps(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* See sound.h. */
+/* Implements sound.h. */
 #include "tests/unit/control/view/doctor/sound.h"
 
 #include <setjmp.h>

@@ -1,26 +1,26 @@
-/* A doctor's facts in which nothing is wrong, to be spoilt by tests. */
+/* Facts of the doctor without any problem, which tests then corrupt. */
 #ifndef BY_TESTS_UNIT_CONTROL_DOCTOR_SOUND_H
 #define BY_TESTS_UNIT_CONTROL_DOCTOR_SOUND_H
 
 #include "control/view/doctor/doctor.h"
 
-#define SOUND_NOW_S 1800000000 /* the day of these facts: in 2027 */
+#define SOUND_NOW_S 1800000000 /* the time of these facts, in 2027 */
 
-/* A machine with keys, a host's table of two ports, and two switches with their files. */
+/* Makes the facts of a machine with keys, a host's table with two ports, and two switches with
+ * their files. */
 struct by_doctor *sound_open(void);
 void sound_close(struct by_doctor *doctor);
-/* The image that a switch should have, afresh with these counts: frees the one before. */
+/* Replaces the expected image of a switch by one with these counts. Frees the old one. */
 void sound_image(struct by_switch_facts *facts, const struct by_image_header *header);
-/* The controller's status afresh: the state and the table of its switch, the state of its job. */
+/* Replaces the controller's status: the state and table of its switch, the state of its job. */
 void sound_status(struct by_doctor *doctor, const char *state, const char *table, const char *job,
                   const char *election, const char *version);
 
-/* The finding of a check that is not well, or NULL when there is none; fails the test when there
- * are several.
- */
+/* Returns the check's finding if it is not well, or NULL if there is none. Fails the test if there
+ * are several. */
 const struct by_finding *sound_find(const struct by_doctor *doctor, const char *check);
 
-/* test_report.c: its tests; returns how many failed. */
+/* Runs the tests of test_report.c. Returns the number of failures. */
 int test_report(void);
 
 #endif

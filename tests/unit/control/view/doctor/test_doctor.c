@@ -1,7 +1,6 @@
 /*
- * Each check of banyan doctor on facts that are made up: nothing is found in sound ones, and one
- * thing in those that are spoilt in one place, with a remedy. The facts of real sockets, and of
- * this machine, after that.
+ * Each check of banyan doctor on artificial facts: it finds nothing in sound facts, and one problem
+ * with a remedy if one fact is corrupted. Then the facts of real sockets and of this machine.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -31,16 +30,16 @@ static void nothing_is_found_where_nothing_is_wrong(void **state)
     sound_close(doctor);
 }
 
-/* One fact spoilt, and what comes of it. */
+/* One corrupted fact and the expected finding. */
 struct ill {
     const char *check;
     enum by_grade grade;
-    const char *text, *remedy; /* parts of these */
+    const char *text, *remedy; /* parts of the finding's texts */
     void (*spoil)(struct by_doctor *doctor);
 };
 
-/* X(NAME, "check", GRADE, "text", "remedy", what is spoilt) with M machine, K keys, P a place, S a
- * switch */
+/* X(NAME, "check", GRADE, "text", "remedy", corruption), with M machine, K keys, P a place, S a
+ * switch. */
 #define ILL_LIST(X)                                                                                          \
     X(no_rights, "rights", ADVICE, "lacks CAP_NET_RAW CAP_NET_ADMIN CAP_BPF", "run as root",                 \
       M->capabilities = 0)                                                                                   \
@@ -209,7 +208,7 @@ static void a_switch_that_answers_is_seen_and_one_that_does_not_has_a_remedy(voi
     assert_string_equal(facts->hello.name, "leaf0");
     assert_int_equal(facts->hello.slot_count, 1024);
     assert_int_equal(facts->counters.ports_count, 2);
-    assert_true(facts->ahead_ns == INT64_MIN); /* it has no clock */
+    assert_true(facts->ahead_ns == INT64_MIN); /* the switch has no clock */
     fake_stop(fake);
     by_switch_facts_read(facts, &access);
     assert_int_equal(facts->error, BY_EAGAIN);

@@ -1,4 +1,4 @@
-/* How findings are shown: as aligned text, folded where all is well, and as JSON. */
+/* How findings are shown: as aligned text, with groups without problems folded, and as JSON. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* Pictures: loads, places and the text of the files. The fabrics are small and written out, the
+/* Pictures: loads, positions and the text of the files. The fabrics are small and written out; the
  * plans are made by hand. */
 #include <math.h>
 #include <setjmp.h>
@@ -213,7 +213,7 @@ static struct by_topology *dragonfly(const char *groups, const char *routers)
     return topology;
 }
 
-/* Groups stand on a ring, each in a sector of its own, with its hosts. */
+/* Groups are on a ring, each in its own sector with its hosts. */
 static void a_dragonfly_s_groups_stand_on_a_ring(void **state)
 {
     static const char *const sizes[][2] = {{"5", "4"}, {"4", "3"}, {"9", "4"}};

@@ -1,5 +1,5 @@
-/* Large fabrics by classes: who is alike, what stands for whom, and that nothing is lost on the
- * way. */
+/* Large fabrics by classes: which nodes are equivalent, what represents them, and that nothing is
+ * lost. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -83,8 +83,7 @@ static void a_lost_link_tells_its_ends_apart(void **state)
     by_topology_free(ring);
 }
 
-/* Every node is behind one group, every channel behind one bundle, and frames hold what stands in
- * them. */
+/* Every node is in one group, every channel in one bundle, and frames contain their members. */
 static void check_whole(const struct by_summary *summary)
 {
     const struct by_fabric *fabric = summary->fabric;

@@ -1,6 +1,6 @@
 /*
- * banyan top without a terminal: a status of banyand or the answers of a switch become a view, two
- * views give rates and say who is missing, and a view becomes lines that fit the screen.
+ * banyan top without a terminal: a status of banyand, or the answers of a switch, become a view;
+ * two views give rates and missing ranks; and a view becomes lines that fit the screen.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,8 @@
 
 #define SECOND UINT64_C(1000000000)
 
-/* Two switches, of which one is down, and two jobs; `bytes` is what p0 of leaf0 has received. */
+/* Two switches, one of which is down, and two jobs; `bytes` is the number received by p0 of
+ * leaf0. */
 static void read_status(struct by_top_view *view, unsigned long bytes, const char *boot)
 {
     struct by_problem problem = {0};
@@ -49,7 +50,7 @@ static void read_status(struct by_top_view *view, unsigned long bytes, const cha
     assert_int_equal(by_top_read_status(text, view, &problem), 0);
 }
 
-/* The screen of a view in one text, the caller's to free. */
+/* Returns the screen of a view as one text; the caller frees it. */
 static char *draw(const struct by_top_view *view, unsigned columns, bool colours)
 {
     struct by_top_page page = {0};
@@ -133,7 +134,7 @@ static void a_chunk_that_is_only_late_names_nobody(void **state)
     by_top_view_free(&view);
 }
 
-/* Characters of a line that are seen. */
+/* Returns the number of visible characters of a line. */
 static unsigned seen(const char *line, size_t length)
 {
     unsigned columns = 0;
@@ -157,7 +158,7 @@ static void no_line_is_wider_than_the_screen_whatever_its_size(void **state)
     (void)state;
     read_status(&view, 1000, "aa");
     strcpy(view.switches[0].name, "a-switch-with-a-name-of-forty-characters");
-    strcpy(view.jobs[0].name, "h\303\266rsaal-\303\274bung"); /* two bytes for a character */
+    strcpy(view.jobs[0].name, "h\303\266rsaal-\303\274bung"); /* characters of two bytes */
     for (unsigned columns = 40; columns < 200; columns += 7) {
         for (int colours = 0; colours < 2; colours++) {
             char *text = draw(&view, columns, colours);
@@ -245,7 +246,7 @@ static void what_comes_of_a_share_is_shown_below_its_job(void **state)
         assert_int_equal(by_top_read_status(status[i], &view[i], &problem), 0);
         view[i].time_ns = (5 + 2 * i) * SECOND;
     }
-    assert_int_equal(view[1].job_count, 2); /* all without a share are no job */
+    assert_int_equal(view[1].job_count, 2); /* the record of jobs without a share does not count */
     by_top_rates(&view[1], &view[0]);
     text = draw(&view[1], 100, false);
     assert_non_null(
