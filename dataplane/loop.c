@@ -1,18 +1,13 @@
 /*
- * The loop: receives frames, steps the engine, sends frames, and sleeps when there is nothing to
- * do. One round polls every port once and collects banyan's packets into one batch, so that a step
- * sees up to 64 packets; then the engine decides, and the output of all ports is flushed. The
- * control channel and requests of other threads are served between rounds, so between two packets.
- * Loop's thread.
+ * The loop: runs rounds of the batch (offload/shell/batch.h) on DPDK's ports, and sleeps when there
+ * is nothing to do. The control channel and requests of other threads are served between rounds, so
+ * between two packets. Loop's thread.
  */
 #include <string.h>
 #include <time.h>
 
 #include "dataplane/state.h"
-#include "offload/wire/frame.h"
 
-/* Packets per engine call (count). */
-#define STEP_PACKETS 16u
 /* Interval of control channel checks while packets flow (ns). */
 #define CONTROL_EVERY_NS 1000000u
 /* Longest sleep while a port holds frames that it could not send (ns). */
@@ -28,125 +23,32 @@ static uint64_t clock_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-static int mac_equal(const uint8_t *a, const uint8_t *b)
-{
-    return memcmp(a, b, BY_MAC_BYTES) == 0;
-}
-
-/* Whether `ip` is the address of one of the own ports. */
-static int is_own_ip(const struct by_shell *shell, uint32_t ip)
-{
-    for (unsigned i = 0; i < shell->port_count; i++)
-        if (shell->ports[i].addressed && shell->ports[i].carrier.src_ip == ip)
-            return 1;
-    return 0;
-}
-
-/*
- * Adds a frame to the batch if it is a banyan packet for this port; else counts and frees it.
- * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
- * by the engine, and carry the port of their receiver. `held`: the frame has waited for its job's
- * share.
- */
-static void take(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index, bool held)
-{
-    struct by_port *port = &shell->ports[index];
-    struct by_rx *rx = &shell->rx[shell->batch_count];
-    struct by_frame frame;
-
-    if (by_frame_parse(rte_pktmbuf_mtod(mbuf, const uint8_t *), mbuf->data_len, &frame) != 0) {
-        if (!by_shell_arp(shell, port, mbuf))
-            shell->counters.rx_other++;
-        rte_pktmbuf_free(mbuf);
-        return;
-    }
-    if (!port->addressed || !mac_equal(frame.dst_mac, port->carrier.src_mac) ||
-        (frame.dst_port != BY_UDP_PORT && is_own_ip(shell, frame.dst_ip))) {
-        if (port->addressed)
-            shell->counters.rx_not_ours++;
-        else
-            shell->counters.rx_unaddressed++;
-        rte_pktmbuf_free(mbuf);
-        return;
-    }
-    *rx = (struct by_rx){.data = frame.data,
-                         .bytes = frame.bytes,
-                         .port = index,
-                         .src_ip = frame.src_ip,
-                         .dst_ip = frame.dst_ip,
-                         .ecn = frame.ecn,
-                         .held = held};
-    shell->frames[shell->batch_count++] = mbuf;
-}
-
-/* Like take, after --loss, --dup and --reorder. */
-static void take_faulty(struct by_shell *shell, struct rte_mbuf *mbuf, uint16_t index)
-{
-    struct by_held out[3];
-    unsigned verdict;
-    unsigned count = by_hold_pass(&shell->hold, shell->now_ns, mbuf, index, out, &verdict);
-
-    shell->counters.fault_dropped += verdict == BY_FAULT_DROP;
-    shell->counters.fault_duplicated += verdict == BY_FAULT_DUPLICATE;
-    shell->counters.fault_held += verdict == BY_FAULT_HOLD;
-    for (unsigned i = 0; i < count; i++)
-        take(shell, out[i].frame, out[i].port, false);
-}
-
-/*
- * Runs the engine on a few packets at a time: its output is sent and the frames are freed before
- * the next packets, so that copies are made in buffers that are still in the cache. A frame that a
- * relay has taken is not freed.
- */
-static void step(struct by_shell *shell)
-{
-    uint32_t done = 0;
-
-    while (done < shell->batch_count) {
-        uint32_t count = RTE_MIN(shell->batch_count - done, STEP_PACKETS);
-        uint32_t used, tx_count = 0;
-
-        by_engine_allow(shell->engine, shell->park.most - shell->park.count);
-        used = by_engine_step(shell->engine, shell->now_ns, shell->rx + done, count, shell->tx, BY_TX_MAX,
-                              &tx_count);
-        shell->counters.steps++;
-        by_shell_transmit(shell, shell->tx, tx_count, done);
-        if (used == 0 && tx_count == 0)
-            used = count; /* impossible with room for BY_TX_MAX outputs */
-        rte_pktmbuf_free_bulk(shell->frames + done, used);
-        done += used;
-    }
-    shell->batch_count = 0;
-    for (unsigned i = 0; i < shell->port_count; i++)
-        if (shell->ports[i].link)
-            by_link_done(shell->ports[i].link);
-}
-
 /* Receives one burst from a port whose hosts share memory; its packets need no buffers, unless
  * faults are injected. */
-static unsigned receive_shared(struct by_shell *shell, uint16_t index)
+static uint32_t receive_shared(struct by_shell *shell, uint16_t index)
 {
     struct by_port *port = &shell->ports[index];
-    struct by_rx *rx = shell->rx + shell->batch_count;
+    struct by_batch *batch = &shell->batch;
+    struct by_rx *rx = batch->rx + batch->count;
     uint32_t count = by_link_receive(port->link, index, rx, BY_LINK_BURST);
     struct by_rx some[BY_LINK_BURST];
 
     port->counters.rx_packets += count;
     for (uint32_t i = 0; i < count; i++)
         port->counters.rx_bytes += BY_FRAME_HEADER_BYTES + rx[i].bytes;
-    if (!port->addressed) {
-        shell->counters.rx_unaddressed += count;
+    if (!batch->port[index].addressed) {
+        batch->counters.rx_unaddressed += count;
         by_link_done(port->link);
-    } else if (!by_fault_enabled(&shell->hold.fault)) {
-        memset(shell->frames + shell->batch_count, 0, count * sizeof shell->frames[0]);
-        shell->batch_count += count;
+    } else if (!by_fault_enabled(&batch->hold.fault)) {
+        memset(batch->frame + batch->count, 0, count * sizeof batch->frame[0]);
+        batch->count += count;
     } else {
         memcpy(some, rx, count * sizeof some[0]);
         for (uint32_t i = 0; i < count; i++) {
             struct rte_mbuf *frame = by_link_frame(&some[i], &port->carrier, shell->frame_pool);
 
             if (frame)
-                take_faulty(shell, frame, index);
+                by_batch_receive(batch, index, frame, rte_pktmbuf_mtod(frame, uint8_t *), frame->data_len);
         }
         by_link_done(port->link);
     }
@@ -154,46 +56,103 @@ static unsigned receive_shared(struct by_shell *shell, uint16_t index)
 }
 
 /* Receives one burst from one port into the batch. */
-static unsigned receive(struct by_shell *shell, uint16_t index)
+static uint32_t receive(struct by_shell *shell, uint16_t index)
 {
-    struct rte_mbuf *frames[BY_PORT_BURST];
-    uint16_t count = by_port_receive(&shell->ports[index], frames, BY_PORT_BURST / 2);
+    struct rte_mbuf *frames[BY_BATCH_BURST];
+    uint16_t count = by_port_receive(&shell->ports[index], frames, BY_BATCH_BURST);
 
     for (uint16_t i = 0; i < count; i++) {
         rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
         rte_prefetch0(rte_pktmbuf_mtod_offset(frames[i], const uint8_t *, RTE_CACHE_LINE_SIZE));
     }
-    if (by_fault_enabled(&shell->hold.fault)) {
-        for (uint16_t i = 0; i < count; i++)
-            take_faulty(shell, frames[i], index);
-    } else {
-        for (uint16_t i = 0; i < count; i++)
-            take(shell, frames[i], index, false);
-    }
+    for (uint16_t i = 0; i < count; i++)
+        by_batch_receive(&shell->batch, index, frames[i], rte_pktmbuf_mtod(frames[i], const uint8_t *),
+                         frames[i]->data_len);
     return count;
 }
 
+static uint32_t batch_receive(void *context, uint16_t port)
+{
+    struct by_shell *shell = context;
+
+    return shell->ports[port].link ? receive_shared(shell, port) : receive(shell, port);
+}
+
+static uint8_t *batch_data(void *context, void *frame, uint32_t *bytes)
+{
+    (void)context;
+    *bytes = rte_pktmbuf_data_len((struct rte_mbuf *)frame);
+    return rte_pktmbuf_mtod((struct rte_mbuf *)frame, uint8_t *);
+}
+
+static void batch_share(void *context, void *frame)
+{
+    (void)context;
+    rte_mbuf_refcnt_update(frame, 1);
+}
+
+static void batch_drop(void *context, void **frames, uint32_t count)
+{
+    (void)context;
+    rte_pktmbuf_free_bulk((struct rte_mbuf **)frames, count);
+}
+
+/* A packet from shared memory has no buffer yet. */
+static void *batch_make(void *context, const struct by_rx *rx, uint16_t port)
+{
+    struct by_shell *shell = context;
+
+    return rx->payload ? by_link_frame(rx, &shell->ports[port].carrier, shell->frame_pool) : NULL;
+}
+
+static void batch_forward(void *context, uint16_t port, void *frame)
+{
+    struct by_shell *shell = context;
+
+    by_port_send(&shell->ports[port], frame);
+}
+
+static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes)
+{
+    struct by_shell *shell = context;
+    struct rte_mbuf *answer = rte_pktmbuf_alloc(shell->frame_pool);
+    char *room = answer ? rte_pktmbuf_append(answer, (uint16_t)bytes) : NULL;
+
+    if (!room) {
+        rte_pktmbuf_free(answer);
+        return false;
+    }
+    memcpy(room, frame, bytes);
+    by_port_send(&shell->ports[port], answer);
+    return true;
+}
+
+/* Hosts may reuse the memory of the packets that they have sent. */
+static void batch_done(void *context)
+{
+    struct by_shell *shell = context;
+
+    for (unsigned i = 0; i < shell->port_count && shell->has_links; i++)
+        if (shell->ports[i].link)
+            by_link_done(shell->ports[i].link);
+}
+
+const struct by_batch_ops by_shell_batch = {
+    .receive = batch_receive,
+    .data = batch_data,
+    .share = batch_share,
+    .drop = batch_drop,
+    .make = batch_make,
+    .forward = batch_forward,
+    .reply = batch_reply,
+    .send = by_shell_send,
+    .done = batch_done,
+};
+
 unsigned by_shell_round(struct by_shell *shell)
 {
-    struct by_parked parked;
-    struct by_held held;
-    unsigned received = 0;
+    unsigned received = by_batch_round(&shell->batch);
 
-    for (unsigned i = 0; i < shell->port_count; i++) {
-        uint16_t index = (uint16_t)((shell->first_port + i) % shell->port_count);
-
-        received += shell->ports[index].link ? receive_shared(shell, index) : receive(shell, index);
-        if (shell->batch_count >= BY_BATCH_MAX)
-            step(shell);
-    }
-    shell->first_port = (shell->first_port + 1) % shell->port_count;
-    while (shell->hold.count && shell->batch_count < BY_BATCH_MAX &&
-           by_hold_due(&shell->hold, shell->now_ns, &held))
-        take(shell, held.frame, held.port, false);
-    while (shell->batch_count < BY_BATCH_MAX && by_park_take(&shell->park, shell->now_ns, &parked))
-        take(shell, parked.frame, parked.port, true);
-    if (shell->batch_count)
-        step(shell);
     if (shell->groups)
         by_groups_flush(shell->groups); /* payloads before packets without payload */
     for (unsigned i = 0; i < shell->port_count; i++)
@@ -201,7 +160,6 @@ unsigned by_shell_round(struct by_shell *shell)
             by_port_flush(&shell->ports[i]);
     if (shell->group_port && shell->group_port->queued)
         by_port_flush(shell->group_port);
-    shell->counters.loops++;
     return received;
 }
 
@@ -211,15 +169,15 @@ static void serve(struct by_shell *shell)
 {
     if (by_handoff_pending(&shell->handoff))
         by_handoff_serve(&shell->handoff);
-    if (shell->now_ns >= shell->control_due_ns) {
+    if (shell->batch.now_ns >= shell->control_due_ns) {
         if (shell->control)
             shell->control(shell->control_context);
         for (unsigned i = 0; i < shell->port_count; i++)
             if (shell->ports[i].link)
                 by_link_serve(shell->ports[i].link);
         if (shell->xdp)
-            by_xdp_refresh(shell->xdp, shell->now_ns);
-        shell->control_due_ns = shell->now_ns + CONTROL_EVERY_NS;
+            by_xdp_refresh(shell->xdp, shell->batch.now_ns);
+        shell->control_due_ns = shell->batch.now_ns + CONTROL_EVERY_NS;
     }
 }
 
@@ -227,10 +185,8 @@ static void serve(struct by_shell *shell)
  * again to send. */
 static uint64_t sleep_most(struct by_shell *shell)
 {
-    uint64_t most = shell->hold.count ? BY_HOLD_NS : SLEEP_NS;
+    uint64_t most = by_batch_idle_ns(&shell->batch, SLEEP_NS);
 
-    if (by_park_due(&shell->park) < shell->now_ns + most)
-        most = by_park_due(&shell->park) > shell->now_ns ? by_park_due(&shell->park) - shell->now_ns : 0;
     if (!by_idle_will_sleep(&shell->idle))
         return most;
     for (unsigned i = 0; i < shell->port_count; i++)
@@ -255,8 +211,8 @@ void by_shell_run(struct by_shell *shell)
     while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
         uint64_t now_ns = clock_ns();
 
-        shell->counters.busy_ns += busy ? now_ns - shell->now_ns : 0;
-        shell->now_ns = now_ns;
+        shell->counters.busy_ns += busy ? now_ns - shell->batch.now_ns : 0;
+        shell->batch.now_ns = now_ns;
         beat(shell, BY_PULSE_CONTROL);
         serve(shell);
         beat(shell, BY_PULSE_PORTS);
@@ -267,7 +223,7 @@ void by_shell_run(struct by_shell *shell)
         }
         beat(shell, BY_PULSE_REST);
         if (by_idle_wait(&shell->idle, sleep_most(shell))) {
-            shell->counters.sleeps++;
+            shell->batch.counters.sleeps++;
             shell->control_due_ns = 0;
         }
     }

@@ -1,12 +1,10 @@
 # dataplane: the DPDK shell.
 LIBS += dataplane
 dataplane_SRC := \
-	dataplane/arp.c \
 	dataplane/driver.c \
 	dataplane/eal.c \
 	dataplane/group.c \
 	dataplane/handoff.c \
-	dataplane/hold.c \
 	dataplane/idle.c \
 	dataplane/interface.c \
 	dataplane/link.c \

@@ -86,11 +86,11 @@ struct by_port {
     struct by_xdp_port *xsk; /* of port_xdp.c, else NULL */
     uint16_t id;             /* DPDK's */
     uint16_t queued;
-    bool addressed;  /* the active table names this port: carrier holds */
     bool multi_segs; /* takes chains of mbufs */
     bool unsettled;  /* of port_dpdk.c: frames were sent since by_port_settle */
-    struct by_frame
-        carrier; /* of frames sent: our MAC and IP address, the peer's MAC; the rest is each frame's own */
+    /* of frames sent: the MAC and IP address of this port, the peer's MAC, if the active table
+     * names the port; the rest is each frame's own */
+    struct by_frame carrier;
     uint64_t stencil_receiver,
         stencil_tree; /* what the stencil is for: address and length; job, tree and class */
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */

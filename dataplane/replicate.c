@@ -3,8 +3,7 @@
  * supports chains, each child gets a small header mbuf chained to ONE segment, which points into
  * the engine's bank; its reference count is the number of children, and the bank is released when
  * the last frame has left. On other ports (net_af_xdp, net_vhost) each child gets a copy. If the
- * kernel supports it (group.h, xdp.h), it gets one packet for all children. A relayed packet leaves
- * in the buffer in which it arrived, with new MAC addresses. Loop's thread.
+ * kernel supports it (group.h, xdp.h), it gets one packet for all children. Loop's thread.
  */
 #include <string.h>
 
@@ -108,11 +107,11 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
         write_headers(port, tx, (uint8_t *)room);
         memcpy(room + BY_PORT_FRAME_OVERHEAD, payload, tx->payload_bytes);
         if (tx->payload_bytes)
-            shell->counters.tx_copied++;
+            shell->batch.counters.tx_copied++;
         by_port_send(port, frame);
     } else {
         rte_pktmbuf_free(frame);
-        shell->counters.tx_no_memory++;
+        shell->batch.counters.tx_no_memory++;
     }
     if (tx->ref != BY_REF_NONE)
         by_engine_release(shell->engine, tx->ref);
@@ -153,7 +152,7 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
         return;
     frame = rte_pktmbuf_alloc(shell->frame_pool);
     if (!frame) {
-        shell->counters.tx_no_memory++;
+        shell->batch.counters.tx_no_memory++;
         return;
     }
     write_headers(port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
@@ -185,7 +184,7 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
     if (!segment)
         return false;
     if (rte_pktmbuf_alloc_bulk(shell->header_pool, head, count) != 0) {
-        shell->counters.tx_no_memory += count;
+        shell->batch.counters.tx_no_memory += count;
         rte_mbuf_refcnt_set(segment, 1);
         rte_pktmbuf_free_seg(segment);
         return true;
@@ -197,7 +196,7 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
         chain(head[i], segment);
         by_port_send(port, head[i]);
     }
-    shell->counters.tx_shared += count;
+    shell->batch.counters.tx_shared += count;
     return true;
 }
 
@@ -224,57 +223,8 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
         by_port_send(port, frame[i]);
         by_engine_release(shell->engine, tx->ref);
     }
-    shell->counters.tx_copied += count;
+    shell->batch.counters.tx_copied += count;
     return true;
-}
-
-/* Takes ownership of a received frame; `port` is the port through which it leaves, or arrived.
- * NULL, and counted, if there is none, for example because it is relayed twice or duplicated by
- * fault injection. */
-static struct rte_mbuf *take_frame(struct by_shell *shell, const struct by_port *port, uint32_t index)
-{
-    struct rte_mbuf *frame = shell->frames[index];
-
-    /* A packet from shared memory has no buffer yet. */
-    if (!frame && shell->rx[index].payload)
-        frame = by_link_frame(&shell->rx[index], &port->carrier, shell->frame_pool);
-    if (!frame)
-        shell->counters.tx_no_memory++;
-    shell->frames[index] = NULL;
-    return frame;
-}
-
-/* Forwards the received frame unchanged, except for its MAC addresses. */
-static void send_relay(struct by_shell *shell, struct by_port *port, const struct by_tx *tx, uint32_t index)
-{
-    struct rte_mbuf *frame = take_frame(shell, port, index);
-    uint8_t *data;
-
-    if (!frame)
-        return;
-    data = rte_pktmbuf_mtod(frame, uint8_t *);
-    memcpy(data, port->carrier.dst_mac, BY_MAC_BYTES);
-    memcpy(data + BY_MAC_BYTES, port->carrier.src_mac, BY_MAC_BYTES);
-    /* A checksum that the sender left to its link is invalid. Zero, for no checksum, is legal (RFC
-     * 768). */
-    by_put16(data + BY_FRAME_AT_UDP_CHECKSUM, 0);
-    if (tx->ecn != shell->rx[index].ecn)
-        by_frame_mark(data, tx->ecn);
-    shell->counters.tx_relayed++;
-    by_port_send(port, frame);
-}
-
-/* Holds the received frame until it is due. */
-static void park(struct by_shell *shell, const struct by_tx *tx, uint32_t index)
-{
-    struct by_port *port = &shell->ports[tx->port];
-    struct rte_mbuf *frame = take_frame(shell, port, index);
-
-    if (frame && !by_park_put(&shell->park, shell->now_ns + tx->wait_ns, frame, tx->port)) {
-        /* does not happen if the engine has the right capacity */
-        shell->counters.tx_no_memory++;
-        rte_pktmbuf_free(frame);
-    }
 }
 
 /* Creates a frame for the first of `count` results, which all share its payload; banyan's header is
@@ -331,64 +281,48 @@ static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t 
     return true;
 }
 
-static struct by_port *port_of(const struct by_shell *shell, const struct by_tx *tx)
-{
-    struct by_port *port = tx->port < shell->port_count ? &shell->ports[tx->port] : NULL;
-
-    return port && port->addressed ? port : NULL;
-}
-
 /* Returns how many outputs, from the first on, share one payload and go to ports of the first
  * port's kind. */
-static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count,
-                           const struct by_port *first)
+static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count)
 {
     uint32_t count = 0;
 
-    if (!first || tx->kind != BY_TX_SEND || tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
+    if (tx->ref == BY_REF_NONE || !tx->payload || tx->payload_bytes == 0)
         return 0;
     /* A bank may have two payloads in flight: the one sent up and the one that came back. */
     while (count < tx_count && count < BY_CHILDREN_MAX && tx[count].ref == tx->ref &&
            tx[count].payload == tx->payload && tx[count].payload_bytes == tx->payload_bytes) {
-        const struct by_port *port = port_of(shell, &tx[count]);
+        const struct by_port *port = &shell->ports[tx[count].port];
 
-        if (!port || port->link || port->multi_segs != first->multi_segs)
+        if (port->link || port->multi_segs != shell->ports[tx->port].multi_segs)
             break;
         count++;
     }
     return count;
 }
 
-void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first)
+void by_shell_send(void *context, const struct by_tx *tx, uint32_t tx_count)
 {
+    struct by_shell *shell = context;
     uint32_t run;
 
     for (uint32_t i = 0; i < tx_count; i += run) {
-        struct by_port *port = port_of(shell, &tx[i]);
+        struct by_port *port = &shell->ports[tx[i].port];
 
-        if (port && port->link && tx[i].kind == BY_TX_SEND) {
+        if (port->link) {
             by_port_send_shared(port, &tx[i]);
             run = 1;
             continue;
         }
-        run = shared_run(shell, &tx[i], tx_count - i, port);
+        run = shared_run(shell, &tx[i], tx_count - i);
         if (run > 1 && send_group(shell, &tx[i], run))
             continue;
         if (run > 0 && (port->multi_segs ? send_shared(shell, &tx[i], run) : send_copies(shell, &tx[i], run)))
             continue;
         run = 1;
-        if (!port) {
-            shell->counters.tx_no_port++;
-            if (tx[i].kind == BY_TX_SEND && tx[i].ref != BY_REF_NONE)
-                by_engine_release(shell->engine, tx[i].ref);
-        } else if (tx[i].kind == BY_TX_SEND && tx[i].payload_bytes == 0 && by_datagram_joins(tx[i].header)) {
+        if (tx[i].payload_bytes == 0 && by_datagram_joins(tx[i].header))
             send_empty(shell, port, &tx[i]);
-        } else if (tx[i].kind == BY_TX_RELAY) {
-            send_relay(shell, port, &tx[i], rx_first + tx[i].rx_index);
-        } else if (tx[i].kind == BY_TX_HOLD) {
-            park(shell, &tx[i], rx_first + tx[i].rx_index);
-        } else {
+        else
             send_linear(shell, port, &tx[i]);
-        }
     }
 }

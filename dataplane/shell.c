@@ -38,9 +38,7 @@
 /* Frees the parts of an open or partially opened shell. */
 static void release(struct by_shell *shell)
 {
-    by_hold_clear(&shell->hold);
-    for (uint32_t i = 0; i < shell->park.count; i++)
-        rte_pktmbuf_free(shell->parked[i].frame);
+    by_batch_close(&shell->batch);
     if (shell->group_port)
         rte_pktmbuf_free_bulk(shell->group_port->queue, shell->group_port->queued);
     free(shell->group_port);
@@ -240,8 +238,6 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     if (posix_memalign((void **)&shell, CACHE_LINE, sizeof *shell) != 0)
         return BY_ENOMEM;
     memset(shell, 0, sizeof *shell);
-    shell->hold.fault = config->fault;
-    by_park_open(&shell->park, shell->parked, BY_PARK_MAX);
     shell->control_fd = config->control_fd;
     shell->payload_fd = -1;
     shell->control = config->control;
@@ -252,6 +248,9 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     shell->groups = by_groups_open(shell->ports, shell->port_count);
     if ((result = make_engine(shell, config)) != 0)
         goto err_release;
+    by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
+    by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
+    shell->batch.hold.fault = config->fault;
     if ((result = start_ports(shell)) != 0)
         goto err_release;
     by_idle_open(&shell->idle);
@@ -296,27 +295,23 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
 static void readdress(struct by_shell *shell)
 {
     size_t bytes;
-    const uint8_t *image = by_engine_image(shell->engine, &bytes);
-    struct by_image_header header;
 
-    by_image_header(image, &header);
+    by_batch_address(&shell->batch);
     for (uint32_t i = 0; i < shell->port_count; i++) {
+        const struct by_batch_port *from = &shell->batch.port[i];
         struct by_port *port = &shell->ports[i];
-        struct by_image_port record;
 
-        port->addressed = i < header.count[BY_SECTION_PORT];
-        if (!port->addressed)
+        if (!from->addressed)
             continue;
-        by_image_port(image, i, &record);
-        port->carrier.src_ip = record.own_ip;
+        port->carrier.src_ip = from->ip;
         port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
-        memcpy(port->carrier.src_mac, record.own_mac, BY_MAC_BYTES);
-        memcpy(port->carrier.dst_mac, record.peer_mac, BY_MAC_BYTES);
+        memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
+        memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);
     }
     if (shell->groups)
         by_groups_forget(shell->groups);
     if (shell->xdp)
-        by_xdp_load(shell->xdp, image);
+        by_xdp_load(shell->xdp, by_engine_image(shell->engine, &bytes));
 }
 
 int by_shell_commit(struct by_shell *shell)
@@ -348,16 +343,17 @@ const struct by_shell_counters *by_shell_counters(struct by_shell *shell)
     uint64_t kernel[BY_XDP_COUNTS];
 
     /* Readers fetch the counters one after another. */
-    if (shell->xdp && shell->counted_ns != shell->now_ns) {
+    if (shell->xdp && shell->counted_ns != shell->batch.now_ns) {
         by_xdp_read(shell->xdp, kernel);
         shell->counters.kernel_relayed = kernel[BY_XDP_RELAYED];
         shell->counters.kernel_replicated = kernel[BY_XDP_REPLICATED];
         shell->counters.kernel_lost = kernel[BY_XDP_LOST];
-        shell->counted_ns = shell->now_ns;
+        shell->counted_ns = shell->batch.now_ns;
     }
     if (shell->groups) {
         shell->counters.kernel_replicated = by_groups_counters(shell->groups)->replicated;
         shell->counters.kernel_lost = by_groups_counters(shell->groups)->lost;
     }
+    shell->counters.batch = shell->batch.counters;
     return &shell->counters;
 }

@@ -17,8 +17,8 @@
 #include <stdint.h>
 
 #include "dataplane/port.h"
-#include "offload/base/fault.h"
 #include "offload/engine/engine.h"
+#include "offload/shell/batch.h"
 
 struct by_shell;
 
@@ -42,29 +42,15 @@ struct by_shell_config {
     void *control_context;
 };
 
-/* X(name, "help"): counters of the shell since the start. */
+/* X(name, "help"): counters of the shell since the start, beside those of its batch. */
 #define BY_SHELL_COUNTER_LIST(X)                                                                             \
-    X(loops, "rounds over all ports")                                                                        \
     X(busy_ns, "nanoseconds of the rounds in which frames came")                                             \
-    X(sleeps, "times that the switch slept because nothing came")                                            \
-    X(steps, "batches given to the engine")                                                                  \
-    X(rx_other, "frames that are not banyan's: passed over")                                                 \
-    X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
-    X(rx_unaddressed, "frames on a port that the table does not name")                                       \
-    X(arp_replies, "ARP requests answered")                                                                  \
-    X(fault_dropped, "frames dropped on purpose (--loss)")                                                   \
-    X(fault_duplicated, "frames doubled on purpose (--dup)")                                                 \
-    X(fault_held, "frames held back on purpose (--reorder)")                                                 \
-    X(tx_shared, "packets sent as a header chained to a shared payload")                                     \
-    X(tx_copied, "packets sent as a copy, since the port takes no chains or the payload is not shared")      \
-    X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
     X(kernel_relayed, "packets relayed in the kernel (driver xdp), which the switch has not seen")           \
     X(kernel_replicated, "packets sent as copies that the kernel made (drivers xdp and ring)")               \
-    X(kernel_lost, "packets, or copies, that the kernel had no place for (drivers xdp and ring)")            \
-    X(tx_no_memory, "packets dropped: no packet buffer")                                                     \
-    X(tx_no_port, "packets dropped: the port does not exist or has no address")
+    X(kernel_lost, "packets, or copies, that the kernel had no place for (drivers xdp and ring)")
 
 struct by_shell_counters {
+    struct by_batch_counters batch;
 #define X(name, help) uint64_t name;
     BY_SHELL_COUNTER_LIST(X)
 #undef X

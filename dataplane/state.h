@@ -7,17 +7,10 @@
 
 #include "dataplane/group.h"
 #include "dataplane/handoff.h"
-#include "dataplane/hold.h"
 #include "dataplane/idle.h"
 #include "dataplane/shell.h"
-#include "offload/base/park.h"
+#include "offload/shell/batch.h"
 
-/* Packets of one step (count), which a round collects for the engine. */
-#define BY_BATCH_MAX 64u
-/* Capacity of the batch: with fault injection one received frame yields at most three. */
-#define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_PORT_BURST)
-/* Maximum outputs of one step (count). */
-#define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
 /* Maximum frames that wait for the shares of their jobs (count); further frames are lost. */
 #define BY_PARK_MAX 1024u
 
@@ -34,7 +27,6 @@ struct by_shell {
     bool has_links;  /* some hosts share memory with the switch */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */
     uint32_t payload_max;
-    uint64_t now_ns;
     _Atomic int stopping;
     _Atomic uint64_t pulse;          /* written only by the loop */
     struct rte_mempool *frame_pool;  /* received frames and linear copies */
@@ -42,8 +34,6 @@ struct by_shell {
     struct rte_mempool *share_pool;  /* segments that point into the engine's memory */
     struct by_shell_counters counters;
     uint64_t counted_ns; /* time of the last read of the kernel's counters */
-    struct by_hold hold;
-    struct by_park park;
     struct by_parked parked[BY_PARK_MAX];
     struct by_idle idle;
     struct by_handoff handoff;
@@ -57,24 +47,18 @@ struct by_shell {
     void *payload_memory;
     int payload_fd; /* descriptor through which hosts read them, or -1 */
     size_t payload_bytes;
-    uint32_t first_port; /* first port of the next round; rotates for fairness */
-    uint32_t batch_count;
-    struct by_rx rx[BY_BATCH_ROOM];
-    struct rte_mbuf *frames[BY_BATCH_ROOM]; /* of rx; NULL after a relay has taken it */
-    struct by_tx tx[BY_TX_MAX];
+    struct by_batch batch; /* its frames are struct rte_mbuf */
 };
 
 /* loop.c: runs one round over all ports: receives, steps, sends. Returns the number of received
  * frames. */
 unsigned by_shell_round(struct by_shell *shell);
-/* replicate.c: turns the outputs of a step into frames on ports. `rx_first` is the index of the
- * step's first packet in the batch. */
-void by_shell_transmit(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count, uint32_t rx_first);
+/* loop.c: what the batch does with mbufs and ports; the context is the shell. */
+extern const struct by_batch_ops by_shell_batch;
+/* replicate.c: sends outputs of the engine, for by_shell_batch. */
+void by_shell_send(void *context, const struct by_tx *tx, uint32_t count);
 /* replicate.c: returns the private bytes of a buffer of share_pool. */
 size_t by_share_private_bytes(void);
-/* arp.c: answers an ARP request for the port's own address. 1 if the frame was an ARP request
- * (answered or not). */
-int by_shell_arp(struct by_shell *shell, struct by_port *port, const struct rte_mbuf *frame);
 /* telemetry.c: registers /banyan/... once. This shell answers until by_telemetry_register(NULL). */
 int by_telemetry_register(struct by_shell *shell);
 

@@ -40,6 +40,9 @@ static void answer_counters(void *context)
 #define X(name, help) rte_tel_data_add_dict_u64(request->data, "engine_" #name, engine->name);
     BY_ENGINE_COUNTER_LIST(X)
 #undef X
+#define X(name, help) rte_tel_data_add_dict_u64(request->data, "shell_" #name, shell->batch.name);
+    BY_BATCH_COUNTER_LIST(X)
+#undef X
 #define X(name, help) rte_tel_data_add_dict_u64(request->data, "shell_" #name, shell->name);
     BY_SHELL_COUNTER_LIST(X)
 #undef X

@@ -195,6 +195,14 @@ static void read_faults(struct by_fault *fault)
     fault->prng.state = by_setting_number("seed", 1, UINT64_MAX);
 }
 
+static void open_batch(void)
+{
+    by_batch_open(&self.batch, &by_switch_batch, &self, self.engine, self.port_count);
+    by_park_open(&self.batch.park, self.parked, BY_PARK_MAX);
+    self.batch.timeless = by_setting_number("timeless", 0, 1) != 0;
+    read_faults(&self.batch.hold.fault);
+}
+
 /* Reads the setting for deliberate faults: at once, or when the processor's counter reaches a
  * time. */
 static void read_provoked(void)
@@ -254,11 +262,9 @@ void by_main(uint64_t is_at_el2)
     by_interrupt_enable(by_hal.timer_interrupt);
     engine.payload_max = (uint16_t)read_payload();
     engine.slot_count_max = (uint32_t)by_setting_number("slots", by_hal.limits.slots, by_hal.limits.slots);
-    self.is_timeless = by_setting_number("timeless", 0, 1) != 0;
-    read_faults(&self.disturb.fault);
-    by_park_open(&self.park, self.parked, BY_PARK_MAX);
     open_engine(&engine);
     open_ports(engine.payload_max);
+    open_batch();
     open_agent(&engine);
     if (has_last)
         note_end(&last);

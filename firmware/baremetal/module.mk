@@ -5,7 +5,6 @@ baremetal_SRC := \
 	firmware/baremetal/cache.c \
 	firmware/baremetal/clock.c \
 	firmware/baremetal/console.c \
-	firmware/baremetal/disturb.c \
 	firmware/baremetal/fault.c \
 	firmware/baremetal/flash.c \
 	firmware/baremetal/interrupt.c \

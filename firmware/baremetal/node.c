@@ -14,7 +14,12 @@ static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_
 
 static int node_commit(void *node)
 {
-    return by_switch_commit(node);
+    struct by_metal_switch *self = node;
+    int result = by_engine_commit(self->engine);
+
+    if (result == 0)
+        by_batch_address(&self->batch);
+    return result;
 }
 
 static void node_abort(void *node)
@@ -39,8 +44,8 @@ static const struct node_counter_row engine_rows[] = {
 #undef X
 };
 static const struct node_counter_row switch_rows[] = {
-#define X(name, help) {"shell_" #name, offsetof(struct by_switch_counters, name)},
-    BY_SWITCH_COUNTER_LIST(X)
+#define X(name, help) {"shell_" #name, offsetof(struct by_batch_counters, name)},
+    BY_BATCH_COUNTER_LIST(X)
 #undef X
 };
 static const struct node_counter_row guard_rows[] = {
@@ -65,7 +70,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 
     if (index >= ENGINE_ROWS) {
         index -= ENGINE_ROWS;
-        counters = (const uint8_t *)&self->counters;
+        counters = (const uint8_t *)&self->batch.counters;
         row = switch_rows;
     }
     if (row == switch_rows && index >= SWITCH_ROWS) {

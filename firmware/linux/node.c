@@ -51,8 +51,11 @@ static const struct linux_node_counter_row engine_rows[] = {
 #undef X
 };
 static const struct linux_node_counter_row shell_rows[] = {
+#define X(name, help) {"shell_" #name, offsetof(struct by_shell_counters, batch.name)},
+    BY_BATCH_COUNTER_LIST(X)
+#undef X
 #define X(name, help) {"shell_" #name, offsetof(struct by_shell_counters, name)},
-    BY_SHELL_COUNTER_LIST(X)
+        BY_SHELL_COUNTER_LIST(X)
 #undef X
 };
 #define ENGINE_ROWS (sizeof engine_rows / sizeof engine_rows[0])

@@ -30,7 +30,7 @@ broken() {
 # Code, const data and written data of each room of the build $1, in columns.
 rooms() {
     local room
-    for room in base wire reduce table engine endpoint; do
+    for room in base wire reduce table engine shell endpoint; do
         size -A "$1"/obj/offload/$room/*.o | awk -v room=offload/$room \
             '/^\.text/ {code += $2} /^\.(rodata|data\.rel\.ro)/ {fixed += $2} /^\.(data|bss|tdata|tbss)/ && !/rel/ {written += $2}
              END {printf "%s %d %d %d\n", room, code, fixed, written}'
@@ -41,7 +41,7 @@ rooms() {
 # written, and keys put into them, by controllers; frames between hosts and a controller are theirs.
 linked() {
     local roots root options=()
-    roots=$(grep -ohE '\bby_(engine|frame|arp|bank)_[a-z_]+\(' offload/engine/engine.h offload/wire/frame.h | tr -d '(' | sort -u)
+    roots=$(grep -ohE '\bby_(engine|frame|arp|bank|batch)_[a-z_]+\(' offload/engine/engine.h offload/wire/frame.h offload/shell/batch.h | tr -d '(' | sort -u)
     for root in $roots by_image_hash by_image_check by_image_port by_isa_best by_isa_name by_error_text by_error_name; do options+=("-Wl,-u,$root"); done
     # shellcheck disable=SC2086
     $2 -r -nostdlib -Wl,--gc-sections "${options[@]}" -Wl,--whole-archive "$1/lib/liboffload.a" -o "$1/node.o" || exit 1
@@ -86,7 +86,7 @@ for name in "${targets[@]}"; do
     dir=$out/size-$name
     written=$(rooms "$dir" | awk '{written += $4} END {print written}')
     node_code=$(linked "$dir" "${compiler[$name]}") || exit 1
-    node=$(foreign "$dir" base wire reduce table engine)
+    node=$(foreign "$dir" base wire reduce table engine shell)
     host=$(foreign "$dir" base wire reduce table endpoint)
     if ! stack=$(awk -f "$here/stack.awk" -v max=$stack_max "$dir"/obj/offload/*/*.ci); then status=1; fi
     printf '\n%s, for size: a node takes %d bytes of code and const (limit %d), %d written; symbols from outside: node %s, host %s\n%s\n' \

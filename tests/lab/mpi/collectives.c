@@ -1,7 +1,8 @@
 /*
  * Every collective that banyan takes from MPI, and similar ones that it must leave to MPI. Each is
- * checked against the expected result: in place and out of place, types and operators, derived types
- * that differ between ranks, unequal counts, other communicators, and messages in flight meanwhile.
+ * checked against the expected result: in place and out of place, types and operators, derived
+ * types that differ between ranks, unequal counts, other communicators, and messages in flight
+ * meanwhile.
  * A plain MPI program without any call of banyan. Rank 0 prints one line for each check; exit 1 if
  * one is wrong.
  */

@@ -1,6 +1,6 @@
-/* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill). The
- * other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they print it
- * themselves, with the time. */
+/* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill).
+ * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
+ * print it themselves, with the time. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>

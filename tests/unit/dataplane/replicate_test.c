@@ -6,6 +6,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -100,8 +101,8 @@ static void a_result_for_many_children_is_one_payload(void **state)
     }
     assert_int_equal(references(shell, 0), 0);
     assert_int_equal(buffers_in_use(shell), 0);
-    assert_int_equal(by_shell_counters(shell)->tx_shared, HOSTS);
-    assert_int_equal(by_shell_counters(shell)->tx_copied, 0);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_shared, HOSTS);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_copied, 0);
     by_shell_close(shell);
 }
 
@@ -126,8 +127,8 @@ static void ports_that_take_no_chains_get_copies_beside_those_that_do(void **sta
     }
     assert_int_equal(references(shell, 0), 0);
     assert_int_equal(buffers_in_use(shell), 0);
-    assert_int_equal(by_shell_counters(shell)->tx_shared, 2);
-    assert_int_equal(by_shell_counters(shell)->tx_copied, 2);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_shared, 2);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_copied, 2);
     by_shell_close(shell);
 }
 
@@ -163,7 +164,7 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
         assert_int_equal(references(shell, i), 0);
         assert_int_equal(buffers_in_use(shell), 0);
     }
-    assert_int_equal(by_shell_counters(shell)->tx_no_memory, HOSTS);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_no_memory, HOSTS);
     contribute(shell, 0, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
@@ -177,25 +178,8 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
     by_shell_close(shell);
 }
 
-/* Writes the star's first ports into an image that has its header. */
-static void put_ports(uint8_t *image, unsigned count)
-{
-    for (unsigned i = 0; i < count; i++) {
-        struct by_image_port port = {.name = "p",
-                                     .own_ip = star_port_ip(i),
-                                     .peer_ip = star_host_ip(i),
-                                     .peer_node = (uint16_t)(1 + i),
-                                     .mtu = 1500};
-
-        port.name[1] = (char)('0' + i);
-        star_mac(port.own_ip, port.own_mac);
-        star_mac(port.peer_ip, port.peer_mac);
-        by_image_put_port(image, i, &port);
-    }
-}
-
-/* Loads an image with one entry below a parent: hosts 0 and 1 are its children, and the parent is
- * in place of host 2. */
+/* An image with one entry below a parent: hosts 0 and 1 are its children, the parent is where host
+ * 2 would be. */
 static void load_inner(struct by_shell *shell)
 {
     struct by_image_header header = {
@@ -224,7 +208,7 @@ static void load_inner(struct by_shell *shell)
     header.count[BY_SECTION_CHILD] = 2;
     assert_true(by_image_bytes(header.count) <= sizeof image);
     by_image_put_header(image, &header);
-    put_ports(image, 3);
+    star_put_ports(&(struct star){.hosts = 3, .mtu = 1500}, image);
     by_image_put_job(image, 0, &job);
     by_image_put_entry(image, 0, &entry);
     for (unsigned i = 0; i < 2; i++) {
@@ -291,55 +275,16 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
     by_shell_close(shell);
 }
 
-/* Loads an image with one relay from host 0, whose link has this rate (units of 1000 bytes per
- * second), through the switch to host 1. */
+/* Loads a table with one relay; see star_relay_image. */
 static void load_relay(struct by_shell *shell, uint32_t share, uint32_t rate)
 {
-    struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
-    struct by_image_job job = {.job = STAR_JOB,
-                               .gen = STAR_GEN,
-                               .rank_count = 2,
-                               .rank = BY_RANK_NONE,
-                               .tree_count = 1,
-                               .udp_port = 50000,
-                               .share = share};
-    struct by_image_port port;
-    struct by_image_relay relay = {
-        .job = STAR_JOB, .src_ip = star_host_ip(0), .dst_ip = star_host_ip(1), .port = 1};
     struct by_image_fault fault = {0};
-    uint8_t image[1024];
+    size_t bytes;
+    uint8_t *image = star_relay_image(share, rate, &bytes);
 
-    header.count[BY_SECTION_PORT] = 2;
-    header.count[BY_SECTION_JOB] = 1;
-    header.count[BY_SECTION_RELAY] = 1;
-    assert_true(by_image_bytes(header.count) <= sizeof image);
-    memset(image, 0, sizeof image);
-    by_image_put_header(image, &header);
-    put_ports(image, 2);
-    by_image_port(image, 0, &port);
-    port.rate_in = rate;
-    by_image_put_port(image, 0, &port);
-    by_image_put_job(image, 0, &job);
-    by_image_put_relay(image, 0, &relay);
-    by_image_seal(image);
-    assert_int_equal(by_engine_stage(by_shell_engine(shell), image, by_image_bytes(header.count), &fault), 0);
+    assert_int_equal(by_engine_stage(by_shell_engine(shell), image, bytes, &fault), 0);
     assert_int_equal(by_shell_commit(shell), 0);
-}
-
-/* Makes a frame from host 0 to host 1. Returns its size (bytes). */
-static size_t make_passing(uint8_t frame[256])
-{
-    struct by_frame fields = {.src_ip = star_host_ip(0),
-                              .dst_ip = star_host_ip(1),
-                              .src_port = 50000,
-                              .dst_port = 50000,
-                              .bytes = BY_WIRE_HEADER_BYTES + PAYLOAD};
-
-    star_contribution(&star, 0, 0, 0, COUNT, frame + BY_FRAME_HEADER_BYTES);
-    star_mac(star_host_ip(0), fields.src_mac);
-    star_mac(star_port_ip(0), fields.dst_mac);
-    by_frame_build(&fields, frame);
-    return BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES + PAYLOAD;
+    free(image);
 }
 
 static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
@@ -350,7 +295,7 @@ static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
 
     (void)state;
     load_relay(shell, 0, 0);
-    in = memory_inject(shell, 0, frame, make_passing(frame));
+    in = memory_inject(shell, 0, frame, star_relayed(&star, frame));
     by_shell_round(shell);
     out = memory_sent(shell, 1);
     assert_ptr_equal(in, out);
@@ -359,7 +304,7 @@ static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
     star_mac(star_port_ip(1), mac);
     assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *) + 6, mac, 6);
     assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *) + 12, frame + 12, out->data_len - 12u);
-    assert_int_equal(by_shell_counters(shell)->tx_relayed, 1);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_relayed, 1);
     rte_pktmbuf_free(out);
     assert_int_equal(buffers_in_use(shell), 0);
     by_shell_close(shell);
@@ -388,22 +333,22 @@ static void what_waits_for_its_share_goes_on_when_it_is_due_and_what_has_no_room
     struct by_engine_share share;
     unsigned passed = 0;
     uint8_t frame[256];
-    size_t bytes = make_passing(frame);
+    size_t bytes = star_relayed(&star, frame);
 
     (void)state;
     load_relay(shell, BY_SHARE_ONE, 1000);
-    shell->park.most = room;
-    shell->now_ns = 1000000000;
+    shell->batch.park.most = room;
+    shell->batch.now_ns = 1000000000;
     for (unsigned i = 0; i < frames; i++)
         passed += pass(shell, frame, bytes);
     assert_true(passed > 300 && passed < frames - room);
     assert_int_equal(counters->hold, room);
     assert_int_equal(counters->drop_room, frames - room - passed);
     assert_int_equal(buffers_in_use(shell), room);
-    assert_int_equal(by_shell_counters(shell)->tx_no_memory, 0);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_no_memory, 0);
     assert_int_equal(by_engine_share(by_shell_engine(shell), 1, &share), 0);
     assert_true(share.rx_bytes == (passed + room) * (bytes + 24) && share.dropped == counters->drop_room);
-    shell->now_ns += 1000000000;
+    shell->batch.now_ns += 1000000000;
     assert_int_equal(pass(shell, NULL, 0), room);
     assert_int_equal(buffers_in_use(shell), 0);
     assert_int_equal(pass(shell, frame, bytes), 1);
@@ -442,7 +387,7 @@ static void an_arp_request_for_the_ports_address_is_answered(void **state)
     memory_inject(shell, 2, request, sizeof request);
     by_shell_round(shell);
     assert_null(memory_sent(shell, 2));
-    assert_int_equal(by_shell_counters(shell)->arp_replies, 1);
+    assert_int_equal(by_shell_counters(shell)->batch.arp_replies, 1);
     assert_int_equal(buffers_in_use(shell), 0);
     by_shell_close(shell);
 }
@@ -476,7 +421,7 @@ static void before_a_table_nothing_is_answered(void **state)
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++)
         assert_null(memory_sent(shell, host));
-    assert_int_equal(by_shell_counters(shell)->rx_unaddressed, HOSTS);
+    assert_int_equal(by_shell_counters(shell)->batch.rx_unaddressed, HOSTS);
     assert_int_equal(buffers_in_use(shell), 0);
     by_shell_close(shell);
 }

@@ -29,7 +29,7 @@ void star_mac(uint32_t ip, uint8_t mac[6])
     by_put32(mac + 2, ip);
 }
 
-static void put_ports(const struct star *star, uint8_t *image)
+void star_put_ports(const struct star *star, uint8_t *image)
 {
     for (unsigned i = 0; i < star->hosts; i++) {
         struct by_image_port port = {.own_ip = star_port_ip(i),
@@ -92,12 +92,61 @@ uint8_t *star_image(const struct star *star, size_t *bytes)
     if (!image)
         abort();
     by_image_put_header(image, &header);
-    put_ports(star, image);
+    star_put_ports(star, image);
     by_image_put_job(image, 0, &job);
     for (uint16_t tree = 0; tree < star->trees; tree++)
         put_tree(star, image, tree);
     by_image_seal(image);
     return image;
+}
+
+uint8_t *star_relay_image(uint32_t share, uint32_t rate, size_t *bytes)
+{
+    const struct star star = {.hosts = 2, .mtu = 1500};
+    struct by_image_header header = {.kind = BY_NODE_SWITCH, .payload_max = 64, .name = "relay"};
+    struct by_image_job job = {.job = STAR_JOB,
+                               .gen = STAR_GEN,
+                               .rank_count = 2,
+                               .rank = BY_RANK_NONE,
+                               .tree_count = 1,
+                               .udp_port = STAR_RELAYED_PORT,
+                               .share = share};
+    struct by_image_relay relay = {
+        .job = STAR_JOB, .src_ip = star_host_ip(0), .dst_ip = star_host_ip(1), .port = 1};
+    struct by_image_port port;
+    uint8_t *image;
+
+    header.count[BY_SECTION_PORT] = star.hosts;
+    header.count[BY_SECTION_JOB] = 1;
+    header.count[BY_SECTION_RELAY] = 1;
+    *bytes = by_image_bytes(header.count);
+    image = calloc(1, *bytes);
+    if (!image)
+        abort();
+    by_image_put_header(image, &header);
+    star_put_ports(&star, image);
+    by_image_port(image, 0, &port);
+    port.rate_in = rate;
+    by_image_put_port(image, 0, &port);
+    by_image_put_job(image, 0, &job);
+    by_image_put_relay(image, 0, &relay);
+    by_image_seal(image);
+    return image;
+}
+
+size_t star_relayed(const struct star *star, uint8_t *frame)
+{
+    struct by_frame fields = {.src_ip = star_host_ip(0),
+                              .dst_ip = star_host_ip(1),
+                              .src_port = STAR_RELAYED_PORT,
+                              .dst_port = STAR_RELAYED_PORT};
+
+    fields.bytes = (uint16_t)star_contribution(star, 0, 0, 0, (uint16_t)(star->payload_max / 4),
+                                               frame + BY_FRAME_HEADER_BYTES);
+    star_mac(star_host_ip(0), fields.src_mac);
+    star_mac(star_port_ip(0), fields.dst_mac);
+    by_frame_build(&fields, frame);
+    return BY_FRAME_HEADER_BYTES + fields.bytes;
 }
 
 size_t star_contribution(const struct star *star, unsigned host, uint16_t tree, uint32_t seq, uint16_t count,

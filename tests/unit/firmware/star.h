@@ -15,6 +15,8 @@
 #define STAR_JOB       1u
 #define STAR_GEN       7u
 #define STAR_HOSTS_MAX 32u
+/* UDP port of the host to which a packet is relayed. */
+#define STAR_RELAYED_PORT 50000u
 
 struct star {
     uint16_t hosts;
@@ -33,8 +35,16 @@ void star_mac(uint32_t ip, uint8_t mac[6]);
 /* Returns the switch's image. The caller frees it. */
 uint8_t *star_image(const struct star *star, size_t *bytes);
 
-/* Writes a banyan packet with host `host`'s contribution of `count` i32 values: value k is 1000 *
- * host + seq + k. Returns the size (bytes). */
+/* Writes the ports of a star to an image whose header is complete. */
+void star_put_ports(const struct star *star, uint8_t *image);
+/* An image with one relay, from host 0 through the switch to host 1, in memory that the caller
+ * frees. The job gets `share` of the link from host 0, which carries `rate` x 1000 bytes/s. */
+uint8_t *star_relay_image(uint32_t share, uint32_t rate, size_t *bytes);
+/* Writes the frame of a contribution that host 0 sends to host 1; returns its bytes. */
+size_t star_relayed(const struct star *star, uint8_t *frame);
+
+/* Host `host`'s contribution of `count` i32 values: value k is 1000 * host + seq + k. Writes a
+ * banyan packet; returns its bytes. */
 size_t star_contribution(const struct star *star, unsigned host, uint16_t tree, uint32_t seq, uint16_t count,
                          uint8_t *packet);
 /* Returns the sum of element k over all hosts. */

@@ -1,6 +1,6 @@
 /* Loss, duplication and reordering at receive; see hold.h. base/fault.h makes the random decisions,
- * so a seed reproduces a run. Loop's thread. */
-#include "dataplane/hold.h"
+ * so a seed reproduces a run. */
+#include "offload/shell/hold.h"
 
 static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)
 {
@@ -11,7 +11,7 @@ static void remove_at(struct by_hold *hold, uint32_t index, struct by_held *out)
 }
 
 /* Lets one more frame overtake the held ones; returns one that has been overtaken often enough. */
-static unsigned overtake(struct by_hold *hold, struct by_held *out)
+static uint32_t overtake(struct by_hold *hold, struct by_held *out)
 {
     uint32_t ready = hold->count;
 
@@ -27,17 +27,15 @@ static unsigned overtake(struct by_hold *hold, struct by_held *out)
     return 1;
 }
 
-unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *frame, uint16_t port,
-                      struct by_held out[3], unsigned *verdict)
+uint32_t by_hold_pass(struct by_hold *hold, uint64_t now_ns, void *frame, uint16_t port,
+                      struct by_held out[3], enum by_fault_verdict *verdict)
 {
     struct by_held one = {.frame = frame, .port = port};
-    unsigned count = 0;
+    uint32_t count = 0;
 
     *verdict = by_fault_draw(&hold->fault);
-    if (*verdict == BY_FAULT_DROP) {
-        rte_pktmbuf_free(frame);
+    if (*verdict == BY_FAULT_DROP)
         return 0;
-    }
     if (*verdict == BY_FAULT_HOLD && hold->count < BY_HOLD_MAX) {
         one.distance = (uint16_t)(1 + by_prng_below(&hold->fault.prng, BY_HOLD_DISTANCE));
         one.due_ns = now_ns + BY_HOLD_NS;
@@ -45,15 +43,12 @@ unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *fr
         return 0;
     }
     out[count++] = one;
-    if (*verdict == BY_FAULT_DUPLICATE) {
-        rte_mbuf_refcnt_update(frame, 1);
+    if (*verdict == BY_FAULT_DUPLICATE)
         out[count++] = one;
-    }
-    count += overtake(hold, &out[count]);
-    return count;
+    return count + overtake(hold, &out[count]);
 }
 
-unsigned by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out)
+uint32_t by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out)
 {
     for (uint32_t i = 0; i < hold->count; i++) {
         if (hold->held[i].due_ns <= now_ns) {
@@ -62,11 +57,4 @@ unsigned by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out)
         }
     }
     return 0;
-}
-
-void by_hold_clear(struct by_hold *hold)
-{
-    for (uint32_t i = 0; i < hold->count; i++)
-        rte_pktmbuf_free(hold->held[i].frame);
-    hold->count = 0;
 }

@@ -1,14 +1,12 @@
 /*
  * Fault injection at receive: applies the decisions of offload/base/fault.h to frames. A frame is
- * dropped, duplicated, or held back until a random number of later frames has overtaken it. One
- * thread: the loop's.
+ * dropped, duplicated, or held back until a random number of later frames has overtaken it. Frames
+ * are in the platform's representation. Pure; one thread.
  */
-#ifndef BY_DATAPLANE_HOLD_H
-#define BY_DATAPLANE_HOLD_H
+#ifndef BY_SHELL_HOLD_H
+#define BY_SHELL_HOLD_H
 
 #include <stdint.h>
-
-#include <rte_mbuf.h>
 
 #include "offload/base/fault.h"
 
@@ -21,7 +19,7 @@
 
 /* A frame and its receiving port. */
 struct by_held {
-    struct rte_mbuf *frame;
+    void *frame;
     uint16_t port;
     uint16_t distance; /* frames that must still overtake it */
     uint64_t due_ns;
@@ -34,15 +32,13 @@ struct by_hold {
 };
 
 /*
- * Decides for one frame; takes ownership of it. Writes the frames to process now (0 to 3: the
- * frame, its duplicate, a held one) to `out`, and the decision to `verdict` (enum by_fault_verdict)
- * for statistics.
+ * Decides for one frame. Writes the frames to process now (0 to 3: the frame, its duplicate, a held
+ * one) to `out`, and returns their count. `verdict` receives the decision: after BY_FAULT_DROP the
+ * caller frees the frame, after BY_FAULT_DUPLICATE it adds a reference to it.
  */
-unsigned by_hold_pass(struct by_hold *hold, uint64_t now_ns, struct rte_mbuf *frame, uint16_t port,
-                      struct by_held out[3], unsigned *verdict);
+uint32_t by_hold_pass(struct by_hold *hold, uint64_t now_ns, void *frame, uint16_t port,
+                      struct by_held out[3], enum by_fault_verdict *verdict);
 /* Returns 1 and a held frame whose time is over, else 0. */
-unsigned by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out);
-/* Frees all held frames. */
-void by_hold_clear(struct by_hold *hold);
+uint32_t by_hold_due(struct by_hold *hold, uint64_t now_ns, struct by_held *out);
 
 #endif

@@ -1,0 +1,297 @@
+/* The packet loop of a switch without its platform; see batch.h. */
+#include "offload/shell/batch.h"
+
+#include "offload/base/assert.h"
+#include "offload/base/bytes.h"
+
+#define ETHERTYPE_ARP 0x0806u
+/* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
+ * before the next step, so that copies are made in buffers that are still in the cache. */
+#define STEP_PACKETS 16u
+
+void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
+                   struct by_engine *engine, uint32_t port_count)
+{
+    BY_ASSERT(port_count <= BY_PORTS_MAX);
+    by_zero(batch, sizeof *batch);
+    batch->ops = ops;
+    batch->context = context;
+    batch->engine = engine;
+    batch->port_count = port_count;
+}
+
+void by_batch_close(struct by_batch *batch)
+{
+    for (uint32_t i = 0; i < batch->hold.count; i++)
+        batch->ops->drop(batch->context, &batch->hold.held[i].frame, 1);
+    for (uint32_t i = 0; i < batch->park.count; i++)
+        batch->ops->drop(batch->context, &batch->park.at[i].frame, 1);
+    batch->hold.count = batch->park.count = 0;
+}
+
+void by_batch_address(struct by_batch *batch)
+{
+    struct by_image_header header;
+    size_t bytes;
+    const uint8_t *image = by_engine_image(batch->engine, &bytes);
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < batch->port_count; i++) {
+        struct by_batch_port *port = &batch->port[i];
+        struct by_image_port record;
+
+        port->addressed = i < header.count[BY_SECTION_PORT];
+        if (!port->addressed)
+            continue;
+        by_image_port(image, i, &record);
+        port->ip = record.own_ip;
+        by_copy(port->mac, record.own_mac, BY_MAC_BYTES);
+        by_copy(port->peer_mac, record.peer_mac, BY_MAC_BYTES);
+    }
+}
+
+/* Returns whether `ip` is the address of one of the own ports. */
+static bool is_own_ip(const struct by_batch *batch, uint32_t ip)
+{
+    for (uint32_t i = 0; i < batch->port_count; i++)
+        if (batch->port[i].addressed && batch->port[i].ip == ip)
+            return true;
+    return false;
+}
+
+/* Answers an ARP request for the port's own address, so that hosts and routers with an ordinary
+ * stack can reach the switch. Returns true if the frame is ARP, answered or not. */
+static bool answer_arp(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
+{
+    const struct by_batch_port *port = &batch->port[index];
+    uint8_t reply[BY_FRAME_HEADER_BYTES];
+    size_t reply_bytes = 0;
+
+    if (bytes < BY_FRAME_HEADER_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != ETHERTYPE_ARP)
+        return false;
+    if (port->addressed)
+        reply_bytes = by_arp_reply(data, bytes, port->ip, port->mac, reply);
+    if (reply_bytes == 0)
+        return true;
+    if (batch->ops->reply(batch->context, index, reply, (uint32_t)reply_bytes))
+        batch->counters.arp_replies++;
+    else
+        batch->counters.tx_no_memory++;
+    return true;
+}
+
+/*
+ * Adds a frame to the batch if it is a banyan packet for this port; else counts and frees it.
+ * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
+ * by the engine, and carry the port of their receiver. `held`: the frame has waited for its job's
+ * share.
+ */
+static void take(struct by_batch *batch, uint16_t index, void *frame, const uint8_t *data, uint32_t bytes,
+                 bool held)
+{
+    const struct by_batch_port *port = &batch->port[index];
+    struct by_frame fields;
+
+    if (by_frame_parse(data, bytes, &fields) != 0) {
+        if (!answer_arp(batch, index, data, bytes))
+            batch->counters.rx_other++;
+    } else if (!port->addressed) {
+        batch->counters.rx_unaddressed++;
+    } else if (!by_equal(fields.dst_mac, port->mac, BY_MAC_BYTES) ||
+               (fields.dst_port != BY_UDP_PORT && is_own_ip(batch, fields.dst_ip))) {
+        batch->counters.rx_not_ours++;
+    } else {
+        batch->rx[batch->count] = (struct by_rx){.data = fields.data,
+                                                 .bytes = fields.bytes,
+                                                 .port = index,
+                                                 .src_ip = fields.src_ip,
+                                                 .dst_ip = fields.dst_ip,
+                                                 .ecn = fields.ecn,
+                                                 .held = held};
+        batch->frame[batch->count++] = frame;
+        return;
+    }
+    batch->ops->drop(batch->context, &frame, 1);
+}
+
+/* Like take, for a frame that was received earlier. */
+static void take_late(struct by_batch *batch, uint16_t port, void *frame, bool held)
+{
+    uint32_t bytes;
+    const uint8_t *data = batch->ops->data(batch->context, frame, &bytes);
+
+    take(batch, port, frame, data, bytes, held);
+}
+
+/* Like take, after the injected faults. */
+static void take_faulty(struct by_batch *batch, uint16_t port, void *frame)
+{
+    struct by_held out[3];
+    enum by_fault_verdict verdict;
+    uint32_t count = by_hold_pass(&batch->hold, batch->now_ns, frame, port, out, &verdict);
+
+    batch->counters.fault_dropped += verdict == BY_FAULT_DROP;
+    batch->counters.fault_duplicated += verdict == BY_FAULT_DUPLICATE;
+    batch->counters.fault_held += verdict == BY_FAULT_HOLD;
+    if (verdict == BY_FAULT_DROP)
+        batch->ops->drop(batch->context, &frame, 1);
+    else if (verdict == BY_FAULT_DUPLICATE)
+        batch->ops->share(batch->context, frame);
+    for (uint32_t i = 0; i < count; i++)
+        take_late(batch, out[i].port, out[i].frame, false);
+}
+
+void by_batch_receive(struct by_batch *batch, uint16_t port, void *frame, const uint8_t *data, uint32_t bytes)
+{
+    if (by_fault_enabled(&batch->hold.fault))
+        take_faulty(batch, port, frame);
+    else
+        take(batch, port, frame, data, bytes, false);
+}
+
+/* Takes ownership of a received frame; `port` is the port through which it leaves, or arrived.
+ * NULL, and counted, if there is none, for example because it is relayed twice. */
+static void *take_frame(struct by_batch *batch, uint16_t port, uint32_t index)
+{
+    void *frame = batch->frame[index];
+
+    if (frame == NULL)
+        frame = batch->ops->make(batch->context, &batch->rx[index], port);
+    if (frame == NULL)
+        batch->counters.tx_no_memory++;
+    batch->frame[index] = NULL;
+    return frame;
+}
+
+/* Forwards the received frame unchanged, except for its MAC addresses and marks. */
+static void relay(struct by_batch *batch, const struct by_tx *tx, uint32_t index)
+{
+    const struct by_batch_port *port = &batch->port[tx->port];
+    void *frame = take_frame(batch, tx->port, index);
+    uint32_t bytes;
+    uint8_t *data;
+
+    if (frame == NULL)
+        return;
+    data = batch->ops->data(batch->context, frame, &bytes);
+    by_copy(data, port->peer_mac, BY_MAC_BYTES);
+    by_copy(data + BY_MAC_BYTES, port->mac, BY_MAC_BYTES);
+    /* A checksum that the sender left to its link is invalid. Zero, for no checksum, is legal (RFC
+     * 768). */
+    by_put16(data + BY_FRAME_AT_UDP_CHECKSUM, 0);
+    if (tx->ecn != batch->rx[index].ecn)
+        by_frame_mark(data, tx->ecn);
+    batch->counters.tx_relayed++;
+    batch->ops->forward(batch->context, tx->port, frame);
+}
+
+/* Holds the received frame until it is due. */
+static void park(struct by_batch *batch, const struct by_tx *tx, uint32_t index)
+{
+    void *frame = take_frame(batch, tx->port, index);
+
+    if (frame != NULL && !by_park_put(&batch->park, batch->now_ns + tx->wait_ns, frame, tx->port)) {
+        /* does not happen: by_engine_allow limits these outputs */
+        batch->counters.tx_no_memory++;
+        batch->ops->drop(batch->context, &frame, 1);
+    }
+}
+
+static bool is_addressed(const struct by_batch *batch, uint16_t port)
+{
+    return port < batch->port_count && batch->port[port].addressed;
+}
+
+/* Carries out `tx_count` outputs; `rx_first` is the index of their step's first packet. */
+static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_first)
+{
+    const struct by_tx *tx = batch->tx, *end = tx + tx_count;
+    uint32_t run;
+
+    for (; tx < end; tx += run) {
+        run = 0;
+        while (tx + run < end && tx[run].kind == BY_TX_SEND && is_addressed(batch, tx[run].port))
+            run++;
+        if (run > 0) {
+            batch->ops->send(batch->context, tx, run);
+            continue;
+        }
+        run = 1;
+        if (!is_addressed(batch, tx->port)) {
+            batch->counters.tx_no_port++;
+            if (tx->kind == BY_TX_SEND && tx->ref != BY_REF_NONE)
+                by_engine_release(batch->engine, tx->ref);
+        } else if (tx->kind == BY_TX_RELAY) {
+            relay(batch, tx, rx_first + tx->rx_index);
+        } else {
+            park(batch, tx, rx_first + tx->rx_index);
+        }
+    }
+}
+
+/* Steps the engine until it has consumed the batch. Frees the frames that no relay has taken. */
+static void step(struct by_batch *batch)
+{
+    uint32_t done = 0;
+
+    while (done < batch->count) {
+        uint32_t count = batch->count - done, used, tx_count = 0;
+
+        if (count > STEP_PACKETS)
+            count = STEP_PACKETS;
+        by_engine_allow(batch->engine, batch->park.most - batch->park.count);
+        used = by_engine_step(batch->engine, batch->timeless ? 0 : batch->now_ns, batch->rx + done, count,
+                              batch->tx, BY_TX_MAX, &tx_count);
+        batch->counters.steps++;
+        transmit(batch, tx_count, done);
+        if (used == 0 && tx_count == 0)
+            used = count; /* impossible with room for BY_TX_MAX outputs */
+        batch->ops->drop(batch->context, batch->frame + done, used);
+        done += used;
+    }
+    batch->count = 0;
+    if (batch->ops->done != NULL)
+        batch->ops->done(batch->context);
+}
+
+uint32_t by_batch_round(struct by_batch *batch)
+{
+    uint32_t received = 0;
+
+    for (uint32_t i = 0; i < batch->port_count; i++) {
+        received +=
+            batch->ops->receive(batch->context, (uint16_t)((batch->first_port + i) % batch->port_count));
+        if (batch->count >= BY_BATCH_MAX)
+            step(batch);
+    }
+    batch->first_port = (batch->first_port + 1) % batch->port_count;
+    while (batch->hold.count > 0 && batch->count < BY_BATCH_MAX) {
+        struct by_held held;
+
+        if (!by_hold_due(&batch->hold, batch->now_ns, &held))
+            break;
+        take_late(batch, held.port, held.frame, false);
+    }
+    while (batch->count < BY_BATCH_MAX) {
+        struct by_parked parked;
+
+        if (!by_park_take(&batch->park, batch->now_ns, &parked))
+            break;
+        take_late(batch, parked.port, parked.frame, true);
+    }
+    if (batch->count > 0)
+        step(batch);
+    batch->counters.loops++;
+    return received;
+}
+
+uint64_t by_batch_idle_ns(const struct by_batch *batch, uint64_t most_ns)
+{
+    uint64_t due_ns = by_park_due(&batch->park);
+
+    if (batch->hold.count > 0 && most_ns > BY_HOLD_NS)
+        most_ns = BY_HOLD_NS;
+    if (due_ns <= batch->now_ns)
+        return 0;
+    return due_ns - batch->now_ns < most_ns ? due_ns - batch->now_ns : most_ns;
+}

@@ -1,0 +1,120 @@
+/*
+ * The packet loop of a switch, as far as it is equal on every platform. A round polls each port
+ * once, filters the frames, injects faults, collects banyan's packets into one batch, steps the
+ * engine, and carries out its outputs: relays and holds here, sends through the platform. The
+ * platform provides buffers and ports by a table of functions. Neighbours: dataplane/loop.c (DPDK),
+ * firmware/baremetal/loop.c. Pure; one thread.
+ */
+#ifndef BY_SHELL_BATCH_H
+#define BY_SHELL_BATCH_H
+
+#include <stdbool.h>
+
+#include "offload/base/park.h"
+#include "offload/engine/engine.h"
+#include "offload/shell/hold.h"
+#include "offload/wire/frame.h"
+
+/* Packets of one batch (count): a round steps the engine when it has collected this many. */
+#define BY_BATCH_MAX 64u
+/* Maximum frames that a port may add per round (count). */
+#define BY_BATCH_BURST 32u
+/* Capacity of a batch (count): with fault injection one received frame yields at most three. */
+#define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
+/* Maximum outputs of one step of the engine (count). */
+#define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+
+/* X(name, "help"): counters since the start, of every platform. */
+#define BY_BATCH_COUNTER_LIST(X)                                                                             \
+    X(loops, "rounds over all ports")                                                                        \
+    X(sleeps, "times that the switch slept because nothing came")                                            \
+    X(steps, "batches given to the engine")                                                                  \
+    X(rx_other, "frames that are not banyan's: passed over")                                                 \
+    X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
+    X(rx_unaddressed, "frames on a port that the table does not name")                                       \
+    X(arp_replies, "ARP requests answered")                                                                  \
+    X(fault_dropped, "frames dropped on purpose (--loss)")                                                   \
+    X(fault_duplicated, "frames doubled on purpose (--dup)")                                                 \
+    X(fault_held, "frames held back on purpose (--reorder)")                                                 \
+    X(tx_shared, "packets sent as a header chained to a shared payload")                                     \
+    X(tx_copied, "packets sent as a copy, since the port takes no chains or the payload is not shared")      \
+    X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
+    X(tx_no_memory, "packets dropped: no packet buffer, or the port took no more")                           \
+    X(tx_no_port, "packets dropped: the port does not exist or has no address")
+
+struct by_batch_counters {
+#define X(name, help) uint64_t name;
+    BY_BATCH_COUNTER_LIST(X)
+#undef X
+};
+
+/* What the active table tells about a port. */
+struct by_batch_port {
+    bool addressed; /* the table names this port: the rest is valid */
+    uint32_t ip;
+    uint8_t mac[BY_MAC_BYTES], peer_mac[BY_MAC_BYTES];
+};
+
+/* What a platform does with frames; a frame is a pointer in the platform's representation. */
+struct by_batch_ops {
+    /* Polls a port: calls by_batch_receive for each of at most BY_BATCH_BURST frames. Returns their
+     * count. */
+    uint32_t (*receive)(void *context, uint16_t port);
+    /* Returns the frame's bytes, which may be changed. */
+    uint8_t *(*data)(void *context, void *frame, uint32_t *bytes);
+    /* Adds a reference to a frame. */
+    void (*share)(void *context, void *frame);
+    /* Removes a reference from each of `count` frames; NULLs are skipped. */
+    void (*drop)(void *context, void **frames, uint32_t count);
+    /* Creates a frame for a packet that was received without one, with the headers of `port`. NULL:
+     * not possible. */
+    void *(*make)(void *context, const struct by_rx *rx, uint16_t port);
+    /* Sends a whole frame, and then removes a reference from it. */
+    void (*forward)(void *context, uint16_t port, void *frame);
+    /* Sends a copy of `bytes` bytes, at most BY_FRAME_HEADER_BYTES. False: no buffer. */
+    bool (*reply)(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes);
+    /* Carries out `count` outputs of kind BY_TX_SEND to addressed ports; returns the references of
+     * their payloads to the engine when they have been sent, or cannot be. */
+    void (*send)(void *context, const struct by_tx *tx, uint32_t count);
+    /* The batch is consumed: the data of packets without a frame are no longer in use. NULL: all
+     * packets have frames. */
+    void (*done)(void *context);
+};
+
+struct by_batch {
+    const struct by_batch_ops *ops;
+    void *context; /* of ops */
+    struct by_engine *engine;
+    uint64_t now_ns; /* set by the platform before each round */
+    bool timeless;   /* the engine gets no clock, so that a trace is repeatable */
+    uint32_t port_count;
+    uint32_t first_port; /* first port of the next round; rotates for fairness */
+    struct by_batch_port port[BY_PORTS_MAX];
+    struct by_hold hold;
+    struct by_park park; /* frames that wait for the shares of their jobs */
+    struct by_batch_counters counters;
+    uint32_t count;
+    struct by_rx rx[BY_BATCH_ROOM];
+    void *frame[BY_BATCH_ROOM]; /* of rx; NULL: the packet came without a frame, or a relay has it */
+    struct by_tx tx[BY_TX_MAX];
+};
+
+/* Initialises a batch for ports 0 to `port_count` - 1, without addresses, faults, or frames that
+ * wait: by_park_open gives memory for these. `ops` must live as long as the batch. */
+void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
+                   struct by_engine *engine, uint32_t port_count);
+/* Frees all frames that are held or wait. */
+void by_batch_close(struct by_batch *batch);
+/* Sets the ports' addresses from the engine's active table. */
+void by_batch_address(struct by_batch *batch);
+/* Runs one round over all ports. Returns the number of frames received. */
+uint32_t by_batch_round(struct by_batch *batch);
+/* Adds a frame that a port has received, of `bytes` bytes at `data`; takes ownership. For
+ * ops->receive. */
+void by_batch_receive(struct by_batch *batch, uint16_t port, void *frame, const uint8_t *data,
+                      uint32_t bytes);
+/* Returns the time for which the loop may sleep (ns), at most `most_ns`: until a held or waiting
+ * frame is due. */
+uint64_t by_batch_idle_ns(const struct by_batch *batch, uint64_t most_ns);
+
+#endif

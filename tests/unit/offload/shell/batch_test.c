@@ -1,0 +1,432 @@
+/* The packet loop of a switch on a platform of memory: which frames reach the engine, where its
+ * outputs go, and that each frame is freed exactly once, also under injected faults. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "offload/reduce/reduce.h"
+#include "offload/shell/batch.h"
+#include "offload/table/image.h"
+#include "tests/unit/firmware/star.h"
+
+#define HOSTS      4u
+#define COUNT      16u
+#define FRAME_MAX  256u
+#define FRAMES_MAX 8u
+#define PARK       4u
+#define QUARTER    0x40000000u
+
+static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
+
+struct batch_frame {
+    uint32_t bytes;
+    uint32_t references;
+    uint8_t data[FRAME_MAX];
+};
+
+/* The platform: frames that wait at the ports, and what was sent. */
+struct batch_platform {
+    struct by_engine *engine;
+    void *memory;
+    struct by_batch batch;
+    struct by_parked parked[PARK];
+    struct batch_frame *waiting[HOSTS][FRAMES_MAX];
+    unsigned waiting_count[HOSTS];
+    unsigned alive; /* references to all frames */
+    unsigned sent[HOSTS], forwarded, replies, dones;
+    struct batch_frame last; /* copy of the last frame forwarded or replied */
+    bool is_full;            /* no buffer for a reply */
+};
+
+static uint32_t platform_receive(void *context, uint16_t port)
+{
+    struct batch_platform *self = context;
+    unsigned count = self->waiting_count[port];
+
+    self->waiting_count[port] = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct batch_frame *frame = self->waiting[port][i];
+
+        by_batch_receive(&self->batch, port, frame, frame->data, frame->bytes);
+    }
+    return count;
+}
+
+static uint8_t *platform_data(void *context, void *frame, uint32_t *bytes)
+{
+    (void)context;
+    *bytes = ((struct batch_frame *)frame)->bytes;
+    return ((struct batch_frame *)frame)->data;
+}
+
+static void platform_share(void *context, void *frame)
+{
+    struct batch_platform *self = context;
+
+    ((struct batch_frame *)frame)->references++;
+    self->alive++;
+}
+
+static void platform_drop(void *context, void **frames, uint32_t count)
+{
+    struct batch_platform *self = context;
+
+    for (uint32_t i = 0; i < count; i++) {
+        struct batch_frame *frame = frames[i];
+
+        if (frame == NULL)
+            continue;
+        assert_in_range(frame->references, 1, 2);
+        self->alive--;
+        if (--frame->references == 0)
+            free(frame);
+    }
+}
+
+static void *platform_make(void *context, const struct by_rx *rx, uint16_t port)
+{
+    (void)context;
+    (void)rx;
+    (void)port;
+    return NULL;
+}
+
+static void platform_forward(void *context, uint16_t port, void *frame)
+{
+    struct batch_platform *self = context;
+
+    assert_in_range(port, 0, HOSTS - 1);
+    self->forwarded++;
+    self->last = *(struct batch_frame *)frame;
+    platform_drop(context, &frame, 1);
+}
+
+static bool platform_reply(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes)
+{
+    struct batch_platform *self = context;
+
+    assert_in_range(port, 0, HOSTS - 1);
+    if (self->is_full)
+        return false;
+    self->replies++;
+    memcpy(self->last.data, frame, bytes);
+    return true;
+}
+
+static void platform_send(void *context, const struct by_tx *tx, uint32_t count)
+{
+    struct batch_platform *self = context;
+
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(tx[i].kind, BY_TX_SEND);
+        self->sent[tx[i].port]++;
+        if (tx[i].ref != BY_REF_NONE)
+            by_engine_release(self->engine, tx[i].ref);
+    }
+}
+
+static void platform_done(void *context)
+{
+    ((struct batch_platform *)context)->dones++;
+}
+
+static const struct by_batch_ops ops = {
+    .receive = platform_receive,
+    .data = platform_data,
+    .share = platform_share,
+    .drop = platform_drop,
+    .make = platform_make,
+    .forward = platform_forward,
+    .reply = platform_reply,
+    .send = platform_send,
+    .done = platform_done,
+};
+
+static struct batch_platform *platform_open(void)
+{
+    const struct by_engine_config config = {.slot_count_max = 16,
+                                            .payload_max = 64,
+                                            .image_bytes_max = 4096,
+                                            .entry_count_max = 4,
+                                            .relay_count_max = 4,
+                                            .repair_interval_ns = 1,
+                                            .isa = by_isa_best(),
+                                            .meter_count_max = by_engine_meters(HOSTS, 4)};
+    struct batch_platform *self = calloc(1, sizeof *self);
+    size_t bytes = by_engine_size(&config);
+
+    assert_non_null(self);
+    self->memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    assert_non_null(self->memory);
+    assert_int_equal(by_engine_init(&self->engine, self->memory, bytes, &config), 0);
+    by_batch_open(&self->batch, &ops, self, self->engine, HOSTS);
+    by_park_open(&self->batch.park, self->parked, PARK);
+    self->batch.now_ns = 1000000;
+    return self;
+}
+
+static void platform_load(struct batch_platform *self, const uint8_t *image, size_t bytes)
+{
+    struct by_image_fault fault;
+
+    assert_int_equal(by_engine_stage(self->engine, image, bytes, &fault), 0);
+    assert_int_equal(by_engine_commit(self->engine), 0);
+    by_batch_address(&self->batch);
+}
+
+static struct batch_platform *platform_star(void)
+{
+    struct batch_platform *self = platform_open();
+    size_t bytes;
+    uint8_t *image = star_image(&star, &bytes);
+
+    platform_load(self, image, bytes);
+    free(image);
+    return self;
+}
+
+/* Closes the batch; every frame must then be free. */
+static void platform_close(struct batch_platform *self)
+{
+    by_batch_close(&self->batch);
+    assert_int_equal(self->alive, 0);
+    free(self->memory);
+    free(self);
+}
+
+static struct batch_frame *inject(struct batch_platform *self, unsigned port, size_t bytes)
+{
+    struct batch_frame *frame = calloc(1, sizeof *frame);
+
+    assert_non_null(frame);
+    assert_in_range(bytes, 0, FRAME_MAX);
+    assert_in_range(self->waiting_count[port], 0, FRAMES_MAX - 1);
+    frame->bytes = (uint32_t)bytes;
+    frame->references = 1;
+    self->alive++;
+    self->waiting[port][self->waiting_count[port]++] = frame;
+    return frame;
+}
+
+static struct batch_frame *contribute(struct batch_platform *self, unsigned host, uint32_t seq)
+{
+    uint8_t packet[FRAME_MAX];
+    size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
+    struct batch_frame *frame = inject(self, host, BY_FRAME_HEADER_BYTES + bytes);
+
+    star_frame(host, packet, bytes, frame->data);
+    return frame;
+}
+
+static void a_result_is_sent_to_each_port_and_all_frames_are_freed(void **state)
+{
+    struct batch_platform *self = platform_star();
+
+    (void)state;
+    for (unsigned host = 0; host < HOSTS; host++)
+        contribute(self, host, 0);
+    assert_int_equal(by_batch_round(&self->batch), HOSTS);
+    for (unsigned host = 0; host < HOSTS; host++)
+        assert_int_equal(self->sent[host], 1);
+    assert_int_equal(self->alive, 0);
+    assert_int_equal(self->dones, 1);
+    assert_int_equal(self->batch.counters.loops, 1);
+    assert_int_equal(self->batch.counters.steps, 1);
+    platform_close(self);
+}
+
+static void an_output_for_a_port_without_an_address_returns_its_payload(void **state)
+{
+    struct batch_platform *self = platform_star();
+    struct by_bank_view view;
+
+    (void)state;
+    self->batch.port[2].addressed = false;
+    for (unsigned host = 0; host < HOSTS; host++) {
+        self->batch.port[2].addressed = host == 2; /* for its contribution alone */
+        contribute(self, host, 0);
+        by_batch_round(&self->batch);
+    }
+    assert_int_equal(self->batch.counters.tx_no_port, 1);
+    assert_int_equal(self->sent[1], 1);
+    assert_int_equal(self->sent[2], 0);
+    assert_int_equal(by_engine_bank(self->engine, 0, 0, 0, &view), 0);
+    assert_int_equal(view.refs, 0);
+    platform_close(self);
+}
+
+static void frames_that_are_not_for_this_port_are_counted_and_freed(void **state)
+{
+    struct batch_platform *self = platform_star();
+    struct by_batch_counters *counters = &self->batch.counters;
+
+    (void)state;
+    inject(self, 0, 0);                /* nothing */
+    inject(self, 0, FRAME_MAX);        /* no IPv4 */
+    contribute(self, 1, 0)->data[5]++; /* another MAC address */
+    by_put16(contribute(self, 2, 0)->data + BY_FRAME_AT_PORT, BY_UDP_PORT + 1);
+    by_batch_round(&self->batch);
+    assert_int_equal(counters->rx_other, 2);
+    assert_int_equal(counters->rx_not_ours, 2);
+    assert_int_equal(counters->steps, 0);
+    assert_int_equal(self->alive, 0);
+    self->batch.port[3].addressed = false;
+    contribute(self, 3, 0);
+    by_batch_round(&self->batch);
+    assert_int_equal(counters->rx_unaddressed, 1);
+    platform_close(self);
+}
+
+static void an_arp_request_is_answered_if_there_is_a_buffer(void **state)
+{
+    static const uint8_t head[] = {0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1};
+    struct batch_platform *self = platform_star();
+    uint8_t mac[BY_MAC_BYTES];
+
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        struct batch_frame *frame = inject(self, 2, BY_FRAME_HEADER_BYTES);
+
+        memcpy(frame->data + BY_FRAME_AT_TYPE, head, sizeof head);
+        by_put32(frame->data + 28, star_host_ip(2));
+        by_put32(frame->data + 38, star_port_ip(2));
+        self->is_full = i == 1;
+        by_batch_round(&self->batch);
+    }
+    star_mac(star_port_ip(2), mac);
+    assert_memory_equal(self->last.data + 22, mac, sizeof mac);
+    assert_int_equal(self->replies, 1);
+    assert_int_equal(self->batch.counters.arp_replies, 1);
+    assert_int_equal(self->batch.counters.tx_no_memory, 1);
+    assert_int_equal(self->batch.counters.rx_other, 0);
+    platform_close(self);
+}
+
+/* A platform with the table of one relay; see star_relay_image. */
+static struct batch_platform *platform_relay(uint32_t share, uint32_t rate)
+{
+    struct batch_platform *self = platform_open();
+    size_t bytes;
+    uint8_t *image = star_relay_image(share, rate, &bytes);
+
+    platform_load(self, image, bytes);
+    free(image);
+    return self;
+}
+
+static void relayed(struct batch_platform *self)
+{
+    struct batch_frame *frame = inject(self, 0, 0);
+
+    frame->bytes = (uint32_t)star_relayed(&star, frame->data);
+}
+
+static void a_relay_changes_addresses_and_the_udp_checksum_alone(void **state)
+{
+    struct batch_platform *self = platform_relay(0, 0);
+    uint8_t mac[BY_MAC_BYTES], expected[FRAME_MAX];
+    size_t bytes = star_relayed(&star, expected);
+    struct batch_frame *frame;
+
+    (void)state;
+    relayed(self);
+    frame = self->waiting[0][0];
+    by_put16(frame->data + BY_FRAME_AT_UDP_CHECKSUM, 0xbad);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->forwarded, 1);
+    assert_int_equal(self->batch.counters.tx_relayed, 1);
+    star_mac(star_host_ip(1), mac);
+    assert_memory_equal(self->last.data, mac, sizeof mac);
+    star_mac(star_port_ip(1), mac);
+    assert_memory_equal(self->last.data + BY_MAC_BYTES, mac, sizeof mac);
+    assert_int_equal(self->last.bytes, bytes);
+    assert_memory_equal(self->last.data + BY_FRAME_AT_TYPE, expected + BY_FRAME_AT_TYPE,
+                        bytes - BY_FRAME_AT_TYPE);
+    platform_close(self);
+}
+
+static void a_frame_that_waits_for_its_share_leaves_when_it_is_due(void **state)
+{
+    struct batch_platform *self = platform_relay(BY_SHARE_ONE, 1000);
+    unsigned rounds = 0;
+
+    (void)state;
+    assert_int_equal(by_batch_idle_ns(&self->batch, 5), 5);
+    while (self->batch.park.count < PARK && rounds++ < 10000) {
+        relayed(self);
+        by_batch_round(&self->batch);
+    }
+    assert_int_equal(self->batch.park.count, PARK);
+    assert_int_equal(self->alive, PARK);
+    self->forwarded = 0;
+    self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX) - 1;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->forwarded, 0);
+    assert_int_equal(by_batch_idle_ns(&self->batch, UINT64_MAX), 1);
+    self->batch.now_ns++;
+    by_batch_round(&self->batch);
+    assert_in_range(self->forwarded, 1, PARK);
+    self->batch.now_ns += UINT64_C(1000000000000);
+    assert_int_equal(by_batch_idle_ns(&self->batch, 5), self->batch.park.count > 0 ? 0 : 5);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->forwarded, PARK);
+    platform_close(self);
+}
+
+static void injected_faults_free_each_frame_exactly_once(void **state)
+{
+    struct batch_platform *self = platform_relay(0, 0);
+    const struct by_batch_counters *counters = &self->batch.counters;
+    const unsigned frames = 4000;
+
+    (void)state;
+    self->batch.hold.fault =
+        (struct by_fault){.prng = {1}, .loss = QUARTER, .duplicate = QUARTER, .reorder = QUARTER};
+    for (unsigned i = 0; i < frames; i++) {
+        relayed(self);
+        if (i % FRAMES_MAX == FRAMES_MAX - 1)
+            by_batch_round(&self->batch);
+    }
+    assert_true(self->batch.hold.count == 0 || by_batch_idle_ns(&self->batch, UINT64_MAX) == BY_HOLD_NS);
+    self->batch.now_ns += BY_HOLD_NS;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->forwarded, frames - counters->fault_dropped + counters->fault_duplicated);
+    assert_in_range(counters->fault_dropped, frames / 5, frames * 3 / 10);
+    assert_in_range(counters->fault_duplicated, frames / 8, frames * 3 / 10);
+    assert_in_range(counters->fault_held, frames / 10, frames * 3 / 10);
+    assert_int_equal(self->alive, 0);
+    platform_close(self);
+}
+
+static void closing_frees_frames_that_are_held_or_wait(void **state)
+{
+    struct batch_platform *self = platform_relay(0, 0);
+
+    (void)state;
+    self->batch.hold.fault = (struct by_fault){.prng = {1}, .reorder = UINT32_MAX};
+    relayed(self);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->alive, 1);
+    platform_close(self);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_result_is_sent_to_each_port_and_all_frames_are_freed),
+        cmocka_unit_test(an_output_for_a_port_without_an_address_returns_its_payload),
+        cmocka_unit_test(frames_that_are_not_for_this_port_are_counted_and_freed),
+        cmocka_unit_test(an_arp_request_is_answered_if_there_is_a_buffer),
+        cmocka_unit_test(a_relay_changes_addresses_and_the_udp_checksum_alone),
+        cmocka_unit_test(a_frame_that_waits_for_its_share_leaves_when_it_is_due),
+        cmocka_unit_test(injected_faults_free_each_frame_exactly_once),
+        cmocka_unit_test(closing_frees_frames_that_are_held_or_wait),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
