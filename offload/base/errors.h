@@ -11,13 +11,13 @@
     X(EINVAL, -1, "an argument is out of its range")                                                         \
     X(ENOMEM, -2, "the memory given is too small")                                                           \
     X(ELIMIT, -3, "a limit is exceeded")                                                                     \
-    X(EFORMAT, -4, "the bytes are not of the expected format")                                               \
+    X(EFORMAT, -4, "the data do not have the expected format")                                               \
     X(ECHECKSUM, -5, "a checksum does not match")                                                            \
     X(EVERSION, -6, "the version is not supported")                                                          \
-    X(ENOENT, -7, "there is no such object")                                                                 \
+    X(ENOENT, -7, "the object does not exist")                                                               \
     X(EEXIST, -8, "the object exists already")                                                               \
     X(EBUSY, -9, "the object is in use")                                                                     \
-    X(EAGAIN, -10, "nothing can be done now; try again")                                                     \
+    X(EAGAIN, -10, "the object is not ready; try again")                                                     \
     X(ETIMEDOUT, -11, "no progress within the time limit")                                                   \
     X(EMISMATCH, -12, "the ranks are in different calls")                                                    \
     X(EUNSUPPORTED, -13, "this combination is not supported")                                                \

@@ -121,8 +121,8 @@ struct by_call_status {
     X(drop_witness, "dropped: leaves missing or doubled in a result")                                        \
     X(probe, "PROBE received: a node missed this rank's value")                                              \
     X(session, "sessions agreed upon by all ranks: 0 or 1")                                                  \
-    X(copied, "values and inputs that other ranks gave, after a node had died")                              \
-    X(gone_on, "times that calls went on in the trees of another generation")
+    X(copied, "values and inputs copied from other ranks after a node failed")                               \
+    X(gone_on, "times that calls continued in the trees of another generation")
 
 struct by_endpoint_counters {
 #define X(name, help) uint64_t name;

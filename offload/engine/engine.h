@@ -67,7 +67,7 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_format, "dropped: not a banyan packet")                                                           \
     X(drop_version, "dropped: another protocol version")                                                     \
     X(drop_tag, "dropped: header checksum")                                                                  \
-    X(drop_entry, "dropped: no such job or tree here")                                                       \
+    X(drop_entry, "dropped: unknown job or tree")                                                            \
     X(drop_gen, "dropped: another generation")                                                               \
     X(drop_child, "dropped: child index")                                                                    \
     X(drop_ingress, "dropped: wrong port or address for that child or parent")                               \
@@ -81,10 +81,10 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_state, "dropped: not expected in this state")                                                     \
     X(drop_poison, "dropped: of a poisoned chunk")                                                           \
     X(drop_share, "dropped: of a job far beyond its share of a port")                                        \
-    X(drop_room, "dropped: of a job beyond its share of a port, and too many wait already")                  \
+    X(drop_room, "dropped: of a job beyond its share of a port, and the queue is full")                      \
     X(hold, "held back: of a job beyond its share of a port that others use")                                \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
-    X(alarm_memory, "chunks poisoned because a slot was not as this node had left it")                       \
+    X(alarm_memory, "chunks poisoned because the memory of a slot changed")                                  \
     X(alarm_lost_state, "results for a chunk that is still missing contributions here")
 
 struct by_engine_counters {

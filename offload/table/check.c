@@ -232,7 +232,7 @@ static int check_ports(struct table_check *check)
         if (port.own_ip == 0)
             return refuse(check, BY_EFORMAT, "own address is zero", 0);
         if ((port.own_mac[0] | port.peer_mac[0]) & 1)
-            return refuse(check, BY_EFORMAT, "MAC address is a group's; it begins with",
+            return refuse(check, BY_EFORMAT, "MAC address is a multicast address; it begins with",
                           port.own_mac[0] & 1 ? port.own_mac[0] : port.peer_mac[0]);
         if (port.mtu < MTU_MIN)
             return refuse(check, BY_EFORMAT, "MTU is below 68", port.mtu);
@@ -302,7 +302,7 @@ static int check_child(struct table_check *check, const struct by_image_entry *e
         if (error)
             return error;
         if (child.node == BY_NODE_NONE || child.node == check->header.node)
-            return refuse(check, BY_EFORMAT, "child's node is none, or this node itself", child.node);
+            return refuse(check, BY_EFORMAT, "child's node is missing, or is this node itself", child.node);
         if (child.node == entry->parent_node)
             return refuse(check, BY_EFORMAT, "child is also the parent: node", child.node);
     }
@@ -324,7 +324,7 @@ static int check_entry(struct table_check *check, const struct by_image_entry *e
     if (error)
         return error;
     if (entry->depth > 1 && entry->depth != by_image_det_depth(entry->child_count))
-        return refuse(check, BY_EFORMAT, "depth is not 1, nor a slot for each two children: it is",
+        return refuse(check, BY_EFORMAT, "depth is neither 1 nor a slot for each two children: it is",
                       entry->depth);
     if (entry->slot_base > check->header.slot_count ||
         by_image_entry_slots(entry) > check->header.slot_count - entry->slot_base)
@@ -338,7 +338,7 @@ static int check_entry(struct table_check *check, const struct by_image_entry *e
         if (error)
             return error;
         if (entry->parent_child >= BY_CHILDREN_MAX)
-            return refuse(check, BY_EFORMAT, "our bit at the parent is not below 64", entry->parent_child);
+            return refuse(check, BY_EFORMAT, "own bit at the parent is not below 64", entry->parent_child);
         if (entry->parent_node == check->header.node)
             return refuse(check, BY_EFORMAT, "parent is this node itself", entry->parent_node);
     }
@@ -392,7 +392,7 @@ static int check_local(struct table_check *check, const struct by_image_leaf *le
     struct by_image_child child;
 
     if (leaf->parent_child >= entry->child_count)
-        return refuse(check, BY_EFORMAT, "own entry has no such child", leaf->parent_child);
+        return refuse(check, BY_EFORMAT, "own entry does not have this child", leaf->parent_child);
     by_image_child(check->image, entry->first_child + leaf->parent_child, &child);
     if (child.port != BY_PORT_LOCAL)
         return refuse(check, BY_EFORMAT, "child of the own entry is not local", leaf->parent_child);
@@ -407,10 +407,9 @@ static int check_abilities(struct table_check *check, const struct by_image_leaf
     if (!(leaf->modes >> BY_MODE_FAST & 1))
         return refuse(check, BY_EFORMAT, "mode fast is not among the modes", leaf->modes);
     if (!(leaf->ops >> BY_OP_BOR & 1))
-        return refuse(check, BY_EFORMAT, "bor, by which all is copied, is not among the operators",
-                      leaf->ops);
+        return refuse(check, BY_EFORMAT, "bor, which all copies use, is not among the operators", leaf->ops);
     if (!(leaf->dtypes >> BY_DTYPE_U8 & 1))
-        return refuse(check, BY_EFORMAT, "u8, as which all is copied, is not among the types", leaf->dtypes);
+        return refuse(check, BY_EFORMAT, "u8, which all copies use, is not among the types", leaf->dtypes);
     return 0;
 }
 
@@ -423,11 +422,11 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
     if (error)
         return error;
     if (check->header.kind != BY_NODE_HOST || check->job.rank == BY_RANK_NONE)
-        return refuse(check, BY_EFORMAT, "this node is no rank of the job", leaf->job);
+        return refuse(check, BY_EFORMAT, "this node is not a rank of the job", leaf->job);
     if (leaf->parent_child >= BY_CHILDREN_MAX)
-        return refuse(check, BY_EFORMAT, "our bit at the parent is not below 64", leaf->parent_child);
+        return refuse(check, BY_EFORMAT, "own bit at the parent is not below 64", leaf->parent_child);
     if (leaf->collectives == 0 || (leaf->collectives & ~COLLECTIVES) != 0)
-        return refuse(check, BY_EFORMAT, "collectives are none, or unknown", leaf->collectives);
+        return refuse(check, BY_EFORMAT, "collectives are missing, or unknown", leaf->collectives);
     if (leaf->owner != BY_RANK_NONE && leaf->owner >= check->job.rank_count)
         return refuse(check, BY_EFORMAT, "owner is not below the rank count", leaf->owner);
     if (leaf->share == 0)
@@ -436,7 +435,7 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
     if (error || leaf->parent_port == BY_PORT_LOCAL)
         return error;
     if (leaf->parent_node == BY_NODE_NONE || leaf->parent_node == check->header.node)
-        return refuse(check, BY_EFORMAT, "parent is none, or this node itself", leaf->parent_node);
+        return refuse(check, BY_EFORMAT, "parent is missing, or is this node itself", leaf->parent_node);
     return check_address(check, leaf->parent_port, leaf->parent_ip, leaf->parent_udp_port, leaf->payload_max);
 }
 
@@ -463,7 +462,7 @@ static int check_leaves(struct table_check *check)
         }
         if (leaf.parent_port == BY_PORT_LOCAL) {
             if (entry_next == 0 || entry_key != key)
-                return refuse(check, BY_EFORMAT, "parent is local, but there is no own entry of tree",
+                return refuse(check, BY_EFORMAT, "parent is local, but this node has no entry of tree",
                               leaf.tree);
             error = check_local(check, &leaf, &entry);
             if (error)
@@ -505,7 +504,7 @@ static int check_relays(struct table_check *check)
         if (relay.port >= check->header.count[BY_SECTION_PORT])
             return refuse(check, BY_EFORMAT, "port is not one of this node's", relay.port);
         if (relay.from > check->header.count[BY_SECTION_PORT])
-            return refuse(check, BY_EFORMAT, "port that packets come by is not one of this node's",
+            return refuse(check, BY_EFORMAT, "port that receives the packets is not one of this node's",
                           relay.from - 1u);
     }
     return 0;
@@ -518,8 +517,7 @@ static int check_hop_relay(struct table_check *check, const struct by_image_hop 
         return refuse(check, BY_EFORMAT, "a relay above the root, or the first one: its place is",
                       hop->relays);
     if (hop->via == BY_NODE_NONE || hop->via == hop->node || hop->via == hop->parent)
-        return refuse(check, BY_EFORMAT, "a further relay is none, or one of those that it is between",
-                      hop->via);
+        return refuse(check, BY_EFORMAT, "a further relay is missing, or is one of its neighbours", hop->via);
     return 0;
 }
 
@@ -538,7 +536,7 @@ static int check_hops(struct table_check *check)
         if (error)
             return error;
         if (hop.node == BY_NODE_NONE || hop.node == hop.parent)
-            return refuse(check, BY_EFORMAT, "node is none, or its own parent", hop.node);
+            return refuse(check, BY_EFORMAT, "node is missing, or is its own parent", hop.node);
         if (!by_image_hop_is_own(&hop)) {
             error = check_hop_relay(check, &hop);
             if (error)
@@ -548,8 +546,8 @@ static int check_hops(struct table_check *check)
         if (hop.parent != BY_NODE_NONE && hop.child >= BY_CHILDREN_MAX)
             return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop.child);
         if (hop.relays == 0 ? hop.via != 0 : hop.via == BY_NODE_NONE || hop.via == hop.node)
-            return refuse(check, BY_EFORMAT, "the relay between node and parent is none, or is not counted",
-                          hop.via);
+            return refuse(check, BY_EFORMAT,
+                          "the relay between node and parent is missing, or is not counted", hop.via);
     }
     return 0;
 }
