@@ -35,23 +35,24 @@ static bool has_pmi(void)
 
 void by_bootstrap_tried(char *text, size_t bytes)
 {
-    snprintf(text, bytes,
-             "tried: RANK and its like (%s), PMIx (PMIX_NAMESPACE is %sset), PMI-1 (PMI_FD is %sset)",
-             is_set("RANK") || is_set("WORLD_SIZE") || is_set("MASTER_ADDR") || is_set("MASTER_PORT")
-                 ? "not all set"
-                 : "not set",
-             is_set("PMIX_NAMESPACE") ? "" : "not ", is_set("PMI_FD") ? "" : "not ");
+    snprintf(
+        text, bytes,
+        "tried: RANK and related variables (%s), PMIx (PMIX_NAMESPACE is %sset), PMI-1 (PMI_FD is %sset)",
+        is_set("RANK") || is_set("WORLD_SIZE") || is_set("MASTER_ADDR") || is_set("MASTER_PORT")
+            ? "not all set"
+            : "not set",
+        is_set("PMIX_NAMESPACE") ? "" : "not ", is_set("PMI_FD") ? "" : "not ");
 }
 
 static int take_caller(struct by_bootstrap *bootstrap, const struct banyan_bootstrap *caller)
 {
     if (caller->size != sizeof(*caller))
-        return by_fail(BY_EVERSION, "banyan_init: bootstrap.size is %zu, this library has %zu", caller->size,
-                       sizeof(*caller));
+        return by_fail(BY_EVERSION, "banyan_init: bootstrap.size is %zu, this library expects %zu",
+                       caller->size, sizeof(*caller));
     if (caller->allgather == NULL)
         return by_fail(BY_EINVAL, "banyan_init: bootstrap.allgather is NULL");
     if (caller->rank_count == 0 || caller->rank_count > BY_PEERS_MAX || caller->rank >= caller->rank_count)
-        return by_fail(BY_EINVAL, "banyan_init: bootstrap: rank %u of %u; there may be 1 to %u ranks",
+        return by_fail(BY_EINVAL, "banyan_init: bootstrap: rank %u of %u; a job has 1 to %u ranks",
                        caller->rank, caller->rank_count, BY_PEERS_MAX);
     bootstrap->caller = *caller;
     bootstrap->source = BY_SOURCE_CALLER;
@@ -111,12 +112,12 @@ int by_bootstrap_find(struct by_bootstrap *bootstrap, const struct by_settings *
     } else if (strcmp(way, "pmi") == 0) {
         bootstrap->source = has_pmi() ? BY_SOURCE_PMI : BY_SOURCE_NONE;
     } else {
-        return by_fail(BY_EINVAL, "BANYAN_BOOTSTRAP is '%s'; it takes auto, env, pmix, pmi or none", way);
+        return by_fail(BY_EINVAL, "BANYAN_BOOTSTRAP is '%s'; use auto, env, pmix, pmi or none", way);
     }
     by_bootstrap_tried(tried, sizeof(tried));
     return bootstrap->source != BY_SOURCE_NONE
                ? 0
-               : by_fail(BY_EINVAL, "BANYAN_BOOTSTRAP is %s, but nothing of it is here (%s)", way, tried);
+               : by_fail(BY_EINVAL, "BANYAN_BOOTSTRAP is %s, but its variables are not set (%s)", way, tried);
 }
 
 /* ---- joining */
@@ -130,7 +131,7 @@ static int open_door(struct by_meeting *meeting, struct by_bootstrap_place *here
     meeting->door = by_peer_listen(INADDR_ANY, 0);
     if (meeting->door < 0 || getsockname(meeting->door, (struct sockaddr *)&own, &bytes) != 0) {
         meeting->door = -1;
-        return by_fail(BY_EIO, "rank 0 cannot listen for the others: %s", strerror(errno));
+        return by_fail(BY_EIO, "rank 0 cannot listen for the other ranks: %s", strerror(errno));
     }
     meeting->port = ntohs(own.sin_port);
     by_place_here(here, meeting->port);
@@ -144,12 +145,12 @@ static int share_by_caller(const struct by_bootstrap *bootstrap, char text[BY_PL
     int status;
 
     if (all == NULL)
-        return by_fail(BY_ENOMEM, "no memory for the places of %u ranks", count);
+        return by_fail(BY_ENOMEM, "no memory for the addresses of %u ranks", count);
     status = bootstrap->caller.allgather(bootstrap->caller.context, text, all, BY_PLACE_TEXT);
     memcpy(text, all, BY_PLACE_TEXT);
     free(all);
     text[BY_PLACE_TEXT - 1] = 0;
-    return status == 0 ? 0 : by_fail(BY_EIO, "bootstrap.allgather has failed: it returned %d", status);
+    return status == 0 ? 0 : by_fail(BY_EIO, "bootstrap.allgather failed: it returned %d", status);
 }
 
 static int share(struct by_bootstrap *bootstrap, char text[BY_PLACE_TEXT], uint64_t deadline_ns)
@@ -191,7 +192,7 @@ static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
     if (error != 0)
         return error;
     if (meeting->rank_count > BY_PEERS_MAX || meeting->rank >= meeting->rank_count)
-        return by_fail(BY_ELIMIT, "rank %u of %u: at most %u ranks meet", meeting->rank, meeting->rank_count,
+        return by_fail(BY_ELIMIT, "rank %u of %u: the limit is %u ranks", meeting->rank, meeting->rank_count,
                        BY_PEERS_MAX);
     if (meeting->rank == 0) {
         error = open_door(meeting, &here);
@@ -205,11 +206,12 @@ static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
     if (error != 0)
         return error;
     if (by_place_read(text, &place) != 0)
-        return by_fail(BY_EFORMAT, "rank 0's listening address is malformed; is it of another version?");
+        return by_fail(BY_EFORMAT,
+                       "the listening address of rank 0 is malformed; does rank 0 run another version?");
     meeting->port = place.port;
     meeting->ip_count = by_place_order(&place, &here, meeting->ip);
     if (meeting->ip_count == 0)
-        return by_fail(BY_ENOENT, "rank 0 has no IPv4 address that rank %u could reach it at", meeting->rank);
+        return by_fail(BY_ENOENT, "rank 0 has no IPv4 address that rank %u can reach", meeting->rank);
     by_ip_text(meeting->ip[0], meeting->host);
     meeting->wanted = true;
     return 0;

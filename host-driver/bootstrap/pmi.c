@@ -114,17 +114,15 @@ static int fail(int error, const char *what)
     pmi.broken = true;
     switch (error) {
     case BY_ETIMEDOUT:
-        return by_fail(
-            error,
-            "PMI-1: the launcher does not answer to %s in time (BANYAN_TIMEOUT); have all %u ranks "
-            "been started, and do all of them use banyan?",
-            what, pmi.rank_count);
+        return by_fail(error,
+                       "PMI-1: the launcher did not answer %s within BANYAN_TIMEOUT; have all %u ranks been "
+                       "started, and do all of them use banyan?",
+                       what, pmi.rank_count);
     case BY_EIO:
-        return by_fail(error, "PMI-1: the connection to the launcher failed at %s: %s", what,
+        return by_fail(error, "PMI-1: the connection to the launcher failed during %s: %s", what,
                        strerror(errno));
     default:
-        return by_fail(BY_EFORMAT,
-                       "PMI-1: the launcher answers to %s with what is not understood, or refuses it", what);
+        return by_fail(BY_EFORMAT, "PMI-1: the launcher refused %s, or its answer is malformed", what);
     }
 }
 
@@ -207,12 +205,11 @@ int by_pmi_join(uint32_t *rank, uint32_t *rank_count, uint64_t deadline_ns)
 
     pthread_mutex_lock(&lock);
     if (!pmi.joined && dlsym(RTLD_DEFAULT, "MPI_Init") != NULL)
-        error = by_fail(BY_EBUSY,
-                        "PMI-1: PMI_FD belongs to the MPI library of this process; give banyan_init a "
-                        "bootstrap of MPI's rank, size and allgather, or RANK, WORLD_SIZE, MASTER_ADDR and "
-                        "MASTER_PORT");
+        error = by_fail(BY_EBUSY, "PMI-1: PMI_FD belongs to the MPI library of this process; give "
+                                  "banyan_init a bootstrap with MPI's rank, size and allgather, or set RANK, "
+                                  "WORLD_SIZE, MASTER_ADDR and MASTER_PORT");
     if (error == 0 && pmi.broken)
-        error = by_fail(BY_ESTATE, "PMI-1: the connection to the launcher has failed before");
+        error = by_fail(BY_ESTATE, "PMI-1: the connection to the launcher failed earlier");
     if (error == 0 && !pmi.joined) {
         error = read_environment();
         if (error == 0)
@@ -261,7 +258,7 @@ int by_pmi_share(const char *key, char *text, size_t bytes, uint64_t deadline_ns
     int error;
 
     pthread_mutex_lock(&lock);
-    error = pmi.broken ? by_fail(BY_ESTATE, "PMI-1: the connection to the launcher has failed before")
+    error = pmi.broken ? by_fail(BY_ESTATE, "PMI-1: the connection to the launcher failed earlier")
                        : share(key, text, bytes, deadline_ns);
     pthread_mutex_unlock(&lock);
     return error;

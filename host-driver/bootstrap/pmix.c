@@ -83,14 +83,14 @@ static int load(void)
         pmix.library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
     if (pmix.library == NULL)
         return by_fail(BY_ENOENT,
-                       "PMIx has started this process, but its client library cannot be loaded: %s; install "
+                       "PMIx started this process, but its client library cannot be loaded: %s; install "
                        "libpmix2, or set RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT",
                        dlerror());
     for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++) {
         *symbols[i].at = dlsym(pmix.library, symbols[i].name);
         if (*symbols[i].at == NULL)
             return by_fail(BY_EVERSION,
-                           "PMIx: the library libpmix.so.2 has no %s; install another version of it",
+                           "PMIx: the library libpmix.so.2 has no function %s; install another version",
                            symbols[i].name);
     }
     return 0;
@@ -121,7 +121,7 @@ static int join(void)
     all.rank = RANK_ALL;
     status = pmix.get(&all, "pmix.job.size", NULL, 0, &value);
     if (status != 0 || value == NULL || value->type != TYPE_UINT32)
-        return fail(status, "the job's size");
+        return fail(status, "reading the job's size");
     pmix.rank_count = value->data.number;
     free(value);
     return 0;
@@ -173,7 +173,7 @@ static int publish(const char *key, char *text)
 
     if (status == 0)
         status = pmix.commit();
-    return status == 0 ? 0 : fail(status, "publishing where rank 0 listens");
+    return status == 0 ? 0 : fail(status, "publishing the listening address of rank 0");
 }
 
 /* Asks for one key until the deadline. 0 with *found set to the library's status, or an error. */
@@ -183,7 +183,7 @@ static int ask(const char *key, char *text, size_t bytes, uint64_t deadline_ns, 
     struct pmix_answer *answer = calloc(1, sizeof(*answer));
 
     if (answer == NULL)
-        return by_fail(BY_ENOMEM, "no memory for an answer of PMIx");
+        return by_fail(BY_ENOMEM, "no memory for a PMIx answer");
     atomic_init(&answer->owners, 2);
     atomic_init(&answer->done, 0);
     root.rank = 0;
@@ -212,13 +212,13 @@ static int look_up(const char *key, char *text, size_t bytes, uint64_t deadline_
     while ((error = ask(key, text, bytes, deadline_ns, &found)) == 0 && found == NOT_FOUND) {
         if (by_clock_ns() >= deadline_ns)
             return by_fail(BY_ETIMEDOUT,
-                           "PMIx: rank 0 of %u has not published where it listens within BANYAN_TIMEOUT; "
-                           "does it use banyan, and has it reached the same call?",
+                           "PMIx: rank 0 of %u has not published its listening address within "
+                           "BANYAN_TIMEOUT; does it use banyan, and has it reached the same call?",
                            pmix.rank_count);
         poll(NULL, 0, WAIT_MS);
     }
     if (error == 0 && found != 0)
-        error = fail(found, "looking up where rank 0 listens");
+        error = fail(found, "looking up the listening address of rank 0");
     return error;
 }
 

@@ -415,14 +415,14 @@ static void what_is_asked_for_must_be_there(void **state)
     (void)state;
     setenv("BANYAN_BOOTSTRAP", "pmix", 1);
     assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
-    assert_non_null(strstr(banyan_last_error(), "BANYAN_BOOTSTRAP is pmix, but nothing of it is here"));
+    assert_non_null(strstr(banyan_last_error(), "BANYAN_BOOTSTRAP is pmix, but its variables are not set"));
     setenv("BANYAN_BOOTSTRAP", "slurm", 1);
     assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
-    assert_non_null(strstr(banyan_last_error(), "it takes auto, env, pmix, pmi or none"));
+    assert_non_null(strstr(banyan_last_error(), "use auto, env, pmix, pmi or none"));
     setenv("BANYAN_BOOTSTRAP", "auto", 1);
     assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
     assert_non_null(strstr(banyan_last_error(),
-                           "tried: RANK and its like (not set), PMIx (PMIX_NAMESPACE is not set), "
+                           "tried: RANK and related variables (not set), PMIx (PMIX_NAMESPACE is not set), "
                            "PMI-1 (PMI_FD is not set)"));
     unsetenv("BANYAN_BOOTSTRAP");
 }
