@@ -60,7 +60,7 @@ int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, s
 {
     memset(team, 0, sizeof(*team));
     if (!by_circulant_init(&team->circulant, rank_count))
-        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules take", rank_count);
+        return by_fail(BY_ELIMIT, "%u ranks are more than the schedules support", rank_count);
     team->rank = rank;
     team->way = way;
     return 0;
@@ -177,7 +177,7 @@ static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault
     switch (fault->error) {
     case BY_EIO:
         snprintf(fallback->text, sizeof(fallback->text),
-                 "rank %u (%s) has closed its connections: it ended, was killed, or its host is lost",
+                 "rank %u (%s) has closed its connections: it ended, was killed, or its host failed",
                  fault->rank, ip);
         break;
     case BY_ETIMEDOUT:

@@ -48,7 +48,7 @@ static int fail_peer(const struct by_host_mesh *mesh, uint32_t peer, int error)
 
     by_ip_text(mesh->ip[peer], ip);
     return by_fail(error, "rank %u cannot reach rank %u at %s: %s", mesh->rank, peer, ip,
-                   errno != 0 ? strerror(errno) : "it has closed the connection");
+                   errno != 0 ? strerror(errno) : "it closed the connection");
 }
 
 static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
@@ -108,13 +108,14 @@ static int watch_all(struct by_host_mesh *mesh)
 {
     mesh->watch = epoll_create1(EPOLL_CLOEXEC);
     if (mesh->watch < 0)
-        return by_fail(BY_EIO, "no epoll for the peers of rank %u: %s", mesh->rank, strerror(errno));
+        return by_fail(BY_EIO, "cannot create an epoll instance for the peers of rank %u: %s", mesh->rank,
+                       strerror(errno));
     for (uint32_t rank = 0; rank < mesh->rank_count; rank++) {
         struct epoll_event event = {.events = EPOLLIN, .data.u32 = rank};
 
         if (mesh->control[rank] >= 0 &&
             epoll_ctl(mesh->watch, EPOLL_CTL_ADD, mesh->control[rank], &event) != 0)
-            return by_fail(BY_EIO, "no epoll for rank %u: %s", rank, strerror(errno));
+            return by_fail(BY_EIO, "cannot add rank %u to epoll: %s", rank, strerror(errno));
     }
     return 0;
 }
@@ -146,7 +147,7 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
         error = admit(mesh, &door, key, deadline_ns, &missing);
         by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
         if (error != 0)
-            by_fail(error, "rank %u waits for connections of other ranks; these have not come: %s",
+            by_fail(error, "rank %u waits for connections from other ranks; these have not connected: %s",
                     mesh->rank, text);
     }
     by_door_close(&door);

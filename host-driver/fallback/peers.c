@@ -42,7 +42,7 @@ static int read_number(const char *name, uint64_t low, uint64_t high, uint64_t *
     errno = 0;
     *value = strtoull(text, &end, 10);
     if (text[0] < '0' || text[0] > '9' || *end != 0 || errno != 0 || *value < low || *value > high)
-        return by_fail(BY_EINVAL, "%s is '%s'; it takes a whole number from %llu to %llu", name, text,
+        return by_fail(BY_EINVAL, "%s is '%s'; use a whole number from %llu to %llu", name, text,
                        (unsigned long long)low, (unsigned long long)high);
     return 0;
 }
@@ -67,7 +67,7 @@ int by_meeting_read(struct by_meeting *meeting)
     if (error != 0)
         return error;
     if (host == NULL || host[0] == 0 || strlen(host) >= sizeof(meeting->host))
-        return by_fail(BY_EINVAL, "MASTER_ADDR is %s; it takes the name or address of rank 0's host",
+        return by_fail(BY_EINVAL, "MASTER_ADDR is %s; set it to the name or address of rank 0's host",
                        host == NULL || host[0] == 0 ? "not set" : "too long");
     meeting->rank = (uint32_t)rank;
     meeting->rank_count = (uint32_t)count;
@@ -138,12 +138,12 @@ static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t
         return 0;
     bytes[VERDICT_BYTES - 1] = 0;
     if (error == 0)
-        return by_fail(BY_ETIMEDOUT, "rank %u has met rank 0 at %s, which misses rank %s of %u", peers->rank,
-                       host, (const char *)bytes + 1, peers->rank_count);
+        return by_fail(BY_ETIMEDOUT, "rank %u has joined rank 0 at %s, which still waits for rank %s of %u",
+                       peers->rank, host, (const char *)bytes + 1, peers->rank_count);
     return by_fail(error,
                    error == BY_ETIMEDOUT
-                       ? "rank 0 at %s is silent since rank %u of %u has come; is it stopped?"
-                       : "rank 0 at %s has turned rank %u of %u away, or ended; its text says why",
+                       ? "rank 0 at %s has been silent since rank %u of %u joined; is it stopped?"
+                       : "rank 0 at %s refused rank %u of %u, or ended; see its error message",
                    host, peers->rank, peers->rank_count);
 }
 
@@ -167,13 +167,14 @@ static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32
 
         by_ip_text(ip, text);
         close(fd);
-        return by_fail(BY_EMISMATCH,
-                       "a process at %s comes as rank %u of %u, here are %u ranks%s; every process wants a "
-                       "RANK of its own and the same WORLD_SIZE",
-                       text, rank, by_get32(greeting + 8), peers->rank_count,
-                       rank > 0 && rank < peers->rank_count && peers->link[rank] >= 0
-                           ? " and that one has come already"
-                           : "");
+        return by_fail(
+            BY_EMISMATCH,
+            "a process at %s tried to join as rank %u of %u, but this job has %u ranks%s; give each process "
+            "its own RANK and the same WORLD_SIZE",
+            text, rank, by_get32(greeting + 8), peers->rank_count,
+            rank > 0 && rank < peers->rank_count && peers->link[rank] >= 0
+                ? " and that rank has joined already"
+                : "");
     }
     peers->link[rank] = fd;
     /* A rank that connects over the loopback interface runs on this machine: others find it at the
@@ -197,7 +198,7 @@ static int tell_all(struct by_peers *peers, uint64_t deadline_ns)
     }
     for (uint32_t rank = 1; error == 0 && rank < peers->rank_count; rank++)
         if (by_peer_write(peers->link[rank], table, bytes, deadline_ns) != 0)
-            error = by_fail(BY_EIO, "rank %u has left before all had come: %s", rank, strerror(errno));
+            error = by_fail(BY_EIO, "rank %u left before all ranks had joined: %s", rank, strerror(errno));
     free(table);
     return error;
 }
@@ -214,7 +215,8 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
     if (listener < 0)
         return by_fail(listener, "rank 0 cannot listen at MASTER_ADDR %s port %u: %s%s", meeting->host,
                        meeting->port, strerror(errno),
-                       listener == BY_EBUSY ? "; choose another MASTER_PORT" : "; is that this host?");
+                       listener == BY_EBUSY ? "; choose another MASTER_PORT"
+                                            : "; is that an address of this host?");
     by_door_open(&door, listener, GREETING_BYTES);
     while (error == 0 && come < peers->rank_count) {
         int fd = by_door_next(&door, greeting, deadline_ns);
@@ -224,7 +226,7 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
 
             by_peers_missing(peers->link, NULL, 1, peers->rank_count, missing, sizeof(missing));
             tell_missing(peers, missing);
-            error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not come: %s",
+            error = by_fail(fd, "rank 0 waits at %s port %u: of %u ranks these have not joined: %s",
                             meeting->host, meeting->port, peers->rank_count, missing);
             break;
         }
@@ -282,14 +284,15 @@ static int report(struct by_peers *peers, const struct by_meeting *meeting, uint
                         meeting->ip_count > 0 ? "" : "MASTER_ADDR ", meeting->host, meeting->port,
                         strerror(errno));
     else if (by_peer_write(peers->link[0], greeting, sizeof(greeting), deadline_ns) != 0)
-        error = by_fail(BY_EIO, "rank 0 at %s does not listen to rank %u: %s", meeting->host, peers->rank,
+        error = by_fail(BY_EIO, "rank 0 at %s accepts no data from rank %u: %s", meeting->host, peers->rank,
                         strerror(errno));
     if (error == 0)
         error = hear_verdict(peers, meeting->host, deadline_ns);
     if (error == 0) {
         error = by_peer_read(peers->link[0], table, bytes, deadline_ns + VERDICT_GRACE_NS);
         if (error != 0)
-            by_fail(error, "rank 0 at %s has ended, or is silent, while it told rank %u where the others are",
+            by_fail(error,
+                    "rank 0 at %s ended or stopped while it sent rank %u the addresses of the other ranks",
                     meeting->host, peers->rank);
     }
     for (uint32_t rank = 0; error == 0 && rank < peers->rank_count; rank++) {
@@ -325,7 +328,8 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
         return error;
     peers->listener = by_peer_listen(INADDR_ANY, 0);
     if (peers->listener < 0 || getsockname(peers->listener, (struct sockaddr *)&own, &bytes) != 0)
-        return by_fail(BY_EIO, "no socket for the peers of rank %u: %s", peers->rank, strerror(errno));
+        return by_fail(BY_EIO, "cannot create a socket for the peers of rank %u: %s", peers->rank,
+                       strerror(errno));
     peers->port[peers->rank] = ntohs(own.sin_port);
     error = peers->rank == 0 ? gather_all(peers, meeting, ip, key, deadline_ns)
                              : report(peers, meeting, &ip, key, deadline_ns);
@@ -347,9 +351,9 @@ int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, ui
     if (peers->rank != 0) {
         error = by_peer_write(peers->link[0], &ready, 1, deadline_ns);
         if (error != 0)
-            return by_fail(error, "rank %u cannot tell rank 0 that it is ready: %s", peers->rank,
+            return by_fail(error, "rank %u cannot report to rank 0 that it is ready: %s", peers->rank,
                            strerror(errno));
-        error = hear_verdict(peers, "the meeting", deadline_ns);
+        error = hear_verdict(peers, "the meeting point", deadline_ns);
         if (error == 0)
             error = by_peer_read(peers->link[0], bytes, sizeof(bytes), deadline_ns + VERDICT_GRACE_NS);
         if (error != 0)
@@ -360,16 +364,15 @@ int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, ui
             continue;
         snprintf(missing, sizeof(missing), "%u", rank);
         tell_missing(peers, missing);
-        return by_fail(
-            BY_ETIMEDOUT,
-            "rank %u has met all others but does not say that it is ready: it is stopped, has ended, "
-            "or cannot reach its peers",
-            rank);
+        return by_fail(BY_ETIMEDOUT,
+                       "rank %u has joined but does not report that it is ready: it is stopped, has ended, "
+                       "or cannot reach its peers",
+                       rank);
     }
     for (uint32_t rank = 1; peers->rank == 0 && rank < peers->rank_count; rank++)
         if (by_peer_write(peers->link[rank], verdict, sizeof(verdict), deadline_ns) != 0 ||
             by_peer_write(peers->link[rank], bytes, sizeof(bytes), deadline_ns) != 0)
-            return by_fail(BY_EIO, "rank %u has left before all were ready", rank);
+            return by_fail(BY_EIO, "rank %u left before all ranks were ready", rank);
     for (uint32_t i = 0; i < count && i < NUMBERS_MAX; i++)
         numbers[i] = by_get64(bytes + (size_t)8 * i);
     return 0;

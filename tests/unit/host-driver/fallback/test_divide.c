@@ -309,11 +309,11 @@ static int use_able(struct team_member *member)
     dup2(fileno(caught), 2);
     wrong = member_open(member);
     if (!wrong)
-        wrong =
-            must_have_said(member, caught, 1,
-                           "what nodes of the trees cannot compute in mode det: sum of f16, bf16, f32, f64, "
-                           "prod of i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64, min of f64, max of f64 "
-                           "(banyan tables --det gives them slots) run between hosts");
+        wrong = must_have_said(
+            member, caught, 1,
+            "reductions that nodes of the trees cannot compute in mode det: sum of f16, bf16, f32, f64, "
+            "prod of i8, u8, i32, u32, i64, u64, f16, bf16, f32, f64, min of f64, max of f64 "
+            "(banyan tables --det gives them slots) run between hosts");
     for (int i = 0; i < 3 && !wrong; i++) {
         wrong |= sum_runs(member, BANYAN_SUM, BANYAN_F32, 0, true, "cannot compute sum of f32 in mode det");
         wrong |= sum_runs(member, BANYAN_MAX, BANYAN_F32, 0, false, "has trees for it");

@@ -214,7 +214,7 @@ static int stay_away(struct team_member *member)
     if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
         wrong = member_wrong(member, "there is a communicator without rank 2");
     else if (strstr(banyan_last_error(),
-                    member->rank == 0 ? "have not come: 2" : "which misses rank 2 of 4") == NULL)
+                    member->rank == 0 ? "have not joined: 2" : "which still waits for rank 2 of 4") == NULL)
         wrong = member_wrong(member, "does not say who is missing: %s", banyan_last_error());
     member_close(member);
     return wrong;
@@ -274,7 +274,7 @@ static int come_twice(struct team_member *member)
         return member_wrong(member, "%s", banyan_last_error());
     if (banyan_comm_create(member->context, 0, &member->comm) == BANYAN_OK)
         wrong = member_wrong(member, "there is a communicator with rank 1 twice");
-    else if (member->rank == 0 && strstr(banyan_last_error(), "that one has come already") == NULL)
+    else if (member->rank == 0 && strstr(banyan_last_error(), "that rank has joined already") == NULL)
         wrong = member_wrong(member, "does not say why: %s", banyan_last_error());
     member_close(member);
     return wrong;
@@ -295,9 +295,9 @@ static void a_meeting_that_is_half_described_is_refused(void **state)
         {"0", NULL, "127.0.0.1", "29500", "WORLD_SIZE is not set"},
         {"0", "2", NULL, "29500", "MASTER_ADDR is not set"},
         {"0", "2", "127.0.0.1", NULL, "MASTER_PORT is not set"},
-        {"2", "2", "127.0.0.1", "29500", "RANK is '2'; it takes a whole number from 0 to 1"},
+        {"2", "2", "127.0.0.1", "29500", "RANK is '2'; use a whole number from 0 to 1"},
         {"-1", "2", "127.0.0.1", "29500", "RANK is '-1'"},
-        {"0", "0", "127.0.0.1", "29500", "WORLD_SIZE is '0'; it takes a whole number from 1 to 1000"},
+        {"0", "0", "127.0.0.1", "29500", "WORLD_SIZE is '0'; use a whole number from 1 to 1000"},
         {"0", "1001", "127.0.0.1", "29500", "WORLD_SIZE is '1001'"},
         {"0", "2", "127.0.0.1", "65536", "MASTER_PORT is '65536'"},
         {"0", "2x", "127.0.0.1", "29500", "WORLD_SIZE is '2x'"},
@@ -334,7 +334,7 @@ static void settings_that_leave_no_way_are_refused(void **state)
     assert_non_null(strstr(banyan_last_error(), "no setting states where ranks meet"));
     rig_set("BANYAN_OFFLOAD", "never");
     assert_int_equal(banyan_init(NULL, &context), BANYAN_EINVAL);
-    assert_non_null(strstr(banyan_last_error(), "it takes auto or off"));
+    assert_non_null(strstr(banyan_last_error(), "use auto or off"));
     rig_set("BANYAN_OFFLOAD", NULL);
 }
 
@@ -344,7 +344,7 @@ static int choose_badly(struct team_member *member)
     if (banyan_init(NULL, &member->context) != BANYAN_OK)
         return member_wrong(member, "%s", banyan_last_error());
     if (banyan_comm_create(member->context, 0, &member->comm) != BANYAN_EINVAL ||
-        strstr(banyan_last_error(), "it takes circulant, ring, rhd or off") == NULL)
+        strstr(banyan_last_error(), "use circulant, ring, rhd or off") == NULL)
         return member_wrong(member, "%s", banyan_last_error());
     member_close(member);
     return 0;
@@ -365,10 +365,9 @@ static int speak(struct team_member *member)
 
     setenv("BANYAN_LOG", "1", 1);
     setenv("BANYAN_FALLBACK", "ring", 1);
-    snprintf(
-        said, sizeof(said),
-        "not offloaded: BANYAN_TABLE names no table; all collectives run between hosts over TCP, by ring "
-        "schedules");
+    snprintf(said, sizeof(said),
+             "not offloaded: BANYAN_TABLE is not set; all collectives run between hosts over TCP, by ring "
+             "schedules");
     if (caught == NULL)
         return member_wrong(member, "no file");
     dup2(fileno(caught), 2);
