@@ -52,7 +52,7 @@ static int load(void *library)
 #define X(name, type)                                                                                        \
     cuda.name = (__typeof__(cuda.name))dlsym(library, #name);                                                \
     if (cuda.name == NULL)                                                                                   \
-        return by_fail(BY_EVERSION, "the CUDA driver library has no %s; BANYAN_GPU=off does without", #name);
+        return by_fail(BY_EVERSION, "the CUDA driver library has no %s; set BANYAN_GPU=off", #name);
     FUNCTION_LIST(X)
 #undef X
     atomic_store(&found, true);

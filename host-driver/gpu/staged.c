@@ -56,7 +56,7 @@ int by_staging_open(struct banyan_comm *comm)
     if (strcmp(gpu, "off") == 0)
         return 0;
     if (strcmp(gpu, "auto") != 0 && strcmp(gpu, "on") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_GPU is '%s' (%s); it takes auto, on or off", gpu,
+        return by_fail(BY_EINVAL, "BANYAN_GPU is '%s' (%s); use auto, on or off", gpu,
                        settings->origin[BY_SETTING_GPU]);
     comm->staging.on = true;
     comm->staging.chunk = strcmp(gpu, "on") == 0 ? chunk : 0;

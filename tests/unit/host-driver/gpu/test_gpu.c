@@ -436,7 +436,7 @@ static void settings_that_are_wrong_are_refused(void **state)
         config.fabric = rig.fabric;
         config.host = banyan_fabric_host(rig.fabric, 0);
         assert_int_equal(banyan_init(&config, &rig.context[0]), BANYAN_OK);
-        expect(banyan_comm_create(rig.context[0], 1, &comm), BANYAN_EINVAL, "it takes auto, on or off");
+        expect(banyan_comm_create(rig.context[0], 1, &comm), BANYAN_EINVAL, "use auto, on or off");
         rig_set("BANYAN_GPU", "auto");
         banyan_finalize(rig.context[0]);
         assert_int_equal(banyan_init(&config, &rig.context[0]), BANYAN_OK);
