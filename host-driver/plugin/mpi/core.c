@@ -128,7 +128,7 @@ void by_mpi_prepare(struct by_mpi_facts *facts)
     least = setting_of("BANYAN_MPI_LEAST");
     if (least < 0) {
         facts->status = BANYAN_EINVAL;
-        snprintf(facts->text, sizeof(facts->text), "BANYAN_MPI_LEAST takes a whole number of bytes");
+        snprintf(facts->text, sizeof(facts->text), "BANYAN_MPI_LEAST must be a whole number of bytes");
         return;
     }
     facts->least = (uint64_t)least;
@@ -170,12 +170,12 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     if (facts->status != 0)
         add(sentence, "rank %u on %s: %s", rank, facts->host, facts->text);
     else if (facts->version != all[0].version)
-        add(sentence, "rank %u on %s has version %u of the plugin, rank 0 has %u; install the same", rank,
-            facts->host, facts->version, all[0].version);
+        add(sentence, "rank %u on %s has version %u of the plugin, rank 0 has %u; install the same version",
+            rank, facts->host, facts->version, all[0].version);
     else if (facts->size == 0)
         return 0;
     else if (facts->size != count)
-        add(sentence, "the tables are for %u ranks, and MPI runs %u; start one rank on each host of the job",
+        add(sentence, "the tables are for %u ranks, but MPI runs %u; start one rank on each host of the job",
             facts->size, count);
     else if (facts->rank != rank)
         add(sentence,
@@ -183,10 +183,11 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
             "(mpirun --host ...)",
             rank, facts->host, facts->rank);
     else if (facts->least != all[0].least)
-        add(sentence, "BANYAN_MPI_LEAST is %" PRIu64 " at rank %u and %" PRIu64 " at rank 0; set it alike",
+        add(sentence,
+            "BANYAN_MPI_LEAST is %" PRIu64 " at rank %u and %" PRIu64 " at rank 0; use the same on all ranks",
             facts->least, rank, all[0].least);
     else if (facts->mode != all[0].mode)
-        add(sentence, "BANYAN_MODE is %s at rank %u and %s at rank 0; set it alike",
+        add(sentence, "BANYAN_MODE is %s at rank %u and %s at rank 0; use the same on all ranks",
             banyan_mode_name((banyan_mode_t)facts->mode), rank, banyan_mode_name((banyan_mode_t)all[0].mode));
     else if (facts->serves != all[0].serves)
         add(sentence, "the tables of rank %u on %s serve other collectives than those of rank 0", rank,
@@ -241,11 +242,11 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
         if (refuse(all, count, rank, &sentence))
             return 0;
     if (count < 2) {
-        add(&sentence, "there is only one rank");
+        add(&sentence, "the job has only one rank");
         return 0;
     }
     if (all[0].serves == 0) {
-        add(&sentence, "the tables have trees for no collective");
+        add(&sentence, "the tables have no trees");
         return 0;
     }
     sentence = (struct sentence){text, BY_MPI_TEXT_MAX};

@@ -62,11 +62,10 @@ static const char yes, no;
 
 static void refuse(const char *what)
 {
-    fprintf(
-        stderr,
-        "banyan: libbanyan-mpich.so was preloaded into a program of %s; run it without LD_PRELOAD, or under "
-        "banyan-run, which takes the plugin that fits\n",
-        what);
+    fprintf(stderr,
+            "banyan: libbanyan-mpich.so was preloaded into a program of %s; run it without LD_PRELOAD, or "
+            "under banyan-run, which selects the right plugin\n",
+            what);
     _exit(3);
 }
 
@@ -88,7 +87,7 @@ static void look_again(void)
     look();
     PMPI_Get_library_version(version, &length);
     if (strstr(version, "MPICH") == NULL || real.Barrier == NULL)
-        refuse("an MPI that is no MPICH");
+        refuse("an MPI other than MPICH");
 }
 
 PUBLIC int MPI_Init(int *argc, char ***argv)

@@ -81,7 +81,7 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     }
     if (on->gather(on, mine, all, (int)sizeof(*mine)) != MPI_SUCCESS) {
         free(all);
-        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not exchange what the ranks have");
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not exchange the settings of the ranks");
         return 0;
     }
     verdict = judge(all, (uint32_t)self.size, text);
@@ -119,7 +119,7 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
     if (!agree(on, by_mpi_agree, &mine, text))
         return 0;
     if (!make_silent()) {
-        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not make a communicator");
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not create a communicator");
         return 0;
     }
     by_mpi_enter(&mine, idle);

@@ -80,7 +80,7 @@ static void more_or_fewer_ranks_than_the_tables_have_are_refused(void **state)
     (void)state;
     for (uint32_t r = 0; r < RANKS; r++)
         facts[r].size = RANKS + 1;
-    refused("the tables are for 5 ranks, and MPI runs 4");
+    refused("the tables are for 5 ranks, but MPI runs 4");
 }
 
 static void ranks_that_share_a_host_are_named_before_any_other_reason(void **state)
@@ -137,7 +137,7 @@ static void tables_without_trees_serve_nothing(void **state)
     (void)state;
     for (uint32_t r = 0; r < RANKS; r++)
         facts[r].serves = 0;
-    refused("the tables have trees for no collective");
+    refused("the tables have no trees");
 }
 
 static void a_long_reason_is_cut_not_overrun(void **state)
