@@ -20,7 +20,8 @@ int main(void)
     for (int round = 0; round < 3; round++)
         if (banyan_barrier(comm) != BANYAN_OK)
             return failed();
-    printf("rank %u: all came, three times, over %s\n", banyan_comm_rank(comm), banyan_comm_transport(comm));
+    printf("rank %u: all ranks passed three barriers over %s\n", banyan_comm_rank(comm),
+           banyan_comm_transport(comm));
 
     if (banyan_comm_destroy(comm) != BANYAN_OK || banyan_finalize(context) != BANYAN_OK)
         return failed();

@@ -6,7 +6,7 @@ int main(void)
 {
     const char *name, *fallback, *help, *value, *origin;
 
-    printf("version %d, made for %d\n", banyan_version(), BANYAN_VERSION);
+    printf("version %d, built for %d\n", banyan_version(), BANYAN_VERSION);
     for (banyan_dtype_t dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {
         printf("%-4s %zu bytes:", banyan_dtype_name(dtype), banyan_dtype_size(dtype));
         for (banyan_op_t op = BANYAN_SUM; op <= BANYAN_BXOR; op++)

@@ -35,7 +35,7 @@ int main(void)
     }
     if (sum[0] != (float)banyan_comm_size(comm))
         return 1;
-    printf("mode %s in place of %s: the last sum is %a, after %lu looks\n", banyan_mode_name(BANYAN_EXACT),
+    printf("mode %s instead of %s: the last sum is %a, after %lu waits\n", banyan_mode_name(BANYAN_EXACT),
            banyan_mode_name(banyan_comm_mode(comm)), (double)sum[99], turns);
     if (banyan_free(request) != BANYAN_OK || banyan_comm_destroy(comm) != BANYAN_OK ||
         banyan_finalize(context) != BANYAN_OK)
