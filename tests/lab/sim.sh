@@ -98,6 +98,6 @@ wait $ended
 check "a run that a signal ends says so" grep -q "ended by signal 15" "$dir/ended"
 check "and leaves nothing" rmdir "$dir/tmp"
 echo "arc 0 0 0" >>"$kept/work"
-refused "a broken line in it is named" 2 "no such line" "$build/bin/banyan-sim" "$kept"
+refused "a broken line in it is named" 2 "unknown word" "$build/bin/banyan-sim" "$kept"
 rm -rf "$kept"
 finish

@@ -128,7 +128,7 @@ static void print_people(const struct explaining *e, const struct banyan_query *
     if (query->path == BANYAN_TREES)
         printf("  transport  %s%s\n", transport,
                strcmp(transport, "auto") == 0
-                   ? ": afxdp, or udp where links are virtual or that does not work"
+                   ? ": afxdp, or udp where links are virtual or afxdp does not work"
                    : "");
     if (forecast.optimum_us > 0)
         printf("  optimum    %.1f us: %g GB/s\n", forecast.optimum_us,
@@ -139,10 +139,10 @@ static void print_people(const struct explaining *e, const struct banyan_query *
     else if (forecast.predicted_us > 0)
         printf("  predicted  %.1f us, with headers, before round trips\n", forecast.predicted_us);
     else if (query->path == BANYAN_HOSTS)
-        printf("  predicted  when the ranks have met, and measured; or by --alpha and --beta\n");
+        printf("  predicted  after the ranks have met and measured; or with --alpha and --beta\n");
     else if (query->path == BANYAN_TREES && query->collective != BANYAN_BARRIER)
-        printf("  predicted  nothing: the optimum of the plan is not known (--optimum, or banyan explain "
-               "TOPO PLAN)\n");
+        printf("  predicted  unknown: no optimum of the plan is given (--optimum, or banyan explain TOPO "
+               "PLAN)\n");
 }
 
 static void print_number(const char *name, double value)

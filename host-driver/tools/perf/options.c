@@ -46,7 +46,7 @@ static int read_fraction(const char *text, double *value)
 static int read_optimum(void *object, const char *text, struct by_option_why *why)
 {
     static const char wanted[] =
-        "it must be COLLECTIVE=NUMBER pairs with commas between, in GB/s: allreduce=40/7,broadcast=10";
+        "it must be COLLECTIVE=NUMBER pairs separated by commas, in GB/s: allreduce=40/7,broadcast=10";
     struct perf_options *options = object;
     char copy[512];
     char *rest = NULL;
@@ -73,8 +73,7 @@ static int read_optimum(void *object, const char *text, struct by_option_why *wh
 /* Parts of each rank, as the sums over those before it. */
 static int read_counts(void *object, const char *text, struct by_option_why *why)
 {
-    static const char wanted[] =
-        "it must be whole numbers with commas between, not all 0, as many as there are ranks";
+    static const char wanted[] = "it must be whole numbers separated by commas, not all 0, one for each rank";
     struct perf_options *options = object;
     uint64_t sum = 0;
     char *end;
@@ -82,7 +81,7 @@ static int read_counts(void *object, const char *text, struct by_option_why *why
     perf_options_free(options);
     options->offsets = calloc(strlen(text) / 2 + 3, sizeof(*options->offsets));
     if (options->offsets == NULL)
-        return by_option_refuse(why, "there is no memory for it");
+        return by_option_refuse(why, "out of memory");
     do {
         uint64_t parts = strtoull(text, &end, 10);
 
@@ -114,7 +113,7 @@ static const char *const data_words[] = {"exact", "random"};
 
 static const struct by_option rows[] = {
     {BY_ROW_LIST('c', "collective", "LIST", AT(collective), 1, BY_COLLECTIVE_COUNT - 1,
-                 "run all, or some of %l, with commas between (default: allreduce)"),
+                 "run all, or some of %l, separated by commas (default: allreduce)"),
      .word = by_collective_name, .once = true},
     {BY_ROW_SIZE('b', "minbytes", "SIZE", AT(bytes_min), 0, SIZE_MAX_BYTES,
                  "start with SIZE bytes of data, %r; K, M, G are binary (default: 16M)")},
@@ -127,12 +126,12 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER('n', "iters", "N", AT(iterations), 1, COUNT_MAX,
                    "time N operations of each size, %r (default: 5)")},
     {BY_ROW_NUMBER('w', "warmup_iters", "N", AT(warmup), 0, COUNT_MAX,
-                   "run N operations before those, %r (default: 1)")},
+                   "run N warm-up operations first, %r (default: 1)")},
     {BY_ROW_LIST('o', "op", "LIST", AT(op), 1, BY_OP_COUNT - 1,
-                 "run all operators, or some of %l, with commas between (default: sum)"),
+                 "run all operators, or some of %l, separated by commas (default: sum)"),
      .word = by_op_name},
     {BY_ROW_LIST('d', "datatype", "LIST", AT(dtype), 1, BY_DTYPE_COUNT - 1,
-                 "run all element types, or some of %l, with commas between (default: f32)"),
+                 "run all element types, or some of %l, separated by commas (default: f32)"),
      .word = by_dtype_name},
     {BY_ROW_CHOICE('m', "mode", "MODE", BY_OPTION_NONE, 1, BY_MODE_COUNT - 1,
                    "the order in which floats are added: %l (BANYAN_MODE)"),
@@ -178,15 +177,14 @@ static const struct by_option rows[] = {
      .text = AT(reorder)},
     {BY_ROW_NUMBER(0, "seed", "N", BY_OPTION_NONE, 0, UINT64_MAX, "the seed of these faults (BANYAN_SEED)"),
      .text = AT(seed)},
-    {BY_ROW_FLAG(
-        0, "explain", AT(explain),
-        "print what each of these operations would do, and why: over which trees or how between hosts, "
-        "when by the optimum; then end, without a connection")},
+    {BY_ROW_FLAG(0, "explain", AT(explain),
+                 "print the path that each of these operations would take, and why: its trees or its "
+                 "schedule between hosts, and the predicted time; then exit without connecting")},
     {BY_ROW_DECIMAL(0, "alpha", "US", AT(alpha_us), DECIMAL_MAX,
-                    "with --explain: the microseconds of a message between hosts")},
+                    "with --explain: the time of a message between hosts, in microseconds")},
     {BY_ROW_DECIMAL(0, "beta", "NS", AT(beta_ns), DECIMAL_MAX,
-                    "with --explain: the nanoseconds of each byte of it")},
-    {BY_ROW_FLAG(0, "settings", AT(settings), "print all BANYAN_* settings and end (with --json as JSON)")},
+                    "with --explain: the time of each byte of it, in nanoseconds")},
+    {BY_ROW_FLAG(0, "settings", AT(settings), "print all BANYAN_* settings and exit (with --json as JSON)")},
     {0}};
 
 static const struct by_options command_line = {
@@ -194,7 +192,8 @@ static const struct by_options command_line = {
     .about =
         "Runs collectives on all ranks of a job, checks every element against a scalar oracle and prints "
         "times. One process is one rank: its table image is BANYAN_TABLE. See banyan-perf(1).",
-    .epilog = "Exit status: 0 right; 1 wrong elements; 2 bad usage; 3 a switch, a rank or the system fails.",
+    .epilog = "Exit status: 0 all elements right; 1 wrong elements; 2 bad usage; 3 a switch, a rank or the "
+              "system failed.",
     .version = "banyan-perf " BY_VERSION,
     .rows = rows};
 
@@ -227,10 +226,10 @@ static bool reduces(const struct perf_options *options)
 
 static bool undefined(const char *option, const char *name, const char *others, banyan_mode_t mode)
 {
-    fprintf(
-        stderr,
-        "%s: %s %s: not defined with any %s in mode %s; choose another, or only allgather, broadcast and barrier with -c\n",
-        program_invocation_short_name, option, name, others, by_mode_name((unsigned)mode));
+    fprintf(stderr,
+            "%s: %s %s: not defined with any %s in mode %s; choose another, or only allgather, "
+            "broadcast and barrier with -c\n",
+            program_invocation_short_name, option, name, others, by_mode_name((unsigned)mode));
     return false;
 }
 
@@ -288,12 +287,12 @@ int perf_options_read(struct perf_options *options, int argc, char **argv)
     if (options->bytes_max == 0)
         options->bytes_max = options->bytes_min;
     if (options->bytes_max < options->bytes_min) {
-        fprintf(stderr, "%s: -e is below -b; sizes run upwards\n", program_invocation_short_name);
+        fprintf(stderr, "%s: -e is below -b; raise -e or reduce -b\n", program_invocation_short_name);
         return PERF_USAGE;
     }
     for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
         if (options->dtype[dtype] && options->bytes_min > 0 && options->bytes_min < by_dtype_bytes(dtype)) {
-            fprintf(stderr, "%s: %s %llu: less than one element of %s; it takes 0, or %u or more\n",
+            fprintf(stderr, "%s: %s %llu: less than one element of %s; use 0, or %u or more\n",
                     program_invocation_short_name, size_option(), (unsigned long long)options->bytes_min,
                     by_dtype_name(dtype), by_dtype_bytes(dtype));
             return PERF_USAGE;

@@ -114,7 +114,7 @@ void perf_print_trailer(const struct perf_results *results)
     uint64_t wrong = perf_wrong(results);
 
     if (results->result[0].unchecked)
-        printf("# Out of bounds values : not looked for (--check 0)\n");
+        printf("# Out of bounds values : not checked (--check 0)\n");
     else
         printf("# Out of bounds values : %" PRIu64 " %s\n", wrong, wrong == 0 ? "OK" : "FAILED");
     printf("# Avg bus bandwidth    : %g\n", average_busbw(results));

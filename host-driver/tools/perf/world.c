@@ -103,7 +103,7 @@ enum perf_exit perf_world_open(struct perf_world *world, const struct perf_optio
     }
     if (world->size == 0 || (world->fabric != NULL && world->local_count != world->size)) {
         fprintf(stderr,
-                "banyan-perf: %s has %u hosts, its tables say %u ranks; the job must use all of them\n",
+                "banyan-perf: %s has %u hosts, but its tables specify %u ranks; the job must use all hosts\n",
                 options->folder, world->local_count, world->size);
         return PERF_USAGE;
     }

@@ -34,7 +34,7 @@ static const struct by_option rows[] = {
      .words = mpi_words},
     {BY_ROW_TEXT(0, "table", "PATH", AT(table),
                  "set BANYAN_TABLE: the host's table, or a folder with HOSTNAME.table")},
-    {BY_ROW_FLAG('v', "verbose", AT(verbose), "print what is set")},
+    {BY_ROW_FLAG('v', "verbose", AT(verbose), "print the variables that are set")},
     {0}};
 
 static const struct by_options command_line = {
@@ -58,7 +58,7 @@ static int plugin_path(const char *name, char found[PATH_MAX])
     if (length < 0 ||
         (size_t)snprintf(path, sizeof(path), "%s/../lib/banyan/%s", dirname(self), name) >= sizeof(path) ||
         realpath(path, found) == NULL) {
-        fprintf(stderr, "banyan-run: the plugin %s is not there (%s); build it with `make mpi`\n", path,
+        fprintf(stderr, "banyan-run: the plugin %s cannot be found: %s; build it with `make mpi`\n", path,
                 strerror(errno));
         return EXIT_ENVIRONMENT;
     }
@@ -130,21 +130,21 @@ static int start(int argc, char **argv)
         return status;
     path = by_run_locate(argv[1]);
     if (path == NULL) {
-        fprintf(stderr, "banyan-run: no program %s: %s\n", argv[1], strerror(errno != 0 ? errno : ENOENT));
+        fprintf(stderr, "banyan-run: cannot find the program %s: %s\n", argv[1],
+                strerror(errno != 0 ? errno : ENOENT));
         return EXIT_USAGE;
     }
     mpi = options.mpi != BY_RUN_UNKNOWN ? options.mpi : by_run_mpi_of(path, &why);
     free(path);
     if (mpi == BY_RUN_UNKNOWN) {
-        fprintf(
-            stderr,
-            "banyan-run: neither its name nor its libraries tell the MPI of %s; say --mpi openmpi or --mpi "
-            "mpich\n",
-            argv[1]);
+        fprintf(stderr,
+                "banyan-run: cannot detect the MPI of %s from its libraries or name; use --mpi openmpi or "
+                "--mpi mpich\n",
+                argv[1]);
         return EXIT_USAGE;
     }
     if (options.verbose)
-        fprintf(stderr, "banyan-run: %s is of %s, by %s\n", argv[1],
+        fprintf(stderr, "banyan-run: %s uses %s, according to %s\n", argv[1],
                 mpi == BY_RUN_OPENMPI ? "Open MPI" : "MPICH", why);
     status = prepare(&options, mpi);
     if (status != 0)

@@ -21,9 +21,8 @@ static const struct by_option rows[] = {{0}};
 static const struct by_options command_line = {
     .program = "banyan-sim",
     .usage = "banyan-sim DIR",
-    .about =
-        "Runs the collective that DIR/work describes on the table images in DIR, in virtual time, and prints "
-        "one JSON object. `banyan sim TOPO PLAN... --keep` makes such a folder; see banyan-sim(1).",
+    .about = "Runs the collective that DIR/work describes on the table images in DIR, in virtual time, and "
+             "prints one JSON object. `banyan sim TOPO PLAN... --keep` creates DIR; see banyan-sim(1).",
     .epilog =
         "Exit status: 0 if every element is right; 1 after wrong elements; 2 after bad usage or input; 3 if "
         "a call or the system failed.",

@@ -98,13 +98,13 @@ static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
         if (job.rank == BY_RANK_NONE)
             continue;
         if (job.rank >= fabric->node_count)
-            return by_fail(BY_EINVAL, "node %u is rank %u of a job without so many hosts", n, job.rank);
+            return by_fail(BY_EINVAL, "node %u is rank %u, but the folder has fewer nodes", n, job.rank);
         run->ranks[job.rank].node = n;
         if (job.rank >= run->rank_count)
             run->rank_count = job.rank + 1u;
     }
     if (run->rank_count < 2)
-        return by_fail(BY_EINVAL, "%u rank; a collective needs two or more", run->rank_count);
+        return by_fail(BY_EINVAL, "the job has %u rank; a collective requires two or more", run->rank_count);
     return 0;
 }
 

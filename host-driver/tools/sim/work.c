@@ -57,7 +57,7 @@ static int add_table(struct sim_work *work, const char *path)
     }
     if (work->fabric.nodes[header.node].image != NULL) {
         free(image);
-        return by_fail(BY_EINVAL, "%s: a second table of node %u", path, header.node);
+        return by_fail(BY_EINVAL, "%s: a second table for node %u", path, header.node);
     }
     work->fabric.nodes[header.node].image = image;
     work->fabric.nodes[header.node].image_bytes = bytes;
@@ -71,7 +71,7 @@ static int read_tables(const char *folder, struct sim_work *work)
     int error = 0;
 
     if (directory == NULL)
-        return by_fail(BY_ENOENT, "%s: %s; 'banyan sim --keep' leaves such a folder", folder,
+        return by_fail(BY_ENOENT, "%s: %s; create the folder with 'banyan sim --keep'", folder,
                        strerror(errno));
     while (error == 0 && (entry = readdir(directory)) != NULL) {
         char path[4096];
@@ -88,7 +88,7 @@ static int read_tables(const char *folder, struct sim_work *work)
         if (work->fabric.nodes[n].image == NULL)
             error = by_fail(BY_ENOENT, "%s: no table of node %u; is a file missing?", folder, n);
     if (error == 0 && work->fabric.node_count == 0)
-        error = by_fail(BY_ENOENT, "%s: no table; 'banyan sim --keep' leaves such a folder", folder);
+        error = by_fail(BY_ENOENT, "%s: no table; create the folder with 'banyan sim --keep'", folder);
     return error;
 }
 
@@ -187,11 +187,11 @@ static int read_work(const char *path, struct sim_work *work)
     int error = 0;
 
     if (file == NULL)
-        return by_fail(BY_ENOENT, "%s: %s; 'banyan sim --keep' leaves one", path, strerror(errno));
+        return by_fail(BY_ENOENT, "%s: %s; create it with 'banyan sim --keep'", path, strerror(errno));
     while (error == 0 && fgets(line, sizeof(line), file) != NULL) {
         at++;
         if (read_line(work, line, &room) != 0)
-            error = by_fail(BY_EINVAL, "%s:%u: no such line, or a number out of its range", path, at);
+            error = by_fail(BY_EINVAL, "%s:%u: unknown word, or number out of range", path, at);
     }
     fclose(file);
     return error;
@@ -229,7 +229,7 @@ int sim_work_read(const char *folder, struct sim_work *work)
     if (error == 0)
         error = read_work(path, work);
     if (error == 0 && work->collective == 0)
-        error = by_fail(BY_EINVAL, "%s: no collective", path);
+        error = by_fail(BY_EINVAL, "%s: the collective is missing", path);
     return error;
 }
 

@@ -7,21 +7,21 @@
 
 /* X(word, least, most, "help"): words with one number. */
 #define SIM_WORD_LIST(X)                                                                                     \
-    X(collective, 1, BY_COLLECTIVE_COUNT - 1, "as on the wire (offload/wire/types.h)")                       \
-    X(root, 0, BY_RANKS_MAX, "rank, of broadcast and reduce")                                                \
+    X(collective, 1, BY_COLLECTIVE_COUNT - 1, "number as on the wire (offload/wire/types.h)")                \
+    X(root, 0, BY_RANKS_MAX, "root of broadcast and reduce, a rank")                                         \
     X(count, 0, UINT64_C(1) << 40, "f32 elements of a call, as in by_call")                                  \
-    X(batch, 1, 4096, "frames that each packet stands for")                                                  \
-    X(inflight, 0, UINT32_MAX, "chunks of a rank on their way over all trees; 0: the trees' windows")        \
-    X(warmup, 0, 1000, "calls of the same size before the one that is timed")                                \
-    X(seed, 0, UINT64_MAX, "of data, nonces and faults")                                                     \
-    X(loss, 0, UINT32_MAX, "of packets at every switch (at hosts where there is none), parts of 2^32")       \
-    X(dup, 0, UINT32_MAX, "the same")                                                                        \
-    X(reorder, 0, UINT32_MAX, "the same")                                                                    \
+    X(batch, 1, 4096, "frames that each packet represents")                                                  \
+    X(inflight, 0, UINT32_MAX, "limit on chunks of a rank in flight, over all trees; 0: the trees' windows") \
+    X(warmup, 0, 1000, "calls of the same size before the timed one")                                        \
+    X(seed, 0, UINT64_MAX, "seed of data, nonces and faults")                                                \
+    X(loss, 0, UINT32_MAX, "packets lost at every switch, or without switches at hosts, in 2^-32")           \
+    X(dup, 0, UINT32_MAX, "the same for duplicates")                                                         \
+    X(reorder, 0, UINT32_MAX, "the same for reordered packets")                                              \
     X(hold_ns, 0, UINT64_C(1000000000), "longest time that a packet is held back to be reordered")           \
-    X(buffer, 0, UINT64_MAX, "bytes that may wait at a port; 0: any")                                        \
-    X(mark, 0, UINT64_MAX, "bytes beyond which what comes is marked; 0: none")                               \
+    X(buffer, 0, UINT64_MAX, "limit on bytes that wait at a port; 0: no limit")                              \
+    X(mark, 0, UINT64_MAX, "bytes waiting at a port above which packets are marked; 0: never")               \
     X(limit_ns, 1, UINT64_C(1000000000000), "virtual time after which the run has failed")                   \
-    X(spoil, 0, 1, "1: flip a bit of an input after the answer is known, so that the check must fail")
+    X(spoil, 0, 1, "1: flip a bit of an input after the result is known, so that the check must fail")
 
 struct sim_work {
 #define X(word, least, most, help) uint64_t word;
