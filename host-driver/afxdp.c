@@ -199,7 +199,7 @@ static int check_address(const struct by_image_port *port)
     char ip[16];
 
     if (getifaddrs(&all) != 0)
-        return by_fail(BY_EIO, "the interfaces cannot be listed: %s", strerror(errno));
+        return by_fail(BY_EIO, "cannot list the network interfaces: %s", strerror(errno));
     for (const struct ifaddrs *each = all; each != NULL && !found; each = each->ifa_next) {
         if (each->ifa_addr == NULL || each->ifa_addr->sa_family != AF_INET ||
             strcmp(each->ifa_name, port->name) != 0)
@@ -211,8 +211,8 @@ static int check_address(const struct by_image_port *port)
     if (found)
         return 0;
     by_ip_text(port->own_ip, ip);
-    return by_fail(BY_ENOENT, "no interface %s with address %s; the table gives this host both", port->name,
-                   ip);
+    return by_fail(BY_ENOENT, "no interface %s with address %s; the table assigns both to this host",
+                   port->name, ip);
 }
 
 /* Checks that the interface fits the table, and counts its queues. */
@@ -325,7 +325,7 @@ static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transp
 
     if (strcmp(steer.mode, "auto") != 0 && strcmp(steer.mode, "native") != 0 &&
         strcmp(steer.mode, "generic") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; it takes auto, native or generic", steer.mode);
+        return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; use auto, native or generic", steer.mode);
     error = look_at(port, config->payload_max, &queues);
     if (error == 0)
         error = reserve(afxdp, index);
@@ -349,7 +349,7 @@ static int open_ports(struct afxdp *afxdp, const struct by_transport_config *con
         by_image_port(config->image, i, &afxdp->port[i]);
         error = open_port(afxdp, i, config);
         if (error == 0 && !afxdp->program[i].native)
-            mode = "generic, slower: the driver takes no native program";
+            mode = "generic, slower: the driver does not support native programs";
     }
     afxdp->base.port_count = header.count[BY_SECTION_PORT];
     afxdp->base.inflight_max =
@@ -365,7 +365,7 @@ int by_afxdp_open(const struct by_transport_config *config, struct by_transport 
     int error;
 
     if (geteuid() != 0)
-        return by_fail(BY_EPERM, "AF_XDP needs root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF)");
+        return by_fail(BY_EPERM, "AF_XDP requires root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF)");
     afxdp = calloc(1, sizeof(*afxdp));
     if (afxdp == NULL)
         return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*afxdp));

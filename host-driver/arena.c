@@ -49,7 +49,7 @@ int by_arena_open(struct by_arena **out, uint64_t bytes)
         arena->memory = NULL;
         by_arena_close(arena);
         return by_fail(error == ENOMEM ? BY_ENOMEM : BY_EIO,
-                       "no memory of %llu bytes to share with the switch: %s; BANYAN_ARENA makes it smaller",
+                       "cannot allocate %llu bytes to share with the switch: %s; reduce BANYAN_ARENA",
                        (unsigned long long)bytes, strerror(error));
     }
     madvise(arena->memory, arena->bytes, MADV_HUGEPAGE);

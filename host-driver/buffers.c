@@ -47,7 +47,7 @@ banyan_status_t banyan_alloc(struct banyan_comm *comm, size_t bytes, void **memo
 
     if (!is_comm(comm) || memory == NULL)
         return by_fail(BY_EINVAL, "banyan_alloc: %s",
-                       memory == NULL ? "memory is NULL" : "this is no communicator");
+                       memory == NULL ? "memory is NULL" : "comm is not a communicator");
     arena = arena_of(comm);
     piece = arena != NULL ? by_arena_take(arena, bytes) : NULL;
     if (piece == NULL)
@@ -61,7 +61,7 @@ banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory)
     struct by_arena *arena;
 
     if (!is_comm(comm))
-        return by_fail(BY_EINVAL, "banyan_dealloc: this is no communicator");
+        return by_fail(BY_EINVAL, "banyan_dealloc: comm is not a communicator");
     arena = arena_of(comm);
     if (arena != NULL && memory != NULL && by_arena_give(arena, memory) == 0)
         return BANYAN_OK;
@@ -76,7 +76,7 @@ banyan_status_t banyan_dealloc(struct banyan_comm *comm, void *memory)
         free(buffer);
         return BANYAN_OK;
     }
-    return by_fail(BY_EINVAL, "banyan_dealloc: %p is no buffer of this communicator", memory);
+    return by_fail(BY_EINVAL, "banyan_dealloc: %p is not a buffer of this communicator", memory);
 }
 
 void by_buffers_free(struct banyan_comm *comm)

@@ -25,7 +25,7 @@ int by_comm_is(const struct banyan_comm *comm, const char *function)
 {
     if (comm != NULL && comm->magic == BY_COMM_MAGIC)
         return 1;
-    by_fail(BY_EINVAL, "%s: %s", function, comm == NULL ? "comm is NULL" : "this is no communicator");
+    by_fail(BY_EINVAL, "%s: %s", function, comm == NULL ? "comm is NULL" : "comm is not a communicator");
     return 0;
 }
 

@@ -123,8 +123,9 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
     atomic_init(&comm->abort_wanted, 0);
     atomic_init(&comm->error, 0);
     comm->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    error = comm->wake_fd >= 0 ? open_all(comm, job)
-                               : by_fail(BY_EIO, "no event for banyan_abort: %s", strerror(errno));
+    error = comm->wake_fd >= 0
+                ? open_all(comm, job)
+                : by_fail(BY_EIO, "cannot create the event for banyan_abort: %s", strerror(errno));
     if (error != 0) {
         close_all(comm);
         return (banyan_status_t)error;

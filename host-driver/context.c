@@ -23,8 +23,8 @@ static int take_transport(struct banyan_context *context, const char *wanted)
 {
     if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0 &&
         strcmp(wanted, "shm") != 0)
-        return by_fail(BY_EINVAL, "transport '%s' is unknown; BANYAN_TRANSPORT takes auto, afxdp, udp or shm",
-                       wanted);
+        return by_fail(BY_EINVAL,
+                       "transport '%s' is unknown; set BANYAN_TRANSPORT to auto, afxdp, udp or shm", wanted);
     memcpy(context->transport, wanted, strlen(wanted) + 1);
     return 0;
 }
@@ -33,7 +33,7 @@ static int take_mode(struct banyan_context *context, const char *wanted)
 {
     context->mode = (uint8_t)by_mode_from_name(wanted);
     if (context->mode == 0)
-        return by_fail(BY_EINVAL, "mode '%s' is unknown; BANYAN_MODE takes fast, det or exact", wanted);
+        return by_fail(BY_EINVAL, "mode '%s' is unknown; set BANYAN_MODE to fast, det or exact", wanted);
     return 0;
 }
 
@@ -47,7 +47,7 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
         transport = config->transport;
     if (strcmp(context->settings.value[BY_SETTING_OFFLOAD], "auto") != 0 &&
         strcmp(context->settings.value[BY_SETTING_OFFLOAD], "off") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_OFFLOAD is '%s' (%s); it takes auto or off",
+        return by_fail(BY_EINVAL, "BANYAN_OFFLOAD is '%s' (%s); use auto or off",
                        context->settings.value[BY_SETTING_OFFLOAD],
                        context->settings.origin[BY_SETTING_OFFLOAD]);
     error = take_transport(context, transport);
@@ -60,7 +60,7 @@ static int take_settings(struct banyan_context *context, const struct banyan_con
         return error;
     context->stall_ns = config->timeout_ms > 0 ? config->timeout_ms * 1000000u : (uint64_t)(seconds * 1e9);
     if (context->stall_ns == 0)
-        return by_fail(BY_EINVAL, "BANYAN_TIMEOUT is 0; it takes seconds, more than 0 and at most %g",
+        return by_fail(BY_EINVAL, "BANYAN_TIMEOUT is 0; use a number of seconds above 0, up to %g",
                        BY_SETTING_TIMEOUT_MAX);
     return 0;
 }
@@ -73,7 +73,7 @@ static int image_path(const char *path, char found[PATH_MAX])
 
     if (stat(path, &status) != 0 || !S_ISDIR(status.st_mode)) {
         if ((size_t)snprintf(found, PATH_MAX, "%s", path) >= PATH_MAX)
-            return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; %d bytes are the limit", PATH_MAX);
+            return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; the limit is %d bytes", PATH_MAX);
         return 0;
     }
     if (gethostname(host, sizeof(host) - 1) != 0)
@@ -81,10 +81,9 @@ static int image_path(const char *path, char found[PATH_MAX])
                        strerror(errno));
     host[strcspn(host, ".")] = 0;
     if ((size_t)snprintf(found, PATH_MAX, "%s/%s.table", path, host) >= PATH_MAX)
-        return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; %d bytes are the limit", PATH_MAX);
+        return by_fail(BY_EINVAL, "BANYAN_TABLE: the path is too long; the limit is %d bytes", PATH_MAX);
     if (access(found, F_OK) != 0)
-        return by_fail(BY_ENOENT,
-                       "%s: no table of this host, %s.table, is there; set BANYAN_TABLE to its NODE.table",
+        return by_fail(BY_ENOENT, "%s: no table %s.table for this host; set BANYAN_TABLE to its NODE.table",
                        path, host);
     return 0;
 }
@@ -100,7 +99,7 @@ static int take_no_image(struct banyan_context *context, int off)
             BY_EINVAL,
             "%s; set %sRANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT for collectives between hosts, or start "
             "the program with mpirun; %s",
-            off ? "BANYAN_OFFLOAD is off, and no setting states where ranks meet" : "no table image is named",
+            off ? "BANYAN_OFFLOAD is off, and no setting states where ranks meet" : "BANYAN_TABLE is not set",
             off ? "" : "BANYAN_TABLE to this host's NODE.table, or ", tried);
     }
     if (gethostname(context->header.name, sizeof(context->header.name) - 1) != 0)
@@ -132,8 +131,8 @@ static int take_image(struct banyan_context *context, const struct banyan_config
 
     if (config->fabric != NULL) {
         if (config->host == NULL)
-            return by_fail(BY_EINVAL,
-                           "config.host is NULL; with a fabric it names the host, see banyan_fabric_host");
+            return by_fail(BY_EINVAL, "config.host is NULL; with a fabric it must name the host (see "
+                                      "banyan_fabric_host)");
         context->fabric = config->fabric;
         context->node = by_fabric_host(config->fabric, config->host);
         if (context->node == NULL)
@@ -182,9 +181,10 @@ banyan_status_t banyan_init(const struct banyan_config *config, struct banyan_co
     banyan_config_init(&given);
     if (config != NULL) {
         if (config->size != sizeof(given))
-            return by_fail(BY_EVERSION,
-                           "banyan_init: config.size is %zu, this library has %zu; call banyan_config_init",
-                           config->size, sizeof(given));
+            return by_fail(
+                BY_EVERSION,
+                "banyan_init: config.size is %zu, this library expects %zu; call banyan_config_init",
+                config->size, sizeof(given));
         given = *config;
     }
     context = calloc(1, sizeof(*context));
@@ -215,7 +215,7 @@ banyan_status_t banyan_finalize(struct banyan_context *context)
 
     if (context == NULL || context->magic != BY_CONTEXT_MAGIC)
         return by_fail(BY_EINVAL, "banyan_finalize: %s",
-                       context == NULL ? "context is NULL" : "this is no context");
+                       context == NULL ? "context is NULL" : "context is not a context");
     count = atomic_load(&context->comm_count);
     if (count > 0)
         return by_fail(BY_EBUSY, "banyan_finalize: %u communicators exist; destroy them first", count);

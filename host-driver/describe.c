@@ -338,7 +338,7 @@ static void add_call(struct text *text, const struct by_call_said *said, const s
     int reducing = by_collective_reduces(said->collective);
 
     if (!said->known) {
-        add(text, "a call that is not known here, with %s of %u %s in this chunk", by_op_name(side->op),
+        add(text, "a call unknown to this rank, with %s of %u %s in this chunk", by_op_name(side->op),
             side->count, by_dtype_name(side->dtype));
         return;
     }
@@ -405,7 +405,7 @@ static void describe_unsupported(struct text *text, const struct banyan_comm *co
     if (call->mode == BY_MODE_DET && by_reduction_is_ordered(call->op, call->dtype))
         add(text, "its table has no slots for that; make the tables with banyan tables --det, and push them");
     else
-        add(text, "its program is another version; update it");
+        add(text, "it runs another version of the program; update it");
 }
 
 /* Describes data that changed in memory, and the ranks that they belong to. */
@@ -431,8 +431,8 @@ static void describe_damage(struct text *text, const struct banyan_comm *comm,
         add_node(text, comm, status->node);
         add(text, " of");
     }
-    add(text, " tree %u, chunk %u; nothing of it was delivered. Test that node's memory%s", status->tree,
-        status->seq, status->err.reason == BY_ERR_MEMORY ? "" : ", and those of the nodes below it");
+    add(text, " tree %u, chunk %u; its data were not delivered. Test the memory of that node%s", status->tree,
+        status->seq, status->err.reason == BY_ERR_MEMORY ? "" : " and of the nodes below it");
 }
 
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
@@ -503,6 +503,7 @@ void by_announce(const struct banyan_comm *comm)
             "mode %s; transport %s%s%s\n",
             comm->job.job, comm->job.rank, comm->job.rank_count, header->name,
             switched > 0 ? "offloaded" : "host trees only", trees, switched,
-            comm->progress.engine != NULL ? ", inner node of others" : "", by_mode_name(comm->context->mode),
-            comm->transport->ops->name, comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
+            comm->progress.engine != NULL ? ", inner node of other trees" : "",
+            by_mode_name(comm->context->mode), comm->transport->ops->name,
+            comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
 }

@@ -39,7 +39,7 @@ static int list_tables(const char *folder, char ***paths, uint32_t *count)
     *paths = NULL;
     *count = 0;
     if (directory == NULL)
-        return by_fail(BY_ENOENT, "%s: %s; 'banyan tables' writes such a folder", folder, strerror(errno));
+        return by_fail(BY_ENOENT, "%s: %s; create the folder with 'banyan tables'", folder, strerror(errno));
     while (error == 0 && (entry = readdir(directory)) != NULL) {
         char **more;
         char *path;
@@ -56,7 +56,8 @@ static int list_tables(const char *folder, char ***paths, uint32_t *count)
     }
     closedir(directory);
     if (error == 0 && *count == 0)
-        error = by_fail(BY_ENOENT, "%s holds no NODE.table; 'banyan tables' writes them", folder);
+        error =
+            by_fail(BY_ENOENT, "%s contains no NODE.table; create the tables with 'banyan tables'", folder);
     if (*count > 1)
         qsort(*paths, *count, sizeof(**paths), by_name);
     return error;
@@ -119,7 +120,7 @@ static int connect_ports(struct banyan_fabric *fabric)
                 by_ip_text(port->image.peer_ip, ip);
                 return by_fail(
                     BY_ENOENT,
-                    "%s port %s is cabled to %s, which no table of the folder has; is one missing?",
+                    "%s port %s is cabled to %s, an address of no table in the folder; is a table missing?",
                     fabric->nodes[n].header.name, port->image.name, ip);
             }
         }

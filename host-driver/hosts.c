@@ -21,7 +21,7 @@ static int read_way(const struct by_settings *settings, enum by_way *way)
                                           : 0;
     if (*way != 0 || strcmp(text, "off") == 0)
         return 0;
-    return by_fail(BY_EINVAL, "BANYAN_FALLBACK is '%s' (%s); it takes circulant, ring, rhd or off", text,
+    return by_fail(BY_EINVAL, "BANYAN_FALLBACK is '%s' (%s); use circulant, ring, rhd or off", text,
                    settings->origin[BY_SETTING_FALLBACK]);
 }
 
@@ -90,8 +90,8 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     if (error != 0)
         return error;
     if (comm->image == NULL && hosts->way == 0)
-        return by_fail(BY_EINVAL, "there is neither a table image nor, since BANYAN_FALLBACK is off, a way "
-                                  "between hosts");
+        return by_fail(BY_EINVAL, "BANYAN_TABLE is not set and BANYAN_FALLBACK is off; set BANYAN_TABLE, or "
+                                  "choose a BANYAN_FALLBACK");
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && hosts->way != 0 && context->fabric == NULL &&
               (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm) ||
                find_unable(comm, &op, &dtype));
@@ -107,9 +107,9 @@ static int check_meeting(const struct banyan_comm *comm)
         (meeting->rank == comm->job.rank && meeting->rank_count == comm->job.rank_count))
         return 0;
     return by_fail(BY_EMISMATCH,
-                   "%s%u of %s%u, but the table of %s says rank %u of %u in job %u; start the ranks in the "
-                   "tables' order",
-                   meeting->ip_count > 0 ? "the launcher says rank " : "RANK ", meeting->rank,
+                   "%s%u of %s%u, but the table of %s specifies rank %u of %u in job %u; start the ranks in "
+                   "the tables' order",
+                   meeting->ip_count > 0 ? "the launcher reports rank " : "RANK ", meeting->rank,
                    meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count, comm->header.name,
                    comm->job.rank, comm->job.rank_count, comm->job.job);
 }
@@ -202,7 +202,8 @@ static void add_unable(const struct banyan_comm *comm, char *why, size_t bytes)
 
     for (; find_unable(comm, &op, &dtype); dtype++) {
         if (last == 0)
-            by_append(why, bytes, "%swhat nodes of the trees cannot compute in mode %s:", between(why),
+            by_append(why, bytes,
+                      "%sreductions that nodes of the trees cannot compute in mode %s:", between(why),
                       by_mode_name(comm->context->mode));
         by_append(why, bytes, op != last ? "%s%s of %s" : "%s%s%s", last == 0 ? " " : ", ",
                   op != last ? by_op_name(op) : "", by_dtype_name(dtype));
@@ -238,7 +239,7 @@ static void add_times(const struct banyan_comm *comm, char *why, size_t bytes)
         any = any || comm->hosts.tree[c].latency_ns > 0;
     if (!any)
         return;
-    by_append(why, bytes, "%swhat is sooner done so than over the trees, which take ", between(why));
+    by_append(why, bytes, "%scalls that are faster this way than over the trees, which take ", between(why));
     for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT; c++) {
         const struct by_tree_time *tree = &comm->hosts.tree[c];
 
@@ -257,13 +258,13 @@ void by_hosts_announce(const struct banyan_comm *comm)
 {
     const struct by_settings *settings = &comm->context->settings;
     const struct by_team *team = by_fallback_team(comm->hosts.fallback);
-    const char *before = "the table has not all trees; ";
+    const char *before = "the table lacks some trees; ";
     char why[1024] = "";
 
     if (comm->image == NULL)
         by_append(why, sizeof(why), "%s; all collectives",
                   strcmp(settings->value[BY_SETTING_OFFLOAD], "off") == 0 ? "BANYAN_OFFLOAD is off"
-                                                                          : "BANYAN_TABLE names no table");
+                                                                          : "BANYAN_TABLE is not set");
     for (unsigned collective = BY_COLLECTIVE_ALLREDUCE;
          comm->image != NULL && collective < BY_COLLECTIVE_COUNT; collective++)
         if (!by_hosts_has_trees(comm, collective)) {

@@ -18,7 +18,7 @@ static int read_whole(const char *path, uint8_t **bytes, size_t *size)
 
     if (file == NULL)
         return by_fail(errno == EACCES ? BY_EPERM : BY_ENOENT,
-                       "%s: %s; BANYAN_TABLE names this host's table image", path, strerror(errno));
+                       "%s: %s; set BANYAN_TABLE to this host's table image", path, strerror(errno));
     data = malloc(capacity);
     while (data != NULL) {
         size_t got = fread(data + used, 1, capacity - used, file);
@@ -84,7 +84,7 @@ int by_image_job_find(const uint8_t *image, uint32_t job, struct by_image_job *f
         if (found->job == job || (job == 0 && header.count[BY_SECTION_JOB] == 1)) {
             if (found->rank != BY_RANK_NONE)
                 return 0;
-            return by_fail(BY_ENOENT, "%s is not a rank of job %u; its table says so", header.name,
+            return by_fail(BY_ENOENT, "according to its table, %s is not a rank of job %u", header.name,
                            found->job);
         }
         if (used < sizeof(list) - 16)
@@ -125,7 +125,7 @@ int by_image_ports_check(const uint8_t *image)
     if (header.count[BY_SECTION_PORT] <= BY_PORTS_MAX)
         return 0;
     return by_fail(BY_ELIMIT,
-                   "%s has %u ports; this program drives %u: use fewer, wider links, or 'banyan sim'",
+                   "%s has %u ports; this program supports %u: use fewer, wider links, or 'banyan sim'",
                    header.name, header.count[BY_SECTION_PORT], BY_PORTS_MAX);
 }
 

@@ -21,7 +21,7 @@
 #define GREET_NS   UINT64_C(5000000000)
 /* Maximum bytes in the send queue: beyond this the controller is not reading. */
 #define OUT_MAX ((size_t)256 << 20)
-#define FORMS   "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
+#define FORMS   "use unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
 
 static int read_unix(struct by_host_line *line, const char *path)
 {
@@ -61,8 +61,8 @@ static int read_tls(struct by_host_line *line, const char *text, const char *key
 
     if (keys[0] == 0)
         return by_fail(BY_EINVAL,
-                       "BANYAN_CONTROLLER is '%s': TLS needs keys: name this host's folder of them with "
-                       "BANYAN_KEYS; `banyan keys --host` makes one",
+                       "BANYAN_CONTROLLER is '%s': TLS requires keys; set BANYAN_KEYS to this host's folder "
+                       "of keys, which `banyan keys --host` creates",
                        line->where);
     error = by_tls_identity_open(keys, BY_TLS_HOST, &line->identity, reason);
     return error == 0 ? read_tcp(line, text) : by_fail(error, "BANYAN_KEYS: %s", reason);
@@ -135,7 +135,7 @@ static void greet(struct by_host_line *line, uint64_t now_ns)
     else if (error != BY_EAGAIN)
         by_host_line_drop(line, now_ns, by_tls_text(line->tls));
     else if (now_ns - line->begun_ns > GREET_NS)
-        by_host_line_drop(line, now_ns, "it connects but does not authenticate");
+        by_host_line_drop(line, now_ns, "it accepts the connection but does not authenticate");
 }
 
 static void begin(struct by_host_line *line, uint64_t now_ns)
@@ -307,14 +307,14 @@ int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, u
     if (error == 0 || error == BY_EAGAIN)
         return error;
     if (error == BY_ELIMIT)
-        snprintf(text, sizeof(text),
-                 "it sends a frame of more than %zu bytes, which none of its kind may have; is it a banyand "
-                 "of this version?",
-                 used);
+        snprintf(
+            text, sizeof(text),
+            "it sent a frame of more than %zu bytes, the limit of its type; is it a banyand of this version?",
+            used);
     by_host_line_drop(line, now_ns,
                       error == BY_ELIMIT     ? text
-                      : error == BY_EVERSION ? "it speaks another version"
-                                             : "it is no banyand");
+                      : error == BY_EVERSION ? "it uses another protocol version"
+                                             : "it is not a banyand");
     return BY_EAGAIN;
 }
 

@@ -71,8 +71,8 @@ static int take_welcome(struct banyan_comm *comm, const struct by_member_frame *
         if (!member->ready || frame->gen == comm->job.gen || frame->bytes == 0)
             return 0;
         return by_fail(BY_ESTATE,
-                       "the controller at %s has job %u in generation %u, and the table of %s is of "
-                       "generation %u; unset BANYAN_TABLE, so that the controller gives it",
+                       "the controller at %s has job %u in generation %u, but the table of %s is of "
+                       "generation %u; unset BANYAN_TABLE, so that the controller supplies it",
                        member->line.where, comm->job.job, frame->gen, comm->header.name, comm->job.gen);
     }
     if (frame->bytes == 0)
@@ -313,7 +313,8 @@ int by_member_open(struct banyan_comm *comm, uint32_t job)
         return 0;
     member = calloc(1, sizeof(*member));
     if (member == NULL)
-        return by_fail(BY_ENOMEM, "no memory for the tie to the controller: %zu bytes", sizeof(*member));
+        return by_fail(BY_ENOMEM, "no memory for the connection to the controller: %zu bytes",
+                       sizeof(*member));
     comm->member = member;
     member->job = (uint16_t)job;
     member->rank = BY_RANK_NONE;

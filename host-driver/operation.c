@@ -95,7 +95,7 @@ static int check_buffers(const char *name, const struct banyan_comm *comm, const
         (shape->recv_at > 0 && recv == send + shape->recv_at))
         return 0;
     if (send < recv + shape->recv_bytes && recv < send + shape->send_bytes)
-        return by_fail(BY_EINVAL, "%s: send and recv overlap; in place wants %s", name, in_place(call));
+        return by_fail(BY_EINVAL, "%s: send and recv overlap; in place requires %s", name, in_place(call));
     return 0;
 }
 
@@ -106,7 +106,7 @@ static int check_words(const char *name, const struct banyan_comm *comm, const s
     if (by_dtype_bytes(call->dtype) == 0)
         return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
     if (call->root >= comm->job.rank_count)
-        return by_fail(BY_EINVAL, "%s: root %u is no rank; the job has %u", name, call->root,
+        return by_fail(BY_EINVAL, "%s: root %u is not a rank; the job has %u", name, call->root,
                        comm->job.rank_count);
     if (call->count > (call->offsets != NULL ? COUNT_MAX : COUNT_MAX / comm->job.rank_count))
         return by_fail(BY_ELIMIT, "%s: %llu elements do not fit an address space", name,
@@ -137,7 +137,8 @@ static banyan_status_t make(const char *name, struct banyan_comm *comm, const st
     int error;
 
     if (comm == NULL || comm->magic != BY_COMM_MAGIC)
-        return by_fail(BY_EINVAL, "%s: %s", name, comm == NULL ? "comm is NULL" : "this is no communicator");
+        return by_fail(BY_EINVAL, "%s: %s", name,
+                       comm == NULL ? "comm is NULL" : "comm is not a communicator");
     if (out == NULL)
         return by_fail(BY_EINVAL, "%s: request is NULL", name);
     error = check_call(name, comm, call);
@@ -218,7 +219,8 @@ static int take_counts(const char *name, const struct banyan_comm *comm, const u
     bool equal = true;
 
     if (counts == NULL)
-        return by_fail(BY_EINVAL, "%s: counts is NULL; it has a count for each of the %u ranks", name, n);
+        return by_fail(BY_EINVAL, "%s: counts is NULL; it must contain a count for each of the %u ranks",
+                       name, n);
     for (uint32_t rank = 1; rank < n && equal; rank++)
         equal = counts[rank] == counts[0];
     call->count = counts[0];

@@ -52,7 +52,7 @@ static int open_engine(const struct by_progress_config *config, const struct by_
     int error;
 
     if (bytes == 0)
-        return by_fail(BY_ELIMIT, "the engine of %s does not take %u slots of %u bytes", header->name,
+        return by_fail(BY_ELIMIT, "the engine of %s does not support %u slots of %u bytes", header->name,
                        engine.slot_count_max, engine.payload_max);
     *memory = aligned(bytes);
     if (*memory == NULL)
@@ -102,7 +102,7 @@ static int open_endpoint(struct by_progress *node, const struct by_progress_conf
         return by_fail(BY_EIO, "no random number for the session of job %u: %s", config->job,
                        strerror(errno));
     if (bytes == 0)
-        return by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so", header->name,
+        return by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u", header->name,
                        config->job);
     node->endpoint_memory = aligned(bytes);
     if (node->endpoint_memory == NULL)
@@ -200,8 +200,8 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
     memory = bytes > 0 ? aligned(bytes) : NULL;
     if (memory == NULL)
         return bytes == 0
-                   ? by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so",
-                             header.name, config->job)
+                   ? by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u", header.name,
+                             config->job)
                    : by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", header.name, bytes);
     if (has_engine(config, &header)) {
         error = open_engine(config, &header, &engine, &engine_memory);
@@ -213,7 +213,7 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
     if (error == 0) {
         error = by_resume_copy(resume, &next, memory, bytes, &endpoint);
         if (error != 0)
-            by_fail(error, "the calls of job %u cannot go on in the trees of the next generation: %s",
+            by_fail(error, "the calls of job %u cannot continue in the trees of the next generation: %s",
                     config->job, by_error_text(error));
     }
     if (error != 0) {

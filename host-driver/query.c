@@ -86,12 +86,12 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  comm->header.name);
         break;
     case BY_HOSTS_SMALL:
-        snprintf(query->reason, sizeof(query->reason), "it is of at most %llu bytes (BANYAN_SMALL)",
+        snprintf(query->reason, sizeof(query->reason), "it has at most %llu bytes (BANYAN_SMALL)",
                  (unsigned long long)hosts->small_bytes);
         break;
     case BY_HOSTS_SOONER:
         snprintf(query->reason, sizeof(query->reason),
-                 "it is sooner done so than over the trees, which take %.1f us and %.3f ns a byte "
+                 "it is faster this way than over the trees, which take %.1f us and %.3f ns a byte "
                  "(BANYAN_SMALL=auto)",
                  (double)tree->latency_ns / 1e3, (double)tree->gap_ps / 1e3);
         break;
@@ -161,7 +161,7 @@ static int check_query(const char *function, const struct banyan_query *query)
     if (query == NULL)
         return by_fail(BY_EINVAL, "%s: query is NULL", function);
     if (query->size != sizeof(*query))
-        return by_fail(BY_EVERSION, "%s: query.size is %zu, this library has %zu; call banyan_query_init",
+        return by_fail(BY_EVERSION, "%s: query.size is %zu, this library expects %zu; call banyan_query_init",
                        function, query->size, sizeof(*query));
     return 0;
 }
@@ -172,7 +172,7 @@ banyan_status_t banyan_comm_query(const struct banyan_comm *comm, struct banyan_
 
     if (comm == NULL || comm->magic != BY_COMM_MAGIC)
         return by_fail(BY_EINVAL, "banyan_comm_query: %s",
-                       comm == NULL ? "comm is NULL" : "this is no communicator");
+                       comm == NULL ? "comm is NULL" : "comm is not a communicator");
     error = check_query("banyan_comm_query", query);
     return (banyan_status_t)(error != 0 ? error : ask("banyan_comm_query", comm, query));
 }
@@ -187,8 +187,8 @@ static int expect_ranks(struct banyan_comm *comm, uint32_t job)
     else if (bootstrap->joined)
         by_comm_alone(comm, bootstrap->meeting.rank, bootstrap->meeting.rank_count, job);
     else
-        return by_fail(BY_ESTATE, "without a table the ranks are known when they have met; make the "
-                                  "communicator, and ask that (banyan_comm_query)");
+        return by_fail(BY_ESTATE, "without a table the ranks are known only after they have met; create the "
+                                  "communicator, then call banyan_comm_query");
     return 0;
 }
 
@@ -217,8 +217,8 @@ static int expect_comm(struct banyan_context *context, uint32_t wanted, struct b
     config.job = comm->job.job;
     bytes = by_endpoint_size(&config);
     if (bytes == 0)
-        return by_fail(BY_ENOENT, "%s has no place in the trees of job %u; its table says so",
-                       context->header.name, comm->job.job);
+        return by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u", context->header.name,
+                       comm->job.job);
     *memory = aligned_alloc(64, bytes);
     if (*memory == NULL)
         return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", context->header.name, bytes);
@@ -237,7 +237,7 @@ banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t jo
 
     if (context == NULL || context->magic != BY_CONTEXT_MAGIC)
         return by_fail(BY_EINVAL, "banyan_context_query: %s",
-                       context == NULL ? "context is NULL" : "this is no context");
+                       context == NULL ? "context is NULL" : "context is not a context");
     error = check_query("banyan_context_query", query);
     if (error != 0)
         return (banyan_status_t)error;

@@ -22,7 +22,7 @@ static int check(const char *function, const struct banyan_comm *comm, const voi
 {
     if (comm == NULL || comm->magic != BY_COMM_MAGIC)
         return by_fail(BY_EINVAL, "%s: %s", function,
-                       comm == NULL ? "comm is NULL" : "this is no communicator");
+                       comm == NULL ? "comm is NULL" : "comm is not a communicator");
     return buffer != NULL ? 0 : by_fail(BY_EINVAL, "%s: buffer is NULL", function);
 }
 
@@ -42,11 +42,11 @@ static int lock_failed(size_t bytes, int reason)
 
     if (reason == EINVAL || (reason == ENOMEM && getrlimit(RLIMIT_MEMLOCK, &limit) == 0 &&
                              (limit.rlim_cur == RLIM_INFINITY || bytes <= limit.rlim_cur)))
-        return by_fail(BY_EINVAL, "banyan_register: %zu bytes there are not all memory of this process",
-                       bytes);
+        return by_fail(BY_EINVAL,
+                       "banyan_register: not all of the %zu bytes are mapped memory of this process", bytes);
     return by_fail(reason == ENOMEM ? BY_ENOMEM : BY_EPERM,
-                   "banyan_register: %zu bytes cannot be kept in memory: %s; %llu bytes are the limit "
-                   "(ulimit -l, RLIMIT_MEMLOCK)",
+                   "banyan_register: cannot lock %zu bytes in memory: %s; the limit is %llu bytes (ulimit "
+                   "-l, RLIMIT_MEMLOCK)",
                    bytes, strerror(reason), (unsigned long long)limit.rlim_cur);
 }
 
@@ -58,13 +58,13 @@ banyan_status_t banyan_register(struct banyan_comm *comm, void *buffer, size_t b
     if (error != 0)
         return (banyan_status_t)error;
     if (bytes == 0)
-        return by_fail(BY_EINVAL, "banyan_register: 0 bytes are no buffer");
+        return by_fail(BY_EINVAL, "banyan_register: the buffer has 0 bytes");
     if (*find(comm, buffer) != NULL)
         return by_fail(BY_EEXIST, "banyan_register: the buffer is registered already, with %zu bytes",
                        (*find(comm, buffer))->bytes);
     registered = calloc(1, sizeof(*registered));
     if (registered == NULL)
-        return by_fail(BY_ENOMEM, "banyan_register: no memory for it");
+        return by_fail(BY_ENOMEM, "banyan_register: no memory for the registration");
     if (mlock(buffer, bytes) != 0) {
         free(registered);
         return (banyan_status_t)lock_failed(bytes, errno);
@@ -92,7 +92,7 @@ banyan_status_t banyan_deregister(struct banyan_comm *comm, void *buffer)
         return (banyan_status_t)error;
     link = find(comm, buffer);
     if (*link == NULL)
-        return by_fail(BY_ENOENT, "banyan_deregister: no buffer that begins there is registered");
+        return by_fail(BY_ENOENT, "banyan_deregister: no registered buffer begins at this address");
     let_go(link);
     return BANYAN_OK;
 }

@@ -14,7 +14,8 @@
 static int is_request(const struct banyan_request *request, const char *function)
 {
     if (request == NULL || request->magic != BY_REQUEST_MAGIC) {
-        by_fail(BY_EINVAL, "%s: %s", function, request == NULL ? "request is NULL" : "this is no request");
+        by_fail(BY_EINVAL, "%s: %s", function,
+                request == NULL ? "request is NULL" : "request is not a request");
         return 0;
     }
     if (request->state == BY_REQUEST_FREE) {
@@ -148,12 +149,12 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
 
     if (by_reduction_dtype(call->mode, call->op, call->dtype) == 0)
         return by_fail(BY_EUNSUPPORTED,
-                       "%s: mode %s has no %s of %s, which depends on the order; take mode det or fast "
-                       "(banyan_request_mode, BANYAN_MODE)",
+                       "%s: mode %s does not support %s of %s, which depends on the order; use mode det or "
+                       "fast (banyan_request_mode, BANYAN_MODE)",
                        name, by_mode_name(call->mode), by_op_name(call->op), by_dtype_name(call->dtype));
     if (by_dtype_bytes(call->dtype) == 2 && request->comm->job.rank_count > BY_EXACT_HALF_RANKS_MAX)
         return by_fail(BY_EUNSUPPORTED,
-                       "%s: mode %s adds %s over at most %u ranks, and the job has %u; take f32, or mode det",
+                       "%s: mode %s adds %s over at most %u ranks, and the job has %u; use f32, or mode det",
                        name, by_mode_name(call->mode), by_dtype_name(call->dtype), BY_EXACT_HALF_RANKS_MAX,
                        request->comm->job.rank_count);
     return by_fail(
@@ -179,11 +180,11 @@ static banyan_status_t tree_failed(const struct banyan_request *request)
             name, op, dtype, host);
     return by_fail(
         BY_EUNSUPPORTED,
-        "%s: nodes of its trees cannot compute %s of %s in mode %s, according to the table of %s; take another "
-        "operator or type%s",
+        "%s: nodes of its trees cannot compute %s of %s in mode %s, according to the table of %s; use "
+        "another operator or type%s",
         name, op, dtype, by_mode_name(call->mode), host,
         by_reduction_dtype(call->mode, call->op, call->dtype) != call->dtype
-            ? ", or another mode: in this one it travels as integers, beside maxima of u32"
+            ? ", or another mode: this one sends integers, and maxima of u32"
             : "; where ranks can meet (BANYAN_BOOTSTRAP) it runs between hosts");
 }
 
@@ -223,15 +224,16 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
 
     switch (error) {
     case BY_EAGAIN:
-        return by_fail(error, "%s: %u operations run already, the limit; wait for one", name, BY_CALLS_MAX);
+        return by_fail(error, "%s: %u operations are running, which is the limit; wait for one", name,
+                       BY_CALLS_MAX);
     case BY_EUNSUPPORTED:
         if (field != NULL && strcmp(field, "mode") == 0)
             return mode_failed(request);
         if (field != NULL && strcmp(field, "tree") == 0)
             return tree_failed(request);
         if (request->between_hosts)
-            return by_fail(error, "%s: mode %s of %s of %s does not run between hosts; take det or fast",
-                           name, by_mode_name(request->call.mode), by_op_name(request->call.op),
+            return by_fail(error, "%s: mode %s of %s of %s does not run between hosts; use det or fast", name,
+                           by_mode_name(request->call.mode), by_op_name(request->call.op),
                            by_dtype_name(request->call.dtype));
         return by_fail(error,
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",

@@ -215,8 +215,8 @@ int by_settings_number(const struct by_settings *settings, enum by_setting which
     errno = 0;
     number = strtoull(text, &end, 0);
     if (!isdigit((unsigned char)text[0]) || *end != 0 || errno != 0 || number > max)
-        return by_fail(BY_EINVAL, "%s is '%s' (%s); it takes a whole number from 0 to %llu",
-                       infos[which].name, text, settings->origin[which], (unsigned long long)max);
+        return by_fail(BY_EINVAL, "%s is '%s' (%s); use a whole number from 0 to %llu", infos[which].name,
+                       text, settings->origin[which], (unsigned long long)max);
     *value = number;
     return 0;
 }
@@ -229,7 +229,7 @@ int by_settings_decimal(const struct by_settings *settings, enum by_setting whic
 
     if (!isdigit((unsigned char)text[0]) || text[1] == 'x' || *end != 0 || !isfinite(number) || number < 0 ||
         number > max)
-        return by_fail(BY_EINVAL, "%s is '%s' (%s); it takes a number from 0 to %g", infos[which].name, text,
+        return by_fail(BY_EINVAL, "%s is '%s' (%s); use a number from 0 to %g", infos[which].name, text,
                        settings->origin[which], max);
     *value = number;
     return 0;

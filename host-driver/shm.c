@@ -252,7 +252,7 @@ static int make_memory(struct shm_cable *cable, uint32_t room_bytes, int *fd)
         fcntl(*fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
         memory = mmap(NULL, cable->memory_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
     if (memory == MAP_FAILED)
-        return by_fail(BY_ENOMEM, "no memory of %llu bytes for a cable: %s",
+        return by_fail(BY_ENOMEM, "cannot allocate %llu bytes for a cable: %s",
                        (unsigned long long)cable->memory_bytes, strerror(errno));
     cable->memory = memory;
     cable->sender.queue = &cable->memory->up;
@@ -352,7 +352,7 @@ static int take_memory(struct shm_cable *cable, const struct by_shm_welcome *wel
     if (welcome->status != 0 || fd < 0 || fstat(fd, &stat) != 0 ||
         (uint64_t)stat.st_size < welcome->memory_bytes)
         return by_fail(welcome->status < 0 ? welcome->status : BY_EFORMAT, "the switch at %s refuses: %s",
-                       path, welcome->text[0] != 0 ? welcome->text : "it shares no memory");
+                       path, welcome->text[0] != 0 ? welcome->text : "it does not share memory");
     memory = mmap(NULL, welcome->memory_bytes, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
         return by_fail(BY_ENOMEM, "the memory of the switch at %s cannot be mapped: %s", path,
@@ -373,7 +373,7 @@ static int hear(struct shm_cable *cable, const char *path)
         return error;
     error = read_welcome(cable, &welcome, &fd);
     error = error == 0 ? take_memory(cable, &welcome, fd, path)
-                       : by_fail(error, "what listens at %s is no switch of ours", path);
+                       : by_fail(error, "the process that listens at %s is not a banyan switch", path);
     close_fd(fd);
     return error;
 }
@@ -393,7 +393,7 @@ static int dial(struct shm_cable *cable, const char *folder, struct sockaddr_un 
     if (cable->socket >= 0 && connect(cable->socket, (struct sockaddr *)address, sizeof(*address)) == 0)
         return 0;
     return by_fail(errno == EACCES ? BY_EPERM : BY_ENOENT,
-                   "no switch shares memory at %s: %s; BANYAN_SHM names the folder of its sockets",
+                   "no switch shares memory at %s: %s; set BANYAN_SHM to the folder of its sockets",
                    address->sun_path, strerror(errno));
 }
 
@@ -408,7 +408,8 @@ static int open_cable(struct shm *shm, struct shm_cable *cable, const struct by_
     if (error == 0)
         error = await(cable, address.sun_path);
     if (error == 0 && (shm->always < 0 || greet(shm, cable, config, memory_fd) != 0))
-        error = by_fail(BY_EIO, "the switch at %s cannot be greeted: %s", address.sun_path, strerror(errno));
+        error = by_fail(BY_EIO, "cannot send the greeting to the switch at %s: %s", address.sun_path,
+                        strerror(errno));
     if (error == 0)
         error = hear(cable, address.sun_path);
     close_fd(memory_fd);
@@ -448,7 +449,7 @@ int by_shm_open(const struct by_transport_config *config, struct by_transport **
 
     if (config->settings->value[BY_SETTING_SHM][0] == 0)
         return by_fail(BY_EINVAL,
-                       "BANYAN_TRANSPORT=shm needs BANYAN_SHM: the folder of the switches' sockets");
+                       "BANYAN_TRANSPORT=shm requires BANYAN_SHM: the folder of the switches' sockets");
     shm = calloc(1, sizeof(*shm));
     if (shm == NULL)
         return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*shm));

@@ -87,8 +87,8 @@ static int check_coming(const struct banyan_comm *comm, const struct by_member_f
         job.rank_count != comm->job.rank_count || job.udp_port != comm->job.udp_port ||
         header.payload_max > comm->payload_max || !same_ports(frame->data, comm->image))
         return by_fail(BY_EMISMATCH,
-                       "the table that the controller gives %s for generation %u of job %u has another node, "
-                       "rank, port or cable than the one that runs; end the program, and start it anew",
+                       "the controller's table for %s in generation %u of job %u has another node, rank, "
+                       "port or cable than the active table; end the program, and start it again",
                        comm->header.name, frame->gen, comm->job.job);
     return 0;
 }
@@ -130,13 +130,13 @@ int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
         return error;
     memory = aligned_alloc(64, (by_resume_size(endpoint) + 63) & ~(size_t)63);
     if (memory == NULL)
-        return by_fail(BY_ENOMEM, "no memory for going on: %zu bytes", by_resume_size(endpoint));
+        return by_fail(BY_ENOMEM, "no memory to resume the job: %zu bytes", by_resume_size(endpoint));
     free(survive->resume_memory);
     survive->resume_memory = memory;
     survive->resume = NULL;
     error = by_resume_begin(&survive->resume, memory, endpoint, frame->gen);
     if (error != 0)
-        return by_fail(error, "job %u cannot go on in generation %u: %s", comm->job.job, frame->gen,
+        return by_fail(error, "job %u cannot continue in generation %u: %s", comm->job.job, frame->gen,
                        by_error_text(error));
     if (!survive->frozen) {
         survive->frozen_ns = now_ns;
@@ -156,11 +156,10 @@ int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive, const 
 
     if (error != BY_ESTATE)
         return 0;
-    return by_fail(
-        error,
-        "job %u cannot go on in generation %u: what rank %u has and what this rank has are too far "
-        "apart; start the job anew",
-        comm->job.job, survive->attempt, frame->peer);
+    return by_fail(error,
+                   "job %u cannot continue in generation %u: the states of rank %u and of this rank are too "
+                   "far apart; start the job again",
+                   comm->job.job, survive->attempt, frame->peer);
 }
 
 size_t by_survive_say(struct by_survive *survive, const uint8_t **message, uint16_t *to)
@@ -204,12 +203,11 @@ static void tell(const struct banyan_comm *comm, const struct by_survive *surviv
     if (level < 1 || (level < 2 && comm->job.rank != 0))
         return;
     clock_gettime(CLOCK_REALTIME, &now);
-    fprintf(
-        stderr,
-        "banyan: job %u rank %u of %u (%s): goes on in generation %u; stood still for %.3f s, first chunk "
-        "at %lld.%03ld\n",
-        comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, comm->job.gen,
-        (double)(now_ns - survive->frozen_ns) / 1e9, (long long)now.tv_sec, now.tv_nsec / 1000000);
+    fprintf(stderr,
+            "banyan: job %u rank %u of %u (%s): continues in generation %u; made no progress for %.3f s, "
+            "first chunk at %lld.%03ld\n",
+            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, comm->job.gen,
+            (double)(now_ns - survive->frozen_ns) / 1e9, (long long)now.tv_sec, now.tv_nsec / 1000000);
 }
 
 int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,
@@ -224,19 +222,19 @@ int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const
     if (!survive->frozen || now_ns - survive->frozen_ns < comm->context->stall_ns)
         return 0;
     if (!line->up)
-        return by_fail(BY_ETIMEDOUT,
-                       "job %u has waited for %g s to go on in generation %u, and the controller at %s is "
-                       "away: %s; start banyand again",
-                       comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where,
-                       line->why);
+        return by_fail(
+            BY_ETIMEDOUT,
+            "job %u has waited for %g s to continue in generation %u, but the controller at %s is not "
+            "connected: %s; restart banyand",
+            comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where, line->why);
     rank = by_resume_awaited(survive->resume);
     if (rank != BY_RANK_NONE)
         return by_fail(BY_ETIMEDOUT,
-                       "job %u has waited for %g s to go on in generation %u: rank %u has not said what it "
-                       "has; does its process still run, and call banyan?",
+                       "job %u has waited for %g s to continue in generation %u: rank %u has not reported "
+                       "its state; does its process still run and call banyan?",
                        comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, rank);
     return by_fail(BY_ETIMEDOUT,
-                   "job %u has waited for %g s to go on in generation %u: the controller at %s has not said "
-                   "that all switches have their tables; see banyand's log",
+                   "job %u has waited for %g s to continue in generation %u: the controller at %s has not "
+                   "confirmed that all switches have their tables; see banyand's log",
                    comm->job.job, (double)comm->context->stall_ns / 1e9, survive->attempt, line->where);
 }

@@ -405,14 +405,14 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
     bool segments = strcmp(wanted, "off") != 0;
 
     if (segments && strcmp(wanted, "on") != 0 && strcmp(wanted, "auto") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_SEGMENTS is '%s'; it takes auto, on or off", wanted);
+        return by_fail(BY_EINVAL, "BANYAN_SEGMENTS is '%s'; use auto, on or off", wanted);
     if (segments && strcmp(wanted, "auto") == 0)
         segments = link_cuts(fd, port->name);
     if (segments && (setsockopt(fd, SOL_UDP, UDP_SEGMENT, &none, sizeof(none)) != 0 ||
                      (!udp->rings && setsockopt(fd, SOL_UDP, UDP_GRO, &one, sizeof(one)) != 0))) {
         if (strcmp(wanted, "on") == 0)
             return by_fail(BY_EUNSUPPORTED,
-                           "BANYAN_SEGMENTS is on, and %s has no UDP segmentation: %s; it takes Linux 5.0",
+                           "BANYAN_SEGMENTS is on, but %s has no UDP segmentation: %s; it requires Linux 5.0",
                            port->name, strerror(errno));
         segments = false;
     }
@@ -469,7 +469,7 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
     }
     if (error != 0)
         return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED,
-                       "BANYAN_RING is %s, and %s has no ring: %s: %s; it requires root and Linux 6.6",
+                       "BANYAN_RING is %s, but %s has no ring: %s: %s; it requires root and Linux 6.6",
                        wanted, port->name, step, strerror(-error));
     udp->rings = true;
     udp->base.yields = RING_YIELDS;
@@ -501,7 +501,7 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
                                                 : BY_EIO,
                        "%s:%u (%s) cannot be bound: %s%s", ip, config->udp_port, port->name, strerror(errno),
                        errno == EADDRINUSE      ? "; does another process run this job here?"
-                       : errno == EADDRNOTAVAIL ? "; the table gives this host that address"
+                       : errno == EADDRNOTAVAIL ? "; the table assigns this address to this host"
                                                 : "");
     if (setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, port->name, (socklen_t)strlen(port->name)) != 0 &&
         errno != EPERM)
@@ -528,7 +528,7 @@ static int want_rings(struct udp *udp, const struct by_transport_config *config)
     const char *wanted = config->settings->value[BY_SETTING_RING];
 
     if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "on") != 0 && strcmp(wanted, "off") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_RING is '%s'; it takes auto, on or off", wanted);
+        return by_fail(BY_EINVAL, "BANYAN_RING is '%s'; use auto, on or off", wanted);
     udp->rings_wanted =
         strcmp(wanted, "on") == 0 || (strcmp(wanted, "auto") == 0 && by_udp_single_frames(config));
     return 0;
@@ -587,9 +587,8 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
         return error;
     }
     if (udp->segments || udp->rings)
-        snprintf(udp->base.note, sizeof(udp->base.note), "%s%s%s",
-                 udp->segments ? "in trains of segments" : "", udp->segments && udp->rings ? ", " : "",
-                 udp->rings ? "out of a ring of frames" : "");
+        snprintf(udp->base.note, sizeof(udp->base.note), "%s%s%s", udp->segments ? "in GSO batches" : "",
+                 udp->segments && udp->rings ? ", " : "", udp->rings ? "from a receive ring" : "");
     /* Trees are spread over the ports, so the buffers of the ports add up. */
     udp->base.inflight_max *= udp->base.port_count;
     *transport = &udp->base;

@@ -78,7 +78,7 @@ static int attach(struct by_xdp_program *program, const struct by_xdp_steer *ste
     if (error == -EBUSY || error == -EEXIST)
         return by_fail(BY_EBUSY, "%s has an XDP program already (ip link show %s); detach it, or use udp",
                        steer->interface, steer->interface);
-    return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED, "%s takes no XDP program in %s mode: %s",
+    return by_fail(error == -EPERM ? BY_EPERM : BY_EUNSUPPORTED, "%s accepts no XDP program in %s mode: %s",
                    steer->interface, strcmp(steer->mode, "auto") == 0 ? "native or generic" : steer->mode,
                    strerror(-error));
 }

@@ -195,7 +195,7 @@ try() {
     for host in $(hosts); do start "$transport" "$host"; done
     under_way "$before"
     # The test also requires that auto selects rings here.
-    [ "$transport" != auto ] || grep -q 'out of a ring of frames' "$dir/host0.out" || { bad=1; echo "auto took no rings" >>"$dir/host0.out"; }
+    [ "$transport" != auto ] || grep -q 'from a receive ring' "$dir/host0.out" || { bad=1; echo "auto took no rings" >>"$dir/host0.out"; }
     begin=$(date +%s.%N)
     hit "$what" "$where"
     for host in $(hosts); do

@@ -51,7 +51,7 @@ says() {
     [ -z "$folder" ] || rm -rf "$folder"
     if [ -n "$folder" ] && [ $found -eq 1 ] && grep -q "0 wrong elements" "$dir/run.out"; then pass "$1"; else fail "$1" "$dir/run.out"; fi
 }
-says "hosts send in trains where the switches take them" "--transport udp" "in trains of segments$"
-says "and where they do not, such as the kernel cuts; then they receive out of rings" "--transport udp --driver af_xdp" "in trains of segments, out of a ring of frames"
-says "where links carry single frames rings are what auto takes" "" "in trains of segments, out of a ring of frames"
+says "hosts send GSO batches where the switches accept them" "--transport udp" "in GSO batches$"
+says "and where they do not, such as the kernel cuts; then they receive from rings" "--transport udp --driver af_xdp" "in GSO batches, from a receive ring"
+says "where links carry single frames auto selects rings" "" "in GSO batches, from a receive ring"
 finish

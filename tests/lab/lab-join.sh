@@ -109,7 +109,7 @@ await 40 rows 2 && pass "hosts with their keys run, past strangers who say nothi
     fail "hosts with their keys run, past strangers who say nothing" "$dir/rank0.out" "$dir/banyand.out"
 kill -KILL "$(switch_pid "$id" spine0)"
 before=$(grep -c '^ allreduce' "$dir/rank0.out")
-goes_on() { grep -q 'goes on in generation' "$dir/rank0.out" && rows $((before + 2)); }
+goes_on() { grep -q 'continues in generation' "$dir/rank0.out" && rows $((before + 2)); }
 await 40 goes_on && pass "they go on over TLS when a switch dies" || fail "they go on over TLS when a switch dies" "$dir/rank0.out" "$dir/banyand.out"
 wrong=$(awk '/^ allreduce/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir/rank0.out")
 [ "$wrong" -eq 0 ] && pass "and every element is right" || fail "and every element is right" "$dir/rank0.out"

@@ -191,11 +191,11 @@ if [ $started -eq $i ]; then
 else
     fail "openmpi's launcher, all ranks on one host: $started starts of $i; the last that failed:" "$dir/start.out"
 fi
-refused "a way to meet that is not there" 2 "BANYAN_BOOTSTRAP is pmi, but nothing of it is here" env BANYAN_BOOTSTRAP=pmi "$build/bin/banyan-perf" -c barrier
+refused "a way to meet that is not there" 2 "BANYAN_BOOTSTRAP is pmi, but its variables are not set" env BANYAN_BOOTSTRAP=pmi "$build/bin/banyan-perf" -c barrier
 
 renew=no left "openmpi, tables that have served a run" "has already served a run" run openmpi "$dir/reductions.openmpi"
 for mpi in openmpi mpich; do
-    ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, and MPI runs 3" run $mpi "$dir/reductions.$mpi"
+    ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, but MPI runs 3" run $mpi "$dir/reductions.$mpi"
 done
 for mpi in openmpi mpich; do
     each=2 ranks=$((2 * hosts)) left "$mpi, two ranks on a host" "ranks 0 and 1 both run on host0" run $mpi "$dir/reductions.$mpi"
@@ -203,7 +203,7 @@ for mpi in openmpi mpich; do
 done
 environment=BANYAN_TRANSPORT=pigeon left "openmpi, a setting that is wrong" "transport 'pigeon' is unknown" run openmpi "$dir/reductions.openmpi"
 mv "/run/banyan/lab-$lab/host2.table" "$dir/"
-renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table of this host" run openmpi "$dir/reductions.openmpi"
+renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table host2.table for this host" run openmpi "$dir/reductions.openmpi"
 mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 
 # A rank stops or is killed during the run. The others receive an error that names it within the
@@ -234,12 +234,12 @@ refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a
     env LD_PRELOAD="$build/lib/banyan/libbanyan-mpich.so" "$dir/reductions.openmpi"
 
 refused "banyan-run without a program" 2 "give a program" "$build/bin/banyan-run"
-refused "banyan-run with a program that is not there" 2 "no program nothere" "$build/bin/banyan-run" nothere
+refused "banyan-run with a program that is not there" 2 "cannot find the program nothere" "$build/bin/banyan-run" nothere
 refused "banyan-run with an unknown MPI" 2 "it must be openmpi or mpich" "$build/bin/banyan-run" --mpi lam true
-refused "banyan-run with a program that tells no MPI" 2 "say --mpi openmpi or --mpi mpich" "$build/bin/banyan-run" /bin/true
+refused "banyan-run with a program that tells no MPI" 2 "use --mpi openmpi or --mpi mpich" "$build/bin/banyan-run" /bin/true
 for mpi in openmpi mpich; do
     cp "$dir/reductions.$mpi" "$dir/program"
-    refused "banyan-run knows a program of $mpi by its libraries" 0 "by the libraries that it needs" env OMPI_ALLOW_RUN_AS_ROOT=1 \
+    refused "banyan-run knows a program of $mpi by its libraries" 0 "according to the libraries that it needs" env OMPI_ALLOW_RUN_AS_ROOT=1 \
         OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "$build/bin/banyan-run" -v "$dir/program"
 done
 

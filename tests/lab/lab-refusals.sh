@@ -29,7 +29,7 @@ refused "lab: less than one element" 2 "give 0, or 4 or more" "$banyan" lab run 
 refused "lab: -c twice" 2 "-c is given twice" "$banyan" lab run "$dir/star4.json" -c barrier -c reduce
 refused "banyan-perf: less than one element" 2 "banyan-perf: -b 3: less than one element of f32" "$build/bin/banyan-perf" -b 3 -d f32
 refused "explain: less than one element" 2 "banyan explain: --size 3: less than one element of f32" "$banyan" explain --size 3 -d f32
-refused "info -c: a setting that is no number" 2 "banyan info: BANYAN_TIMEOUT is 'abc' (environment); it takes a number from 0 to 86400" env BANYAN_TIMEOUT=abc "$banyan" info -c
+refused "info -c: a setting that is no number" 2 "banyan info: BANYAN_TIMEOUT is 'abc' (environment); use a number from 0 to 86400" env BANYAN_TIMEOUT=abc "$banyan" info -c
 "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/tables" >/dev/null
 refused "switchd: a name with a blank" 2 "without '/', blanks" "$build/bin/banyan-switchd" --name "a b" --iface lo
 refused "push to a port above 65535" 2 "with a port from 1 to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999

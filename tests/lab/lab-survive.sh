@@ -82,7 +82,7 @@ log_lines() { wc -l <"$dir/banyand.log"; }
 first_chunk() {
     local host files=()
     for host in $hosts; do files+=("$dir/$host.out"); done
-    awk -v since="$1" '/goes on in generation.*first chunk at [0-9.]*$/ { at[FILENAME] = $NF }
+    awk -v since="$1" '/continues in generation.*first chunk at [0-9.]*$/ { at[FILENAME] = $NF }
         END {
             for (i = 1; i < ARGC; i++) {
                 if (at[ARGV[i]] + 0 < since + 0) exit 1

@@ -103,9 +103,9 @@ static void a_root_that_is_no_rank_is_refused(void **state)
 {
     (void)state;
     expect(banyan_broadcast(rig.comm[0], send, 4, BANYAN_F32, RANKS), BANYAN_EINVAL,
-           "root 2 is no rank; the job has 2");
+           "root 2 is not a rank; the job has 2");
     expect(banyan_reduce(rig.comm[0], send, recv, 4, BANYAN_F32, BANYAN_SUM, 65536), BANYAN_EINVAL,
-           "no rank");
+           "not a rank");
 }
 
 static void counts_beyond_the_address_space_are_refused(void **state)
@@ -253,7 +253,7 @@ static void more_posts_than_the_limit_are_refused_until_one_ends(void **state)
             assert_int_equal(banyan_barrier_init(rig.comm[r], &request[r][i]), BANYAN_OK);
         for (int i = 0; i < 64; i++)
             assert_int_equal(banyan_post(request[r][i]), BANYAN_OK);
-        expect(banyan_post(request[r][64]), BANYAN_EAGAIN, "64 operations run already");
+        expect(banyan_post(request[r][64]), BANYAN_EAGAIN, "64 operations are running");
     }
     for (int r = 0; r < RANKS; r++)
         for (int i = 0; i < 64; i++)
@@ -311,9 +311,9 @@ static void objects_of_another_kind_are_not_taken(void **state)
     uint64_t nothing[64] = {0};
 
     (void)state;
-    expect(banyan_comm_destroy((struct banyan_comm *)nothing), BANYAN_EINVAL, "no communicator");
-    expect(banyan_finalize((struct banyan_context *)nothing), BANYAN_EINVAL, "no context");
-    expect(banyan_post((struct banyan_request *)nothing), BANYAN_EINVAL, "no request");
+    expect(banyan_comm_destroy((struct banyan_comm *)nothing), BANYAN_EINVAL, "not a communicator");
+    expect(banyan_finalize((struct banyan_context *)nothing), BANYAN_EINVAL, "not a context");
+    expect(banyan_post((struct banyan_request *)nothing), BANYAN_EINVAL, "not a request");
 }
 
 static void versions_and_texts_are_there(void **state)

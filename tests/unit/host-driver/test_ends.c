@@ -212,8 +212,8 @@ static void a_registered_buffer_stays_in_memory_until_it_is_let_go(void **state)
     expect(banyan_register(NULL, buffer, page), BANYAN_EINVAL, "comm is NULL");
     expect(banyan_register(comm, NULL, page), BANYAN_EINVAL, "buffer is NULL");
     expect(banyan_register(comm, buffer, 0), BANYAN_EINVAL, "0 bytes");
-    expect(banyan_register(comm, (void *)page, page), BANYAN_EINVAL, "not all memory of this process");
-    expect(banyan_deregister(comm, buffer), BANYAN_ENOENT, "no buffer");
+    expect(banyan_register(comm, (void *)page, page), BANYAN_EINVAL, "mapped memory of this process");
+    expect(banyan_deregister(comm, buffer), BANYAN_ENOENT, "no registered buffer");
     assert_int_equal(locked_bytes(), 0);
     assert_int_equal(banyan_register(comm, buffer, 4 * page), BANYAN_OK);
     assert_int_equal(locked_bytes(), 4 * page);

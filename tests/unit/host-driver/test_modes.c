@@ -233,15 +233,16 @@ static void what_a_mode_does_not_have_is_refused(void **state)
     assert_int_equal(banyan_comm_mode(rig.comm[1]), BANYAN_EXACT);
     assert_int_equal(banyan_allreduce_init(rig.comm[0], a, b, 8, BANYAN_F32, BANYAN_PROD, &request),
                      BANYAN_OK);
-    expect(banyan_post(request), BANYAN_EUNSUPPORTED, "mode exact has no prod of f32");
+    expect(banyan_post(request), BANYAN_EUNSUPPORTED, "mode exact does not support prod of f32");
     assert_int_equal(banyan_request_mode(request, BANYAN_FAST), BANYAN_OK);
-    expect(banyan_request_mode(request, BANYAN_EXACT), BANYAN_EUNSUPPORTED, "mode exact has no prod of f32");
+    expect(banyan_request_mode(request, BANYAN_EXACT), BANYAN_EUNSUPPORTED,
+           "mode exact does not support prod of f32");
     expect(banyan_request_mode(request, (banyan_mode_t)9), BANYAN_EINVAL, "mode 9 is unknown");
     expect(banyan_request_mode(NULL, BANYAN_FAST), BANYAN_EINVAL, "request is NULL");
     assert_int_equal(banyan_post(request), BANYAN_OK); /* the mode is still fast */
     rig_set("BANYAN_MODE", "quick");
     expect(banyan_init(NULL, &context), BANYAN_EINVAL,
-           "'quick' is unknown; BANYAN_MODE takes fast, det or exact");
+           "'quick' is unknown; set BANYAN_MODE to fast, det or exact");
     banyan_config_init(&config);
     config.mode = "slow";
     expect(banyan_init(&config, &context), BANYAN_EINVAL, "'slow' is unknown");

@@ -150,7 +150,7 @@ static void a_mode_without_such_an_operation_is_said(void **state)
     query.op = BANYAN_PROD;
     query.mode = BANYAN_EXACT;
     assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
-    must_say(&query, BANYAN_NOWHERE, "mode exact has no prod of f32");
+    must_say(&query, BANYAN_NOWHERE, "mode exact does not support prod of f32");
     query.op = BANYAN_SUM;
     assert_int_equal(banyan_comm_query(rig.comm[0], &query), BANYAN_OK);
     must_say(&query, BANYAN_TREES, "has trees");
@@ -271,7 +271,7 @@ static void wrong_questions_are_refused(void **state)
     expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "collective 9 is unknown");
     query = asked(BANYAN_REDUCE, 1);
     query.root = RANKS;
-    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "root 3 is no rank");
+    expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "root 3 is not a rank");
     query = asked(BANYAN_ALLREDUCE, 1);
     query.counts = counts;
     expect(banyan_comm_query(rig.comm[0], &query), BANYAN_EINVAL, "allreduce has no shares");

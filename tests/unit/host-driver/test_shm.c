@@ -27,8 +27,8 @@ static const struct shm_answer {
     int status;
     const char *said;
 } answers[] = {
-    {{.magic = 7}, sizeof(struct by_shm_welcome), 1, BANYAN_EFORMAT, "is no switch of ours"},
-    {{.magic = BY_SHM_MAGIC}, 12, 1, BANYAN_EFORMAT, "is no switch of ours"},
+    {{.magic = 7}, sizeof(struct by_shm_welcome), 1, BANYAN_EFORMAT, "is not a banyan switch"},
+    {{.magic = BY_SHM_MAGIC}, 12, 1, BANYAN_EFORMAT, "is not a banyan switch"},
     {{.magic = BY_SHM_MAGIC, .status = BY_EBUSY, .text = "it is full"},
      sizeof(struct by_shm_welcome),
      1,
@@ -39,13 +39,13 @@ static const struct shm_answer {
      sizeof(struct by_shm_welcome),
      1,
      BANYAN_EFORMAT,
-     "it shares no memory"},
+     "it does not share memory"},
     {{.magic = BY_SHM_MAGIC, .memory_bytes = FILE_BYTES},
      sizeof(struct by_shm_welcome),
      0,
      BANYAN_EFORMAT,
-     "it shares no memory"},
-    {{.magic = 7}, sizeof(struct by_shm_welcome), 2, BANYAN_EFORMAT, "is no switch of ours"},
+     "it does not share memory"},
+    {{.magic = 7}, sizeof(struct by_shm_welcome), 2, BANYAN_EFORMAT, "is not a banyan switch"},
 };
 
 struct shm_fake {

@@ -385,7 +385,7 @@ static void who_waits_too_long_says_for_what(void **state)
     }
     rig_set("BANYAN_TIMEOUT", NULL);
     assert_int_equal(status, BANYAN_ETIMEDOUT);
-    assert_non_null(strstr(banyan_last_error(), "has not said that all switches have their tables"));
+    assert_non_null(strstr(banyan_last_error(), "has not confirmed that all switches have their tables"));
     hub_close(&hub);
 }
 
@@ -475,7 +475,7 @@ static void a_controller_that_is_not_there_is_named(void **state)
     rig_set("BANYAN_CONTROLLER", "host:7");
     assert_int_equal(banyan_init(NULL, &context), BANYAN_OK);
     expect(banyan_comm_create(context, 0, &comm), BANYAN_EINVAL,
-           "it takes unix:PATH, tcp:HOST:PORT or tls:HOST:PORT");
+           "use unix:PATH, tcp:HOST:PORT or tls:HOST:PORT");
     assert_int_equal(banyan_finalize(context), BANYAN_OK);
     rig_set("BANYAN_CONTROLLER", NULL);
     rig_set("BANYAN_TIMEOUT", NULL);

@@ -203,13 +203,13 @@ static void misuse_is_refused_by_name(void **state)
     rig_open(&rig, &fabric, 0);
     expect(banyan_allgatherv(NULL, data, other, counts, BANYAN_F32), BANYAN_EINVAL, "comm is NULL");
     expect(banyan_allgatherv(rig.comm[1], data, other, NULL, BANYAN_F32), BANYAN_EINVAL,
-           "counts is NULL; it has a count for each of the 2 ranks");
+           "counts is NULL; it must contain a count for each of the 2 ranks");
     expect(banyan_allgatherv(rig.comm[1], data, other, huge, BANYAN_F32), BANYAN_ELIMIT, "address space");
     expect(banyan_allgatherv(rig.comm[1], NULL, other, counts, BANYAN_F32), BANYAN_EINVAL, "send is NULL");
     expect(banyan_allgatherv(rig.comm[1], data + 2, data, counts, BANYAN_F32), BANYAN_EINVAL,
-           "in place wants send == recv + the counts of the ranks before this one");
+           "in place requires send == recv + the counts of the ranks before this one");
     expect(banyan_reduce_scatterv(rig.comm[1], data, data + 2, counts, BANYAN_F32, BANYAN_SUM), BANYAN_EINVAL,
-           "in place wants recv == send + the counts");
+           "in place requires recv == send + the counts");
     expect(banyan_reduce_scatterv(rig.comm[1], data, other, counts, BANYAN_F32, BANYAN_BOR),
            BANYAN_EUNSUPPORTED, "bor is not defined on f32");
     expect(banyan_reduce_scatterv_init(rig.comm[1], data, other, counts, BANYAN_F32, BANYAN_SUM, NULL),
