@@ -15,7 +15,7 @@ static const char *state_name(const struct by_daemon_switch *device)
     static const char *const names[] = {
         [BY_SWITCH_UNKNOWN] = "unknown", [BY_SWITCH_UP] = "up", [BY_SWITCH_DOWN] = "down"};
 
-    return device->partitioned ? "partitioned" : names[device->state];
+    return names[device->state];
 }
 
 static json_t *hash_json(uint64_t hash)

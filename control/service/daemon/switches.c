@@ -124,7 +124,6 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
     device->silent_ms = 0;
     device->text[0] = 0;
     device->state = BY_SWITCH_UP;
-    device->partitioned = false;
     daemon->loss.nodes[device->node] = false;
     device->stray_beats = device->image.bytes != NULL && device->hello.table_hash != device->image.hash
                               ? device->stray_beats + 1
