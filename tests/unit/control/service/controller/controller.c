@@ -427,8 +427,9 @@ static void a_switch_that_is_too_small_or_another_refuses_a_push(void **state)
     (void)state;
     setup_open(&setup, 100);
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
-    assert_non_null(strstr(
-        problem.text, "slots: the table wants 256, this switch has 100; job 1 wants 256, 100 would fit"));
+    assert_non_null(
+        strstr(problem.text,
+               "slots: the table requires 256, this switch has 100; job 1 requires 256, 100 would fit"));
     setup_close(&setup);
     setup_open(&setup, 4096);
     setup.targets[0].address = setup.fake[1]->address;
@@ -574,7 +575,7 @@ static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
     fake->hasty = 1;
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_EAGAIN);
     assert_true(by_session_refused(session));
-    assert_non_null(strstr(problem.text, "a second, come from this client"));
+    assert_non_null(strstr(problem.text, "a second: the switch serves packets first"));
     fake->hasty = 0; /* the session is still valid */
     assert_int_equal(by_session_hello(session, &hello, &problem), 0);
     assert_false(by_session_refused(session));
