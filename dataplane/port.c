@@ -140,8 +140,8 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp)
 {
     if (by_port_payload_max(port) < payload_max) {
-        by_say("port %s: a payload of %u bytes needs an MTU of %u, and the port has %u: raise the MTU "
-               "or use --payload-max %u",
+        by_say("port %s: a payload of %u bytes needs an MTU of %u, and the port has %u: raise the MTU or use "
+               "--payload-max %u",
                port->name, payload_max, payload_max + BY_PORT_MTU_OVERHEAD, port->mtu,
                by_port_payload_max(port) / 64 * 64);
         return BY_ELIMIT;

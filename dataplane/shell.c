@@ -161,8 +161,8 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
     }
     shell->engine_bytes = by_engine_size(&engine);
     if (shell->engine_bytes == 0) {
-        by_say("the engine does not support %u slots of %u bytes, %u entries, %u relays: a number is "
-               "out of its range",
+        by_say("the engine does not support %u slots of %u bytes, %u entries, %u relays: a number is out of "
+               "its range",
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }

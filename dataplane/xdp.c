@@ -225,8 +225,8 @@ int by_xdp_add(struct by_xdp *xdp, uint32_t port, const char *interface, int soc
         return 0;
     }
     if (link == -EBUSY || link == -EEXIST) {
-        by_say("--iface %s: it already has an XDP program; end the program that attached it, or `ip link "
-               "set %s xdp off`",
+        by_say("--iface %s: it already has an XDP program; end the program that attached it, or `ip link set "
+               "%s xdp off`",
                interface, interface);
         return BY_EBUSY;
     }

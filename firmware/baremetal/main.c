@@ -111,8 +111,8 @@ static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
     if (!by_setting_text("psk", text, sizeof text))
         return false;
     if (by_psk_key_read(&key, text) != 0)
-        by_fault_say("setting opt/banyan/psk: a key has 32 hexadecimal digits; `banyan keys --psk` "
-                     "makes one");
+        by_fault_say(
+            "setting opt/banyan/psk: a key has 32 hexadecimal digits; `banyan keys --psk` makes one");
     if (!is_sure)
         by_fault_say("a pre-shared key requires another nonce at each start: give the machine a virtio-rng "
                      "device, or the setting opt/banyan/nonce");

@@ -34,7 +34,7 @@ awk -v code_max="$(limit code)" -v const_max="$(limit const)" -v data_max="$(lim
     }
     function row(name, a, b, c, d) { printf "  %-24s %8s %8s %8s %8s\n", name, a, b, c, d }
     function judge(kind, max) {
-        if (max != "" && all[kind] > max) { printf "size: %d bytes of %s; %s allows %d: reduce it, or raise %s_bytes_max there\n", all[kind], kind, json, max, kind; bad = 1 }
+        if (max != "" && all[kind] > max) { printf "size: %d bytes of %s; %s allows %d: make it smaller, or raise %s_bytes_max there\n", all[kind], kind, json, max, kind; bad = 1 }
     }
     END {
         row("room", "code", "const", "data", "zeroed")

@@ -58,8 +58,8 @@ static int check_watchdog(void *object, const char *text, struct by_option_why *
     (void)text;
     return ((struct by_switchd_options *)object)->watchdog_s != 1
                ? 0
-               : by_option_refuse(why, "it must be 0 or at least 2, because an idle loop sleeps for a "
-                                       "second");
+               : by_option_refuse(why,
+                                  "it must be 0 or at least 2, because an idle loop sleeps for a second");
 }
 
 #define X(name, text) [BY_DRIVER_##name] = (text),

@@ -164,7 +164,7 @@ static int read_files(struct by_tls_identity *identity, const char *folder, char
             return BY_ENOENT;
         }
         if (i == 2 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-            snprintf(text, BY_TLS_TEXT_MAX, "%.200s: others may read this key: chmod 600 it", path);
+            snprintf(text, BY_TLS_TEXT_MAX, "%.200s: other users may read this key: chmod 600 it", path);
             return BY_EPERM;
         }
         done = i == 0   ? lib()->SSL_CTX_load_verify_file(context, path)

@@ -72,6 +72,6 @@ crowd() {
 check "sixty silent strangers do not keep the controller out" crowd
 stop
 start "a switch with another's keys starts" switch0 --control "$address" --keys "$dir/keys/spare"
-refused "it is unmasked" 3 "its certificate is that of 'spare'" push "$dir/keys/operator" "$dir/two"
+refused "it is unmasked" 3 "but the certificate of 'spare'" push "$dir/keys/operator" "$dir/two"
 stop
 finish

@@ -33,7 +33,7 @@ exchange() {
 # ---- the pre-shared key -------------------------------------------------------------------------------------------------------
 check "banyan keys makes a key" "$banyan" keys --psk "$key"
 check "that its owner alone can read" test "$(stat -c %a "$key")" = 600
-refused "and does not replace one" 2 "is there already" "$banyan" keys --psk "$key"
+refused "and does not replace one" 2 "it exists already" "$banyan" keys --psk "$key"
 "$banyan" keys --psk "$dir/other" >/dev/null
 echo 'no key' >"$dir/wrong"
 "$probe" image "$dir/four" 4 3 64 1408 1500

@@ -121,7 +121,7 @@ static void note_window(const struct by_change *change, const struct by_job_tabl
             need <= change->limits[i].slots)
             continue;
         snprintf(note, bytes,
-                 "its windows are %u slots instead of %u, which would take %llu of the %u slots of %s",
+                 "its windows are %u slots instead of %u, which would require %llu of the %u slots of %s",
                  tables->window, full, (unsigned long long)need, change->limits[i].slots,
                  change->topology->nodes[i].name);
         return;

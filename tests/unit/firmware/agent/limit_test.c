@@ -135,8 +135,8 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
     assert_int_equal(load(bench, more, 3), BY_ELIMIT);
     assert_string_equal(
         bench->response.text,
-        "validate: slots: the table requires 1088, this switch (board toaster) has 1024; job 42 requires 256, 192 "
-        "would fit beside job 41, which holds 768 of the others' 832: use a smaller --window, end a "
+        "validate: slots: the table requires 1088, this switch (board toaster) has 1024; job 42 requires "
+        "256, 192 would fit beside job 41, which holds 768 of the others' 832: use a smaller --window, end a "
         "job, or start the switch with more --slots");
     assert_int_equal(load(bench, grown, 2), BY_ELIMIT);
     assert_non_null(strstr(bench->response.text,
@@ -163,13 +163,14 @@ static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
         const char *text;
     } cases[] = {
         {{{1, 300, 1, 64, 0}, {2, 213, 1, 64, 0}},
-         "entries: the table requires 513, this switch (board toaster) has 512; job 1 requires 300, 299 would fit "
-         "beside job 2, which holds 213:"},
+         "entries: the table requires 513, this switch (board toaster) has 512; job 1 requires 300, 299 "
+         "would fit beside job 2, which holds 213:"},
         {{{1, 1, 1, 64, 9}, {2, 1, 1, 64, 8}},
-         "relays: the table requires 17, this switch (board toaster) has 16; job 1 requires 9, 8 would fit beside "
-         "job 2, which holds 8:"},
+         "relays: the table requires 17, this switch (board toaster) has 16; job 1 requires 9, 8 would fit "
+         "beside job 2, which holds 8:"},
         {{{1, 1, 1, 64, 0}, {2, 1, 1, 2048, 0}},
-         "bytes of a chunk: the table requires 2048, this switch (board toaster) has 1408; job 2 requires 2048:"},
+         "bytes of a chunk: the table requires 2048, this switch (board toaster) has 1408; job 2 requires "
+         "2048:"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

@@ -286,7 +286,7 @@ static void of_several_switches_that_refuse_the_first_is_named_and_the_others_co
     setup.fake[0]->refuse_stage = setup.fake[1]->refuse_stage = BY_ELIMIT;
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "switch x0: "));
-    assert_non_null(strstr(problem.text, "(1 more of 2 switches fail); no table was changed"));
+    assert_non_null(strstr(problem.text, "(1 more of 2 switches failed); no table was changed"));
     setup_close(&setup);
 }
 
@@ -596,8 +596,8 @@ static void addresses_that_are_none_are_refused(void **state)
         {"tcp:1.2.3.4", BY_EINVAL, "tcp:HOST:PORT"},
         {"tcp::80", BY_EINVAL, "tcp:HOST:PORT"},
         {"unix:", BY_EINVAL, "1 to 107 characters"},
-        {"unix:/tmp/by-test-nobody.sock", BY_EAGAIN, "is the switch running"},
-        {"tcp:127.0.0.1:1", BY_EAGAIN, "is the switch running"},
+        {"unix:/tmp/by-test-nobody.sock", BY_EAGAIN, "check that the switch runs"},
+        {"tcp:127.0.0.1:1", BY_EAGAIN, "check that the switch runs"},
     };
 
     (void)state;
