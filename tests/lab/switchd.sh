@@ -141,7 +141,7 @@ links 4 1500
 "$probe" image "$dir/four" 4 3 64 1408 1500
 check "a switch starts and says that it is ready" start $two $control --control tcp:127.0.0.1:46248 --driver af_packet
 check "stdout holds one line and nothing else" equal "$(cat "$dir/out")" "banyan-switchd: test: ready, 2 ports, control unix:$dir/c.sock"
-check "without hugepages it runs and says how to get them" grep -q "no hugepages (0 MiB free, 88 needed): running without; .sysctl vm.nr_hugepages=44. gives them" "$dir/err"
+check "without hugepages it runs and says how to get them" grep -q "not enough hugepages (0 MiB free, 88 needed): running without; .sysctl vm.nr_hugepages=44. provides them" "$dir/err"
 check "in one line" equal "$(wc -l <"$dir/err")" 1
 check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "unix:$dir/c.sock" "$dir/two" 7
 check "the same over TCP, again" inside "$probe" push tcp:127.0.0.1:46248 "$dir/two"
@@ -242,7 +242,7 @@ check "it ends" stop TERM
 # ---- hugepages ----------------------------------------------------------------------------------------------------------------
 links 2 1500
 check "with hugepages that are promised to others it runs without" start_with "$dir/shown 50 10" $two $control --table "$dir/two"
-check "and does not count them" grep -q "no hugepages (80 MiB free, 88 needed)" "$dir/err"
+check "and does not count them" grep -q "not enough hugepages (80 MiB free, 88 needed)" "$dir/err"
 check "it ends" stop TERM
 # Other programs may take the new pages before the switch does, so there are three attempts.
 for attempt in 1 2 3; do

@@ -178,8 +178,9 @@ static int distrust(const struct by_stream *stream, enum by_psk_fault fault, siz
             by_problem_say(problem, BY_EPERM, "%s: it refuses this client, in an answer without a tag: %s",
                            stream->address, response->text);
     else
-        error = by_problem_say(problem, BY_EPERM,
-                               "%s: the answer has no tag: check that the switch has a key", stream->address);
+        error =
+            by_problem_say(problem, BY_EPERM, "%s: it answers without a tag: check that the switch has a key",
+                           stream->address);
     free(response);
     return error;
 }

@@ -115,7 +115,7 @@ static void another_key_and_no_key_are_told_apart(void **state)
     assert_int_equal(say_hello("psk+tls:127.0.0.1:1", key_path, &reply, &problem), BY_EINVAL);
     fake->guard = NULL; /* a switch without a key: its answers are refused */
     assert_int_equal(say_hello(address, key_path, &reply, &problem), BY_EPERM);
-    assert_non_null(strstr(problem.text, "has no tag"));
+    assert_non_null(strstr(problem.text, "without a tag"));
     fake_stop(fake);
 }
 
