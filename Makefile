@@ -144,7 +144,7 @@ ifeq ($(SANITIZE),)
 endif
 
 help: ## print this list
-	@awk -F':.*## ' '/^[a-z-]+:.*## /{printf "  make %-14s %s\n", $$1, $$2}' $(filter %Makefile %module.mk,$(MAKEFILE_LIST))
+	@awk -F':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-15s %s\n", $$1, $$2}' $(filter %Makefile %module.mk,$(MAKEFILE_LIST))
 	@echo "  variables: O=build SANITIZE=address,undefined PREFIX=/usr/local DESTDIR= V=1; see the head of the Makefile"
 
 deps: ## install missing Debian packages (as root; otherwise list them)

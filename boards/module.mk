@@ -3,7 +3,7 @@
 # builds for and whose limits are the defaults of banyan-switchd.
 BOARDS := $(sort $(patsubst boards/%/board.mk,%,$(wildcard boards/*/board.mk)))
 ifeq ($(filter $(BOARD),$(BOARDS)),)
-$(error BOARD=$(BOARD): there is no such board; there are: $(BOARDS))
+$(error BOARD=$(BOARD): no such board; available: $(BOARDS))
 endif
 
 # The variables of a board.mk, stored as NAME_KIND and so on: KIND (linux, baremetal), ARCH (first

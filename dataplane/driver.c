@@ -12,7 +12,7 @@ unsigned by_driver_named(const char *source, const char *text)
     BY_DRIVER_LIST(X)
 #undef X
 #define X(name, word) " " word
-    by_say("%s %s: there is no such driver; there are:" BY_DRIVER_LIST(X), source, text);
+    by_say("%s %s: no such driver; available:" BY_DRIVER_LIST(X), source, text);
 #undef X
     return BY_DRIVER_NONE;
 }

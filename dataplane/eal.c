@@ -160,8 +160,8 @@ static bool choose_no_huge(const struct by_eal_config *config)
         return true;
     if (bytes >= huge_needed(config))
         return false;
-    by_say("no hugepages (%llu MiB free, %llu needed): running without; `sysctl vm.nr_hugepages=%llu` gives "
-           "them",
+    by_say("not enough hugepages (%llu MiB free, %llu needed): running without; `sysctl "
+           "vm.nr_hugepages=%llu` provides them",
            bytes >> 20, huge_needed(config) >> 20, huge_needed(config) >> 21);
     return true;
 }
@@ -211,7 +211,7 @@ int by_eal_start(const struct by_eal_config *config)
     bool no_huge = choose_no_huge(config);
 
     if (config->extra_count + 2 * config->pci_count + OWN_ARGUMENTS > ARGUMENTS_MAX) {
-        by_say("too many EAL arguments: %u, at most %u", config->extra_count,
+        by_say("too many EAL arguments: %u; the limit is %u", config->extra_count,
                ARGUMENTS_MAX - OWN_ARGUMENTS - 2 * config->pci_count);
         return BY_EINVAL;
     }
@@ -222,7 +222,7 @@ int by_eal_start(const struct by_eal_config *config)
     }
     rte_openlog_stream(stderr);
     if (rte_eal_init(build_arguments(config, no_huge, arguments), arguments) < 0) {
-        by_say("DPDK does not start: %s", rte_strerror(rte_errno));
+        by_say("cannot start DPDK: %s", rte_strerror(rte_errno));
         remove_folder(rte_eal_get_runtime_dir());
         return rte_errno == EINVAL ? BY_EINVAL : BY_EIO;
     }

@@ -50,7 +50,7 @@ struct by_dp_groups {
 
 static void refuse(const char *what, int error)
 {
-    by_say("results for several children leave one by one: %s: %s%s", what, strerror(-error),
+    by_say("results for several children are sent one by one: %s: %s%s", what, strerror(-error),
            error == -EPERM ? "" : "; it requires Linux 6.6");
 }
 
@@ -255,7 +255,8 @@ static int send_some(struct by_dp_groups *groups, struct by_dp_group *group, uin
     for (uint32_t i = 0; i < group->count && taken <= 0; i++) {
         taken = send_by(groups, group, group->carrier, from);
         if (taken == -ENOEXEC) {
-            by_say("results for several children leave one by one: the program that copied them is gone");
+            by_say("results for several children are sent one by one: the program that copied them was "
+                   "removed");
             groups->served = 0;
             return taken;
         }

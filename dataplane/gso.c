@@ -73,7 +73,7 @@ static int open_ring(struct by_gso *gso, const char *interface, uint16_t mtu)
 
     if (error == 0)
         return 0;
-    by_say("--iface %s: no ring of frames: %s: %s%s", interface, step, strerror(-error),
+    by_say("--iface %s: cannot create a ring of frames: %s: %s%s", interface, step, strerror(-error),
            strcmp(step, "tcx") == 0 ? "; it requires Linux 6.6" : "");
     return BY_EIO;
 }
@@ -93,7 +93,7 @@ int by_gso_open(struct by_gso **out, const char *interface, uint16_t mtu, enum b
     if (gso->fd < 0 || setsockopt(gso->fd, SOL_PACKET, PACKET_VNET_HDR, &one, sizeof one) != 0 ||
         setsockopt(gso->fd, SOL_PACKET, PACKET_IGNORE_OUTGOING, &one, sizeof one) != 0 ||
         bind(gso->fd, (struct sockaddr *)&address, sizeof address) != 0) {
-        by_say("--iface %s: no packet socket for trains of frames: %s", interface, strerror(errno));
+        by_say("--iface %s: cannot open a packet socket for GSO batches: %s", interface, strerror(errno));
         by_gso_close(gso);
         return BY_EIO;
     }
@@ -177,7 +177,8 @@ int by_gso_start(struct by_gso *gso, struct rte_mempool *pool, uint16_t payload_
         message->piece[0] = (struct iovec){&message->header, sizeof message->header};
         while (message->count < (m < BATCHES ? whole : 1)) {
             if (!renew(gso, message, message->count)) {
-                by_say("no buffers for a port: %u are needed", BATCHES * whole + MESSAGES - BATCHES);
+                by_say("not enough packet buffers for a port: it needs %u",
+                       BATCHES * whole + MESSAGES - BATCHES);
                 return BY_ENOMEM;
             }
             message->count++;

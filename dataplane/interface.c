@@ -57,8 +57,8 @@ static int check_raw(const char *name)
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0);
 
     if (fd < 0) {
-        by_say("--iface %s: no right to open raw sockets (%s): run as root, or give the program CAP_NET_RAW, "
-               "CAP_NET_ADMIN and CAP_BPF",
+        by_say("--iface %s: no permission to open raw sockets (%s): run as root, or give the program "
+               "CAP_NET_RAW, CAP_NET_ADMIN and CAP_BPF",
                name, strerror(errno));
         return BY_EPERM;
     }
@@ -73,7 +73,7 @@ int by_interface_check(const char *name)
     if (if_nametoindex(name) != 0)
         return check_raw(name);
     list_interfaces(existing, sizeof existing);
-    by_say("--iface %s: there is no such interface; there are: %s", name, existing);
+    by_say("--iface %s: no such interface; available: %s", name, existing);
     return BY_ENOENT;
 }
 
@@ -85,7 +85,7 @@ int by_interface_ready(const char *name, uint16_t *mtu)
     int result = 0;
 
     if (fd < 0) {
-        by_say("--iface %s: no socket: %s", name, strerror(errno));
+        by_say("--iface %s: cannot open a socket: %s", name, strerror(errno));
         return BY_EIO;
     }
     snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);

@@ -87,7 +87,7 @@ static void answer(const struct by_dp_link *link, const struct by_link_host *hos
         memcpy(CMSG_DATA(header), &link->memory_fd, sizeof(int));
     }
     if (sendmsg(host->socket, &message, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
-        by_say("%s: a host left before it was answered", link->path);
+        by_say("%s: a host disconnected before it was answered", link->path);
 }
 
 /* Reads the hello and its descriptors; returns the number of descriptors, or -1 if it is
@@ -204,15 +204,16 @@ static const char *claim(struct by_dp_link *link, struct by_link_host *host)
     enum claim own = claim_of(link, host);
 
     if (own == CLAIM_FALSE)
-        return "it does not prove that it has the key of the job: is its table of the same generation?";
+        return "it does not prove that it has the key of the job: check that its table has the same "
+               "generation";
     for (unsigned i = 0; i < link->host_count; i++) {
         struct by_link_host *other = link->host[i];
 
         if (!other->greeted || other->hello.udp_port != host->hello.udp_port)
             continue;
         if (own != CLAIM_PROVED || claim_of(link, other) == CLAIM_PROVED)
-            return "another process has this job here";
-        by_say("%s: a host that does not have the key of its job gives way to one that has it", link->path);
+            return "another process uses this job here";
+        by_say("%s: a host without the key of its job is replaced by one that has it", link->path);
         part(link, other);
     }
     return NULL;
@@ -226,7 +227,7 @@ static const char *take_over(struct by_dp_link *link, struct by_link_host *host,
     const char *refusal;
 
     if (hello->version != BY_SHM_VERSION)
-        return "the library and the switch are of different versions";
+        return "the library and the switch have different versions";
     if (hello->room_bytes < 64 || hello->room_bytes % 64 != 0 || hello->room_bytes > BY_PAYLOAD_MAX)
         return "its packets are too large";
     host->room_bytes = hello->room_bytes;
@@ -235,7 +236,7 @@ static const char *take_over(struct by_dp_link *link, struct by_link_host *host,
     host->memory_bytes = hello->memory_bytes;
     host->memory = map(fds[1], host->memory_bytes, PROT_READ);
     if (!host->cable || !host->memory)
-        return "its memory cannot be mapped, is not sealed against shrinking, or is of huge pages";
+        return "its memory cannot be mapped, is not sealed against shrinking, or consists of huge pages";
     if ((refusal = claim(link, host)) != NULL)
         return refusal;
     madvise((void *)(uintptr_t)host->memory, host->memory_bytes, MADV_HUGEPAGE);
@@ -262,7 +263,7 @@ int by_link_host_greet(struct by_dp_link *link, struct by_link_host *host)
         return 0;
     }
     if (count >= 0) {
-        by_say("%s: a host is not let in: %s", link->path, refusal);
+        by_say("%s: a host is refused: %s", link->path, refusal);
         answer(link, host, BY_EINVAL, refusal);
     }
     return BY_EINVAL;
@@ -302,13 +303,13 @@ static void let_in(struct by_dp_link *link)
         return;
     host = link->host_count < BY_LINK_HOSTS_MAX ? calloc(1, sizeof *host) : NULL;
     if (!host) {
-        by_say("%s: a host is not let in: no memory, or more than %u", link->path, BY_LINK_HOSTS_MAX);
+        by_say("%s: a host is refused: no memory, or more than %u hosts", link->path, BY_LINK_HOSTS_MAX);
         close(socket);
         return;
     }
     host->socket = socket;
     if (!challenge(link, host)) {
-        by_say("%s: a host is not let in: no random numbers, or it has left", link->path);
+        by_say("%s: a host is refused: no random numbers, or it has disconnected", link->path);
         close(socket);
         free(host);
         return;
@@ -383,7 +384,7 @@ int by_link_open(struct by_dp_link **out, const char *path)
         listen(link->listener, BY_LINK_HOSTS_MAX) != 0) {
         int error = errno;
 
-        by_say("--shm %s: no socket there: %s", path, strerror(error));
+        by_say("--shm %s: cannot open a socket there: %s", path, strerror(error));
         by_link_close(link);
         return error == EADDRINUSE ? BY_EEXIST : error == ENOENT ? BY_EINVAL : BY_EIO;
     }
@@ -392,7 +393,7 @@ int by_link_open(struct by_dp_link **out, const char *path)
     if (link->bells < 0 || link->again < 0 ||
         epoll_ctl(link->bells, EPOLL_CTL_ADD, link->listener, &event) != 0 ||
         epoll_ctl(link->bells, EPOLL_CTL_ADD, link->again, &event) != 0) {
-        by_say("--shm %s: no descriptor to sleep on: %s", path, strerror(errno));
+        by_say("--shm %s: cannot open a descriptor to wait on: %s", path, strerror(errno));
         by_link_close(link);
         return BY_EIO;
     }

@@ -30,9 +30,8 @@ struct rte_mempool *by_pool_make(const char *name, unsigned count, size_t privat
         result = rte_mempool_populate_default(pool);
     }
     if (result < 0) {
-        by_say("no memory for %u packet buffers of %zu bytes (%s): %s; give more hugepages (`sysctl "
-               "vm.nr_hugepages=512`) or run with "
-               "--no-huge",
+        by_say("no memory for %u packet buffers of %zu bytes (%s): %s; provide more hugepages (`sysctl "
+               "vm.nr_hugepages=512`) or run with --no-huge",
                count, room, name, rte_strerror(-result));
         rte_mempool_free(pool);
         return NULL;

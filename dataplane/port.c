@@ -68,7 +68,7 @@ static int check_one(const struct by_port_spec *spec)
     snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", spec->text);
     if (spec->kind == BY_PORT_PCI && (strchr(spec->text, '/') || access(path, F_OK) != 0)) {
         list_pci(existing, sizeof existing);
-        by_say("--pci %s: there is no such device; network devices: %s", spec->text, existing);
+        by_say("--pci %s: no such device; network devices: %s", spec->text, existing);
         return BY_ENOENT;
     }
     return 0;
@@ -140,7 +140,7 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp)
 {
     if (by_port_payload_max(port) < payload_max) {
-        by_say("port %s: a payload of %u bytes needs an MTU of %u, it has %u: raise the MTU or use "
+        by_say("port %s: a payload of %u bytes needs an MTU of %u, and the port has %u: raise the MTU or use "
                "--payload-max %u",
                port->name, payload_max, payload_max + BY_PORT_MTU_OVERHEAD, port->mtu,
                by_port_payload_max(port) / 64 * 64);

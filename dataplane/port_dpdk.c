@@ -113,7 +113,7 @@ int by_port_dpdk_interface(struct by_port *port, unsigned driver)
     port->ops = &dpdk_ops;
     port->frames_held = driver == BY_DRIVER_AF_XDP ? FRAMES_HELD : BY_PORT_FRAMES_COPIED;
     if (result == 0 && plug(port, device, arguments) != 0) {
-        by_say("--iface %s: %s cannot be opened on it (%s)", port->name, device, rte_strerror(rte_errno));
+        by_say("--iface %s: cannot open %s on it (%s)", port->name, device, rte_strerror(rte_errno));
         result = BY_EIO;
     }
     if (result == 0)
@@ -140,9 +140,8 @@ static int plug_vdev(struct by_port *port, const char *text)
 
     snprintf(device, sizeof device, "%.*s", (int)(length < sizeof device ? length : sizeof device - 1), text);
     if (plug(port, device, comma ? comma + 1 : "") != 0) {
-        by_say("--vdev %s: there is no such virtual device or it refuses its arguments; examples: net_ring0, "
-               "net_null0, "
-               "net_af_packet0,iface=eth0, net_vhost0,iface=/tmp/vhost.sock",
+        by_say("--vdev %s: no such virtual device, or it refuses its arguments; examples: net_ring0, "
+               "net_null0, net_af_packet0,iface=eth0, net_vhost0,iface=/tmp/vhost.sock",
                text);
         return BY_ENOENT;
     }
@@ -164,7 +163,7 @@ static int find_pci(struct by_port *port, const char *text)
 {
     snprintf(port->device, sizeof port->device, "%s", text);
     if (rte_eth_dev_get_port_by_name(text, &port->id) != 0) {
-        by_say("--pci %s: no DPDK driver took it; bind it with `dpdk-devbind.py -b vfio-pci %s`", text, text);
+        by_say("--pci %s: no DPDK driver uses it; bind it with `dpdk-devbind.py -b vfio-pci %s`", text, text);
         return BY_ENOENT;
     }
     return 0;

@@ -87,7 +87,7 @@ static int probe_ports(struct by_shell *shell, const struct by_shell_config *con
             return result;
     }
     if (shell->has_device && shell->has_links) {
-        by_say("--pci and --shm: memory that a card reads cannot be shared with hosts yet; use one of them");
+        by_say("--pci and --shm: memory that a NIC reads cannot be shared with hosts; use one of them");
         return BY_EINVAL;
     }
     return 0;
@@ -100,7 +100,8 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
     uint32_t fits = BY_PAYLOAD_MAX;
 
     if (config->payload_max > limit || config->payload_max % 8 != 0) {
-        by_say("--payload-max %u: a multiple of 8, at most %u on this board", config->payload_max, limit);
+        by_say("--payload-max %u: it must be a multiple of 8, at most %u on this board", config->payload_max,
+               limit);
         return BY_ELIMIT;
     }
     shell->payload_max = config->payload_max;
@@ -114,7 +115,7 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
         fits = BY_PAYLOAD_DEFAULT;
     shell->payload_max = RTE_MIN(fits, limit) / CACHE_LINE * CACHE_LINE;
     if (shell->payload_max == 0) {
-        by_say("the ports' MTU leaves %u bytes of payload: at least %u (an MTU of %u) are needed", fits,
+        by_say("the ports' MTU leaves %u bytes of payload: a switch needs at least %u (an MTU of %u)", fits,
                CACHE_LINE, CACHE_LINE + BY_PORT_MTU_OVERHEAD);
         return BY_ELIMIT;
     }
@@ -160,13 +161,15 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
     }
     shell->engine_bytes = by_engine_size(&engine);
     if (shell->engine_bytes == 0) {
-        by_say("no engine of %u slots of %u bytes, %u entries, %u relays: a number is out of its range",
+        by_say("the engine does not support %u slots of %u bytes, %u entries, %u relays: a number is out of "
+               "its range",
                config->slot_count, shell->payload_max, config->entry_count, config->relay_count);
         return BY_ELIMIT;
     }
     shell->engine_memory = by_eal_memory("engine", shell->engine_bytes, shell->has_device);
     if (!shell->engine_memory || (shell->has_links && !shell->payload_memory)) {
-        by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or give more hugepages",
+        by_say("no memory for %u slots of 2 x %u bytes (%zu MiB): use fewer (--slots) or provide more "
+               "hugepages",
                config->slot_count, 2 * shell->payload_max,
                (shell->engine_bytes + shell->payload_bytes) >> 20);
         return BY_ENOMEM;
@@ -256,7 +259,7 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     by_idle_open(&shell->idle);
     shell->idle.yields = yields_of(shell);
     if ((result = by_handoff_open(&shell->handoff)) != 0) {
-        by_say("no descriptor for the idle loop: %s", strerror(errno));
+        by_say("cannot open a descriptor for the idle loop: %s", strerror(errno));
         goto err_release;
     }
     watch(shell);

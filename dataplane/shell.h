@@ -44,10 +44,10 @@ struct by_shell_config {
 
 /* X(name, "help"): counters of the shell since the start, beside those of its batch. */
 #define BY_SHELL_COUNTER_LIST(X)                                                                             \
-    X(busy_ns, "nanoseconds of the rounds in which frames came")                                             \
-    X(kernel_relayed, "packets relayed in the kernel (driver xdp), which the switch has not seen")           \
-    X(kernel_replicated, "packets sent as copies that the kernel made (drivers xdp and ring)")               \
-    X(kernel_lost, "packets, or copies, that the kernel had no place for (drivers xdp and ring)")
+    X(busy_ns, "nanoseconds of the rounds in which frames arrived")                                          \
+    X(kernel_relayed, "packets that the kernel relayed (driver xdp), not seen by the switch")                \
+    X(kernel_replicated, "packets sent as copies made by the kernel (drivers xdp and ring)")                 \
+    X(kernel_lost, "packets or copies for which the kernel had no space (drivers xdp and ring)")
 
 struct by_shell_counters {
     struct by_batch_counters batch;

@@ -182,7 +182,7 @@ int by_telemetry_register(struct by_shell *shell)
         return 0;
     registered = 1;
     result |= rte_telemetry_register_cmd("/banyan/counters", counters_command,
-                                         "Counts of engine and shell. No parameters");
+                                         "Counters of engine and shell. No parameters");
     result |= rte_telemetry_register_cmd("/banyan/ports", ports_command,
                                          "Packets and bytes of each port. No parameters");
     result |= rte_telemetry_register_cmd("/banyan/entries", entries_command,

@@ -124,7 +124,7 @@ static int report(const char *what, int error)
 
     by_say("driver xdp: %s: %s%s", what, strerror(-error),
            right ? ": run as root, or give the program CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN"
-                 : "; other drivers need none of it (--driver af_packet)");
+                 : "; other drivers do not need this (--driver af_packet)");
     return right ? BY_EPERM : error == -ENOMEM ? BY_ENOMEM : BY_EIO;
 }
 
@@ -132,7 +132,7 @@ static const char *open_steps(struct by_xdp *xdp, const struct by_xdp_config *co
 {
     *error = prepare(xdp, config);
     if (*error != 0)
-        return "the programs cannot be loaded";
+        return "cannot load the programs";
     xdp->inside = bpf_object__find_map_fd_by_name(xdp->object, "by_inside");
     xdp->socket_map = bpf_object__find_map_fd_by_name(xdp->object, "by_sockets");
     xdp->relay_map = bpf_object__find_map_fd_by_name(xdp->object, "by_relays");
@@ -144,10 +144,10 @@ static const char *open_steps(struct by_xdp *xdp, const struct by_xdp_config *co
     xdp->child_program = program_of(xdp, "by_child");
     *error = make_groups(xdp);
     if (*error != 0)
-        return "no maps for groups of ports";
+        return "cannot create maps for groups of ports";
     *error = open_cable(xdp);
     if (*error != 0)
-        return "no veth pair in a namespace of its own";
+        return "cannot create a veth pair in a separate namespace";
     return NULL;
 }
 
@@ -178,10 +178,9 @@ int by_xdp_open(struct by_xdp **out, const struct by_xdp_config *config)
     }
     error = by_xdp_ready_open(&xdp->ready);
     if (error != 0)
-        by_say(
-            "driver xdp: the kernel does not say which interfaces take frames from it (%s; Linux 6.3 does): "
-            "nothing is relayed or replicated there",
-            strerror(-error));
+        by_say("driver xdp: the kernel does not report which interfaces accept redirected frames (%s; it "
+               "requires Linux 6.3): it does not relay or replicate",
+               strerror(-error));
     *out = xdp;
     return 0;
 }
@@ -216,7 +215,7 @@ int by_xdp_add(struct by_xdp *xdp, uint32_t port, const char *interface, int soc
     if (bpf_map_update_elem(xdp->inside, &out.ifindex, &inside, BPF_ANY) != 0 ||
         bpf_map_update_elem(xdp->out, &port, &out, BPF_ANY) != 0 ||
         bpf_map_update_elem(xdp->socket_map, &port, &socket, BPF_ANY) != 0) {
-        by_say("--iface %s: it cannot be registered with the driver xdp: %s", interface, strerror(errno));
+        by_say("--iface %s: cannot register it with the driver xdp: %s", interface, strerror(errno));
         return BY_EIO;
     }
     link = attach(xdp, "by_port", out.ifindex);
@@ -226,12 +225,12 @@ int by_xdp_add(struct by_xdp *xdp, uint32_t port, const char *interface, int soc
         return 0;
     }
     if (link == -EBUSY || link == -EEXIST) {
-        by_say(
-            "--iface %s: it has an XDP program already; end what put it there, or `ip link set %s xdp off`",
-            interface, interface);
+        by_say("--iface %s: it already has an XDP program; end the program that attached it, or `ip link set "
+               "%s xdp off`",
+               interface, interface);
         return BY_EBUSY;
     }
-    by_say("--iface %s: it takes no XDP program in its driver: %s; use --driver af_packet", interface,
+    by_say("--iface %s: its driver does not accept an XDP program: %s; use --driver af_packet", interface,
            strerror(-link));
     return link == -EOPNOTSUPP ? BY_EUNSUPPORTED : BY_EIO;
 }

@@ -38,9 +38,9 @@ int by_xdp_port_open(struct by_xdp_port **out, const char *interface, uint16_t m
     int error;
 
     if (by_interface_queues(interface) > 1) {
-        by_say(
-            "--iface %s: it has %u receive queues, and the driver xdp serves one: `ethtool -L %s combined 1`",
-            interface, by_interface_queues(interface), interface);
+        by_say("--iface %s: it has %u receive queues, and the driver xdp supports one: `ethtool -L %s "
+               "combined 1`",
+               interface, by_interface_queues(interface), interface);
         return BY_ELIMIT;
     }
     port = calloc(1, sizeof *port);
@@ -59,13 +59,12 @@ int by_xdp_port_open(struct by_xdp_port **out, const char *interface, uint16_t m
     by_gso_close(port->gso);
     free(port);
     if (error == -EBUSY)
-        by_say("--iface %s: another process has its AF_XDP socket; end that, or use another --driver",
+        by_say("--iface %s: another process has its AF_XDP socket; end that process, or use another --driver",
                interface);
     else
-        by_say(
-            "--iface %s: no AF_XDP (%s): %s; it requires root (CAP_NET_RAW) and locked memory (ulimit -l), or "
-            "use --driver af_packet",
-            interface, step, strerror(-error));
+        by_say("--iface %s: cannot open AF_XDP (%s): %s; it requires root (CAP_NET_RAW) and locked memory "
+               "(ulimit -l), or use --driver af_packet",
+               interface, step, strerror(-error));
     return error == -ENOMEM ? BY_ENOMEM : BY_EIO;
 }
 

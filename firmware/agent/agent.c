@@ -65,7 +65,7 @@ static void note_start(struct by_agent *agent)
     by_text_number(&text, config->port_count);
     by_text_add(&text, " ports, ");
     by_text_number(&text, config->slot_count);
-    by_text_add(&text, config->saved ? " slots; it offers the table of its earlier life" : " slots");
+    by_text_add(&text, config->saved ? " slots; it offers a saved table" : " slots");
     by_agent_note(agent, line);
 }
 
@@ -125,9 +125,9 @@ static int check_writer(struct by_agent *agent)
     agent->response.leader = agent->election_id;
     by_text_add(&text, "election id ");
     by_text_number(&text, agent->request.election_id);
-    by_text_add(&text, " is stale: a writer with ");
+    by_text_add(&text, " is stale: a writer has used ");
     by_text_number(&text, agent->election_id);
-    by_text_add(&text, " has been here; take a higher one to write");
+    by_text_add(&text, "; use a higher one to write");
     return BY_EPERM;
 }
 
@@ -174,14 +174,14 @@ static void dispatch(struct by_agent *agent)
         if (check_writer(agent) != 0)
             return;
         if (agent->total > 0)
-            by_agent_note(agent, "abort: what was staged is forgotten");
+            by_agent_note(agent, "abort: the staged image is discarded");
         by_agent_forget_staged(agent);
         return;
     default:
         text = by_agent_fail(agent, BY_EUNSUPPORTED);
-        by_text_add(&text, "request: no body that this switch (");
+        by_text_add(&text, "request: not supported by this switch (");
         by_text_add(&text, agent->config.software);
-        by_text_add(&text, ") knows: use a client of its version");
+        by_text_add(&text, "): use a client of its version");
     }
 }
 
@@ -208,7 +208,7 @@ size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t by
         text = by_agent_fail(agent, BY_EVERSION);
         by_text_add(&text, "request: version ");
         by_text_number(&text, agent->request.version);
-        by_text_add(&text, "; this switch speaks ");
+        by_text_add(&text, "; this switch supports ");
         by_text_number(&text, BY_CONTROL_VERSION);
     } else {
         agent->response.id = agent->request.id;

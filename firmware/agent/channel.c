@@ -36,7 +36,7 @@ size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, con
     channel->hasty = !by_rate_take(&channel->rate, by_agent_now(agent));
     if (!channel->hasty)
         return by_agent_answer(agent, message, bytes, out, capacity);
-    by_agent_note(agent, "a client asks faster than it may: it is made to wait");
+    by_agent_note(agent, "a client exceeds its request rate: it has to wait");
     return by_refuse_rate(out, capacity);
 }
 

@@ -20,13 +20,12 @@ static size_t refuse(struct by_channel *channel, struct by_agent *agent, enum by
                      uint8_t *out, size_t capacity)
 {
     static const char *const words[] = {
-        [BY_PSK_PLAIN] =
-            "key: this switch takes requests under its pre-shared key alone: give the address as "
-            "psk+unix:PATH or psk+tcp:HOST:PORT, and --psk FILE",
-        [BY_PSK_CUT] = "key: a frame of the key mode that cannot be: connect again",
+        [BY_PSK_PLAIN] = "key: this switch requires its pre-shared key: give the address as psk+unix:PATH or "
+                         "psk+tcp:HOST:PORT, and --psk FILE",
+        [BY_PSK_CUT] = "key: an invalid frame of the key mode: connect again",
         [BY_PSK_CLOSED] = "key: a request without a session: connect again",
-        [BY_PSK_FORGED] = "key: the tag of a request is wrong: is it the same key at both ends?",
-        [BY_PSK_STALE] = "key: a request came a second time or out of order: connect again",
+        [BY_PSK_FORGED] = "key: the tag of a request is wrong: use the same key at both ends",
+        [BY_PSK_STALE] = "key: a request is repeated or out of order: connect again",
     };
     struct by_guard_counters *counters = &channel->guard->counters;
 

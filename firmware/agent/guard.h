@@ -18,10 +18,10 @@
 #define BY_GUARD_COUNTER_LIST(X)                                                                             \
     X(sessions, "sessions requested; the client has not proved yet that it has the key")                     \
     X(plain, "refused: a request without the key mode")                                                      \
-    X(cut, "refused: a frame of the key mode of an impossible length or kind")                               \
+    X(cut, "refused: a frame of the key mode of an invalid length or kind")                                  \
     X(closed, "refused: a sealed request without a session")                                                 \
-    X(forged, "refused: a tag that the key does not make")                                                   \
-    X(stale, "refused: a request that was played again, or is out of order")
+    X(forged, "refused: a tag not made with the key")                                                        \
+    X(stale, "refused: a request that is repeated or out of order")
 
 struct by_guard_counters {
 #define X(name, help) uint64_t name;

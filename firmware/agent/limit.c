@@ -193,12 +193,13 @@ static void explain(struct by_text *text, const uint8_t *image, const uint8_t *a
     struct quarrel quarrel;
 
     by_text_add(text, words[resource]);
-    add_count(text, ": the table wants ", wanted, ", ");
+    add_count(text, ": the table requires ", wanted, ", ");
     add_board(text, board);
     add_count(text, " has ", limit, "");
     find_parties(image, active, resource, &quarrel);
     if (quarrel.wants.job != UINT32_MAX) {
-        add_count(text, "; job ", quarrel.wants.job, quarrel.is_new ? " wants " : ", which runs, wants ");
+        add_count(text, "; job ", quarrel.wants.job,
+                  quarrel.is_new ? " requires " : ", which runs, requires ");
         by_text_number(text, quarrel.wants.use.amount[resource]);
         add_fit(text, &quarrel, resource, limit);
     }
@@ -229,15 +230,16 @@ void by_limit_explain_bytes(struct by_text *text, uint32_t bytes, uint32_t most,
 
     add_count(text, "memory: a table of ", bytes, " bytes; ");
     add_board(text, board);
-    add_count(text, " takes ", BY_IMAGE_HEADER_BYTES, " to ");
+    add_count(text, " accepts ", BY_IMAGE_HEADER_BYTES, " to ");
     by_text_number(text, most);
     walk_start(&walk, active);
     while (walk_next(&walk, &share))
         if (largest.job == UINT32_MAX || share.bytes > largest.bytes)
             largest = share;
     if (largest.job != UINT32_MAX) {
-        add_count(text, "; of the active one job ", largest.job, " holds ");
+        add_count(text, "; job ", largest.job, " holds ");
         by_text_number(text, largest.bytes);
+        by_text_add(text, " of the active one");
     }
-    by_text_add(text, ": plan fewer trees, end a job, or take a larger board");
+    by_text_add(text, ": plan fewer trees, end a job, or use a larger board");
 }

@@ -12,10 +12,10 @@
     X(PORTS, "ports",                                                                                        \
       "start the switch with all its ports (--iface, --vdev, --pci), or check which node the "               \
       "table is for")                                                                                        \
-    X(PAYLOAD, "bytes of a chunk", "lower it with a smaller --mtu, or take larger frames to the switch")     \
-    X(SLOTS, "slots", "lower with a smaller --window, end a job, or start the switch with more --slots")     \
-    X(ENTRIES, "entries", "plan fewer trees, end a job, or take a larger board")                             \
-    X(RELAYS, "relays", "plan fewer trees, end a job, or take a larger board")
+    X(PAYLOAD, "bytes of a chunk", "use a smaller --mtu, or raise the MTU of the switch's ports")            \
+    X(SLOTS, "slots", "use a smaller --window, end a job, or start the switch with more --slots")            \
+    X(ENTRIES, "entries", "plan fewer trees, end a job, or use a larger board")                              \
+    X(RELAYS, "relays", "plan fewer trees, end a job, or use a larger board")
 
 enum by_resource {
 #define X(NAME, word, remedy) BY_RESOURCE_##NAME,
@@ -36,9 +36,9 @@ uint32_t by_use_slots(const uint8_t *image);
 
 /*
  * Compares a valid image with `limits`, where 0 means no limit. Returns false if everything fits.
- * Else `text` gets "slots: the table wants 320, this switch (board lab-veth) has 256; job 42 wants
- * 128, 64 would fit beside job 41, which holds 192: ..." `active` is the running image, or NULL;
- * `board` the name of the board, or NULL.
+ * Else `text` gets "slots: the table requires 320, this switch (board lab-veth) has 256; job 42
+ * requires 128, 64 would fit beside job 41, which holds 192: ..." `active` is the running image, or
+ * NULL; `board` the name of the board, or NULL.
  */
 int by_limit_explain(struct by_text *text, const uint8_t *image, const uint8_t *active,
                      const struct by_use *limits, const char *board);

@@ -102,7 +102,7 @@ void by_agent_answer_read(struct by_agent *agent)
         if (image) {
             by_text_add(&text, "offset ");
             by_text_number(&text, offset);
-            by_text_add(&text, " lies beyond the active image of ");
+            by_text_add(&text, " is beyond the active image of ");
             by_text_number(&text, bytes);
             by_text_add(&text, " bytes");
         } else {

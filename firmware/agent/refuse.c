@@ -44,11 +44,11 @@ size_t by_refuse_rate(uint8_t *out, size_t capacity)
     struct by_text text;
 
     by_text_start(&text, buffer, sizeof buffer);
-    by_text_add(&text, "request: more than ");
+    by_text_add(&text, "request: this client sends more than ");
     by_text_number(&text, BY_CHANNEL_REQUESTS_BURST);
-    by_text_add(&text, " at once, and ");
+    by_text_add(&text, " at once and ");
     by_text_number(&text, BY_CHANNEL_REQUESTS_PER_S);
-    by_text_add(&text, " a second, come from this client: the switch serves packets first; ask less often");
+    by_text_add(&text, " a second: the switch serves packets first; send fewer");
     return by_refuse(BY_EAGAIN, buffer, out, capacity);
 }
 

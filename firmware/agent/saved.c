@@ -31,12 +31,12 @@ const char *by_saved_check(const uint8_t *copy, size_t bytes, uint64_t *sequence
     if (bytes < BY_SAVED_HEADER_BYTES || by_saved_bytes(copy) == 0)
         return "not a saved table";
     if (by_saved_bytes(copy) != bytes)
-        return "cut short";
+        return "truncated";
     if (by_get32(copy + 20) != checksum(copy, bytes))
         return "its checksum does not match";
     if (by_image_check(copy + BY_SAVED_HEADER_BYTES, bytes - BY_SAVED_HEADER_BYTES, NULL,
                        &(struct by_image_fault){0}) != 0)
-        return "the image in it is not valid";
+        return "its image is not valid";
     *sequence = by_get64(copy + 8);
     return NULL;
 }

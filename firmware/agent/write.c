@@ -30,12 +30,12 @@ static const char *check_pieces(const by_Stage *stage, size_t active_bytes, uint
         const by_Piece *piece = &stage->pieces[i];
 
         if ((uint64_t)piece->from + piece->copy > active_bytes)
-            return "lies beyond the active image";
+            return "exceeds the active image";
         literal += piece->literal;
         *bytes += (uint64_t)piece->literal + piece->copy;
     }
     if (stage->pieces_count > 0 && literal != stage->data.size)
-        return "has other literal bytes than the data";
+        return "does not match the data's length";
     return NULL;
 }
 
@@ -51,7 +51,7 @@ static int take_pieces(struct by_agent *agent, const by_Stage *stage)
 
     if (stage->pieces_count > 0 && (!active || stage->base != by_agent_active_hash(agent))) {
         text = by_agent_fail(agent, BY_ESTATE);
-        by_text_add(&text, "stage: pieces of the table ");
+        by_text_add(&text, "stage: the pieces refer to table ");
         by_text_hash(&text, stage->base);
         by_text_add(&text, ", but ");
         by_text_hash(&text, active ? by_agent_active_hash(agent) : 0);
@@ -62,7 +62,7 @@ static int take_pieces(struct by_agent *agent, const by_Stage *stage)
     if (fault || bytes > agent->total - agent->received) {
         text = by_agent_fail(agent, BY_ERANGE);
         by_text_add(&text, "stage: a piece ");
-        by_text_add(&text, fault ? fault : "lies beyond the image that is staged");
+        by_text_add(&text, fault ? fault : "exceeds the staged image");
         by_text_add(&text, ": begin again at offset 0");
         return BY_ERANGE;
     }
@@ -132,7 +132,7 @@ void by_agent_answer_restore(struct by_agent *agent)
         text = by_agent_fail(agent, BY_ENOENT);
         by_text_add(&text, "restore: ");
         if (!config->saved) {
-            by_text_add(&text, "no table of an earlier life is offered");
+            by_text_add(&text, "no saved table is available");
         } else {
             by_text_add(&text, "the saved table is ");
             by_text_hash(&text, hash);
@@ -192,9 +192,9 @@ static int accept_image(struct by_agent *agent)
     by_image_header(agent->image, &header);
     if (header.kind != BY_NODE_SWITCH) {
         text = by_agent_fail(agent, BY_EINVAL);
-        by_text_add(&text, "validate: the image is of host ");
+        by_text_add(&text, "validate: the image is for host ");
         by_text_add(&text, header.name);
-        by_text_add(&text, ", this is a switch: push a switch's image");
+        by_text_add(&text, ", and this is a switch: push a switch's image");
         error = BY_EINVAL;
     } else {
         error = check_limits(agent);
@@ -248,7 +248,7 @@ void by_agent_answer_validate(struct by_agent *agent)
     if (!agent->is_validated && accept_image(agent) != 0)
         return;
     if (!agent->is_validated)
-        note_table(agent, "validate: waits for its commit: ", hash, agent->request.body.validate.push);
+        note_table(agent, "validate: ready to commit: ", hash, agent->request.body.validate.push);
     agent->is_validated = 1;
     agent->validated = hash;
     agent->validated_push = agent->request.body.validate.push;
@@ -269,7 +269,7 @@ void by_agent_answer_commit(struct by_agent *agent)
             by_text_hash(&text, hash);
             by_text_add(&text, " is neither validated nor active");
             if (agent->is_validated) {
-                by_text_add(&text, "; validated is ");
+                by_text_add(&text, "; the validated table is ");
                 by_text_hash(&text, agent->validated);
             }
             by_text_add(&text, ": stage and validate it first");
@@ -287,7 +287,7 @@ void by_agent_answer_commit(struct by_agent *agent)
         }
         agent->active_push = agent->validated_push;
         agent->active_hash = 0;
-        note_table(agent, "commit: active is ", hash, agent->active_push);
+        note_table(agent, "commit: the active table is ", hash, agent->active_push);
         agent->is_validated = 0; /* it is active now: nothing is left to abort */
         if (agent->config.ops->keep)
             agent->config.ops->keep(agent->config.node, agent->image, agent->total);

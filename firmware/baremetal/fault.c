@@ -32,11 +32,11 @@ static const char *class_text(uint64_t syndrome, uint64_t address)
 {
     switch (syndrome >> CLASS_SHIFT & 0x3f) {
     case CLASS_CODE:
-        return "no code can be run there";
+        return "this code is not executable";
     case CLASS_DATA:
         return address >= (uintptr_t)by_guard_start && address < (uintptr_t)by_stack_start
-                   ? "the stack is full"
-                   : "no such access to memory is allowed";
+                   ? "stack overflow"
+                   : "this memory access is not allowed";
     case CLASS_STACK_ALIGNMENT:
         return "the stack pointer is not aligned";
     case CLASS_BREAK:
@@ -150,8 +150,8 @@ void by_fault_provoke(const char *kind)
         by_write32(8, 1);
     }
     if (by_text_equal(kind, "say"))
-        by_fault_say("this cannot be: it is so on purpose");
+        by_fault_say("this fault is injected");
     if (by_text_equal(kind, "hang"))
         stand_still();
-    by_fault_say("setting opt/banyan/fault: it is null, twice, code, stack, assert, say or hang");
+    by_fault_say("setting opt/banyan/fault: it must be null, twice, code, stack, assert, say or hang");
 }

@@ -73,7 +73,7 @@ static void settle(const struct by_flash *flash)
 {
     uint64_t begin_ns = by_clock_ns();
 
-    by_log_say("flash: waiting for what was begun before the start", NULL);
+    by_log_say("flash: waiting for an operation from before the start", NULL);
     tell(flash, 0, READ_STATUS);
     while (!is_ready(by_read32(flash->base)) && by_clock_ns() - begin_ns < ERASE_MOST_NS)
         ;
@@ -128,7 +128,7 @@ bool by_flash_open(struct by_flash *flash)
     }
     tell(flash, 0, READ_ARRAY);
     if (!is_known)
-        by_log_say("flash: no chips that this image supports: tables are not kept", NULL);
+        by_log_say("flash: no supported chips: tables are not stored", NULL);
     return is_known;
 }
 

@@ -47,7 +47,7 @@ static uint32_t read_payload(void)
         by_hal.limits.payload_max);
 
     if (payload == 0 || payload % 8 != 0)
-        by_fault_say("setting opt/banyan/payload-max: a multiple of 8 above 0");
+        by_fault_say("setting opt/banyan/payload-max: it must be a multiple of 8 above 0");
     return payload;
 }
 
@@ -56,7 +56,7 @@ static void open_engine(const struct by_engine_config *config)
     size_t bytes = by_engine_size(config);
 
     if (bytes == 0)
-        by_fault_say("no engine of such a size: see the board's limits");
+        by_fault_say("the engine does not support these limits: see board.json");
     if (by_engine_init(&self.engine, by_memory_take("the engine", bytes), bytes, config) != 0)
         by_fault_say("the engine does not start");
 }
@@ -111,15 +111,14 @@ static bool read_key(struct by_guard *guard, uint64_t nonce, bool is_sure)
     if (!by_setting_text("psk", text, sizeof text))
         return false;
     if (by_psk_key_read(&key, text) != 0)
-        by_fault_say("setting opt/banyan/psk is no key: it is 32 hexadecimal digits, as `banyan keys --psk` "
-                     "makes them");
-    if (!is_sure)
         by_fault_say(
-            "under a pre-shared key no nonce may come twice: give the machine a virtio-rng device, or the "
-            "setting opt/banyan/nonce, another one at each start");
+            "setting opt/banyan/psk: a key has 32 hexadecimal digits; `banyan keys --psk` makes one");
+    if (!is_sure)
+        by_fault_say("a pre-shared key requires another nonce at each start: give the machine a virtio-rng "
+                     "device, or the setting opt/banyan/nonce");
     by_zero(text, sizeof text);
     by_guard_open(guard, &key, nonce, 0);
-    by_log_say("control lines are under a pre-shared key", NULL);
+    by_log_say("control lines require the pre-shared key", NULL);
     return true;
 }
 
@@ -131,11 +130,11 @@ static void note_end(const struct by_note *last)
 
     by_text_start(&text, line, sizeof line);
     if (last->end == BY_NOTE_HANG) {
-        by_text_add(&text, "watchdog: in the last life the loop stood still for ");
+        by_text_add(&text, "watchdog: in the previous boot the loop made no progress for ");
         by_text_number(&text, last->value);
         by_text_add(&text, " ms at ");
     } else {
-        by_text_add(&text, "fault: the last life ended at ");
+        by_text_add(&text, "fault: the previous boot ended at ");
     }
     by_text_hash(&text, last->at);
     if (last->end == BY_NOTE_EXCEPTION) {
@@ -150,7 +149,7 @@ static void note_end(const struct by_note *last)
         return;
     by_text_start(&text, line, sizeof line);
     by_text_number(&text, last->ends);
-    by_text_add(&text, " lives in a row have ended so: each waits longer before its reset");
+    by_text_add(&text, " consecutive boots have failed: each waits longer before its reset");
     by_agent_note(self.agent, line);
 }
 

@@ -34,7 +34,7 @@ void *by_memory_take(const char *what, size_t bytes)
     struct by_text *text;
 
     if (is_sealed)
-        by_fault_say("memory is taken after the start");
+        by_fault_say("memory is allocated after the start");
     if (bytes > SIZE_MAX - LINE || (bytes + LINE - 1) / LINE * LINE > end - next) {
         text = by_log_start(&log);
         by_text_add(text, what);
@@ -42,7 +42,7 @@ void *by_memory_take(const char *what, size_t bytes)
         by_text_number(text, bytes);
         by_text_add(text, " bytes, ");
         by_text_number(text, end - next);
-        by_text_add(text, " are left: give fewer slots or a smaller payload");
+        by_text_add(text, " are left: use fewer slots or a smaller payload");
         by_log_end(&log);
         by_fault_say("not enough memory");
     }

@@ -52,9 +52,9 @@ static void say_when(uint64_t ends, uint64_t wait_ns)
     if (halts || !by_hal.has_psci) {
         by_text_add(text, "halted");
     } else {
-        by_text_add(text, "the machine is reset in ");
+        by_text_add(text, "resetting the machine in ");
         by_text_number(text, wait_ns / NS_PER_S);
-        by_text_add(text, " s (lives in a row that ended so: ");
+        by_text_add(text, " s (consecutive failed boots: ");
         by_text_number(text, ends);
         by_text_add(text, ")");
     }

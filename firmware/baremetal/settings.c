@@ -95,8 +95,8 @@ uint64_t by_setting_number(const char *name, uint64_t otherwise, uint64_t most)
     by_text_add(line, name);
     by_text_add(line, " is '");
     by_text_add(line, text);
-    by_text_add(line, "': it is a number up to ");
+    by_text_add(line, "': it must be a number up to ");
     by_text_number(line, most);
     by_log_end(&log);
-    by_fault_say("a setting is wrong");
+    by_fault_say("invalid setting");
 }

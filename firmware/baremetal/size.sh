@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# What an image is made of: size.sh MAP BOARD_JSON CROSS, from the linker's map. Code, constants, data and zeroed data (bytes) by room, the sums, and the
-# board's limits on these (code_bytes_max and so on in its board.json). Exit 1, and no image is left, when one is exceeded.
+# Reports the sizes of an image from the linker's map: size.sh MAP BOARD_JSON CROSS. Prints code,
+# constants, data and zeroed data (bytes) by room, the sums, and the board's limits (code_bytes_max
+# and so on in its board.json). If a limit is exceeded, deletes the image and exits with 1.
 set -euo pipefail
 map=$1
 json=$2
@@ -41,9 +42,9 @@ awk -v code_max="$(limit code)" -v const_max="$(limit const)" -v data_max="$(lim
         for (r in rooms) list[++count] = r
         for (i = 1; i <= count; i++) for (j = i + 1; j <= count; j++) if (list[j] < list[i]) { t = list[i]; list[i] = list[j]; list[j] = t }
         for (i = 1; i <= count; i++) { r = list[i]; row(r, size[r, "code"] + 0, size[r, "const"] + 0, size[r, "data"] + 0, size[r, "zero"] + 0) }
-        row("together", all["code"], all["const"], all["data"] + 0, all["zero"] + 0)
-        row("at most", code_max, const_max, data_max, zero_max)
+        row("sum", all["code"], all["const"], all["data"] + 0, all["zero"] + 0)
+        row("limit", code_max, const_max, data_max, zero_max)
         judge("code", code_max); judge("const", const_max); judge("data", data_max); judge("zero", zero_max)
-        if (all["code"] == 0) { print "size: the map names no code"; bad = 1 }
+        if (all["code"] == 0) { print "size: the map contains no code"; bad = 1 }
         exit bad
     }' "$map" || { rm -f "${map%.map}.elf"; exit 1; }

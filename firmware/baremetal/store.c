@@ -24,13 +24,13 @@ static void read_copy(struct by_metal_store *store, uint32_t index, uint32_t ima
     if (bytes == 0)
         return; /* erased, or not written by banyan */
     fault =
-        bytes > (uint64_t)BY_SAVED_HEADER_BYTES + image_bytes_max ? "longer than there is room for" : NULL;
+        bytes > (uint64_t)BY_SAVED_HEADER_BYTES + image_bytes_max ? "larger than this image supports" : NULL;
     if (!fault) {
         by_flash_read(&store->flash, area, store->copy, bytes);
         fault = by_saved_check(store->copy, bytes, &sequence);
     }
     if (fault) {
-        by_log_say("flash: a saved table is passed over: ", fault);
+        by_log_say("flash: ignoring a saved table: ", fault);
         return;
     }
     if (store->saved_bytes > 0 && sequence <= store->sequence)
@@ -123,13 +123,11 @@ static void look(struct by_metal_store *store)
         return;
     case BY_FLASH_FAILED:
         store->state = BY_STORE_IDLE;
-        store->word =
-            "flash: it does not take the table, which is active: a restart would offer the last one "
-            "that it took";
+        store->word = "flash: storing the active table failed: a restart would offer the one stored before";
         return;
     case BY_FLASH_DEAD:
         store->state = BY_STORE_DEAD;
-        store->word = "flash: its chips are busy for too long: from now on no table is kept, until a restart";
+        store->word = "flash: the chips are busy for too long: no table is stored until a restart";
         return;
     }
 }

@@ -47,7 +47,7 @@ bool by_virtio_find(uint32_t id, uint32_t index, struct by_virtio *device)
             continue;
         if (by_read32(base + VERSION) != 2)
             by_fault_say(
-                "a virtio device is of the legacy kind: give QEMU -global virtio-mmio.force-legacy=false");
+                "a virtio device is a legacy device: give QEMU -global virtio-mmio.force-legacy=false");
         if (index-- == 0) {
             *device = (struct by_virtio){.base = base, .interrupt = by_hal.virtio_interrupt + i};
             return true;
@@ -79,7 +79,7 @@ uint64_t by_virtio_start(const struct by_virtio *device, uint64_t wanted)
     by_write32(device->base + DRIVER_FEATURES, (uint32_t)agreed);
     by_write32(device->base + STATUS, ACKNOWLEDGE | DRIVER | FEATURES_OK);
     if (!(agreed & VERSION_1) || !(by_read32(device->base + STATUS) & FEATURES_OK))
-        by_fault_say("a virtio device does not speak version 1");
+        by_fault_say("a virtio device does not support version 1");
     by_interrupt_enable(device->interrupt);
     return agreed & wanted;
 }
@@ -180,7 +180,7 @@ bool by_virtio_ring_take(struct by_virtio_ring *ring, uint16_t *head, uint32_t *
     *bytes = ring->in->ring[at].bytes;
     ring->seen++;
     if (*head >= ring->size)
-        by_fault_say("a virtio device answers with a buffer that was not offered");
+        by_fault_say("a virtio device returned a buffer that was not offered");
     return true;
 }
 

@@ -51,7 +51,7 @@ static _Noreturn void end(uint64_t at, uint64_t link)
     struct by_log log;
     struct by_text *text = by_log_start(&log);
 
-    by_text_add(text, "watchdog: the loop has stood still for ");
+    by_text_add(text, "watchdog: the loop made no progress for ");
     by_text_number(text, limit_ms);
     by_text_add(text, " ms at ");
     by_text_hash(text, at);

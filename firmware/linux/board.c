@@ -51,7 +51,7 @@ static void say_boards(const char *name)
 
     for (size_t i = 0; i < sizeof built_in / sizeof built_in[0] && used < sizeof list; i++)
         used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", built_in[i].name);
-    by_say("--board %s: there is no such board; there are: %s, or a board.json of your own", name, list);
+    by_say("--board %s: no such board; available: %s, or the path of a board.json", name, list);
 }
 
 static int read_field(const json_t *root, const char *source, const char *field, uint32_t least,
@@ -60,11 +60,12 @@ static int read_field(const json_t *root, const char *source, const char *field,
     const json_t *value = json_object_get(root, field);
 
     if (!json_is_integer(value)) {
-        by_say("board %s: \"%s\" is missing or not an integer; it is %u to %u", source, field, least, most);
+        by_say("board %s: \"%s\" is missing or not an integer; it must be %u to %u", source, field, least,
+               most);
         return BY_EFORMAT;
     }
     if (json_integer_value(value) < least || json_integer_value(value) > most) {
-        by_say("board %s: \"%s\" is %lld; it is %u to %u", source, field,
+        by_say("board %s: \"%s\" is %lld; it must be %u to %u", source, field,
                (long long)json_integer_value(value), least, most);
         return BY_ELIMIT;
     }
@@ -80,7 +81,7 @@ static int read_flag(const json_t *root, const char *source, const char *field, 
     *out = !value || json_is_true(value);
     if (!value || json_is_boolean(value))
         return 0;
-    by_say("board %s: \"%s\" is neither true nor false", source, field);
+    by_say("board %s: \"%s\" must be true or false", source, field);
     return BY_EFORMAT;
 }
 
@@ -93,7 +94,7 @@ static int read_driver(const json_t *root, const char *source, struct by_board *
     snprintf(what, sizeof what, "board %.*s: driver", (int)BY_NAME_MAX, source);
     board->driver = BY_DRIVER_AUTO;
     if (value && !json_is_string(value)) {
-        by_say("%s: it is the name of a driver, as for --driver", what);
+        by_say("%s: it must be the name of a driver, as for --driver", what);
         return BY_EFORMAT;
     }
     if (value)

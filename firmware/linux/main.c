@@ -88,7 +88,7 @@ static int open_shell(struct by_shell **shell, const struct by_switchd_options *
     };
 
     if (options->port_count > board->ports) {
-        by_say("%u ports; board %s has at most %u", options->port_count, board->name, board->ports);
+        by_say("%u ports; board %s supports at most %u", options->port_count, board->name, board->ports);
         return BY_ELIMIT;
     }
     return by_shell_open(shell, &config);
@@ -120,7 +120,7 @@ static int open_agent(struct by_agent **agent, void **memory, const struct by_sw
         config.saved = by_switchd_store_saved(node->store, &saved_bytes);
         config.saved_bytes = (uint32_t)saved_bytes;
         if (saved_bytes > board->image_bytes) {
-            by_say("the saved table has %zu bytes, board %s takes %u: it is not offered", saved_bytes,
+            by_say("the saved table has %zu bytes, board %s accepts %u: it is not offered", saved_bytes,
                    board->name, board->image_bytes);
             config.saved = NULL;
         }
@@ -147,9 +147,9 @@ static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
     static const char *const places[] = {"starting", "at the control channel", "at its ports", "asleep"};
 
     (void)shell;
-    by_say("the loop has stood still for %u s, %s: ending, so that it is started again", still_ms / 1000,
+    by_say("the loop made no progress for %u s, %s: ending, to be restarted", still_ms / 1000,
            places[last & BY_PULSE_MASK]);
-    by_notify("STATUS=the loop stood still");
+    by_notify("STATUS=the loop made no progress");
     _exit(EXIT_ENVIRONMENT);
 }
 
@@ -165,7 +165,7 @@ static int run_shell(struct by_shell *shell, const struct by_switchd_options *op
     int result = by_watchdog_start(&watchdog, &config);
 
     if (result != 0) {
-        by_say("no thread to watch the loop; --watchdog 0 goes on without");
+        by_say("cannot start a thread to watch the loop; --watchdog 0 runs without it");
         return result;
     }
     printf("banyan-switchd: %s: ready, %u ports, control %s\n", options->name, by_shell_port_count(shell),

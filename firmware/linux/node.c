@@ -180,7 +180,7 @@ int by_node_load(struct by_shell *shell, const char *path)
     if (result == 0) {
         by_image_header(image, &header);
         if (header.kind != BY_NODE_SWITCH || header.count[BY_SECTION_PORT] > by_shell_port_count(shell)) {
-            by_say("--table %s: is for %s %s with %u ports; this is a switch with %u", path,
+            by_say("--table %s: it is for %s %s with %u ports; this is a switch with %u", path,
                    header.kind == BY_NODE_SWITCH ? "switch" : "host", header.name,
                    header.count[BY_SECTION_PORT], by_shell_port_count(shell));
             result = BY_EINVAL;

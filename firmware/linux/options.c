@@ -58,7 +58,8 @@ static int check_watchdog(void *object, const char *text, struct by_option_why *
     (void)text;
     return ((struct by_switchd_options *)object)->watchdog_s != 1
                ? 0
-               : by_option_refuse(why, "an idle loop sleeps for a second: give it at least 2");
+               : by_option_refuse(why,
+                                  "it must be 0 or at least 2, because an idle loop sleeps for a second");
 }
 
 #define X(name, text) [BY_DRIVER_##name] = (text),
@@ -80,21 +81,21 @@ static const struct by_option rows[] = {
          0, "control", "ADDRESS", AT(control),
          "listen at unix:PATH, tls:ADDRESS:PORT or tcp:ADDRESS:PORT (loopback only); may be repeated"),
      .count = AT(control_count), .call = check_control},
-    {BY_ROW_TEXT(0, "keys", "DIR", AT(keys), "take the keys for tls: from DIR, as `banyan keys` makes them")},
+    {BY_ROW_TEXT(0, "keys", "DIR", AT(keys), "read the keys for tls: from DIR, made by `banyan keys`")},
     {BY_ROW_HEADING("Options:")},
     {BY_ROW_TEXT(0, "name", "NAME", AT(name), "name the switch NAME, in messages and in Hello")},
     {BY_ROW_TEXT(0, "table", "FILE", AT(table), "load this table image at start")},
     {BY_ROW_TEXT(0, "state", "DIR", AT(state),
                  "keep committed tables in DIR, and offer the last one after a restart")},
     {BY_ROW_TEXT(0, "board", "NAME|FILE", AT(board),
-                 "take limits and defaults of x86-dpdk, lab-veth or a board.json")},
+                 "use the limits and defaults of x86-dpdk, lab-veth or a board.json")},
     {BY_ROW_CHOICE(0, "driver", "DRIVER", AT(driver), 1, DRIVERS - 1,
                    "the driver of --iface: %l (default: the board's, else auto)"),
      .words = drivers},
     {BY_ROW_NUMBER(0, "slots", "N", AT(slots), 1, 1u << 24,
                    "give all entries together N slots, %r (default: the board's)")},
     {BY_ROW_NUMBER(0, "payload-max", "N", AT(payload_max), 8, BY_PAYLOAD_MAX,
-                   "let a chunk have N bytes at most, %r (default: what all ports can carry)")},
+                   "limit chunks to N bytes, %r (default: the most that all ports can carry)")},
     {BY_ROW_CHANCE(0, "loss", "P", AT(fault.loss),
                    "inject faults at receive: lose packets with probability P")},
     {BY_ROW_CHANCE(0, "dup", "P", AT(fault.duplicate), "duplicate packets with probability P")},
@@ -129,8 +130,8 @@ static int check(const struct by_switchd_options *options)
     for (const char *c = options->name; *c && !unfit; c++)
         unfit = (unsigned char)*c <= ' ' || *c == 0x7f || *c == '/';
     if (strlen(options->name) == 0 || strlen(options->name) > BY_NAME_MAX || unfit) {
-        by_say("--name '%s': 1 to %u characters without '/', blanks or control characters", options->name,
-               BY_NAME_MAX);
+        by_say("--name '%s': a name has 1 to %u characters without '/', blanks or control characters",
+               options->name, BY_NAME_MAX);
         return 2;
     }
     if (options->port_count == 0) {
@@ -138,12 +139,12 @@ static int check(const struct by_switchd_options *options)
         return 2;
     }
     if (options->control_count == 0 && !options->table) {
-        by_say("neither --control nor --table: nothing could ever load a table");
+        by_say("neither --control nor --table: no table could be loaded; give one of them");
         return 2;
     }
     for (unsigned i = 0; i < options->control_count; i++)
         if (strncmp(options->control[i], "tls:", 4) == 0 && !options->keys) {
-            by_say("--control %s: TLS needs --keys DIR; `banyan keys` makes them", options->control[i]);
+            by_say("--control %s: TLS requires --keys DIR; `banyan keys` makes keys", options->control[i]);
             return 2;
         }
     return -1;

@@ -114,9 +114,8 @@ static int remove_dead_socket(const struct sockaddr_un *address)
     if (lstat(address->sun_path, &status) != 0)
         return 0;
     if (!S_ISSOCK(status.st_mode)) {
-        by_say(
-            "--control unix:%s: a file that is not a socket is in the way: remove it or choose another path",
-            address->sun_path);
+        by_say("--control unix:%s: the file there is not a socket: remove it or choose another path",
+               address->sun_path);
         return BY_EEXIST;
     }
     fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -137,7 +136,7 @@ static int open_unix(struct listener *listener, const char *path)
     int result;
 
     if (strlen(path) == 0 || strlen(path) >= sizeof address.sun_path) {
-        by_say("--control unix:%s: a path of 1 to %zu bytes", path, sizeof address.sun_path - 1);
+        by_say("--control unix:%s: a path has 1 to %zu bytes", path, sizeof address.sun_path - 1);
         return BY_EFORMAT;
     }
     memcpy(address.sun_path, path, strlen(path));
@@ -169,7 +168,7 @@ static int open_tcp(struct listener *listener, const char *scheme, const char *t
     if (by_hostport_read(text, strlen(text), &at) != 0 || strlen(at.port) > 5 ||
         strtoul(at.port, NULL, 10) < 1 || strtoul(at.port, NULL, 10) > 65535 ||
         getaddrinfo(at.host[0] ? at.host : NULL, at.port, &hints, &info) != 0) {
-        by_say("--control %s:%s: it is %s:ADDRESS:PORT with a numeric address, such as %s:127.0.0.1:%u",
+        by_say("--control %s:%s: it must be %s:ADDRESS:PORT with a numeric address, such as %s:127.0.0.1:%u",
                scheme, text, scheme, scheme, BY_CONTROL_PORT);
         return BY_EFORMAT;
     }
@@ -231,7 +230,7 @@ static int open_acceptor(struct by_server *server, const char *keys)
         watch(server, by_acceptor_fd(server->acceptor), EPOLLIN, server->acceptor, EPOLL_CTL_ADD) != 0)
         result = BY_EIO;
     if (result != 0)
-        by_say("--keys %s: no thread for handshakes: %s", keys, strerror(errno));
+        by_say("--keys %s: cannot start a thread for handshakes: %s", keys, strerror(errno));
     return result;
 }
 
@@ -353,7 +352,7 @@ static void turn_away(struct by_server *server, struct by_tls *tls, int fd)
     char text[128];
     size_t bytes;
 
-    snprintf(text, sizeof text, "connections: %u clients are connected, which is the most: end one of them",
+    snprintf(text, sizeof text, "connections: %u clients are connected, the limit: disconnect one of them",
              CLIENTS_MAX);
     say_refused(server, text);
     for (unsigned i = CLIENTS_MAX; i < CLIENTS_MAX + SPARES && !tls; i++)
@@ -420,7 +419,7 @@ static void take_greeted(struct by_server *server)
 static void pause_arrivals(struct by_server *server, bool paused)
 {
     if (paused)
-        by_agent_note(server->agent, "control clients come faster than they may: they wait");
+        by_agent_note(server->agent, "control clients connect faster than the limit: they wait");
     server->paused = paused;
     for (unsigned i = 0; i < server->listener_count; i++)
         if (!server->listeners[i].secure)

@@ -67,7 +67,7 @@ static void read_copies(struct by_switchd_store *store)
         const char *fault = file ? by_saved_check(file, bytes, &sequence) : NULL;
 
         if (fault)
-            by_say("--state: %s: %s; it is passed over", store->path[i], fault);
+            by_say("--state: %s: %s; ignoring it", store->path[i], fault);
         if (file && !fault && (!store->saved || sequence > store->sequence)) {
             free(store->saved);
             store->saved = file;
@@ -155,7 +155,7 @@ int by_switchd_store_open(struct by_switchd_store **out, const char *folder, con
     pthread_mutex_init(&store->lock, NULL);
     pthread_cond_init(&store->more, NULL);
     if (pthread_create(&store->thread, NULL, write_all, store) != 0) {
-        by_say("--state %s: no thread to write it", folder);
+        by_say("--state %s: cannot start a thread to write it", folder);
         close(store->folder);
         free(store->saved);
         free(store);

@@ -260,7 +260,7 @@ static void attend(struct by_acceptor *acceptor, struct acceptor_place *place, b
         return;
     state = state_of(acceptor, place);
     if (state == GREETS)
-        refuse(acceptor, place, "it has not authenticated in time");
+        refuse(acceptor, place, "it did not authenticate in time");
     else if (state == LEAVES)
         release(acceptor, place);
 }

@@ -94,7 +94,7 @@ static const char *reason(void)
     if (error != 0 && ERR_SYSTEM_ERROR(error))
         text = strerror(ERR_GET_REASON(error));
     lib()->ERR_clear_error();
-    return text ? text : "no reason is known";
+    return text ? text : "unknown reason";
 }
 
 /* Returns whether a valid certificate also has the required purpose. */
@@ -164,7 +164,7 @@ static int read_files(struct by_tls_identity *identity, const char *folder, char
             return BY_ENOENT;
         }
         if (i == 2 && (status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-            snprintf(text, BY_TLS_TEXT_MAX, "%.200s: others may read this key: chmod 600 it", path);
+            snprintf(text, BY_TLS_TEXT_MAX, "%.200s: other users may read this key: chmod 600 it", path);
             return BY_EPERM;
         }
         done = i == 0   ? lib()->SSL_CTX_load_verify_file(context, path)
@@ -292,15 +292,13 @@ static const char *remedy(long verdict)
 {
     switch (verdict) {
     case X509_V_ERR_CERT_HAS_EXPIRED:
-        return "renew it with `banyan keys --renew`, or look at the clock";
+        return "renew it with `banyan keys --renew`, or check the clock";
     case X509_V_ERR_CERT_NOT_YET_VALID:
-        return "look at the clocks of both ends";
+        return "check the clocks of both ends";
     case X509_V_ERR_INVALID_PURPOSE:
-        return "it is for another part than is played here: `banyan keys` makes those of switches, "
-               "controllers "
-               "and hosts";
+        return "it is for another role: `banyan keys` makes certificates of switches, controllers and hosts";
     default:
-        return "both ends need keys of one authority, made with `banyan keys`";
+        return "both ends need keys of the same authority, made with `banyan keys`";
     }
 }
 
@@ -322,8 +320,8 @@ static int explain(struct by_tls *tls, int code)
     case SSL_ERROR_ZERO_RETURN:
         return 0;
     case SSL_ERROR_SYSCALL:
-        snprintf(tls->text, sizeof tls->text, "%s is gone: %s", other,
-                 saved ? strerror(saved) : "it closed the connection");
+        snprintf(tls->text, sizeof tls->text, "the connection to %s is lost: %s", other,
+                 saved ? strerror(saved) : "the other end closed it");
         lib()->ERR_clear_error();
         return BY_EIO;
     default:
@@ -340,8 +338,8 @@ static int explain(struct by_tls *tls, int code)
                  remedy(X509_V_OK));
         return BY_EPERM;
     }
-    snprintf(tls->text, sizeof tls->text, "%s does not speak TLS 1.3 as it must (%s): use tls: at both ends",
-             other, reason());
+    snprintf(tls->text, sizeof tls->text, "%s does not use TLS 1.3 (%s): use tls: at both ends", other,
+             reason());
     return BY_EIO;
 }
 

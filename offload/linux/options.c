@@ -70,7 +70,7 @@ static const struct by_option *find_long(const struct options_reader *reader, co
         fault(reader, "--%s is short for both --%s and --%s; `%s --help` lists the options", typed,
               other->name, found->name, reader->program);
     else
-        fault(reader, "there is no option --%s%s%s%s `%s --help` lists the options", typed,
+        fault(reader, "unknown option --%s%s%s%s `%s --help` lists the options", typed,
               guess.best ? "; did you mean --" : ";", guess.best ? guess.best : "", guess.best ? "?" : "",
               reader->program);
     return NULL;
@@ -83,7 +83,7 @@ static const struct by_option *find_letter(const struct options_reader *reader, 
             return row;
     if (letter == by_option_help_row.letter)
         return &by_option_help_row;
-    fault(reader, "there is no option -%c; `%s --help` lists the options", letter, reader->program);
+    fault(reader, "unknown option -%c; `%s --help` lists the options", letter, reader->program);
     return NULL;
 }
 
@@ -128,7 +128,7 @@ static int take(struct options_reader *reader, const struct by_option *row, cons
     reader->seen |= bit;
     status = by_option_value(row, reader->object, value, &why);
     if (status == 0 && !keep_text(row, reader->object, value))
-        return fault(reader, "%s '%.100s': the limit is %zu of these options", reader->given, value,
+        return fault(reader, "%s '%.100s': this option may be used at most %zu times", reader->given, value,
                      row->text.bytes / sizeof(char *));
     if (status == 0 && row->call != NULL)
         status = row->call(reader->object, value, &why);
@@ -148,7 +148,7 @@ static int take_long(struct options_reader *reader)
     snprintf(reader->given, sizeof(reader->given), "--%s", row->name);
     if (value != NULL) {
         if (row->kind == BY_OPTION_FLAG)
-            return fault(reader, "%s takes no value, and '%.100s' is one; `%s --help` lists the options",
+            return fault(reader, "%s accepts no value: remove '%.100s'; `%s --help` lists the options",
                          reader->given, value + 1, reader->program);
         return take(reader, row, value + 1);
     }

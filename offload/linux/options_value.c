@@ -235,7 +235,7 @@ static int read_word(const struct by_option *row, const char *text, size_t bytes
     }
     by_option_words(row, words, sizeof(words));
     if (row->kind == BY_OPTION_LIST)
-        return by_option_refuse(why, "'%s' is none of all, %s%s%s%s", typed, words,
+        return by_option_refuse(why, "'%s' is unknown; it must be all, %s%s%s%s", typed, words,
                                 guess.best ? "; did you mean " : "", guess.best ? guess.best : "",
                                 guess.best ? "?" : "");
     return by_option_refuse(why, "it must be %s%s%s%s", words, guess.best ? "; did you mean " : "",

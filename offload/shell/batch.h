@@ -27,19 +27,19 @@
 /* X(name, "help"): counters since the start, of every platform. */
 #define BY_BATCH_COUNTER_LIST(X)                                                                             \
     X(loops, "rounds over all ports")                                                                        \
-    X(sleeps, "times that the switch slept because nothing came")                                            \
+    X(sleeps, "times that the switch slept because no frame arrived")                                        \
     X(steps, "batches given to the engine")                                                                  \
-    X(rx_other, "frames that are not banyan's: passed over")                                                 \
+    X(rx_other, "frames that are not banyan's: ignored")                                                     \
     X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
     X(rx_unaddressed, "frames on a port that the table does not name")                                       \
     X(arp_replies, "ARP requests answered")                                                                  \
     X(fault_dropped, "frames dropped on purpose (--loss)")                                                   \
-    X(fault_duplicated, "frames doubled on purpose (--dup)")                                                 \
+    X(fault_duplicated, "frames duplicated on purpose (--dup)")                                              \
     X(fault_held, "frames held back on purpose (--reorder)")                                                 \
     X(tx_shared, "packets sent as a header chained to a shared payload")                                     \
-    X(tx_copied, "packets sent as a copy, since the port takes no chains or the payload is not shared")      \
-    X(tx_relayed, "packets relayed in the buffer that they came in")                                         \
-    X(tx_no_memory, "packets dropped: no packet buffer, or the port took no more")                           \
+    X(tx_copied, "packets sent as a copy: the port accepts no chains, or the payload is not shared")         \
+    X(tx_relayed, "packets relayed in the buffer in which they arrived")                                     \
+    X(tx_no_memory, "packets dropped: no packet buffer, or the port was full")                               \
     X(tx_no_port, "packets dropped: the port does not exist or has no address")
 
 struct by_batch_counters {

@@ -23,7 +23,7 @@ mkdir "$dir/tree/boards/scratch"
 sed 's/"lab-veth"/"scratch"/; s/"slots": [0-9]*/"slots": 96/' boards/lab-veth/board.json >"$dir/tree/boards/scratch/board.json"
 cp boards/lab-veth/board.mk "$dir/tree/boards/scratch/"
 check "a Linux board is added by a folder" in_copy firmware BOARD=scratch
-refused "the switch made for it knows it, and all others" 2 "there are: arm64-dpdk, lab-veth, scratch, x86-dpdk, xdp-host" \
+refused "the switch made for it knows it, and all others" 2 "available: arm64-dpdk, lab-veth, scratch, x86-dpdk, xdp-host" \
     "$out/boards/scratch/banyan-switchd" --name t --board nope --vdev net_ring0 --control "unix:$dir/x.sock"
 cp -r boards/qemu-virt-arm64 "$dir/tree/boards/scratch-metal"
 sed -i 's/"qemu-virt-arm64"/"scratch-metal"/' "$dir/tree/boards/scratch-metal/"board.{c,json}

@@ -271,8 +271,8 @@ jobs_start "$folder"
 pace 1
 calm1=$pace1 calm2=$pace2
 refused "control: without a certificate" 3 "name their folder with --keys" at switch0 "$banyan" push "$dir/next" --to "switch0=$tls"
-refused "control: a controller of another authority" 3 "keys of one authority" at switch0 "$banyan" push "$dir/next" --to "switch0=$tls" --keys "$dir/others/operator"
-refused "control: keys of jobs over plain TCP" 3 "without TLS would show" at switch0 "$banyan" push "$dir/next" --to "switch0=$tcp"
+refused "control: a controller of another authority" 3 "keys of the same authority" at switch0 "$banyan" push "$dir/next" --to "switch0=$tls" --keys "$dir/others/operator"
+refused "control: keys of jobs over plain TCP" 3 "without TLS would expose" at switch0 "$banyan" push "$dir/next" --to "switch0=$tcp"
 check "control: malformed messages, cut, endless, of other versions, of random bytes" at switch0 "$control" malformed 127.0.0.1 46248
 check "control: a write with an old election id, an old commit played again" at switch0 "$control" replay 127.0.0.1 46248
 check "control: forty clients that say a byte now and then keep nobody out" at switch0 "$control" loris 127.0.0.1 46248

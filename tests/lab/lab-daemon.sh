@@ -67,7 +67,7 @@ refused "it goes on with the job of its last life" 0 "1 jobs run" cat "$dir/agai
 [ "$before" = "$(tables)" ] && pass "no table has changed" || fail "no table has changed" "$dir/again.err"
 refused "a second controller is refused" 3 "is led by another controller" \
     timeout 20 "$build/bin/banyand" "$dir/leafspine.json" --sockets "$folder" --http off --socket off
-refused "and so is one with the same store" 3 "belongs to a banyand that runs" \
+refused "and so is one with the same store" 3 "is in use by another banyand" \
     timeout 20 "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --http off --socket off
 
 refused "a job on two hosts" 0 "job 2: running" job create -c allreduce --ranks host0,host1 --share 75% -o "$dir/two"
@@ -75,29 +75,29 @@ check "with tables for them" test -s "$dir/two/host0.table" -a -s "$dir/two/host
 refused "no slots: who holds them" 1 "(job 1 holds " job create -c all --window 4096
 refused "no bandwidth: what would fit" 1 "a share of 1/4 would fit" job create -c allreduce --ranks host0,host1 --share 1/2
 refused "no such host" 2 "host9" job create -c allreduce --ranks host0,host9
-refused "no such collective" 2 "there are allreduce" job create -c allredice
+refused "no such collective" 2 "available: allreduce" job create -c allredice
 check "a job ends" job end 2
-refused "and is gone" 1 "there is no job of that number" job end 2
+refused "and is gone" 1 "no job has that number" job end 2
 list_json() { job list --json | is_json; }
 check "the list as JSON" list_json
 status_json() { http GET /v1/status "Host: localhost" | sed '1,/^\r$/d' | is_json; }
 check "the status as JSON" status_json
 refused "metrics" 0 'banyan_switch_up{switch="leaf0"} 1' http GET /metrics "Host: localhost"
 refused "the port that every user reaches makes no jobs" 0 "403 Forbidden" http POST /v1/jobs "Host: localhost"
-refused "and ends none" 0 "only tells" http DELETE /v1/jobs/1 "Host: localhost"
+refused "and ends none" 0 "read-only" http DELETE /v1/jobs/1 "Host: localhost"
 refused "nor does banyan job through it" 1 "--http-open" "$banyan" job end 1 --controller "127.0.0.1:$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$dir/again.out")"
 check "the socket is its owner's alone" test "$(stat -c %a "${at#unix:}")" = 600
 stranger() { setpriv --reuid 65534 --clear-groups "$banyan" job list --controller "$at"; }
 stranger_reads() { setpriv --reuid 65534 --clear-groups cat "$folder"/banyand.db*; }
 refused "no other user reads the store, which holds keys" 1 "Permission denied" stranger_reads
-refused "another user is told so" 3 "may this user use that socket?" stranger
+refused "another user is told so" 3 "check that this user may use that socket" stranger
 refused "a page of a browser is refused" 0 "403 Forbidden" http GET /v1/status "Origin: http://somewhere.example"
 refused "a name that means this machine for now is refused" 0 "403 Forbidden" http GET /v1/status "Host: somewhere.example"
 refused "no such place" 0 "404 Not Found" http GET /v2 "Host: localhost"
 kill -TERM "$daemon"
 wait "$daemon"
 [ $? -eq 0 ] && pass "the controller ends cleanly" || fail "the controller ends cleanly" "$dir/again.err"
-refused "without it banyan job says so" 3 "is banyand running" job list
+refused "without it banyan job says so" 3 "check that banyand runs" job list
 children=()
 "$banyan" lab down "$lab" >/dev/null
 check "nothing of the lab is left" test ! -e "$folder"
@@ -112,7 +112,7 @@ plans() { # plans OPTION...: a controller that plans a job, in the background
 }
 until_said() { local i; for ((i = 0; i < 600; i++)); do grep -q "$1" "$dir/large.out" && return; sleep 0.05; done; cat "$dir/large.out"; return 1; }
 plans --plan-limit 1
-check "a plan that takes longer than its limit is given up" until_said "job 1: no plan of allreduce within 1 s: allow more by --plan-limit"
+check "a plan that takes longer than its limit is given up" until_said "job 1: no plan of allreduce within 1 s: allow more time with --plan-limit"
 kill -TERM "$daemon"
 wait "$daemon"
 plans

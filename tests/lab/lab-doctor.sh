@@ -59,7 +59,7 @@ found "another host's table: 1" 1 "lacks the table's address" --table "$folder/h
 found "an interface that is not there: 1, naming those that are" 1 "there are: lo, eth0" --iface nope
 found "a switch that is not there: 1" 1 "start banyan-switchd there" --to "leaf9=unix:$folder/leaf9.sock"
 found "a switch with another name: 1" 1 "answers as 'switch0'" --to "leaf9=unix:$folder/switch0.sock"
-found "TLS without keys: 3" 3 "TLS needs keys" --to leaf9=tls:127.0.0.1:46250
+found "TLS without keys: 3" 3 "TLS requires keys" --to leaf9=tls:127.0.0.1:46250
 found "no such table: 2" 2 "No such file" --table "$dir/nowhere.table"
 check "another plan is pushed" bash -c "
     '$banyan' plan '$dir/star4.json' -c allgather -o '$dir/g.plan' &&

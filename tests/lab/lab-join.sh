@@ -77,7 +77,7 @@ stranger() {
         fail "$1" "$dir/stranger.out"
     fi
 }
-stranger "keys of another authority" "keys of one authority" 0 others/host0 host0
+stranger "keys of another authority" "keys of the same authority" 0 others/host0 host0
 stranger "a switch's keys" "refused our certificate" 0 keys/leaf0 host0
 stranger "a controller's keys" "refused our certificate" 0 keys/operator host0
 stranger "host3's keys, and host1's name" "it claims to be host1, but its certificate names host3" 3 keys/host3 host1

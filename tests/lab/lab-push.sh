@@ -82,7 +82,7 @@ flips() {
 }
 check "every flipped bit tried is refused" flips
 refused "no such file" 2 "No such file" "$banyan" show "$dir/nowhere.table"
-refused "no such switch" 3 "is the switch running" show "unix:$dir/nobody.sock"
+refused "no such switch" 3 "check that the switch runs" show "unix:$dir/nobody.sock"
 refused "another switch's image" 3 "answers as 'switch0'" bash -c "
     '$banyan' topo leafspine >'$dir/l.json' && '$banyan' plan '$dir/l.json' -c allreduce -o '$dir/l.plan' &&
     '$banyan' tables '$dir/l.json' '$dir/l.plan' -o '$dir/leaf' && '$banyan' push '$dir/leaf/leaf0.table' --to leaf0=$address"
@@ -90,7 +90,7 @@ refused "a host's image" 2 "BANYAN_TABLE" "$banyan" push "$dir/one/host0.table" 
 refused "an image without an address" 2 "--to switch0=ADDR" "$banyan" push "$dir/one" --to "x=$address"
 refused "an address that is none" 2 "unix:PATH, tcp:HOST:PORT or tls:HOST:PORT" "$banyan" push "$dir/one" --to switch0=nowhere
 check "after all refusals the table is the one before" "$banyan" diff "$address" "$dir/two/switch0.table"
-refused "without an earlier life nothing is offered" 3 "offers no table of an earlier life" "$banyan" push --saved --sockets "$dir"
+refused "without a saved table nothing is offered" 3 "offers no saved table" "$banyan" push --saved --sockets "$dir"
 check "settle: no push was open" bash -c "'$banyan' push --settle --sockets '$dir' | grep -q 'no push was open'"
 kill -KILL $switch
 wait $switch 2>/dev/null

@@ -177,9 +177,9 @@ hit() {
         read -ra ends <<<"${links[$(draw 4)]}"
         swallowing=()
         pause=$(draw 3)
-        what="${ends[0]} - ${ends[1]} swallows packets, $(set -- 'both ways' upwards downwards; shift "$pause"; echo "$1")"
+        what="${ends[0]} - ${ends[1]} drops packets silently, $(set -- 'both ways' upwards downwards; shift "$pause"; echo "$1")"
         undo=swallow_no_more
-        saw="(link|switch) .* swallows packets"
+        saw="(link|switch) .* drops packets silently"
         since=$(now)
         [ "$pause" = 2 ] || swallow "${ends[1]}" "$(port_of "${ends[1]}" $((4 + ${ends[0]#leaf})))"
         [ "$pause" = 1 ] || swallow "${ends[0]}" "$(port_to "${ends[0]}" "${ends[1]}")"
@@ -280,13 +280,13 @@ fresh_lab allreduce
 swallowing=()
 since=$(now)
 swallow leaf1 "$(port_of leaf1 2)"
-if await 10 ended 'link host2 - leaf1 swallows packets: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link swallows packets: $(grep -Eho '[a-z]+: link host2 .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link swallows packets" "$dir"/host*.out "$dir/banyand.log"; fi
+if await 10 ended 'link host2 - leaf1 drops packets silently: .* sent by host2, none received by leaf1 .* no path'; then pass "host2's link drops packets silently: $(grep -Eho '[a-z]+: link host2 .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2's link drops packets silently" "$dir"/host*.out "$dir/banyand.log"; fi
 swallow_no_more
 end_lab
 fresh_lab allreduce
 spared=host2
 since=$(now)
 end_tree KILL "${ranks[2]}"
-if await 6 ended 'rank 2 \(host2\) has died'; then pass "host2 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2 dies" "$dir"/host*.out; fi
+if await 6 ended 'rank 2 \(host2\) failed'; then pass "host2 dies: $(grep -Eho 'allreduce: .*' "$dir/host0.out" | tail -n 1) ($(ms_between "$since" "$(now)") ms)"; else fail "host2 dies" "$dir"/host*.out; fi
 end_lab
 finish

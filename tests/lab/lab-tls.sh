@@ -43,7 +43,7 @@ stop() { kill -TERM "$switch" 2>/dev/null; wait "$switch"; children=(); }
 
 switchd=$build/bin/banyan-switchd
 refused "plain TCP beyond this machine is refused" 2 "use tls:" inside "$switchd" --name switch0 "${ports[@]}" --control tcp:0.0.0.0:46250
-refused "TLS without keys is refused" 2 "TLS needs --keys" "$switchd" --name switch0 --iface p0 --control tls:127.0.0.1:46250
+refused "TLS without keys is refused" 2 "TLS requires --keys" "$switchd" --name switch0 --iface p0 --control tls:127.0.0.1:46250
 refused "keys that are not there are named" 2 "nobody/ca.pem" \
     inside "$switchd" --name switch0 "${ports[@]}" --control tls:127.0.0.1:46250 --keys "$dir/keys/nobody"
 
@@ -56,7 +56,7 @@ check "show, with the keys named by BANYAN_KEYS" with_variable
 check "read back over TLS" bash -c "
     ip netns exec '$ns' '$banyan' show '$address' --keys '$dir/keys/operator' -o '$dir/back.table' && cmp '$dir/back.table' '$dir/one/switch0.table'"
 refused "no keys" 3 "name their folder with --keys" inside "$banyan" push "$dir/two" --to "switch0=$address"
-refused "keys of another authority" 3 "keys of one authority" push "$dir/others/operator" "$dir/two"
+refused "keys of another authority" 3 "keys of the same authority" push "$dir/others/operator" "$dir/two"
 refused "a switch's keys write no tables" 3 "refused our certificate" push "$dir/keys/spare" "$dir/two"
 plain() { inside timeout 20 "$banyan" push "$dir/two" --to switch0=tcp:127.0.0.1:46250 --timeout 5; }
 refused "no TLS" 3 "127.0.0.1:46250" plain
@@ -72,6 +72,6 @@ crowd() {
 check "sixty silent strangers do not keep the controller out" crowd
 stop
 start "a switch with another's keys starts" switch0 --control "$address" --keys "$dir/keys/spare"
-refused "it is unmasked" 3 "its certificate is that of 'spare'" push "$dir/keys/operator" "$dir/two"
+refused "it is unmasked" 3 "but the certificate of 'spare'" push "$dir/keys/operator" "$dir/two"
 stop
 finish

@@ -58,7 +58,7 @@ if "$banyan" lab up "$dir/star4.json" >"$dir/up.out" 2>&1; then
 else
     fail "lab up" "$dir/up.out"
 fi
-refused "no controller: 3" 3 "is banyand running" "$banyan" top --once --controller http://127.0.0.1:1
+refused "no controller: 3" 3 "check that banyand runs" "$banyan" top --once --controller http://127.0.0.1:1
 refused "a folder without sockets: 2" 2 "no *.sock" "$banyan" top --sockets "$dir"
 
 if "$banyan" lab up "$dir/leafspine.json" --controller >"$dir/controlled.out" 2>&1; then

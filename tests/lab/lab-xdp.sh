@@ -79,12 +79,12 @@ check "also when it is killed" has_programs 0
 start --driver xdp --iface p0 --iface p1 || cat "$dir/switch.err"
 check "and the next one starts" grep -q ready "$dir/switch.out"
 end TERM
-refused_switch "an interface whose driver takes no program" 3 "it takes no XDP program in its driver" --driver xdp --iface plain
+refused_switch "an interface whose driver takes no program" 3 "its driver does not accept an XDP program" --driver xdp --iface plain
 refused_switch "frames larger than a page" 2 "MTU 9000 does not fit a frame of AF_XDP" --driver xdp --iface jumbo
 refused "a process that may open packet sockets, but load no program" 3 "give the program CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_SYS_ADMIN" \
     timeout 20 ip netns exec "$ns" setpriv --bounding-set=-all,+net_raw,+net_admin,+ipc_lock,+dac_override \
     "$switchd" --name t --no-huge --control "unix:$dir/t.sock" --driver xdp --iface p0
 refused_switch "a driver that is none" 2 "it must be auto, ring, af_packet, af_xdp, xdp or gso" --driver best --iface p0
 sed 's/"driver": "xdp"/"driver": "warp"/' boards/xdp-host/board.json >"$dir/board.json"
-refused_switch "a board with a driver that is none" 2 "driver warp: there is no such driver" --board "$dir/board.json" --iface p0
+refused_switch "a board with a driver that is none" 2 "driver warp: no such driver" --board "$dir/board.json" --iface p0
 finish

@@ -33,24 +33,24 @@ exchange() {
 # ---- the pre-shared key -------------------------------------------------------------------------------------------------------
 check "banyan keys makes a key" "$banyan" keys --psk "$key"
 check "that its owner alone can read" test "$(stat -c %a "$key")" = 600
-refused "and does not replace one" 2 "is there already" "$banyan" keys --psk "$key"
+refused "and does not replace one" 2 "it exists already" "$banyan" keys --psk "$key"
 "$banyan" keys --psk "$dir/other" >/dev/null
 echo 'no key' >"$dir/wrong"
 "$probe" image "$dir/four" 4 3 64 1408 1500
 boot 2 -fw_cfg "name=opt/banyan/psk,file=$key"
-check "under a key it starts only where no nonce comes twice" until_says "under a pre-shared key no nonce may come twice"
+check "under a key it starts only where no nonce is repeated" until_says "a pre-shared key requires another nonce at each start"
 halt
 boot 2 $(setting nonce 1) -fw_cfg "name=opt/banyan/psk,file=$dir/wrong"
-check "and with a key that is one" until_says "setting opt/banyan/psk is no key"
+check "and with a key that is one" until_says "setting opt/banyan/psk: a key has 32 hexadecimal digits"
 halt
 image_name=star
 boot 4 $(setting slots 1024) -fw_cfg "name=opt/banyan/psk,file=$key" -device virtio-rng-device,bus=virtio-mmio-bus.30
 check "with a source of randomness it is ready" until_says "ready, 4 ports"
-check "and says that its lines are under a key" grep -q 'control lines are under a pre-shared key' "$dir/log"
+check "and reports that its lines require the key" grep -q 'control lines require the pre-shared key' "$dir/log"
 check "banyan push with the key" "$banyan" push "$dir/four" --to "star=$keyed" --psk "$key"
 check "banyan show with it, from the environment" env BANYAN_PSK="$key" "$banyan" show "$keyed"
 refused "another key" 3 "does not have our key" "$banyan" show "$keyed" --psk "$dir/other"
-refused "no key" 3 "takes requests under its pre-shared key alone" "$banyan" show "$control"
+refused "no key" 3 "this switch requires its pre-shared key" "$banyan" show "$control"
 check "which is counted" counted plain 1
 chmod 644 "$dir/other"
 refused "a key that others may read" 2 "chmod 600" "$banyan" show "$keyed" --psk "$dir/other"
@@ -92,14 +92,14 @@ for child in "${children[@]}"; do kill "$child" 2>/dev/null; done
 children=()
 sleep 0.2
 
-# ---- a table for the next life ------------------------------------------------------------------------------------------------
+# ---- a table for the next boot ------------------------------------------------------------------------------------------------
 check "the table goes to flash" until_says "the table is in flash"
 monitor system_reset
 ready_again() { [ "$(grep -c ': ready, ' "$dir/log")" -ge "$1" ]; }
 for ((i = 0; i < 500; i++)); do ready_again 2 && break || sleep 0.02; done
-check "a reset machine starts anew" ready_again 2
+check "a reset machine starts again" ready_again 2
 check "without a table" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'no table is active'"
-check "but offers that of its last life" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'was active before the switch restarted'"
+check "but offers that of its previous boot" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'was active before the switch restarted'"
 check "which can be made active" "$banyan" push --saved --to "star=$keyed" --psk "$key"
 check "and is the same" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
 halt
@@ -125,7 +125,7 @@ halt
 newest=$(for at in 0 1310720; do echo "$(od -An -tu8 --endian=big -j $((at + 8)) -N8 "$dir/flash" | tr -d ' ') $at"; done | sort -n | awk 'END { print $2 }')
 printf 'x' | dd of="$dir/flash" bs=1 seek=$((newest + 100)) conv=notrunc status=none
 boot 4 $(setting slots 1024) "${flash[@]}"
-check "a damaged copy is passed over" until_says "its checksum does not match"
+check "a damaged copy is ignored" until_says "its checksum does not match"
 until_says "ready, 4 ports" >/dev/null
 check "and the one before it offered" bash -c "'$banyan' show '$control' | grep 'was active before' | grep -qv '${want:-none}'"
 halt
@@ -136,21 +136,21 @@ boot 4 $(setting slots 1024) -drive "if=pflash,unit=1,format=raw,readonly=on,fil
 until_says "ready, 4 ports" >/dev/null
 for generation in 4 5; do
     "$probe" image "$dir/next" 4 "$generation" 64 1408 1500
-    check "with a flash that takes nothing a table is active all the same" "$banyan" push "$dir/next" --to "star=$control"
+    check "with a flash that stores nothing a table is active all the same" "$banyan" push "$dir/next" --to "star=$control"
 done
-check "which is said" until_says "flash: it does not take the table, which is active"
-check "and remembered" bash -c "'$banyan' show '$control' --log | grep -q 'a restart would offer the last one that it took'"
+check "which is reported" until_says "flash: storing the active table failed"
+check "and recorded" bash -c "'$banyan' show '$control' --log | grep -q 'a restart would offer the one stored before'"
 halt
 
 # ---- watchdog -----------------------------------------------------------------------------------------------------------------
 for machine in virt virt,virtualization=on; do
     boot 2 $(setting watchdog 600) $(setting fault hang) $(setting fault-at 3000)
-    check "$machine: a loop that stands still is noticed, with the place" until_says "watchdog: the loop has stood still for 600 ms at 0x"
-    check "$machine: and the machine is reset" until_says "watchdog: in the last life the loop stood still for 600 ms"
-    where=$(sed -n 's/.*stood still for 600 ms at \(0x[0-9a-f]*\), called.*/\1/p' "$dir/log" | head -n 1)
-    check "$machine: the place is where the loop stands" bash -c "${cross:-aarch64-linux-gnu-}addr2line -f -e '$board/banyan.elf' '${where:-0}' | grep -q '^stand_still$'"
+    check "$machine: a loop that hangs is detected, with the place" until_says "watchdog: the loop made no progress for 600 ms at 0x"
+    check "$machine: and the machine is reset" until_says "watchdog: in the previous boot the loop made no progress for 600 ms"
+    where=$(sed -n 's/.*made no progress for 600 ms at \(0x[0-9a-f]*\), called.*/\1/p' "$dir/log" | head -n 1)
+    check "$machine: the place is where the loop hangs" bash -c "${cross:-aarch64-linux-gnu-}addr2line -f -e '$board/banyan.elf' '${where:-0}' | grep -q '^stand_still$'"
     until_says "ready, 2 ports" >/dev/null
-    check "$machine: the next life knows of it" bash -c "'$banyan' show '$control' --log | grep -q 'in the last life the loop stood still'"
+    check "$machine: the next boot reports it" bash -c "'$banyan' show '$control' --log | grep -q 'in the previous boot the loop made no progress'"
     halt
 done
 machine=virt
@@ -167,18 +167,18 @@ halt
 # ---- faults -------------------------------------------------------------------------------------------------------------------
 for machine in virt virt,virtualization=on; do
     boot 2 $(setting fault null) $(setting fault-at 3000)
-    check "$machine: a fault is reported" until_says "no such access to memory is allowed"
-    check "$machine: the machine is reset" until_says "the machine is reset in 1 s (lives in a row that ended so: 1)"
-    check "$machine: and starts anew" until_says "fault: the last life ended at 0x"
+    check "$machine: a fault is reported" until_says "this memory access is not allowed"
+    check "$machine: the machine is reset" until_says "resetting the machine in 1 s (consecutive failed boots: 1)"
+    check "$machine: and starts again" until_says "fault: the previous boot ended at 0x"
     for ((i = 0; i < 500; i++)); do ready_again 2 && break || sleep 0.02; done
-    check "$machine: the next life knows of it" bash -c "'$banyan' show '$control' --log |
-        grep -Eq 'the last life ended at 0x[0-9a-f]{16}, address 0x0000000000000008, syndrome 0x[0-9a-f]{16}'"
+    check "$machine: the next boot reports it" bash -c "'$banyan' show '$control' --log |
+        grep -Eq 'the previous boot ended at 0x[0-9a-f]{16}, address 0x0000000000000008, syndrome 0x[0-9a-f]{16}'"
     halt
 done
 machine=virt
 boot 2 $(setting fault say) $(setting fault-at 3000)
-check "what cannot be is said by a switch that runs" until_says "this cannot be: it is so on purpose"
-check "and ends its life as well" until_says "fault: the last life ended at 0x"
+check "an impossible state is reported by a switch that runs" until_says "this fault is injected"
+check "and ends its boot as well" until_says "fault: the previous boot ended at 0x"
 halt
 boot 2 $(setting fault twice)
 begin=$(date +%s%N)
@@ -187,10 +187,10 @@ check "a fault whose report ends in another resets the machine as well" bash -c 
 check "after the same waits" test $(($(date +%s%N) - begin)) -ge 2900000000
 halt
 boot 2 $(setting fault assert)
-until_says "reset in 1 s" >/dev/null
+until_says "resetting the machine in 1 s" >/dev/null
 begin=$(date +%s%N)
-check "a second life that ends at its start waits 2 s" until_says "reset in 2 s (lives in a row that ended so: 2)"
-check "a third one 4 s" until_says "reset in 4 s (lives in a row that ended so: 3)"
+check "a second boot that fails at its start waits 2 s" until_says "resetting the machine in 2 s (consecutive failed boots: 2)"
+check "a third one 4 s" until_says "resetting the machine in 4 s (consecutive failed boots: 3)"
 check "and they do wait" test $(($(date +%s%N) - begin)) -ge 2900000000
 halt
 boot 2 $(setting fault null) $(setting halt 1)

@@ -35,16 +35,16 @@ ports=16
 says "and at EL1 with sixteen ports" "leaf0: ready, 16 ports"
 ports=2
 says "a write to nowhere is reported" "fault: synchronous exception at 0x" fault null halt 1
-check "with the address" grep -q 'address 0x0000000000000008: no such access to memory is allowed' "$dir/log"
+check "with the address" grep -q 'address 0x0000000000000008: this memory access is not allowed' "$dir/log"
 check "and 31 registers" test "$(grep -c '^  x[0-9]* 0x' "$dir/log")" -eq 31
-says "code cannot be written" "no such access to memory is allowed" fault code halt 1
-says "a stack that is full faults, and is named" "the stack is full" fault stack halt 1
+says "code cannot be written" "this memory access is not allowed" fault code halt 1
+says "a stack that is full faults, and is named" "stack overflow" fault stack halt 1
 says "an assertion is reported" "an assertion failed" fault assert halt 1
-says "a fault of no kind" "setting opt/banyan/fault: it is null, twice, code, stack" fault heat
-says "a setting that is no number" "setting opt/banyan/slots is 'many': it is a number up to 8192" slots many
-says "more slots than the board has" "setting opt/banyan/slots is '9000': it is a number up to 8192" slots 9000
-says "a payload that is no multiple of 8" "payload-max: a multiple of 8 above 0" payload-max 1401
-says "more than the memory holds, with the numbers" "are left: give fewer slots or a smaller payload" payload-max 8192
+says "a fault of no kind" "setting opt/banyan/fault: it must be null, twice, code, stack" fault heat
+says "a setting that is no number" "setting opt/banyan/slots is 'many': it must be a number up to 8192" slots many
+says "more slots than the board has" "setting opt/banyan/slots is '9000': it must be a number up to 8192" slots 9000
+says "a payload that is no multiple of 8" "payload-max: it must be a multiple of 8 above 0" payload-max 1401
+says "more than the memory holds, with the numbers" "are left: use fewer slots or a smaller payload" payload-max 8192
 says "8 KiB payloads with fewer slots" "ready, 2 ports, 4096 slots of 8192 bytes" payload-max 8192 slots 4096
 ports=0
 says "no port" "no network port"
@@ -70,7 +70,7 @@ check "an idle image lets QEMU sleep: at most 4 ticks of CPU in 2 s" test $(($(t
 check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "$control" "$dir/four" 7
 check "banyan push does the same" "$banyan" push "$dir/four" --to "star=$control"
 check "banyan show reads it" bash -c "'$banyan' show '$control' --counters | grep -q 'port 3 p3: 198.18.0.7'"
-refused "an image with more ports is refused" 3 "ports: the table wants 5, this switch (board qemu-virt-arm64) has 4" "$banyan" push "$dir/five" --to "star=$control"
+refused "an image with more ports is refused" 3 "ports: the table requires 5, this switch (board qemu-virt-arm64) has 4" "$banyan" push "$dir/five" --to "star=$control"
 head -c 300 "$dir/four" >"$dir/cut"
 check "a truncated image is refused" bash -c '! "$0" push "$1" "$2"' "$probe" "$control" "$dir/cut"
 # A client that ends within a message (whose length field is 100 bytes) leaves nothing behind for

@@ -70,13 +70,13 @@ common() {
     if ! "$@" --help >"$dir/help" 2>"$dir/help.err" || [ -s "$dir/help.err" ] || ! "$@" -h | cmp -s - "$dir/help"; then bad+=("--help or -h fails"); fi
     grep -q "^usage: ${prefix%% *}" "$dir/help" || bad+=("--help has no usage")
     [ "$(wc -L <"$dir/help")" -le 100 ] || bad+=("--help has lines of more than 100 columns")
-    one_line "there is no option --zzz; \`$prefix --help\` lists the options" "$@" --zzz
-    one_line "there is no option -Z; \`$prefix --help\` lists the options" "$@" -Z
-    one_line "there is no option --hlep; did you mean --help? \`$prefix --help\` lists the options" "$@" --hlep
+    one_line "unknown option --zzz; \`$prefix --help\` lists the options" "$@" --zzz
+    one_line "unknown option -Z; \`$prefix --help\` lists the options" "$@" -Z
+    one_line "unknown option --hlep; did you mean --help? \`$prefix --help\` lists the options" "$@" --hlep
     while read -r short long argument; do
         count=$((count + 1))
         case $argument in
-        "") one_line "--$long takes no value" "$@" "--$long=1" ;;
+        "") one_line "--$long accepts no value" "$@" "--$long=1" ;;
         "["*) ;;
         *)
             one_line "--$long requires a value, $argument; " "$@" "--$long"
@@ -98,7 +98,7 @@ words() {
         case $option in
         *=*=*) one_line "; did you mean ${option##*=}?" "$@" "${option%%=*}" "$(cut -d= -f2 <<<"$option")" ;;
         *=) one_line "is 'zzz'; it must be " "$@" "${option}zzz" ;;
-        *,) one_line "is 'zzz'; 'zzz' is none of all, " "$@" "${option%,}" zzz ;;
+        *,) one_line "is 'zzz'; 'zzz' is unknown; it must be all, " "$@" "${option%,}" zzz ;;
         *) one_line "is 'zzz'; it must be " "$@" "$option" zzz ;;
         esac
     done

@@ -50,5 +50,5 @@ refused "a topology that is none is refused" 2 "allgather.plan" "$banyan" plot "
 check "info" "$banyan" info
 check "info --json is one object" awk 'BEGIN { RS = "^$" } { exit !($0 ~ /^{.*}\n$/) }' <("$banyan" info --json)
 check "info -c" "$banyan" info -c
-refused "info with an unknown option" 2 "there is no option --nothing" "$banyan" info --nothing
+refused "info with an unknown option" 2 "unknown option --nothing" "$banyan" info --nothing
 finish

@@ -141,7 +141,7 @@ links 4 1500
 "$probe" image "$dir/four" 4 3 64 1408 1500
 check "a switch starts and says that it is ready" start $two $control --control tcp:127.0.0.1:46248 --driver af_packet
 check "stdout holds one line and nothing else" equal "$(cat "$dir/out")" "banyan-switchd: test: ready, 2 ports, control unix:$dir/c.sock"
-check "without hugepages it runs and says how to get them" grep -q "no hugepages (0 MiB free, 88 needed): running without; .sysctl vm.nr_hugepages=44. gives them" "$dir/err"
+check "without hugepages it runs and says how to get them" grep -q "not enough hugepages (0 MiB free, 88 needed): running without; .sysctl vm.nr_hugepages=44. provides them" "$dir/err"
 check "in one line" equal "$(wc -l <"$dir/err")" 1
 check "a table is pushed in pieces of 7 bytes and read back" "$probe" push "unix:$dir/c.sock" "$dir/two" 7
 check "the same over TCP, again" inside "$probe" push tcp:127.0.0.1:46248 "$dir/two"
@@ -160,14 +160,14 @@ told() { # told TEXT COMMAND...: prints it
     shift
     "$@" | tee /dev/stderr | grep -qF -- "$text"
 }
-check "the seventeenth client is told that sixteen are the most" told "connections: 16 clients are connected, which is the most" "$probe" crowd "unix:$dir/c.sock" 17
-check "a client that asks without a pause is told how often it may" told "more than 8192 at once, and 1000 a second" "$probe" haste "unix:$dir/c.sock"
+check "the seventeenth client is told that sixteen are the limit" told "connections: 16 clients are connected, the limit" "$probe" crowd "unix:$dir/c.sock" 17
+check "a client that asks without a pause is told how often it may" told "more than 8192 at once and 1000 a second" "$probe" haste "unix:$dir/c.sock"
 check "another one is served all the same" inside "$probe" counters "unix:$dir/c.sock"
 log() { "$build/bin/banyan" show "unix:$dir/c.sock" --log; }
 check "show --log tells of the start" told "started on board x86-dpdk: 2 ports" log
-check "of the table" told "commit: active is 0x" log
+check "of the table" told "commit: the active table is 0x" log
 check "of who was refused" told "a control client was refused: connections: 16" log
-check "and of who was made to wait" told "a client asks faster than it may" log
+check "and of the client that had to wait" told "a client exceeds its request rate" log
 if command -v dpdk-telemetry.py >/dev/null; then
     check "dpdk-telemetry.py shows the counters" bash -c \
         'for c in counters ports entries slots,0; do echo "/banyan/$c"; done | dpdk-telemetry.py -f "banyan.test.$0" | grep -c shell_tx_shared' "$pid"
@@ -177,14 +177,14 @@ before=$(ticks)
 sleep 2
 check "an idle switch uses no CPU (at most 2 ticks in 2 s)" test $(($(ticks) - before)) -le 2
 check "SIGTERM ends it with 0 and leaves nothing behind" stop TERM
-check "--watchdog 1 is too short: 2" refused 2 "give it at least 2" "$switchd" --name t --iface p0 $control --watchdog 1
+check "--watchdog 1 is too short: 2" refused 2 "it must be 0 or at least 2" "$switchd" --name t --iface p0 $control --watchdog 1
 check "a switch is watched" start $two $control --watchdog 2
 "$probe" hold "$pid" 30 &
 wait "$pid"
-check "a loop that stands still ends it: 3" equal "$?" 3
+check "a loop that hangs ends it: 3" equal "$?" 3
 pid=0
 wait
-check "and it says where the loop was" grep -qE "the loop has stood still for 2 s, (asleep|at its ports|at the control channel): ending" "$dir/err"
+check "and it says where the loop was" grep -qE "the loop made no progress for 2 s, (asleep|at its ports|at the control channel): ending" "$dir/err"
 
 # ---- faults, drivers, MTUs ----------------------------------------------------------------------------------------------------
 check "it loads a table at start" start $four $control --table "$dir/four" --loss 0.05 --dup 0.1 --reorder 0.1 --seed 7
@@ -242,7 +242,7 @@ check "it ends" stop TERM
 # ---- hugepages ----------------------------------------------------------------------------------------------------------------
 links 2 1500
 check "with hugepages that are promised to others it runs without" start_with "$dir/shown 50 10" $two $control --table "$dir/two"
-check "and does not count them" grep -q "no hugepages (80 MiB free, 88 needed)" "$dir/err"
+check "and does not count them" grep -q "not enough hugepages (80 MiB free, 88 needed)" "$dir/err"
 check "it ends" stop TERM
 # Other programs may take the new pages before the switch does, so there are three attempts.
 for attempt in 1 2 3; do
@@ -268,11 +268,11 @@ change_huge -"$taken_huge"
 taken_huge=0
 
 # ---- what is refused ----------------------------------------------------------------------------------------------------------
-check "an interface that does not exist: 2, naming what does" refused 2 "--iface nope: there is no such interface; there are: lo, h0, p0, h1, p1" "$switchd" --name t --iface p0 --iface nope $control
-check "a PCI address that does not exist: 2" refused 2 "--pci 0000:ff:1f.7: there is no such device" "$switchd" --name t --pci 0000:ff:1f.7 $control
-check "a virtual device that does not exist: 2" refused 2 "--vdev net_nope0: there is no such virtual device" "$switchd" --name t --vdev net_nope0 $control
+check "an interface that does not exist: 2, naming what does" refused 2 "--iface nope: no such interface; available: lo, h0, p0, h1, p1" "$switchd" --name t --iface p0 --iface nope $control
+check "a PCI address that does not exist: 2" refused 2 "--pci 0000:ff:1f.7: no such device" "$switchd" --name t --pci 0000:ff:1f.7 $control
+check "a virtual device that does not exist: 2" refused 2 "--vdev net_nope0: no such virtual device" "$switchd" --name t --vdev net_nope0 $control
 check "a port given twice: 2" refused 2 "port p0 is given twice" "$switchd" --name t --iface p0 --iface p0 $control
-check "a payload larger than the MTU: 2, with the numbers" refused 2 "a payload of 8192 bytes needs an MTU of 8260, it has 1500" "$switchd" --name t --iface p0 $control --payload-max 8192
+check "a payload larger than the MTU: 2, with the numbers" refused 2 "a payload of 8192 bytes needs an MTU of 8260, and the port has 1500" "$switchd" --name t --iface p0 $control --payload-max 8192
 check "a table that is none: 2" refused 2 "not a table image" "$switchd" --name t --iface p0 $control --table /etc/passwd
 check "a truncated table: 2" refused 2 "--table $dir/cut" "$switchd" --name t --iface p0 $control --table "$dir/cut"
 check "a bit-flipped table: 2" refused 2 "CRC32C" "$switchd" --name t --iface p0 $control --table "$dir/flipped"
@@ -282,7 +282,7 @@ check "an address that is none: 2" refused 2 "tcp:ADDRESS:PORT" "$switchd" --nam
 check "a folder that is missing: 3" refused 3 "make the folder first" "$switchd" --name t --iface p0 --control "unix:$dir/none/c.sock"
 check "no port: 2" refused 2 "no port" "$switchd" --name t $control
 check "no name: 2" refused 2 "--name is missing" "$switchd" --iface p0 $control
-check "an unknown board: 2" refused 2 "there are: " "$switchd" --name t --iface p0 $control --board toaster
+check "an unknown board: 2" refused 2 "no such board; available: " "$switchd" --name t --iface p0 $control --board toaster
 install -d -m 777 "$dir/open" && cp "$switchd" "$dir/open/" && chmod 755 "$dir"
 check "no root: 3, naming the remedy" refused 3 "run as root, or give the program CAP_NET_RAW" setpriv --reuid 65534 --regid 65534 --clear-groups "$dir/open/banyan-switchd" --name t --iface p0 --control "unix:$dir/open/c.sock"
 check "nothing is left in DPDK's folder" bash -c '! ls -d /var/run/dpdk/banyan.t.* /var/run/dpdk/banyan.test.* 2>/dev/null | grep -v "\.$$\$"'

@@ -45,7 +45,7 @@ static int refused(const struct by_dial *dial, int number, struct by_problem *pr
 {
     return by_problem_say(problem, number == ECONNREFUSED || number == ENOENT ? BY_EAGAIN : BY_EIO,
                           "%s: cannot connect: %s: %s", dial->address, strerror(number),
-                          number == EACCES ? "may this user use that socket?" : dial->refused);
+                          number == EACCES ? "check that this user may use that socket" : dial->refused);
 }
 
 static int connect_to(const struct by_dial *dial, const struct sockaddr *to, socklen_t bytes,

@@ -95,7 +95,7 @@ static int receive_all(const struct call *call, char **bytes, size_t *count)
         else if ((error = await(call, POLLIN)) != 0)
             return error;
         if (*count > REPLY_BYTES_MAX)
-            return by_problem_say(call->problem, BY_ELIMIT, "%s: answers more than %u bytes",
+            return by_problem_say(call->problem, BY_ELIMIT, "%s: the answer exceeds %u bytes",
                                   call->dial.address, REPLY_BYTES_MAX);
     }
     (*bytes)[*count] = 0;
@@ -109,7 +109,7 @@ static int take_head(const struct call *call, char *bytes, size_t count, int *st
 
     if (sscanf(bytes, "HTTP/1.%*c %d ", status) != 1 || body == NULL)
         return by_problem_say(call->problem, BY_EFORMAT,
-                              "%.100s answers something else than HTTP: is that a banyand?",
+                              "%.100s: the answer is not HTTP: check that banyand listens there",
                               call->dial.address);
     body += 4;
     memmove(bytes, body, count - (size_t)(body - bytes) + 1);
@@ -148,8 +148,8 @@ int by_http_ask(const char *address, const char *method, const char *path, const
 {
     struct call call = {.dial = {.address = address,
                                  .form = "unix:PATH or http://HOST:PORT",
-                                 .silent = "is banyand alive?",
-                                 .refused = "is banyand running, with this --socket or --http?",
+                                 .silent = "check that banyand is alive",
+                                 .refused = "check that banyand runs with this --socket or --http",
                                  .timeout_ms = timeout_ms},
                         .deadline_ms = by_dial_now_ms() + timeout_ms,
                         .fd = -1,

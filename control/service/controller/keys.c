@@ -149,7 +149,7 @@ static int read_authority(struct by_authority *authority, const char *certificat
                    X509_check_private_key(authority->certificate, authority->key) != 1))
         error = by_problem_say(
             problem, BY_EFORMAT,
-            "%.300s: not the certificate that belongs to ca.key beside it: use another folder", certificate);
+            "%.300s: the certificate does not belong to ca.key beside it: use another folder", certificate);
     if (file)
         fclose(file);
     if (secret)
@@ -169,7 +169,7 @@ static int make_authority(struct by_authority *authority, const char *certificat
         authority->certificate = make_certificate(authority->key, "banyan authority", days, NULL, 0);
     if (!authority->certificate)
         return by_problem_say(problem, BY_ENOMEM,
-                              "an authority cannot be made: OpenSSL has no memory or no randomness");
+                              "cannot make an authority: OpenSSL has no memory or no randomness");
     error = write_file(key, NULL, authority->key, problem);
     if (!error)
         error = write_file(certificate, authority->certificate, NULL, problem);
@@ -238,21 +238,20 @@ int by_authority_issue(struct by_authority *authority, const char *name, enum by
     if (!is_name(name))
         return by_problem_say(
             problem, BY_EINVAL,
-            "'%.60s' is no name for keys: 1 to %u letters, digits, '.', '-' and '_', not beginning with "
-            "'.'",
+            "'%.60s' is not a valid name for keys: use 1 to %u letters, digits, '.', '-' and '_', not "
+            "beginning with '.'",
             name, BY_NAME_MAX);
     snprintf(folder, sizeof(folder), "%s/%s", authority->folder, name);
     snprintf(path, sizeof(path), "%s/key.pem", folder);
     if (!renew && access(path, F_OK) == 0)
-        return by_problem_say(problem, BY_EEXIST, "%.300s: is there already: --renew replaces it", path);
+        return by_problem_say(problem, BY_EEXIST, "%.300s: it exists already: --renew replaces it", path);
     if (mkdir(folder, 0755) != 0 && errno != EEXIST)
         return by_problem_say(problem, BY_EIO, "%.300s: %s", folder, strerror(errno));
     key = EVP_EC_gen("P-256");
     certificate = key ? make_certificate(key, name, days, authority, role) : NULL;
-    error = certificate
-                ? write_file(path, NULL, key, problem)
-                : by_problem_say(problem, BY_ENOMEM,
-                                 "a certificate cannot be made: OpenSSL has no memory or no randomness");
+    error = certificate ? write_file(path, NULL, key, problem)
+                        : by_problem_say(problem, BY_ENOMEM,
+                                         "cannot make a certificate: OpenSSL has no memory or no randomness");
     snprintf(path, sizeof(path), "%s/cert.pem", folder);
     if (!error)
         error = write_file(path, certificate, NULL, problem);

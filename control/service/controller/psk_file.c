@@ -28,10 +28,11 @@ int by_psk_file_read(const char *path, struct by_siphash_key *key, struct by_pro
             by_problem_say(problem, number == ENOENT ? BY_ENOENT : BY_EIO,
                            "%.300s: %s: make a key with `banyan keys --psk FILE`", path, strerror(number));
     else if (fstat(fd, &status) != 0 || (status.st_mode & (S_IRWXG | S_IRWXO)) != 0)
-        error = by_problem_say(problem, BY_EPERM, "%.300s: others may read this key: chmod 600 it", path);
+        error =
+            by_problem_say(problem, BY_EPERM, "%.300s: other users may read this key: chmod 600 it", path);
     else if (by_psk_key_read(key, text) != 0)
         error = by_problem_say(problem, BY_EFORMAT,
-                               "%.300s: a key is %u hexadecimal digits and nothing else: make one with "
+                               "%.300s: a key has %u hexadecimal digits and nothing else: make one with "
                                "`banyan keys --psk FILE`",
                                path, BY_PSK_DIGITS);
     if (fd >= 0)
@@ -62,7 +63,7 @@ int by_psk_file_make(const char *path, bool renew, struct by_problem *problem)
         return by_problem_say(problem, BY_EINVAL, "%.100s...: a path has at most %u characters", path,
                               PATH_BYTES - 1);
     if (!renew && access(path, F_OK) == 0)
-        return by_problem_say(problem, BY_EEXIST, "%.300s: is there already: --renew replaces it", path);
+        return by_problem_say(problem, BY_EEXIST, "%.300s: it exists already: --renew replaces it", path);
     snprintf(made, sizeof(made), "%s.new", path);
     unlink(made);
     fd = open(made, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

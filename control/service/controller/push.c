@@ -50,9 +50,8 @@ static int greet(struct by_push_target *target, struct by_session *session, bool
                      target->address, hello.name);
         else if (hello.saved_hash == 0)
             snprintf(problem->text, sizeof(problem->text),
-                     "%s offers no table of an earlier life (it needs --state, and no table pushed since its "
-                     "start): "
-                     "push its image",
+                     "%s offers no saved table (it needs --state, and no push since its start): push its "
+                     "image",
                      target->address);
         return problem->text[0] ? BY_ENOENT : 0;
     }
@@ -63,7 +62,7 @@ static int greet(struct by_push_target *target, struct by_session *session, bool
                  hello.name, header.name);
     else if (header.kind != BY_NODE_SWITCH)
         snprintf(problem->text, sizeof(problem->text),
-                 "the image is a host's: give it to libbanyan as BANYAN_TABLE");
+                 "the image is for a host: give it to libbanyan as BANYAN_TABLE");
     return problem->text[0] ? BY_ELIMIT : 0;
 }
 
@@ -138,7 +137,7 @@ static int work_do(struct push_work *work, by_parallel_fn *step, const char *con
         return 0;
     *problem = work->each[first].problem;
     if (failed > 1)
-        snprintf(text, sizeof(text), " (%u more of %u switches fail)%s", failed - 1, work->count,
+        snprintf(text, sizeof(text), " (%u more of %u switches failed)%s", failed - 1, work->count,
                  consequence);
     else
         snprintf(text, sizeof(text), "%s", consequence);
@@ -241,7 +240,7 @@ static int settle_forward(struct push_work *work, struct by_problem *problem)
         if (hello->table_push == open || (hello->validated_hash != 0 && hello->validated_push == open))
             continue;
         snprintf(problem->text, sizeof(problem->text),
-                 "has restarted, and lacks the push that other switches have activated: push again");
+                 "has restarted and lacks the push that other switches have activated: push again");
         return blame(problem, BY_ESTATE, work->targets[i].name, "");
     }
     return work_do(work, do_complete, "; settle again", problem);

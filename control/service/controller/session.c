@@ -104,7 +104,7 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
         return error;
     error = by_message_decode(message, bytes, &session->response, &used);
     return error == 0 ? 0
-                      : by_problem_say(problem, error, "%s: the answer is not a banyan switch's: %s",
+                      : by_problem_say(problem, error, "%s: the answer is not from a banyan switch: %s",
                                        by_session_address(session), by_error_text(error));
 }
 
@@ -123,7 +123,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     bytes = by_message_encode(request, by_stream_room(session->stream),
                               BY_MESSAGE_LENGTH_BYTES + BY_MESSAGE_BYTES_MAX);
     if (bytes == 0)
-        return by_problem_say(problem, BY_EINVAL, "%s: the request cannot be coded",
+        return by_problem_say(problem, BY_EINVAL, "%s: cannot encode the request",
                               by_session_address(session));
     session->sent += bytes;
     error = by_stream_send(session->stream, bytes, deadline, problem);
@@ -132,9 +132,9 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     if (error != 0)
         return error;
     if (session->response.id != request->id && session->response.error == 0)
-        return by_problem_say(problem, BY_EFORMAT, "%s: answers request %" PRIu64 " instead of %" PRIu64,
-                              by_session_address(session), (uint64_t)session->response.id,
-                              (uint64_t)request->id);
+        return by_problem_say(
+            problem, BY_EFORMAT, "%s: the answer is for request %" PRIu64 " instead of %" PRIu64,
+            by_session_address(session), (uint64_t)session->response.id, (uint64_t)request->id);
     session->refused = session->response.error != 0;
     if (session->refused)
         return by_problem_say(problem, session->response.error, "%s: %s", by_session_address(session),
@@ -150,7 +150,7 @@ static int call_for(struct by_session *session, by_Request *request, pb_size_t b
     int error = call(session, request, problem);
 
     if (error == 0 && session->response.which_body != body)
-        error = by_problem_say(problem, BY_EFORMAT, "%s: the answer is of another kind than the request",
+        error = by_problem_say(problem, BY_EFORMAT, "%s: the answer does not match the request",
                                by_session_address(session));
     return error;
 }
@@ -165,10 +165,9 @@ int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by
         return error;
     *reply = session->response.body.hello;
     if (peer != NULL && strcmp(reply->name, peer) != 0)
-        return by_problem_say(
-            problem, BY_EPERM,
-            "%s: calls itself '%s', but its certificate is that of '%s': give it its own keys",
-            by_session_address(session), reply->name, peer);
+        return by_problem_say(problem, BY_EPERM,
+                              "%s: it has the name '%s', but the certificate of '%s': give it its own keys",
+                              by_session_address(session), reply->name, peer);
     return 0;
 }
 
@@ -185,7 +184,7 @@ static int check_exposure(const struct by_session *session, const uint8_t *image
         return 0;
     return by_problem_say(
         problem, BY_EPERM,
-        "%s: the table holds keys of jobs, which TCP without TLS would show: use tls: or unix:, or "
+        "%s: the table contains keys of jobs, which TCP without TLS would expose: use tls: or unix:, or "
         "--plain-keys where no other program can listen",
         by_session_address(session));
 }
@@ -197,7 +196,7 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
     int error = check_exposure(session, image, bytes, problem);
 
     if (error == 0 && bytes > BY_IMAGE_BYTES_MAX)
-        error = by_problem_say(problem, BY_ELIMIT, "%s: an image of %zu bytes; at most %u",
+        error = by_problem_say(problem, BY_ELIMIT, "%s: the image has %zu bytes; the limit is %u",
                                by_session_address(session), bytes, BY_IMAGE_BYTES_MAX);
     for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
         size_t count = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
@@ -208,7 +207,7 @@ int by_session_stage(struct by_session *session, const uint8_t *image, size_t by
         memcpy(request->body.stage.data.bytes, image + offset, count);
         error = call_for(session, request, by_Response_stage_tag, problem);
         if (error == 0 && session->response.body.stage.received != offset + count)
-            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu",
+            error = by_problem_say(problem, BY_EFORMAT, "%s: it accepted %u bytes instead of %zu",
                                    by_session_address(session),
                                    (unsigned)session->response.body.stage.received, offset + count);
     }
@@ -265,7 +264,7 @@ int by_session_stage_over(struct by_session *session, const uint8_t *base, size_
         offset += fill_stage(stage, pieces, count, &next, image + offset);
         error = call_for(session, request, by_Response_stage_tag, problem);
         if (error == 0 && session->response.body.stage.received != offset)
-            error = by_problem_say(problem, BY_EFORMAT, "%s: took %u bytes instead of %zu",
+            error = by_problem_say(problem, BY_EFORMAT, "%s: it accepted %u bytes instead of %zu",
                                    by_session_address(session),
                                    (unsigned)session->response.body.stage.received, offset);
     }
@@ -328,7 +327,7 @@ int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, 
                                by_session_address(session));
         if (error == 0 && (total > BY_IMAGE_BYTES_MAX || reply->offset != have || reply->data.size == 0 ||
                            reply->data.size > total - have))
-            error = by_problem_say(problem, BY_EFORMAT, "%s: sends a piece of the table that does not fit",
+            error = by_problem_say(problem, BY_EFORMAT, "%s: it sent a piece of the table that does not fit",
                                    by_session_address(session));
         if (error == 0) {
             memcpy(*image + have, reply->data.bytes, reply->data.size);
@@ -336,10 +335,9 @@ int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, 
         }
     } while (error == 0 && have < total);
     if (error == 0 && by_image_hash(*image, total) != hash)
-        error =
-            by_problem_say(problem, BY_ECHECKSUM,
-                           "%s: what was read does not have the hash that the switch names: read it again",
-                           by_session_address(session));
+        error = by_problem_say(problem, BY_ECHECKSUM,
+                               "%s: the table does not match the hash that the switch reports: read it again",
+                               by_session_address(session));
     if (error != 0) {
         free(*image);
         *image = NULL;

@@ -27,10 +27,10 @@ struct by_session_options {
 /* Rows for --keys and --psk (offload/linux/options.h). AT is the table's BY_OPTION_AT. */
 #define BY_SESSION_ROWS(access)                                                                              \
     {BY_ROW_TEXT(0, "keys", "DIR", AT(access.keys),                                                          \
-                 "take the keys for tls: from DIR, as `banyan keys` makes them (default BANYAN_KEYS)")},     \
+                 "read the keys for tls: from DIR, made by `banyan keys` (default BANYAN_KEYS)")},           \
     {                                                                                                        \
         BY_ROW_TEXT(0, "psk", "FILE", AT(access.psk),                                                        \
-                    "take the key for psk+ addresses from FILE, as `banyan keys --psk` makes it (default "   \
+                    "read the key for psk+ addresses from FILE, made by `banyan keys --psk` (default "       \
                     "BANYAN_PSK)")                                                                           \
     }
 

@@ -85,7 +85,7 @@ static int connect_tls(struct by_stream *stream, const char *text, struct by_pro
     if (stream->options.keys == NULL)
         return by_problem_say(
             problem, BY_EINVAL,
-            "%s: TLS needs keys: name their folder with --keys or BANYAN_KEYS; `banyan keys` makes them",
+            "%s: TLS requires keys: name their folder with --keys or BANYAN_KEYS; `banyan keys` makes them",
             stream->address);
     if (by_tls_identity_open(stream->options.keys, BY_TLS_CONTROLLER, &stream->identity, reason) != 0)
         return by_problem_say(problem, BY_EINVAL, "%s", reason);
@@ -140,7 +140,7 @@ static int receive_frame(struct by_stream *stream, int64_t deadline, size_t *byt
         if (stream->have >= BY_MESSAGE_LENGTH_BYTES) {
             *bytes = BY_MESSAGE_LENGTH_BYTES + (size_t)by_get32(stream->in);
             if (*bytes > sizeof(stream->in))
-                return by_problem_say(problem, BY_EFORMAT, "%s: the answer is not a banyan switch's: %s",
+                return by_problem_say(problem, BY_EFORMAT, "%s: the answer is not from a banyan switch: %s",
                                       stream->address, by_error_text(BY_EFORMAT));
             if (*bytes <= stream->have)
                 return 0;
@@ -169,16 +169,18 @@ static int distrust(const struct by_stream *stream, enum by_psk_fault fault, siz
 
     if (fault != BY_PSK_PLAIN)
         return by_problem_say(problem, BY_EPERM,
-                              "%s: what answers does not have our key, or was changed on the way: is %s the "
-                              "key of this switch?",
+                              "%s: the other end does not have our key, or its answer was modified: check "
+                              "that %s is the key of this switch",
                               stream->address, stream->options.psk);
     response = by_alloc(1, sizeof(*response));
     if (by_message_decode(stream->in, bytes, response, &used) == 0 && response->error != 0)
-        error = by_problem_say(problem, BY_EPERM, "%s: refuses this client with an answer without a tag: %s",
-                               stream->address, response->text);
+        error =
+            by_problem_say(problem, BY_EPERM, "%s: it refuses this client, in an answer without a tag: %s",
+                           stream->address, response->text);
     else
-        error = by_problem_say(problem, BY_EPERM, "%s: answers without a tag: is it a switch with a key?",
-                               stream->address);
+        error =
+            by_problem_say(problem, BY_EPERM, "%s: it answers without a tag: check that the switch has a key",
+                           stream->address);
     free(response);
     return error;
 }
@@ -217,7 +219,7 @@ static int read_key(struct by_stream *stream, struct by_problem *problem)
 {
     if (stream->options.psk == NULL)
         return by_problem_say(problem, BY_EINVAL,
-                              "%s: it needs a pre-shared key: name its file with --psk or BANYAN_PSK; "
+                              "%s: psk+ requires a pre-shared key: name its file with --psk or BANYAN_PSK; "
                               "`banyan keys --psk FILE` makes one",
                               stream->address);
     return by_psk_file_read(stream->options.psk, &stream->key, problem) == 0 ? 0 : BY_EINVAL;
@@ -262,8 +264,8 @@ int by_stream_open(const char *address, const struct by_session_options *options
                                     .form = strstr(address, "tls:") != NULL           ? "tls:HOST:PORT"
                                             : strncmp(address, PSK, strlen(PSK)) == 0 ? "psk+tcp:HOST:PORT"
                                                                                       : "tcp:HOST:PORT",
-                                    .silent = "is the switch alive? (--timeout gives it longer)",
-                                    .refused = "is the switch running, with this --control address?",
+                                    .silent = "check that the switch is alive, or wait longer with --timeout",
+                                    .refused = "check that the switch runs with this --control address",
                                     .timeout_ms = options->timeout_ms};
     error = open_address(stream, problem);
     if (error != 0) {

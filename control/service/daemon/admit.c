@@ -27,14 +27,13 @@ int by_admit_fabric(const struct by_topology *topology, const struct by_lowering
         if (limits[i].ports > 0 && ports > limits[i].ports)
             return by_problem_say(
                 problem, BY_ELIMIT,
-                "switch %s has %u ports, the fabric gives it %u links: start it with a port "
-                "for each",
-                name, limits[i].ports, ports);
+                "switch %s has %u ports, and %u links in the fabric: start it with a port for each", name,
+                limits[i].ports, ports);
         if (limits[i].payload_max > 0 && lowering->payload_max > limits[i].payload_max)
             return by_problem_say(
                 problem, BY_ELIMIT,
-                "switch %s takes chunks of %u bytes, an MTU of %u has %u: start banyand with "
-                "a smaller --mtu, or the switch with a larger --payload-max",
+                "switch %s accepts chunks of %u bytes, and an MTU of %u carries %u: start banyand with a "
+                "smaller --mtu, or the switch with a larger --payload-max",
                 name, limits[i].payload_max, lowering->mtu, lowering->payload_max);
     }
     return 0;
@@ -127,8 +126,8 @@ static int check_entries(const struct by_topology *topology, const struct by_adm
     name_holders(others, count, node, true, holders, sizeof(holders));
     return by_problem_say(
         problem, BY_ELIMIT,
-        "job %u: no entries on %s: it needs %u, and of %u are %llu left (%s): end a job, or "
-        "plan fewer collectives",
+        "job %u: not enough entries on %s: it needs %u; of %u entries %llu are left (%s): end a job, or plan "
+        "fewer collectives",
         job->spec->job, topology->nodes[node].name, need, limits[node].entries,
         (unsigned long long)(limits[node].entries - held), holders);
 }
@@ -150,8 +149,8 @@ static int refuse_slots(const struct by_topology *topology, const struct by_admi
         snprintf(remedy, sizeof(remedy), "end a job, or start the switch with more --slots");
     return by_problem_say(
         problem, BY_ELIMIT,
-        "job %u: no slots on %s: it needs %u in one piece for a window of %u, and of %u are "
-        "%llu left (%s): %s",
+        "job %u: not enough slots on %s: it needs %u contiguous ones for a window of %u; of %u slots %llu "
+        "are left (%s): %s",
         job->spec->job, topology->nodes[node].name, job->tables->need[node].slots, job->tables->window,
         limits[node].slots, (unsigned long long)(held < limits[node].slots ? limits[node].slots - held : 0),
         holders, remedy);
@@ -233,8 +232,8 @@ static int check_sharers(const struct by_topology *topology, const struct by_adm
         if (!topology->nodes[i].compute && found >= most)
             return by_problem_say(
                 problem, BY_ELIMIT,
-                "job %u: no share is left on %s, which keeps %u (held by %s): end a job, or "
-                "create this one without --share",
+                "job %u: no share is left on %s, which supports %u (held by %s): end a job, or create this "
+                "one without --share",
                 job->spec->job, topology->nodes[i].name, most, holders);
     }
     return 0;
@@ -258,13 +257,14 @@ int by_admit_share(const struct by_topology *topology, const struct by_admit_job
         if (sum_shares(others, count, i, &held, holders, sizeof(holders)) != 0 ||
             by_fraction_subtract((struct by_fraction){1, 1}, held, &left) != 0)
             return by_problem_say(problem, BY_ERANGE,
-                                  "job %u: shares of link %s - %s do not add up in 63 bits: use rounder ones",
+                                  "job %u: the sum of the shares of link %s - %s exceeds 63 bits: use "
+                                  "simpler fractions",
                                   job->spec->job, a, b);
         if (by_fraction_compare(share, left) <= 0)
             continue;
         by_fraction_text(share, asked);
         return by_problem_say(problem, BY_ELIMIT,
-                              "job %u: link %s - %s: a share of %s is asked, and %s is left (%s): %s%s%s",
+                              "job %u: link %s - %s: a share of %s is requested, and %s is left (%s): %s%s%s",
                               job->spec->job, a, b, asked, by_fraction_text(left, rest), holders,
                               left.num > 0 ? "a share of " : "end a job", left.num > 0 ? rest : "",
                               left.num > 0 ? " would fit" : "");

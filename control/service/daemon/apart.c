@@ -110,7 +110,7 @@ static int take(const struct received *received, int status, char **bytes, size_
         return WIFSIGNALED(status)
                    ? by_problem_say(problem, BY_EIO, "its process was ended by signal %d (%s)",
                                     WTERMSIG(status), strsignal(WTERMSIG(status)))
-                   : by_problem_say(problem, BY_EIO, "its process has failed");
+                   : by_problem_say(problem, BY_EIO, "its process failed");
     memcpy(&head, received->bytes, sizeof(head));
     *problem = head.problem;
     if (head.error != 0)
@@ -131,11 +131,11 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
     *bytes = NULL;
     *size = 0;
     if (pipe2(ends, O_CLOEXEC) != 0)
-        return by_problem_say(problem, BY_EIO, "no pipe: %s", strerror(errno));
+        return by_problem_say(problem, BY_EIO, "cannot create a pipe: %s", strerror(errno));
     child = fork();
     if (child == 0)
         be_child(ends[1], parent, run, context);
-    error = child < 0 ? by_problem_say(problem, BY_EIO, "no process: %s", strerror(errno)) : 0;
+    error = child < 0 ? by_problem_say(problem, BY_EIO, "cannot start a process: %s", strerror(errno)) : 0;
     close(ends[1]);
     if (error == 0) {
         error = receive(apart, ends[0], &received);
@@ -144,9 +144,9 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
         while (waitpid(child, &status, 0) < 0 && errno == EINTR)
             ;
         if (error == BY_ETIMEDOUT)
-            by_problem_say(problem, error, "not done within %u s", apart->limit_ms / 1000);
+            by_problem_say(problem, error, "not complete within %u s", apart->limit_ms / 1000);
         else if (error == BY_EABORTED)
-            by_problem_say(problem, error, "given up, as banyand ends");
+            by_problem_say(problem, error, "cancelled, because banyand ends");
         else
             error = take(&received, status, bytes, size, problem);
     }

@@ -121,7 +121,7 @@ static void note_window(const struct by_change *change, const struct by_job_tabl
             need <= change->limits[i].slots)
             continue;
         snprintf(note, bytes,
-                 "its windows are %u slots instead of %u, which would take %llu of the %u slots of %s",
+                 "its windows are %u slots instead of %u, which would require %llu of the %u slots of %s",
                  tables->window, full, (unsigned long long)need, change->limits[i].slots,
                  change->topology->nodes[i].name);
         return;
@@ -323,7 +323,7 @@ void by_change_push(struct by_daemon *daemon, struct by_change *change, by_chang
         const struct by_change_image *image = &change->images[device->node];
 
         change->nonces[device->node] = device->hello.boot_nonce;
-        if (device->state != BY_SWITCH_UP || device->partitioned || device->hello.table_hash == image->hash)
+        if (device->state != BY_SWITCH_UP || device->hello.table_hash == image->hash)
             continue;
         change->target_nodes[change->target_count] = device->node;
         change->targets[change->target_count++] = (struct by_push_target){.name = device->name,

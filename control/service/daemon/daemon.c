@@ -52,8 +52,8 @@ static int find_address(const struct by_daemon_options *options, struct by_daemo
         fprintf(stderr, "banyand: %s: no address for switch %s: add --to %s=ADDR\n", options->topology,
                 device->name, device->name);
     else if (used >= (int)sizeof(device->address))
-        fprintf(stderr, "banyand: the address of switch %s has %d characters; at most %zu\n", device->name,
-                used, sizeof(device->address) - 1);
+        fprintf(stderr, "banyand: the address of switch %s has %d characters; the limit is %zu\n",
+                device->name, used, sizeof(device->address) - 1);
     return used > 0 && used < (int)sizeof(device->address) ? 0 : EXIT_USAGE;
 }
 
@@ -174,7 +174,7 @@ static void *end_anyway(void *argument)
     int status = daemon->status;
 
     usleep(END_MS * 1000);
-    by_daemon_say("does not wait for what is still on its way: the next start settles it");
+    by_daemon_say("ends before its threads: the next start settles an unfinished push");
     _exit(status);
 }
 

@@ -38,7 +38,6 @@ struct by_daemon_switch {
     const char *name; /* owned by the topology */
     char address[256];
     enum by_switch_state state;
-    bool partitioned; /* down, while hosts of its trees continue: alive, but no pushes to it (recover.c) */
     uint64_t silent_ms;
     char text[400]; /* reason of the last missing answer */
     struct by_watch *watch;

@@ -92,10 +92,10 @@ static int refuse_cut(const struct by_topology *topology, const struct by_job_sp
     name_losses(topology, loss, seen, lost, sizeof(lost));
     return by_problem_say(
         problem, BY_ENOENT,
-        "job %u: no path is left between %s and %s%s: %s%s lost; the job can start again when "
-        "it is back, or without these ranks",
+        "job %u: no path is left between %s and %s%s: %s%s lost; the job can start again when they are "
+        "connected, or without these ranks",
         spec->job, topology->nodes[first].name, topology->nodes[apart].name, count > 1 ? " and others" : "",
-        lost[0] ? lost : "what would join them", lost[0] && strchr(lost, ',') ? " are" : " is");
+        lost[0] ? lost : "every link between them", lost[0] && strchr(lost, ',') ? " are" : " is");
 }
 
 /* Finds the nodes that the job cannot use: lost, idle, or cut off. */
@@ -176,7 +176,7 @@ static int take_plan(const struct by_topology *topology, const struct by_topolog
     int error = by_verify_text(part, text, bytes, &report, problem);
 
     if (error == 0 && report.verdict == BY_VERDICT_INVALID)
-        error = by_problem_say(problem, BY_EFORMAT, "%s: the plan that was made is INVALID: %.300s",
+        error = by_problem_say(problem, BY_EFORMAT, "%s: the new plan is INVALID: %.300s",
                                by_collective_name(collective), report.reason);
     if (error == 0)
         error = by_plan_parse(text, bytes, topology, plan, problem);
@@ -229,8 +229,8 @@ static int have_plan(struct fabric_order *order, const struct by_apart *apart, u
     if (error == BY_ETIMEDOUT)
         return by_problem_say(
             problem, error,
-            "job %u: no plan of %s within %u s: allow more by --plan-limit, or give the job "
-            "fewer ranks",
+            "job %u: no plan of %s within %u s: allow more time with --plan-limit, or give the job fewer "
+            "ranks",
             job, name, apart->limit_ms / 1000);
     if (error == BY_EABORTED || error == BY_EIO)
         return by_problem_say(problem, error, "job %u: the plan of %s: %.300s", job, name, inner.text);

@@ -112,13 +112,13 @@ static enum MHD_Result route(struct by_http_request *request, const char *path, 
 
     if (is_page(request->connection))
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
-                              "requests come from programs on this machine: leave out Origin, and say Host: "
+                              "only programs on this machine may send requests: omit Origin, and use Host: "
                               "localhost");
     if (!get && !request->door->may_change)
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
-                              "this port is open to every user of the machine, and only tells: jobs are made "
-                              "and ended through banyand's socket (banyan job --controller unix:PATH), or "
-                              "here after banyand --http-open");
+                              "this port is open to every user of the machine and read-only: create and end "
+                              "jobs through banyand's socket (banyan job --controller unix:PATH), or here "
+                              "after banyand --http-open");
     if (request->too_large)
         return by_http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most 1 MiB");
     if (get && strcmp(path, "/metrics") == 0)
@@ -128,8 +128,8 @@ static enum MHD_Result route(struct by_http_request *request, const char *path, 
     if (strncmp(path, "/v1/jobs", 8) == 0 && (path[8] == 0 || path[8] == '/'))
         return by_http_jobs(request, path + 8, method);
     return by_http_refuse(request, MHD_HTTP_NOT_FOUND,
-                          "there are GET /v1/status, GET /metrics, GET and POST /v1/jobs, GET and DELETE "
-                          "/v1/jobs/N, GET /v1/jobs/N/tables/HOST");
+                          "no such path; available: GET /v1/status, GET /metrics, GET and POST /v1/jobs, GET "
+                          "and DELETE /v1/jobs/N, GET /v1/jobs/N/tables/HOST");
 }
 
 static void take_body(struct by_http_request *request, const char *bytes, size_t count)
@@ -323,7 +323,7 @@ static void make_folder(const char *path)
 
     snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
     if (mkdir(folder, 0755) == 0 && chmod(folder, 0755) != 0) /* the umask is narrower */
-        by_daemon_say("%s: others cannot look into it: %s", folder, strerror(errno));
+        by_daemon_say("%s: cannot open it to other users: %s", folder, strerror(errno));
 }
 
 static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
@@ -337,13 +337,13 @@ static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
     number = errno;
     if (fd < 0)
         return by_problem_say(problem, BY_EIO, "--socket %s: %s: %s", path, strerror(number),
-                              number == EADDRINUSE ? "another banyand listens there: give this one another"
+                              number == EADDRINUSE ? "another banyand listens there: choose another path"
                                                    : "choose another path, or --socket off");
     daemon->http->has_socket = true;
     daemon->http->socket.may_change = true;
     if (open_door(daemon, &daemon->http->socket, fd) == 0)
         return 0;
-    return by_problem_say(problem, BY_EIO, "--socket %s: HTTP cannot be served there", path);
+    return by_problem_say(problem, BY_EIO, "--socket %s: cannot serve HTTP there", path);
 }
 
 static int open_port(struct by_daemon *daemon, struct by_problem *problem)
@@ -355,7 +355,7 @@ static int open_port(struct by_daemon *daemon, struct by_problem *problem)
     if (open_door(daemon, door, -1) != 0)
         return by_problem_say(
             problem, BY_EIO,
-            "--http %u: cannot listen on 127.0.0.1: %s; another port, or 0 for any that is free",
+            "--http %u: cannot listen on 127.0.0.1: %s; choose another port, or 0 for any free one",
             daemon->options.http_port, strerror(errno));
     info = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_BIND_PORT);
     if (info != NULL)
@@ -395,7 +395,7 @@ void by_http_close(struct by_daemon *daemon)
     for (struct by_http_request *request = http->first; request != NULL; request = request->next)
         if (request->phase == BY_HTTP_WAITS)
             by_http_finish(request, MHD_HTTP_SERVICE_UNAVAILABLE,
-                           json_pack("{s:s}", "error", "banyand ends"));
+                           json_pack("{s:s}", "error", "banyand is ending"));
     close_door(&http->socket);
     close_door(&http->port);
     if (http->has_socket)

@@ -77,14 +77,14 @@ static int read_ranks(const json_t *ranks, const struct by_topology *topology, s
     if (ranks == NULL || json_is_null(ranks))
         return 0;
     if (!json_is_array(ranks))
-        return by_problem_say(problem, BY_EFORMAT, "\"ranks\": an array of names of hosts");
+        return by_problem_say(problem, BY_EFORMAT, "\"ranks\" must be an array of names of hosts");
     stream = open_memstream(&text, &bytes);
     if (stream == NULL)
         return BY_EIO;
     json_array_foreach(ranks, i, value)
     {
         if (!json_is_string(value))
-            error = by_problem_say(problem, BY_EFORMAT, "\"ranks\": member %zu is no name", i);
+            error = by_problem_say(problem, BY_EFORMAT, "\"ranks\": member %zu is not a name", i);
         else
             fprintf(stream, "%s%s", i ? "," : "", json_string_value(value));
     }
@@ -108,7 +108,7 @@ static int read_collectives(const json_t *list, const struct by_topology *topolo
         error = text != NULL
                     ? by_job_wants(spec, text, topology, problem)
                     : by_problem_say(problem, BY_EFORMAT,
-                                     "\"collectives\": names, such as [\"allreduce\", \"broadcast\"]");
+                                     "\"collectives\" must be names, such as [\"allreduce\", \"broadcast\"]");
     }
     return error;
 }
@@ -122,7 +122,8 @@ static int read_number(const json_t *value, const char *name, json_int_t most, j
     *number = json_integer_value(value);
     if (json_is_integer(value) && *number >= 1 && *number <= most)
         return 0;
-    return by_problem_say(problem, BY_EFORMAT, "\"%s\": a number from 1 to %lld", name, (long long)most);
+    return by_problem_say(problem, BY_EFORMAT, "\"%s\" must be a number from 1 to %lld", name,
+                          (long long)most);
 }
 
 /* Refuses longer names: cutting one inside a UTF-8 character would make invalid text, which JSON
@@ -134,7 +135,7 @@ static int read_name(const json_t *value, struct by_job_spec *spec, struct by_pr
     if (value == NULL || json_is_null(value))
         return 0;
     if (text == NULL || strlen(text) >= sizeof(spec->name))
-        return by_problem_say(problem, BY_EFORMAT, "\"name\": a text of at most %zu bytes",
+        return by_problem_say(problem, BY_EFORMAT, "\"name\" must be a text of at most %zu bytes",
                               sizeof(spec->name) - 1);
     memcpy(spec->name, text, strlen(text) + 1);
     return 0;
@@ -147,7 +148,8 @@ static int read_share(const json_t *value, struct by_job_spec *spec, struct by_p
     if (value == NULL || json_is_null(value))
         return 0;
     if (text == NULL || by_fraction_parse_part(text, &spec->share) != 0 || spec->share.num > spec->share.den)
-        return by_problem_say(problem, BY_EFORMAT, "\"share\": a part of the links, as \"1/4\" or \"0.25\"");
+        return by_problem_say(problem, BY_EFORMAT,
+                              "\"share\" must be a part of the links, such as \"1/4\" or \"0.25\"");
     return 0;
 }
 
@@ -170,7 +172,7 @@ static int read_job(const json_t *object, const struct by_topology *topology, st
         if (!found)
             return by_problem_say(
                 problem, BY_EFORMAT,
-                "\"%.60s\" is not known: there are job, name, collectives, ranks, window, share", key);
+                "unknown member \"%.60s\"; available: job, name, collectives, ranks, window, share", key);
     }
     error = read_number(json_object_get(object, "job"), "job", BY_JOBS_MAX - 1, &number, problem);
     spec->job = (uint16_t)number;
@@ -180,7 +182,8 @@ static int read_job(const json_t *object, const struct by_topology *topology, st
         error = read_number(json_object_get(object, "window"), "window", BY_WINDOW_MAX, &number, problem);
     spec->window = (uint32_t)number;
     if (error == 0 && (spec->window & (spec->window - 1)) != 0)
-        error = by_problem_say(problem, BY_EFORMAT, "\"window\": a power of two, at most %u", BY_WINDOW_MAX);
+        error = by_problem_say(problem, BY_EFORMAT, "\"window\" must be a power of two, at most %u",
+                               BY_WINDOW_MAX);
     if (error == 0)
         error = read_share(json_object_get(object, "share"), spec, problem);
     if (error == 0)
@@ -200,7 +203,7 @@ static enum MHD_Result create(struct by_http_request *request)
     int error;
 
     if (!json_is_object(object)) {
-        by_problem_say(&problem, BY_EFORMAT, "the body is no JSON object: line %d, column %d: %.120s",
+        by_problem_say(&problem, BY_EFORMAT, "the body is not a JSON object: line %d, column %d: %.120s",
                        object ? 1 : fault.line, object ? 1 : fault.column,
                        object ? "another value" : fault.text);
         json_decref(object);
@@ -238,7 +241,8 @@ static enum MHD_Result give_table(struct by_http_request *request, const struct 
         return by_http_refuse(request, MHD_HTTP_NOT_FOUND, "no host of this job has that name");
     if (request->daemon->options.lower.cover != 0)
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
-                              "tables of keyed jobs hold their keys: hosts get them by BANYAN_CONTROLLER");
+                              "tables of keyed jobs contain keys: hosts receive them through "
+                              "BANYAN_CONTROLLER");
     if (by_job_image(job, (uint32_t)node, &bytes, &size, &problem) != 0)
         return by_http_refuse(request, MHD_HTTP_CONFLICT, problem.text);
     return by_http_answer(request, MHD_HTTP_OK, "application/octet-stream", bytes, size);
@@ -252,7 +256,7 @@ enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, 
     unsigned long number;
 
     if (daemon->start != NULL)
-        return by_http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "banyand does not lead yet: ask again");
+        return by_http_refuse(request, MHD_HTTP_SERVICE_UNAVAILABLE, "banyand does not lead yet: try again");
     if (rest[0] == 0 && strcmp(method, "POST") == 0)
         return create(request);
     if (rest[0] == 0 && strcmp(method, "GET") == 0)
@@ -260,7 +264,7 @@ enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, 
     number = rest[0] == '/' && rest[1] >= '0' && rest[1] <= '9' ? strtoul(rest + 1, &end, 10) : 0;
     job = number > 0 && number < BY_JOBS_MAX ? by_jobs_find(daemon, (uint16_t)number) : NULL;
     if (job == NULL)
-        return by_http_refuse(request, MHD_HTTP_NOT_FOUND, "there is no job of that number");
+        return by_http_refuse(request, MHD_HTTP_NOT_FOUND, "no job has that number");
     if (*end == 0 && strcmp(method, "GET") == 0)
         return by_http_answer_json(request, MHD_HTTP_OK, by_status_job(daemon, job));
     if (strncmp(end, "/tables/", 8) == 0 && strcmp(method, "GET") == 0)

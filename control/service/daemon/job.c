@@ -70,7 +70,7 @@ static int find_root(const struct by_job_spec *spec, const char *name, size_t by
     *root = by_topology_find(topology, text);
     if (*root >= 0 && by_members_have(topology, spec->member, (uint32_t)*root))
         return 0;
-    return by_problem_say(problem, BY_EINVAL, "root '%s' is none of the job's ranks: name a host of it",
+    return by_problem_say(problem, BY_EINVAL, "root '%s' is not a rank of the job: name one of its hosts",
                           text);
 }
 
@@ -87,13 +87,13 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
     want.collective = by_collective_from_name(name);
     if (want.collective == 0)
         return by_problem_say(problem, BY_EINVAL,
-                              "no collective '%s': there are allreduce, reduce-scatter, allgather, "
+                              "no collective named '%s'; available: allreduce, reduce-scatter, allgather, "
                               "broadcast, reduce, barrier",
                               name);
     if (by_collective_is_rooted(want.collective))
         error = find_root(spec, at ? at + 1 : NULL, bytes - length - 1, topology, &want.root, problem);
     else if (at)
-        error = by_problem_say(problem, BY_EINVAL, "%s has no root: leave out what follows the @", name);
+        error = by_problem_say(problem, BY_EINVAL, "%s has no root: remove the @ and what follows it", name);
     if (error != 0)
         return error;
     /* Ranks always synchronize with allreduce; its trees also carry barriers. */
@@ -107,8 +107,7 @@ int by_job_want(struct by_job_spec *spec, const char *text, size_t bytes, const 
             return 0;
     if (spec->want_count == BY_JOB_PLANS_MAX)
         return by_problem_say(problem, BY_ELIMIT,
-                              "more than %u plans: roots that are not listed are served by the trees "
-                              "of allreduce; list fewer",
+                              "more than %u plans: list fewer roots; the trees of allreduce serve the others",
                               BY_JOB_PLANS_MAX);
     spec->wants[spec->want_count++] = want;
     return 0;

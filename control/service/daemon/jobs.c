@@ -158,8 +158,8 @@ static void start_request(struct by_daemon *daemon)
         start_create(daemon, &jobs->current);
     } else if (jobs->current.create) {
         snprintf(text, sizeof(text),
-                 job != NULL ? "job %u is there already: end it first, or choose another number"
-                             : "job %u: the most jobs are there already: end one first",
+                 job != NULL ? "job %u exists already: end it first, or choose another number"
+                             : "job %u: the limit of jobs is reached: end one first",
                  jobs->current.job);
         by_job_spec_free(&jobs->current.spec);
         answer(daemon, &jobs->current, job != NULL ? BY_EEXIST : BY_ELIMIT, NULL, text);
@@ -174,7 +174,7 @@ static void start_request(struct by_daemon *daemon)
 static void on_restored(struct by_daemon *daemon, struct by_change *change)
 {
     if (change->error != 0)
-        by_daemon_say("tables could not be set right: %s", change->problem.text);
+        by_daemon_say("cannot restore tables: %s", change->problem.text);
     else
         by_change_adopt(daemon, change);
     by_change_free(change);
@@ -187,7 +187,7 @@ static void on_restore_planned(struct by_daemon *daemon, struct by_change *chang
         by_change_push(daemon, change, on_restored);
         return;
     }
-    by_daemon_say("tables could not be set right: %s", change->problem.text);
+    by_daemon_say("cannot restore tables: %s", change->problem.text);
     by_change_free(change);
     daemon->change = NULL;
 }
@@ -201,8 +201,8 @@ static void restore(struct by_daemon *daemon)
         struct by_daemon_switch *device = &daemon->switches[i];
 
         if (device->state == BY_SWITCH_UP && device->stray_beats >= STRAY_BEATS) {
-            by_daemon_say("switch %s has table %016llx instead of %016llx: it gets that again", device->name,
-                          (unsigned long long)device->hello.table_hash,
+            by_daemon_say("switch %s has table %016llx instead of %016llx: pushing the right one again",
+                          device->name, (unsigned long long)device->hello.table_hash,
                           (unsigned long long)device->image.hash);
             device->stray_beats = 0;
             stray = true;
@@ -228,7 +228,7 @@ static void add_request(struct by_daemon *daemon, struct jobs_request *request)
 
     if (jobs->count == BY_JOBS_REQUESTS_MAX) {
         by_job_spec_free(&request->spec);
-        answer(daemon, request, BY_EBUSY, NULL, "too many requests wait for their turn: ask again later");
+        answer(daemon, request, BY_EBUSY, NULL, "too many requests are waiting: try again later");
         return;
     }
     jobs->waiting[jobs->count++] = *request;

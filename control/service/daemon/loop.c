@@ -96,7 +96,7 @@ static void on_signal(struct by_daemon *daemon, struct by_watcher *watcher, uint
 
     (void)events;
     if (read(watcher->fd, &info, sizeof(info)) == (ssize_t)sizeof(info))
-        by_daemon_end(daemon, 0, "ends by %s; jobs and tables stay as they are",
+        by_daemon_end(daemon, 0, "ending because of signal '%s'; jobs and tables remain",
                       strsignal((int)info.ssi_signo));
 }
 

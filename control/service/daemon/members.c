@@ -118,9 +118,9 @@ static void drop(struct by_daemon *daemon, struct members_peer *peer, const char
         vsnprintf(text, sizeof(text), format, arguments);
         va_end(arguments);
         if (peer->member || peer->tls != NULL)
-            by_daemon_say("host %s: %s; its connection is ended", name, text);
+            by_daemon_say("host %s: %s; its connection is closed", name, text);
         else
-            say_stranger(daemon, "host %s: %s; its connection is ended", name, text);
+            say_stranger(daemon, "host %s: %s; its connection is closed", name, text);
     }
     by_daemon_unwatch(daemon, &peer->watcher);
     by_tls_close(peer->tls);
@@ -242,7 +242,7 @@ static void put(struct by_daemon *daemon, struct members_peer *peer, const struc
 static void end_broken(struct by_daemon *daemon, struct members_peer *peer)
 {
     if (peer->stuck > 0)
-        drop(daemon, peer, "it does not take what it is sent: %zu bytes wait", peer->stuck);
+        drop(daemon, peer, "it does not read its messages: %zu bytes wait", peer->stuck);
     else
         drop(daemon, peer, NULL);
 }
@@ -383,7 +383,7 @@ static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
                        const struct by_member_frame *frame)
 {
     if (peer->name[0] != 0) {
-        drop(daemon, peer, "it sends HELLO twice");
+        drop(daemon, peer, "it sent HELLO twice");
         return;
     }
     memcpy(peer->name, frame->data, frame->bytes);
@@ -395,8 +395,8 @@ static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
     peer->nonce = frame->number;
     if (peer->tls != NULL && strcmp(peer->name, by_tls_peer(peer->tls)) != 0)
         refuse(daemon, peer, BY_EPERM,
-               "it claims to be %s, but its certificate names %s: give each host its own keys, and "
-               "BANYAN_NODE the name in them",
+               "it claims to be %s, but its certificate names %s: give each host its own keys, and set "
+               "BANYAN_NODE to the name in them",
                peer->name, by_tls_peer(peer->tls));
     else
         settle(daemon, peer);
@@ -420,7 +420,7 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     }
     if (!peer->member || frame->job != peer->job || frame->rank != peer->rank) {
         if (!peer->dead && peer->name[0] == 0)
-            drop(daemon, peer, "it sends %s before HELLO", by_member_name(frame->type));
+            drop(daemon, peer, "it sent %s before HELLO", by_member_name(frame->type));
         return;
     }
     switch (frame->type) {
@@ -466,7 +466,7 @@ static void parse(struct by_daemon *daemon, struct members_peer *peer)
     }
     if (peer->dead || error == 0 || error == BY_EAGAIN)
         return;
-    drop(daemon, peer, "it sends what is no frame of a host: %s", by_error_text(error));
+    drop(daemon, peer, "it sent an invalid frame: %s", by_error_text(error));
 }
 
 static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -501,7 +501,7 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     parse(daemon, peer);
     release(&peer->in);
     if (!peer->dead && !peer->member && peer->in.used - peer->in.at > BY_MEMBERS_STRANGER_MAX)
-        drop(daemon, peer, "it sends a frame of more than %u bytes and is no rank of a job yet",
+        drop(daemon, peer, "it sent a frame of more than %u bytes before it became a rank of a job",
              (unsigned)BY_MEMBERS_STRANGER_MAX);
 }
 
@@ -513,8 +513,8 @@ static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
     struct members_peer *peer;
 
     if (members->peer_count >= members->peers_max) {
-        say_stranger(daemon, "%u hosts are connected, the limit%s; one more is refused", members->peers_max,
-                     members->peers_max < BY_MEMBERS_MAX ? " of its descriptors (ulimit -n)" : "");
+        say_stranger(daemon, "%u hosts are connected, the limit%s; another one is refused",
+                     members->peers_max, members->peers_max < BY_MEMBERS_MAX ? " that ulimit -n allows" : "");
         by_tls_close(tls);
         close(fd);
         return;
@@ -529,7 +529,7 @@ static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
     members->peers = peer;
     members->peer_count++;
     if (by_daemon_watch(daemon, &peer->watcher, EPOLLIN) != 0)
-        drop(daemon, peer, "no room to watch it: %s", strerror(errno));
+        drop(daemon, peer, "cannot watch it: %s", strerror(errno));
 }
 
 static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -553,7 +553,7 @@ static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uin
         if (who.tls != NULL)
             admit(daemon, who.fd, who.tls);
         else
-            say_stranger(daemon, "a connection that is not a host's is refused: %s", who.text);
+            say_stranger(daemon, "a connection that is not from a host is refused: %s", who.text);
     }
 }
 
@@ -564,14 +564,14 @@ void by_members_tick(struct by_daemon *daemon)
     if (daemon->members == NULL)
         return;
     if (by_strangers_rest(&daemon->members->strangers, daemon->now_ms * 1000000, more))
-        by_daemon_say("a connection that is not a host's is refused%s", more);
+        by_daemon_say("a connection that is not from a host is refused%s", more);
     for (struct members_peer *peer = daemon->members->peers; peer != NULL; peer = peer->next) {
         if (!peer->dead && peer->broken)
             end_broken(daemon, peer);
         else if (!peer->dead && peer->waits)
             settle(daemon, peer);
         else if (!peer->dead && peer->name[0] == 0 && daemon->now_ms - peer->since_ms > BY_MEMBERS_HELLO_MS)
-            drop(daemon, peer, "it has not identified itself within %u s", BY_MEMBERS_HELLO_MS / 1000);
+            drop(daemon, peer, "it did not identify itself within %u s", BY_MEMBERS_HELLO_MS / 1000);
     }
     bury(daemon->members);
 }
@@ -588,7 +588,7 @@ static int open_acceptor(struct by_daemon *daemon)
                                           .burst = GREETED_BURST};
     const char *keys = daemon->options.access.keys;
     char text[BY_TLS_TEXT_MAX] =
-        "TLS needs a controller's keys: name their folder with --keys or BANYAN_KEYS";
+        "TLS requires a controller's keys: name their folder with --keys or BANYAN_KEYS";
 
     if (keys == NULL || by_tls_identity_open(keys, BY_TLS_HOSTS, &members->identity, text) != 0) {
         fprintf(stderr, "banyand: --members tls: %s\n", text);
@@ -596,7 +596,8 @@ static int open_acceptor(struct by_daemon *daemon)
     }
     options.identity = members->identity;
     if (by_acceptor_open(&members->acceptor, &options) != 0) {
-        fprintf(stderr, "banyand: --members tls: no thread for handshakes: %s\n", strerror(errno));
+        fprintf(stderr, "banyand: --members tls: cannot start a thread for handshakes: %s\n",
+                strerror(errno));
         return BY_EIO;
     }
     members->greeted = (struct by_watcher){.fd = by_acceptor_fd(members->acceptor), .ready = on_greeted};
@@ -609,8 +610,8 @@ static int check_exposure(const struct by_daemon *daemon, const char *address, b
     if (loopback || daemon->options.lower.cover == 0 || daemon->options.access.plain_keys)
         return 0;
     fprintf(stderr,
-            "banyand: --members %s: tables of keyed jobs hold keys, which plain TCP would show: use tls:%s, "
-            "or --plain-keys where no other program can listen\n",
+            "banyand: --members %s: tables of keyed jobs contain keys, which plain TCP would expose: use "
+            "tls:%s, or --plain-keys where no other program can listen\n",
             address, address + 4);
     return BY_EINVAL;
 }

@@ -110,12 +110,12 @@ static void describe(const struct by_daemon *daemon, const struct by_blackhole_f
     const char *from, *to;
 
     if (!found->is_link && found->silent) {
-        snprintf(text, bytes, "forwards nothing: %" PRIu64 " frames came to it and none left it in %.1f s",
+        snprintf(text, bytes, "forwards nothing: %" PRIu64 " frames arrived at it and none left it in %.1f s",
                  found->frames, seconds);
     } else if (!found->is_link) {
         snprintf(text, bytes,
-                 "swallows packets: %" PRIu64
-                 " sent to or by it, none received on any of its links in %.1f s",
+                 "drops packets silently: %" PRIu64 " sent to or by it, none received on any of its links in "
+                 "%.1f s",
                  found->frames, seconds);
     } else {
         from = topology
@@ -124,8 +124,9 @@ static void describe(const struct by_daemon *daemon, const struct by_blackhole_f
         to = topology
                  ->nodes[found->from == 0 ? topology->links[found->what].b : topology->links[found->what].a]
                  .name;
-        snprintf(text, bytes, "swallows packets%s: %" PRIu64 " sent by %s, none received by %s in %.1f s",
-                 found->both ? " both ways" : "", found->frames, from, to, seconds);
+        snprintf(text, bytes,
+                 "drops packets silently%s: %" PRIu64 " sent by %s, none received by %s in %.1f s",
+                 found->both ? " in both directions" : "", found->frames, from, to, seconds);
     }
 }
 

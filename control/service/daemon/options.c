@@ -79,8 +79,8 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "sockets", "DIR", AT(sockets), "every switch NAME listens at DIR/NAME.sock")},
     BY_SESSION_ROWS(access),
     {BY_ROW_TEXT(0, "job", "N=LIST[:RANKS]", AT(jobs),
-                 "make a job: collectives with commas between, or all; broadcast@HOST and reduce@HOST name a "
-                 "root; RANKS are its hosts, or @FILE (default: all); may be repeated"),
+                 "create a job: collectives separated by commas, or all; broadcast@HOST and reduce@HOST name "
+                 "a root; RANKS are its hosts, or @FILE (default: all); may be repeated"),
      .count = AT(job_count)},
     {BY_ROW_TEXT(0, "members", "ADDR", AT(members),
                  "accept hosts of jobs at unix:PATH, tls:HOST:PORT or tcp:HOST:PORT; over tls: each "
@@ -88,16 +88,15 @@ static const struct by_option rows[] = {
      .count = AT(member_count), .call = check_members},
     {BY_ROW_FLAG(0, "plain-keys", AT(access.plain_keys),
                  "send tables of keyed jobs over plain tcp: too, where others may read their keys")},
-    {BY_ROW_NUMBER(
-        0, "quiet", "MS", AT(quiet_ms), 100, 3600000,
-        "use a switch or link that came back after it has been up for MS milliseconds, %r (default "
-        "2000)")},
+    {BY_ROW_NUMBER(0, "quiet", "MS", AT(quiet_ms), 100, 3600000,
+                   "use a switch or link that has returned after it has been up for MS milliseconds, %r "
+                   "(default 2000)")},
     {BY_ROW_NUMBER(
         0, "trust", "MS", AT(trust_ms), 100, 3600000,
-        "use a switch or link that silently dropped packets again after MS milliseconds, %r (default "
-        "10000), twice as long each time that it soon drops them again")},
+        "use a switch or link that silently dropped packets again after MS milliseconds, %r (default 10000), "
+        "twice as long each time it soon drops packets again")},
     {BY_ROW_NUMBER(0, "plan-limit", "S", AT(plan_limit_s), 1, 86400,
-                   "let one plan take S seconds, %r (default 300)")},
+                   "limit the time of one plan to S seconds, %r (default 300)")},
     {BY_ROW_NUMBER(0, "lose", "N", AT(lose), 0, 500,
                    "inject faults: lose N of 1000 messages between hosts and banyand, %r")},
     {BY_ROW_NUMBER(
@@ -108,32 +107,30 @@ static const struct by_option rows[] = {
                    "wait S seconds for a switch in a push, %r (default 2)"),
      .scale = 1000},
     {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216, "the MTU of every link, %r (default 1500)")},
-    {BY_ROW_FLAG(0, "det", AT(lower.det), "make tables by which switches can sum in mode det")},
+    {BY_ROW_FLAG(0, "det", AT(lower.det), "make tables with which switches can sum in mode det")},
     {BY_ROW_TEXT(0, "state", "DIR", AT(state),
-                 "keep jobs and tables in DIR, so that a banyand that starts again continues with them"),
+                 "keep jobs and tables in DIR, so that a restarted banyand continues with them"),
      .call = check_state},
     {BY_ROW_CALL(0, "socket", "PATH|off", take_socket,
                  "serve status, metrics and jobs over HTTP at a socket that only this user may use (default: "
                  "/run/banyan/banyand.socket, of users other than root in XDG_RUNTIME_DIR)")},
     {BY_ROW_CALL(0, "http", "PORT|off", take_http,
                  "serve status and metrics over HTTP on 127.0.0.1 (default 46249; 0: any free port)")},
-    {BY_ROW_FLAG(0, "http-open", AT(http_open),
-                 "let every user of this machine make and end jobs there, too")},
+    {BY_ROW_FLAG(0, "http-open", AT(http_open), "let every user of this machine create and end jobs there")},
     {BY_ROW_CALL(0, "keyed", "COVER", take_keyed,
                  "let packets carry tags that only their job can make; COVER is header (default) or payload"),
      .optional = true},
     {BY_ROW_NUMBER(
         0, "renew-after", "CHUNKS", AT(renew_after), 1, UINT32_MAX,
-        "give keyed jobs other keys after CHUNKS chunks have passed a switch, %r (default 2147483648)")},
-    {BY_ROW_FLAG(0, "takeover", AT(takeover), "control switches that another controller controls now")},
+        "renew the keys of keyed jobs after CHUNKS chunks have passed a switch, %r (default 2147483648)")},
+    {BY_ROW_FLAG(0, "takeover", AT(takeover), "take over switches from another controller")},
     {0}};
 
 static const struct by_options command_line = {
     .program = "banyand",
     .usage = "banyand TOPOLOGY --to NAME=ADDR... | --sockets DIR [options]",
-    .about =
-        "The controller of a fabric: plans jobs, loads the switches' tables, watches the switches, and plans "
-        "again when a part of the fabric fails or comes back.",
+    .about = "The controller of a fabric: plans jobs, loads the switches' tables, watches the switches, and "
+             "plans again when a part of the fabric fails or returns.",
     .epilog = "Exit status: 0 after SIGTERM or SIGINT, 2 after bad usage or input, 3 after a failure of the "
               "environment, or if another controller is active.",
     .version = "banyand " BY_VERSION,
@@ -164,7 +161,7 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
     options->topology = argv[1];
     if (options->to_count > 0 || options->sockets != NULL)
         return -1;
-    fprintf(stderr, "banyand: %s: no switch could be reached: give --to for each, or --sockets DIR\n",
+    fprintf(stderr, "banyand: %s: no addresses of switches: give --to for each, or --sockets DIR\n",
             options->topology);
     return BY_OPTIONS_USAGE;
 }

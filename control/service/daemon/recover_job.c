@@ -123,7 +123,7 @@ void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *tex
         job->cut_ns = r->now_ns;
     job->way = false;
     job->cut = true;
-    by_recover_tell(r, "job %u: %s; it waits for that to come back", job->job, job->why);
+    by_recover_tell(r, "job %u: %s; the job waits for a path", job->job, job->why);
 }
 
 static void welcome(struct by_recover *r, uint32_t j, uint16_t k)
@@ -234,7 +234,7 @@ void by_recover_gone(struct by_recover *r, const struct by_recover_event *event)
     rank->gone_ns = r->now_ns;
     if (rank->presence == LEFT && job->open && (by_recover_any(job, HERE) || by_recover_any(job, GONE)))
         by_recover_fail(r, event->job, BY_EABORTED,
-                        "%s: %s has ended, and what it had of the others' calls is lost", job->cause,
+                        "%s: %s has ended, and its data of the others' calls is lost", job->cause,
                         by_recover_rank_name(r, event->job, event->rank, name));
     if (!by_recover_any(job, HERE) && !by_recover_any(job, GONE))
         end_run(job);
@@ -253,7 +253,7 @@ void by_recover_bury(struct by_recover *r, uint32_t j)
             continue;
         rank->presence = LEFT;
         if (!job->failed && (by_recover_any(job, HERE) || by_recover_any(job, GONE)))
-            by_recover_fail(r, j, BY_EABORTED, "%s has died: its connection to the controller ended",
+            by_recover_fail(r, j, BY_EABORTED, "%s failed: its connection to the controller was closed",
                             by_recover_rank_name(r, j, k, name));
     }
     if (!by_recover_any(job, HERE) && !by_recover_any(job, GONE) && by_recover_any(job, LEFT))

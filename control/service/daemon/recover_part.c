@@ -112,7 +112,7 @@ static void come_back(struct by_recover *r, bool is_link, uint32_t what)
         return;
     }
     part->back_ns = r->now_ns;
-    by_recover_tell(r, "%s is back; it will be used when it has been there for a while", name);
+    by_recover_tell(r, "%s is back; it will be used once it has been up for a while", name);
 }
 
 /* Whether ranks that use the switch make progress and none waits: then only this daemon cannot
@@ -136,7 +136,7 @@ static void take_silence(struct by_recover *r, uint32_t node)
         lose(r, false, node, "does not answer");
     } else if (!part->silent) {
         part->silent = true;
-        by_recover_tell(r, "%s does not answer, but its ranks move on: is the way from here to it broken?",
+        by_recover_tell(r, "%s does not answer, but its ranks make progress: check the path from here to it",
                         part_name(r, false, node, name));
     }
 }
@@ -208,9 +208,9 @@ static void look_at_held(struct by_recover *r)
         if (r->jobs[j].exists && r->jobs[j].cut)
             r->jobs[j].tried_ns = r->now_ns;
     if (tried)
-        by_recover_tell(r, "what has swallowed packets is tried again, as a job has no other way");
+        by_recover_tell(r, "using parts that dropped packets again, because a job has no other path");
     if (back)
-        by_recover_tell(r, "what is back is used at once, as a job has no other way");
+        by_recover_tell(r, "using returned parts at once, because a job has no other path");
     if (tried || back)
         rescue(r);
 }

@@ -97,8 +97,8 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
             ->hello.table_hash = targets[i].hash;
     if (error == 0 && push.push_id != 0) {
         forward = settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
-        by_daemon_say("a push was on its way when the last controller ended: it is %s",
-                      forward ? "completed" : "forgotten");
+        by_daemon_say("a push was in progress when the last controller ended: it is %s",
+                      forward ? "completed" : "discarded");
         error = by_state_settle(daemon->state, forward, problem);
     }
     by_state_pending_free(&push);
@@ -145,7 +145,7 @@ static void read_stranger(struct by_daemon *daemon, const struct by_daemon_switc
     if (error == 0)
         error = by_image_explain(image, bytes, &problem);
     if (error != 0)
-        by_daemon_say("switch %s: its table cannot be read: %s", device->name, problem.text);
+        by_daemon_say("switch %s: cannot read its table: %s", device->name, problem.text);
     else
         by_image_header(image, &header);
     for (uint32_t i = 0; error == 0 && i < header.count[BY_SECTION_JOB]; i++) {
@@ -167,7 +167,8 @@ static void read_strangers(struct by_daemon *daemon)
         if (device->state != BY_SWITCH_UP || device->hello.table_hash == 0 ||
             device->hello.table_hash == device->image.hash)
             continue;
-        by_daemon_say("switch %s has table %016" PRIx64 ", which is not of this controller: the next change "
+        by_daemon_say("switch %s has table %016" PRIx64
+                      ", which is not from this controller: the next change "
                       "replaces it",
                       device->name, (uint64_t)device->hello.table_hash);
         read_stranger(daemon, device);

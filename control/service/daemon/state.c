@@ -53,8 +53,8 @@ static const char schema[] =
 int by_state_fail(struct by_state *state, struct by_problem *problem)
 {
     return by_problem_say(problem, BY_EIO,
-                          "%.200s/banyand.db: %.150s: is there room, and may this user write?", state->folder,
-                          sqlite3_errmsg(state->db));
+                          "%.200s/banyand.db: %.150s: check the free space and the permissions",
+                          state->folder, sqlite3_errmsg(state->db));
 }
 
 int by_state_run(struct by_state *state, struct by_problem *problem, const char *sql)
@@ -174,13 +174,14 @@ static int guard_folder(struct by_state *state, struct by_problem *problem)
     if ((status.st_mode & 0022) != 0)
         return by_problem_say(problem, BY_EPERM,
                               "--state %.200s has mode %04o: other users may write there; chmod 700 it, or "
-                              "give a folder of banyand's own",
+                              "give a separate folder",
                               state->folder, (unsigned)status.st_mode & 07777);
     if ((status.st_mode & 0077) == 0)
         return 0;
     if (chmod(state->folder, 0700) != 0)
-        return by_problem_say(problem, BY_EPERM, "--state %.200s: cannot take others' access away: %s",
-                              state->folder, strerror(errno));
+        return by_problem_say(problem, BY_EPERM,
+                              "--state %.200s: cannot remove the access of other users: %s", state->folder,
+                              strerror(errno));
     by_daemon_say("--state %.200s had mode %04o: now 0700", state->folder, (unsigned)status.st_mode & 07777);
     return 0;
 }
@@ -202,15 +203,15 @@ static int guard_files(struct by_state *state, struct by_problem *problem)
             continue;
         error = fd < 0 || fstat(fd, &status) != 0 || ((status.st_mode & 0077) != 0 && fchmod(fd, 0600) != 0);
         if (error != 0)
-            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user's own, of mode 0600",
-                           path, strerror(errno));
+            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user with mode 0600", path,
+                           strerror(errno));
         if (fd >= 0)
             close(fd);
         if (error != 0)
             return BY_EIO;
         if ((status.st_mode & 0077) != 0)
             by_daemon_say("%.200s had mode %04o: now 0600; if others have read it, end keyed jobs and create "
-                          "them again, which gives them other keys",
+                          "them again, to renew their keys",
                           path, (unsigned)status.st_mode & 07777);
     }
     return 0;
@@ -231,8 +232,8 @@ static int lock_folder(struct by_state *state, struct by_problem *problem)
         nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000l}, NULL);
     }
     return by_problem_say(problem, BY_EBUSY,
-                          "--state %.200s belongs to a banyand that runs: end that one, or give this one a "
-                          "folder of its own",
+                          "--state %.200s is in use by another banyand: end it, or give this one a separate "
+                          "folder",
                           state->folder);
 }
 
@@ -295,19 +296,19 @@ static int check(struct by_state *state, struct by_problem *problem)
     }
     if (version != STATE_VERSION && version != 1)
         return by_problem_say(problem, BY_EVERSION,
-                              "--state %.200s is of version %" PRIu64
-                              ", this banyand writes %d: use the banyand that wrote it, or another folder",
+                              "--state %.200s has version %" PRIu64 ", and this banyand writes %d: use the "
+                              "banyand that wrote it, or another folder",
                               state->folder, version, STATE_VERSION);
     if (fabric != fabric_of(state->topology))
         return by_problem_say(problem, BY_EMISMATCH,
-                              "--state %.200s is of another fabric: start with the topology that it was made "
-                              "with, or give another folder",
+                              "--state %.200s belongs to another fabric: start with its topology, or give "
+                              "another folder",
                               state->folder);
     if (get_number(state, "lower") != lower)
         return by_problem_say(
             problem, BY_EMISMATCH,
-            "--state %.200s was made with another --mtu, --det or --keyed: running jobs have tables by "
-            "those; give them again, or another folder",
+            "--state %.200s was made with another --mtu, --det or --keyed, which the tables of running jobs "
+            "need: give the same ones, or another folder",
             state->folder);
     return version == 1 ? upgrade(state, problem) : 0;
 }

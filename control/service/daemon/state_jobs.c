@@ -99,8 +99,8 @@ static int copy_blob(sqlite3_stmt *row, int number, void *to, size_t bytes, cons
 {
     if ((size_t)sqlite3_column_bytes(row, number) != bytes)
         return by_problem_say(problem, BY_EFORMAT,
-                              "job %u: its tables in the state are damaged: end it by starting with another "
-                              "--state",
+                              "job %u: its tables in --state are damaged: start with another --state, which "
+                              "ends the job",
                               job->spec.job);
     memcpy(to, sqlite3_column_blob(row, number), bytes);
     return 0;
@@ -216,7 +216,7 @@ int by_state_image(struct by_state *state, uint32_t node, struct by_change_image
     if (image->bytes != NULL && by_image_hash(image->bytes, image->size) != image->hash) {
         free(image->bytes);
         *image = (struct by_change_image){0};
-        return by_problem_say(problem, BY_ECHECKSUM, "the table of %s in the state is damaged: it is rebuilt",
+        return by_problem_say(problem, BY_ECHECKSUM, "the table of %s in --state is damaged: it is rebuilt",
                               state->topology->nodes[node].name);
     }
     return 0;

@@ -15,7 +15,7 @@ static const char *state_name(const struct by_daemon_switch *device)
     static const char *const names[] = {
         [BY_SWITCH_UNKNOWN] = "unknown", [BY_SWITCH_UP] = "up", [BY_SWITCH_DOWN] = "down"};
 
-    return device->partitioned ? "partitioned" : names[device->state];
+    return names[device->state];
 }
 
 static json_t *hash_json(uint64_t hash)
@@ -276,11 +276,11 @@ struct port_metric {
 static const struct port_metric port_metrics[] = {
     {"port_receive_bytes_total", "Bytes of frames received", offsetof(by_PortCounters, rx_bytes)},
     {"port_receive_packets_total", "Frames received", offsetof(by_PortCounters, rx_packets)},
-    {"port_receive_dropped_total", "Frames lost before the switch saw them",
+    {"port_receive_dropped_total", "Frames lost before they reached the switch",
      offsetof(by_PortCounters, rx_dropped)},
     {"port_transmit_bytes_total", "Bytes of frames sent", offsetof(by_PortCounters, tx_bytes)},
     {"port_transmit_packets_total", "Frames sent", offsetof(by_PortCounters, tx_packets)},
-    {"port_transmit_dropped_total", "Frames that the port did not take",
+    {"port_transmit_dropped_total", "Frames that the port did not accept",
      offsetof(by_PortCounters, tx_dropped)},
 };
 
@@ -314,12 +314,13 @@ struct share_metric {
 };
 
 static const struct share_metric share_metrics[] = {
-    {"share_receive_bytes_total", "Bytes of a job at ports with a rate, on the cable",
+    {"share_receive_bytes_total", "Bytes received of a job at ports with a rate, on the cable",
      offsetof(by_ShareCounters, rx_bytes)},
-    {"share_transmit_bytes_total", "The same of what was sent", offsetof(by_ShareCounters, tx_bytes)},
-    {"share_held_total", "Packets that waited, as their job was beyond its share",
+    {"share_transmit_bytes_total", "Bytes sent of a job at ports with a rate, on the cable",
+     offsetof(by_ShareCounters, tx_bytes)},
+    {"share_held_total", "Packets delayed because their job exceeded its share",
      offsetof(by_ShareCounters, held)},
-    {"share_dropped_total", "Packets lost, as their job was far beyond its share",
+    {"share_dropped_total", "Packets dropped because their job far exceeded its share",
      offsetof(by_ShareCounters, dropped)},
 };
 
@@ -347,7 +348,8 @@ static void switch_metrics(const struct by_daemon *daemon, FILE *stream)
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         switch_line(stream, "switch_up", &daemon->switches[i], NULL, NULL,
                     daemon->switches[i].state == BY_SWITCH_UP);
-    head(stream, "switch_silence_seconds", "gauge", "Since the last answer, 0 while it answers");
+    head(stream, "switch_silence_seconds", "gauge",
+         "Seconds since the last answer, 0 while the switch answers");
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         switch_line(stream, "switch_silence_seconds", &daemon->switches[i], NULL, NULL,
                     (double)daemon->switches[i].silent_ms / 1e3);
@@ -359,7 +361,7 @@ static void switch_metrics(const struct by_daemon *daemon, FILE *stream)
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         switch_line(stream, "switch_slots_held", &daemon->switches[i], NULL, NULL,
                     held_at(daemon, daemon->switches[i].node).slots);
-    head(stream, "engine_events_total", "counter", "What the engine and the shell have counted");
+    head(stream, "engine_events_total", "counter", "Counters of the engine and the shell");
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         for (pb_size_t c = 0; c < daemon->switches[i].counters.engine_count; c++)
             switch_line(stream, "engine_events_total", &daemon->switches[i], "event",
@@ -372,12 +374,12 @@ static void job_metrics(const struct by_daemon *daemon, FILE *stream)
     static const enum by_job_state states[] = {BY_JOB_STARTING, BY_JOB_RUNNING, BY_JOB_RECOVERING,
                                                BY_JOB_FAILED, BY_JOB_ENDING};
 
-    head(stream, "job_state", "gauge", "1 for the state that the job is in");
+    head(stream, "job_state", "gauge", "1 for the current state of the job");
     for (uint32_t i = 0; i < daemon->job_count; i++)
         for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++)
             fprintf(stream, "banyan_job_state{job=\"%u\",state=\"%s\"} %d\n", daemon->jobs[i]->spec.job,
                     by_job_state_name(states[s]), daemon->jobs[i]->state == states[s]);
-    head(stream, "job_generation", "gauge", "Generation of the job's tables, 0 without");
+    head(stream, "job_generation", "gauge", "Generation of the job's tables, 0 without tables");
     for (uint32_t i = 0; i < daemon->job_count; i++)
         fprintf(stream, "banyan_job_generation{job=\"%u\"} %u\n", daemon->jobs[i]->spec.job,
                 daemon->jobs[i]->tables ? (unsigned)daemon->jobs[i]->tables->gen : 0u);
@@ -405,15 +407,15 @@ void by_status_metrics(struct by_daemon *daemon, FILE *stream)
     job_metrics(daemon, stream);
     plain(stream, "links_down", "gauge", "Links without a carrier", links);
     plain(stream, "link_downs_total", "counter", "Links that went down", (double)daemon->counts.link_downs);
-    plain(stream, "swallows_total", "counter", "Links and switches found to swallow packets",
+    plain(stream, "swallows_total", "counter", "Links and switches found to drop packets silently",
           (double)daemon->counts.swallows);
-    plain(stream, "switch_downs_total", "counter", "Switches that stopped to answer",
+    plain(stream, "switch_downs_total", "counter", "Switches that stopped answering",
           (double)daemon->counts.switch_downs);
     plain(stream, "switch_reboots_total", "counter", "Switches that answered after a restart",
           (double)daemon->counts.switch_reboots);
     plain(stream, "pushes_total", "counter", "Two-phase pushes", (double)daemon->counts.pushes);
     plain(stream, "push_errors_total", "counter", "Pushes that failed", (double)daemon->counts.push_errors);
-    plain(stream, "push_seconds_total", "counter", "Time of all pushes", daemon->counts.push_seconds);
-    plain(stream, "plan_seconds_total", "counter", "Time of planning, verifying and lowering",
+    plain(stream, "push_seconds_total", "counter", "Total time of pushes", daemon->counts.push_seconds);
+    plain(stream, "plan_seconds_total", "counter", "Total time of planning, verifying and lowering",
           daemon->counts.plan_seconds);
 }

@@ -124,7 +124,6 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
     device->silent_ms = 0;
     device->text[0] = 0;
     device->state = BY_SWITCH_UP;
-    device->partitioned = false;
     daemon->loss.nodes[device->node] = false;
     device->stray_beats = device->image.bytes != NULL && device->hello.table_hash != device->image.hash
                               ? device->stray_beats + 1
@@ -133,7 +132,7 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
     by_daemon_tell(daemon,
                    &(struct by_daemon_event){.kind = BY_EVENT_ANSWERED, .node = device->node, .beat = beat});
     if (rebooted)
-        by_daemon_say("switch %s has restarted, its tables are gone", device->name);
+        by_daemon_say("switch %s has restarted and lost its tables", device->name);
     else if (!was_up)
         by_daemon_say("switch %s is up", device->name);
     if (!was_up || rebooted)
@@ -173,7 +172,8 @@ static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *devi
 static void take_refusal(struct by_daemon_switch *device, const struct by_beat *beat)
 {
     if (device->text[0] == 0)
-        by_daemon_say("switch %s lives and does not tell its counters: %s", device->name, beat->problem.text);
+        by_daemon_say("switch %s is alive but does not report its counters: %s", device->name,
+                      beat->problem.text);
     snprintf(device->text, sizeof(device->text), "%s", beat->problem.text);
     device->silent_ms = beat->silent_ms;
 }

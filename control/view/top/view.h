@@ -35,7 +35,7 @@ struct by_top_wait {
 
 struct by_top_switch {
     char name[BY_TOP_NAME];
-    char state[16];         /* "up", "down", "partitioned", "unknown" */
+    char state[16];         /* "up", "down", "unknown" */
     char text[BY_TOP_TEXT]; /* the reason if it is not up, or a warning */
     uint64_t boot;
     uint32_t slots, slots_held, entries, entries_held;

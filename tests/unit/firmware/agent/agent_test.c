@@ -234,7 +234,7 @@ static void an_image_with_more_ports_than_the_switch_is_refused(void **state)
     assert_int_equal(stage_all(bench, image, bytes), 0);
     assert_int_equal(validate(bench, by_image_hash(image, bytes)), BY_ELIMIT);
     assert_non_null(
-        strstr(bench->response.text, "ports: the table wants 5, this switch (board toaster) has 4"));
+        strstr(bench->response.text, "ports: the table requires 5, this switch (board toaster) has 4"));
     assert_int_equal(by_engine_commit(bench->engine), BY_ESTATE);
     free(image);
 }

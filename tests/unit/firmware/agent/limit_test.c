@@ -135,12 +135,12 @@ static void a_table_with_too_many_slots_names_who_holds_them_and_what_would_fit(
     assert_int_equal(load(bench, more, 3), BY_ELIMIT);
     assert_string_equal(
         bench->response.text,
-        "validate: slots: the table wants 1088, this switch (board toaster) has 1024; job 42 wants 256, 192 "
-        "would fit beside job 41, which holds 768 of the others' 832: lower with a smaller --window, end a "
+        "validate: slots: the table requires 1088, this switch (board toaster) has 1024; job 42 requires "
+        "256, 192 would fit beside job 41, which holds 768 of the others' 832: use a smaller --window, end a "
         "job, or start the switch with more --slots");
     assert_int_equal(load(bench, grown, 2), BY_ELIMIT);
     assert_non_null(strstr(bench->response.text,
-                           "job 41, which runs, wants 1024, 960 would fit beside job 3, "
+                           "job 41, which runs, requires 1024, 960 would fit beside job 3, "
                            "which holds 64:"));
 }
 
@@ -153,7 +153,7 @@ static void a_limit_is_named_before_what_differs_from_the_running_table(void **s
 
     assert_int_equal(load(bench, &fits, 1), 0);
     assert_int_equal(load_ports(bench, &wider, 1, PORTS + 1), BY_ELIMIT);
-    assert_non_null(strstr(bench->response.text, "ports: the table wants 5"));
+    assert_non_null(strstr(bench->response.text, "ports: the table requires 5"));
 }
 
 static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
@@ -163,13 +163,14 @@ static void entries_relays_and_chunks_are_told_of_in_the_same_way(void **state)
         const char *text;
     } cases[] = {
         {{{1, 300, 1, 64, 0}, {2, 213, 1, 64, 0}},
-         "entries: the table wants 513, this switch (board toaster) has 512; job 1 wants 300, 299 would fit "
-         "beside job 2, which holds 213:"},
+         "entries: the table requires 513, this switch (board toaster) has 512; job 1 requires 300, 299 "
+         "would fit beside job 2, which holds 213:"},
         {{{1, 1, 1, 64, 9}, {2, 1, 1, 64, 8}},
-         "relays: the table wants 17, this switch (board toaster) has 16; job 1 wants 9, 8 would fit beside "
-         "job 2, which holds 8:"},
+         "relays: the table requires 17, this switch (board toaster) has 16; job 1 requires 9, 8 would fit "
+         "beside job 2, which holds 8:"},
         {{{1, 1, 1, 64, 0}, {2, 1, 1, 2048, 0}},
-         "bytes of a chunk: the table wants 2048, this switch (board toaster) has 1408; job 2 wants 2048:"},
+         "bytes of a chunk: the table requires 2048, this switch (board toaster) has 1408; job 2 requires "
+         "2048:"},
     };
 
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -191,8 +192,8 @@ static void an_image_beyond_the_memory_names_the_largest_job(void **state)
     assert_int_equal(ask(bench), BY_ELIMIT);
     assert_string_equal(
         bench->response.text,
-        "stage: memory: a table of 65537 bytes; this switch (board toaster) takes 128 to 65536; "
-        "of the active one job 7 holds 736: plan fewer trees, end a job, or take a larger board");
+        "stage: memory: a table of 65537 bytes; this switch (board toaster) accepts 128 to 65536; "
+        "job 7 holds 736 of the active one: plan fewer trees, end a job, or use a larger board");
 }
 
 static void what_just_fits_is_taken(void **state)
@@ -250,8 +251,8 @@ static void the_log_tells_what_happened_and_when(void **state)
     assert_int_equal(log->next, 4);
     assert_int_equal(log->events_count, 4);
     assert_string_equal(log->events[0].text, "banyan test started on board toaster: 4 ports, 1024 slots");
-    assert_non_null(strstr(log->events[1].text, "validate: waits for its commit: 0x"));
-    assert_non_null(strstr(log->events[2].text, "commit: active is 0x"));
+    assert_non_null(strstr(log->events[1].text, "validate: ready to commit: 0x"));
+    assert_non_null(strstr(log->events[2].text, "commit: the active table is 0x"));
     assert_int_equal(log->events[2].time_ns, 1000 * MS);
     assert_non_null(
         strstr(log->events[3].text, "commit: 0x0000000000000001 is neither validated nor active"));
@@ -378,7 +379,7 @@ static void a_request_that_is_not_known_is_refused_with_words(void **state)
     client_request(&bench->request, 0);
     ask_with_unknown_field(bench);
     assert_int_equal(bench->response.error, BY_EUNSUPPORTED);
-    assert_non_null(strstr(bench->response.text, "no body that this switch (banyan test) knows"));
+    assert_non_null(strstr(bench->response.text, "request: not supported by this switch (banyan test)"));
     assert_int_equal(bench->response.id, bench->request.id);
 }
 

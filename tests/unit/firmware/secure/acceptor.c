@@ -217,7 +217,7 @@ static void who_says_nothing_in_time_is_named(void **state)
     (void)state;
     who = await();
     assert_null(who.tls);
-    assert_non_null(strstr(who.text, "127.0.0.1: it has not authenticated"));
+    assert_non_null(strstr(who.text, "127.0.0.1: it did not authenticate"));
     close(fd);
 }
 

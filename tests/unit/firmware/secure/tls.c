@@ -179,9 +179,9 @@ static void strangers_are_refused_at_both_ends(void **state)
         const char *switch_keys, *controller_keys;
         const char *at_switch, *at_controller; /* words in the text of each end */
     } cases[] = {
-        {"a/leaf0", "b/operator", "refused our certificate", "keys of one authority"},
-        {"a/operator", "a/operator", "refused our certificate", "it is for another part"},
-        {"a/leaf0", "a/leaf0", "it is for another part", "refused our certificate"},
+        {"a/leaf0", "b/operator", "refused our certificate", "keys of the same authority"},
+        {"a/operator", "a/operator", "refused our certificate", "it is for another role"},
+        {"a/leaf0", "a/leaf0", "it is for another role", "refused our certificate"},
     };
 
     (void)state;
@@ -227,14 +227,14 @@ static void who_plays_another_part_is_refused(void **state)
         const char *words;             /* words of its text */
     } cases[] = {
         {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/leaf0", 0, "host's certificate is refused"},
-        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/operator", 0, "for another part"},
-        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "b/host0", 0, "keys of one authority"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/operator", 0, "for another role"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "b/host0", 0, "keys of the same authority"},
         {BY_TLS_HOSTS, BY_TLS_HOST, "a/operator", "a/late", 0, "has expired: renew it"},
         {BY_TLS_HOSTS, BY_TLS_HOST, "a/leaf0", "a/host0", 1, "controller's certificate is refused"},
-        {BY_TLS_HOSTS, BY_TLS_HOST, "a/host0", "a/host0", 1, "for another part"},
-        {BY_TLS_HOSTS, BY_TLS_HOST, "b/operator", "a/host0", 1, "keys of one authority"},
-        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/leaf0", "a/host0", 0, "for another part"},
-        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/host0", "a/operator", 1, "for another part"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "a/host0", "a/host0", 1, "for another role"},
+        {BY_TLS_HOSTS, BY_TLS_HOST, "b/operator", "a/host0", 1, "keys of the same authority"},
+        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/leaf0", "a/host0", 0, "for another role"},
+        {BY_TLS_SWITCH, BY_TLS_CONTROLLER, "a/host0", "a/operator", 1, "for another role"},
     };
 
     (void)state;
@@ -273,7 +273,7 @@ static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **stat
     assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EAGAIN);
     shutdown(pair.fd[0], SHUT_RDWR);
     assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EIO);
-    assert_non_null(strstr(by_tls_text(pair.tls[1]), "the switch is gone"));
+    assert_non_null(strstr(by_tls_text(pair.tls[1]), "the connection to the switch is lost"));
     pair_close(&pair);
 }
 

@@ -286,7 +286,7 @@ static void of_several_switches_that_refuse_the_first_is_named_and_the_others_co
     setup.fake[0]->refuse_stage = setup.fake[1]->refuse_stage = BY_ELIMIT;
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "switch x0: "));
-    assert_non_null(strstr(problem.text, "(1 more of 2 switches fail); no table was changed"));
+    assert_non_null(strstr(problem.text, "(1 more of 2 switches failed); no table was changed"));
     setup_close(&setup);
 }
 
@@ -427,8 +427,9 @@ static void a_switch_that_is_too_small_or_another_refuses_a_push(void **state)
     (void)state;
     setup_open(&setup, 100);
     assert_int_equal(by_push(setup.targets, 2, &plain, &problem), BY_ELIMIT);
-    assert_non_null(strstr(
-        problem.text, "slots: the table wants 256, this switch has 100; job 1 wants 256, 100 would fit"));
+    assert_non_null(
+        strstr(problem.text,
+               "slots: the table requires 256, this switch has 100; job 1 requires 256, 100 would fit"));
     setup_close(&setup);
     setup_open(&setup, 4096);
     setup.targets[0].address = setup.fake[1]->address;
@@ -574,7 +575,7 @@ static void a_refusal_by_rate_is_told_apart_from_a_lost_switch(void **state)
     fake->hasty = 1;
     assert_int_equal(by_session_hello(session, &hello, &problem), BY_EAGAIN);
     assert_true(by_session_refused(session));
-    assert_non_null(strstr(problem.text, "a second, come from this client"));
+    assert_non_null(strstr(problem.text, "a second: the switch serves packets first"));
     fake->hasty = 0; /* the session is still valid */
     assert_int_equal(by_session_hello(session, &hello, &problem), 0);
     assert_false(by_session_refused(session));
@@ -595,8 +596,8 @@ static void addresses_that_are_none_are_refused(void **state)
         {"tcp:1.2.3.4", BY_EINVAL, "tcp:HOST:PORT"},
         {"tcp::80", BY_EINVAL, "tcp:HOST:PORT"},
         {"unix:", BY_EINVAL, "1 to 107 characters"},
-        {"unix:/tmp/by-test-nobody.sock", BY_EAGAIN, "is the switch running"},
-        {"tcp:127.0.0.1:1", BY_EAGAIN, "is the switch running"},
+        {"unix:/tmp/by-test-nobody.sock", BY_EAGAIN, "check that the switch runs"},
+        {"tcp:127.0.0.1:1", BY_EAGAIN, "check that the switch runs"},
     };
 
     (void)state;

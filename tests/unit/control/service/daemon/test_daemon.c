@@ -54,7 +54,7 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     assert_false(rig_has_said(&daemon, "switch x0 is down"));
     fake_stop(rig.fake[1]);
     rig.fake[1] = fake_start("x1", 4096, 65536);
-    rig_await(&daemon, "switch x1 has restarted, its tables are gone");
+    rig_await(&daemon, "switch x1 has restarted and lost its tables");
     for (unsigned waited = 0; waited < 10000 && rig.fake[1]->commits == 0; waited += 5)
         usleep(5000);
     assert_true(rig.fake[1]->commits > 0); /* its table has been pushed again */
@@ -88,7 +88,7 @@ static void a_switch_that_is_asked_too_often_is_alive(void **state)
     daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
     rig_await(&daemon, "job 1 runs");
     rig.fake[1]->hasty = 1;
-    rig_await(&daemon, "switch x1 lives and does not tell its counters: ");
+    rig_await(&daemon, "switch x1 is alive but does not report its counters: ");
     usleep(600000); /* ten heartbeats */
     rig.fake[1]->hasty = 0;
     usleep(200000);
@@ -118,7 +118,7 @@ static void a_second_controller_is_refused_or_takes_over(void **state)
     rig.fake[0]->reworded = rig.fake[1]->reworded = 1; /* texts are not needed to detect one either */
     second = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
     assert_int_equal(rig_wait(&second), 3);
-    assert_true(rig_has_said(&second, "belongs to a banyand that runs"));
+    assert_true(rig_has_said(&second, "is in use by another banyand"));
     second = rig_start(&rig, (const char *const[]){NULL});
     assert_int_equal(rig_wait(&second), 3);
     assert_true(rig_has_said(&second, "is led by another controller"));
@@ -348,7 +348,7 @@ static void a_smaller_window_names_the_switch_that_is_too_small_or_the_other_job
     rig_open(&rig);
     resize(&rig, 200);
     daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
-    rig_await(&daemon, "128 slots instead of 256, which would take 256 of the 200 slots of x");
+    rig_await(&daemon, "128 slots instead of 256, which would require 256 of the 200 slots of x");
     rig_await(&daemon, "job 1 runs");
     assert_false(rig_has_said(&daemon, "beside the other jobs"));
     assert_int_equal(rig_stop(&daemon), 0);
@@ -436,7 +436,7 @@ static void a_jobs_name_is_whole_or_refused(void **state)
     assert_int_equal(
         by_http_ask(address, "POST", "/v1/jobs", long_name, PATIENCE_MS, &status, &reply, &problem), 0);
     assert_int_equal(status, 400);
-    assert_non_null(strstr(reply, "\\\"name\\\": a text of at most"));
+    assert_non_null(strstr(reply, "\\\"name\\\" must be a text of at most"));
     free(reply);
     assert_int_equal(by_http_ask(address, "POST", "/v1/jobs", name, PATIENCE_MS, &status, &reply, &problem),
                      0);

@@ -372,7 +372,7 @@ static void a_crowd_of_strangers_makes_few_lines(void **state)
     for (const char *at = text; (at = strchr(at, '\n')) != NULL; at++)
         lines++;
     assert_int_equal(lines, 11);
-    assert_non_null(strstr(text, "host (unknown): it sends what is no frame of a host"));
+    assert_non_null(strstr(text, "host (unknown): it sent an invalid frame"));
     assert_non_null(strstr(text, "is refused, and 30 more in the last 3 s\n"));
 }
 

@@ -153,7 +153,7 @@ static void who_is_no_host_of_the_authority_is_refused_and_reads_why(void **stat
 {
     static const struct {
         const char *keys, *words;
-    } cases[] = {{"b/h0", "keys of one authority"},
+    } cases[] = {{"b/h0", "keys of the same authority"},
                  {"a/leaf0", "refused our certificate"},
                  {"a/operator", "refused our certificate"},
                  {"a/late", "alert certificate expired"}};

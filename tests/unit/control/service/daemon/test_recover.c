@@ -69,7 +69,7 @@ static void a_dead_rank_ends_the_others_calls_by_its_name(void **state)
     for (int i = 0; i < 100; i++)
         world_round_alone();
     assert_int_equal(world.fails, RANKS - 1);
-    assert_non_null(strstr(world.last[1], "rank 2 of job 1 has died"));
+    assert_non_null(strstr(world.last[1], "rank 2 of job 1 failed"));
     by_recover_close(world.recover);
 }
 

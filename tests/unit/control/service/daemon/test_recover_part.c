@@ -102,7 +102,7 @@ static void without_another_way_what_swallows_is_tried_once_before_the_cut_is_to
     world_seconds(2);
     assert_int_equal(world.fails, JOBS * RANKS);
     assert_string_equal(world.last[0],
-                        "switch 1 swallows packets: 9 sent by leaf0, none received by spine0: ranks 0 "
+                        "switch 1 drops packets silently: 9 sent by leaf0, none received by spine0: ranks 0 "
                         "and 2 are apart");
     by_recover_close(world.recover);
 }

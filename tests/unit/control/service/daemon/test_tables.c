@@ -150,7 +150,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     limits[l0].slots = held + wanted / 2;
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_int_equal(fits, 128);
-    assert_non_null(strstr(problem.text, "job 2: no slots on l0: it needs "));
+    assert_non_null(strstr(problem.text, "job 2: not enough slots on l0: it needs "));
     assert_non_null(strstr(problem.text, "(job 1 holds "));
     assert_non_null(strstr(problem.text, "a window of 128 would fit"));
     limits[l0].slots = held;
@@ -159,10 +159,10 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_non_null(strstr(problem.text, "end a job, or start the switch with more --slots"));
     limits[l0] = (struct by_admit_limits){.entries = tables[0]->need[l0].entries};
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
-    assert_non_null(strstr(problem.text, "no entries on l0"));
+    assert_non_null(strstr(problem.text, "not enough entries on l0"));
 
     assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), BY_ELIMIT);
-    assert_non_null(strstr(problem.text, "a share of 1/2 is asked, and 1/4 is left (job 1 holds 3/4)"));
+    assert_non_null(strstr(problem.text, "a share of 1/2 is requested, and 1/4 is left (job 1 holds 3/4)"));
     assert_non_null(strstr(problem.text, "a share of 1/4 would fit"));
     spec[1].share = (struct by_fraction){1, 4};
     assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), 0);
@@ -170,7 +170,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     limits[l0] = (struct by_admit_limits){.shares = 1};
     assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), BY_ELIMIT);
     assert_string_equal(problem.text,
-                        "job 2: no share is left on l0, which keeps 1 (held by job 1): end a job, or "
+                        "job 2: no share is left on l0, which supports 1 (held by job 1): end a job, or "
                         "create this one without --share");
     limits[l0].shares = 0; /* not reported, so the table format is the limit */
     for (uint32_t i = 0; i < BY_SHARES_MAX; i++) {
@@ -186,7 +186,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
 
     limits[l0] = (struct by_admit_limits){.ports = 4};
     assert_int_equal(by_admit_fabric(topology, tables[0]->lowering, limits, &problem), BY_ELIMIT);
-    assert_non_null(strstr(problem.text, "switch l0 has 4 ports, the fabric gives it 5 links"));
+    assert_non_null(strstr(problem.text, "switch l0 has 4 ports, and 5 links in the fabric"));
     limits[l0] = (struct by_admit_limits){.payload_max = 1024};
     assert_int_equal(by_admit_fabric(topology, tables[0]->lowering, limits, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "--payload-max"));
@@ -207,10 +207,10 @@ static void jobs_as_users_write_them(void **state)
         {"0=allreduce", "between 1 and"},
         {"5000=allreduce", "between 1 and"},
         {"1=", "write NUMBER=COLLECTIVES[:RANKS]"},
-        {"1=allred", "no collective 'allred'"},
+        {"1=allred", "no collective named 'allred'"},
         {"1=allreduce@h0", "allreduce has no root"},
-        {"1=broadcast@l0", "is none of the job's ranks"},
-        {"1=broadcast@h2:h0,h1", "is none of the job's ranks"},
+        {"1=broadcast@l0", "is not a rank of the job"},
+        {"1=broadcast@h2:h0,h1", "is not a rank of the job"},
         {"1=allreduce:h0", "ranks"},
         {"1=allreduce:h0,nobody", "nobody"},
         {"1=:h0,h1", "no collective"},
@@ -249,7 +249,7 @@ static void a_store_is_one_daemons_and_one_fabrics(void **state)
     assert_int_equal(by_state_open(folder, topology, &options, &store, &problem), 0);
     assert_int_equal(by_state_elect(store, 42, &problem), 0);
     assert_int_equal(by_state_open(folder, topology, &again, &second, &problem), BY_EBUSY);
-    assert_non_null(strstr(problem.text, "belongs to a banyand that runs"));
+    assert_non_null(strstr(problem.text, "is in use by another banyand"));
     by_state_close(store);
     assert_int_equal(by_state_open(folder, other, &again, &second, &problem), BY_EMISMATCH);
     assert_non_null(strstr(problem.text, "another fabric"));

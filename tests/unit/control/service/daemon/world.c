@@ -242,10 +242,10 @@ void world_rounds(unsigned count)
 
 void world_swallows(bool is_link, uint32_t what)
 {
-    world_give(
-        (struct by_recover_event){.type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
-                                  .what = what,
-                                  .text = "swallows packets: 9 sent by leaf0, none received by spine0"});
+    world_give((struct by_recover_event){
+        .type = is_link ? BY_RECOVER_LINK_SWALLOWS : BY_RECOVER_SWITCH_SWALLOWS,
+        .what = what,
+        .text = "drops packets silently: 9 sent by leaf0, none received by spine0"});
 }
 
 void world_seconds(unsigned count)
