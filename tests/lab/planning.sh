@@ -34,7 +34,7 @@ says "and as JSON" '"gain": {"num": 3, "den": 2}' plan boxes allreduce --what-if
 refused "a capability that switches do not have" 2 "multicast, aggregate, or both" plan star allreduce --what-if switch0=fly
 refused "a switch that is not there" 2 "no switch and no class" plan star allreduce --what-if leaf0
 says "ordered trees" "every partial sum covers contiguous ranks" plan boxes allreduce --ordered
-refused "what adds nothing has no order" 2 "adds nothing" plan star allgather --ordered
+refused "what adds nothing has no order" 2 "does not reduce" plan star allgather --ordered
 says "low trees are traded for" ": taken" plan mi250 allreduce --latency-aware=30%
 refused "a loss of the whole rate" 2 "below 1" plan mi250 allreduce --latency-aware=100%
 plan slow allreduce -o "$dir/slow.plan" >/dev/null
@@ -81,7 +81,7 @@ for unit in Gbit/s:80 MB/s:10000 B/s:10000000000 kbps:80000000; do
     else
         fail "%opt compares with it" "$dir/out"
     fi
-    refused "a plan that counts in another unit" 2 "the plan counts in 'GB/s', the topology in '${unit%:*}'" "$banyan" explain "$dir/unit.json" "$dir/star.plan"
+    refused "a plan that counts in another unit" 2 "the plan's unit is 'GB/s', the topology's '${unit%:*}'" "$banyan" explain "$dir/unit.json" "$dir/star.plan"
 done
 sed 's|"GB/s"|"bananas"|' "$dir/star.json" >"$dir/unit.json"
 for command in "plan -c allreduce" compare bound "steady --op gossip" "plot -o $dir/unit.svg" verify tables sim explain; do
@@ -105,7 +105,7 @@ says "as JSON" '"path": "trees"' "$banyan" explain "$dir/star.json" "$dir/star.p
 refused "a topology without plans" 2 "or neither" "$banyan" explain "$dir/star.json"
 refused "counts of other ranks" 2 "--counts 1,2,3: 3 numbers, but " "$banyan" $unequal --counts 1,2,3
 sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward": true/' "$dir/ring.json" >"$dir/forward.json"
-refused "ranks that idle hosts keep apart" 2 "no links join 'host0' and 'host2'" plan ring allreduce --ranks host0,host2,host3
+refused "ranks that idle hosts keep apart" 2 "'host0' and 'host2' are connected only through" plan ring allreduce --ranks host0,host2,host3
 says "hosts that forward join them" "3 of 5 compute nodes" plan forward allreduce --ranks host0,host2,host3 -o "$dir/some.plan"
 says "some of the compute nodes are verified" "OPTIMAL" "$banyan" verify "$dir/forward.json" "$dir/some.plan"
 says "and drawn, the others apart" "host that is no rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
@@ -116,7 +116,7 @@ says "they run, each byte as predicted" "0 wrong elements" "$banyan" lab run "$d
 printf 'host0 host1\nhost6\n' >"$dir/list"
 says "ranks from a file" "3 of 8 compute nodes" plan star allgather --ranks "@$dir/list" --in-network none -o "$dir/few.plan"
 says "are exported as ranks from 0" "allgather of 3 ranks" "$banyan" export "$dir/star.json" "$dir/few.plan" --format msccl -o "$dir/few.xml"
-refused "a rank that is no node" 2 "list:3:1: 'host9' is no node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
+refused "a rank that is no node" 2 "list:3:1: 'host9' is not a node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
 cat >"$dir/three.json" <<'JSON'
 {"name": "three", "nodes": [{"name": "n0", "kind": "compute", "task_time": 0.5}, {"name": "n1", "kind": "compute", "task_time": 1},
  {"name": "n2", "kind": "compute", "task_time": 1}], "links": [{"between": ["n0", "n1"], "bandwidth": 1},

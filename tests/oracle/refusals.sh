@@ -89,7 +89,7 @@ echo '{"a": 1, "b": 2}' >shares.json
 echo '{"a": 1, "c": 2}' >stranger-shares.json
 echo '[1, 2' >open-shares.json
 echo '[0, 0]' >no-shares.json
-refused "shares of an unknown node" "stranger-shares.json:1:14: a share for 'c', which is no node" plan good.json -c allgather --shares stranger-shares.json
+refused "shares of an unknown node" "stranger-shares.json:1:14: a share for 'c', which is not a node" plan good.json -c allgather --shares stranger-shares.json
 refused "shares that end too early" "open-shares.json:2:1: not valid JSON" plan good.json -c allgather --shares open-shares.json
 refused "shares of nobody" "all shares are 0" plan good.json -c allgather --shares no-shares.json
 refused "shares where there are no shards" "broadcast has no shards" plan good.json -c broadcast --root a --shares shares.json
@@ -97,7 +97,7 @@ refused "shares that are not there" "nowhere.json" plan good.json -c allgather -
 "$banyan" plan good.json -c allgather --shares shares.json -o shares.plan >/dev/null || exit 3
 refused "an export of unequal shards" "without --shares" export good.json shares.plan --format msccl
 refused "unequal shards mended" "without --from" plan good.json --from shares.plan
-refused "a rank that is no node" "--ranks: 'c' is no node" plan good.json -c allgather --ranks a,c
+refused "a rank that is no node" "--ranks: 'c' is not a node" plan good.json -c allgather --ranks a,c
 refused "a rank that is a switch" "'s' is a switch" plan good.json -c allgather --ranks a,s
 refused "one rank" "at least two" plan good.json -c allgather --ranks a
 refused "ranks for another algorithm" "forest alone" plan good.json -c allgather --ranks a,b --algorithm ring

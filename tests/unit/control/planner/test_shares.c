@@ -93,7 +93,7 @@ static void wrong_shares_are_refused_with_place_and_reason(void **state)
         {"gpu0 3\n", 1, 1, "not valid JSON"},
         {"3", 1, 1, "must be an object"},
         {"[1, 2, 3", 1, 9, "not valid JSON"},
-        {"[1, 2, 3, 4] 5", 1, 14, "nothing may follow"},
+        {"[1, 2, 3, 4] 5", 1, 14, "text after the first value"},
         {"[1, 2, 3]", 0, 0, "no share for compute node 'host3'"},
         {"[1, 2, 3, 4, 5]", 1, 13, "more shares than the 4 compute nodes"},
         {"[0, 0, 0, 0]", 0, 0, "all shares are 0"},
@@ -105,9 +105,9 @@ static void wrong_shares_are_refused_with_place_and_reason(void **state)
         {"[1, 99999999999999999999, 3, 4]", 1, 5, "must fit 63 bits"},
         {"[9007199254740992, 1, 0, 0]", 0, 0, "more than 2^53"},
         {"[\"1/3037000493\", \"1/3037000489\", \"1/3037000453\", 0]", 0, 0, "more than 2^53"},
-        {"{\"host9\": 1}", 1, 10, "'host9', which is no node"},
-        {"{\"leaf0\": 1}", 1, 10, "'leaf0', which is no compute node"},
-        {"{\"host0\": 1, \"host0\": 2}", 1, 22, "a second share for 'host0'"},
+        {"{\"host9\": 1}", 1, 10, "'host9', which is not a node"},
+        {"{\"leaf0\": 1}", 1, 10, "'leaf0', which is not a participating compute node"},
+        {"{\"host0\": 1, \"host0\": 2}", 1, 22, "two shares for 'host0'"},
         {"{\"host0\": 1}", 0, 0, "no share for compute node 'host1'"},
     };
     struct by_topology *topology = fabric("all");

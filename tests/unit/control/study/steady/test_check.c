@@ -209,7 +209,7 @@ static void what_is_no_schedule_is_refused(void **state)
         const char *rest, *reason;
     } cases[] = {
         {"", "not valid JSON"},
-        {"}x", "nothing may follow"},
+        {"}x", "text after the first value"},
         {", \"speed\": 1}", "'speed' of a schedule"},
         {", \"messages\": 3}", "must be an array"},
         {", \"messages\": [{\"from\": \"s\", \"to\": \"x\"}]}", "'x'"},
