@@ -45,7 +45,7 @@ echo '[3, "1/2", 0.25, 0, 1, 1, 1, 1]' >"$dir/shares.json"
 says "shards of unequal size: parts of the data" "31 parts at 7 compute nodes, most (12) at host0" plan star allgather --shares "$dir/shares.json" -o "$dir/unequal.plan"
 says "and they are verified" "OPTIMAL" "$banyan" verify "$dir/star.json" "$dir/unequal.plan"
 sed 's/"host0": 12/"host0": 13/' "$dir/unequal.plan" >"$dir/forged.plan"
-refused "a share that the trees do not carry is seen" 1 "do not weigh in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
+refused "a share that the trees do not carry is seen" 1 "are not in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
 says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
 says "tables take them" "switch0.table" sh -c "'$banyan' tables '$dir/star.json' '$dir/unequal.plan' -o '$dir/tables' && ls '$dir/tables'"
 refused "the simulation has calls of equal ones" 2 "equal ones" "$banyan" sim "$dir/star.json" "$dir/unequal.plan" --bytes 64K

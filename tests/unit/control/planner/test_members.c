@@ -376,15 +376,15 @@ static void each_tampering_with_ranks_is_named(void **state)
         const char *says;
     } cases[] = {
         {one_rank_more, "does not reach compute node host3"},
-        {one_rank_less, "host2, which is none of the ranks"},
+        {one_rank_less, "host2, which is not a rank"},
         {no_ranks, "does not reach compute node host3"},
         {a_single_rank, "names 1 compute nodes"},
         {a_switch, "names leaf0"},
         {a_stranger, "'host9'"},
         {twice, "names host1"},
-        {no_list, "is no array"},
-        {an_edge_to_an_idle_node, "host3, which is none of the ranks"},
-        {an_idle_node_in_the_bottleneck, "host3, which is none of the ranks"},
+        {no_list, "is not an array"},
+        {an_edge_to_an_idle_node, "host3, which is not a rank"},
+        {an_idle_node_in_the_bottleneck, "host3, which is not a rank"},
     };
     struct by_topology *topology = fabric();
     bool *member = members(topology, "host0,host1,host2");

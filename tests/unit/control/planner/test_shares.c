@@ -375,16 +375,16 @@ static void each_tampering_with_shares_is_named(void **state)
         void (*tamper)(json_t *plan);
         const char *says;
     } cases[] = {
-        {more_than_the_trees_carry, "do not weigh in proportion"},
-        {some_where_there_were_none, "do not weigh in proportion"},
-        {none_where_there_were_some, "do not weigh in proportion"},
+        {more_than_the_trees_carry, "are not in proportion"},
+        {some_where_there_were_none, "are not in proportion"},
+        {none_where_there_were_some, "are not in proportion"},
         {none_at_all, "all shares are 0"},
-        {negative, "a share is no count"},
-        {a_fraction, "a share is no count"},
+        {negative, "a share is not a count"},
+        {a_fraction, "a share is not a count"},
         {a_node_left_out, "does not name compute node host3"},
         {a_stranger, "names 'host9'"},
         {a_switch, "names 'leaf0'"},
-        {a_list, "is no object"},
+        {a_list, "is not an object"},
         {beyond_63_bits, "more than 63 bits"},
         {left_out_altogether, "equal share"},
         {another_bound, "does not prove"},

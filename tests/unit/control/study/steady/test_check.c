@@ -170,16 +170,25 @@ static void every_corruption_is_named(void **state)
         void (*corrupt)(struct by_series *series);
         const char *reason;
     } cases[] = {
-        {false, faster, "but the throughput asks for"},   {false, better_bound, "do not prove the optimum"},
-        {false, twice_the_work, "do not have the time"},  {false, long_slot, "longer than the period"},
-        {false, short_slot, "is shorter than what"},      {false, no_matching, "is no matching"},
-        {false, other_way, "no link leads from s to p1"}, {false, lost_end, "ends at"},
-        {false, cheap_prices, "costs nothing"},           {false, wrong_prices, "do not prove"},
-        {false, foreign_port, "whose links share none"},  {false, twice_the_same, "are the same"},
-        {true, against_the_order, "against the order"},   {true, wrong_sum, "which they are not"},
-        {true, one_value_less, "does not have"},          {true, other_target, "ends with"},
-        {true, fewer_messages, "have 6 partial results"}, {true, two_values_at_one, "holds two values"},
-        {true, big_tasks, "do not have the time"},
+        {false, faster, "but the throughput requires"},
+        {false, better_bound, "do not prove the optimum"},
+        {false, twice_the_work, "do not last as long"},
+        {false, long_slot, "longer than the period"},
+        {false, short_slot, "is too short for what"},
+        {false, no_matching, "is not a matching"},
+        {false, other_way, "no link leads from s to p1"},
+        {false, lost_end, "ends at"},
+        {false, cheap_prices, "costs nothing"},
+        {false, wrong_prices, "do not prove"},
+        {false, foreign_port, "whose links do not share one"},
+        {false, twice_the_same, "are the same"},
+        {true, against_the_order, "against the order"},
+        {true, wrong_sum, "which is not their combination"},
+        {true, one_value_less, "does not have"},
+        {true, other_target, "ends with"},
+        {true, fewer_messages, "have 6 partial results"},
+        {true, two_values_at_one, "holds two values"},
+        {true, big_tasks, "do not last as long"},
     };
 
     (void)state;
