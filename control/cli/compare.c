@@ -106,7 +106,7 @@ static void describe_forest(const struct by_plan *plan, uint32_t node_count, str
 {
     if (plan->hurried)
         snprintf(problem->text, sizeof(problem->text),
-                 "it did not end within its time limit; --time-limit gives it more");
+                 "it did not finish within its time limit; raise --time-limit");
     else
         by_sketch_describe(plan, node_count, &row->facts);
 }

@@ -146,7 +146,7 @@ refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
 refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
-says "leaves out what takes too long, and says so" "did not end within its time limit" \
+says "leaves out what takes too long, and says so" "did not finish within its time limit" \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 0.05
 says "progress is told where it is asked for" "banyan: allgather: multitree, " \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 1.5 --progress
