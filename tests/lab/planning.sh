@@ -108,7 +108,7 @@ sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward":
 refused "ranks that idle hosts keep apart" 2 "'host0' and 'host2' are connected only through" plan ring allreduce --ranks host0,host2,host3
 says "hosts that forward join them" "3 of 5 compute nodes" plan forward allreduce --ranks host0,host2,host3 -o "$dir/some.plan"
 says "some of the compute nodes are verified" "OPTIMAL" "$banyan" verify "$dir/forward.json" "$dir/some.plan"
-says "and drawn, the others apart" "host that is no rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
+says "and drawn, the others apart" "host that is not a rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
 sed '/"ranks"/d' "$dir/some.plan" >"$dir/forged.plan"
 refused "without the ranks the plan is another" 1 "passes through compute node host1" "$banyan" verify "$dir/forward.json" "$dir/forged.plan"
 says "a host that forwards has a switch's table" "3 ranks" sh -c "'$banyan' tables '$dir/forward.json' '$dir/some.plan' -o '$dir/tables' && grep -q '^switch host1' '$dir/tables/host1.txt' && cat '$dir/tables/host2.txt'"
