@@ -231,7 +231,7 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
     uint32_t node, full, window = options->window;
     struct lower_need *needs = count_needs(lowering, &full);
     /* A tree counts as often as it needs slots. */
-    const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
+    const char *pairs = options->det ? " (for --det counted once for every two children)" : "";
     char text[300];
 
     node = full;

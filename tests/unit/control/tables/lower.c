@@ -419,7 +419,7 @@ static void entries_for_mode_det_have_a_slot_for_each_two_children(void **state)
     assert_int_equal(entry.depth, 2);
     assert_int_equal(entry.window, 128); /* twice 256 slots are more than 400 */
     assert_int_equal(header.slot_count, 256);
-    assert_non_null(strstr(lowering->notes[0], "for --det counted once for each two children"));
+    assert_non_null(strstr(lowering->notes[0], "for --det counted once for every two children"));
     bench_images_free(&images);
     by_lowering_free(lowering);
     by_topology_free(topology);
