@@ -32,10 +32,10 @@ refused "a proof with an empty part is refused" 1 "holds no compute node" "$bany
 says "what the outer switch of 4 boxes is worth" "1.5 (3/2)" plan boxes allreduce --what-if outer0
 says "and as JSON" '"gain": {"num": 3, "den": 2}' plan boxes allreduce --what-if outer --json
 refused "a capability that switches do not have" 2 "multicast, aggregate, or both" plan star allreduce --what-if switch0=fly
-refused "a switch that is not there" 2 "no switch and no class" plan star allreduce --what-if leaf0
+refused "a switch that is not there" 2 "neither a switch nor a class" plan star allreduce --what-if leaf0
 says "ordered trees" "every partial sum covers contiguous ranks" plan boxes allreduce --ordered
 refused "what adds nothing has no order" 2 "does not reduce" plan star allgather --ordered
-says "low trees are traded for" ": taken" plan mi250 allreduce --latency-aware=30%
+says "low trees are traded for" ": selected" plan mi250 allreduce --latency-aware=30%
 refused "a loss of the whole rate" 2 "below 1" plan mi250 allreduce --latency-aware=100%
 plan slow allreduce -o "$dir/slow.plan" >/dev/null
 says "a limit of addition is kept" "OPTIMAL" "$banyan" verify "$dir/slow.json" "$dir/slow.plan"
@@ -94,8 +94,8 @@ says "labels of drawings have units" '"bandwidth": "25/2"}' "$banyan" topo impor
 says "each of the two links" "bottleneck  25 GB/s leave" sh -c "'$banyan' topo import --format dot '$dir/units.dot' | '$banyan' plan - -c allreduce"
 sed 's|"GB/s"|"messages"|' "$dir/star.json" >"$dir/unit.json"
 says "messages are a unit of plans" "10 messages" plan unit allreduce -o "$dir/unit.plan"
-refused "not of times" 2 "counts no bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
-refused "nor of simulations" 2 "counts no bytes" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
+refused "not of times" 2 "does not count bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
+refused "nor of simulations" 2 "does not count bytes" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
 "$banyan" tables "$dir/star.json" "$dir/star.plan" -o "$dir/optimum" >/dev/null
 says "without an optimum explain names what gives one" "(--optimum, or banyan explain TOPO PLAN)" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K
 says "which is taken" "optimum    13.1 us: 5 GB/s" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K --optimum allreduce=5
