@@ -232,7 +232,7 @@ static bool read_escaped(struct by_json *json, size_t start, size_t at, const ch
         }
         if (next == 0) {
             json->at = at;
-            return fail(json, "this is no character of a string");
+            return fail(json, "invalid character in a string");
         }
         length += part;
         at = next;
@@ -330,7 +330,7 @@ static void skip_number(struct by_json *json)
     }
     json->at = at;
     if (!right)
-        fail(json, "this is no number");
+        fail(json, "invalid number");
 }
 
 static void skip_word(struct by_json *json, const char *word)
@@ -394,7 +394,7 @@ int by_json_finish(struct by_json *json, struct by_problem *problem)
     if (!json->failed) {
         skip_space(json);
         if (json->at < json->bytes)
-            fail(json, "nothing may follow the first value");
+            fail(json, "unexpected text after the first value");
     }
     if (!json->failed)
         return 0;

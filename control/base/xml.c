@@ -42,8 +42,8 @@ static void XMLCALL on_start(void *context, const XML_Char *name, const XML_Char
         return;
     if (reader->depth >= BY_XML_DEPTH_MAX) {
         stop(reader, by_problem_set(reader->problem, BY_ELIMIT, element.place,
-                                    "elements stand inside one another %u deep; the limit is %u",
-                                    reader->depth + 1, BY_XML_DEPTH_MAX));
+                                    "elements are nested %u deep; the limit is %u", reader->depth + 1,
+                                    BY_XML_DEPTH_MAX));
         return;
     }
     reader->depth++;
@@ -77,7 +77,7 @@ static void XMLCALL on_doctype(void *context, const XML_Char *name, const XML_Ch
     (void)internal;
     if (!reader->error)
         stop(reader, by_problem_set(reader->problem, BY_EFORMAT, here(reader->parser),
-                                    "the file declares a document type, which none of these formats has; "
+                                    "the file declares a document type, which these formats do not allow; "
                                     "remove it"));
 }
 

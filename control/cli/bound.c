@@ -83,7 +83,7 @@ static int write_plan(struct by_bound *bound, const struct by_topology *topology
     struct by_output output;
 
     if (plan->tree_count == 0)
-        return by_cli_fail(BY_EXIT_NO, "there are no trees to write: %s", bound->unreached);
+        return by_cli_fail(BY_EXIT_NO, "no trees to write: %s", bound->unreached);
     if (bound->capable_count > 0) {
         by_certificate_free(plan->proof);
         plan->proof = NULL;

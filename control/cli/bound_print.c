@@ -196,7 +196,8 @@ static void print_reached(const struct by_bound *bound, const struct by_topology
     if (plan->achieved.num)
         printf("%u trees at compute nodes, found by %s%s\n", plan->tree_count,
                by_rate_method_name(allreduce->rate.method),
-               by_fraction_compare(plan->achieved, plan->optimum) == 0 ? "; no such trees carry more" : "");
+               by_fraction_compare(plan->achieved, plan->optimum) == 0 ? "; no trees of this kind carry more"
+                                                                       : "");
     else
         puts("no trees found");
     if (allreduce->in_network) {
@@ -206,7 +207,7 @@ static void print_reached(const struct by_bound *bound, const struct by_topology
         if (allreduce->copy_count)
             print_switches(topology, allreduce->sum_count ? " and copies" : "copies", allreduce->copies,
                            allreduce->copy_count);
-        puts(allreduce->sum_count || allreduce->copy_count ? "" : "nothing of any switch");
+        puts(allreduce->sum_count || allreduce->copy_count ? "" : "no capability of any switch");
     }
     printf("  %-15s", "gap");
     if (best.num == 0) {
@@ -216,9 +217,8 @@ static void print_reached(const struct by_bound *bound, const struct by_topology
     printf(" %10.6g of what these trees may reach,",
            by_fraction_value(best) / by_fraction_value(by_bound_least(allreduce)));
     print_part(best, allreduce->cut_set);
-    puts(by_fraction_compare(best, allreduce->cut_set) == 0
-             ? " of the cut set: no schedule is faster"
-             : " of the cut set: open whether any schedule is faster");
+    puts(by_fraction_compare(best, allreduce->cut_set) == 0 ? " of the cut set: no schedule is faster"
+                                                            : " of the cut set: a faster schedule may exist");
 }
 
 void by_bound_print_people(const struct by_bound *bound, const struct by_topology *topology)

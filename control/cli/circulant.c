@@ -28,8 +28,8 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER('r', "rank", "RANK", AT(rank), 0, BY_CIRCULANT_RANKS_MAX - 1,
                    "print this rank only (without it: all, if they are at most 4096)")},
     {BY_ROW_NUMBER('n', "blocks", "BLOCKS", AT(block_count), 1, BY_CIRCULANT_BLOCKS_MAX,
-                   "print how many rounds a broadcast of BLOCKS blocks from rank 0 takes; with -r, print "
-                   "each of them")},
+                   "print the number of rounds of a broadcast of BLOCKS blocks from rank 0; with -r, print "
+                   "each round")},
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
     {0}};
 
@@ -40,7 +40,7 @@ static const struct by_options command_line = {
         "Prints the schedules by which RANKS hosts broadcast, gather and reduce among themselves when no "
         "switch does it for them: in round k of a phase, rank r sends to r + skip[k] and receives from r "
         "- skip[k]. Blocks are counted from the first one that rank 0, the root, sends in the phase; "
-        "negative ones are of the phase before.",
+        "negative ones belong to the previous phase.",
     .rows = rows};
 
 static int read_arguments(int argc, char **argv, struct circulant_arguments *arguments)
@@ -56,8 +56,8 @@ static int read_arguments(int argc, char **argv, struct circulant_arguments *arg
     if (arguments->rank_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "name the count of ranks with -p");
     if (one && arguments->rank >= arguments->rank_count)
-        return by_cli_fail(BY_EXIT_USAGE, "-r %u is no rank of %u; it must be from 0 to %u", arguments->rank,
-                           arguments->rank_count, arguments->rank_count - 1);
+        return by_cli_fail(BY_EXIT_USAGE, "-r %u is not one of %u ranks; it must be from 0 to %u",
+                           arguments->rank, arguments->rank_count, arguments->rank_count - 1);
     if (!one && arguments->rank_count > LISTED_MAX)
         return by_cli_fail(BY_EXIT_USAGE, "%u ranks are more than the %u that are listed; name one with -r",
                            arguments->rank_count, LISTED_MAX);

@@ -68,10 +68,10 @@ int by_cli_become(const char *program, char *const argv[])
     path[bytes] = 0;
     slash = strrchr(path, '/');
     if (slash == NULL)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s is no absolute path", path);
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s is not an absolute path", path);
     snprintf(slash + 1, 64, "%s", program);
     execv(path, argv);
-    return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s does not start: %s", path, strerror(errno));
+    return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot start %s: %s", path, strerror(errno));
 }
 
 struct by_topology *by_cli_topology(const char *path)

@@ -54,8 +54,7 @@ static const struct by_option rows[] = {
     {BY_ROW_LIST(0, "algorithms", "LIST", AT(wanted), 1, BY_ALGORITHM_COUNT - 1,
                  "compare these algorithms only, separated by commas (default all)"),
      .word = by_algorithm_name},
-    {BY_CLI_TIME_LIMIT(time_limit_s,
-                       "leave out what takes longer than S seconds for one algorithm (default 60)")},
+    {BY_CLI_TIME_LIMIT(time_limit_s, "leave out algorithms that take longer than S seconds (default 60)")},
     {BY_CLI_PROGRESS(progress)},
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
     {BY_ROW_HEADING("Algorithms:")},
@@ -106,7 +105,7 @@ static void describe_forest(const struct by_plan *plan, uint32_t node_count, str
 {
     if (plan->hurried)
         snprintf(problem->text, sizeof(problem->text),
-                 "it did not end within its time limit; --time-limit gives it more");
+                 "it did not finish within its time limit; raise --time-limit");
     else
         by_sketch_describe(plan, node_count, &row->facts);
 }
@@ -279,7 +278,7 @@ static int compare(const struct by_topology *topology, const struct compare_argu
     if (arguments->root) {
         root = by_topology_find(topology, arguments->root);
         if (root < 0 || !topology->nodes[root].compute)
-            return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is no compute node of %s",
+            return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is not a compute node of %s",
                                arguments->root, arguments->topology);
     }
     if (arguments->json) {

@@ -206,30 +206,29 @@ static const struct by_option rows[] = {
     {BY_ROW_CALL(0, "table", "FILE", take_table,
                  "check what this machine's table names: its interfaces, addresses, MTUs and peers")},
     {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "check this switch; may be repeated")},
-    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch whose socket lies in this folder")},
+    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch that has a socket in this folder")},
     {BY_ROW_TEXT(0, "tables", "DIR", AT(tables), "the tables that these switches should have")},
     BY_SESSION_ROWS(access),
     {BY_ROW_TEXT(
         0, "controller", "URL", AT(doctor.controller),
         "check banyand at unix:PATH or http://HOST:PORT (default: BANYAN_CONTROLLER if that is http://, "
-        "else, if nothing is named, the socket of this user's or root's banyand)")},
+        "else, if no other object is named, the socket of this user's or root's banyand)")},
     {BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 3600,
                    "wait S seconds for an answer of a switch, %r (default 5)"),
      .scale = 1000},
     {BY_ROW_FLAG(0, "strict", AT(strict), "count advice as trouble")},
     {BY_ROW_FLAG('v', "verbose", AT(verbose), "print the checks that pass, too")},
-    {BY_ROW_FLAG(0, "checks", AT(checks), "list the checks, and run none")},
+    {BY_ROW_FLAG(0, "checks", AT(checks), "list the checks without running them")},
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
     {0}};
 
 static const struct by_options command_line = {
     .program = "banyan doctor",
     .usage = "banyan doctor [options]",
-    .about =
-        "Looks for what would keep banyan from working, on this machine and where the options point, and "
-        "prints the remedy. Changes nothing.",
+    .about = "Checks this machine, and the objects that the options name, for problems that keep banyan from "
+             "working, and prints the remedies. Changes nothing.",
     .epilog =
-        "Exit status: 0 if all is well, 1 if something was found, 2 after bad usage, 3 if something could "
+        "Exit status: 0 without trouble, 1 if trouble was found, 2 after bad usage, 3 if something could "
         "not be checked.",
     .rows = rows};
 

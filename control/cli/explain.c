@@ -44,7 +44,7 @@ static int read_plans(struct explain *explain, int count, char **paths)
     if (count == 0)
         return 0;
     if (count == 1 || (uint32_t)count - 1 > PLANS_MAX)
-        return by_cli_fail(BY_EXIT_USAGE, "explain takes a topology and its plans, at most %u, or neither",
+        return by_cli_fail(BY_EXIT_USAGE, "explain requires a topology and its plans, at most %u, or neither",
                            PLANS_MAX);
     explain->topology = by_cli_topology(paths[0]);
     if (explain->topology == NULL)
@@ -132,7 +132,7 @@ static int pass_optima(struct explain *explain)
             return by_cli_fail(BY_EXIT_USAGE,
                                by_unit_has_bytes(unit)
                                    ? "the optimum in GB/s needs more than 63 bits; round the bandwidths in %s"
-                                   : "the unit '%s' of the topology counts no bytes; give it one that does",
+                                   : "the unit '%s' of the topology does not count bytes; use one that does",
                                unit);
         used += (size_t)snprintf(explain->optimum + used, sizeof(explain->optimum) - used, "%s%s=%s",
                                  used > 0 ? "," : "", by_collective_name(explain->plans[i]->collective),
@@ -177,10 +177,11 @@ static const struct by_option rows[] = {
         0, "optimum", "LIST", AT(passed[OPTIMUM]),
         "the optimum of each collective in GB/s, in place of the plans': allreduce=40/7,broadcast=10")},
     {BY_ROW_DECIMAL(0, "alpha", "US", BY_OPTION_NONE, 1000000000,
-                    "the microseconds of a message between hosts"),
+                    "the time of a message between hosts in microseconds"),
      .text = AT(passed[ALPHA])},
     {BY_ROW_DECIMAL(0, "beta", "NS", BY_OPTION_NONE, 1000000000,
-                    "the nanoseconds of each byte of it; both predict the time of a call between hosts"),
+                    "the time of each of its bytes in nanoseconds; both predict the time of a call between "
+                    "hosts"),
      .text = AT(passed[BETA])},
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
     {0}};
@@ -188,11 +189,10 @@ static const struct by_option rows[] = {
 static const struct by_options command_line = {
     .program = "banyan explain",
     .usage = "banyan explain [TOPO PLAN...] [options]",
-    .about =
-        "Shows what a call would do: over which trees of the table it runs, or how between the hosts, and "
-        "why; and when it would be done, by the optimum of its plan. Sends nothing. The table is that of "
-        "BANYAN_TABLE, or is made from the plans, as by banyan tables; other BANYAN_* settings apply as "
-        "for a job.",
+    .about = "Shows which path a call would take, trees of the table or an algorithm between the hosts, and "
+             "why; and its predicted time, from the optimum of its plan. Sends nothing. The table is that of "
+             "BANYAN_TABLE, or is made from the plans, as by banyan tables; other BANYAN_* settings apply as "
+             "for a job.",
     .rows = rows,
     .most = UINT_MAX};
 

@@ -63,8 +63,8 @@ static const struct by_options command_line = {
     .usage = "banyan export TOPO PLAN|SCHEDULE --format FORMAT [options]\nbanyan export --check FILE [TOPO]",
     .about =
         "Writes a plan as a schedule for other programs. Before it is written it is executed on symbols: "
-        "every rank must end with the right data, each contribution exactly once, and nothing may wait "
-        "in a circle. --check does that to any file.",
+        "every rank must end with the right data, each contribution exactly once, without a cyclic wait. "
+        "--check executes any file.",
     .rows = rows,
     .most = 2};
 
@@ -78,7 +78,7 @@ static int read_arguments(int argc, char **argv, struct export_arguments *argume
         return status;
     if (arguments->check ? argc > 2 : argc != 3)
         return by_cli_fail(BY_EXIT_USAGE, "%s; `banyan export --help` lists the options",
-                           arguments->check ? "--check takes one topology at the most"
+                           arguments->check ? "--check accepts at most one topology"
                                             : "name a topology and a plan, or --check a file");
     arguments->topology = argc > 1 ? argv[1] : NULL;
     arguments->plan = argc > 2 ? argv[2] : NULL;
@@ -273,8 +273,8 @@ int by_command_export(int argc, char **argv)
         status = by_cli_refuse(arguments.plan, &problem);
     else if (plan->shares)
         status = by_cli_fail(BY_EXIT_USAGE,
-                             "%s: the plan is for shards of unequal size, for which neither format has a "
-                             "place; plan it again without --shares",
+                             "%s: the plan is for shards of unequal size, which neither format supports; "
+                             "plan it again without --shares",
                              arguments.plan);
     else
         status = export(&arguments, topology, plan);

@@ -40,11 +40,12 @@ int by_cli_ask_json(const char *address, const char *method, const char *path, c
     if (answer.status < 200 || answer.status >= 300) {
         text = json_string_value(json_object_get(*object, "error"));
         status = by_cli_fail(answer.status < 500 ? BY_EXIT_NO : BY_EXIT_ENVIRONMENT, "%s",
-                             text != NULL ? text : "banyand refuses, and does not say why");
+                             text != NULL ? text : "banyand refuses without a reason");
         if (answer.status == 400)
             status = BY_EXIT_USAGE;
     } else if (*object == NULL) {
-        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "banyand's answer is no JSON: is it of this version?");
+        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "banyand's answer is not JSON: check that banyand has this "
+                                                  "version");
     }
     free(answer.body);
     if (status != 0) {

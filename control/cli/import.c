@@ -46,7 +46,7 @@ static int read_cpu(void *object, const char *text, struct by_option_why *why)
 static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "format", "FORMAT", AT(format), "the format of the files, one of those below")},
     {BY_ROW_TEXT(0, "name", "NAME", AT(options.name), "name the topology NAME")},
-    {BY_ROW_CALL(0, "rate", "RATE", read_link_rate, "set the GB/s of links whose file does not state them")},
+    {BY_ROW_CALL(0, "rate", "RATE", read_link_rate, "set the rate of links whose file states none, in GB/s")},
     {BY_ROW_TEXT(0, "capable", "LIST", AT(options.capable),
                  "let these switches multicast and aggregate (default none)")},
     {BY_ROW_TEXT(0, "switches", "LIST", AT(options.switches),
@@ -56,10 +56,10 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "copies", "N", AT(options.copies), 1, BY_IMPORT_COPIES_MAX,
                    "nccl: make N boxes like the one in the file, %r")},
     {BY_ROW_FLAG(0, "rails", AT(options.rails),
-                 "nccl: network ports of equal number share a switch; without it all ports share one")},
+                 "nccl: network ports with the same number share a switch; without it all ports share one")},
     {BY_ROW_CALL(0, "nvlink", "RATE", read_nvlink,
-                 "nccl: set the GB/s of one NVLink each way, instead of the generation's")},
-    {BY_ROW_CALL(0, "cpu", "RATE", read_cpu, "nccl: set the GB/s between two CPUs (default 20)")},
+                 "nccl: set the rate of one NVLink in each direction, in GB/s, instead of the generation's")},
+    {BY_ROW_CALL(0, "cpu", "RATE", read_cpu, "nccl: set the rate between two CPUs, in GB/s (default 20)")},
     {BY_ROW_FLAG(0, "hosts", AT(options.hosts),
                  "ibnetdiscover: make the adapters of one host one compute node")},
     {BY_ROW_FLAG(0, "json", AT(json), "print JSON, as without this option")},
@@ -99,7 +99,7 @@ int by_cli_import(int argc, char **argv)
         return by_cli_refuse(argv[1 + file], &problem);
     if (report.left_out > 0)
         fprintf(stderr,
-                "banyan: note: %u nodes that lead nowhere, or take no part, are left out (one is %s)\n",
+                "banyan: note: %u nodes that lead nowhere, or do not participate, are left out (one is %s)\n",
                 report.left_out, report.left_out_name);
     status = by_topology_write(topology, stdout) == 0 ? BY_EXIT_DONE : BY_EXIT_ENVIRONMENT;
     by_topology_free(topology);

@@ -102,7 +102,7 @@ static void print_text(const struct facts *facts)
            facts->hugepages_total, facts->hugepage_kib,
            facts->hugepages_total
                ? ""
-               : " (banyan-switchd works without, slower; sysctl vm.nr_hugepages=N makes some)");
+               : " (banyan-switchd runs without them, but slower; sysctl vm.nr_hugepages=N reserves some)");
     printf("AF_XDP            %s%s%s\n", facts->af_xdp ? "yes" : "no", facts->af_xdp ? "" : ": ",
            facts->af_xdp_why);
     printf("namespaces        %s\n", facts->namespaces ? "yes: the lab runs on real switches"
@@ -136,7 +136,7 @@ struct info_arguments {
 
 static const struct by_option rows[] = {
     {BY_ROW_FLAG('c', "config", BY_OPTION_AT(struct info_arguments, settings),
-                 "print every BANYAN_* setting: value, where it comes from, meaning")},
+                 "print every BANYAN_* setting: value, source, meaning")},
     {BY_ROW_FLAG(0, "json", BY_OPTION_AT(struct info_arguments, json), "print one JSON object")},
     {0}};
 

@@ -46,10 +46,11 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "ranks", "LIST", AT(ranks), "the hosts of the job (default: all)")},
     {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1,
                    "the number of the job, %r (default: the lowest that is free)")},
-    {BY_ROW_TEXT(0, "name", "TEXT", AT(name), "a name that lists show")},
+    {BY_ROW_TEXT(0, "name", "TEXT", AT(name), "a name for lists")},
     BY_CLI_WINDOW_ROW(window, "give each tree W slots, %r (default: as many as fit, at most 256)"),
-    {BY_ROW_CALL(0, "share", "P", check_share,
-                 "keep this part of its links for the job: 1/4, 0.25 or 25% (default: what others leave)")},
+    {BY_ROW_CALL(
+        0, "share", "P", check_share,
+        "reserve this part of its links for the job: 1/4, 0.25 or 25% (default: what others leave)")},
     {BY_ROW_TEXT('o', "output", "DIR", AT(output),
                  "write the hosts' tables to DIR/HOST.table (create, tables)")},
     {BY_CLI_CONTROLLER_ROW(controller)},
@@ -120,7 +121,7 @@ static void print(const struct job_arguments *arguments, const json_t *object)
     for (size_t i = 0; i < json_array_size(jobs); i++)
         print_job(json_array_get(jobs, i));
     if (jobs != NULL && json_array_size(jobs) == 0)
-        puts("no job runs");
+        puts("no job is running");
     if (json_object_get(object, "job") != NULL)
         print_job(object);
 }
@@ -175,7 +176,7 @@ static int create(const struct job_arguments *arguments, json_t **answer)
 
     if (arguments->collectives == NULL) {
         json_decref(object);
-        return by_cli_fail(BY_EXIT_USAGE, "job create needs -c, such as -c allreduce,broadcast");
+        return by_cli_fail(BY_EXIT_USAGE, "job create requires -c, such as -c allreduce,broadcast");
     }
     json_object_set_new(object, "collectives", json_string(arguments->collectives));
     if (arguments->job > 0)
@@ -211,7 +212,7 @@ static int read_operands(int count, char **operands, bool numbered, struct job_a
     if (count != (numbered ? 2 : 1))
         return by_cli_fail(BY_EXIT_USAGE,
                            numbered ? "job %s: give the number of one job"
-                                    : "job %s takes no further argument",
+                                    : "job %s accepts no further argument",
                            operands[0]);
     if (numbered && by_option_value(&row, arguments, operands[1], &why) != 0)
         return by_cli_fail(BY_EXIT_USAGE, "job %s: the number is '%.40s'; %s", operands[0], operands[1],

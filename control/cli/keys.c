@@ -79,7 +79,7 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "days", "N", AT(days), 1, BY_KEYS_DAYS_MAX,
                    "make keys that are valid for N days, %r (default 365)")},
     {BY_ROW_TEXT(0, "psk", "FILE", AT(psk),
-                 "instead of all that: make a pre-shared key, for a switch without TLS and its controllers")},
+                 "make only a pre-shared key, for a switch without TLS and its controllers")},
     {BY_ROW_FLAG(0, "renew", AT(renew), "replace keys that exist")},
     {0}};
 
@@ -104,9 +104,9 @@ static int parse(int argc, char **argv, struct keys_arguments *arguments)
         return status == 0 ? -1 : status;
     if (arguments->psk != NULL && (argc > 1 || arguments->count > 0))
         return by_cli_fail(BY_EXIT_USAGE,
-                           "keys --psk FILE makes that file alone; leave the other arguments out");
+                           "keys --psk FILE makes only that file; leave out the other arguments");
     if (arguments->psk == NULL && argc == 1)
-        return by_cli_fail(BY_EXIT_USAGE, "keys needs one folder; `banyan keys --help` lists the options");
+        return by_cli_fail(BY_EXIT_USAGE, "keys requires one folder; `banyan keys --help` lists the options");
     arguments->folder = argv[1];
     return 0;
 }

@@ -22,7 +22,7 @@ int by_cli_keyed(const struct by_cli_keys *keys, struct by_lower_options *option
     if (!keys->keyed && keys->seed == NULL)
         return 0;
     if (!keys->keyed)
-        return by_cli_fail(BY_EXIT_USAGE, "--key-seed makes keys for --keyed: give that too");
+        return by_cli_fail(BY_EXIT_USAGE, "--key-seed requires --keyed");
     error = by_lower_keyed(options, keys->cover, keys->seed, &problem);
     if (error == 0)
         return 0;

@@ -31,7 +31,7 @@ static const struct command commands[] = {
     {"sim", by_command_sim, "run plans on a simulated fabric, and compare with their proven optimum"},
     {"plot", by_command_plot, "draw a fabric, its trees and loads"},
     {"top", by_command_top, "show jobs, slots, links and missing hosts, live"},
-    {"doctor", by_command_doctor, "look for what would keep banyan from working, and print the remedies"},
+    {"doctor", by_command_doctor, "check for problems that keep banyan from working, and print the remedies"},
     {"info", by_command_info, "print version, settings and capabilities"},
 };
 

@@ -142,16 +142,17 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
         return status;
     arguments->topology = argv[1];
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
-        return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node need --from, the plan to start from");
+        return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node require --from, the plan to start "
+                                          "from");
     if ((arguments->ranks || arguments->shares) &&
         (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
-        return by_cli_fail(BY_EXIT_USAGE, "%s goes with the forest alone, and not with --from",
+        return by_cli_fail(BY_EXIT_USAGE, "%s requires the forest, and cannot be combined with --from",
                            arguments->ranks ? "--ranks" : "--shares");
     if (arguments->from.plan && arguments->options.time_limit_s > 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--time-limit does not go with --from; leave one of them out");
+        return by_cli_fail(BY_EXIT_USAGE, "--time-limit and --from cannot be combined; leave out one");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
-        return by_cli_fail(BY_EXIT_USAGE, "--from takes root and k from the previous plan; leave them out");
+        return by_cli_fail(BY_EXIT_USAGE, "--from uses root and k of the previous plan; leave them out");
     if (arguments->options.collective == 0 && !arguments->from.plan)
         return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");
     return -1;
@@ -170,7 +171,7 @@ static int find_root(const struct by_topology *topology, struct plan_arguments *
                            by_collective_name(arguments->options.collective));
     arguments->options.root = by_topology_find(topology, arguments->root);
     if (arguments->options.root < 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is no node of %s", arguments->root,
+        return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is not a node of %s", arguments->root,
                            arguments->topology);
     return -1;
 }
@@ -373,7 +374,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     else
         fputs(optimal ? ": optimal\n" : "\n", stream);
     if (plan->hurried)
-        fputs("  time limit  passed: there may be better trees\n", stream);
+        fputs("  time limit  passed: better trees may exist\n", stream);
     by_plan_trades_people(stream, plan);
     if (plan->ordered)
         fputs("  ordered     every partial sum covers contiguous ranks\n", stream);

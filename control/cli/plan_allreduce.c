@@ -72,7 +72,7 @@ void by_plan_trades_people(FILE *stream, const struct by_plan *plan)
                 by_fraction_compare(trade->rate, best) == 0
                     ? 0
                     : 100 - 100 * by_fraction_value(trade->rate) / by_fraction_value(best),
-                taken ? ": taken" : "");
+                taken ? ": selected" : "");
     }
 }
 

@@ -212,7 +212,7 @@ static int read_question(struct plan_whatif_question *question, const char *what
         question->multicast = question->aggregate = true;
     if (!question->multicast && !question->aggregate)
         return by_cli_fail(BY_EXIT_USAGE,
-                           "--what-if asks for '%.40s'; a switch can multicast, aggregate, or both "
+                           "--what-if names the capability '%.40s'; it must be multicast, aggregate, or both "
                            "(multicast,aggregate)",
                            capability + 1);
     return -1;
@@ -253,10 +253,10 @@ int by_cli_what_if(const struct by_topology *topology, const char *file,
     all = !single && !class && strcmp(name, "all") == 0;
     if (!single && !class && !all)
         return by_cli_fail(BY_EXIT_USAGE,
-                           "--what-if names '%s', which is no switch and no class of switches of %s", name,
-                           file);
+                           "--what-if names '%s', which is neither a switch nor a class of switches of %s",
+                           name, file);
     if (topology->node_count == by_topology_compute_count(topology))
-        return by_cli_fail(BY_EXIT_USAGE, "%s has no switches: there is nothing to ask", file);
+        return by_cli_fail(BY_EXIT_USAGE, "%s has no switches; --what-if requires one", file);
     status = ask(&question, "", false, true, &now);
     if (status >= 0)
         return status;
@@ -265,6 +265,6 @@ int by_cli_what_if(const struct by_topology *topology, const char *file,
     if (json)
         printf("]}\n");
     else if (status < 0 && question.unknown)
-        printf("\n  + the rate is not known to be the best\n");
+        printf("\n  + the rate is not proved optimal\n");
     return status < 0 ? BY_EXIT_DONE : status;
 }

@@ -40,8 +40,8 @@ static const struct by_option rows[] = {
 static const struct by_options command_line = {
     .program = "banyan plot",
     .usage = "banyan plot TOPO [PLAN|SCHEDULE] -o FILE.svg|FILE.dot [options]",
-    .about = "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in colours "
-             "of their own. For a schedule of banyan steady it draws one period as a Gantt chart.",
+    .about = "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in "
+             "different colours. For a schedule of banyan steady it draws one period as a Gantt chart.",
     .rows = rows,
     .least = 1,
     .most = 2,
@@ -86,7 +86,7 @@ static bool open_output(const struct plot_arguments *arguments, bool dot, struct
     if (strcmp(arguments->output, "-") == 0 || ends_with(arguments->output, ".svg") ||
         (dot && ends_with(arguments->output, ".dot")))
         return by_cli_create(output, arguments->output);
-    *status = by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending chooses the format", arguments->output,
+    *status = by_cli_fail(BY_EXIT_USAGE, "plot: %s %s; the ending selects the format", arguments->output,
                           dot ? "ends in neither .svg nor .dot" : "does not end in .svg");
     return false;
 }
@@ -144,8 +144,8 @@ static int draw(const struct plot_arguments *arguments, const struct by_topology
     if (arguments->root != NULL) {
         root = by_topology_find(topology, arguments->root);
         if (root < 0)
-            return by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: %s has no node of this name", arguments->root,
-                               arguments->topology);
+            return by_cli_fail(BY_EXIT_USAGE, "plot: --root %s: %s has no node with this name",
+                               arguments->root, arguments->topology);
     }
     fabric = by_fabric_make(topology, plan, root,
                             arguments->trees == UINT32_MAX ? trees_that_fit(topology) : arguments->trees);

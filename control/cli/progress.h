@@ -18,7 +18,7 @@
 #define BY_CLI_TIME_LIMIT(member, help)                                                                      \
     BY_ROW_DECIMAL(0, "time-limit", "S", AT(member), BY_CLI_TIME_LIMIT_MAX, help)
 #define BY_CLI_PROGRESS(member)                                                                              \
-    BY_ROW_FLAG(0, "progress", AT(member), "show progress even if standard error is no terminal")
+    BY_ROW_FLAG(0, "progress", AT(member), "show progress even if standard error is not a terminal")
 
 struct by_cli_progress {
     struct by_stage stage; /* passed to the work, which updates it */

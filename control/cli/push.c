@@ -154,9 +154,8 @@ static void add_nothing(void *context, const char *name, size_t length, const ch
 static int add_switches(struct push_arguments *arguments, int files)
 {
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
-        return by_cli_fail(
-            BY_EXIT_USAGE,
-            "--saved and --settle stand alone, without images; `banyan push --help` lists the options");
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--saved and --settle accept no images; `banyan push --help` lists the options");
     for (uint32_t i = 0; i < arguments->to_count; i++)
         by_cli_target(arguments->to[i], add_switch, arguments);
     if (arguments->sockets != NULL)
@@ -186,16 +185,16 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "sockets", "DIR", AT(sockets), "every switch NAME listens at DIR/NAME.sock")},
     {BY_ROW_FLAG(
         0, "renew", AT(renew),
-        "first raise the generation of every job in all images of the folders, hosts' too, so that the "
-        "next run begins on fresh tables; no run may be in progress")},
+        "first raise the generation of every job in all images of the folders, hosts' too, so that the next "
+        "run starts with fresh tables; no run may be in progress")},
     {BY_ROW_FLAG(
         0, "saved", AT(saved),
         "instead of images, activate the tables that the switches had before they restarted, from their "
         "--state")},
     {BY_ROW_FLAG(
         0, "settle", AT(settle),
-        "after a push that was interrupted: complete it if a switch has activated its table, else make "
-        "all switches forget it")},
+        "after a push that was interrupted: complete it if a switch has activated its table, else make all "
+        "switches discard it")},
     {BY_ROW_TEXT(0, "over", "DIR", AT(over),
                  "DIR holds the tables that are active now: send only what differs")},
     BY_SESSION_ROWS(access),
@@ -213,7 +212,7 @@ static const struct by_options command_line = {
              "banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR [options]",
     .about =
         "Loads table images onto switches: every switch receives and checks its image before any activates "
-        "its own. A folder stands for all switch images (*.table) in it; hosts' images are skipped.",
+        "its own. A folder means all switch images (*.table) in it; hosts' images are skipped.",
     .rows = rows,
     .most = UINT_MAX};
 
@@ -229,7 +228,7 @@ static int parse(int argc, char **argv, struct push_arguments *arguments)
     if (argc == 1 || (arguments->to_count == 0 && arguments->sockets == NULL))
         return by_cli_fail(
             BY_EXIT_USAGE,
-            "push needs images, and --to or --sockets; `banyan push --help` lists the options");
+            "push requires images, and --to or --sockets; `banyan push --help` lists the options");
     status = 0;
     for (int i = 1; status == 0 && i < argc; i++)
         status = add_path(arguments, argv[i]);

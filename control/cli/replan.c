@@ -55,7 +55,7 @@ static int lose(const struct by_cli_from *from, const char *path, const struct b
         int64_t node = by_topology_find(topology, from->nodes[i]);
 
         if (node < 0)
-            status = by_cli_fail(BY_EXIT_USAGE, "--fail-node %.60s: %s has no node of this name",
+            status = by_cli_fail(BY_EXIT_USAGE, "--fail-node %.60s: %s has no node with this name",
                                  from->nodes[i], path);
         else
             nodes[node] = true;
@@ -113,19 +113,19 @@ void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const st
     if (!from->plan)
         return;
     if (report->anew)
-        fputs("  no repair keeps the order of ranks on this fabric, so the plan is made again\n", stream);
-    fprintf(stream, "  of %u trees %u stay as they were, %u change", report->trees_before, report->trees_kept,
+        fputs("  no repair keeps the order of ranks on this fabric, so all trees are planned again\n",
+              stream);
+    fprintf(stream, "  of %u trees, %u are unchanged, %u change", report->trees_before, report->trees_kept,
             report->trees_changed);
     if (report->trees_new)
         fprintf(stream, ", %u are split off", report->trees_new);
     if (report->trees_gone)
-        fprintf(stream, ", %u are gone with their root", report->trees_gone);
+        fprintf(stream, ", %u are lost with their root", report->trees_gone);
     fprintf(stream, "; %llu of %llu table entries change\n", (unsigned long long)report->entries_changed,
             (unsigned long long)report->entries);
     if (!report->optimal)
-        fputs("  the price of few changes is the rest to the bound; a plan without --from may reach it, with "
-              "all "
-              "trees new\n",
+        fputs("  few changes cost the difference to the bound; a plan without --from may reach it, with "
+              "all trees new\n",
               stream);
 }
 

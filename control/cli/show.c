@@ -298,12 +298,12 @@ static json_t *switch_json(const by_HelloReply *hello)
 static void show_beside(const by_HelloReply *hello)
 {
     if (hello->validated_hash != 0)
-        printf("  %016" PRIx64 " waits for the end of a push: banyan push --settle, should that have been "
+        printf("  %016" PRIx64 " waits for a push to end: banyan push --settle, if the push was "
                "interrupted\n",
                (uint64_t)hello->validated_hash);
     if (hello->saved_hash != 0)
         printf("  %016" PRIx64 " (cookie %016" PRIx64 ") was active before the switch restarted: banyan push "
-               "--saved makes it so again\n",
+               "--saved activates it again\n",
                (uint64_t)hello->saved_hash, (uint64_t)hello->saved_cookie);
 }
 

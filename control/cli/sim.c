@@ -32,8 +32,8 @@ static int read_plans(struct sim *sim)
         if (sim->plans[i]->shares)
             return by_cli_fail(
                 BY_EXIT_USAGE,
-                "%s: a plan for shares of unequal size; the simulation has calls of equal ones: "
-                "plan it again without --shares",
+                "%s: the plan is for shares of unequal size; the simulation supports only equal ones: plan "
+                "it again without --shares",
                 sim->options.plans[i]);
     }
     return 0;
@@ -67,7 +67,7 @@ static int choose_call(struct sim *sim)
     if (by_unit_bytes(sim->topology->unit, (struct by_fraction){1, 1}, &sim->unit) != 0)
         return by_cli_fail(
             BY_EXIT_USAGE,
-            "%s: the unit is '%s', which counts no bytes; a simulation needs one that does: %s",
+            "%s: the unit is '%s', which does not count bytes; a simulation needs one that does: %s",
             options->topology, sim->topology->unit, by_unit_list());
     return 0;
 }

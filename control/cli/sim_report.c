@@ -263,7 +263,7 @@ static void print_links(const struct sim *sim, const struct sim_report_verdict *
                sim->topology->nodes[arc->from].name, sim->topology->nodes[arc->to].name,
                100 * used(verdict, &rows[i]), rows[i].payload, rows[i].header, rows[i].queue_high);
     }
-    printf("# longest queue of all ports: %" PRIu64 " B; lost for want of room: %" PRIu64 "\n", queue,
+    printf("# longest queue of all ports: %" PRIu64 " B; dropped for lack of space: %" PRIu64 "\n", queue,
            dropped);
     free(rows);
 }
@@ -288,7 +288,7 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
     printf("# %s of %" PRIu64 " bytes over %u ranks of %s, seed %" PRIu64 "\n",
            by_collective_name(sim->collective), sim->bytes, sim->ranks, sim->topology->name,
            sim->options.seed);
-    printf("# %u trees, %u hops high; chunk %u B%s, window %u%s, %u%s on their way,\n"
+    printf("# %u trees, %u hops high; chunk %u B%s, window %u%s, %u%s in flight,\n"
            "# %u frame%s a simulated packet\n",
            sim->lowering->tree_count, choice->height, choice->chunk,
            sim->options.chunk ? "" : " (recommended)", choice->window,
@@ -306,7 +306,7 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
            number(sim->result, "missing_chunks"), number(sim->result, "retransmissions"),
            number(sim->result, "events"));
     if (verdict->traffic != NULL)
-        printf("# bytes on every link beside those that the tables predict: %s\n", verdict->traffic);
+        printf("# bytes on every link compared with those that the tables predict: %s\n", verdict->traffic);
     print_links(sim, verdict);
     print_slots(sim);
 }
@@ -346,7 +346,7 @@ int sim_report(const struct sim *sim)
                              "sim: faster than the plan's proven optimum: the plan's claim or this simulator "
                              "is wrong; see banyan verify");
     if (status == 0 && verdict.traffic != NULL && strcmp(verdict.traffic, "equal") != 0)
-        status = by_cli_fail(BY_EXIT_NO, "sim: links carried other bytes than the tables predict");
+        status = by_cli_fail(BY_EXIT_NO, "sim: the bytes on links differ from those that the tables predict");
     json_decref(object);
     free(verdict.rows);
     return status;

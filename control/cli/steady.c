@@ -93,7 +93,7 @@ static const struct by_option rows[] = {
      .words = balance_words, .optional = true},
     {BY_ROW_CHOICE(0, "ports", "MODEL", AT(ports), BY_SERIES_ONE_PORT, BY_SERIES_MANY_PORTS,
                    "one: all links of a node share its ports (default); host: only those of compute nodes; "
-                   "many: every link works on its own"),
+                   "many: every link works independently"),
      .word = by_series_ports_name},
     {BY_ROW_TEXT(0, "size", "[WHAT=]SIZE", AT(sizes),
                  "the size of messages (default 1); WHAT: a receiver (scatter, gossip), or for reduce K-M, "
@@ -135,9 +135,9 @@ static int check_options(const struct steady_arguments *arguments)
         return by_cli_fail(BY_EXIT_USAGE, "%s has no meaning for a %s; remove it", idle,
                            by_series_operation_name(arguments->operation));
     if (arguments->operation == BY_SERIES_SCATTER && !arguments->sources)
-        return by_cli_fail(BY_EXIT_USAGE, "a scatter needs a --source");
+        return by_cli_fail(BY_EXIT_USAGE, "a scatter requires a --source");
     if (reduce && !arguments->targets)
-        return by_cli_fail(BY_EXIT_USAGE, "a reduce needs a --target, where its results go");
+        return by_cli_fail(BY_EXIT_USAGE, "a reduce requires a --target, where its results go");
     if (arguments->json && arguments->output && strcmp(arguments->output, "-") == 0)
         return by_cli_fail(
             BY_EXIT_USAGE,

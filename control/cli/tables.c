@@ -81,11 +81,10 @@ static int read_share(void *object, const char *text, struct by_option_why *why)
 
 static const struct by_option rows[] = {
     {BY_ROW_TEXT('o', "output", "DIR", AT(output), "write the files to DIR, which is made if missing")},
-    {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1,
-                   "make the plans that follow those of job N, %r")},
+    {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1, "assign the plans that follow to job N, %r")},
     {BY_ROW_CALL(
         0, "share", "P", read_share,
-        "let switches keep this part of their links for the job of the last --job: 1/4, 0.25 or 25%")},
+        "let switches reserve this part of their links for the job of the last --job: 1/4, 0.25 or 25%")},
     BY_CLI_WINDOW_ROW(options.window,
                       "give a tree W slots at a node, %r (default 256); halved until all nodes "
                       "fit"),
@@ -95,10 +94,9 @@ static const struct by_option rows[] = {
                    "the MTU of the links in bytes, %r (default 1500); chunks are as long as it allows")},
     {BY_ROW_NUMBER(
         0, "gen", "N", AT(options.gen), 1, 65535,
-        "the install generation, %r (default 1): higher than the one that runs when a job is planned "
-        "again")},
+        "the install generation, %r (default 1): higher than the running one when a job is planned again")},
     {BY_ROW_FLAG(0, "det", AT(options.det),
-                 "make slots for the mode det as well: one for each two children of a node")},
+                 "make slots for the mode det as well: one for every two children of a node")},
     BY_CLI_KEYED_ROWS(keys),
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
     {0}};
@@ -125,8 +123,8 @@ static int parse(int argc, char **argv, struct tables_arguments *arguments)
         return status;
     if (arguments->topology != NULL && arguments->job_count > 0 && arguments->output != NULL)
         return 0;
-    return by_cli_fail(BY_EXIT_USAGE, "tables needs a topology, at least one plan and -o DIR; `banyan tables "
-                                      "--help` lists the options");
+    return by_cli_fail(BY_EXIT_USAGE, "tables requires a topology, at least one plan and -o DIR; `banyan "
+                                      "tables --help` lists the options");
 }
 
 static int read_plans(struct tables_arguments *arguments, const struct by_topology *topology)

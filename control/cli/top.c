@@ -59,10 +59,10 @@ static int take_sockets(void *object, const char *folder, struct by_option_why *
 
 static const struct by_option option_rows[] = {
     {BY_CLI_CONTROLLER_ROW(controller)},
-    {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "ask this switch; may be repeated")},
-    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "ask every switch whose socket lies in this folder")},
+    {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "query this switch; may be repeated")},
+    {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "query every switch that has a socket in this folder")},
     {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
-                 "take names and capacities from FILE, for switches that are asked directly")},
+                 "read names and capacities from FILE, for switches that are queried directly")},
     BY_SESSION_ROWS(source.access),
     {BY_ROW_NUMBER(0, "interval", "S", AT(interval_s), 1, 3600,
                    "take a sample every S seconds, %r (default 1)")},
@@ -75,7 +75,7 @@ static const struct by_options command_line = {
     .usage = "banyan top [options]",
     .about =
         "Shows jobs with the hosts that are missing, switches with their slots, links with their rates: live "
-        "until q is pressed. Asks a banyand, or with --to or --sockets the switches themselves.",
+        "until q is pressed. Queries a banyand or, with --to or --sockets, the switches themselves.",
     .epilog = "Keys: q ends, arrows (or j and k) and page up and down (or b and space) scroll.",
     .rows = option_rows};
 
@@ -233,7 +233,7 @@ static int look_live(struct by_top_source *source, const struct top_arguments *a
     if (error != 0)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
     if (by_screen_open() != 0)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "the terminal cannot be used: %s: banyan top --once",
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "cannot use the terminal: %s: run banyan top --once",
                            strerror(errno));
     for (;;) {
         int64_t until = now_ms() + (int64_t)arguments->interval_s * 1000;

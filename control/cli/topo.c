@@ -91,7 +91,7 @@ static const struct by_option common[] = {
                  "all or none, separated by commas")},
     {BY_ROW_TEXT(
          0, "fail", "PART", AT(fail),
-         "fail this part of the links, chosen at random: 0.05, 1/20 or 5%; the fabric stays in one part"),
+         "fail this part of the links, chosen at random: 0.05, 1/20 or 5%; the fabric stays connected"),
      .call = read_fail},
     {BY_ROW_TEXT(0, "scatter", "A..B", AT(scatter),
                  "multiply each link's bandwidth by a random integer from A to B"),

@@ -26,8 +26,8 @@ static int add_name(const char *name, size_t bytes, struct by_place place, const
     while ((size_t)shown < bytes && shown < 60 && (unsigned char)name[shown] > ' ')
         shown++;
     if (node < 0)
-        return by_problem_set(problem, BY_EINVAL, place, "'%.*s' is no node of the topology '%.60s'", shown,
-                              name, topology->name);
+        return by_problem_set(problem, BY_EINVAL, place, "'%.*s' is not a node of the topology '%.60s'",
+                              shown, name, topology->name);
     if (!topology->nodes[node].compute)
         return by_problem_set(problem, BY_EINVAL, place, "'%.*s' is a switch: ranks are compute nodes", shown,
                               name);
@@ -152,8 +152,8 @@ int by_members_part(const struct by_topology *topology, const bool *member, stru
     for (uint32_t i = 0; i < n && !error; i++) {
         if (lost[i] && by_members_have(topology, member, i))
             error = by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
-                                   "no links join '%s' and '%s' but through compute nodes that take no part, "
-                                   "and these do not forward: add them to the ranks, or give them "
+                                   "'%s' and '%s' are connected only through compute nodes that are not "
+                                   "ranks and do not forward: add these to the ranks, or give them "
                                    "\"forward\": true",
                                    topology->nodes[first].name, topology->nodes[i].name);
         else if (!lost[i])

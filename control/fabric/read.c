@@ -81,7 +81,7 @@ static int read_words(struct read_reader *reader, json_t *value, const char *wha
         snprintf(word, sizeof(word), "%.*s", (int)(bytes < sizeof(word) ? bytes : sizeof(word) - 1), text);
         found = from_name(word);
         if (found == 0)
-            return REFUSE(reader, at, "%s: '%s' is none of them; see banyan-topology(5)", what, word);
+            return REFUSE(reader, at, "%s: '%s' is unknown; see banyan-topology(5)", what, word);
         *bits |= (uint16_t)(1u << found);
         if (text[bytes] == 0)
             break;
@@ -180,7 +180,7 @@ static int read_node(struct read_reader *reader, size_t number, json_t *object)
             if (!error && !name_is_valid(name))
                 error =
                     REFUSE(reader, value_at,
-                           "'%.60s' is no node name: it must have 1 to %u letters, digits or any of . _ -",
+                           "'%.60s' is not a node name: it must have 1 to %u letters, digits or any of . _ -",
                            name, BY_NAME_MAX);
             if (!error && json_object_get(reader->index_of_name, name))
                 error = REFUSE(reader, value_at, "node '%s' appears twice; names must be unique", name);
@@ -443,7 +443,7 @@ int by_topology_parse(const char *json, size_t bytes, struct by_topology **topol
     if (!by_locations_find(json, bytes, VALUES_MAX, &reader.locations) && begins_like_json(json, bytes)) {
         by_locations_free(&reader.locations);
         return by_problem_set(problem, BY_ELIMIT, (struct by_place){0, 0},
-                              "the file holds more than %zu values; no topology within the limits (%u nodes, "
+                              "the file has more than %zu values; no topology within the limits (%u nodes, "
                               "%u links) has so many",
                               VALUES_MAX, BY_TOPOLOGY_NODES_MAX, BY_TOPOLOGY_LINKS_MAX);
     }

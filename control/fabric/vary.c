@@ -28,7 +28,8 @@ static int copy_link(struct by_builder *builder, const struct by_topology *from,
 
     if (by_fraction_set((__int128)from->arcs[link->arc_ab].capacity * factor, from->scale, &bandwidth) != 0)
         return by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
-                              "the bandwidth of %s - %s times %lld does not fit 63 bits; scatter less",
+                              "the bandwidth of %s - %s times %lld does not fit 63 bits; use a smaller "
+                              "--scatter",
                               from->nodes[link->a].name, from->nodes[link->b].name, (long long)factor);
     by_builder_link(builder, index[link->a], index[link->b], link->arc_ba != UINT32_MAX, bandwidth,
                     (struct by_place){0, 0});

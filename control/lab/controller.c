@@ -108,7 +108,7 @@ int lab_controller_fail(struct lab *lab, const char *what)
     lab_progress(lab, NULL);
     return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: banyand %s (%s): %s", what,
                        process ? lab_process_end(process, end) : "never started",
-                       text[0] ? text : "it printed nothing");
+                       text[0] ? text : "it printed no output");
 }
 
 /* Returns 1 if the job runs, 0 if it does not run yet, or an exit status below 0. */

@@ -209,7 +209,7 @@ static void note_failure(struct lab *lab, const struct lab_process *process)
     host_files(lab, process->node, process->job, log, report);
     lab_last_line(log, text, sizeof(text));
     snprintf(line, sizeof(line), "host %s (%s): %.500s", lab_name(lab, process->node),
-             lab_process_end(process, end), text[0] ? text : "it printed nothing");
+             lab_process_end(process, end), text[0] ? text : "it printed no output");
     lab_progress(lab, NULL);
     fprintf(stderr, "banyan: lab: %s\n", line);
     if (lab->error[0] == 0)

@@ -80,10 +80,11 @@ static int check_programs(const struct lab *lab)
         snprintf(name, sizeof(name), "%.*s", (int)(equals - options->program[i]), options->program[i]);
         node = by_topology_find(lab->topology, name);
         if (node < 0 || lab->topology->nodes[node].compute)
-            return by_cli_fail(BY_EXIT_USAGE, "--switch %s: no switch of that name in %s",
+            return by_cli_fail(BY_EXIT_USAGE, "--switch %s: no switch with that name in %s",
                                options->program[i], options->topology);
         if (options->in_process)
-            return by_cli_fail(BY_EXIT_USAGE, "--switch needs switches of their own: leave out --in-process");
+            return by_cli_fail(BY_EXIT_USAGE, "--switch requires switches that are processes: leave out "
+                                              "--in-process");
         if (access(equals + 1, X_OK) != 0)
             return by_cli_fail(BY_EXIT_USAGE, "--switch %s: %s", options->program[i], strerror(errno));
     }
@@ -102,8 +103,8 @@ static int check_shm(const struct lab *lab)
         if (lab->topology->nodes[a].compute && lab->topology->nodes[b].compute)
             return by_cli_fail(
                 BY_EXIT_USAGE,
-                "--transport shm: %s and %s are joined without a switch; memory is shared with "
-                "switches alone",
+                "--transport shm: %s and %s are joined without a switch; hosts share memory only with "
+                "switches",
                 lab_name(lab, a), lab_name(lab, b));
     }
     return 0;
@@ -125,10 +126,11 @@ static int check(struct lab *lab)
     if (options->kill_node != NULL) {
         node = by_topology_find(lab->topology, options->kill_node);
         if (node < 0 || lab->topology->nodes[node].compute)
-            return by_cli_fail(BY_EXIT_USAGE, "--kill %s: no switch of that name in %s", options->kill_node,
+            return by_cli_fail(BY_EXIT_USAGE, "--kill %s: no switch with that name in %s", options->kill_node,
                                options->topology);
         if (options->in_process)
-            return by_cli_fail(BY_EXIT_USAGE, "--kill needs switches of their own: leave out --in-process");
+            return by_cli_fail(BY_EXIT_USAGE, "--kill requires switches that are processes: leave out "
+                                              "--in-process");
     }
     if (lab_has_shm(options) && !options->in_process && check_shm(lab) != 0)
         return BY_EXIT_USAGE;
@@ -293,9 +295,7 @@ static int up(struct lab *lab)
 static int down(const struct lab_options *options)
 {
     if (lab_state_sweep(options->topology, options->all, false) == 0)
-        return options->topology
-                   ? by_cli_fail(BY_EXIT_NO, "lab: no lab of %s is there to be ended", options->topology)
-                   : 0;
+        return options->topology ? by_cli_fail(BY_EXIT_NO, "lab: no lab of %s exists", options->topology) : 0;
     return 0;
 }
 

@@ -112,7 +112,8 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216,
                    "the MTU of every link, %r (default 1500; 9000 with --transport shm)")},
     {BY_ROW_CHANCE(0, "loss", "P", BY_OPTION_NONE,
-                   "lose packets with this probability at every switch (at hosts where there is no switch)"),
+                   "lose packets with this probability at every switch (at hosts if the fabric has no "
+                   "switch)"),
      .text = AT(loss)},
     {BY_ROW_CHANCE(0, "dup", "P", BY_OPTION_NONE, "duplicate packets with this probability"),
      .text = AT(dup)},
@@ -127,10 +128,10 @@ static const struct by_option rows[] = {
     {BY_ROW_FLAG(
         0, "controller", AT(controller),
         "let a banyand make and maintain the jobs, in place of one push: hosts get their tables from it, "
-        "and continue when a switch or link fails that others can replace")},
+        "and continue after the failure of a switch or link that others can replace")},
     {BY_ROW_TEXT(0, "switch", "NODE=PROGRAM", AT(program),
-                 "run PROGRAM on that switch, with the options of banyan-switchd: such as the run of a board "
-                 "without an operating system (build/boards/BOARD/run); may be repeated"),
+                 "run PROGRAM on that switch, with the options of banyan-switchd; for example the program "
+                 "of a board without an operating system (build/boards/BOARD/run); may be repeated"),
      .count = AT(program_count), .call = check_program},
     {BY_ROW_CALL(0, "kill", "NODE@S", read_kill, "kill the switch NODE after S seconds of the run")},
     {BY_ROW_NUMBER(0, "timeout", "S", AT(stall_s), 1, 3600,
@@ -173,7 +174,7 @@ static int check_controller(const struct lab_options *options)
 
     return option == NULL
                ? 0
-               : by_cli_fail(BY_EXIT_USAGE, "%s and --controller do not go together: leave one out", option);
+               : by_cli_fail(BY_EXIT_USAGE, "%s and --controller cannot be combined: leave out one", option);
 }
 
 /* Refuses work that banyan-perf would skip or cannot run, before anything starts. */
@@ -241,7 +242,7 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
                            options->verb);
     if (options->topology == NULL && strcmp(options->verb, "down") != 0)
         return by_cli_fail(BY_EXIT_USAGE,
-                           "lab %s needs a topology file; `banyan lab --help` lists the options",
+                           "lab %s requires a topology file; `banyan lab --help` lists the options",
                            options->verb);
     return 0;
 }

@@ -303,7 +303,7 @@ static void print_links(const struct lab *lab, const struct link_bytes *links)
 {
     double least = 0, most = 0;
 
-    printf("# link: bytes counted%s beside bytes that the plan predicts, both ways\n",
+    printf("# link: bytes counted%s and bytes that the plan predicts, in both directions\n",
            lab->options.in_process ? "" : " by the nodes");
     printf("#%31s  %14s %14s %7s  %14s %14s %7s\n", "", "->", "predicted", "ratio", "<-", "predicted",
            "ratio");
@@ -329,7 +329,7 @@ static void print_links(const struct lab *lab, const struct link_bytes *links)
     }
     if (most > 0)
         printf("# counted / predicted: %.4f to %.4f%s%s\n", least, most,
-               most > 1.0 ? " (what is above 1 was sent again)" : "",
+               most > 1.0 ? " (above 1: sent again)" : "",
                least < 0.999 ? " (below 1: credits that shared frames)" : "");
 }
 

@@ -238,7 +238,7 @@ static int sweep_one(const char *folder, const char *id, bool all, bool quiet)
     }
     undo(folder);
     if (!quiet)
-        printf("%s (%s) is gone\n", folder, noted.topology);
+        printf("%s (%s) is removed\n", folder, noted.topology);
     return 1;
 }
 

@@ -126,7 +126,7 @@ int lab_switch_fail(const struct lab *lab, const struct lab_process *process, co
     lab_last_line(log, text, sizeof(text));
     lab_progress(lab, NULL);
     return by_cli_fail(BY_EXIT_ENVIRONMENT, "lab: switch %s %s (%s): %s", lab_name(lab, process->node), what,
-                       lab_process_end(process, end), text[0] ? text : "it printed nothing");
+                       lab_process_end(process, end), text[0] ? text : "it printed no output");
 }
 
 /*

@@ -174,7 +174,7 @@ static bool read_edge(struct file_read_reader *reader, uint32_t *path)
     if (!by_json_integer(&reader->json, &number))
         return read_path(reader, path);
     if (number < 0 || number >= reader->path_count)
-        return refuse(reader, "an edge has the number %lld, but there are %u paths", (long long)number,
+        return refuse(reader, "an edge has the number %lld, but the plan has %u paths", (long long)number,
                       reader->path_count);
     *path = reader->path_numbers[number];
     return true;
@@ -320,12 +320,12 @@ static void read_ranks(struct file_read_reader *reader, struct by_plan *plan)
         if (!read_node(reader, &node))
             return;
         if (!reader->topology->nodes[node].compute || plan->member[node])
-            refuse(reader, "\"ranks\" names '%s', which is no compute node or is named twice",
+            refuse(reader, "\"ranks\" names '%s', which is not a compute node or is named twice",
                    reader->topology->nodes[node].name);
         plan->member[node] = true;
     }
     if (going(reader) && (count < 2 || plan->shares))
-        refuse(reader, "\"ranks\" must name at least two compute nodes, and stand before \"shares\"");
+        refuse(reader, "\"ranks\" must name at least two compute nodes, and precede \"shares\"");
     plan->compute_count = count;
     if (count == by_topology_compute_count(reader->topology)) { /* all take part */
         free(plan->member);
@@ -341,7 +341,7 @@ static void read_in_network(struct file_read_reader *reader, struct by_plan *pla
         read_text(reader, &text);
     plan->hosts_only = text && strcmp(text, "none") == 0;
     if (!plan->hosts_only)
-        refuse(reader, "\"in_network\" must be \"none\" where it is given");
+        refuse(reader, "\"in_network\" must be \"none\" if it is given");
     free(text);
 }
 
@@ -428,7 +428,7 @@ static void check_complete(struct file_read_reader *reader, const struct by_plan
     if (!plan->topology_name || !plan->unit || !plan->collective)
         refuse(reader, "the plan must have \"topology\", \"unit\" and a known \"collective\"");
     else if (strcmp(plan->unit, reader->topology->unit) != 0)
-        refuse(reader, "the plan counts in '%.40s', the topology in '%s'; plan again", plan->unit,
+        refuse(reader, "the plan's unit is '%.40s', the topology's '%s'; plan again", plan->unit,
                reader->topology->unit);
     if (!reader->has.optimum || !reader->has.achieved || !reader->has.k)
         refuse(reader, "the plan must have \"optimum\", \"achieved\" and \"k\"");

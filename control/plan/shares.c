@@ -84,16 +84,16 @@ static int read_object(const struct shares_reader *reader)
 
         if (node < 0)
             return by_problem_set(reader->problem, BY_EINVAL, by_json_place(json, json->at),
-                                  "a share for '%.*s', which is no node of the topology '%.60s'",
+                                  "a share for '%.*s', which is not a node of the topology '%.60s'",
                                   shown(key, bytes, 60), key, reader->topology->name);
         if (!by_members_have(reader->topology, reader->member, (uint32_t)node))
             return by_problem_set(
                 reader->problem, BY_EINVAL, by_json_place(json, json->at),
-                "a share for '%.*s', which is no compute node that takes part: leave it out",
+                "a share for '%.*s', which is not a participating compute node: leave it out",
                 shown(key, bytes, 60), key);
         if (reader->given[node])
             return by_problem_set(reader->problem, BY_EINVAL, by_json_place(json, json->at),
-                                  "a second share for '%.*s': give one", shown(key, bytes, 60), key);
+                                  "two shares for '%.*s': give one", shown(key, bytes, 60), key);
         error = read_value(reader, (uint32_t)node);
         if (error)
             return error;
@@ -114,7 +114,7 @@ static int read_array(const struct shares_reader *reader)
             node++;
         if (node == topology->node_count)
             return by_problem_set(reader->problem, BY_EINVAL, by_json_place(reader->json, reader->json->at),
-                                  "more shares than the %u compute nodes that take part", count);
+                                  "more shares than the %u participating compute nodes", count);
         error = read_value(reader, node++);
         if (error)
             return error;
@@ -160,7 +160,7 @@ static int check_given(const struct shares_reader *reader)
     for (uint32_t i = 0; i < topology->node_count; i++)
         if (by_members_have(topology, reader->member, i) && !reader->given[i])
             return by_problem_set(reader->problem, BY_EINVAL, nowhere,
-                                  "no share for compute node '%s': give 0 where it has no data",
+                                  "no share for compute node '%s': give 0 if it has no data",
                                   topology->nodes[i].name);
     return 0;
 }

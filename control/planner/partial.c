@@ -47,14 +47,13 @@ static int check(const struct by_topology *topology, const struct by_plan_option
                                   topology->nodes[i].name);
         if (options->shares && options->shares[i] != 0 && !options->member[i])
             return by_problem_set(problem, BY_EINVAL, nowhere,
-                                  "'%s' has a share of the data but is none of the ranks",
-                                  topology->nodes[i].name);
+                                  "'%s' has a share of the data but is not a rank", topology->nodes[i].name);
     }
     if (by_members_count(topology, options->member) < 2)
         return by_problem_set(problem, BY_EINVAL, nowhere,
-                              "fewer than two compute nodes take part; a collective needs at least two");
+                              "fewer than two compute nodes participate; a collective needs at least two");
     if (options->root >= 0 && options->root < topology->node_count && !options->member[options->root])
-        return by_problem_set(problem, BY_EINVAL, nowhere, "the root '%s' is none of the ranks",
+        return by_problem_set(problem, BY_EINVAL, nowhere, "the root '%s' is not a rank",
                               topology->nodes[options->root].name);
     return 0;
 }

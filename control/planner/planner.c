@@ -48,13 +48,13 @@ static int check_shares(const struct by_topology *topology, const struct by_plan
                               by_collective_name(options->collective));
     if (options->latency_aware || options->ordered)
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                              "shares go neither with ordered nor with latency-aware trees; leave out one");
+                              "shares cannot be combined with ordered or latency-aware trees; leave out one");
     for (uint32_t i = 0; i < topology->node_count; i++)
         if (options->shares[i] < 0 || (options->shares[i] > 0 && !topology->nodes[i].compute) ||
             __builtin_add_overflow(sum, options->shares[i], &sum))
             return by_problem_set(problem, BY_EINVAL, nowhere,
-                                  "the share of '%s' is %lld: compute nodes have 0 or more, switches none, "
-                                  "and all together fit 63 bits",
+                                  "the share of '%s' is %lld: compute nodes have 0 or more, switches 0, "
+                                  "and the sum must fit 63 bits",
                                   topology->nodes[i].name, (long long)options->shares[i]);
     return sum > 0 ? 0
                    : by_problem_set(problem, BY_EINVAL, nowhere,
@@ -90,7 +90,7 @@ static int check_options(const struct by_topology *topology, const struct by_pla
                               (long long)options->fixed_k, FIXED_K_MAX);
     if (options->loss.num < 0 || (options->loss.num > 0 && options->loss.num >= options->loss.den))
         return by_problem_set(problem, BY_EINVAL, nowhere,
-                              "the part of the rate to lose must be from 0 to below 1");
+                              "the part of the rate that may be lost must be at least 0 and below 1");
     if ((options->fixed_k > 0 || options->loss.num > 0) && both_ways)
         return by_problem_set(problem, BY_EINVAL, nowhere,
                               "%s has no k: its trees need not start at every node; a fixed k is for "
@@ -205,8 +205,8 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
     for (int64_t tried = 1; tried < task->k && tried <= CHEAP_K_MAX && !error; tried++) {
         if (task->deadline > 0 && by_plan_clock() > task->deadline)
             return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
-                                  "the time limit passed while fewer trees were tried; allow more time, or "
-                                  "name their number");
+                                  "the time limit passed while trying fewer trees; allow more time, or give "
+                                  "their number");
         error = fix_k(task, options, tried, &u, problem);
         if (!error && scale_of(task, by_collective_is_rooted(options->collective), tried, &scale) == 0 &&
             by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, least) >= 0 &&

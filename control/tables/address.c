@@ -23,7 +23,8 @@ static int check_sizes(const struct by_topology *topology, struct by_problem *pr
 
     /* Node IDs have 16 bits; 0xffff means none. */
     if (topology->node_count >= 0xffffu) {
-        snprintf(text, sizeof(text), "the fabric has %u nodes; a table can name 65534: split the fabric",
+        snprintf(text, sizeof(text),
+                 "the fabric has %u nodes; a table can name at most 65534: split the fabric",
                  topology->node_count);
         return refuse(problem, text);
     }
@@ -36,7 +37,7 @@ static int check_sizes(const struct by_topology *topology, struct by_problem *pr
     for (uint32_t i = 0; i < topology->node_count; i++) {
         if (strlen(topology->nodes[i].name) > BY_NAME_MAX) {
             snprintf(text, sizeof(text),
-                     "node '%.60s...': the name is %zu bytes long, a table holds %u: shorten it",
+                     "node '%.60s...': the name has %zu bytes; the limit is %u: shorten it",
                      topology->nodes[i].name, strlen(topology->nodes[i].name), BY_NAME_MAX);
             return refuse(problem, text);
         }

@@ -183,7 +183,7 @@ static void relay_line(const uint8_t *image, uint32_t index, char *line)
     used = snprintf(line, LINE_BYTES, "relay job %u tree %u: from %s to %s by port %u", relay.job, relay.tree,
                     by_address_text(relay.src_ip, src), by_address_text(relay.dst_ip, dst), relay.port);
     if (relay.from > 0)
-        snprintf(line + used, LINE_BYTES - (size_t)used, ", come by port %u", relay.from - 1u);
+        snprintf(line + used, LINE_BYTES - (size_t)used, ", received on port %u", relay.from - 1u);
 }
 
 static void hop_line(const uint8_t *image, uint32_t index, char *line)

@@ -380,9 +380,8 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     *size = by_image_bytes(header.count);
     if (header.count[BY_SECTION_RELAY] > BY_RELAYS_MAX || *size > BY_IMAGE_BYTES_MAX)
         return by_problem_say(problem, BY_ELIMIT,
-                              "'%s': %u relays and %zu bytes of table; a node holds %u and %u: plan with a "
-                              "smaller --fixed-k, or fewer "
-                              "collectives",
+                              "'%s' needs %u relays and %zu bytes of table; the limits are %u and %u: plan "
+                              "with a smaller --fixed-k, or fewer collectives",
                               name, header.count[BY_SECTION_RELAY], *size, BY_RELAYS_MAX, BY_IMAGE_BYTES_MAX);
     header.slot_count = slot_count(lowering, node);
     *bytes = w.image = by_alloc(*size, 1);
@@ -399,7 +398,7 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     }
     error = by_image_check(w.image, *size, &(struct by_image_limits){0}, &fault);
     if (error != 0) {
-        by_problem_say(problem, error, "'%s': the table that was made is refused: %s %u: %s (%llu)", name,
+        by_problem_say(problem, error, "'%s': the generated table is invalid: %s %u: %s (%llu)", name,
                        fault.section, fault.index, fault.what, (unsigned long long)fault.value);
         free(*bytes);
         *bytes = NULL;

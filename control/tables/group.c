@@ -318,7 +318,7 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
         if (map->rank[i] != UINT32_MAX && !served[map->rank[i]] && !has_no_share(job, collective, i))
             error = by_problem_say(
                 problem, BY_EUNSUPPORTED,
-                "job %u: no %s tree is rooted at '%s', so its shard could not move: add a plan for %s",
+                "job %u: no %s tree is rooted at '%s', so its shard cannot be sent: add a plan for %s",
                 job->job, by_collective_name(collective), topology->nodes[i].name,
                 by_collective_name(collective));
     free(served);
@@ -346,9 +346,8 @@ static void lend_allreduce(const struct by_lower_job *job, struct by_table_group
     }
     if (found)
         by_group_note(groups,
-                      "job %u: the fabric is not symmetric: allreduce runs up and down the reduce-scatter "
-                      "trees, whose way down was "
-                      "not planned for it",
+                      "job %u: the fabric is not symmetric: allreduce uses the reduce-scatter trees in both "
+                      "directions, but only their way up was planned",
                       job->job);
 }
 

@@ -32,13 +32,13 @@ static int read_seed(const char *text, uint8_t seed[BY_SIPHASH_KEY_BYTES], struc
         unsigned value = digit(text[i]);
 
         if (value == 16)
-            return by_problem_say(problem, BY_EINVAL, "a seed of keys is 32 hex digits; digit %u is none",
+            return by_problem_say(problem, BY_EINVAL, "a seed of keys has 32 hex digits; digit %u is invalid",
                                   i + 1);
         seed[i / 2] = (uint8_t)(seed[i / 2] << 4 | value);
         any |= value;
     }
     if (text[2 * BY_SIPHASH_KEY_BYTES] != 0 || any == 0)
-        return by_problem_say(problem, BY_EINVAL, "a seed of keys is 32 hex digits that are not all zero");
+        return by_problem_say(problem, BY_EINVAL, "a seed of keys has 32 hex digits that are not all zero");
     return 0;
 }
 
@@ -50,8 +50,8 @@ int by_lower_keyed(struct by_lower_options *options, const char *cover, const ch
     else if (strcmp(cover, "payload") == 0)
         options->cover = BY_COVER_PAYLOAD;
     else
-        return by_problem_say(problem, BY_EINVAL,
-                              "tags do not cover '%s': they cover header, or payload as well", cover);
+        return by_problem_say(problem, BY_EINVAL, "tags cannot cover '%s': they cover header or payload",
+                              cover);
     if (seed != NULL)
         return read_seed(seed, options->seed, problem);
     return by_lower_draw(options->seed, problem);
@@ -61,7 +61,7 @@ int by_lower_draw(uint8_t secret[BY_SIPHASH_KEY_BYTES], struct by_problem *probl
 {
     if (getrandom(secret, BY_SIPHASH_KEY_BYTES, 0) == (ssize_t)BY_SIPHASH_KEY_BYTES)
         return 0;
-    return by_problem_say(problem, BY_EIO, "no random bytes for keys: %s", strerror(errno));
+    return by_problem_say(problem, BY_EIO, "cannot get random bytes for keys: %s", strerror(errno));
 }
 
 void by_lower_key(const struct by_lower_options *options, const struct by_image_job *job,

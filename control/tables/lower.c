@@ -62,8 +62,9 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_tabl
     if (count > BY_TREES_MAX)
         return by_problem_say(
             problem, BY_ELIMIT,
-            "job %u: %u trees; a job can have %u: plan with a smaller --fixed-k, or fewer collectives", job,
-            count, BY_TREES_MAX);
+            "job %u has %u trees; a job can have at most %u: plan with a smaller --fixed-k, or fewer "
+            "collectives",
+            job, count, BY_TREES_MAX);
     lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
     for (uint32_t i = 0, tree = 0; i < groups->count; i++) {
         struct by_table_group *group = &groups->groups[i];
@@ -137,13 +138,13 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     for (uint32_t i = 0; i < lowering->job_count; i++)
         if (lowering->jobs[i].job >= job->job)
             return by_problem_say(problem, BY_EINVAL,
-                                  "job %u comes after job %u: give jobs once, in ascending order", job->job,
+                                  "job %u follows job %u: give each job once, in ascending order", job->job,
                                   lowering->jobs[i].job);
     lowering->sharers += job->share > 0;
     if (lowering->sharers > BY_SHARES_MAX)
         return by_problem_say(problem, BY_ELIMIT,
-                              "job %u: %u jobs before it have a share, and a switch keeps no more: give it "
-                              "none, or one of them",
+                              "job %u: %u earlier jobs have a share, and a switch supports no more: remove "
+                              "the share of one job",
                               job->job, BY_SHARES_MAX);
     number_ranks(lowering, job, &map);
     map.lost_links = job->lost_links;
@@ -230,29 +231,28 @@ static int set_windows(struct by_lowering *lowering, const struct by_lower_optio
     uint32_t node, full, window = options->window;
     struct lower_need *needs = count_needs(lowering, &full);
     /* A tree counts as often as it needs slots. */
-    const char *pairs = options->det ? " (for --det counted once for each two children)" : "";
+    const char *pairs = options->det ? " (for --det counted once for every two children)" : "";
     char text[300];
 
     node = full;
     if (needs[full].places > BY_ENTRIES_MAX ||
         !windows_fit(needs, lowering->node_count, 1, options->slots, &node)) {
         by_problem_say(problem, BY_ELIMIT,
-                       "'%s' takes part in %u trees%s, and has %u slots%s: raise --slots, or plan with a "
-                       "smaller --fixed-k, or fewer collectives",
+                       "'%s' is in %u trees%s and has %u slots%s: raise --slots, or plan with a smaller "
+                       "--fixed-k, or fewer collectives",
                        lowering->topology->nodes[node].name, needs[node].places, pairs, options->slots,
-                       needs[node].fixed > 0 ? ", of which jobs with a window of their own take some" : "");
+                       needs[node].fixed > 0 ? ", some of which jobs with their own windows use" : "");
         free(needs);
         return BY_ELIMIT;
     }
     while (!windows_fit(needs, lowering->node_count, window, options->slots, &node))
         window /= 2;
     if (window < options->window) {
-        snprintf(
-            text, sizeof(text),
-            "windows are %u slots instead of %u, because '%s' is in %u trees%s and has %u slots: --slots "
-            "gives it more",
-            window, options->window, lowering->topology->nodes[node].name, needs[node].places, pairs,
-            options->slots);
+        snprintf(text, sizeof(text),
+                 "windows are %u slots instead of %u, because '%s' is in %u trees%s and has %u slots: raise "
+                 "--slots for more",
+                 window, options->window, lowering->topology->nodes[node].name, needs[node].places, pairs,
+                 options->slots);
         add_note(lowering, text);
     }
     for (uint32_t i = 0; i < lowering->tree_count; i++)
@@ -432,8 +432,8 @@ static void count_hops(struct by_lowering *lowering)
         return;
     snprintf(text, sizeof(text),
              "%" PRIu64
-             " hops in all trees, more than the %u that hosts' tables hold: their errors name neighbours "
-             "alone",
+             " hops in all trees, more than the %u that hosts' tables hold: their errors name only "
+             "neighbours",
              hops, BY_LOWER_HOPS_MAX);
     add_note(lowering, text);
 }

@@ -181,9 +181,9 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
         uint32_t here = answers_by(map, way[0].link, way[0].to) ? end : start;
         free(steps);
         return by_problem_say(problem, BY_EUNSUPPORTED,
-                              "%s: between '%s' and '%s' the cable at '%s' is one-way, and nodes that add "
-                              "or copy answer by the "
-                              "cable that they were reached by: give that link both directions",
+                              "%s: between '%s' and '%s' the cable at '%s' is one-way, but nodes that add "
+                              "or copy reply over the cable that reached them: give that link both "
+                              "directions",
                               where, topology->nodes[start].name, topology->nodes[end].name,
                               topology->nodes[here].name);
     }
@@ -192,8 +192,8 @@ static int way_back(const struct by_address_map *map, uint32_t start, const stru
     if (inner < 0) {
         free(steps);
         return by_problem_say(problem, BY_EUNSUPPORTED,
-                              "%s: no way back through switches from '%s' to '%s' for acknowledgements: add "
-                              "a link in that direction",
+                              "%s: no path back through switches from '%s' to '%s' for acknowledgements: "
+                              "add a link in that direction",
                               where, topology->nodes[end].name, topology->nodes[start].name);
     }
     steps[inner + 1] = (struct by_hop_step){.link = way[0].link, .to = start};

@@ -133,8 +133,8 @@ static bool read_fraction(struct claim_reader *reader, const char *what, mpq_t r
     }
     if (!right || !has_num || !has_den || mpz_sgn(mpq_denref(result)) == 0) {
         mpq_set_ui(result, 0, 1);
-        return by_claim_violate(reader->claim, "%s is no fraction {\"num\": ..., \"den\": ...} of integers",
-                                what);
+        return by_claim_violate(reader->claim,
+                                "%s is not a fraction {\"num\": ..., \"den\": ...} of integers", what);
     }
     mpq_canonicalize(result);
     return true;
@@ -143,7 +143,7 @@ static bool read_fraction(struct claim_reader *reader, const char *what, mpq_t r
 static bool read_small(struct claim_reader *reader, const char *what, int64_t *result)
 {
     if (!by_json_integer(&reader->json, result) || *result < 0)
-        return by_claim_violate(reader->claim, "%s is no count", what);
+        return by_claim_violate(reader->claim, "%s is not a count", what);
     return true;
 }
 
@@ -156,7 +156,7 @@ static bool read_node(struct claim_reader *reader, const char *what, uint32_t *n
     if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
         index = by_names_find(reader->names, text, bytes);
     if (index < 0)
-        return by_claim_violate(reader->claim, "%s names '%.*s', which is no node of the topology", what,
+        return by_claim_violate(reader->claim, "%s names '%.*s', which is not a node of the topology", what,
                                 bytes > 60 ? 60 : (int)bytes, text);
     *node = (uint32_t)index;
     return true;
@@ -194,7 +194,7 @@ static bool read_path(struct claim_reader *reader)
 static bool read_paths(struct claim_reader *reader)
 {
     if (by_json_peek(&reader->json) != '[')
-        return by_claim_violate(reader->claim, "\"paths\" is no array");
+        return by_claim_violate(reader->claim, "\"paths\" is not an array");
     for (bool first = true; by_json_element(&reader->json, &first);)
         if (!read_path(reader))
             return false;
@@ -219,7 +219,7 @@ static bool read_edges(struct claim_reader *reader, struct by_claim_tree *tree)
                 return false;
             number = claim->path_count - 1;
         } else if (number < 0 || number >= reader->listed_paths) {
-            return by_claim_violate(claim, "an edge has the number %lld, but there are %u paths",
+            return by_claim_violate(claim, "an edge has the number %lld, but the plan has %u paths",
                                     (long long)number, reader->listed_paths);
         }
         BY_GROW(reader->arrays->edges, reader->edge_count, reader->edge_room);
@@ -240,8 +240,9 @@ static bool read_use(struct claim_reader *reader, struct by_claim_tree *tree)
     for (uint32_t i = 0; i < 3; i++)
         if (by_json_is(text, bytes, uses[i]))
             tree->use = i + 1;
-    return tree->use || by_claim_violate(reader->claim, "the use of a tree is '%.*s', not both, up or down",
-                                         bytes > 40 ? 40 : (int)bytes, text);
+    return tree->use ||
+           by_claim_violate(reader->claim, "the use of a tree is '%.*s'; it must be both, up or down",
+                            bytes > 40 ? 40 : (int)bytes, text);
 }
 
 static bool read_tree(struct claim_reader *reader)
@@ -258,7 +259,7 @@ static bool read_tree(struct claim_reader *reader)
     *tree = (struct by_claim_tree){0};
     mpq_init(tree->weight);
     if (by_json_peek(&reader->json) != '{')
-        return by_claim_violate(claim, "a tree is no object");
+        return by_claim_violate(claim, "a tree is not an object");
     for (bool first = true, right = true; by_json_member(&reader->json, &first, &key, &bytes);) {
         unsigned now = by_json_is(key, bytes, "root")     ? ROOT
                        : by_json_is(key, bytes, "use")    ? USE
@@ -348,7 +349,7 @@ static bool read_same(struct claim_reader *reader, const char *wanted, const cha
     snprintf(shown, sizeof(shown), "%.*s", bytes > 60 ? 60 : (int)bytes, text);
     return by_claim_violate(reader->claim,
                             format[0] == 'n' ? "the plan is for topology '%s', this is '%.60s'"
-                                             : "the plan counts in '%s', the topology in '%.60s'",
+                                             : "the plan's unit is '%s', the topology's '%.60s'",
                             shown, wanted);
 }
 
@@ -384,7 +385,7 @@ static bool read_ranks(struct claim_reader *reader)
     struct by_claim *claim = reader->claim;
 
     if (by_json_peek(&reader->json) != '[')
-        return by_claim_violate(claim, "\"ranks\" is no array");
+        return by_claim_violate(claim, "\"ranks\" is not an array");
     claim->member = by_alloc(claim->topology->node_count, sizeof(*claim->member));
     for (bool first = true; by_json_element(&reader->json, &first);) {
         uint32_t node = 0;
@@ -392,7 +393,8 @@ static bool read_ranks(struct claim_reader *reader)
         if (!read_node(reader, "\"ranks\"", &node))
             return false;
         if (!claim->topology->nodes[node].compute || claim->member[node])
-            return by_claim_violate(claim, "\"ranks\" names %s, which is no compute node or is named twice",
+            return by_claim_violate(claim,
+                                    "\"ranks\" names %s, which is not a compute node or is named twice",
                                     by_claim_name(claim, node));
         claim->member[node] = true;
     }
@@ -408,7 +410,7 @@ static bool read_shares(struct claim_reader *reader)
     size_t bytes;
 
     if (by_json_peek(&reader->json) != '{')
-        return by_claim_violate(claim, "\"shares\" is no object");
+        return by_claim_violate(claim, "\"shares\" is not an object");
     claim->shares = by_alloc(n, sizeof(*claim->shares));
     for (uint32_t i = 0; i < n; i++)
         claim->shares[i] = claim->topology->nodes[i].compute && (!claim->member || claim->member[i]) ? -1 : 0;
@@ -417,7 +419,8 @@ static bool read_shares(struct claim_reader *reader)
 
         if (node < 0 || claim->shares[node] != -1)
             return by_claim_violate(
-                claim, "\"shares\" names '%.*s', which is no compute node of the topology or is named twice",
+                claim,
+                "\"shares\" names '%.*s', which is not a compute node of the topology or is named twice",
                 bytes > 60 ? 60 : (int)bytes, key);
         if (!read_small(reader, "a share", &claim->shares[node]))
             return false;

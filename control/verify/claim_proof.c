@@ -16,7 +16,7 @@ static bool read_node(struct by_claim *claim, struct by_json *json, const struct
     if (by_json_peek(json) == '"' && by_json_string(json, &text, &bytes))
         index = by_names_find(names, text, bytes);
     if (index < 0)
-        return by_claim_violate(claim, "the proof names '%.*s', which is no node of the topology",
+        return by_claim_violate(claim, "the proof names '%.*s', which is not a node of the topology",
                                 bytes > 60 ? 60 : (int)bytes, text);
     *node = (uint32_t)index;
     return true;
@@ -34,7 +34,7 @@ static bool read_parts(struct by_claim *claim, struct by_json *json, const struc
             if (!read_node(claim, json, names, &node))
                 return false;
             if (claim->part[node])
-                return by_claim_violate(claim, "node %s is twice in the parts of the proof",
+                return by_claim_violate(claim, "node %s appears twice in the parts of the proof",
                                         by_claim_name(claim, node));
             claim->part[node] = claim->part_count;
         }
@@ -98,5 +98,6 @@ bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const str
     }
     if (right && claim->proof)
         return true;
-    return claim->reason[0] ? false : by_claim_violate(claim, "the proof is no object of parts or of prices");
+    return claim->reason[0] ? false
+                            : by_claim_violate(claim, "the proof is not an object of parts or of prices");
 }

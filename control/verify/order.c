@@ -33,8 +33,7 @@ static bool check_tree(struct by_claim *claim, const struct by_claim_tree *tree,
         if (below[child].greatest - below[child].least + 1 != below[child].count)
             return by_claim_violate(
                 claim,
-                "tree %u is not ordered: what %s adds up, %u of the ranks %u to %u, is no "
-                "interval",
+                "tree %u is not ordered: %s adds up %u of the ranks %u to %u, which is not an interval",
                 number, by_claim_name(claim, child), below[child].count, below[child].least,
                 below[child].greatest);
         if (below[child].least < below[parent].least)

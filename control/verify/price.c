@@ -66,7 +66,7 @@ static bool read_prices(struct price_prices *prices, struct by_claim *claim)
                                                  : &prices->link[price->from * n + price->to];
 
         if (*at < 0)
-            return by_claim_violate(claim, "the proof prices a link from %s to %s, which is not there",
+            return by_claim_violate(claim, "the proof prices a link from %s to %s, which does not exist",
                                     by_claim_name(claim, price->from), by_claim_name(claim, price->to));
         if (*at > 0)
             return by_claim_violate(claim, "the proof prices the link from %s to %s twice",
@@ -415,7 +415,7 @@ bool by_check_prices(struct by_checker *checker, mpq_t bound)
         side_make(&prices, false, &prices.down);
         if (work_of(&prices, &prices.up) + work_of(&prices, &prices.down) > WORK_MAX)
             right = by_claim_violate(
-                claim, "the proof by prices is too much work to check: %u switches may branch",
+                claim, "the proof by prices takes too long to check: %u switches may branch",
                 prices.up.optional > prices.down.optional ? prices.up.optional : prices.down.optional);
     }
     if (right) {
@@ -424,7 +424,7 @@ bool by_check_prices(struct by_checker *checker, mpq_t bound)
         if (right)
             find_bound(&prices, pair, bound);
         else
-            by_claim_violate(claim, "some trees pay nothing at the prices of the proof");
+            by_claim_violate(claim, "some trees cost nothing at the prices of the proof");
     }
     side_free(&prices.up);
     side_free(&prices.down);

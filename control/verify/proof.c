@@ -80,7 +80,7 @@ bool by_check_proof(struct by_checker *checker)
     if (!claim->proof)
         return true;
     if (by_collective_way(claim->collective) != BY_DATA_BOTH)
-        return by_claim_violate(claim, "%s has a proof beside its cut; the cut is all there is",
+        return by_claim_violate(claim, "%s has a proof beside its cut; only the cut is allowed",
                                 by_collective_name(claim->collective));
     mpq_init(bound);
     if (claim->proof == BY_CLAIM_PROOF_PARTS) {

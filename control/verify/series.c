@@ -66,7 +66,8 @@ static bool check_reduce_messages(struct by_series_checker *checker)
     if (series->commutative)
         expected = (UINT64_C(1) << n) - 1;
     if (series->message_count != expected)
-        return by_series_violate(checker, "there are %u messages; %llu values have %llu partial results",
+        return by_series_violate(checker,
+                                 "the schedule has %u messages; %llu values have %llu partial results",
                                  series->message_count, (unsigned long long)n, (unsigned long long)expected);
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t j = 0; j < i; j++)
@@ -75,8 +76,8 @@ static bool check_reduce_messages(struct by_series_checker *checker)
                                          name_of(checker, series->holders[i]));
     for (uint32_t m = 0; m < series->message_count; m++) {
         if (!series->commutative && !is_run(series->messages[m].values))
-            return by_series_violate(checker, "message %u is no interval of values, as the order asks for",
-                                     m);
+            return by_series_violate(checker,
+                                     "message %u is not an interval of values, which the order requires", m);
         for (uint32_t k = 0; k < m; k++)
             if (series->messages[k].values == series->messages[m].values)
                 return by_series_violate(checker, "messages %u and %u are the same", k, m);
@@ -101,7 +102,7 @@ static bool check_pairs_differ(struct by_series_checker *checker)
     for (uint32_t m = 0; m < series->message_count; m++) {
         keys[m] = (uint64_t)series->messages[m].from << 32 | series->messages[m].to;
         if (series->messages[m].from == series->messages[m].to)
-            right = by_series_violate(checker, "message %u goes to its own sender", m);
+            right = by_series_violate(checker, "message %u is addressed to its own sender", m);
     }
     if (series->message_count > 0)
         qsort(keys, series->message_count, sizeof(*keys), compare_keys);
@@ -132,7 +133,8 @@ static bool check_pair_messages(struct by_series_checker *checker)
     }
     expected = (uint64_t)senders * receivers - both;
     if (right && (series->message_count == 0 || series->message_count != expected))
-        right = by_series_violate(checker, "there are %u messages; these senders and receivers have %llu",
+        right = by_series_violate(checker,
+                                  "the schedule has %u messages; these senders and receivers require %llu",
                                   series->message_count, (unsigned long long)expected);
     if (right && series->operation == BY_SERIES_SCATTER && senders != 1)
         right = by_series_violate(checker, "a scatter has one sender, not %u", senders);
@@ -165,7 +167,7 @@ static bool follow_route(struct by_series_checker *checker, uint32_t number)
         const struct by_series_task *task = &lane->tasks[t];
 
         if (task->to == BY_SERIES_NONE || task->message != lane->tasks[0].message || task->node != at)
-            return by_series_violate(checker, "lane %u: task %u does not carry on what %s has", number, t,
+            return by_series_violate(checker, "lane %u: task %u does not continue from %s", number, t,
                                      name_of(checker, at));
         if (!check_link(checker, at, task->to))
             return false;
@@ -201,7 +203,8 @@ static bool combine(struct by_series_checker *checker, const struct by_series_ta
     if (!take(tokens, count, left, task->node) || !take(tokens, count, right, task->node))
         return by_series_violate(checker, "%s combines what it does not have", name_of(checker, task->node));
     if ((left & right) != 0 || (left | right) != series->messages[task->message].values)
-        return by_series_violate(checker, "%s combines messages %u and %u into %u, which they are not",
+        return by_series_violate(checker,
+                                 "%s combines messages %u and %u into %u, which is not their combination",
                                  name_of(checker, task->node), task->left, task->right, task->message);
     if (!series->commutative && left >= right)
         return by_series_violate(checker, "%s combines message %u before %u, against the order",
@@ -265,7 +268,7 @@ static bool check_pace(struct by_series_checker *checker)
         if (!mpq_equal(amounts[c], expected)) {
             char text[200];
 
-            gmp_snprintf(text, sizeof(text), "%Qd times in a period, but the throughput asks for %Qd",
+            gmp_snprintf(text, sizeof(text), "%Qd times in a period, but the throughput requires %Qd",
                          amounts[c], expected);
             right = by_series_violate(checker, "message %u is carried %s",
                                       reduce ? series->message_count - 1 : c, text);
@@ -296,8 +299,9 @@ static bool check_busy(struct by_series_checker *checker, uint32_t number, const
     if (link == UINT32_MAX)
         return check_link(checker, busy->from, busy->to);
     if (times->link[link] || (from && times->sends[busy->from]) || (to && times->receives[busy->to]))
-        return by_series_violate(checker, "slot %u is no matching: %s to %s meets another transfer", number,
-                                 name_of(checker, busy->from), name_of(checker, busy->to));
+        return by_series_violate(checker,
+                                 "slot %u is not a matching: %s to %s conflicts with another transfer",
+                                 number, name_of(checker, busy->from), name_of(checker, busy->to));
     times->link[link] = times->sends[busy->from] = times->receives[busy->to] = true;
     mpq_init(sum);
     for (uint32_t p = 0; p < busy->part_count && right; p++) {
@@ -313,7 +317,7 @@ static bool check_busy(struct by_series_checker *checker, uint32_t number, const
         mpq_add(*total, *total, part->time);
     }
     if (right && mpq_cmp(sum, series->slots[number].duration) > 0)
-        right = by_series_violate(checker, "slot %u is shorter than what %s sends to %s in it", number,
+        right = by_series_violate(checker, "slot %u is too short for what %s sends to %s in it", number,
                                   name_of(checker, busy->from), name_of(checker, busy->to));
     mpq_clear(sum);
     return right;
@@ -370,7 +374,7 @@ static bool check_work(struct by_series_checker *checker, const struct times *ti
             mpq_mul(time, time, amount);
             if (!mpq_equal(time, times->of_task[times->first[l] + t]))
                 right = by_series_violate(
-                    checker, "lane %u, task %u: its slots do not have the time that its messages take", l, t);
+                    checker, "lane %u, task %u: its slots do not last as long as its messages", l, t);
         }
     mpq_set_z(amount, series->period);
     for (uint32_t i = 0; i < n && right; i++)

@@ -31,7 +31,7 @@ static bool put_price(struct by_series_checker *checker, struct series_bound_pri
     } else if (price->resource == BY_SERIES_COMPUTES) {
         mpq_add(prices->computes[price->node], prices->computes[price->node], price->price);
     } else if (!shares) {
-        return by_series_violate(checker, "a price is for a port of %s, whose links share none",
+        return by_series_violate(checker, "a price is for a port of %s, whose links do not share one",
                                  checker->topology->nodes[price->node].name);
     } else {
         mpq_t *to = price->resource == BY_SERIES_SENDS ? prices->sends : prices->receives;
@@ -214,7 +214,7 @@ static bool price_reduction(struct by_series_checker *checker, const struct seri
             }
     BY_ASSERT(whole < series->message_count); /* all partial results exist: checked before */
     right = costs[whole].known[series->target] ||
-            by_series_violate(checker, "the result cannot be brought to the target");
+            by_series_violate(checker, "the result cannot reach the target");
     mpq_set(total, costs[whole].cost[series->target]);
     for (uint32_t m = 0; m < series->message_count; m++) {
         free(costs[m].known);
@@ -235,7 +235,7 @@ bool by_series_bound(struct by_series_checker *checker, mpq_t bound)
         right && (checker->series->operation == BY_SERIES_REDUCE ? price_reduction(checker, &prices, total)
                                                                  : price_pairs(checker, &prices, total));
     if (right && mpq_sgn(total) == 0)
-        right = by_series_violate(checker, "by the prices of the file an operation costs nothing");
+        right = by_series_violate(checker, "at the prices of the file an operation costs nothing");
     if (right)
         mpq_div(bound, prices.sum, total);
     mpq_clear(total);

@@ -51,10 +51,10 @@ static bool missing_link(const struct verify_shape *shape, const struct by_claim
         uint32_t above = claim->path_nodes[i - 1], below = claim->path_nodes[i];
 
         if (by_claim_carries_down(tree) && by_links_find(shape->checker->links, above, below) == UINT32_MAX)
-            return by_claim_violate(claim, "tree %u: there is no link from %s to %s", number,
+            return by_claim_violate(claim, "tree %u: no link from %s to %s", number,
                                     by_claim_name(claim, above), by_claim_name(claim, below));
         if (by_claim_carries_up(tree) && by_links_find(shape->checker->links, below, above) == UINT32_MAX)
-            return by_claim_violate(claim, "tree %u: there is no link from %s to %s", number,
+            return by_claim_violate(claim, "tree %u: no link from %s to %s", number,
                                     by_claim_name(claim, below), by_claim_name(claim, above));
     }
     return true;
@@ -150,7 +150,7 @@ static bool check_role(const struct by_checker *checker, const struct by_claim_t
         fits = tree->use == BY_CLAIM_UP;
     }
     if (!fits)
-        return by_claim_violate(claim, "tree %u carries the wrong way for %s", number,
+        return by_claim_violate(claim, "tree %u has the wrong direction for %s", number,
                                 by_collective_name(claim->collective));
     if (mpq_sgn(tree->weight) <= 0)
         return by_claim_violate(claim, "tree %u has no weight", number);

@@ -21,8 +21,8 @@ static bool check_pairs(const struct by_checker *checker)
         if (tree->use != BY_CLAIM_UP || i + 1 == claim->tree_count || tree[1].use != BY_CLAIM_DOWN ||
             tree[1].root != tree->root || !mpq_equal(tree[1].weight, tree->weight))
             return by_claim_violate(claim,
-                                    "tree %u carries one way and is not paired with the next: up, then down, "
-                                    "of equal root and weight",
+                                    "tree %u has one direction and is not paired with the next: up, then "
+                                    "down, of equal root and weight",
                                     i);
         i++;
     }
@@ -56,13 +56,15 @@ static bool check_parts(const struct by_checker *checker)
             continue;
         if (claim->shares)
             by_claim_violate(claim,
-                             "the trees of %s, which has %lld parts of the data, do not weigh in proportion "
-                             "to those of %s, which has %lld",
+                             "the weights of the trees of %s, with %lld parts of the data, are not in "
+                             "proportion to those of %s, with %lld",
                              by_claim_name(claim, i), (long long)claim->shares[i],
                              by_claim_name(claim, first), (long long)claim->shares[first]);
         else
             by_claim_violate(
-                claim, "the trees of %s weigh other than those of %s; every compute node has an equal share",
+                claim,
+                "the weights of the trees of %s differ from those of %s; every compute node has an equal "
+                "share",
                 by_claim_name(claim, i), by_claim_name(claim, first));
     }
     mpq_clears(left, wanted, parts, NULL);
@@ -92,8 +94,8 @@ static bool check_multiplicity(const struct by_checker *checker)
         mpq_div(number, number,
                 by_claim_carries_down(tree) ? checker->down[tree->root] : checker->up[tree->root]);
         if (mpz_cmp_ui(mpq_denref(number), 1) != 0)
-            right = by_claim_violate(claim, "tree %u is no whole number of the %lld trees of its root%s", i,
-                                     (long long)claim->k, claim->shares ? "'s every part" : "");
+            right = by_claim_violate(claim, "tree %u is not a whole number of the %lld trees of its root%s",
+                                     i, (long long)claim->k, claim->shares ? "'s every part" : "");
     }
     mpq_clears(number, parts, NULL);
     return right;
@@ -146,19 +148,20 @@ static bool check_cut(struct by_checker *checker)
         right = by_claim_violate(claim, "the bottleneck has %lld of %u compute nodes: it separates nothing",
                                  (long long)inside, checker->compute_count);
     else if (inside != claim->cut_compute_count)
-        right = by_claim_violate(claim, "the bottleneck has %lld compute nodes, the plan says %lld",
+        right = by_claim_violate(claim, "the bottleneck has %lld compute nodes, the plan states %lld",
                                  (long long)inside, (long long)claim->cut_compute_count);
     else if (!mpq_equal(checker->bound, claim->exiting))
-        right = by_claim_violate(claim, "the bandwidth leaving the bottleneck is not what the plan says");
+        right = by_claim_violate(claim, "the bandwidth leaving the bottleneck is not what the plan states");
     else if (claim->collective == BY_COLLECTIVE_BROADCAST && !claim->cut[claim->root])
-        right =
-            by_claim_violate(claim, "the bottleneck does not contain the root %s, so nothing must leave it",
-                             by_claim_name(checker->claim, (uint32_t)claim->root));
+        right = by_claim_violate(claim,
+                                 "the bottleneck does not contain the root %s, so no data needs to leave it",
+                                 by_claim_name(checker->claim, (uint32_t)claim->root));
     else if (claim->collective == BY_COLLECTIVE_REDUCE && claim->cut[claim->root])
-        right = by_claim_violate(claim, "the bottleneck contains the root %s, so nothing must leave it",
+        right = by_claim_violate(claim, "the bottleneck contains the root %s, so no data needs to leave it",
                                  by_claim_name(checker->claim, (uint32_t)claim->root));
     else if (shared && parts == 0)
-        right = by_claim_violate(claim, "no part of the data must leave the bottleneck: it bounds nothing");
+        right = by_claim_violate(claim, "no part of the data needs to leave the bottleneck: it bounds "
+                                        "nothing");
     if (right && shared) {
         mpq_set_si(factor, checker->share_sum, (unsigned long)parts);
         mpq_canonicalize(factor);

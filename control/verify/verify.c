@@ -53,7 +53,7 @@ static bool check_parts(struct by_checker *checker)
     bool shared = by_collective_is_sharded(claim->collective);
 
     if (claim->shares && !shared)
-        return by_claim_violate(claim, "%s has no shards, so there are no shares",
+        return by_claim_violate(claim, "%s has no shards, so it cannot have shares",
                                 by_collective_name(claim->collective));
     for (uint32_t i = 0; i < checker->node_count; i++) {
         int64_t share = by_checker_share(checker, i);

@@ -32,12 +32,11 @@ static bool check_idle(struct by_claim *claim, const bool *idle)
 {
     for (uint32_t i = 0; claim->path_count > 0 && i < claim->path_start[claim->path_count]; i++)
         if (idle[claim->path_nodes[i]])
-            return by_claim_violate(claim,
-                                    "an edge touches %s, which is none of the ranks and does not forward",
+            return by_claim_violate(claim, "an edge touches %s, which is not a rank and does not forward",
                                     by_claim_name(claim, claim->path_nodes[i]));
     for (uint32_t i = 0; i < claim->topology->node_count; i++)
         if (claim->cut[i] && idle[i])
-            return by_claim_violate(claim, "the bottleneck names %s, which is none of the ranks",
+            return by_claim_violate(claim, "the bottleneck names %s, which is not a rank",
                                     by_claim_name(claim, i));
     return true;
 }

@@ -54,9 +54,9 @@ $host ip link set "$link" mtu 1400
 found "a smaller MTU: 1" 1 "ip link set eth0 mtu 1500" --table "$folder/host0.table"
 $host ip link set "$link" mtu 1500
 $host ip addr del "$($host ip -o -4 addr show dev "$link" | awk '{print $4}')" dev "$link"
-found "an address that is gone: 1" 1 "lacks the table's address" --table "$folder/host0.table"
-found "another host's table: 1" 1 "lacks the table's address" --table "$folder/host1.table"
-found "an interface that is not there: 1, naming those that are" 1 "there are: lo, eth0" --iface nope
+found "an address that is gone: 1" 1 "does not have the table's address" --table "$folder/host0.table"
+found "another host's table: 1" 1 "does not have the table's address" --table "$folder/host1.table"
+found "an interface that is not there: 1, naming those that are" 1 "available: lo, eth0" --iface nope
 found "a switch that is not there: 1" 1 "start banyan-switchd there" --to "leaf9=unix:$folder/leaf9.sock"
 found "a switch with another name: 1" 1 "answers as 'switch0'" --to "leaf9=unix:$folder/switch0.sock"
 found "TLS without keys: 3" 3 "TLS requires keys" --to leaf9=tls:127.0.0.1:46250
@@ -66,7 +66,7 @@ check "another plan is pushed" bash -c "
     '$banyan' tables '$dir/star4.json' '$dir/g.plan' --gen 9 -o '$dir/other' && '$banyan' push '$dir/other' --sockets '$folder'"
 found "a table that is not the file's: 1" 1 "banyan diff unix:$folder/switch0.sock" "${switches[@]}"
 kill -STOP "$(switch_pid "$id" switch0)"
-found "a switch that is stopped: 1" 1 "look at its log" --sockets "$folder" --timeout 1
+found "a switch that is stopped: 1" 1 "check its log" --sockets "$folder" --timeout 1
 kill -CONT "$(switch_pid "$id" switch0)"
 kill -KILL "$(switch_pid "$id" switch0)"
 found "a switch that was killed does not answer its hosts: 1" 1 "does not answer" --table "$folder/host0.table"

@@ -87,7 +87,7 @@ check "banyand says who was refused" bash -c "
     grep -q '$net.10: the host.s certificate is refused: unsuitable certificate purpose' '$dir/banyand.out' &&
     grep -q '$net.10: the host.s certificate is refused: certificate has expired' '$dir/banyand.out' &&
     grep -q 'host host1: it claims to be host1' '$dir/banyand.out'"
-refused "doctor finds keys of another host" 1 "these are keys of host3, and this host is host1" as 3 keys/host3 host1 "$banyan" doctor
+refused "doctor finds keys of another host" 1 "these are keys of host3, but this host is host1" as 3 keys/host3 host1 "$banyan" doctor
 refused "and those that have expired" 1 "a certificate expired at" as 0 keys/late host0 "$banyan" doctor
 chmod 640 "$dir/keys/host2/key.pem"
 refused "and those that others may read" 1 "chmod 600" as 2 keys/host2 host2 "$banyan" doctor

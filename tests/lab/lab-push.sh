@@ -99,7 +99,7 @@ refused "a switch that was killed and started again has no table" 0 "no table is
 refused "it offers the one that it had" 0 "was active before the switch restarted" show "$address"
 check "push --saved" "$banyan" push --saved --to "switch0=$address"
 check "it is the one from before" "$banyan" diff "$address" "$dir/two/switch0.table"
-refused "images beside --saved" 2 "stand alone" "$banyan" push "$dir/one" --saved --sockets "$dir"
+refused "images beside --saved" 2 "accept no images" "$banyan" push "$dir/one" --saved --sockets "$dir"
 kill -TERM $switch
 wait $switch
 [ $? -eq 0 ] && pass "the switch ends cleanly" || fail "the switch ends cleanly" "$dir/switch.err"

@@ -69,7 +69,7 @@ if "$banyan" lab up "$dir/leafspine.json" --controller >"$dir/controlled.out" 2>
     check "doctor finds nothing wrong with it" "$banyan" doctor --controller "$url"
     kill -KILL "$(switch_pid "$(id_of "$dir/controlled.out")" spine0)"
     shown "a switch that it has lost is down" '^ spine0 down ' --controller "$url"
-    refused "doctor finds it: 1" 1 "spine0: is down to the controller" "$banyan" doctor --controller "$url"
+    refused "doctor finds it: 1" 1 "spine0: is down, as the controller reports" "$banyan" doctor --controller "$url"
 else
     fail "lab up --controller" "$dir/controlled.out"
 fi

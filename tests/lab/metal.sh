@@ -102,7 +102,7 @@ lab_right "the leaf under loss, duplication and reordering" leafspine --switch "
 lab_right "every switch an image, with faults" leafspine --switch "leaf0=$run" --switch "leaf1=$run" --switch "spine0=$run" --bytes 128K --iters 1 \
     --loss 0.01 --dup 0.01 --reorder 0.01 --seed 8
 refused "a program that is not there" 2 "No such file" "$banyan" lab run "$dir/star4.json" --switch switch0=./none
-refused "a switch that is not there" 2 "no switch of that name" "$banyan" lab run "$dir/star4.json" --switch "host0=$run"
+refused "a switch that is not there" 2 "no switch with that name" "$banyan" lab run "$dir/star4.json" --switch "host0=$run"
 # Killing a lab also ends its QEMU.
 "$banyan" lab run "$dir/star4.json" --switch "switch0=$run" -c allreduce --bytes 1M --iters 1000 >"$dir/run.out" 2>&1 &
 lab=$!

@@ -32,10 +32,10 @@ refused "a proof with an empty part is refused" 1 "holds no compute node" "$bany
 says "what the outer switch of 4 boxes is worth" "1.5 (3/2)" plan boxes allreduce --what-if outer0
 says "and as JSON" '"gain": {"num": 3, "den": 2}' plan boxes allreduce --what-if outer --json
 refused "a capability that switches do not have" 2 "multicast, aggregate, or both" plan star allreduce --what-if switch0=fly
-refused "a switch that is not there" 2 "no switch and no class" plan star allreduce --what-if leaf0
+refused "a switch that is not there" 2 "neither a switch nor a class" plan star allreduce --what-if leaf0
 says "ordered trees" "every partial sum covers contiguous ranks" plan boxes allreduce --ordered
-refused "what adds nothing has no order" 2 "adds nothing" plan star allgather --ordered
-says "low trees are traded for" ": taken" plan mi250 allreduce --latency-aware=30%
+refused "what adds nothing has no order" 2 "does not reduce" plan star allgather --ordered
+says "low trees are traded for" ": selected" plan mi250 allreduce --latency-aware=30%
 refused "a loss of the whole rate" 2 "below 1" plan mi250 allreduce --latency-aware=100%
 plan slow allreduce -o "$dir/slow.plan" >/dev/null
 says "a limit of addition is kept" "OPTIMAL" "$banyan" verify "$dir/slow.json" "$dir/slow.plan"
@@ -45,7 +45,7 @@ echo '[3, "1/2", 0.25, 0, 1, 1, 1, 1]' >"$dir/shares.json"
 says "shards of unequal size: parts of the data" "31 parts at 7 compute nodes, most (12) at host0" plan star allgather --shares "$dir/shares.json" -o "$dir/unequal.plan"
 says "and they are verified" "OPTIMAL" "$banyan" verify "$dir/star.json" "$dir/unequal.plan"
 sed 's/"host0": 12/"host0": 13/' "$dir/unequal.plan" >"$dir/forged.plan"
-refused "a share that the trees do not carry is seen" 1 "do not weigh in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
+refused "a share that the trees do not carry is seen" 1 "are not in proportion" "$banyan" verify "$dir/star.json" "$dir/forged.plan"
 says "and drawn" "the trees of host0" "$banyan" plot "$dir/star.json" "$dir/unequal.plan" -o -
 says "tables take them" "switch0.table" sh -c "'$banyan' tables '$dir/star.json' '$dir/unequal.plan' -o '$dir/tables' && ls '$dir/tables'"
 refused "the simulation has calls of equal ones" 2 "equal ones" "$banyan" sim "$dir/star.json" "$dir/unequal.plan" --bytes 64K
@@ -81,7 +81,7 @@ for unit in Gbit/s:80 MB/s:10000 B/s:10000000000 kbps:80000000; do
     else
         fail "%opt compares with it" "$dir/out"
     fi
-    refused "a plan that counts in another unit" 2 "the plan counts in 'GB/s', the topology in '${unit%:*}'" "$banyan" explain "$dir/unit.json" "$dir/star.plan"
+    refused "a plan that counts in another unit" 2 "the plan's unit is 'GB/s', the topology's '${unit%:*}'" "$banyan" explain "$dir/unit.json" "$dir/star.plan"
 done
 sed 's|"GB/s"|"bananas"|' "$dir/star.json" >"$dir/unit.json"
 for command in "plan -c allreduce" compare bound "steady --op gossip" "plot -o $dir/unit.svg" verify tables sim explain; do
@@ -94,8 +94,8 @@ says "labels of drawings have units" '"bandwidth": "25/2"}' "$banyan" topo impor
 says "each of the two links" "bottleneck  25 GB/s leave" sh -c "'$banyan' topo import --format dot '$dir/units.dot' | '$banyan' plan - -c allreduce"
 sed 's|"GB/s"|"messages"|' "$dir/star.json" >"$dir/unit.json"
 says "messages are a unit of plans" "10 messages" plan unit allreduce -o "$dir/unit.plan"
-refused "not of times" 2 "counts no bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
-refused "nor of simulations" 2 "counts no bytes" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
+refused "not of times" 2 "does not count bytes" "$banyan" explain "$dir/unit.json" "$dir/unit.plan"
+refused "nor of simulations" 2 "does not count bytes" "$banyan" sim "$dir/unit.json" "$dir/unit.plan" --bytes 64K
 "$banyan" tables "$dir/star.json" "$dir/star.plan" -o "$dir/optimum" >/dev/null
 says "without an optimum explain names what gives one" "(--optimum, or banyan explain TOPO PLAN)" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K
 says "which is taken" "optimum    13.1 us: 5 GB/s" "$banyan" explain --table "$dir/optimum/host0.table" -s 64K --optimum allreduce=5
@@ -105,10 +105,10 @@ says "as JSON" '"path": "trees"' "$banyan" explain "$dir/star.json" "$dir/star.p
 refused "a topology without plans" 2 "or neither" "$banyan" explain "$dir/star.json"
 refused "counts of other ranks" 2 "--counts 1,2,3: 3 numbers, but " "$banyan" $unequal --counts 1,2,3
 sed 's/"host\([14]\)", "kind": "compute"/"host\1", "kind": "compute", "forward": true/' "$dir/ring.json" >"$dir/forward.json"
-refused "ranks that idle hosts keep apart" 2 "no links join 'host0' and 'host2'" plan ring allreduce --ranks host0,host2,host3
+refused "ranks that idle hosts keep apart" 2 "'host0' and 'host2' are connected only through" plan ring allreduce --ranks host0,host2,host3
 says "hosts that forward join them" "3 of 5 compute nodes" plan forward allreduce --ranks host0,host2,host3 -o "$dir/some.plan"
 says "some of the compute nodes are verified" "OPTIMAL" "$banyan" verify "$dir/forward.json" "$dir/some.plan"
-says "and drawn, the others apart" "host that is no rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
+says "and drawn, the others apart" "host that is not a rank" "$banyan" plot "$dir/forward.json" "$dir/some.plan" -o -
 sed '/"ranks"/d' "$dir/some.plan" >"$dir/forged.plan"
 refused "without the ranks the plan is another" 1 "passes through compute node host1" "$banyan" verify "$dir/forward.json" "$dir/forged.plan"
 says "a host that forwards has a switch's table" "3 ranks" sh -c "'$banyan' tables '$dir/forward.json' '$dir/some.plan' -o '$dir/tables' && grep -q '^switch host1' '$dir/tables/host1.txt' && cat '$dir/tables/host2.txt'"
@@ -116,7 +116,7 @@ says "they run, each byte as predicted" "0 wrong elements" "$banyan" lab run "$d
 printf 'host0 host1\nhost6\n' >"$dir/list"
 says "ranks from a file" "3 of 8 compute nodes" plan star allgather --ranks "@$dir/list" --in-network none -o "$dir/few.plan"
 says "are exported as ranks from 0" "allgather of 3 ranks" "$banyan" export "$dir/star.json" "$dir/few.plan" --format msccl -o "$dir/few.xml"
-refused "a rank that is no node" 2 "list:3:1: 'host9' is no node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
+refused "a rank that is no node" 2 "list:3:1: 'host9' is not a node" sh -c "echo host9 >>'$dir/list'; '$banyan' plan '$dir/star.json' -c allgather --ranks '@$dir/list'"
 cat >"$dir/three.json" <<'JSON'
 {"name": "three", "nodes": [{"name": "n0", "kind": "compute", "task_time": 0.5}, {"name": "n1", "kind": "compute", "task_time": 1},
  {"name": "n2", "kind": "compute", "task_time": 1}], "links": [{"between": ["n0", "n1"], "bandwidth": 1},
@@ -146,7 +146,7 @@ refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
 refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
-says "leaves out what takes too long, and says so" "did not end within its time limit" \
+says "leaves out what takes too long, and says so" "did not finish within its time limit" \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 0.05
 says "progress is told where it is asked for" "banyan: allgather: multitree, " \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 1.5 --progress

@@ -77,7 +77,7 @@ refused "the same for compare" "-c is given twice" compare good.json -c allgathe
 refused "the same for sim" "-c is given twice" sim good.json -c allgather -c reduce-scatter
 refused "the same for job" "-c is given twice" job create -c allgather -c reduce-scatter
 refused "no collective" "name a collective" plan good.json
-refused "a root that is no node" "no node of good.json" plan good.json -c broadcast --root x
+refused "a root that is no node" "not a node of good.json" plan good.json -c broadcast --root x
 refused "a root that is a switch" "'s' is a switch" plan good.json -c broadcast --root s
 refused "a root where there is none" "has no root" plan good.json -c allgather --root a
 refused "k with a blank before it" "--fixed-k is ' 2'" plan good.json -c allgather --fixed-k ' 2'
@@ -89,7 +89,7 @@ echo '{"a": 1, "b": 2}' >shares.json
 echo '{"a": 1, "c": 2}' >stranger-shares.json
 echo '[1, 2' >open-shares.json
 echo '[0, 0]' >no-shares.json
-refused "shares of an unknown node" "stranger-shares.json:1:14: a share for 'c', which is no node" plan good.json -c allgather --shares stranger-shares.json
+refused "shares of an unknown node" "stranger-shares.json:1:14: a share for 'c', which is not a node" plan good.json -c allgather --shares stranger-shares.json
 refused "shares that end too early" "open-shares.json:2:1: not valid JSON" plan good.json -c allgather --shares open-shares.json
 refused "shares of nobody" "all shares are 0" plan good.json -c allgather --shares no-shares.json
 refused "shares where there are no shards" "broadcast has no shards" plan good.json -c broadcast --root a --shares shares.json
@@ -97,13 +97,13 @@ refused "shares that are not there" "nowhere.json" plan good.json -c allgather -
 "$banyan" plan good.json -c allgather --shares shares.json -o shares.plan >/dev/null || exit 3
 refused "an export of unequal shards" "without --shares" export good.json shares.plan --format msccl
 refused "unequal shards mended" "without --from" plan good.json --from shares.plan
-refused "a rank that is no node" "--ranks: 'c' is no node" plan good.json -c allgather --ranks a,c
+refused "a rank that is no node" "--ranks: 'c' is not a node" plan good.json -c allgather --ranks a,c
 refused "a rank that is a switch" "'s' is a switch" plan good.json -c allgather --ranks a,s
 refused "one rank" "at least two" plan good.json -c allgather --ranks a
-refused "ranks for another algorithm" "forest alone" plan good.json -c allgather --ranks a,b --algorithm ring
+refused "ranks for another algorithm" "requires the forest" plan good.json -c allgather --ranks a,b --algorithm ring
 sed 's/"kind": "switch"/"kind": "switch", "forward": true/' good.json >forward.json
 refused "a switch that is said to forward" "which always forwards" plan forward.json -c allgather
-refused "a lost link without a plan to start from" "need --from" plan good.json --fail-link a,s
+refused "a lost link without a plan to start from" "require --from" plan good.json --fail-link a,s
 refused "a lost link that is none" "has no link between the two" plan good.json --from plan.json --fail-link a,b
 refused "a lost link with an unknown end" "has no node 'x'" plan good.json --from plan.json --fail-link a,x
 refused "a lost link that parts the fabric" "no link joins" plan good.json --from plan.json --fail-link a,s
@@ -122,7 +122,7 @@ refused "no count of ranks" "name the count of ranks" circulant
 refused "no rank at all" "-p is '0'; it must be a whole number from 1 to" circulant -p 0
 refused "more ranks than numbers allow" "-p is '1073741825'; it must be a whole number" circulant -p 1073741825
 refused "a count that is no number" "-p is 'many'; it must be a whole number" circulant -p many
-refused "a rank that is none of them" "-r 20 is no rank of 20" circulant -p 20 -r 20
+refused "a rank that is none of them" "-r 20 is not one of 20 ranks" circulant -p 20 -r 20
 refused "more ranks than are listed" "name one with -r" circulant -p 4097
 refused "a broadcast of nothing" "-n is '0'; it must be a whole number" circulant -p 20 -n 0
 refused "more rounds than are listed" "leave out -r" circulant -p 20 -r 1 -n 1000001

@@ -96,7 +96,7 @@ int by_draft_link(struct by_draft *draft, uint32_t a, uint32_t b, bool both_ways
     if (rate.num == 0)
         return BY_DRAFT_REFUSE(
             draft, place,
-            "the file does not say how fast the link between '%.60s' and '%.60s' is; give --rate",
+            "the file does not state the rate of the link between '%.60s' and '%.60s'; give --rate",
             draft->nodes[a].label, draft->nodes[b].label);
     if (draft->link_count >= BY_DRAFT_LINKS_MAX)
         return by_problem_set(draft->problem, BY_ELIMIT, place,
@@ -228,8 +228,8 @@ static int choose_kinds(struct by_draft *draft, size_t *file)
             *file = node->file;
             return BY_DRAFT_REFUSE(
                 draft, node->place,
-                "the file does not say whether '%s' is a switch or a compute node; name the one "
-                "kind with --switches or --compute",
+                "the file does not state whether '%s' is a switch or a compute node; list one kind with "
+                "--switches or --compute",
                 node->label);
         }
     }

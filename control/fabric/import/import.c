@@ -34,8 +34,8 @@ int by_import(const char *format, const char *const *paths, size_t count,
         if (strcmp(format, formats[i].name) == 0)
             read = formats[i].read;
     if (!read)
-        return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0}, "no format '%.40s'; it must be %s",
-                              format, by_import_formats());
+        return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
+                              "no format named '%.40s'; it must be %s", format, by_import_formats());
     by_draft_make(&draft, options, problem);
     error = read(&draft, paths, count);
     if (!error)

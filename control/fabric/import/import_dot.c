@@ -77,8 +77,8 @@ static int refuse(struct import_dot_reader *reader, const char *wanted)
     if (reader->token == BAD)
         return BY_DRAFT_REFUSE(reader->draft, place, "%s", reader->value);
     if (reader->token == END)
-        return BY_DRAFT_REFUSE(reader->draft, place, "the file ends where %s is wanted", wanted);
-    return BY_DRAFT_REFUSE(reader->draft, place, "%s is wanted here, not '%.40s'", wanted,
+        return BY_DRAFT_REFUSE(reader->draft, place, "the file ends where %s is expected", wanted);
+    return BY_DRAFT_REFUSE(reader->draft, place, "%s is expected here, not '%.40s'", wanted,
                            reader->token == ID ? reader->value : single);
 }
 
@@ -135,7 +135,7 @@ static enum import_dot_token read_quoted(struct import_dot_reader *reader)
                 reader->value[bytes++] = c;
         }
         if (reader->at >= reader->bytes)
-            return bad(reader, "a quoted text does not end");
+            return bad(reader, "a quoted string is not terminated");
         reader->at++;
         skip_blanks(reader);
         if (look(reader, 0) != '+')
@@ -143,7 +143,7 @@ static enum import_dot_token read_quoted(struct import_dot_reader *reader)
         reader->at++;
         skip_blanks(reader);
         if (look(reader, 0) != '"')
-            return bad(reader, "+ joins quoted texts; there is none after it");
+            return bad(reader, "+ joins quoted strings; none follows it");
     }
     reader->value[bytes] = '\0';
     return ID;
@@ -162,7 +162,7 @@ static enum import_dot_token read_html(struct import_dot_reader *reader)
         reader->at++;
     } while (open > 0 && reader->at < reader->bytes);
     reader->value[0] = '\0';
-    return open > 0 ? bad(reader, "a text in < > does not end") : ID;
+    return open > 0 ? bad(reader, "a string in < > is not terminated") : ID;
 }
 
 static bool in_name(char c)
@@ -216,7 +216,7 @@ static enum import_dot_token scan(struct import_dot_reader *reader)
     if (in_name(c) || c == '.' ||
         (c == '-' && (isdigit((unsigned char)look(reader, 1)) || look(reader, 1) == '.')))
         return read_word(reader);
-    return bad(reader, "this character belongs to no DOT file");
+    return bad(reader, "this character is not valid in a DOT file");
 }
 
 static void next(struct import_dot_reader *reader)
@@ -402,7 +402,7 @@ static int read_end(struct import_dot_reader *reader, struct set *set)
     if (reader->depth + 1 >= DEPTH_MAX)
         return by_problem_set(reader->draft->problem, BY_ELIMIT,
                               by_cursor_place(&reader->cursor, reader->token_at),
-                              "subgraphs stand inside one another more than %u deep", DEPTH_MAX - 1);
+                              "subgraphs are nested more than %u deep", DEPTH_MAX - 1);
     next(reader);
     inner = &reader->scopes[++reader->depth];
     inner->node = reader->scopes[reader->depth - 1].node;
@@ -440,7 +440,7 @@ static int read_edge_or_node(struct import_dot_reader *reader)
     if (!error && (reader->token == EDGE || reader->token == ARROW))
         error = by_problem_set(reader->draft->problem, BY_ELIMIT,
                                by_cursor_place(&reader->cursor, reader->token_at),
-                               "one statement joins more than %u nodes in a row", ENDS_MAX);
+                               "one statement joins a chain of more than %u nodes", ENDS_MAX);
     if (!error)
         error = read_attributes(reader, count > 1 ? &attributes : &own);
     for (uint32_t i = 1; i < count && !error; i++)

@@ -123,7 +123,7 @@ static int read_node(struct import_ib_reader *reader, bool is_switch)
 
     if (!read_quoted(reader, &at, id, sizeof(id)))
         return BY_DRAFT_REFUSE(reader->draft, place_at(reader, reader->line),
-                               "a node's line has no identity in quotes, such as \"S-0002c90300a1b2c0\"");
+                               "a node's line has no quoted identity, such as \"S-0002c90300a1b2c0\"");
     if (!read_quoted(reader, &at, label, sizeof(label)) || label[0] == '\0')
         snprintf(label, sizeof(label), "%s", id);
     reader->skip = !is_switch && strstr(label, "Aggregation Node") != NULL;
@@ -158,7 +158,7 @@ static int read_link(struct import_ib_reader *reader)
     const char *at = reader->line;
 
     if (reader->node == UINT32_MAX)
-        return BY_DRAFT_REFUSE(reader->draft, end.place, "a port's line stands before any node's line");
+        return BY_DRAFT_REFUSE(reader->draft, end.place, "a port's line precedes every node's line");
     if (!read_port(reader, &at, &end.port) || !read_quoted(reader, &at, end.peer, sizeof(end.peer)) ||
         !read_port(reader, &at, &end.peer_port))
         return BY_DRAFT_REFUSE(
@@ -271,7 +271,8 @@ static int join(struct import_ib_reader *reader)
         if (peer == UINT32_MAX)
             return BY_DRAFT_REFUSE(
                 draft, end->place,
-                "the port leads to '%.40s', which the file does not describe; is it cut off?", end->peer);
+                "the port leads to '%.40s', which the file does not describe; the file may be truncated",
+                end->peer);
         if (i >= SAME_PORTS_MAX && end[-(int)SAME_PORTS_MAX].node == end->node &&
             end[-(int)SAME_PORTS_MAX].port == end->port)
             return by_problem_set(draft->problem, BY_ELIMIT, end->place,
@@ -285,7 +286,7 @@ static int join(struct import_ib_reader *reader)
                 end->peer_port, draft->nodes[peer].label);
         if (other && by_fraction_compare(other->rate, end->rate) != 0)
             return BY_DRAFT_REFUSE(draft, end->place,
-                                   "the link has another speed at its other end, in line %d",
+                                   "the link has a different speed at its other end, in line %d",
                                    other->place.line);
         /* Only one of the two ends adds the link. */
         if (!draft->nodes[peer].left_out && !draft->nodes[end->node].left_out && end < other)

@@ -215,8 +215,7 @@ static int read_gpu(struct import_nccl_reader *reader, const struct by_xml_eleme
     if (error)
         return error;
     if (card->rate.num == 0)
-        return BY_DRAFT_REFUSE(reader->draft, element->place,
-                               "<gpu> stands outside of a <pci>; it has no link");
+        return BY_DRAFT_REFUSE(reader->draft, element->place, "<gpu> is outside a <pci>; it has no link");
     snprintf(text, sizeof(text), "%lld", (long long)dev);
     reader->gpu = add_node(reader, "gpu", text, element->place);
     if (reader->gpu == UINT32_MAX)
@@ -249,8 +248,7 @@ static int read_nvlink(struct import_nccl_reader *reader, const struct by_xml_el
     if (nvlink.rate.num == 0)
         return BY_DRAFT_REFUSE(
             reader->draft, element->place,
-            "how fast an NVLink of a GPU with compute capability %lld is, is not known; give "
-            "--nvlink",
+            "the rate of an NVLink of a GPU with compute capability %lld is unknown; give --nvlink",
             (long long)reader->sm);
     nvlink.rate = times(nvlink.rate, count);
     nvlink.to_switch = class && strncmp(class, "0x0680", 6) == 0;
@@ -339,8 +337,7 @@ static int on_start(void *context, const struct by_xml_element *element, struct 
     if (strcmp(element->name, "cpu") == 0)
         return read_cpu(reader, element, level);
     if (above(reader, element)->node == UINT32_MAX)
-        return BY_DRAFT_REFUSE(reader->draft, element->place, "<%.40s> stands outside of a <cpu>",
-                               element->name);
+        return BY_DRAFT_REFUSE(reader->draft, element->place, "<%.40s> is outside a <cpu>", element->name);
     if (strcmp(element->name, "pci") == 0)
         return read_pci(reader, element, level);
     if (strcmp(element->name, "gpu") == 0)

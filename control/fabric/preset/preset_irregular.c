@@ -163,8 +163,8 @@ int by_preset_regular(struct by_builder *builder, const struct by_preset_values 
 
     if (degree < 2 || degree >= hosts || (degree * hosts) % 2)
         return by_problem_set(problem, BY_EINVAL, nowhere,
-                              "--degree is %lld with %lld hosts: it must be at least 2, below the number of "
-                              "hosts, and even where that is odd",
+                              "--degree is %lld with %lld hosts: it must be at least 2, below the number "
+                              "of hosts, and even if that is odd",
                               (long long)degree, (long long)hosts);
     meetings.met = by_alloc((size_t)hosts * (size_t)hosts, 1);
     order = by_alloc((size_t)hosts, sizeof(*order));

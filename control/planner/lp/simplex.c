@@ -306,8 +306,8 @@ static int iterate(struct simplex_work *work, struct by_problem *problem)
     if (leaving == BY_FACTOR_NONE) {
         work->lp->state = BY_LP_UNBOUNDED;
         return by_problem_set(problem, BY_EINVAL, nowhere,
-                              "a linear program of %u rows and %u columns has no limit: variable %u may grow "
-                              "for ever",
+                              "a linear program of %u rows and %u columns is unbounded: variable %u may grow "
+                              "without limit",
                               work->rows, work->lp->column_count, entering);
     }
     *basic_flag(work->lp, work->basic[leaving]) = false;

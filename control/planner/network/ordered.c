@@ -348,8 +348,8 @@ static int replace_by_blocks(const struct ordered_task *task, struct by_plan *pl
         return error == BY_ERANGE
                    ? refuse_range(problem)
                    : by_problem_set(problem, error, (struct by_place){0, 0},
-                                    "no ordered trees were found: ranks that follow each other are joined "
-                                    "only through others; leave the order out");
+                                    "no ordered trees found: consecutive ranks are connected only through "
+                                    "other ranks; leave out --ordered");
     }
     by_tree_list_replace(&list, rate, plan);
     return 0;
@@ -367,7 +367,7 @@ int by_ordered_make(const struct by_topology *topology, const struct by_plan_opt
 
     if (by_collective_way(options->collective) == BY_DATA_DOWN)
         return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
-                              "%s adds nothing, so it has no order; leave it out",
+                              "%s does not reduce, so its sums have no order; leave out --ordered",
                               by_collective_name(options->collective));
     plan->ordered = true;
     if (by_ordered_is(plan, topology))

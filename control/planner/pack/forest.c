@@ -107,7 +107,7 @@ static int check_balance(const struct by_forest *forest, struct by_problem *prob
             unbalanced = i;
         return by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
                               "node '%s' has %s %s in and %s %s out: planning around switches that do not "
-                              "branch needs equal sums; balance its links, or let the switches branch",
+                              "branch requires equal sums; balance its links, or let the switches branch",
                               graph->topology->nodes[unbalanced].name,
                               by_fraction_text(bandwidth[0], in_text), graph->topology->unit,
                               by_fraction_text(bandwidth[1], out_text), graph->topology->unit);

@@ -39,8 +39,7 @@ static int check(const struct by_replan_job *job, struct by_problem *problem)
 
     if (from->shares || from->member)
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                              "the old plan is for %s, and such plans cannot be repaired; plan again without "
-                              "--from",
+                              "the old plan is for %s and cannot be repaired; plan again without --from",
                               from->shares ? "shards of unequal size" : "some of the compute nodes");
     if (by_replan_is_rooted(job) && (from->root < 0 || job->now[from->root] == UINT32_MAX))
         return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,

@@ -49,7 +49,7 @@ bool by_task_late(const struct by_baseline_task *task)
     if (task->deadline <= 0 || by_plan_clock() < task->deadline)
         return false;
     by_problem_set(task->problem, BY_ETIMEDOUT, nowhere,
-                   "it did not end within its time limit; --time-limit gives it more");
+                   "it did not finish within its time limit; raise --time-limit");
     return true;
 }
 

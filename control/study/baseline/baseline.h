@@ -18,11 +18,11 @@
 #define BY_ALGORITHM_LIST(X)                                                                                 \
     X(FOREST, "forest", "banyan's own: the forest that the bottleneck cut proves optimal")                   \
     X(RING, "ring", "one ring through all compute nodes")                                                    \
-    X(RINGS, "rings", "rings on what the rings before them have left, up to 16")                             \
+    X(RINGS, "rings", "rings on the bandwidth that earlier rings leave, up to 16")                           \
     X(RECURSIVE, "recursive", "recursive halving and doubling, in rounds")                                   \
-    X(DOUBLE_BINARY, "double-binary", "two binary trees, in each of which the other's leaves are inside")    \
+    X(DOUBLE_BINARY, "double-binary", "two binary trees; the leaves of one are inner nodes of the other")    \
     X(MULTITREE, "multitree", "MultiTree: a greedy tree for each root, grown in steps")                      \
-    X(BLINK, "blink", "Blink: trees of one root only, packed as well as can be")
+    X(BLINK, "blink", "Blink: trees of a single root, packed optimally")
 
 enum by_algorithm {
     BY_ALGORITHM_NONE,

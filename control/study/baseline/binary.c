@@ -226,8 +226,7 @@ int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max)
     if (by_collective_is_sharded(task->collective))
         return by_problem_set(
             task->problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
-            "double binary trees carry allreduce, broadcast and reduce; %s has a root at every "
-            "node",
+            "double binary trees support allreduce, broadcast and reduce; %s has a root at every node",
             by_collective_name(task->collective));
     by_ring_make(&ring, task->net);
     shape_make(&shape, task->net, ring.boxes.count);

@@ -34,7 +34,7 @@ int by_baseline_blink(struct by_baseline_task *task)
     if (allreduce && !task->net->symmetric)
         return by_problem_set(
             task->problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
-            "Blink's allreduce uses the same trees both ways; this fabric's links differ by "
+            "Blink's allreduce uses the same trees in both directions; this fabric's links differ by "
             "direction");
     if (task->deadline > 0)
         options.time_limit_s = task->deadline > now ? task->deadline - now : 1e-9;
@@ -42,7 +42,7 @@ int by_baseline_blink(struct by_baseline_task *task)
     if (!error && plan->hurried) {
         by_plan_free(plan);
         return by_problem_set(task->problem, BY_ETIMEDOUT, (struct by_place){0, 0},
-                              "it did not end within its time limit; --time-limit gives it more");
+                              "it did not finish within its time limit; raise --time-limit");
     }
     if (!error)
         error = allreduce

@@ -126,7 +126,7 @@ int64_t by_ring_next(struct by_baseline_ring *ring, struct by_baseline_task *tas
     free(uses);
     if (!laid && index == 0)
         return by_problem_set(task->problem, BY_EINVAL, (struct by_place){0, 0},
-                              "no ring leads through all compute nodes: some cannot reach others");
+                              "no ring visits all compute nodes: some cannot reach others");
     return units;
 }
 

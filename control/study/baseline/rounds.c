@@ -202,8 +202,8 @@ static bool is_done(struct rounds_machine *machine, struct by_problem *problem)
             if (!right) {
                 by_problem_set(
                     problem, BY_EINVAL, nowhere,
-                    "after the last round rank %u has %u contributions in shard %u, not the ones it "
-                    "should have",
+                    "after the last round rank %u has %u contributions in shard %u, which are not the "
+                    "required ones",
                     rank, count, shard);
                 return false;
             }

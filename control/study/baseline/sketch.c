@@ -191,8 +191,8 @@ static int find_scale(struct by_sketch *sketch, struct by_problem *problem)
     if (sketch->against)
         return by_problem_set(
             problem, BY_EINVAL, (struct by_place){0, 0},
-            "this algorithm sends both ways between neighbours, and the fabric has a link of "
-            "one way; use the forest, or make the links two-way");
+            "this algorithm sends in both directions between neighbours, but the fabric has a one-way link; "
+            "use the forest, or make the links two-way");
     for (uint32_t i = 0; i < sketch->net->arc_count; i++)
         if (sketch->load[i] > 0 &&
             (tightest == BY_NET_NO_ARC || (__int128)arcs[i].capacity * sketch->load[tightest] <

@@ -31,8 +31,8 @@ static int check_trees(const struct by_plan *plan, const struct by_topology *top
         }
         if (!topology->nodes[node].compute)
             return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
-                                  "tree %u branches at switch '%s'; these formats know compute nodes only: "
-                                  "plan again with --in-network none",
+                                  "tree %u branches at switch '%s'; these formats support only compute "
+                                  "nodes: plan again with --in-network none",
                                   t, topology->nodes[node].name);
     }
     return 0;

@@ -126,11 +126,12 @@ static int check_outputs(struct by_export_machine *machine)
                 continue;
             if (there == BY_VALUE_NONE)
                 return by_problem_set(machine->problem, BY_EINVAL, (struct by_place){0, 0},
-                                      "in the end chunk %u of the output of GPU %u was never written", c, g);
+                                      "at the end chunk %u of the output of GPU %u has never been written", c,
+                                      g);
             return by_problem_set(
                 machine->problem, BY_EINVAL, (struct by_place){0, 0},
-                "in the end chunk %u of the output of GPU %u holds chunk %u with %u contributions "
-                "instead of chunk %u with %u",
+                "at the end chunk %u of the output of GPU %u holds chunk %u with %u contributions instead of "
+                "chunk %u with %u",
                 c, g, by_value_chunk(machine->values, there), by_value_count(machine->values, there), chunk,
                 by_value_count(machine->values, right));
         }
@@ -237,9 +238,8 @@ static int read_place(struct by_export_machine *machine, uint32_t number, uint32
 
     *value = machine->value[place];
     if (*value == BY_VALUE_NONE)
-        return FAULT(machine, number,
-                     "GPU %u reads chunk %d of its %c buffer, where nothing has been written", gpu, at,
-                     "ios"[buffer]);
+        return FAULT(machine, number, "GPU %u reads chunk %d of its %c buffer, which has not been written",
+                     gpu, at, "ios"[buffer]);
     return by_happens_access(machine, place, number, false);
 }
 
@@ -252,7 +252,7 @@ static int write_place(struct by_export_machine *machine, uint32_t number, uint3
         return FAULT(machine, number, "GPU %u writes to its input, which must stay unchanged", gpu);
     if (machine->value[place] == value && !sum)
         return FAULT(machine, number,
-                     "GPU %u gets chunk %u again; it is in chunk %d of its %c buffer already", gpu,
+                     "GPU %u receives chunk %u again; it is already in chunk %d of its %c buffer", gpu,
                      by_value_chunk(machine->values, value), at, "ios"[buffer]);
     machine->value[place] = value;
     return by_happens_access(machine, place, number, true);
@@ -327,7 +327,7 @@ static int run_step(struct by_export_machine *machine, uint32_t block)
             &machine->messages[(size_t)machine->in[block] * machine->slots + in->head];
 
         if (message->count != (uint32_t)step->count)
-            return FAULT(machine, number, "GPU %u receives %d chunks where GPU %u sends %u", what->gpu,
+            return FAULT(machine, number, "GPU %u receives %d chunks, but GPU %u sends %u", what->gpu,
                          step->count, in->from, message->count);
         memcpy(values, message->values, message->count * sizeof(*values));
         machine->from[number] = message->step;
@@ -377,7 +377,7 @@ static int run(struct by_export_machine *machine)
     for (uint32_t c = 0; c < machine->connection_count && !error; c++)
         if (machine->connections[c].count > 0)
             error = by_problem_set(machine->problem, BY_EINVAL, (struct by_place){0, 0},
-                                   "GPU %u sends to GPU %u on channel %d what is never received",
+                                   "GPU %u sends a message to GPU %u on channel %d that is never received",
                                    machine->connections[c].from, machine->connections[c].to,
                                    machine->connections[c].channel);
     return error ? error : check_outputs(machine);

@@ -56,7 +56,7 @@ int by_export_forestcoll(const struct by_plan *plan, const struct by_topology *t
     for (uint32_t t = 0; t < plan->tree_count && !error; t++)
         if (by_chunks_second(plan, t))
             error = by_problem_set(problem, BY_EUNSUPPORTED, (struct by_place){0, 0},
-                                   "the plan carries up and down on different trees, because links differ by "
+                                   "the plan uses different trees up and down, because links differ by "
                                    "direction; the format has one tree for both");
     if (error) {
         by_chunks_free(&chunks);

@@ -216,10 +216,9 @@ static int read_path(struct by_forestcoll *forest, const struct by_xml_element *
     send->path_count = forest->path_count - send->path_first;
     if (send->path_count < 2 || forest->path[send->path_first] != send->from ||
         forest->path[forest->path_count - 1] != send->to)
-        return by_problem_set(
-            problem, BY_EINVAL, element->place,
-            "the path of the send from %.60s to %.60s does not lead from the one to the other",
-            forest->names[send->from], forest->names[send->to]);
+        return by_problem_set(problem, BY_EINVAL, element->place,
+                              "the path of the send from %.60s to %.60s does not lead from one to the other",
+                              forest->names[send->from], forest->names[send->to]);
     return 0;
 }
 
@@ -290,7 +289,7 @@ static int explain_stuck(const struct by_forestcoll *forest, const struct forest
     /* Following the arrivals backwards ends at a node without data, or in a circle. */
     for (uint32_t steps = 0; steps <= forest->name_count; steps++) {
         if (walk->arrival[node] == NONE)
-            return refuse(forest, tree, tree->line, problem, "sends but never gets the data", node);
+            return refuse(forest, tree, tree->line, problem, "sends but never receives the data", node);
         node = forest->sends[walk->arrival[node]].from;
     }
     first = node;
@@ -330,7 +329,7 @@ static int run_tree(const struct by_forestcoll *forest, const struct forestcoll_
         const struct send *send = &forest->sends[s];
 
         if (send->to == tree->root || walk->arrival[send->to] != NONE)
-            return refuse(forest, tree, send->line, problem, "gets the same data twice", send->to);
+            return refuse(forest, tree, send->line, problem, "receives the same data twice", send->to);
         walk->arrival[send->to] = s;
     }
     sort_sends(forest, tree, walk);
@@ -352,10 +351,10 @@ static int run_tree(const struct by_forestcoll *forest, const struct forestcoll_
             return explain_stuck(forest, tree, walk, forest->sends[s].from, problem);
     for (uint32_t i = 0; i < forest->name_count; i++)
         if (forest->ends[i] && walk->depth[i] == NONE)
-            return refuse(forest, tree, tree->line, problem, "never gets the data", i);
+            return refuse(forest, tree, tree->line, problem, "never receives the data", i);
     if (tree->height != height)
         return by_problem_set(problem, BY_EINVAL, (struct by_place){tree->line, 1},
-                              "tree %lld of root %.80s is %u high, the file says %lld",
+                              "tree %lld of root %.80s is %u high, the file states %lld",
                               (long long)tree->index, forest->names[tree->root], height,
                               (long long)tree->height);
     return 0;
@@ -387,8 +386,8 @@ static int check_shares(const struct by_forestcoll *forest, uint64_t *total, str
                            by_collective_name(forest->collective), roots);
     if (!error && forest->total >= 0 && (uint64_t)forest->total != *total)
         error = by_problem_set(problem, BY_EINVAL, (struct by_place){1, 1},
-                               "the trees carry %llu chunks, the file says %lld", (unsigned long long)*total,
-                               (long long)forest->total);
+                               "the trees carry %llu chunks, the file states %lld",
+                               (unsigned long long)*total, (long long)forest->total);
     free(sum);
     return error;
 }
@@ -449,7 +448,7 @@ static int load_send(const struct by_forestcoll *forest, const struct by_topolog
 
         if (node < 0)
             return by_problem_set(problem, BY_EINVAL, (struct by_place){send->line, 1},
-                                  "the path names '%.80s', which is no node of the topology",
+                                  "the path names '%.80s', which is not a node of the topology",
                                   forest->names[name]);
         if (topology->nodes[node].compute != (i == 0 || i + 1 == send->path_count))
             return by_problem_set(
@@ -465,7 +464,8 @@ static int load_send(const struct by_forestcoll *forest, const struct by_topolog
         if ((down && !load_wire(wires, wire_count, (uint32_t)node, (uint32_t)next, tree->chunks)) ||
             (up && !load_wire(wires, wire_count, (uint32_t)next, (uint32_t)node, tree->chunks)))
             return by_problem_set(problem, BY_EINVAL, (struct by_place){send->line, 1},
-                                  "the topology has no link between '%.80s' and '%.80s' the way the data go",
+                                  "the topology has no link between '%.80s' and '%.80s' in the direction "
+                                  "of the data",
                                   topology->nodes[node].name, topology->nodes[next].name);
     }
     return 0;

@@ -79,12 +79,11 @@ static int refuse(struct by_export_machine *machine, uint32_t first, uint32_t se
     if (verdict < 0)
         return by_problem_set(
             machine->problem, BY_ELIMIT, (struct by_place){msccl->steps[second].line, 1},
-            "the order of the steps takes too long to prove; write out the dependences between "
-            "thread blocks");
+            "proving the order of the steps takes too long; state the dependences between thread blocks");
     return by_problem_set(
         machine->problem, BY_EINVAL, (struct by_place){msccl->steps[second].line, 1},
-        "GPU %u: step %u of thread block %d and step %u of thread block %d use the same chunk, one "
-        "of them writes it, and nothing orders them; add a dependence (depid, deps)",
+        "GPU %u: step %u of thread block %d and step %u of thread block %d use the same chunk, one of them "
+        "writes it, and their order is undefined; add a dependence (depid, deps)",
         b->gpu, first - a->step_first, a->id, second - b->step_first, b->id);
 }
 

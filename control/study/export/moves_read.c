@@ -123,14 +123,14 @@ static void read_hosts(struct moves_read_reader *reader)
 
     reader->hosts = true;
     if (moves->rank_count == 0 || moves->chunk_count == 0 || moves->round_count == 0) {
-        refuse(reader, "ranks, chunks and rounds must stand before the hosts");
+        refuse(reader, "ranks, chunks and rounds must precede the hosts");
         return;
     }
     if (by_json_peek(&reader->json) != '[')
         refuse(reader, "\"hosts\" must be an array");
     for (bool first = true; going(reader) && by_json_element(&reader->json, &first);) {
         if (reader->host_count == moves->rank_count)
-            refuse(reader, "there are more hosts than ranks");
+            refuse(reader, "the schedule has more hosts than ranks");
         else
             read_host(reader);
     }
@@ -195,8 +195,7 @@ static int check_pairs(struct moves_read_reader *reader)
             const struct by_move *one = m < moves->move_count ? &moves->moves[m] : &reader->receives[m];
 
             return WRONG(reader->problem,
-                         "what rank %u sends to rank %u in round %u, and what is received there, is not the "
-                         "same",
+                         "what rank %u sends to rank %u in round %u differs from what is received there",
                          one->from, one->to, one->round);
         }
     return 0;
@@ -231,13 +230,13 @@ static int run_round(struct moves_read_machine *machine, uint32_t first, uint32_
         for (uint32_t c = 0; c < moves[m].count; c++) {
             if (from[c] != 1)
                 return WRONG(machine->problem,
-                             "round %u: rank %u sends chunk %u of what rank %u has for rank %u, and does not "
-                             "have it yet",
+                             "round %u: rank %u sends chunk %u of the message of rank %u for rank %u, which "
+                             "it does not have yet",
                              moves[m].round, moves[m].from, moves[m].first + c, moves[m].source,
                              moves[m].target);
             if (to[c])
                 return WRONG(machine->problem,
-                             "round %u: chunk %u of what rank %u has for rank %u reaches rank %u again",
+                             "round %u: chunk %u of the message of rank %u for rank %u reaches rank %u again",
                              moves[m].round, moves[m].first + c, moves[m].source, moves[m].target,
                              moves[m].to);
             to[c] = 2;
@@ -259,7 +258,8 @@ static int check_end(const struct moves_read_machine *machine)
             if (!machine->message[(size_t)s * moves->rank_count + t])
                 continue;
             if (memchr(cell(machine, t, &whole), 0, moves->chunk_count))
-                return WRONG(machine->problem, "rank %u does not get all that rank %u has for it", t, s);
+                return WRONG(machine->problem, "rank %u does not receive the whole message of rank %u for it",
+                             t, s);
         }
     return 0;
 }
@@ -342,8 +342,8 @@ int by_moves_check(const char *text, size_t bytes, struct by_moves *moves, struc
     if (going(&reader) && (!reader.format || !reader.hosts || reader.host_count != moves->rank_count ||
                            moves->operation == 0 || moves->operation == BY_SERIES_REDUCE))
         refuse(&reader,
-               "this is no schedule of moves: format, operation (scatter or gossip) and a host for each "
-               "of the ranks must be there");
+               "this is not a schedule of moves: it must have format, operation (scatter or gossip) and a "
+               "host for each rank");
     if (!reader.error)
         reader.error = by_json_finish(&reader.json, problem);
     by_json_close(&reader.json);

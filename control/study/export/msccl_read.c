@@ -128,8 +128,7 @@ static int read_sizes(const struct by_xml_element *element, struct by_problem *p
     if (!by_xml_text(element, "minBytes") || !by_xml_text(element, "maxBytes"))
         return by_problem_set(
             problem, BY_EINVAL, element->place,
-            "<algo> has no minBytes and maxBytes: MSCCL would ignore the file in silence; add "
-            "them");
+            "<algo> has no minBytes and maxBytes: MSCCL would silently ignore the file; add them");
     error = by_xml_integer(element, "minBytes", 0, INT64_MAX, &min, problem);
     if (!error)
         error = by_xml_integer(element, "maxBytes", 0, INT64_MAX, &max, problem);
@@ -155,7 +154,7 @@ static int read_algorithm(struct by_msccl_reader *reader, const struct by_xml_el
     if (!error && made->collective == 0)
         error = by_problem_set(
             problem, BY_EINVAL, element->place,
-            "coll is '%.40s'; this checker knows allgather, reducescatter, allreduce, broadcast "
+            "coll is '%.40s'; this checker supports allgather, reducescatter, allreduce, broadcast "
             "and reduce",
             collective ? collective : "(missing)");
     if (!error && (!protocol || (strcmp(protocol, "Simple") != 0 && strcmp(protocol, "LL") != 0 &&
@@ -182,7 +181,8 @@ static int read_algorithm(struct by_msccl_reader *reader, const struct by_xml_el
         return error;
     if ((by_collective_is_sharded(made->collective)) && chunks % gpus != 0)
         return by_problem_set(problem, BY_EINVAL, element->place,
-                              "nchunksperloop is %lld, no multiple of the %lld GPUs, whose shards are equal",
+                              "nchunksperloop is %lld, not a multiple of the %lld GPUs, whose shards are "
+                              "equal",
                               (long long)chunks, (long long)gpus);
     made->gpu_count = (uint32_t)gpus;
     made->chunk_count = (uint32_t)chunks;

@@ -53,7 +53,7 @@ static int explain_end(const struct by_export_machine *machine, uint32_t block, 
             machine->done[block], what->id, what->gpu, what->receive, what->channel);
     return by_problem_set(
         machine->problem, BY_EINVAL, place,
-        "step %u of thread block %d of GPU %u sends to GPU %d on channel %d what is never received",
+        "step %u of thread block %d of GPU %u sends a message to GPU %d on channel %d that is never received",
         machine->done[block], what->id, what->gpu, what->send, what->channel);
 }
 

@@ -64,7 +64,7 @@ static bool read_index(struct series_read_reader *reader, const char *what, uint
     int64_t number = -1;
 
     if (limit == 0)
-        return refuse(reader, "%s names nothing that stands before it in the file", what);
+        return refuse(reader, "%s must refer to an earlier entry of the file", what);
     if (by_json_peek(&reader->json) != '0' || !by_json_integer(&reader->json, &number) || number < 0 ||
         number >= limit)
         return refuse(reader, "%s must be a number from 0 to %u", what, limit - 1);

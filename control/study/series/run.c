@@ -67,8 +67,8 @@ static int find_input(struct series_run *run, uint32_t lane, uint32_t task, uint
     if (producer == BY_SERIES_NONE)
         return from_start(run->series, message, what->tasks[task].node)
                    ? 0
-                   : FAULT(run, "lane %u, task %u: nothing brings message %u to '%s'", lane, task, message,
-                           name_of(run, what->tasks[task].node));
+                   : FAULT(run, "lane %u, task %u: no earlier task brings message %u to '%s'", lane, task,
+                           message, name_of(run, what->tasks[task].node));
     work->input[side] = run->first[lane] + producer;
     work->source = false;
     if (run->works[work->input[side]].user != BY_SERIES_NONE)
@@ -204,7 +204,7 @@ static int check_amounts(struct series_run *run)
             if (task->to == BY_SERIES_NONE)
                 mpq_add(busy[task->node], busy[task->node], time);
             else if (!error && mpq_cmp(run->time[run->first[l] + t], time) < 0)
-                error = FAULT(run, "lane %u, task %u: its slots are too short for what it has to move", l, t);
+                error = FAULT(run, "lane %u, task %u: its slots are too short for its transfer", l, t);
         }
     for (uint32_t i = 0; i < run->topology->node_count && !error; i++)
         if (mpq_cmp(busy[i], period) > 0)

@@ -182,7 +182,7 @@ int by_program_flows(const struct by_steady_problem *problem, const struct by_pl
     if (variables > BY_STEADY_VARIABLES_MAX)
         return by_problem_set(
             trouble, BY_ELIMIT, nowhere,
-            "%u senders on %u links are %llu variables; the limit is %u: name fewer senders",
+            "%u senders on %u links need %llu variables; the limit is %u: name fewer senders",
             problem->source_count, platform->links->count, (unsigned long long)variables,
             BY_STEADY_VARIABLES_MAX);
     for (uint32_t s = 0; s < problem->source_count && !error; s++)

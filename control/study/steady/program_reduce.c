@@ -377,15 +377,14 @@ static int check_limits(const struct by_steady_problem *problem, const struct by
     double variables = count_variables(problem, platform);
 
     if (problem->commutative && problem->holder_count > BY_STEADY_COMMUTATIVE_MAX)
-        return by_problem_set(
-            trouble, BY_ELIMIT, nowhere,
-            "%u values of an operator that commutes have 2^%u partial results; the limit is "
-            "%u values: leave out --commutative, or reduce fewer values",
-            problem->holder_count, problem->holder_count, BY_STEADY_COMMUTATIVE_MAX);
+        return by_problem_set(trouble, BY_ELIMIT, nowhere,
+                              "%u values of a commutative operator have 2^%u partial results; the limit is "
+                              "%u values: leave out --commutative, or reduce fewer values",
+                              problem->holder_count, problem->holder_count, BY_STEADY_COMMUTATIVE_MAX);
     if (variables > BY_STEADY_VARIABLES_MAX)
         return by_problem_set(
             trouble, BY_ELIMIT, nowhere,
-            "%u values on %u links are %.0f variables; the limit is %u: reduce fewer values",
+            "%u values on %u links need %.0f variables; the limit is %u: reduce fewer values",
             problem->holder_count, platform->links->count, variables, BY_STEADY_VARIABLES_MAX);
     return 0;
 }

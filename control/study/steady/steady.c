@@ -50,14 +50,14 @@ static int check_problem(const struct by_steady_problem *problem, struct by_prob
         return by_problem_set(trouble, BY_EINVAL, nowhere, "a reduce has one target and no sources");
     if (reduce && (problem->holder_count < 2 || problem->holder_count > BY_SERIES_VALUES_MAX))
         return by_problem_set(trouble, BY_EINVAL, nowhere,
-                              "%u values are to be reduced; it must be 2 to %u: name their holders",
+                              "%u values are to be reduced; their number must be from 2 to %u: name their "
+                              "holders",
                               problem->holder_count, BY_SERIES_VALUES_MAX);
     if (problem->operation == BY_SERIES_SCATTER && problem->source_count != 1)
         return by_problem_set(trouble, BY_EINVAL, nowhere, "a scatter has one source");
     if (!reduce && (problem->target_count == 0 || (problem->target_count == 1 && problem->source_count == 1 &&
                                                    problem->targets[0] == problem->sources[0])))
-        return by_problem_set(trouble, BY_EINVAL, nowhere,
-                              "there is no receiver: name targets other than the source");
+        return by_problem_set(trouble, BY_EINVAL, nowhere, "no receiver: name targets other than the source");
     return 0;
 }
 
@@ -242,9 +242,8 @@ int by_steady_fix(const struct by_series *series, const struct by_topology *topo
         by_platform_free(platform);
         by_series_free(*fixed);
         *fixed = NULL;
-        return by_problem_set(
-            trouble, BY_EINVAL, nowhere,
-            "the period is too short for a single operation on any lane; take a longer one");
+        return by_problem_set(trouble, BY_EINVAL, nowhere,
+                              "the period is too short for a single operation on any lane; use a longer one");
     }
     mpz_clear(operations);
     by_schedule_slots(*fixed, platform);

@@ -24,8 +24,7 @@ void by_controller_read(struct by_doctor *doctor)
         return;
     free(doctor->status);
     doctor->status = NULL;
-    snprintf(doctor->no_status.text, sizeof(doctor->no_status.text), "GET /v1/status is answered by %d",
-             status);
+    snprintf(doctor->no_status.text, sizeof(doctor->no_status.text), "GET /v1/status returns %d", status);
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -45,18 +44,18 @@ static void judge_switches(struct by_report *report, const json_t *root)
         const char *name = text_of(row, "name"), *state = text_of(row, "state");
 
         if (strcmp(state, "up") != 0)
-            by_report_add(report, BY_GRADE_TROUBLE, name, "start it again; the controller gives it its table",
-                          "is %s to the controller: %.200s", state, text_of(row, "error"));
+            by_report_add(report, BY_GRADE_TROUBLE, name, "restart it; the controller loads its table",
+                          "is %s, as the controller reports: %.200s", state, text_of(row, "error"));
         else if (strcmp(text_of(row, "table"), text_of(row, "table_wanted")) != 0 &&
                  !json_is_true(json_object_get(root, "changing")))
             by_report_add(report, BY_GRADE_TROUBLE, name,
-                          "let one controller write, and push nothing by hand",
-                          "its table is not the one that the controller gave it");
+                          "let only one controller write, and do not push by hand",
+                          "its table is not the one that the controller loaded");
     }
     json_array_foreach(json_object_get(root, "links_down"), index, row)
     {
         by_report_add(report, BY_GRADE_TROUBLE, text_of(row, "a"),
-                      "look at the cable, and at the port at its other end", "its link to %.60s is down",
+                      "check the cable, and the port at its other end", "its link to %.60s is down",
                       text_of(row, "b"));
     }
 }
@@ -70,8 +69,8 @@ static void judge_jobs(struct by_report *report, const json_t *root)
     {
         if (strcmp(text_of(row, "state"), "failed") == 0)
             by_report_add(report, BY_GRADE_TROUBLE, text_of(row, "name"),
-                          "mend what it names, or end the job (banyan job end)", "the job has failed: %.240s",
-                          text_of(row, "text"));
+                          "remove the reported cause, or end the job (banyan job end)",
+                          "the job has failed: %.240s", text_of(row, "text"));
     }
 }
 
@@ -90,7 +89,7 @@ static void judge_writers(struct by_doctor *doctor, const json_t *root)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
                           "end the other one, then restart banyand",
                           "a controller with a later election id (%" PRIu64
-                          ") has taken it from the controller (%" PRIu64 ")",
+                          ") has taken it over from this controller (%" PRIu64 ")",
                           (uint64_t)facts->hello.election_id, own);
     }
 }
@@ -109,21 +108,21 @@ void by_check_controller(struct by_doctor *doctor)
         by_report_add(report, BY_GRADE_TROUBLE, doctor->controller, "start banyand, or correct --controller",
                       "%.300s", doctor->no_status.text);
     } else if (!json_is_object(root)) {
-        by_report_add(report, BY_GRADE_TROUBLE, doctor->controller, "is it banyand that listens there?",
-                      "its status cannot be read: %s", root ? "no object" : fault.text);
+        by_report_add(report, BY_GRADE_TROUBLE, doctor->controller, "check that banyand listens there",
+                      "its status cannot be read: %s", root ? "not an object" : fault.text);
     } else {
         if (strcmp(text_of(root, "version"), BY_VERSION) != 0)
             by_report_add(report, BY_GRADE_TROUBLE, doctor->controller, "install one version on all machines",
-                          "is banyand %.20s, this is " BY_VERSION, text_of(root, "version"));
+                          "is banyand %.20s; this is " BY_VERSION, text_of(root, "version"));
         if (json_is_false(json_object_get(root, "leads")))
             by_report_add(report, BY_GRADE_ADVICE, doctor->controller,
-                          "wait for its switches, or see its log", "does not lead yet");
+                          "wait for its switches, or check its log", "does not lead yet");
         judge_switches(report, root);
         judge_jobs(report, root);
         judge_writers(doctor, root);
         if (report->count == before)
             by_report_add(report, BY_GRADE_OK, doctor->controller, NULL,
-                          "leads; its switches, links and jobs are well");
+                          "leads; its switches, links and jobs are healthy");
     }
     json_decref(root);
 }

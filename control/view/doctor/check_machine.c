@@ -35,7 +35,7 @@ void by_check_rights(struct by_doctor *doctor)
     else
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "",
                       "run as root, or: setcap cap_net_raw,cap_net_admin,cap_bpf+ep PROGRAM",
-                      "this user lacks%s%s%s: switches and AF_XDP do not start, hosts use UDP sockets",
+                      "this user lacks%s%s%s: switches and AF_XDP cannot start, hosts use UDP sockets",
                       raw ? "" : " CAP_NET_RAW", admin ? "" : " CAP_NET_ADMIN", bpf ? "" : " CAP_BPF");
 }
 
@@ -46,23 +46,23 @@ void by_check_kernel(struct by_doctor *doctor)
     bool has_tcx = machine->kernel_major > 6 || (machine->kernel_major == 6 && machine->kernel_minor >= 6);
 
     if (!machine->has_af_xdp && may(machine, CAP_NET_RAW))
-        by_report_add(report, BY_GRADE_ADVICE, "", "a kernel with CONFIG_XDP_SOCKETS",
-                      "there are no AF_XDP sockets: frames take slower ways");
+        by_report_add(report, BY_GRADE_ADVICE, "", "use a kernel with CONFIG_XDP_SOCKETS",
+                      "the kernel has no AF_XDP sockets: frames use slower paths");
     if (!machine->has_btf)
-        by_report_add(report, BY_GRADE_ADVICE, "", "a kernel with CONFIG_DEBUG_INFO_BTF",
+        by_report_add(report, BY_GRADE_ADVICE, "", "use a kernel with CONFIG_DEBUG_INFO_BTF",
                       "/sys/kernel/btf/vmlinux is missing: programs for XDP may not load");
     if (machine->jit == 0)
         by_report_add(report, BY_GRADE_ADVICE, "", "sysctl net.core.bpf_jit_enable=1",
                       "the kernel interprets programs instead of compiling them");
     if (!has_tcx)
         by_report_add(report, doctor->rings ? BY_GRADE_TROUBLE : BY_GRADE_ADVICE, "",
-                      "Linux 6.6 or later, or BANYAN_RING=off and another --driver",
+                      "use Linux 6.6 or later, or BANYAN_RING=off and another --driver",
                       "Linux %u.%u has no tcx: frames cannot be taken out of rings", machine->kernel_major,
                       machine->kernel_minor);
     if (machine->has_btf && machine->jit != 0 && has_tcx &&
         (machine->has_af_xdp || !may(machine, CAP_NET_RAW)))
-        by_report_add(report, BY_GRADE_OK, "", NULL, "Linux %u.%u has what is used", machine->kernel_major,
-                      machine->kernel_minor);
+        by_report_add(report, BY_GRADE_OK, "", NULL, "Linux %u.%u has the required features",
+                      machine->kernel_major, machine->kernel_minor);
 }
 
 void by_check_hugepages(struct by_doctor *doctor)
@@ -71,10 +71,10 @@ void by_check_hugepages(struct by_doctor *doctor)
 
     if (machine->hugepages == 0 || machine->hugepages == BY_UNKNOWN)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "", "sysctl vm.nr_hugepages=256",
-                      "there are none: switches run without, and slower where they have cards");
+                      "none are reserved: switches run without them, and slower with NICs");
     else if (machine->hugepages_free == 0)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "", "sysctl vm.nr_hugepages=N with a larger N",
-                      "all %" PRIu64 " are taken: another switch runs without", machine->hugepages);
+                      "all %" PRIu64 " are in use: another switch runs without them", machine->hugepages);
     else
         by_report_add(&doctor->report, BY_GRADE_OK, "", NULL,
                       "%" PRIu64 " of %" PRIu64 " free, %" PRIu64 " KiB each", machine->hugepages_free,
@@ -90,7 +90,7 @@ void by_check_memlock(struct by_doctor *doctor)
     else
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "",
                       "ulimit -l unlimited, or LimitMEMLOCK=infinity in the service",
-                      "%" PRIu64 " KiB may be locked, AF_XDP and rings want %u", machine->memlock >> 10,
+                      "%" PRIu64 " KiB may be locked; AF_XDP and rings need %u", machine->memlock >> 10,
                       MEMLOCK_WANTED >> 10);
 }
 
@@ -100,12 +100,12 @@ void by_check_buffers(struct by_doctor *doctor)
     uint64_t least = machine->rmem_max < machine->wmem_max ? machine->rmem_max : machine->wmem_max;
 
     if (least >= BUFFER_WANTED || may(machine, CAP_NET_ADMIN))
-        by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "sockets get the buffers that they ask for");
+        by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "sockets get the buffers that they request");
     else
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "",
                       "sysctl net.core.rmem_max=8388608 net.core.wmem_max=8388608",
                       "net.core.rmem_max is %" PRIu64 ", wmem_max %" PRIu64
-                      ": UDP sockets ask for %u, and lose frames with less",
+                      ": UDP sockets request %u, and lose frames with less",
                       machine->rmem_max, machine->wmem_max, BUFFER_WANTED);
 }
 
@@ -115,9 +115,9 @@ void by_check_cores(struct by_doctor *doctor)
 
     if (machine->processes > machine->cores)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "",
-                      "fewer ranks on this machine, or switches elsewhere",
+                      "run fewer ranks on this machine, or switches elsewhere",
                       "%" PRIu64 " processes of banyan share %" PRIu64
-                      " processors: waiting for one another takes time slices",
+                      " processors: waiting for another process costs a time slice",
                       machine->processes, machine->cores);
     else
         by_report_add(&doctor->report, BY_GRADE_OK, "", NULL,
@@ -142,13 +142,14 @@ void by_check_clock(struct by_doctor *doctor)
 
     if (machine->unix_s < CLOCK_LEAST_S)
         by_report_add(&doctor->report, BY_GRADE_TROUBLE, "", "set it, or run a time service such as chrony",
-                      "it says %s: certificates will look as if they were not valid yet",
-                      day(machine->unix_s, text));
+                      "it shows %s: certificates will appear not yet valid", day(machine->unix_s, text));
     else if (!machine->is_synchronized)
         by_report_add(&doctor->report, BY_GRADE_ADVICE, "", "run a time service such as chrony",
-                      "no service keeps it right: certificates and logs of several machines go by it");
+                      "no time service maintains it: certificates and the logs of several machines depend "
+                      "on it");
     else
-        by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "%s, kept right", day(machine->unix_s, text));
+        by_report_add(&doctor->report, BY_GRADE_OK, "", NULL, "%s, maintained by a time service",
+                      day(machine->unix_s, text));
 }
 
 void by_check_versions(struct by_doctor *doctor)
@@ -157,12 +158,12 @@ void by_check_versions(struct by_doctor *doctor)
         const struct by_doctor_program *program = &doctor->machine.programs[i];
 
         if (program->version[0] == 0)
-            by_report_add(&doctor->report, BY_GRADE_ADVICE, program->path, "build and install it afresh",
-                          "tells no version: it is older than those that do");
+            by_report_add(&doctor->report, BY_GRADE_ADVICE, program->path, "build and install it again",
+                          "reports no version: it is older than the versions that do");
         else if (strcmp(program->version, BY_VERSION) != 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, program->path,
-                          "install all of one version, and remove what is left of others",
-                          "is %s, and this is %s", program->version, BY_VERSION);
+                          "install all files of one version, and remove those of others", "is %s; this is %s",
+                          program->version, BY_VERSION);
         else
             by_report_add(&doctor->report, BY_GRADE_OK, program->path, NULL, "is %s", program->version);
     }
@@ -180,13 +181,13 @@ static bool check_host(struct by_doctor *doctor)
     snprintf(remedy, sizeof(remedy), "banyan keys DIR --host %.47s; BANYAN_KEYS=DIR/%.47s", node, node);
     if (keys->folder == NULL)
         by_report_add(&doctor->report, BY_GRADE_TROUBLE, "BANYAN_KEYS", remedy,
-                      "names no keys, and BANYAN_CONTROLLER is %.200s", doctor->joins);
+                      "is not set, but BANYAN_CONTROLLER is %.200s", doctor->joins);
     else if (strcmp(keys->role, "host") != 0)
         by_report_add(&doctor->report, BY_GRADE_TROUBLE, keys->folder, remedy,
-                      "these are keys of a %s: %.200s takes those of hosts", keys->role, doctor->joins);
+                      "these are keys of a %s: %.200s requires those of a host", keys->role, doctor->joins);
     else if (strcmp(keys->name, node) != 0)
         by_report_add(&doctor->report, BY_GRADE_TROUBLE, keys->folder, remedy,
-                      "these are keys of %s, and this host is %s there (BANYAN_NODE)", keys->name, node);
+                      "these are keys of %s, but this host is %s there (BANYAN_NODE)", keys->name, node);
     else
         return true;
     return false;

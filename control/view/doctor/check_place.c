@@ -39,15 +39,15 @@ void by_check_interface(struct by_doctor *doctor)
             by_report_add(
                 &doctor->report, BY_GRADE_TROUBLE, interface->name,
                 doctor->places[i].table
-                    ? "give it the table's name (ip link set OLD name NEW), or take this machine's table"
+                    ? "give it the table's name (ip link set OLD name NEW), or use this machine's table"
                     : "name one of these",
-                "there is no such interface; there are: %s", interface->existing);
+                "does not exist; available: %s", interface->existing);
         } else if (!interface->is_up) {
             snprintf(remedy, sizeof(remedy), "ip link set %s up", interface->name);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy, "is down");
         } else if (!interface->has_carrier) {
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name,
-                          "look at the cable, and whether the other end is up", "has no carrier");
+                          "check the cable, and that the other end is up", "has no carrier");
         } else {
             by_report_add(&doctor->report, BY_GRADE_OK, interface->name, NULL, "is up");
         }
@@ -66,7 +66,7 @@ void by_check_mtu(struct by_doctor *doctor)
                  interface->name, place->port.mtu, interface->mtu);
         if (place->table && interface->mtu < place->port.mtu)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
-                          "has an MTU of %u, the table counts on %u: full chunks will not pass",
+                          "has an MTU of %u, the table requires %u: full chunks will not pass",
                           interface->mtu, place->port.mtu);
         else if (place->table && interface->mtu > place->port.mtu)
             by_report_add(&doctor->report, BY_GRADE_OK, interface->name, NULL,
@@ -87,16 +87,16 @@ void by_check_xdp(struct by_doctor *doctor)
 
         if (interface->native_xdp == 0)
             by_report_add(&doctor->report, BY_GRADE_ADVICE, interface->name,
-                          "take a card whose driver has it, or live with it",
+                          "use a NIC whose driver supports it, or accept the cost",
                           "its driver has no native XDP: AF_XDP copies every frame");
         snprintf(remedy, sizeof(remedy), "ethtool -L %s combined 1", interface->name);
         if (interface->queues > 1)
             by_report_add(&doctor->report, BY_GRADE_ADVICE, interface->name, remedy,
-                          "has %u receive queues, and AF_XDP takes from one: packet sockets are used instead",
+                          "has %u receive queues, but AF_XDP reads one: packet sockets are used instead",
                           interface->queues);
         if (interface->native_xdp != 0 && interface->queues <= 1)
             by_report_add(&doctor->report, BY_GRADE_OK, interface->name, NULL, "%s, one receive queue",
-                          interface->native_xdp > 0 ? "native XDP" : "XDP is not told of");
+                          interface->native_xdp > 0 ? "native XDP" : "XDP features not reported");
     }
 }
 
@@ -127,11 +127,11 @@ void by_check_segments(struct by_doctor *doctor)
                  place->interface.name);
         if (place->interface.cuts == 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, place->interface.name, remedy,
-                          "BANYAN_RING is on, and the link carries trains of frames whole, of which a ring "
-                          "keeps the first bytes alone");
+                          "BANYAN_RING is on, but the link carries whole GSO batches, of which a ring keeps "
+                          "only the first bytes");
         else
             by_report_add(&doctor->report, BY_GRADE_OK, place->interface.name, NULL,
-                          "trains are cut into frames");
+                          "GSO batches are cut into frames");
     }
 }
 
@@ -160,7 +160,7 @@ void by_check_address(struct by_doctor *doctor)
         if (is_host && !has_address(interface, place->port.own_ip)) {
             snprintf(remedy, sizeof(remedy), "ip addr add %s/31 dev %s", ip, interface->name);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
-                          "lacks the table's address %s", ip);
+                          "does not have the table's address %s", ip);
         } else if (memcmp(interface->mac, place->port.own_mac, 6) != 0) {
             snprintf(remedy, sizeof(remedy), "ip link set %s address %s", interface->name, wanted);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
@@ -183,9 +183,8 @@ void by_check_paths(struct by_doctor *doctor)
             continue;
         snprintf(remedy, sizeof(remedy), "sysctl net.ipv4.conf.all.rp_filter=0 net.ipv4.conf.%s.rp_filter=0",
                  place->interface.name);
-        by_report_add(
-            &doctor->report, BY_GRADE_TROUBLE, place->interface.name, remedy,
-            "its reverse path filter is strict: packets of nodes that lie behind another link are dropped");
+        by_report_add(&doctor->report, BY_GRADE_TROUBLE, place->interface.name, remedy,
+                      "its reverse path filter is strict: packets of nodes behind another link are dropped");
     }
 }
 
@@ -199,7 +198,7 @@ void by_check_peer(struct by_doctor *doctor)
 
         if (place->peer == 0 && place->table && place->interface.has_program)
             by_report_add(&doctor->report, BY_GRADE_OK, name, NULL,
-                          "no request is sent: a running switch receives this port's frames");
+                          "no request sent: a running switch receives this port's frames");
         if (place->peer == 0)
             continue;
         ip_text(place->port.peer_ip, ip);
@@ -207,18 +206,19 @@ void by_check_peer(struct by_doctor *doctor)
         mac_text(place->peer_mac, mac);
         if (place->peer == BY_PEER_SILENT)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, name,
-                          "is it up, does it run a switch with its table loaded, is this the right cable?",
+                          "check that it is up, that its switch has a table, and that this is the right "
+                          "cable",
                           "%s (node %u) does not answer", ip, place->port.peer_node);
         else if (place->peer == BY_PEER_UNSEEN)
-            by_report_add(&doctor->report, BY_GRADE_UNSEEN, name, "run as root, to ask",
-                          "whether %s (node %u) is there is not known", ip, place->port.peer_node);
+            by_report_add(&doctor->report, BY_GRADE_UNSEEN, name, "run as root to send a request",
+                          "it is unknown whether %s (node %u) is present", ip, place->port.peer_node);
         else if (memcmp(place->peer_mac, place->port.peer_mac, 6) != 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, name,
                           "check cables, and that both ends have tables of one lowering",
-                          "%s answers as %s, the table says %s", ip, mac, wanted);
+                          "%s answers as %s; the table states %s", ip, mac, wanted);
         else
             by_report_add(&doctor->report, BY_GRADE_OK, name, NULL, "%s (node %u) %s", ip,
                           place->port.peer_node,
-                          place->peer == BY_PEER_ANSWERS ? "answers" : "is known to the kernel");
+                          place->peer == BY_PEER_ANSWERS ? "answers" : "is in the kernel's neighbour table");
     }
 }

@@ -31,16 +31,16 @@ static const char *remedy_of(int error)
 {
     switch (error) {
     case BY_EPERM:
-        return "keys of one authority at both ends, made or renewed with `banyan keys`";
+        return "use keys of one authority at both ends, made or renewed with `banyan keys`";
     case BY_EVERSION:
     case BY_EFORMAT:
         return "install one version on all machines, and check the address";
     case BY_ETIMEDOUT:
-        return "look at its log: it is up but answers no request (--timeout waits longer)";
+        return "check its log: it is up but does not answer (--timeout waits longer)";
     case BY_EINVAL:
         return "write NAME=unix:PATH, NAME=tcp:HOST:PORT or NAME=tls:HOST:PORT, and --keys for tls:";
     default:
-        return "start banyan-switchd there with this --control address, or correct it";
+        return "start banyan-switchd there with this --control address, or correct the address";
     }
 }
 
@@ -71,7 +71,7 @@ void by_check_skew(struct by_doctor *doctor)
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "runs %s", facts->hello.software);
         else
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                          "install one version on all machines", "runs %s, this is banyan " BY_VERSION,
+                          "install one version on all machines", "runs %s; this is banyan " BY_VERSION,
                           facts->hello.software);
     }
 }
@@ -104,12 +104,13 @@ void by_check_table(struct by_doctor *doctor)
         uint64_t wanted = facts->image ? by_image_hash(facts->image, facts->bytes) : 0;
         char remedy[256];
 
-        snprintf(remedy, sizeof(remedy), "banyan diff %.80s %.100s shows it, banyan push loads it",
-                 facts->address, facts->path ? facts->path : "FILE");
+        snprintf(remedy, sizeof(remedy),
+                 "banyan diff %.80s %.100s shows the difference, banyan push loads the file", facts->address,
+                 facts->path ? facts->path : "FILE");
         if (hello->table_hash == 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
                           hello->saved_hash ? "banyan push --saved, or push its table" : "banyan push",
-                          hello->saved_hash ? "no table is active; it offers that of its earlier life"
+                          hello->saved_hash ? "no table is active; the one from before its restart is saved"
                                             : "no table is active");
         else if (facts->image && hello->table_hash != wanted)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name, remedy,
@@ -136,7 +137,7 @@ void by_check_plan(struct by_doctor *doctor)
             continue;
         same = false;
         by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                      "push the whole folder of one `banyan tables` to all",
+                      "push the whole folder of one `banyan tables` to all switches",
                       "its table (cookie %016" PRIx64 ") is of another lowering than that of %s (%016" PRIx64
                       ")",
                       (uint64_t)facts->hello.table_cookie, first->name, (uint64_t)first->hello.table_cookie);
@@ -153,9 +154,8 @@ void by_check_push(struct by_doctor *doctor)
     for (uint32_t i = 0; (facts = next_switch(doctor, &i)) != NULL;) {
         if (facts->hello.validated_hash != 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                          "banyan push --settle completes or forgets it",
-                          "%016" PRIx64 " waits for the end of a push",
-                          (uint64_t)facts->hello.validated_hash);
+                          "banyan push --settle completes or discards it",
+                          "%016" PRIx64 " waits for a push to end", (uint64_t)facts->hello.validated_hash);
         else
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "no push is open");
     }
@@ -179,19 +179,20 @@ void by_check_room(struct by_doctor *doctor)
             {"slots", "start it with --slots, or make tables with a smaller --window", header.slot_count,
              hello->slot_count},
             {"ports", "start it with all its ports", header.count[BY_SECTION_PORT], hello->port_count},
-            {"bytes of a chunk", "a larger MTU at its ports, or tables with a smaller --mtu",
+            {"bytes of a chunk", "use a larger MTU at its ports, or make tables with a smaller --mtu",
              header.payload_max, hello->payload_max},
-            {"entries", "plan fewer trees, or a larger board", header.count[BY_SECTION_ENTRY],
+            {"entries", "plan fewer trees, or use a larger board", header.count[BY_SECTION_ENTRY],
              hello->entry_max},
-            {"relays", "plan fewer trees, or a larger board", header.count[BY_SECTION_RELAY],
+            {"relays", "plan fewer trees, or use a larger board", header.count[BY_SECTION_RELAY],
              hello->relay_max},
-            {"bytes of a table", "plan fewer trees, or a larger board", facts->bytes, hello->image_bytes_max},
+            {"bytes of a table", "plan fewer trees, or use a larger board", facts->bytes,
+             hello->image_bytes_max},
         };
 
         for (size_t row = 0; facts->image && row < sizeof(rows) / sizeof(rows[0]); row++)
             if (rows[row].has != 0 && rows[row].wanted > rows[row].has)
                 by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name, rows[row].remedy,
-                              "the file's table wants %" PRIu64 " %s, it has %" PRIu64, rows[row].wanted,
+                              "the file's table requires %" PRIu64 " %s; it has %" PRIu64, rows[row].wanted,
                               rows[row].what, rows[row].has);
         if (doctor->report.count == before)
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL,
@@ -214,12 +215,12 @@ void by_check_able(struct by_doctor *doctor)
             continue;
         if (facts->collectives != 0 && !(able & by_Able_ABLE_REPLICATE))
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                          "another board, or a topology in which it only forwards (\"multicast\": false)",
-                          "the file's table has it replicate, which it cannot");
+                          "use another board, or a topology in which it only forwards (\"multicast\": false)",
+                          "the file's table requires replication, which it does not support");
         else if ((facts->collectives & sums) != 0 && !(able & by_Able_ABLE_SUM))
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                          "another board, or a topology in which it does not sum (\"aggregate\": false)",
-                          "the file's table has it sum, which it cannot");
+                          "use another board, or a topology in which it does not sum (\"aggregate\": false)",
+                          "the file's table requires sums, which it does not support");
         else
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "%s%s%s%s",
                           able & by_Able_ABLE_REPLICATE ? "replicates" : "forwards",
@@ -251,8 +252,9 @@ void by_check_writer(struct by_doctor *doctor)
 
         if (hello->election_id != 0 && hello->table_push != 0 && hello->election_id > hello->table_push)
             by_report_add(&doctor->report, BY_GRADE_ADVICE, facts->name,
-                          "find the writer (banyan show --log), and let one controller write",
-                          "a writer came (election id of %s) after the one whose table is active (%s)",
+                          "find the writer (banyan show --log), and let only one controller write",
+                          "another writer connected (election id of %s) after the one whose table is active "
+                          "(%s)",
                           when(hello->election_id, later), when(hello->table_push, own));
         else
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL,
@@ -270,7 +272,7 @@ void by_check_ports(struct by_doctor *doctor)
         for (pb_size_t port = 0; port < facts->counters.ports_count; port++)
             if (facts->counters.ports[port].down)
                 by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
-                              "look at the cable, and whether the other end is up", "port %s is down",
+                              "check the cable, and that the other end is up", "port %s is down",
                               facts->counters.ports[port].name);
         if (doctor->report.count == before)
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "%u ports",
@@ -282,23 +284,24 @@ static const struct {
     const char *counter, *text, *remedy;
     enum by_grade grade;
 } tales[] = {
-    {"alarm_memory", "memory changed by itself under sums",
+    {"alarm_memory", "memory of partial sums was corrupted",
      "take the machine out of service and test its memory", BY_GRADE_TROUBLE},
-    {"drop_version", "packets of another protocol version came", "install one version on all machines",
+    {"drop_version", "packets of another protocol version arrived", "install one version on all machines",
      BY_GRADE_TROUBLE},
-    {"drop_gen", "packets of another generation came",
+    {"drop_gen", "packets of another generation arrived",
      "give all hosts the tables of the last push (BANYAN_TABLE)", BY_GRADE_ADVICE},
-    {"drop_entry", "packets of jobs or trees came that its table does not have",
+    {"drop_entry", "packets of jobs or trees arrived that its table does not have",
      "give hosts and switches tables of one lowering", BY_GRADE_ADVICE},
-    {"drop_ingress", "packets came from another port or address than the table says",
-     "check cables; or a sender uses another's address", BY_GRADE_ADVICE},
-    {"drop_psum", "payloads came damaged", "check cables and cards for errors (ethtool -S)", BY_GRADE_ADVICE},
-    {"alarm_lost_state", "results came for chunks that it had not finished",
-     "did it restart during a call? the calls of that time have failed", BY_GRADE_ADVICE},
-    {"shell_rx_unaddressed", "frames came on a port that its table does not name",
+    {"drop_ingress", "packets arrived from a port or address that differs from the table's",
+     "check cables, and whether a sender uses the address of another", BY_GRADE_ADVICE},
+    {"drop_psum", "payloads arrived damaged", "check cables and NICs for errors (ethtool -S)",
+     BY_GRADE_ADVICE},
+    {"alarm_lost_state", "results arrived for chunks that it had not finished",
+     "check whether it restarted during a call: such calls have failed", BY_GRADE_ADVICE},
+    {"shell_rx_unaddressed", "frames arrived on a port that its table does not name",
      "push the table that names all its ports", BY_GRADE_ADVICE},
-    {"shell_tx_no_memory", "packets were dropped for want of buffers",
-     "a smaller --window, or fewer ports a switch", BY_GRADE_ADVICE},
+    {"shell_tx_no_memory", "packets were dropped for lack of buffers",
+     "use a smaller --window, or fewer ports per switch", BY_GRADE_ADVICE},
 };
 
 void by_check_drops(struct by_doctor *doctor)
@@ -316,6 +319,6 @@ void by_check_drops(struct by_doctor *doctor)
                                   "%s: %" PRIu64 " (%s, since it started)", tales[tale].text,
                                   (uint64_t)facts->counters.engine[j].value, tales[tale].counter);
         if (doctor->report.count == before)
-            by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "no counter tells of trouble");
+            by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "no counter indicates trouble");
     }
 }

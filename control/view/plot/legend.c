@@ -156,7 +156,7 @@ double by_legend_draw(const struct by_fabric *fabric, double x, double width, do
                                      trees || fabric->plan == NULL ? "host, with its rank" : "host",
                                  [BY_SYMBOL_CAPABLE] = "switch that sums and copies",
                                  [BY_SYMBOL_PLAIN] = "switch that only forwards",
-                                 [BY_SYMBOL_OUTSIDE] = "host that is no rank"};
+                                 [BY_SYMBOL_OUTSIDE] = "host that is not a rank"};
     bool met[BY_SYMBOL_OUTSIDE + 1] = {false};
 
     for (uint32_t n = 0; n < fabric->topology->node_count; n++)
@@ -223,6 +223,6 @@ void by_legend_plan(const struct by_fabric *fabric, char line[BY_LEGEND_BYTES])
                         plan->tree_count);
     by_panel_facts(fabric, &facts);
     if (facts.one_load && used > 0 && used < BY_LEGEND_BYTES)
-        snprintf(line + used, BY_LEGEND_BYTES - (size_t)used, "; what is used is used to %.3g%%",
+        snprintf(line + used, BY_LEGEND_BYTES - (size_t)used, "; used links are %.3g%% full",
                  100 * facts.load);
 }

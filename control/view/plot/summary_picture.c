@@ -89,8 +89,9 @@ void by_picture_summary_write(const struct by_fabric *fabric, FILE *out)
     write_heading(fabric, heading, out);
     write_title(out, y,
                 fabric->plan
-                    ? "the fabric, what is alike drawn once; a link has the colour of the fullest behind it"
-                    : "the fabric, what is alike drawn once");
+                    ? "the fabric, equal parts drawn once; a link has the colour of the fullest that it "
+                      "stands for"
+                    : "the fabric, equal parts drawn once");
     group_at(out, (width - summary->width) / 2, y + TITLE_HEIGHT);
     by_summary_draw(summary, out);
     by_svg_group_end(out);

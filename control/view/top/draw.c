@@ -173,7 +173,7 @@ static void draw_head(struct pen *pen, const struct by_top_view *view, const cha
 
     snprintf(left, sizeof(left), " banyan top  %s", view->title);
     snprintf(right, sizeof(right), "%s%s  %s ", view->source,
-             view->is_changing ? ", tables are on their way" : "", clock);
+             view->is_changing ? ", tables are being pushed" : "", clock);
     gap = (int)pen->line.most - (int)strlen(left) - (int)strlen(right);
     begin(pen);
     cell(pen, REVERSE, REST, "%s%*s%s", left, gap > 1 ? gap : 1, "", right);
@@ -252,7 +252,7 @@ static void draw_share(struct pen *pen, const struct by_top_job *job)
     by_top_rate_text(job->share_rate, text);
     begin(pen);
     cell(pen, job->dropped_rate > 0 ? YELLOW : DIM, REST,
-         "     share %.3g: %s came, %.0f packets/s held back, %.0f/s dropped", job->share, text,
+         "     share %.3g: %s received, %.0f packets/s held back, %.0f/s dropped", job->share, text,
          job->held_rate, job->dropped_rate);
     end(pen);
 }
@@ -420,8 +420,8 @@ static void draw_links(struct pen *pen, const struct by_top_view *view)
     begin(pen);
     cell(pen, BOLD, a + 1, " LINK");
     cell(pen, BOLD, b + 1, " ");
-    cell(pen, BOLD, known ? BAR + 2 + 10 + 5 + 2 : 9 + 2, known ? "THERE" : "    THERE");
-    cell(pen, BOLD, REST, known ? "BACK" : "     BACK");
+    cell(pen, BOLD, known ? BAR + 2 + 10 + 5 + 2 : 9 + 2, known ? "OUT" : "      OUT");
+    cell(pen, BOLD, REST, known ? "IN" : "       IN");
     end(pen);
     for (uint32_t i = 0; i < view->switch_count; i++) {
         const struct by_top_switch *device = &view->switches[i];

@@ -94,7 +94,7 @@ static void read_switch(const json_t *row, struct by_top_view *view)
     if (strcmp(device->state, "up") != 0)
         snprintf(device->text, sizeof(device->text), "%.150s", text_of(row, "error"));
     else if (strcmp(text_of(row, "table"), text_of(row, "table_wanted")) != 0)
-        snprintf(device->text, sizeof(device->text), "its table is not the one that it should have");
+        snprintf(device->text, sizeof(device->text), "its table is not the expected one");
     read_ports(json_object_get(row, "ports"), device);
     read_waits(json_object_get(row, "waiting"), device);
     json_array_foreach(json_object_get(row, "shares"), index, share)
@@ -133,7 +133,7 @@ int by_top_read_status(const char *text, struct by_top_view *view, struct by_pro
     if (!json_is_object(root)) {
         json_decref(root);
         return by_problem_say(problem, BY_EFORMAT, "the status is not banyand's: %s",
-                              root ? "no object" : fault.text);
+                              root ? "not an object" : fault.text);
     }
     snprintf(view->title, sizeof(view->title), "%.90s", text_of(root, "topology"));
     snprintf(view->source, sizeof(view->source), "banyand %.20s%s", text_of(root, "version"),

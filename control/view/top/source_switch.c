@@ -186,7 +186,7 @@ static int renew_image(struct by_top_target *target, const by_HelloReply *hello,
     if (hello->table_hash != 0)
         error = by_session_read(target->session, &target->image, &target->bytes, problem);
     if (error == 0 && target->image != NULL && by_image_check(target->image, target->bytes, NULL, NULL) != 0)
-        error = by_problem_say(problem, BY_EFORMAT, "its table cannot be read by this version");
+        error = by_problem_say(problem, BY_EFORMAT, "this version cannot read its table");
     if (error == 0)
         target->hash = hello->table_hash;
     return error;
@@ -247,7 +247,7 @@ int by_top_sample(struct by_top_source *source, struct by_top_view *view, struct
             sample_target(source, &source->targets[i], view);
         view->time_ns = now_ns();
         snprintf(view->title, sizeof(view->title), "%.90s", source->topology ? source->topology->name : "");
-        snprintf(view->source, sizeof(view->source), "switches, asked directly");
+        snprintf(view->source, sizeof(view->source), "switches, queried directly");
         return 0;
     }
     error = by_http_ask(source->http, "GET", "/v1/status", NULL, STATUS_MS, &status, &text, problem);
@@ -256,7 +256,7 @@ int by_top_sample(struct by_top_source *source, struct by_top_view *view, struct
     view->time_ns = now_ns();
     if (status != 200)
         error =
-            by_problem_say(problem, BY_EFORMAT, "%s: GET /v1/status: %d: is it banyand that listens there?",
+            by_problem_say(problem, BY_EFORMAT, "%s: GET /v1/status: %d: check that banyand listens there",
                            source->http, status);
     else
         error = by_top_read_status(text, view, problem);

@@ -85,7 +85,7 @@ static void a_million_lines_for_the_importer_of_nccl_are_refused(void **state)
          "<gpu dev=\"%d\" sm=\"80\" rank=\"0\"/></pci>\n",
          "</cpu></system>", ""},
         {"elements that nobody knows", "<system version=\"1\">", "<thing number=\"%d\"/>\n", "</system>",
-         "outside of a <cpu>"},
+         "outside a <cpu>"},
     };
 
     (void)state;
@@ -98,7 +98,7 @@ static void a_million_lines_for_the_importer_of_ibnetdiscover_are_refused(void *
         {"words", "", "garbage of line %d\n", "", "neither a node"},
         {"switches without ports", "", "Switch 36 \"S-%016x\" # \"sw%d\" base port 0 lid 1 lmc 0\n", "",
          "larger than 64 MiB"},
-        {"ports of nobody", "", "[%d] \"S-1\"[1] # lid 1 lmc 0 \"x\" 4xHDR\n", "", "before any node"},
+        {"ports of nobody", "", "[%d] \"S-1\"[1] # lid 1 lmc 0 \"x\" 4xHDR\n", "", "precedes every node"},
     };
 
     (void)state;
@@ -138,13 +138,13 @@ static void a_million_lines_of_shares_or_ranks_are_refused(void **state)
 {
     static const struct garbage shares[] = {
         {"words for shares", "", "garbage of line %d\n", "", "larger than 16 MiB"},
-        {"shares of strangers", "{", "\"n%d\": 1,\n", "\"a\": 1}", "'n0', which is no node"},
+        {"shares of strangers", "{", "\"n%d\": 1,\n", "\"a\": 1}", "'n0', which is not a node"},
         {"more shares than nodes", "[", "%d,\n", "0]", "more shares than the 2 compute nodes"},
         {"a share of a million digits", "[0", "%d\n", "]", ""},
         {"open brackets for shares", "", "[\n", "", ""},
     };
     static const struct garbage ranks[] = {
-        {"words for ranks", "", "x%d\n", "", "'x0' is no node"},
+        {"words for ranks", "", "x%d\n", "", "'x0' is not a node"},
         {"a rank named a million times", "", "a\n", "", "'a' appears twice"},
         {"blank lines for ranks", "", "   \n", "", "0 compute nodes are named"},
     };

@@ -242,7 +242,7 @@ static void wrong_files_are_refused_at_their_place(void **state)
     } rows[] = {
         {"nccl", "<system>\n <cpu/>\n</system>", 2, 2, "no attribute numaid"},
         {"nccl", "<graphs/>", 1, 1, "begins with <graphs>"},
-        {"nccl", "<system>\n<pci busid=\"0\"/></system>", 2, 1, "outside of a <cpu>"},
+        {"nccl", "<system>\n<pci busid=\"0\"/></system>", 2, 1, "outside a <cpu>"},
         {"nccl",
          "<system><cpu numaid=\"0\">\n<pci busid=\"0:1\" class=\"0x030000\">\n<gpu dev=\"0\" rank=\"x\" "
          "sm=\"80\"/></pci></cpu></system>",
@@ -254,8 +254,8 @@ static void wrong_files_are_refused_at_their_place(void **state)
         {"nccl", "<system version=\"1\">\n</sistem>", 2, 3, "not valid XML"},
         {"nccl", "<system version=\"1\"></system>", 0, 0, "no GPU with a rank"},
         {"nccl", "<!DOCTYPE s SYSTEM \"x\">\n<system/>", 1, 0, "document type"},
-        {"ibnetdiscover", "Switch 36 S-1\n", 1, 1, "no identity in quotes"},
-        {"ibnetdiscover", "# x\n\n[1] \"S-1\"[1] # 4xEDR\n", 3, 1, "before any node"},
+        {"ibnetdiscover", "Switch 36 S-1\n", 1, 1, "no quoted identity"},
+        {"ibnetdiscover", "# x\n\n[1] \"S-1\"[1] # 4xEDR\n", 3, 1, "precedes every node"},
         {"ibnetdiscover", "Switch 2 \"S-1\" # \"s\"\n[1] \"H-1\" # 4xEDR\n", 2, 10, "must be [PORT]"},
         {"ibnetdiscover", "Switch 2 \"S-1\" # \"s\"\n[x] \"H-1\"[1] # 4xEDR\n", 2, 1, "must be [PORT]"},
         {"ibnetdiscover", "what is this\n", 1, 1, "neither a node"},
@@ -263,7 +263,7 @@ static void wrong_files_are_refused_at_their_place(void **state)
         {"ibnetdiscover", IB_PAIR "Ca 1 \"H-2\" # \"k\"\n[1](2) \"S-1\"[1] # lid 1 4xEDR\n", 3, 1,
          "leads elsewhere"},
         {"ibnetdiscover", IB_PAIR "Ca 1 \"H-2\" # \"k\"\n[1](2) \"S-1\"[2] # lid 1 4xHDR\n", 3, 1,
-         "another speed"},
+         "different speed"},
         {"ibnetdiscover",
          IB_PAIR "Ca 1 \"H-2\" # \"k\"\n[1](2) \"S-1\"[2] # lid 1 4xEDR\n[1](2) \"S-1\"[2] # 4xEDR\n", 8, 1,
          "appears twice"},
@@ -278,19 +278,19 @@ static void wrong_files_are_refused_at_their_place(void **state)
          "{\"lldp\": {\"interface\": {\"eth0\":\n{\"chassis\": {\"leaf0\": {\"id\": {\"type\": "
          "\"mac\"}}}}}}}",
          1, 25, "--rate"},
-        {"dot", "graph {\n a -> b\n}", 2, 4, "-- is wanted here"},
+        {"dot", "graph {\n a -> b\n}", 2, 4, "-- is expected here"},
         {"dot", "graph {\n a -- b [bandwidth=\"fast\"]\n}", 2, 7, "bandwidth is 'fast'"},
         {"dot", "graph {\n a -- b [bandwidth=1]\n}", 2, 2, "--switches or --compute"},
         {"dot", "graph {\n a [kind=router]\n}", 2, 2, "must be compute or switch"},
         {"dot", "graph {\n a -- a [bandwidth=1]\n}", 2, 7, "to itself"},
         {"dot", "graph { a [kind=compute]; b [kind=compute];\n a -- b [label=\"5/10\"] }", 2, 7, "--rate"},
-        {"dot", "graph { a -- \"b", 1, 14, "does not end"},
+        {"dot", "graph { a -- \"b", 1, 14, "is not terminated"},
         {"dot", "graph { a -- ", 1, 14, "the file ends where a node or {"},
         {"dot", "graph { ] }", 1, 9, "not ']'"},
-        {"dot", "tree {}", 1, 1, "graph or digraph is wanted here, not 'tree'"},
+        {"dot", "tree {}", 1, 1, "graph or digraph is expected here, not 'tree'"},
         {"dot", "graph {} x", 1, 10, "the end of the file"},
-        {"dot", "graph { a ! b }", 1, 11, "belongs to no DOT"},
-        {"yaml", "", 0, 0, "no format 'yaml'"},
+        {"dot", "graph { a ! b }", 1, 11, "not valid in a DOT"},
+        {"yaml", "", 0, 0, "no format named 'yaml'"},
     };
 
     (void)state;

@@ -71,10 +71,10 @@ static void wrong_lists_of_ranks_are_refused_with_place_and_reason(void **state)
     } cases[] = {
         {"", 0, 0, "0 compute nodes are named"},
         {"host0", 0, 0, "1 compute nodes are named"},
-        {"host0,host9", 1, 7, "'host9' is no node"},
+        {"host0,host9", 1, 7, "'host9' is not a node"},
         {"host0\nhost1\n  leaf0\n", 3, 3, "'leaf0' is a switch"},
         {"host0,host1\nhost0", 2, 1, "'host0' appears twice"},
-        {"host0;host1", 1, 1, "'host0;host1' is no node"},
+        {"host0;host1", 1, 1, "'host0;host1' is not a node"},
     };
     struct by_topology *topology = fabric();
 
@@ -94,7 +94,7 @@ static void wrong_lists_of_ranks_are_refused_with_place_and_reason(void **state)
         bool *member;
 
         assert_true(by_members_parse("host0\0\0\0\0\0,host1", 16, topology, &member, &problem) < 0);
-        assert_non_null(strstr(problem.text, "is no node"));
+        assert_non_null(strstr(problem.text, "is not a node"));
     }
     by_topology_free(topology);
 }
@@ -146,7 +146,7 @@ static bool check_job(uint64_t seed)
     while (by_topology_compute_count(topology) > 2 && by_members_count(topology, member) < 2);
     if (by_members_count(topology, member) < 2 ||
         by_members_part(topology, member, &part, &whole, &problem) != 0) {
-        assert_true(by_members_count(topology, member) < 2 || strstr(problem.text, "no links join"));
+        assert_true(by_members_count(topology, member) < 2 || strstr(problem.text, "connected only through"));
         free(member);
         by_topology_free(topology);
         return false;
@@ -244,7 +244,7 @@ static void idle_nodes_carry_nothing_and_those_that_forward_do(void **state)
 
     (void)state;
     assert_int_equal(by_plan_make(ring, &options, &plan, &problem), BY_EINVAL);
-    assert_non_null(strstr(problem.text, "no links join 'host0' and 'host2'"));
+    assert_non_null(strstr(problem.text, "'host0' and 'host2' are connected only through"));
     ring->nodes[1].forward = true; /* a chain of host0, host2 and host3, 10 in both directions */
     plan = planned(ring, BY_COLLECTIVE_ALLGATHER, member, -1);
     rig_assert_fraction(plan->optimum, 15, 1); /* two of three shards enter host0 over 10 */
@@ -376,15 +376,15 @@ static void each_tampering_with_ranks_is_named(void **state)
         const char *says;
     } cases[] = {
         {one_rank_more, "does not reach compute node host3"},
-        {one_rank_less, "host2, which is none of the ranks"},
+        {one_rank_less, "host2, which is not a rank"},
         {no_ranks, "does not reach compute node host3"},
         {a_single_rank, "names 1 compute nodes"},
         {a_switch, "names leaf0"},
         {a_stranger, "'host9'"},
         {twice, "names host1"},
-        {no_list, "is no array"},
-        {an_edge_to_an_idle_node, "host3, which is none of the ranks"},
-        {an_idle_node_in_the_bottleneck, "host3, which is none of the ranks"},
+        {no_list, "is not an array"},
+        {an_edge_to_an_idle_node, "host3, which is not a rank"},
+        {an_idle_node_in_the_bottleneck, "host3, which is not a rank"},
     };
     struct by_topology *topology = fabric();
     bool *member = members(topology, "host0,host1,host2");

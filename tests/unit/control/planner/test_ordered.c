@@ -143,7 +143,7 @@ static void the_verifier_names_what_is_no_interval(void **state)
     text = rig_text(plan, topology);
     assert_int_equal(by_verify_text(topology, text, strlen(text), &report, &problem), 0);
     assert_int_equal(report.verdict, BY_VERDICT_INVALID);
-    assert_non_null(strstr(report.reason, "no interval"));
+    assert_non_null(strstr(report.reason, "not an interval"));
     free(text);
     by_plan_free(plan);
     by_topology_free(topology);
@@ -159,7 +159,7 @@ static void what_adds_nothing_has_no_order(void **state)
 
     (void)state;
     assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_EINVAL);
-    assert_non_null(strstr(problem.text, "adds nothing"));
+    assert_non_null(strstr(problem.text, "does not reduce"));
     by_topology_free(topology);
 }
 

@@ -419,7 +419,7 @@ static void entries_for_mode_det_have_a_slot_for_each_two_children(void **state)
     assert_int_equal(entry.depth, 2);
     assert_int_equal(entry.window, 128); /* twice 256 slots are more than 400 */
     assert_int_equal(header.slot_count, 256);
-    assert_non_null(strstr(lowering->notes[0], "for --det counted once for each two children"));
+    assert_non_null(strstr(lowering->notes[0], "for --det counted once for every two children"));
     bench_images_free(&images);
     by_lowering_free(lowering);
     by_topology_free(topology);
@@ -521,7 +521,7 @@ static void limits_are_named_with_node_and_remedy(void **state)
     static const char *const mtu[] = {"MTU of 100", "132", NULL};
     static const char *const slots[] = {"'sw0'", "4 trees", "has 3 slots", "--slots", NULL};
     static const char *const cable[] = {"one-way", "'h0'", "both directions", NULL};
-    static const char *const back[] = {"no way back", "from 'h1' to 'h0'", "add a link", NULL};
+    static const char *const back[] = {"no path back", "from 'h1' to 'h0'", "add a link", NULL};
     static const char *const direct[] = {"1 h0: h0>h1", NULL};
     static const char *const through[] = {"1 h0: h0>x0>x1>h1", NULL};
     struct by_topology *topology = star();

@@ -81,9 +81,8 @@ static void one_share_more_than_a_switch_keeps_is_refused_with_the_way_out(void 
     assert_int_equal(
         by_lower(topology, jobs, BY_SHARES_MAX + 2, &(struct by_lower_options){0}, &lowering, &problem),
         BY_ELIMIT);
-    assert_string_equal(problem.text,
-                        "job 66: 64 jobs before it have a share, and a switch keeps no more: give it "
-                        "none, or one of them");
+    assert_string_equal(problem.text, "job 66: 64 earlier jobs have a share, and a switch supports no more: "
+                                      "remove the share of one job");
     bench_plan_free(plan);
     by_topology_free(topology);
 }

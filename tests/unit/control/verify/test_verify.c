@@ -293,8 +293,8 @@ struct corruption {
 
 static const struct corruption of_allgather[] = {
     {no_weight, "no weight"},
-    {not_a_fraction, "no fraction"},
-    {negative_weight, "no fraction"},
+    {not_a_fraction, "not a fraction"},
+    {negative_weight, "not a fraction"},
     {heavier_tree, "carries"},
     {lighter_tree, "equal share"},
     {missing_leaf, "does not reach compute node host3"},
@@ -307,10 +307,10 @@ static const struct corruption of_allgather[] = {
     {node_twice_in_a_path, "passes node leaf1 twice"},
     {path_through_a_host, "passes through compute node host2"},
     {dead_end, "host2"},
-    {number_without_a_path, "but there are"},
-    {negative_path, "but there are"},
+    {number_without_a_path, "but the plan has"},
+    {negative_path, "but the plan has"},
     {spoiled_path, "fewer than two"},
-    {wrong_way, "carries the wrong way"},
+    {wrong_way, "has the wrong direction"},
     {unknown_use, "sideways"},
     {rooted_at_a_switch, "rooted at switch leaf0"},
     {other_root, "the link from leaf0 to host0 carries 40/3 of 10 GB/s"},
@@ -318,7 +318,7 @@ static const struct corruption of_allgather[] = {
     {another_topology, "star-4"},
     {another_unit, "Mbit/s"},
     {unknown_collective, "alltoall"},
-    {other_collective, "wrong way"},
+    {other_collective, "wrong direction"},
     {needless_root, "has no root"},
     {wrong_k, "whole number"},
     {overstated_rate, "achieved"},
@@ -336,7 +336,7 @@ static const struct corruption of_broadcast[] = {
     {other_root, "rooted at host1"},
     {no_root, "needs a compute node as its root"},
     {cut_without_the_root, "does not contain the root"},
-    {wrong_way, "wrong way"},
+    {wrong_way, "wrong direction"},
 };
 
 static const struct corruption of_allreduce[] = {

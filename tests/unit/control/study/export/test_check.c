@@ -60,7 +60,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         /* dropped */
         {PAIR(COPY0 SEND0 RECV0, COPY1 TB("1", "0", "-1") "</tb>" RECV1), "never sent"},
         {PAIR(COPY0 SEND0 RECV0, COPY1 SEND1), "never received"},
-        {PAIR(TB("0", "-1", "-1") "</tb>" SEND0 RECV0, COPY1 SEND1 RECV1), "never written"},
+        {PAIR(TB("0", "-1", "-1") "</tb>" SEND0 RECV0, COPY1 SEND1 RECV1), "never been written"},
         /* duplicated */
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "i", "0", "o", "0", FREE)
                   STEP("1", "s", "i", "0", "o", "0", FREE) "</tb>" RECV0,
@@ -75,7 +75,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         /* wrong buffer or place */
         {PAIR(COPY0 SEND0 TB("2", "-1", "1") STEP("0", "r", "i", "0", "s", "0", FREE) "</tb>",
               COPY1 SEND1 RECV1),
-         "never written"},
+         "never been written"},
         {PAIR(COPY0 SEND0 TB("2", "-1", "1") STEP("0", "r", "i", "0", "i", "0", FREE) "</tb>",
               COPY1 SEND1 RECV1),
          "writes to its input"},
@@ -84,7 +84,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
          "output buffer of GPU 0, which has 2"},
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "s", "0", "o", "0", FREE) "</tb>" RECV0,
               COPY1 SEND1 RECV1),
-         "nothing has been written"},
+         "has not been written"},
         {PAIR(TB("0", "-1", "-1") STEP("0", "cpy", "i", "0", "o", "1", FREE) "</tb>" SEND0 TB("2", "-1", "1")
                   STEP("0", "r", "i", "0", "o", "0", FREE) "</tb>",
               COPY1 SEND1 RECV1),
@@ -92,7 +92,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         /* order: the copy, and the send of the copied data */
         {PAIR(COPY0 TB("1", "1", "-1") STEP("0", "s", "o", "0", "o", "0", FREE) "</tb>" RECV0,
               COPY1 SEND1 RECV1),
-         "nothing orders them"},
+         "their order is undefined"},
         {PAIR(TB("0", "-1", "-1") STEP("0", "cpy", "i", "0", "o", "0", WAIT("-1", "-1", "1")) "</tb>" TB(
                   "1", "1", "-1") STEP("0", "s", "o", "0", "o", "0", WAIT("0", "0", "0")) "</tb>" RECV0,
               COPY1 SEND1 RECV1),
@@ -135,7 +135,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
         {"<algo name=\"t\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"1\" "
          "coll=\"allreduce\" "
          "inplace=\"1\"></algo>",
-         "ignore the file in silence"},
+         "silently ignore the file"},
         {"<algo name=\"t\" proto=\"Simple\" nchannels=\"1\" nchunksperloop=\"1\" ngpus=\"1\" "
          "coll=\"allreduce\" "
          "inplace=\"0\" outofplace=\"0\" minBytes=\"0\" maxBytes=\"9\"></algo>",
@@ -145,7 +145,7 @@ static void wrong_schedules_are_refused_with_their_reason(void **state)
          "minBytes=\"9\" maxBytes=\"8\"></algo>",
          "no size fits"},
         {ALGO("alltoall", "2", "2") "</algo>", "coll is 'alltoall'"},
-        {ALGO("allgather", "2", "3") "</algo>", "no multiple"},
+        {ALGO("allgather", "2", "3") "</algo>", "not a multiple"},
         {ALGO("allgather", "3", "3") GPU("0", "1", "3", "0") "</gpu></algo>", "ngpus is 3, but 1"},
         {ALGO("allgather", "1", "1") GPU("0", "1", "1", "0") TB("1", "-1", "-1") "</tb></gpu></algo>",
          "no thread block 0"},
@@ -397,19 +397,20 @@ static void wrong_forests_are_refused_with_their_reason(void **state)
     } rows[] = {
         {FOREST(TREE("a", "0", "1", "1", HOP("a", "b")) TREE("b", "0", "1", "1", HOP("b", "a"))), NULL},
         {FOREST(TREE("a", "0", "1", "1", HOP("a", "b"))), "carry 0 chunks of its shard"},
-        {FOREST(TREE("a", "0", "1", "0", "") TREE("b", "0", "1", "1", HOP("b", "a"))), "never gets the data"},
+        {FOREST(TREE("a", "0", "1", "0", "") TREE("b", "0", "1", "1", HOP("b", "a"))),
+         "never receives the data"},
         {FOREST(TREE("a", "0", "1", "1", HOP("a", "b") HOP("a", "b"))
                     TREE("b", "0", "1", "1", HOP("b", "a"))),
-         "b gets the same data twice"},
+         "b receives the same data twice"},
         {FOREST(TREE("a", "0", "1", "1", HOP("a", "b") HOP("b", "a"))
                     TREE("b", "0", "1", "1", HOP("b", "a"))),
-         "a gets the same data twice"},
+         "a receives the same data twice"},
         {FOREST(TREE("a", "0", "2", "1", HOP("a", "b")) TREE("b", "0", "1", "1", HOP("b", "a"))),
          "carry 2 chunks of its shard"},
         {FOREST(TREE("a", "0", "1", "2", HOP("a", "b")) TREE("b", "0", "1", "1", HOP("b", "a"))), "1 high"},
         {FOREST(TREE("a", "1", "1", "2", HOP("b", "c") HOP("c", "b"))), "cyclic wait of 2 nodes: "},
         {FOREST(TREE("a", "0", "1", "1", HOP("c", "b")) TREE("b", "0", "1", "1", HOP("b", "a"))),
-         "c sends but never gets the data"},
+         "c sends but never receives the data"},
         {FOREST(TREE("a", "0", "1", "1", "<send src=\"a\" dst=\"b\" path=\"a,c\"/>")), "does not lead"},
         {FOREST(TREE("a", "0", "1", "1", "<send src=\"a\" dst=\"b\"/>")), "does not lead"},
         {FOREST(TREE("a", "0", "1", "1", "<send src=\"a\"/>")), "no attribute dst"},
@@ -445,7 +446,7 @@ static void paths_must_exist_on_the_topology(void **state)
         const char *path, *reason;
     } rows[] = {{"host0,switch0,host1", NULL},
                 {"host0,host1", "no link between"},
-                {"host0,spine,host1", "no node of the topology"}};
+                {"host0,spine,host1", "not a node of the topology"}};
 
     (void)state;
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

@@ -170,16 +170,25 @@ static void every_corruption_is_named(void **state)
         void (*corrupt)(struct by_series *series);
         const char *reason;
     } cases[] = {
-        {false, faster, "but the throughput asks for"},   {false, better_bound, "do not prove the optimum"},
-        {false, twice_the_work, "do not have the time"},  {false, long_slot, "longer than the period"},
-        {false, short_slot, "is shorter than what"},      {false, no_matching, "is no matching"},
-        {false, other_way, "no link leads from s to p1"}, {false, lost_end, "ends at"},
-        {false, cheap_prices, "costs nothing"},           {false, wrong_prices, "do not prove"},
-        {false, foreign_port, "whose links share none"},  {false, twice_the_same, "are the same"},
-        {true, against_the_order, "against the order"},   {true, wrong_sum, "which they are not"},
-        {true, one_value_less, "does not have"},          {true, other_target, "ends with"},
-        {true, fewer_messages, "have 6 partial results"}, {true, two_values_at_one, "holds two values"},
-        {true, big_tasks, "do not have the time"},
+        {false, faster, "but the throughput requires"},
+        {false, better_bound, "do not prove the optimum"},
+        {false, twice_the_work, "do not last as long"},
+        {false, long_slot, "longer than the period"},
+        {false, short_slot, "is too short for what"},
+        {false, no_matching, "is not a matching"},
+        {false, other_way, "no link leads from s to p1"},
+        {false, lost_end, "ends at"},
+        {false, cheap_prices, "costs nothing"},
+        {false, wrong_prices, "do not prove"},
+        {false, foreign_port, "whose links do not share one"},
+        {false, twice_the_same, "are the same"},
+        {true, against_the_order, "against the order"},
+        {true, wrong_sum, "which is not their combination"},
+        {true, one_value_less, "does not have"},
+        {true, other_target, "ends with"},
+        {true, fewer_messages, "have 6 partial results"},
+        {true, two_values_at_one, "holds two values"},
+        {true, big_tasks, "do not last as long"},
     };
 
     (void)state;
@@ -209,7 +218,7 @@ static void what_is_no_schedule_is_refused(void **state)
         const char *rest, *reason;
     } cases[] = {
         {"", "not valid JSON"},
-        {"}x", "nothing may follow"},
+        {"}x", "text after the first value"},
         {", \"speed\": 1}", "'speed' of a schedule"},
         {", \"messages\": 3}", "must be an array"},
         {", \"messages\": [{\"from\": \"s\", \"to\": \"x\"}]}", "'x'"},
@@ -218,7 +227,7 @@ static void what_is_no_schedule_is_refused(void **state)
          "fraction"},
         {", \"messages\": [{\"from\": \"s\", \"to\": \"a\", \"size\": {\"num\": -1, \"den\": 1}}]}",
          "not negative"},
-        {", \"lanes\": [{\"amount\": 1, \"tasks\": [{\"send\": 0}]}]}", "nothing that stands before it"},
+        {", \"lanes\": [{\"amount\": 1, \"tasks\": [{\"send\": 0}]}]}", "must refer to an earlier entry"},
         {", \"lanes\": [{\"amount\": 1, \"tasks\": []}]}", "no tasks"},
         {", \"slots\": [{\"duration\": 3}]}", "fraction"},
         {", \"prices\": [{\"price\": {\"num\": 1, \"den\": 1}}]}", "must be for one of"},
@@ -277,14 +286,15 @@ static void wrong_moves_are_named(void **state)
         const char *from, *to, *reason;
         int error;
     } cases[] = {
-        {"\"round\": 4, \"send\": 3", "\"round\": 3, \"send\": 3", "is not the same", BY_EINVAL},
+        {"\"round\": 4, \"send\": 3", "\"round\": 3, \"send\": 3", "differs from what is received",
+         BY_EINVAL},
         {"\"interval\"", "\"pace\"", "'pace' of a schedule", BY_EFORMAT},
         {"\"first\": 4, \"count\": 8}]", "\"first\": 5, \"count\": 8}]", "within 12 chunks", BY_EFORMAT},
         {"\"send\": 1", "\"send\": 0", "another rank", BY_EFORMAT},
         {"\"send\": 1", "\"send\": 9", "from 0 to 4", BY_EFORMAT},
         {"\"rank\": 1", "\"rank\": 2", "from 1 to 1", BY_EFORMAT},
-        {"banyan-moves-1", "banyan-moves-9", "no schedule of moves", BY_EFORMAT},
-        {"scatter", "reduce", "no schedule of moves", BY_EFORMAT},
+        {"banyan-moves-1", "banyan-moves-9", "not a schedule of moves", BY_EFORMAT},
+        {"scatter", "reduce", "not a schedule of moves", BY_EFORMAT},
     };
     static const char head[] = "{\"format\": \"banyan-moves-1\", \"operation\": \"gossip\", \"ranks\": 2, "
                                "\"chunks\": 2, \"rounds\": 2, \"interval\": 1, \"hosts\": [{\"rank\": 0, "
@@ -294,10 +304,10 @@ static void wrong_moves_are_named(void **state)
     } runs[] = {
         {"{\"round\": 0, \"send\": 1, \"source\": 1, \"target\": 0, \"first\": 0, \"count\": 1}",
          "{\"round\": 0, \"receive\": 0, \"source\": 1, \"target\": 0, \"first\": 0, \"count\": 1}",
-         "does not have it yet"},
+         "which it does not have yet"},
         {"{\"round\": 0, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 1}",
          "{\"round\": 0, \"receive\": 0, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 1}",
-         "does not get all"},
+         "does not receive the whole message"},
         {"{\"round\": 0, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 2},"
          "{\"round\": 1, \"send\": 1, \"source\": 0, \"target\": 1, \"first\": 1, \"count\": 1}",
          "{\"round\": 0, \"receive\": 0, \"source\": 0, \"target\": 1, \"first\": 0, \"count\": 2},"

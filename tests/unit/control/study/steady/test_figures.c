@@ -401,7 +401,7 @@ static void what_cannot_be_is_refused_with_its_reason(void **state)
           .sources = source,
           .target_count = 1,
           .targets = source},
-         "there is no receiver"},
+         "no receiver"},
         {{.operation = BY_SERIES_REDUCE,
           .target_count = 1,
           .targets = target,

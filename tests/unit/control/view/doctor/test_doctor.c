@@ -47,46 +47,46 @@ struct ill {
     X(no_jit, "kernel", ADVICE, "interprets", "bpf_jit_enable=1", M->jit = 0)                                \
     X(no_af_xdp, "kernel", ADVICE, "no AF_XDP", "CONFIG_XDP_SOCKETS", M->has_af_xdp = false)                 \
     X(no_tcx, "kernel", TROUBLE, "Linux 6.1 has no tcx", "Linux 6.6", M->kernel_minor = 1)                   \
-    X(no_hugepages, "hugepages", ADVICE, "there are none", "vm.nr_hugepages=", M->hugepages = 0)             \
-    X(no_free_hugepages, "hugepages", ADVICE, "all 512 are taken", "larger N", M->hugepages_free = 0)        \
+    X(no_hugepages, "hugepages", ADVICE, "none are reserved", "vm.nr_hugepages=", M->hugepages = 0)          \
+    X(no_free_hugepages, "hugepages", ADVICE, "all 512 are in use", "larger N", M->hugepages_free = 0)       \
     X(many_processes, "cores", ADVICE, "9 processes of banyan share 8", "fewer ranks", M->processes = 9)     \
-    X(old_clock, "clock", TROUBLE, "it says 1970-01-01", "set it", (M->unix_s = 5, K->from_s = 0))           \
-    X(free_clock, "clock", ADVICE, "no service keeps it right", "chrony", M->is_synchronized = false)        \
-    X(old_program, "versions", TROUBLE, "is 0.0.9, and this is", "one version",                              \
+    X(old_clock, "clock", TROUBLE, "it shows 1970-01-01", "set it", (M->unix_s = 5, K->from_s = 0))          \
+    X(free_clock, "clock", ADVICE, "no time service maintains it", "chrony", M->is_synchronized = false)     \
+    X(old_program, "versions", TROUBLE, "is 0.0.9; this is", "one version",                                  \
       strcpy(M->programs[0].version, "0.0.9"))                                                               \
-    X(dumb_program, "versions", ADVICE, "tells no version", "afresh", M->programs[0].version[0] = 0)         \
+    X(dumb_program, "versions", ADVICE, "reports no version", "again", M->programs[0].version[0] = 0)        \
     X(late_keys, "keys", TROUBLE, "expired at 2027-01-15", "--controller operator --renew",                  \
       K->until_s = SOUND_NOW_S - 1)                                                                          \
     X(early_keys, "keys", TROUBLE, "not valid before", "clock", K->from_s = SOUND_NOW_S + 1)                 \
     X(old_keys, "keys", ADVICE, "expires in 9 days", "--renew", K->until_s = SOUND_NOW_S + 9 * 86400)        \
     X(other_keys, "keys", TROUBLE, "keys of a controller", "--host host0", D->joins = "tls:c:1")             \
-    X(foreign_keys, "keys", TROUBLE, "keys of operator, and this host is host0", "--host host0",             \
+    X(foreign_keys, "keys", TROUBLE, "keys of operator, but this host is host0", "--host host0",             \
       (D->joins = "tls:c:1", K->role = "host"))                                                              \
-    X(no_keys, "keys", TROUBLE, "names no keys, and BANYAN_CONTROLLER is tls:c:1", "--host host0",           \
+    X(no_keys, "keys", TROUBLE, "is not set, but BANYAN_CONTROLLER is tls:c:1", "--host host0",              \
       (D->joins = "tls:c:1", K->folder = NULL))                                                              \
     X(late_host, "keys", TROUBLE, "expired at 2027-01-15", "--host host0 --renew",                           \
       (strcpy(K->name, "host0"), K->role = "host", K->until_s = SOUND_NOW_S - 1))                            \
     X(bad_keys, "keys", TROUBLE, "no such file", "banyan keys", strcpy(K->fault, "no such file"))            \
-    X(no_interface, "interface", TROUBLE, "no such interface; there are: lo, p0",                            \
-      "ip link set OLD name NEW", (P->interface.exists = false, strcpy(P->interface.existing, "lo, p0")))    \
+    X(no_interface, "interface", TROUBLE, "does not exist; available: lo, p0", "ip link set OLD name NEW",   \
+      (P->interface.exists = false, strcpy(P->interface.existing, "lo, p0")))                                \
     X(is_down, "interface", TROUBLE, "is down", "ip link set eth0 up", P->interface.is_up = false)           \
     X(no_carrier, "interface", TROUBLE, "no carrier", "cable", P->interface.has_carrier = false)             \
-    X(small_mtu, "mtu", TROUBLE, "has an MTU of 1400, the table counts on 1500",                             \
-      "ip link set eth0 mtu 1500", P->interface.mtu = 1400)                                                  \
-    X(no_native, "xdp", ADVICE, "no native XDP", "card", P->interface.native_xdp = 0)                        \
+    X(small_mtu, "mtu", TROUBLE, "has an MTU of 1400, the table requires 1500", "ip link set eth0 mtu 1500", \
+      P->interface.mtu = 1400)                                                                               \
+    X(no_native, "xdp", ADVICE, "no native XDP", "NIC", P->interface.native_xdp = 0)                         \
     X(queues, "xdp", ADVICE, "4 receive queues", "ethtool -L eth0 combined 1", P->interface.queues = 4)      \
     X(few_descriptors, "ring", ADVICE, "256 receive descriptors of 1024", "ethtool -G eth0 rx 1024",         \
       P->interface.ring = 256)                                                                               \
-    X(whole_trains, "segments", TROUBLE, "carries trains of frames whole", "tx-udp-segmentation off",        \
+    X(whole_trains, "segments", TROUBLE, "carries whole GSO batches", "tx-udp-segmentation off",             \
       P->interface.cuts = 0)                                                                                 \
-    X(no_address, "address", TROUBLE, "lacks the table's address 10.0.0.1",                                  \
+    X(no_address, "address", TROUBLE, "does not have the table's address 10.0.0.1",                          \
       "ip addr add 10.0.0.1/31 dev eth0", P->interface.address_count = 0)                                    \
     X(other_mac, "address", TROUBLE, "is 02:00:00:00:00:07", "address 02:00:00:00:00:01",                    \
       P->interface.mac[5] = 7)                                                                               \
     X(strict, "paths", TROUBLE, "reverse path filter", "rp_filter=0", P->interface.is_strict = true)         \
-    X(silent_peer, "peer", TROUBLE, "10.0.0.0 (node 9) does not answer", "table loaded",                     \
+    X(silent_peer, "peer", TROUBLE, "10.0.0.0 (node 9) does not answer", "has a table",                      \
       P->peer = BY_PEER_SILENT)                                                                              \
-    X(unseen_peer, "peer", UNSEEN, "not known", "root", P->peer = BY_PEER_UNSEEN)                            \
+    X(unseen_peer, "peer", UNSEEN, "is unknown", "root", P->peer = BY_PEER_UNSEEN)                           \
     X(other_peer, "peer", TROUBLE, "answers as 02:00:00:00:00:08", "cables", P->peer_mac[5] = 8)             \
     X(wrong_address, "reach", TROUBLE, "answers as 'spine0'", "addresses", strcpy(S->hello.name, "spine0"))  \
     X(other_version, "skew", TROUBLE, "runs banyan 0.0.9", "one version",                                    \
@@ -94,43 +94,43 @@ struct ill {
     X(other_time, "time", ADVICE, "60 s behind", "chrony", S->ahead_ns = -60 * INT64_C(1000000000))          \
     X(no_table, "table", TROUBLE, "no table is active", "banyan push",                                       \
       (S->hello.table_hash = 0, S->hello.table_push = 0))                                                    \
-    X(saved_table, "table", TROUBLE, "of its earlier life", "--saved",                                       \
+    X(saved_table, "table", TROUBLE, "before its restart", "--saved",                                        \
       (S->hello.table_hash = 0, S->hello.saved_hash = 5))                                                    \
     X(other_table, "table", TROUBLE, "is active, the file is", "banyan diff", S->hello.table_hash++)         \
     X(other_plan, "plan", TROUBLE, "of another lowering than that of leaf0", "push the whole folder",        \
       D->switches[1].hello.table_cookie = 8)                                                                 \
-    X(open_push, "push", TROUBLE, "waits for the end of a push", "--settle", S->hello.validated_hash = 3)    \
-    X(few_slots, "room", TROUBLE, "wants 64 slots, it has 63", "--slots", S->hello.slot_count = 63)          \
-    X(few_ports, "room", TROUBLE, "wants 2 ports, it has 1", "all its ports", S->hello.port_count = 1)       \
-    X(small_chunks, "room", TROUBLE, "wants 1408 bytes of a chunk, it has 1024", "--mtu",                    \
+    X(open_push, "push", TROUBLE, "waits for a push to end", "--settle", S->hello.validated_hash = 3)        \
+    X(few_slots, "room", TROUBLE, "requires 64 slots; it has 63", "--slots", S->hello.slot_count = 63)       \
+    X(few_ports, "room", TROUBLE, "requires 2 ports; it has 1", "all its ports", S->hello.port_count = 1)    \
+    X(small_chunks, "room", TROUBLE, "requires 1408 bytes of a chunk; it has 1024", "--mtu",                 \
       S->hello.payload_max = 1024)                                                                           \
-    X(few_entries, "room", TROUBLE, "wants 3 entries, it has 2", "fewer trees", S->hello.entry_max = 2)      \
-    X(cannot_sum, "able", TROUBLE, "has it sum, which it cannot", "aggregate",                               \
+    X(few_entries, "room", TROUBLE, "requires 3 entries; it has 2", "fewer trees", S->hello.entry_max = 2)   \
+    X(cannot_sum, "able", TROUBLE, "requires sums, which it does not support", "aggregate",                  \
       S->hello.able = by_Able_ABLE_REPLICATE)                                                                \
-    X(cannot_copy, "able", TROUBLE, "has it replicate, which it cannot", "multicast",                        \
+    X(cannot_copy, "able", TROUBLE, "requires replication, which it does not support", "multicast",          \
       S->hello.able = by_Able_ABLE_SUM)                                                                      \
-    X(other_writer, "writer", ADVICE, "came (election id of 31) after", "one controller",                    \
+    X(other_writer, "writer", ADVICE, "connected (election id of 31) after", "one controller",               \
       S->hello.election_id = 31)                                                                             \
     X(port_down, "ports", TROUBLE, "port p1 is down", "cable",                                               \
       (S->counters.ports[1].down = true, strcpy(S->counters.ports[1].name, "p1")))                           \
-    X(bad_memory, "drops", TROUBLE, "memory changed by itself under sums: 2", "test its memory",             \
+    X(bad_memory, "drops", TROUBLE, "memory of partial sums was corrupted: 2", "test its memory",            \
       S->counters.engine[0].value = 2)                                                                       \
-    X(old_packets, "drops", ADVICE, "another generation came: 4", "last push",                               \
+    X(old_packets, "drops", ADVICE, "another generation arrived: 4", "last push",                            \
       (strcpy(S->counters.engine[0].name, "drop_gen"), S->counters.engine[0].value = 4))                     \
     X(no_controller, "controller", TROUBLE, "is banyand running", "start banyand",                           \
       (free(D->status), D->status = NULL, strcpy(D->no_status.text, "is banyand running?")))                 \
-    X(no_status, "controller", TROUBLE, "its status cannot be read", "is it banyand",                        \
+    X(no_status, "controller", TROUBLE, "its status cannot be read", "check that banyand listens",           \
       strcpy(D->status, "<html>"))                                                                           \
     X(old_controller, "controller", TROUBLE, "is banyand 0.0.9", "one version",                              \
       sound_status(D, "up", "1", "running", "30", "0.0.9"))                                                  \
-    X(lost_switch, "controller", TROUBLE, "is down to the controller: no answer", "start it",                \
+    X(lost_switch, "controller", TROUBLE, "is down, as the controller reports: no answer", "start it",       \
       sound_status(D, "down", "1", "running", "30", BY_VERSION))                                             \
-    X(stray_table, "controller", TROUBLE, "not the one that the controller gave", "by hand",                 \
+    X(stray_table, "controller", TROUBLE, "not the one that the controller loaded", "by hand",               \
       sound_status(D, "up", "2", "running", "30", BY_VERSION))                                               \
     X(failed_job, "controller", TROUBLE, "has failed: no way around spine0", "banyan job end",               \
       sound_status(D, "up", "1", "failed", "30", BY_VERSION))                                                \
-    X(later_writer, "controller", TROUBLE, "later election id (30) has taken it from the controller (29)",   \
-      "end the other",                                                                                       \
+    X(later_writer, "controller", TROUBLE,                                                                   \
+      "later election id (30) has taken it over from this controller (29)", "end the other",                 \
       (D->switches[1].hello.election_id = 0, sound_status(D, "up", "1", "running", "29", BY_VERSION)))
 
 #define X(name, check, grade, text, remedy, spoilt)                                                          \

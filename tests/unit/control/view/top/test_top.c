@@ -81,7 +81,7 @@ static void a_status_becomes_a_screen(void **state)
         " leaf0  up    [||||||||  ]      768/1024       3/100  250 MB/s         -        -\n"
         " spine0 down  no answer within 100 ms\n"
         "\n"
-        " LINK          THERE                         BACK\n"
+        " LINK          OUT                           IN\n"
         " leaf0   host0 [          ]         -   0%   [|||       ]  250 MB/s  25%\n"
         " leaf0   host1 down\n";
     struct by_top_view before, view;
@@ -250,7 +250,7 @@ static void what_comes_of_a_share_is_shown_below_its_job(void **state)
     by_top_rates(&view[1], &view[0]);
     text = draw(&view[1], 100, false);
     assert_non_null(
-        strstr(text, "\n     share 0.25: 3.00 MB/s came, 100 packets/s held back, 3/s dropped\n   4 "));
+        strstr(text, "\n     share 0.25: 3.00 MB/s received, 100 packets/s held back, 3/s dropped\n   4 "));
     assert_null(strstr(strstr(text, "share") + 1, "share"));
     free(text);
     by_top_view_free(&view[0]);
