@@ -139,7 +139,7 @@ static void a_million_lines_of_shares_or_ranks_are_refused(void **state)
     static const struct garbage shares[] = {
         {"words for shares", "", "garbage of line %d\n", "", "larger than 16 MiB"},
         {"shares of strangers", "{", "\"n%d\": 1,\n", "\"a\": 1}", "'n0', which is not a node"},
-        {"more shares than nodes", "[", "%d,\n", "0]", "more shares than the 2 compute nodes"},
+        {"more shares than nodes", "[", "%d,\n", "0]", "more shares than the 2 participating compute nodes"},
         {"a share of a million digits", "[0", "%d\n", "]", ""},
         {"open brackets for shares", "", "[\n", "", ""},
     };

@@ -95,7 +95,7 @@ static void wrong_shares_are_refused_with_place_and_reason(void **state)
         {"[1, 2, 3", 1, 9, "not valid JSON"},
         {"[1, 2, 3, 4] 5", 1, 14, "text after the first value"},
         {"[1, 2, 3]", 0, 0, "no share for compute node 'host3'"},
-        {"[1, 2, 3, 4, 5]", 1, 13, "more shares than the 4 compute nodes"},
+        {"[1, 2, 3, 4, 5]", 1, 13, "more shares than the 4 participating compute nodes"},
         {"[0, 0, 0, 0]", 0, 0, "all shares are 0"},
         {"[1,\n -2, 3, 4]", 2, 2, "the share of 'host1' is -2"},
         {"[1, true, 3, 4]", 1, 5, "the share of 'host1' is true"},

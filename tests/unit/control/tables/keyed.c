@@ -206,7 +206,7 @@ static void what_is_no_seed_or_cover_is_refused(void **state)
     static const char *const rows[][3] = {
         {NULL, "00", "32 hex digits"},
         {NULL, SEED "0", "32 hex digits"},
-        {NULL, "0g" SEED, "digit 2 is none"},
+        {NULL, "0g" SEED, "digit 2 is invalid"},
         {"everything", NULL, "payload"},
         {NULL, "00000000000000000000000000000000", "not all zero"},
     };

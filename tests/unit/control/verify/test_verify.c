@@ -485,7 +485,7 @@ static void paths_may_stand_behind_the_trees(void **state)
 
     (void)state;
     json_object_del(plan, "paths");
-    expect(topology, plan, BY_VERDICT_INVALID, "but there are 0 paths");
+    expect(topology, plan, BY_VERDICT_INVALID, "but the plan has 0 paths");
     json_object_set_new(plan, "paths", paths);
     expect(topology, plan, BY_VERDICT_OPTIMAL, NULL);
     json_decref(plan);

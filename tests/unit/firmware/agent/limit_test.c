@@ -338,7 +338,7 @@ static void who_asks_too_often_is_told_and_may_go_on_later(void **state)
     assert_int_equal(used, bytes);
     client_decode(bench->out, (size_t)made, &bench->response);
     assert_int_equal(bench->response.error, BY_EAGAIN);
-    assert_non_null(strstr(bench->response.text, "more than 8192 at once, and 1000 a second"));
+    assert_non_null(strstr(bench->response.text, "more than 8192 at once and 1000 a second"));
     assert_int_equal(by_channel_wait_ns(&bench->channel, bench->agent), MS);
     bench->now_ns += MS;
     assert_int_equal(by_channel_wait_ns(&bench->channel, bench->agent), 0);

@@ -180,7 +180,7 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_int_equal(by_admit_share(topology, &second, many, BY_SHARES_MAX - 1, limits, &problem), 0);
     assert_int_equal(by_admit_share(topology, &second, many, BY_SHARES_MAX, limits, &problem), BY_ELIMIT);
     assert_non_null(
-        strstr(problem.text, "keeps 64 (held by job 3, job 5, job 7, job 9 and 60 more): end a job"));
+        strstr(problem.text, "supports 64 (held by job 3, job 5, job 7, job 9 and 60 more): end a job"));
     spec[1].share.num = 0;
     assert_int_equal(by_admit_share(topology, &second, &first, 1, limits, &problem), 0);
 
