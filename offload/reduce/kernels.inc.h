@@ -196,16 +196,21 @@ INTEGER_VECTOR_OPERATORS(I64, U64)
 INTEGER_VECTOR_OPERATORS(U64, U64)
 
 /* The same rules as for two values. */
-#define FLOAT_VECTOR_OPERATORS(NAME, NAN)                                                                    \
-    VECTOR_OPERATOR(MIN, NAME,                                                                               \
-                    VECTOR_CHOICE(UNORDERED_##NAME(a, b), (vector_##NAME){0} + NAN,                          \
-                                  VECTOR_CHOICE(a < b, a, b) | VECTOR_CHOICE(b < a, b, a)))                  \
-    VECTOR_OPERATOR(MAX, NAME,                                                                               \
-                    VECTOR_CHOICE(UNORDERED_##NAME(a, b), (vector_##NAME){0} + NAN,                          \
-                                  VECTOR_CHOICE(a > b, a, b) & VECTOR_CHOICE(b > a, b, a)))
+#ifndef LEAST_F32
+#define FLOAT_CHOICE(NAME, NAN, a, b, choice)                                                                \
+    VECTOR_CHOICE(UNORDERED_##NAME(a, b), (vector_##NAME){0} + (NAN), choice)
+#define LEAST_FLOAT(a, b) (VECTOR_CHOICE((a) < (b), a, b) | VECTOR_CHOICE((b) < (a), b, a))
+#define MOST_FLOAT(a, b)  (VECTOR_CHOICE((a) > (b), a, b) & VECTOR_CHOICE((b) > (a), b, a))
+#define LEAST_F32(a, b)   FLOAT_CHOICE(F32, __builtin_nanf(""), a, b, LEAST_FLOAT(a, b))
+#define LEAST_F64(a, b)   FLOAT_CHOICE(F64, __builtin_nan(""), a, b, LEAST_FLOAT(a, b))
+#define MOST_F32(a, b)    FLOAT_CHOICE(F32, __builtin_nanf(""), a, b, MOST_FLOAT(a, b))
+#define MOST_F64(a, b)    FLOAT_CHOICE(F64, __builtin_nan(""), a, b, MOST_FLOAT(a, b))
+#endif
 
-FLOAT_VECTOR_OPERATORS(F32, __builtin_nanf(""))
-FLOAT_VECTOR_OPERATORS(F64, __builtin_nan(""))
+VECTOR_OPERATOR(MIN, F32, LEAST_F32(a, b))
+VECTOR_OPERATOR(MAX, F32, MOST_F32(a, b))
+VECTOR_OPERATOR(MIN, F64, LEAST_F64(a, b))
+VECTOR_OPERATOR(MAX, F64, MOST_F64(a, b))
 
 /* ---- f16 and bf16, a block at a time ---- */
 

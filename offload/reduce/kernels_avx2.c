@@ -13,6 +13,17 @@
 #define UNORDERED_F32(x, y)       ((by_words)_mm256_cmp_ps(x, y, _CMP_UNORD_Q))
 #define UNORDERED_F64(x, y)       ((by_words)_mm256_cmp_pd(x, y, _CMP_UNORD_Q))
 
+/* The instructions return y if the operands are equal or unordered. Both orders differ then alone,
+ * and equal operands differ in bits only if they are zeros: OR gives -0, AND gives +0. */
+#define IN_BOTH_ORDERS(size, x, y, which, join, nan)                                                         \
+    ((by_words)_mm256_blendv_p##size(                                                                        \
+        _mm256_##join##_p##size(_mm256_##which##_p##size(x, y), _mm256_##which##_p##size(y, x)), nan,        \
+        _mm256_cmp_p##size(x, y, _CMP_UNORD_Q)))
+#define LEAST_F32(x, y) IN_BOTH_ORDERS(s, x, y, min, or, _mm256_set1_ps(__builtin_nanf("")))
+#define LEAST_F64(x, y) IN_BOTH_ORDERS(d, x, y, min, or, _mm256_set1_pd(__builtin_nan("")))
+#define MOST_F32(x, y)  IN_BOTH_ORDERS(s, x, y, max, and, _mm256_set1_ps(__builtin_nanf("")))
+#define MOST_F64(x, y)  IN_BOTH_ORDERS(d, x, y, max, and, _mm256_set1_pd(__builtin_nan("")))
+
 #define F64_FROM_F32(at) ((vector_F64)_mm256_cvtps_pd(_mm_loadu_ps((const float *)(at))))
 #define PACK_U16(to, low, high)                                                                              \
     _mm256_storeu_si256((__m256i *)(to), _mm256_permute4x64_epi64(                                           \

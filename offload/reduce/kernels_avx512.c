@@ -13,6 +13,16 @@
 #define UNORDERED_F32(x, y)       ((by_words)_mm512_movm_epi32(_mm512_cmp_ps_mask(x, y, _CMP_UNORD_Q)))
 #define UNORDERED_F64(x, y)       ((by_words)_mm512_movm_epi64(_mm512_cmp_pd_mask(x, y, _CMP_UNORD_Q)))
 
+/* The instruction orders -0 before +0, but prefers a number to a NaN: x if both are ordered, else
+ * the NaN of operators. */
+#define RANGE(size, x, y, which, nan)                                                                        \
+    ((by_words)_mm512_mask_mov_p##size(_mm512_range_p##size(x, y, which),                                    \
+                                       _mm512_cmp_p##size##_mask(x, y, _CMP_UNORD_Q), nan))
+#define LEAST_F32(x, y) RANGE(s, x, y, 4, _mm512_set1_ps(__builtin_nanf("")))
+#define LEAST_F64(x, y) RANGE(d, x, y, 4, _mm512_set1_pd(__builtin_nan("")))
+#define MOST_F32(x, y)  RANGE(s, x, y, 5, _mm512_set1_ps(__builtin_nanf("")))
+#define MOST_F64(x, y)  RANGE(d, x, y, 5, _mm512_set1_pd(__builtin_nan("")))
+
 #define F64_FROM_F32(at) ((vector_F64)_mm512_cvtps_pd(_mm256_loadu_ps((const float *)(at))))
 
 /* The instruction selects rounding to nearest even, independent of MXCSR. */
