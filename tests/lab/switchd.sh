@@ -177,6 +177,18 @@ before=$(ticks)
 sleep 2
 check "an idle switch uses no CPU (at most 2 ticks in 2 s)" test $(($(ticks) - before)) -le 2
 check "SIGTERM ends it with 0 and leaves nothing behind" stop TERM
+# It sleeps on its ports' descriptors also where these are above 1,023, the limit of select().
+cat >"$dir/many" <<'END'
+#!/bin/sh
+exec bash -c 'ulimit -n 4096 && for ((fd = 3; fd < 1100; fd++)); do eval "exec $fd</dev/null"; done && exec "$@"' many "$@"
+END
+chmod +x "$dir/many"
+check "a switch with 1,100 descriptors open before its own starts" start_with "$dir/many $dir/shown 0 0" $two $control --driver af_packet
+check "its ports' descriptors are above 1,023" bash -c "ls -l /proc/$pid/fd | grep -E ' 1[1-9][0-9]{2} -> socket' | grep -q ."
+before=$(ticks)
+sleep 2
+check "it uses no CPU when idle" test $(($(ticks) - before)) -le 2
+check "and ends" stop TERM
 check "--watchdog 1 is too short: 2" refused 2 "it must be 0 or at least 2" "$switchd" --name t --iface p0 $control --watchdog 1
 check "a switch is watched" start $two $control --watchdog 2
 "$probe" hold "$pid" 30 &
