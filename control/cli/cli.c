@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "control/fabric/site.h"
 #include "offload/base/errors.h"
 
 int by_cli_refuse(const char *file, const struct by_problem *problem)
@@ -81,6 +82,19 @@ struct by_topology *by_cli_topology(const char *path)
 
     if (by_topology_read(path, &topology, &problem) != 0) {
         by_cli_refuse(path, &problem);
+        return NULL;
+    }
+    return topology;
+}
+
+struct by_topology *by_cli_topology_site(const char *path, const char *site)
+{
+    struct by_topology *topology = by_cli_topology(path);
+    struct by_problem problem = {0};
+
+    if (topology != NULL && site != NULL && by_site_read(site, topology, &problem) != 0) {
+        by_cli_refuse(site, &problem);
+        by_topology_free(topology);
         return NULL;
     }
     return topology;

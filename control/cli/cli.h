@@ -45,6 +45,9 @@ bool by_cli_create(struct by_output *output, const char *path);
 int by_cli_finish(struct by_output *output, bool right);
 /* Reads a topology. Returns NULL after it printed an error. */
 struct by_topology *by_cli_topology(const char *path);
+/* Reads a topology and, unless `site` is NULL, the file of a site for it. Returns NULL after it
+ * printed an error. */
+struct by_topology *by_cli_topology_site(const char *path, const char *site);
 
 /*
  * Replaces this process by a program in the same directory; argv[0] is the prefix of its error

@@ -34,6 +34,11 @@ int by_cli_share(const char *text, struct by_fraction *share, struct by_option_w
         BY_ROW_TEXT(0, "key-seed", "HEX", AT(keys.seed),                                                     \
                     "derive the keys from these 32 digits instead of random bytes, for tests")               \
     }
+#define BY_CLI_SITE_ROW(member)                                                                              \
+    {                                                                                                        \
+        BY_ROW_TEXT(0, "site", "FILE", AT(member),                                                           \
+                    "use the interfaces, addresses and MAC addresses of FILE, see banyan-site(5)")           \
+    }
 #define BY_CLI_WINDOW_ROW(member, help)                                                                      \
     {                                                                                                        \
         BY_ROW_NUMBER(0, "window", "W", AT(member), 1, BY_WINDOW_MAX, help), .power = true                   \

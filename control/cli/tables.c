@@ -29,6 +29,7 @@
 
 struct tables_arguments {
     const char *topology;
+    const char *site;
     const char *output;
     struct by_lower_options options;
     uint32_t job_count;
@@ -81,6 +82,7 @@ static int read_share(void *object, const char *text, struct by_option_why *why)
 
 static const struct by_option rows[] = {
     {BY_ROW_TEXT('o', "output", "DIR", AT(output), "write the files to DIR, which is made if missing")},
+    BY_CLI_SITE_ROW(site),
     {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1, "assign the plans that follow to job N, %r")},
     {BY_ROW_CALL(
         0, "share", "P", read_share,
@@ -241,7 +243,7 @@ int by_command_tables(int argc, char **argv)
     int status = parse(argc, argv, &arguments);
 
     if (status == 0) {
-        topology = by_cli_topology(arguments.topology);
+        topology = by_cli_topology_site(arguments.topology, arguments.site);
         status = topology ? compile(&arguments, topology) : BY_EXIT_USAGE;
     }
     for (uint32_t i = 0; i < arguments.job_count; i++) {

@@ -5,6 +5,7 @@ control_SRC += \
 	control/fabric/members.c \
 	control/fabric/names.c \
 	control/fabric/read.c \
+	control/fabric/site.c \
 	control/fabric/topology.c \
 	control/fabric/unit.c \
 	control/fabric/vary.c

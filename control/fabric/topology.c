@@ -6,6 +6,7 @@
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
+#include "control/fabric/site.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -21,6 +22,7 @@ void by_topology_free(struct by_topology *topology)
     free(topology->links);
     free(topology->name);
     free(topology->unit);
+    by_site_free(topology->site);
     free(topology);
 }
 

@@ -43,6 +43,8 @@ struct by_link {
     uint32_t arc_ba; /* arc index, or UINT32_MAX for a one-way link */
 };
 
+struct by_site;
+
 struct by_topology {
     char *name;
     char *unit; /* unit of bandwidth, such as "GB/s": one of unit.h */
@@ -54,6 +56,7 @@ struct by_topology {
     struct by_link *links;
     /* least common multiple of the bandwidths' denominators: bandwidth = capacity / scale */
     int64_t scale;
+    struct by_site *site; /* names of the machines' interfaces (site.h), owned; NULL: all are generated */
 };
 
 /* Reads topology JSON. Returns 0 and a topology that the caller frees, or a negative BY_E* with

@@ -201,7 +201,7 @@ static int open_lab(struct lab *lab)
 {
     int status;
 
-    lab->topology = by_cli_topology(lab->options.topology);
+    lab->topology = by_cli_topology_site(lab->options.topology, lab->options.site);
     if (lab->topology == NULL)
         return BY_EXIT_USAGE;
     status = take_ranks(lab);

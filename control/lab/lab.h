@@ -42,6 +42,7 @@
 struct lab_options {
     const char *verb; /* up, run or down */
     const char *topology;
+    const char *site;
     const char *ranks;  /* NULL: all compute nodes */
     const char *shares; /* file of unequal shards, for plans and calls; NULL: equal */
     uint32_t count_count;

@@ -119,11 +119,11 @@ static int add_namespaces(struct lab *lab)
     return status;
 }
 
-static char *mac_text(uint32_t ip, char text[18])
+static char *mac_text(const struct lab *lab, uint32_t link, uint32_t node, char text[18])
 {
     uint8_t mac[6];
 
-    by_address_mac(ip, mac);
+    by_address_mac(lab->topology, link, node, mac);
     snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
     return text;
 }
@@ -139,14 +139,13 @@ static int add_cables(struct lab *lab)
     for (uint32_t i = 0; i < topology->link_count; i++) {
         uint32_t a = topology->links[i].a, b = topology->links[i].b;
         char name_a[16], name_b[16], mac_a[18], mac_b[18];
-        by_address_interface(topology, a, by_address_port(&lab->lowering->map, i, a), name_a);
-        by_address_interface(topology, b, by_address_port(&lab->lowering->map, i, b), name_b);
+        by_address_interface(&lab->lowering->map, i, a, name_a);
+        by_address_interface(&lab->lowering->map, i, b, name_b);
         fprintf(stream,
                 "link add %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s type veth "
                 "peer name %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s\n",
-                name_a, INDEX_BASE + 2 * i, lab->lowering->mtu,
-                mac_text(by_address_ip(topology, i, a), mac_a), lab->ns[a], name_b, INDEX_BASE + 2 * i + 1,
-                lab->lowering->mtu, mac_text(by_address_ip(topology, i, b), mac_b), lab->ns[b]);
+                name_a, INDEX_BASE + 2 * i, lab->lowering->mtu, mac_text(lab, i, a, mac_a), lab->ns[a],
+                name_b, INDEX_BASE + 2 * i + 1, lab->lowering->mtu, mac_text(lab, i, b, mac_b), lab->ns[b]);
     }
     fclose(stream);
     status = run_ip(NULL, batch, bytes);
@@ -173,16 +172,16 @@ static int configure(struct lab *lab, uint32_t node)
                  peer = by_address_peer(topology, link, node);
         uint32_t own_ip = by_address_ip(topology, link, node), peer_ip = by_address_ip(topology, link, peer);
         char name[16], own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[18];
-        by_address_interface(topology, node, port, name);
+        by_address_interface(&lab->lowering->map, link, node, name);
         by_address_text(own_ip, own);
         by_address_text(peer_ip, other);
         if (!topology->nodes[node].compute) {
             fprintf(stream, "link set %s arp off up\n", name);
             continue;
         }
-        fprintf(stream, "addr add %s/31 dev %s\nlink set %s up\n", own, name, name);
-        fprintf(stream, "neigh replace %s lladdr %s dev %s nud permanent\n", other, mac_text(peer_ip, mac),
-                name);
+        fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n", own, other, name, name);
+        fprintf(stream, "neigh replace %s lladdr %s dev %s nud permanent\n", other,
+                mac_text(lab, link, peer, mac), name);
         fprintf(stream, "route add default via %s dev %s table %u\n", other, name, TABLE_BASE + port);
         fprintf(stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
         if (port == 0)
@@ -241,7 +240,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];
-        by_address_interface(lab->topology, node, port, name);
+        by_address_interface(&lab->lowering->map, by_address_link(&lab->lowering->map, node, port), node,
+                             name);
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
             set_offload(fd, name, commands[i], false);
         /*

@@ -109,6 +109,7 @@ static const struct by_option rows[] = {
          "carry bursts of packets over links whole (default), as segmentation offload does, or cut them "
          "into frames of the MTU"),
      .words = segments},
+    BY_CLI_SITE_ROW(site),
     {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216,
                    "the MTU of every link, %r (default 1500; 9000 with --transport shm)")},
     {BY_ROW_CHANCE(0, "loss", "P", BY_OPTION_NONE,

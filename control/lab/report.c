@@ -229,7 +229,7 @@ static bool from_host(const struct lab *lab, uint32_t link, uint32_t node, struc
 
     if (rank == UINT32_MAX)
         return false;
-    by_address_interface(lab->topology, node, by_address_port(&lab->lowering->map, link, node), interface);
+    by_address_interface(&lab->lowering->map, link, node, interface);
     for (uint32_t job = 0; job < lab->options.jobs; job++) {
         const json_t *ports = json_object_get(json_array_get(lab->reports[job], rank), "ports");
         for (size_t i = 0; i < json_array_size(ports); i++) {
@@ -252,7 +252,7 @@ static bool from_memory(const struct lab *lab, uint32_t link, uint32_t from, str
     bool found = false;
     char interface[16];
 
-    by_address_interface(lab->topology, from, by_address_port(&lab->lowering->map, link, from), interface);
+    by_address_interface(&lab->lowering->map, link, from, interface);
     for (uint32_t job = 0; job < lab->options.jobs; job++) {
         const json_t *links = json_object_get(json_array_get(lab->reports[job], 0), "links");
         for (size_t i = 0; i < json_array_size(links); i++) {

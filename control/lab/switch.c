@@ -72,7 +72,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
             snprintf(names[port], sizeof(names[port]), "%.480s/%s", lab->folder, ip);
             argv[count++] = "--shm";
         } else {
-            by_address_interface(lab->topology, node, port, names[port]);
+            by_address_interface(&lab->lowering->map, link, node, names[port]);
             argv[count++] = "--iface";
         }
         argv[count++] = names[port];

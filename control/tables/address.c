@@ -3,6 +3,7 @@
 #include "control/tables/address.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/base/alloc.h"
@@ -45,6 +46,73 @@ static int check_sizes(const struct by_topology *topology, struct by_problem *pr
     return 0;
 }
 
+/* One end of a link, for comparisons. */
+struct address_end {
+    uint32_t link, node, ip;
+    char interface[BY_INTERFACE_BYTES];
+};
+
+static int compare_addresses(const void *left, const void *right)
+{
+    const struct address_end *a = left, *b = right;
+
+    return a->ip != b->ip ? (a->ip < b->ip ? -1 : 1) : (a->link > b->link) - (a->link < b->link);
+}
+
+static int compare_interfaces(const void *left, const void *right)
+{
+    const struct address_end *a = left, *b = right;
+    int order;
+
+    if (a->node != b->node)
+        return a->node < b->node ? -1 : 1;
+    order = strcmp(a->interface, b->interface);
+    return order != 0 ? order : (a->link > b->link) - (a->link < b->link);
+}
+
+static const char *far_name(const struct by_topology *topology, const struct address_end *end)
+{
+    return topology->nodes[by_address_peer(topology, end->link, end->node)].name;
+}
+
+/* Checks that what a site states and what is generated beside it are different. */
+static int check_site(const struct by_address_map *map, struct by_problem *problem)
+{
+    const struct by_topology *topology = map->topology;
+    uint32_t count = 2 * topology->link_count;
+    struct address_end *ends = by_alloc(count, sizeof(*ends));
+    char text[BY_ADDRESS_TEXT];
+    int error = 0;
+
+    for (uint32_t i = 0; i < count; i++) {
+        const struct by_link *link = &topology->links[i / 2];
+
+        ends[i] = (struct address_end){.link = i / 2, .node = i % 2 == 0 ? link->a : link->b};
+        ends[i].ip = by_address_ip(topology, i / 2, ends[i].node);
+        by_address_interface(map, i / 2, ends[i].node, ends[i].interface);
+    }
+    qsort(ends, count, sizeof(*ends), compare_addresses);
+    for (uint32_t i = 1; i < count && error == 0; i++)
+        if (ends[i].ip == ends[i - 1].ip)
+            error = by_problem_say(
+                problem, BY_EINVAL,
+                "node '%s' has the address %s on its link to '%s', and node '%s' has it on its link to '%s': "
+                "give each end of a link an address of its own in the site file",
+                topology->nodes[ends[i - 1].node].name, by_address_text(ends[i].ip, text),
+                far_name(topology, &ends[i - 1]), topology->nodes[ends[i].node].name,
+                far_name(topology, &ends[i]));
+    qsort(ends, count, sizeof(*ends), compare_interfaces);
+    for (uint32_t i = 1; i < count && error == 0; i++)
+        if (ends[i].node == ends[i - 1].node && strcmp(ends[i].interface, ends[i - 1].interface) == 0)
+            error = by_problem_say(problem, BY_EINVAL,
+                                   "node '%s' has the interface %s for its links to '%s' and to '%s': give "
+                                   "each link an interface of its own in the site file",
+                                   topology->nodes[ends[i].node].name, ends[i].interface,
+                                   far_name(topology, &ends[i - 1]), far_name(topology, &ends[i]));
+    free(ends);
+    return error;
+}
+
 int by_address_map_make(const struct by_topology *topology, struct by_address_map *map,
                         struct by_problem *problem)
 {
@@ -82,7 +150,10 @@ int by_address_map_make(const struct by_topology *topology, struct by_address_ma
         map->ports[map->first_port[topology->links[i].a] + map->port_a[i]] = i;
         map->ports[map->first_port[topology->links[i].b] + map->port_b[i]] = i;
     }
-    return 0;
+    error = topology->site != NULL ? check_site(map, problem) : 0;
+    if (error != 0)
+        by_address_map_free(map);
+    return error;
 }
 
 void by_address_map_free(struct by_address_map *map)
@@ -98,11 +169,22 @@ void by_address_map_free(struct by_address_map *map)
 
 uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32_t node)
 {
+    const struct by_site_end *end = by_site_end(topology, link, node);
+
+    if (end != NULL && end->ip != 0)
+        return end->ip;
     return BY_ADDRESS_BASE + 2 * link + (topology->links[link].a == node ? 0 : 1);
 }
 
-void by_address_mac(uint32_t ip, uint8_t mac[6])
+void by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6])
 {
+    const struct by_site_end *end = by_site_end(topology, link, node);
+    uint32_t ip = by_address_ip(topology, link, node);
+
+    if (end != NULL && end->has_mac) {
+        memcpy(mac, end->mac, 6);
+        return;
+    }
     mac[0] = 0x02;
     mac[1] = 0x62;
     mac[2] = (uint8_t)(ip >> 24);
@@ -128,9 +210,16 @@ uint32_t by_address_link(const struct by_address_map *map, uint32_t node, uint32
     return map->ports[map->first_port[node] + port];
 }
 
-void by_address_interface(const struct by_topology *topology, uint32_t node, uint32_t port, char name[16])
+void by_address_interface(const struct by_address_map *map, uint32_t link, uint32_t node,
+                          char name[BY_INTERFACE_BYTES])
 {
-    snprintf(name, 16, "%s%u", topology->nodes[node].compute ? "eth" : "p", port);
+    const struct by_site_end *end = by_site_end(map->topology, link, node);
+
+    if (end != NULL && end->interface[0] != 0)
+        snprintf(name, BY_INTERFACE_BYTES, "%s", end->interface);
+    else
+        snprintf(name, BY_INTERFACE_BYTES, "%s%u", map->topology->nodes[node].compute ? "eth" : "p",
+                 by_address_port(map, link, node));
 }
 
 char *by_address_text(uint32_t ip, char text[BY_ADDRESS_TEXT])

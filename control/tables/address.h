@@ -5,7 +5,8 @@
  * - a node's port number is the rank of the link among the node's links;
  * - ranks follow the order of compute nodes;
  * - link i has the addresses base + 2i (end a) and base + 2i + 1 (end b) of 198.18.0.0/15, the
- *   range reserved for benchmarks (RFC 2544).
+ *   range reserved for benchmarks (RFC 2544), MAC addresses made from them, and interfaces named by
+ *   port, unless the site states others (control/fabric/site.h).
  *
  * Pure; any thread.
  */
@@ -15,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "control/fabric/topology.h"
+#include "control/fabric/site.h"
 
 #define BY_ADDRESS_BASE 0xc6120000u /* 198.18.0.0 */
 /* Most cables in the range: 2^17 addresses, two for each cable. */
@@ -38,7 +39,7 @@ struct by_address_map {
 /*
  * Numbers a topology's ports. Returns 0, or BY_ELIMIT with `problem` filled if a node has more than
  * BY_TABLE_PORTS_MAX ports, a name is too long, or there are more nodes or links than tables can
- * address.
+ * address; BY_EINVAL if two ends of links have one address, or two links of a node one interface.
  */
 int by_address_map_make(const struct by_topology *topology, struct by_address_map *map,
                         struct by_problem *problem);
@@ -49,16 +50,19 @@ void by_address_map_free(struct by_address_map *map);
  * ends.
  */
 uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32_t node);
-/* Sets the MAC address: 02:62 and the four bytes of the IPv4 address. */
-void by_address_mac(uint32_t ip, uint8_t mac[6]);
+/* Sets the MAC address of `node`'s end of `link`: the site's, else 02:62 and the four bytes of the
+ * IPv4 address. */
+void by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6]);
 /* Returns the node at the other end of `link`. */
 uint32_t by_address_peer(const struct by_topology *topology, uint32_t link, uint32_t node);
 /* Returns the port number of `link` at `node`. */
 uint32_t by_address_port(const struct by_address_map *map, uint32_t link, uint32_t node);
 /* Returns the link of `node`'s port. */
 uint32_t by_address_link(const struct by_address_map *map, uint32_t node, uint32_t port);
-/* Writes "p3" for a switch, "eth3" for a host. */
-void by_address_interface(const struct by_topology *topology, uint32_t node, uint32_t port, char name[16]);
+/* Writes the interface of `node`'s end of `link`: the site's, else "p3" for port 3 of a switch,
+ * "eth3" for a host. */
+void by_address_interface(const struct by_address_map *map, uint32_t link, uint32_t node,
+                          char name[BY_INTERFACE_BYTES]);
 /* Writes an address as text ("198.18.0.1") and returns `text`. */
 char *by_address_text(uint32_t ip, char text[BY_ADDRESS_TEXT]);
 

@@ -148,9 +148,9 @@ static void put_ports(struct emit_writer *w)
                                      .peer_ip = by_address_ip(topology, link, peer),
                                      .peer_node = (uint16_t)peer,
                                      .mtu = (uint16_t)lowering->mtu};
-        by_address_interface(topology, w->node, i, port.name);
-        by_address_mac(port.own_ip, port.own_mac);
-        by_address_mac(port.peer_ip, port.peer_mac);
+        by_address_interface(&lowering->map, link, w->node, port.name);
+        by_address_mac(topology, link, w->node, port.own_mac);
+        by_address_mac(topology, link, peer, port.peer_mac);
         put_rates(w, link, &port);
         by_image_put_port(w->image, i, &port);
     }

@@ -438,6 +438,19 @@ static void count_hops(struct by_lowering *lowering)
     add_note(lowering, text);
 }
 
+/* Packets must fit the links that a site describes. */
+static int check_mtu(const struct by_topology *topology, uint32_t mtu, struct by_problem *problem)
+{
+    for (uint32_t i = 0; i < topology->link_count && topology->site != NULL; i++)
+        if (topology->site->mtu[i] != 0 && topology->site->mtu[i] < mtu)
+            return by_problem_say(
+                problem, BY_EINVAL,
+                "the link '%s' - '%s' has an MTU of %u bytes, and tables are made for %u: use --mtu %u",
+                topology->nodes[topology->links[i].a].name, topology->nodes[topology->links[i].b].name,
+                topology->site->mtu[i], mtu, topology->site->mtu[i]);
+    return 0;
+}
+
 int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
              const struct by_lower_options *given, struct by_lowering **result, struct by_problem *problem)
 {
@@ -452,6 +465,8 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->slot_base = by_alloc(job_count, sizeof(*lowering->slot_base));
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
+    if (error == 0)
+        error = check_mtu(topology, options.mtu, problem);
     lowering->det = options.det;
     lowering->bare = options.bare;
     lowering->mtu = options.mtu;

@@ -129,8 +129,11 @@ static int open_daemon(struct by_daemon *daemon)
     struct by_problem problem = {0};
     int status;
 
-    if (by_topology_read(daemon->options.topology, &daemon->topology, &problem) != 0 ||
-        by_address_map_make(daemon->topology, &daemon->map, &problem) != 0)
+    if (by_topology_read(daemon->options.topology, &daemon->topology, &problem) != 0)
+        return refuse(daemon->options.topology, &problem);
+    if (daemon->options.site != NULL && by_site_read(daemon->options.site, daemon->topology, &problem) != 0)
+        return refuse(daemon->options.site, &problem);
+    if (by_address_map_make(daemon->topology, &daemon->map, &problem) != 0)
         return refuse(daemon->options.topology, &problem);
     status = find_switches(daemon);
     if (status == 0)

@@ -106,6 +106,8 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 60,
                    "wait S seconds for a switch in a push, %r (default 2)"),
      .scale = 1000},
+    {BY_ROW_TEXT(0, "site", "FILE", AT(site),
+                 "use the interfaces, addresses and MAC addresses of FILE, see banyan-site(5)")},
     {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216, "the MTU of every link, %r (default 1500)")},
     {BY_ROW_FLAG(0, "det", AT(lower.det), "make tables with which switches can sum in mode det")},
     {BY_ROW_TEXT(0, "state", "DIR", AT(state),

@@ -16,6 +16,7 @@
 
 struct by_daemon_options {
     const char *topology;
+    const char *site;
     uint32_t to_count;
     const char *to[BY_OPTIONS_TO_MAX]; /* NAME=ADDR */
     const char *sockets;               /* the socket of each switch NAME is sockets/NAME.sock */

@@ -31,3 +31,7 @@ TESTS += topology-unit
 topology-unit_SRC    := tests/unit/control/fabric/test_unit.c
 topology-unit_LIBS   := control offload
 topology-unit_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += topology-site
+topology-site_SRC    := tests/unit/control/fabric/test_site.c
+topology-site_LIBS   := control offload
+topology-site_LDLIBS := -lcmocka -ljansson -lgmp

@@ -1,0 +1,224 @@
+/* The names of a site: what is stated is used, what is not is generated, and files that cannot be
+ * right are refused with the place. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control/fabric/site.h"
+#include "control/tables/address.h"
+#include "offload/base/errors.h"
+
+#define SITE(links) "{\"format\": \"banyan-site-1\", \"links\": [" links "]}"
+#define END(interface, address, mac)                                                                         \
+    "{\"interface\": \"" interface "\", \"address\": \"" address "\", \"mac\": \"" mac "\"}"
+
+/* a and b have two cables, b and c one. */
+static struct by_topology *fabric(void)
+{
+    static const char json[] =
+        "{\"name\": \"f\", \"nodes\": [{\"name\": \"a\", \"kind\": \"compute\"},"
+        "{\"name\": \"b\", \"kind\": \"switch\"}, {\"name\": \"c\", \"kind\": \"compute\"}],"
+        "\"links\": [{\"between\": [\"a\", \"b\"], \"bandwidth\": 1},"
+        "{\"between\": [\"c\", \"b\"], \"bandwidth\": 1},"
+        "{\"between\": [\"b\", \"a\"], \"bandwidth\": 1}]}";
+    struct by_topology *topology = NULL;
+    struct by_problem problem = {0};
+
+    if (by_topology_parse(json, strlen(json), &topology, &problem) != 0)
+        fail_msg("%s", problem.text);
+    return topology;
+}
+
+static int parse(struct by_topology *topology, const char *json, struct by_problem *problem)
+{
+    return by_site_parse(json, strlen(json), topology, problem);
+}
+
+static void what_is_stated_is_used_and_the_rest_is_generated(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_address_map map;
+    struct by_problem problem = {0};
+    uint8_t mac[6];
+    char name[BY_INTERFACE_BYTES];
+
+    (void)state;
+    /* The second link between a and b, which the topology has from b to a. */
+    assert_int_equal(parse(topology,
+                           SITE("{\"between\": [\"a\", \"b\"], \"number\": 1, \"mtu\": 9000, \"ends\": [" END(
+                               "enp1s0", "10.0.0.1", "0c:42:a1:00:00:01") ", {\"interface\": \"swp7\"}]}"),
+                           &problem),
+                     0);
+    assert_int_equal(by_address_map_make(topology, &map, &problem), 0);
+    assert_int_equal(by_address_ip(topology, 2, 0), 0x0a000001);
+    assert_int_equal(by_address_ip(topology, 2, 1), BY_ADDRESS_BASE + 4);
+    assert_int_equal(by_address_ip(topology, 0, 0), BY_ADDRESS_BASE);
+    by_address_mac(topology, 2, 0, mac);
+    assert_memory_equal(mac, "\x0c\x42\xa1\x00\x00\x01", 6);
+    by_address_mac(topology, 2, 1, mac);
+    assert_memory_equal(mac, "\x02\x62\xc6\x12\x00\x04", 6);
+    by_address_interface(&map, 2, 0, name);
+    assert_string_equal(name, "enp1s0");
+    by_address_interface(&map, 2, 1, name);
+    assert_string_equal(name, "swp7");
+    by_address_interface(&map, 0, 1, name);
+    assert_string_equal(name, "p0");
+    by_address_interface(&map, 0, 0, name);
+    assert_string_equal(name, "eth0");
+    assert_int_equal(topology->site->mtu[2], 9000);
+    assert_int_equal(topology->site->mtu[0], 0);
+    by_address_map_free(&map);
+    by_topology_free(topology);
+}
+
+static void a_later_site_replaces_an_earlier_one(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(parse(topology,
+                           SITE("{\"between\": [\"b\", \"c\"], \"ends\": [{}, {\"address\": \"10.0.0.9\"}]}"),
+                           &problem),
+                     0);
+    assert_int_equal(by_address_ip(topology, 1, 2), 0x0a000009);
+    assert_int_equal(parse(topology, SITE(""), &problem), 0);
+    assert_int_equal(by_address_ip(topology, 1, 2), BY_ADDRESS_BASE + 2);
+    by_topology_free(topology);
+}
+
+static void a_file_that_cannot_be_right_is_refused(void **state)
+{
+    static const struct {
+        const char *json, *words;
+    } rows[] = {
+        {"", "line"},
+        {"[]", "a site must be an object"},
+        {"{\"links\": []}", "has no \"format\""},
+        {"{\"format\": \"banyan-site-2\", \"links\": []}", "must be banyan-site-1"},
+        {"{\"format\": \"banyan-site-1\", \"link\": []}", "key 'link' of a site is unknown"},
+        {SITE("{}"), "\"between\" with two nodes"},
+        {SITE("{\"between\": [\"a\"]}"), "\"between\" with two nodes"},
+        {SITE("{\"between\": [\"a\", \"b\", \"c\"]}"), "a link has two nodes"},
+        {SITE("{\"between\": [\"a\", \"d\"]}"), "has no node 'd'"},
+        {SITE("{\"between\": [\"a\", \"c\"]}"), "no link 0 between 'a' and 'c'"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"number\": 2}"), "no link 2 between 'a' and 'b'"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"number\": -1}"), "must be a number from 0"},
+        {SITE("{\"between\": [\"c\", \"b\"]}, {\"between\": [\"b\", \"c\"]}"), "appears twice"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"mtu\": 575}"), "from 576 to 65535"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"mtu\": 65536}"), "from 576 to 65535"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{}]}"), "has two elements"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{}, {}, {}]}"), "a link has two ends"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [1, {}]}"), "an end must be an object"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"ip\": \"10.0.0.1\"}, {}]}"), "key 'ip'"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"interface\": \"\"}, {}]}"), "1 to 15"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"interface\": \"sixteen-letters1\"}, {}]}"),
+         "1 to 15"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"interface\": \"a/b\"}, {}]}"),
+         "not the name of an"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"interface\": 5}, {}]}"), "must be a string"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"10.0.0\"}, {}]}"),
+         "not an IPv4 address"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"fe80::1\"}, {}]}"),
+         "not an IPv4 address"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"0.0.0.1\"}, {}]}"), "reserved"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"127.0.0.1\"}, {}]}"), "loopback"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"224.0.0.1\"}, {}]}"), "multicast"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"0c:42:a1:00:00\"}, {}]}"),
+         "not a MAC address"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"0c:42:a1:00:00:0g\"}, {}]}"),
+         "not a MAC"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"00:00:00:00:00:00\"}, {}]}"),
+         "one station"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"01:00:5e:00:00:01\"}, {}]}"),
+         "one station"},
+        {SITE("") "x", "x"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology = fabric();
+        struct by_problem problem = {0};
+        int error = parse(topology, rows[i].json, &problem);
+
+        if (error == 0 || problem.line == 0 || problem.text[0] == 0 ||
+            (i > 0 && i + 1 < sizeof(rows) / sizeof(rows[0]) && strstr(problem.text, rows[i].words) == NULL))
+            fail_msg("%s: %d, %d:%d: '%s' instead of '%s'", rows[i].json, error, problem.line, problem.column,
+                     problem.text, rows[i].words);
+        assert_null(topology->site);
+        by_topology_free(topology);
+    }
+}
+
+static void a_file_that_is_cut_anywhere_is_refused(void **state)
+{
+    static const char json[] =
+        SITE("{\"between\": [\"a\", \"b\"], \"number\": 1, \"mtu\": 9000, \"ends\": [" END(
+            "enp1s0", "10.0.0.1", "0c:42:a1:00:00:01") ", {}]}");
+
+    (void)state;
+    for (size_t bytes = 0; bytes + 1 < sizeof(json); bytes++) {
+        struct by_topology *topology = fabric();
+        struct by_problem problem = {0};
+
+        assert_int_not_equal(by_site_parse(json, bytes, topology, &problem), 0);
+        assert_true(problem.text[0] != 0);
+        by_topology_free(topology);
+    }
+}
+
+/* The map of the fabric with a site must be refused with these words. */
+static void refused(const char *json, const char *words)
+{
+    struct by_topology *topology = fabric();
+    struct by_address_map map;
+    struct by_problem problem = {0};
+
+    assert_int_equal(parse(topology, json, &problem), 0);
+    assert_int_equal(by_address_map_make(topology, &map, &problem), BY_EINVAL);
+    if (strstr(problem.text, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, problem.text);
+    by_topology_free(topology);
+}
+
+static void two_ends_with_one_address_or_interface_are_named(void **state)
+{
+    (void)state;
+    refused(SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"10.0.0.1\"}, {}]},"
+                 "{\"between\": [\"b\", \"c\"], \"ends\": [{}, {\"address\": \"10.0.0.1\"}]}"),
+            "node 'a' has the address 10.0.0.1 on its link to 'b', and node 'c' has it on its link to 'b'");
+    /* the generated address of c's end of link 1 */
+    refused(SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"198.18.0.2\"}, {}]}"),
+            "has the address 198.18.0.2");
+    refused(SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{}, {\"interface\": \"p1\"}]}"),
+            "node 'b' has the interface p1 for its links to 'a' and to 'c'");
+}
+
+static void a_file_that_is_not_there_is_named(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(by_site_read("/nothing/site.json", topology, &problem), BY_EIO);
+    by_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_stated_is_used_and_the_rest_is_generated),
+        cmocka_unit_test(a_later_site_replaces_an_earlier_one),
+        cmocka_unit_test(a_file_that_cannot_be_right_is_refused),
+        cmocka_unit_test(a_file_that_is_cut_anywhere_is_refused),
+        cmocka_unit_test(two_ends_with_one_address_or_interface_are_named),
+        cmocka_unit_test(a_file_that_is_not_there_is_named),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
