@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
 # Unpacks Debian packages of another architecture into a folder for cross-compilers:
-#   sysroot.sh [--closure] ARCH FOLDER PACKAGE...
+#   sysroot.sh [--closure | --depends] ARCH FOLDER PACKAGE...
 # It installs nothing, requires no root, and leaves the machine's package lists unchanged: apt uses
-# separate lists in FOLDER/.apt. --closure includes the dependencies of the packages. The script does
-# nothing when FOLDER/.done lists the same packages.
+# separate lists in FOLDER/.apt. --closure includes the dependencies of the packages. --depends takes
+# the first dependency of the first package instead of it, for a package that only names another one.
+# The script does nothing when FOLDER/.done lists the same packages.
 set -euo pipefail
 closure=0
-if [ "${1:-}" = --closure ]; then closure=1; shift; fi
-[ $# -ge 3 ] || { echo "usage: sysroot.sh [--closure] ARCH FOLDER PACKAGE..." >&2; exit 2; }
+case ${1:-} in
+--closure) closure=1; shift ;;
+--depends) closure=2; shift ;;
+esac
+[ $# -ge 3 ] || { echo "usage: sysroot.sh [--closure | --depends] ARCH FOLDER PACKAGE..." >&2; exit 2; }
 arch=$1
 mkdir -p "$2"
 folder=$(realpath "$2")
@@ -20,12 +24,16 @@ mkdir -p "$folder"/.apt/{lists/partial,archives/partial}
 apt() { # apt TOOL ARGUMENTS...
     local tool=$1
     shift
-    "$tool" -q -y -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Install-Recommends=0 -o APT::Sandbox::User=root \
+    "$tool" -q -o APT::Get::Assume-Yes=1 -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Install-Recommends=0 -o APT::Sandbox::User=root \
         -o Dir::State="$folder/.apt" -o Dir::State::status="$folder/.apt/status" -o Dir::Cache="$folder/.apt" \
         -o Dir::Etc::Parts=/dev/null -o Debug::NoLocking=1 "$@" >"$folder/.apt/log" 2>&1 ||
         { tail -5 "$folder/.apt/log" >&2; echo "sysroot.sh: $tool $1 failed; the log ends above" >&2; exit 3; }
 }
 apt apt-get update
+if [ $closure -eq 2 ]; then
+    apt apt-cache depends --important "$1"
+    set -- "$(awk '$1 == "Depends:" { print $2; exit }' "$folder/.apt/log")" "${@:2}"
+fi
 if [ $closure -eq 1 ]; then
     apt apt-get install --download-only "$@"
 else

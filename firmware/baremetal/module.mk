@@ -73,11 +73,11 @@ $(O)/boards/$(1)/obj/gen/%.o: $(GEN)/%.c | $(O)/boards/$(1)/.tools $(O)/boards/$
 	@mkdir -p $$(@D)
 	$(Q)$($(1)_CROSS)gcc $$(call metal_flags,$(1)) -MMD -MP $$(CFLAGS) -c -o $$@ $$<
 $(O)/boards/$(1)/obj/boards/$(1)/board.o: boards/$(1)/board.json
-$(O)/boards/$(1)/banyan.elf: $(call metal_obj,$(1),$(call metal_sources,$(1))) boards/$(1)/link.ld firmware/baremetal/size.sh $(wildcard boards/$(1)/run boards/$(1)/lines)
+$(O)/boards/$(1)/banyan.elf: $(call metal_obj,$(1),$(call metal_sources,$(1))) boards/$(1)/link.ld firmware/baremetal/size.sh $(wildcard boards/$(1)/run boards/$(1)/lines) boards/bridge.sh
 	$$(call say,LD,$$@)
 	$(Q)$($(1)_CROSS)gcc -nostdlib -static -no-pie -Wl,--gc-sections -Wl,--no-warn-rwx-segments -Wl,-z,noexecstack -Wl,--build-id=none -Wl,-Map=$$(@D)/banyan.map \
 	    -T boards/$(1)/link.ld -o $$@ $$(filter %.o,$$^) $(O)/sysroot/nanopb-$($(1)_DEBIAN)/usr/lib/*/libprotobuf-nanopb.a
-	$(Q)$$(if $$(filter %/run,$$^),install -m 755 $$(filter %/run %/lines,$$^) $$(@D)/)
+	$(Q)$$(if $$(filter %/run,$$^),install -m 755 $$(filter %/run %/lines %/bridge.sh,$$^) $$(@D)/)
 	$(Q)firmware/baremetal/size.sh $$(@D)/banyan.map boards/$(1)/board.json $($(1)_CROSS)
 -include $(patsubst %.o,%.d,$(call metal_obj,$(1),$(call metal_sources,$(1))))
 endef
