@@ -29,6 +29,8 @@
 #define BY_RELAYS_MAX 65536u
 /* Ranks of a job (count): `nleaf` is 16 bits on the wire. */
 #define BY_RANKS_MAX 65535u
+/* Spare payload buffers of one engine (count): more than all rings of a switch hold. */
+#define BY_SPARES_MAX 65536u
 /* Slots of one entry (count, a power of two): 4096 x 1408 B is 5.8 MB in flight on each tree. */
 #define BY_WINDOW_MAX 4096u
 /* Payload of one packet (bytes): a jumbo frame of 9000 minus the headers, rounded down to a power

@@ -157,7 +157,7 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 0;
     }
     if (ahead == 2 * packet->entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP) {
-        if (bank->refs != 0) {
+        if (bank->refs != 0 && !by_spare_take(step->engine, packet->bank)) {
             counters->drop_busy++;
             return 0;
         }

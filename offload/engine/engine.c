@@ -2,8 +2,8 @@
  * An engine's memory and its step. Packets are handled in batches: first each is decoded and its
  * entry found, while its bank is being prefetched into the cache; then each is handled by the file
  * for its type. Neighbours: load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c,
- * result.c, repair.c (the state machine), send.c (actions), view.c (telemetry). Runs in the
- * engine's thread.
+ * result.c, repair.c (the state machine), spare.c (buffers), send.c (actions), view.c (telemetry).
+ * Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -50,6 +50,7 @@ static int config_is_sound(const struct by_engine_config *config)
            config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
            config->image_bytes_max <= BY_IMAGE_BYTES_MAX && config->entry_count_max > 0 &&
            config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX &&
+           config->spare_count <= BY_SPARES_MAX &&
            config->meter_count_max <= by_engine_meters(BY_TABLE_PORTS_MAX, BY_SHARES_MAX);
 }
 
@@ -77,6 +78,7 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
     size_t half = round_up(config->payload_max);
     size_t stride = 2 * half + BY_LINE;
     uint64_t banks = 2 * (uint64_t)config->slot_count_max, metered = config->meter_count_max > 0;
+    uint64_t buffers = banks + config->spare_count, assigned = config->spare_count > 0;
     uint64_t at = 0;
     struct by_table unused;
 
@@ -103,13 +105,19 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
         void *pair = carve(memory, &at, banks * sizeof(struct by_pair));
         void *place = carve(memory, &at, 2 * banks * sizeof(uint32_t));
         void *bank = carve(memory, &at, banks * sizeof(struct by_bank));
-        void *payload = config->payload ? config->payload : carve(memory, &at, banks * stride);
+        void *buffer_of = carve(memory, &at, assigned * banks * sizeof(uint32_t));
+        void *holder = carve(memory, &at, assigned * buffers * sizeof(uint32_t));
+        void *spare = carve(memory, &at, config->spare_count * sizeof(uint32_t));
+        void *payload = config->payload ? config->payload : carve(memory, &at, buffers * stride);
 
         if (engine) {
             engine->slot_used = used;
             engine->pair = pair;
             engine->place = place;
             engine->bank = bank;
+            engine->buffer_of = assigned ? buffer_of : NULL;
+            engine->holder = holder;
+            engine->spare = spare;
             engine->payload = payload;
             engine->payload_half = half;
             engine->payload_stride = stride;
@@ -163,6 +171,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     e->config.isa = config->isa;
     e->config.alike = config->alike;
     e->config.meter_count_max = config->meter_count_max;
+    e->config.spare_count = config->spare_count;
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];
@@ -176,6 +185,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     for (unsigned i = 0; i < 256; i++)
         e->reducer[i] = by_reducer_get(config->isa, i >> 4, i & 15);
     by_zero(e->bank, 2 * (size_t)config->slot_count_max * sizeof(struct by_bank));
+    by_spares_start(e);
     *engine = e;
     return 0;
 }
@@ -421,12 +431,6 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
 void by_engine_allow(struct by_engine *engine, uint32_t held)
 {
     engine->held_most = held;
-}
-
-void by_engine_release(struct by_engine *engine, uint32_t ref)
-{
-    BY_ASSERT(ref < 2 * engine->config.slot_count_max && engine->bank[ref].refs > 0);
-    engine->bank[ref].refs--;
 }
 
 const struct by_engine_counters *by_engine_counters(const struct by_engine *engine)

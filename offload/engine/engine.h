@@ -32,6 +32,8 @@ struct by_engine_config {
     void *payload; /* separate memory for the payloads, 64-byte aligned, of by_engine_payload_size() bytes;
                       NULL: they follow the rest. With separate memory a shell can share payloads but not
                       tables and keys */
+    uint32_t spare_count; /* further payload buffers: a chunk whose bank is still being sent starts in one of
+                             them. 0: such a chunk is dropped, and retransmitted (drop_busy) */
 };
 
 /* Returns the number of meters that `ports` ports with the shares of `jobs` jobs require. */
@@ -77,11 +79,12 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_stale, "dropped: of a chunk already served")                                                      \
     X(drop_window, "dropped: beyond the window")                                                             \
-    X(drop_busy, "dropped: the bank is still being sent")                                                    \
+    X(drop_busy, "dropped: the bank is still being sent, and no spare buffer is free")                       \
     X(drop_state, "dropped: not expected in this state")                                                     \
     X(drop_poison, "dropped: of a poisoned chunk")                                                           \
     X(drop_share, "dropped: of a job far beyond its share of a port")                                        \
     X(drop_room, "dropped: of a job beyond its share of a port, and the queue is full")                      \
+    X(spare, "chunks started in a spare buffer, because their bank was still being sent")                    \
     X(hold, "held back: of a job beyond its share of a port that others use")                                \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
     X(alarm_memory, "chunks poisoned because the memory of a slot changed")                                  \
@@ -135,9 +138,10 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
  * dropped and charged to no share. The shell calls this before each step. */
 void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
- * Releases the payload of `ref` for one by_tx, after the packet was sent or dropped. A bank with
- * references left cannot be claimed by its next chunk, two windows later (drop_busy), so a shell
- * that frees late must still free within a window.
+ * Releases the payload of `ref` for one by_tx, after the packet was sent or dropped. If a bank has
+ * references left when its next chunk starts, two windows later, the chunk takes a spare buffer. A
+ * shell that keeps references to at most spare_count payloads therefore never causes a drop,
+ * however late it releases them; without spare buffers it must release within a window.
  */
 void by_engine_release(struct by_engine *engine, uint32_t ref);
 

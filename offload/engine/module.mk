@@ -9,5 +9,6 @@ offload_SRC += \
 	offload/engine/repair.c \
 	offload/engine/result.c \
 	offload/engine/send.c \
+	offload/engine/spare.c \
 	offload/engine/verify.c \
 	offload/engine/view.c

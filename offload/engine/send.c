@@ -41,7 +41,7 @@ static void refer(struct by_step *step, struct by_tx *tx, uint32_t bank, const u
         tx->payload = NULL;
         return;
     }
-    tx->ref = bank;
+    tx->ref = by_bank_buffer(step->engine, bank);
     tx->payload = payload;
     step->engine->bank[bank].refs++;
 }

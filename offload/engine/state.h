@@ -5,7 +5,8 @@
  *
  * The shell provides all memory. It contains, in this order: the engine; for each of the two tables
  * the image and the structures built from it; the bitmap for the check of slots; the waiting pairs
- * and the lists of free places; the banks' headers; the banks' payloads.
+ * and the lists of free places; the banks' headers; with spare buffers the assignment of buffers to
+ * banks; the payloads.
  */
 #ifndef BY_ENGINE_STATE_H
 #define BY_ENGINE_STATE_H
@@ -201,9 +202,15 @@ struct by_engine {
     struct by_pair *pair;    /* two for each slot (by_pair_of) */
     uint32_t *place;         /* four for each slot (by_places_of) */
     struct by_bank *bank;    /* 2 * slot + bank */
+    /* With spare buffers (spare.c), else NULL: the buffer of each bank, the holder of each buffer,
+     * and the free buffers. Without, bank and buffer have the same index. */
+    uint32_t *buffer_of;
+    uint32_t *holder;
+    uint32_t *spare;
+    uint32_t spare_free; /* buffers in `spare` */
     uint8_t *payload;
-    size_t payload_half;                   /* bytes from a bank's partial sum to its result */
-    size_t payload_stride;                 /* bytes from a bank's payload to the next one's */
+    size_t payload_half;                   /* bytes from a buffer's partial sum to its result */
+    size_t payload_stride;                 /* bytes from a buffer to the next one */
     const struct by_reducer *reducer[256]; /* op << 4 | dtype */
     struct by_engine_counters counters;
     /* The datagram of several packets in which the last step stopped, and the position in it; or
@@ -236,11 +243,26 @@ struct by_packet {
     uint8_t apart;  /* the payload is in its producer's memory, where it may change */
 };
 
+/* The buffer of a bank, when there are spare ones. An index that memory damage has put out of range
+ * is not used; the guards of the payloads detect all other damage. */
+static inline uint32_t by_spare_buffer(const struct by_engine *engine, uint32_t bank)
+{
+    uint32_t buffer = engine->buffer_of[bank];
+
+    return buffer < 2 * engine->config.slot_count_max + engine->config.spare_count ? buffer : bank;
+}
+
+/* Returns the index of a bank's buffer, which is also the reference to its payload (by_tx.ref). */
+static inline uint32_t by_bank_buffer(const struct by_engine *engine, uint32_t bank)
+{
+    return engine->buffer_of ? by_spare_buffer(engine, bank) : bank;
+}
+
 /* A bank has two payloads: a partial sum (in accumulators, up to twice a payload), and the result
  * if it came from a parent. */
 static inline uint8_t *by_bank_partial(const struct by_engine *engine, uint32_t bank)
 {
-    return engine->payload + bank * engine->payload_stride;
+    return engine->payload + by_bank_buffer(engine, bank) * engine->payload_stride;
 }
 
 /*
@@ -329,6 +351,11 @@ static inline uint32_t by_relay_key(uint32_t key, uint32_t src_ip, uint32_t dst_
 {
     return ((key * 0x85ebca6bu ^ src_ip) * 0xc2b2ae35u ^ dst_ip) * 0x27d4eb2fu;
 }
+
+/* spare.c: assigns a buffer to each bank at the start. by_spare_take gives a bank that is still
+ * being sent a spare buffer; returns 0 when none is free. */
+void by_spares_start(struct by_engine *engine);
+int by_spare_take(struct by_engine *engine, uint32_t bank);
 
 /* load.c */
 const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key);

@@ -1,24 +1,35 @@
 /* Sequences of packets against the table of a leaf switch: for any packets, the actions satisfy the
- * guarantees of the interface. */
+ * guarantees of the interface; payloads stay unchanged until their references are released. */
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
 #include "tests/fuzz/input.h"
 
 #define HELD_MAX 256
 
+/* A reference that is not released yet. */
+struct held {
+    uint32_t ref, psum;
+    const uint8_t *payload;
+    uint16_t bytes;
+};
+
 struct node {
     struct by_engine *engine;
     const uint8_t *image;
     uint32_t port_count;
-    uint32_t held[HELD_MAX]; /* references not released yet */
+    struct held held[HELD_MAX];
     uint32_t held_count;
     uint64_t now_ns;
 };
 
 static void give_back(struct node *node, uint32_t count)
 {
-    while (count-- > 0 && node->held_count > 0)
-        by_engine_release(node->engine, node->held[--node->held_count]);
+    while (count-- > 0 && node->held_count > 0) {
+        const struct held *held = &node->held[--node->held_count];
+
+        FUZZ_CHECK(by_psum(held->payload, held->bytes) == held->psum);
+        by_engine_release(node->engine, held->ref);
+    }
 }
 
 static void step(struct node *node, const struct by_rx *rx)
@@ -48,7 +59,8 @@ static void step(struct node *node, const struct by_rx *rx)
         if (tx[i].ref != BY_REF_NONE) {
             if (node->held_count == HELD_MAX)
                 give_back(node, HELD_MAX);
-            node->held[node->held_count++] = tx[i].ref;
+            node->held[node->held_count++] =
+                (struct held){tx[i].ref, by_psum(payload, tx[i].payload_bytes), payload, tx[i].payload_bytes};
         }
     }
     static volatile uint32_t sink; /* so that the payloads are read */
@@ -144,6 +156,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     by_image_header(image, &header);
     config.slot_count_max = header.slot_count;
+    config.spare_count = size > 0 && data[0] & 1 ? HELD_MAX : 0;
     config.image_bytes_max = (uint32_t)image_bytes;
     need = by_engine_size(&config);
     memory = aligned_alloc(64, (need + 63) / 64 * 64);
@@ -153,6 +166,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     node.image = image;
     node.port_count = header.count[BY_SECTION_PORT];
     play(&node, &input);
+    FUZZ_CHECK(config.spare_count == 0 || by_engine_counters(node.engine)->drop_busy == 0);
     give_back(&node, HELD_MAX);
     free(memory);
     return 0;

@@ -306,11 +306,29 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
         spoil(partial + half, half, bank);
 }
 
+/* Free buffers have no content, and no order. */
+static void canon_spares(struct by_engine *engine)
+{
+    for (uint32_t i = 0; i < engine->spare_free; i++) {
+        memset(engine->payload + engine->spare[i] * engine->payload_stride, MODEL_STALE,
+               engine->payload_stride);
+        for (uint32_t j = i; j > 0 && engine->spare[j - 1] < engine->spare[j]; j--) {
+            uint32_t swap = engine->spare[j];
+
+            engine->spare[j] = engine->spare[j - 1];
+            engine->spare[j - 1] = swap;
+        }
+    }
+    for (uint32_t i = engine->spare_free; i < engine->config.spare_count; i++)
+        engine->spare[i] = 0;
+}
+
 void model_canon_engine(int c)
 {
     struct by_engine *engine = model_engine_of(&model.components[c]);
 
     memset(&engine->counters, 0, sizeof(engine->counters));
+    canon_spares(engine);
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 

@@ -76,6 +76,7 @@ struct model_config {
     uint8_t in_place;
     uint16_t payload; /* bytes of a chunk; 0: what the roll call requires */
     uint8_t clock;    /* nodes have a clock, which the adversary controls */
+    uint8_t spares;   /* spare buffers of each node */
     uint8_t exact;    /* hints for clocks (RETX, order of transmissions, ...) are part of the state */
     uint8_t cover; /* enum by_cover: the job is keyed; only with `exact`, since otherwise flags change under
                       the tags */

@@ -21,6 +21,13 @@ static void check_held(const struct model_component *c)
             model_violate("a payload changes while a packet still points to it");
 }
 
+/* With a spare buffer for each payload that the shell may keep, no chunk is refused. */
+static void check_busy(const struct by_engine *engine)
+{
+    if (model.config->spares >= MODEL_HELD_MAX && engine->counters.drop_busy > 0)
+        model_violate("a chunk is refused although a spare buffer must be free");
+}
+
 /* The shell keeps the reference of `tx` if it may and has room; otherwise it releases it
  * immediately. */
 static void hold(const struct model_component *c, const struct by_tx *tx)
@@ -241,6 +248,7 @@ static void take(int index, const struct model_message *message, uint64_t now_ns
             hold(c, &tx[i]);
     }
     check_held(c);
+    check_busy(engine);
     if (((const struct model_engine *)c->arena)->flips == 0)
         note_reclaim(engine, before, message, step);
 }

@@ -119,6 +119,7 @@ static struct by_engine_config engine_config(int node)
                                      .image_bytes_max = (uint32_t)(now > later ? now : later),
                                      .entry_count_max = 2,
                                      .repair_interval_ns = MODEL_INTERVAL_NS,
+                                     .spare_count = model.config->spares,
                                      .isa = BY_ISA_SCALAR};
 }
 

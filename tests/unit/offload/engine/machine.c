@@ -442,6 +442,47 @@ static void a_bank_that_is_still_being_sent_is_not_claimed(void **state)
     assert_int_equal(rig_bank(&rig, 0, 0, 0).have, 1);
 }
 
+/* Every release below is later than two windows. */
+static void a_chunk_whose_bank_is_still_being_sent_starts_in_a_spare_buffer(void **state)
+{
+    struct by_tx kept[3][3];
+
+    (void)state;
+    rig_spares = 2;
+    rig_start(&rig, &root, 1);
+    rig_spares = 0;
+    for (uint32_t round = 0; round < 3; round++) {
+        for (unsigned c = 0; c < 3; c++)
+            contribute(&root, c, 8 * round, (float)(1 + round));
+        assert_int_equal(rig.tx_count, 3);
+        memcpy(kept[round], rig.tx, sizeof(kept[round]));
+        complete(&root, 8 * round + 4);
+    }
+    assert_int_equal(counters()->spare, 2);
+    for (uint32_t round = 0; round < 3; round++) {
+        const float sum = 3 * (float)(1 + round);
+
+        assert_memory_equal(kept[round][0].payload, ((const float[2]){sum, -sum}), 8);
+        for (uint32_t before = 0; before < round; before++)
+            assert_int_not_equal(kept[round][0].ref, kept[before][0].ref);
+    }
+    contribute(&root, 0, 24, 1);
+    rig_expect_drop_of(&rig, drop_busy);
+    assert_int_equal(rig_bank(&rig, 0, 0, 0).refs, 3);
+    for (unsigned c = 0; c < 3; c++)
+        by_engine_release(rig.engine, kept[1][c].ref);
+    complete(&root, 24); /* in the buffer that round 1 has released */
+    assert_int_equal(counters()->spare, 3);
+    for (unsigned c = 0; c < 3; c++) {
+        by_engine_release(rig.engine, kept[2][c].ref);
+        by_engine_release(rig.engine, kept[0][c].ref);
+    }
+    complete(&root, 28);
+    complete(&root, 32);
+    assert_int_equal(counters()->spare, 3);
+    assert_int_equal(rig_bank(&rig, 0, 0, 0).refs, 0);
+}
+
 static void sixty_four_children_fill_the_bitmap(void **state)
 {
     const struct rig_entry wide = {.job = 3, .gen = 1, .root = 1, .children = 64, .window = 1};
@@ -531,6 +572,7 @@ int main(void)
         BELOW(the_largest_chunk_of_every_type_fits_a_bank),
         BELOW(congestion_seen_by_any_child_or_the_parent_reaches_all),
         ROOT(a_bank_that_is_still_being_sent_is_not_claimed),
+        cmocka_unit_test_teardown(a_chunk_whose_bank_is_still_being_sent_starts_in_a_spare_buffer, stop),
         ROOT(sixty_four_children_fill_the_bitmap),
         ROOT(the_oldest_incomplete_chunk_is_found),
         cmocka_unit_test_teardown(results_for_several_children_are_one_packet_where_the_shell_wants_that,

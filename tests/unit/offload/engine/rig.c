@@ -4,6 +4,7 @@
 static uint8_t image[1 << 20];
 
 uint8_t rig_alike;
+uint32_t rig_spares;
 
 void rig_open(struct engine_rig *rig)
 {
@@ -15,7 +16,8 @@ void rig_open(struct engine_rig *rig)
                                             .repair_interval_ns = RIG_INTERVAL_NS,
                                             .isa = by_isa_best(),
                                             .alike = rig_alike,
-                                            .meter_count_max = by_engine_meters(RIG_PORTS, 2)};
+                                            .meter_count_max = by_engine_meters(RIG_PORTS, 2),
+                                            .spare_count = rig_spares};
     size_t bytes = by_engine_size(&config);
 
     memset(rig, 0, sizeof(*rig));

@@ -66,8 +66,9 @@ struct rig_packet {
     uint8_t apart;  /* the payload is not contiguous with the header */
 };
 
-/* The `alike` of the next engine's config. */
+/* The `alike` and the spare_count of the next engine's config. */
 extern uint8_t rig_alike;
+extern uint32_t rig_spares;
 /* rig_open makes an engine without tables. rig_start also loads these entries; a job has the gen of
  * its first entry. */
 void rig_open(struct engine_rig *rig);
