@@ -55,6 +55,26 @@ static uint32_t receive_shared(struct by_shell *shell, uint16_t index)
     return count;
 }
 
+/* Copies a frame that its driver has split over several buffers (jumbo frames, where a NIC supports
+ * buffers of few sizes) into one; frees it. NULL, and counted: no buffer, or the frame is longer
+ * than the port's MTU. */
+static struct rte_mbuf *join(struct by_shell *shell, struct rte_mbuf *frame)
+{
+    struct rte_mbuf *whole = rte_pktmbuf_alloc(shell->frame_pool);
+    uint32_t bytes = rte_pktmbuf_pkt_len(frame);
+    char *room = whole && bytes <= UINT16_MAX ? rte_pktmbuf_append(whole, (uint16_t)bytes) : NULL;
+    const void *data = room ? rte_pktmbuf_read(frame, 0, bytes, room) : NULL;
+
+    if (data && data != room)
+        memcpy(room, data, bytes);
+    rte_pktmbuf_free(frame);
+    if (data)
+        return whole;
+    rte_pktmbuf_free(whole);
+    shell->batch.counters.rx_other++;
+    return NULL;
+}
+
 /* Receives one burst from one port into the batch. */
 static uint32_t receive(struct by_shell *shell, uint16_t index)
 {
@@ -65,9 +85,13 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
         rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
         rte_prefetch0(rte_pktmbuf_mtod_offset(frames[i], const uint8_t *, RTE_CACHE_LINE_SIZE));
     }
-    for (uint16_t i = 0; i < count; i++)
-        by_batch_receive(&shell->batch, index, frames[i], rte_pktmbuf_mtod(frames[i], const uint8_t *),
-                         frames[i]->data_len);
+    for (uint16_t i = 0; i < count; i++) {
+        struct rte_mbuf *frame = frames[i]->nb_segs == 1 ? frames[i] : join(shell, frames[i]);
+
+        if (frame)
+            by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
+                             frame->data_len);
+    }
     return count;
 }
 

@@ -10,6 +10,7 @@ dataplane_SRC := \
 	dataplane/link.c \
 	dataplane/link_host.c \
 	dataplane/loop.c \
+	dataplane/pci.c \
 	dataplane/pool.c \
 	dataplane/port.c \
 	dataplane/port_dpdk.c \

@@ -4,7 +4,6 @@
  */
 #include "dataplane/port.h"
 
-#include <dirent.h>
 #include <linux/if_packet.h>
 #include <linux/if_xdp.h>
 #include <stdio.h>
@@ -15,11 +14,16 @@
 
 #include <rte_ether.h>
 
+#include "dataplane/pci.h"
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
 /* Least receive buffer (bytes): what other drivers expect. */
 #define BUFFER_BYTES_MIN 2048u
+/* What devices need beside a frame (bytes): VLAN tags, and virtio's header. Many support buffers in
+ * whole units only, and otherwise split a frame. */
+#define DEVICE_BYTES 32u
+#define DEVICE_UNIT  1024u
 
 uint32_t by_port_payload_max(const struct by_port *port)
 {
@@ -28,50 +32,19 @@ uint32_t by_port_payload_max(const struct by_port *port)
 
 uint32_t by_port_buffer_bytes(const struct by_port *port)
 {
-    uint32_t bytes = port->mtu + (uint32_t)RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    uint32_t bytes = port->mtu + (uint32_t)RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN + DEVICE_BYTES;
 
+    bytes = RTE_ALIGN(bytes, DEVICE_UNIT);
     if (port->kind == BY_PORT_IFACE)
         bytes = by_interface_buffer_bytes(port->driver, port->mtu);
     return bytes > BUFFER_BYTES_MIN ? bytes : BUFFER_BYTES_MIN;
 }
 
-/* Lists the existing PCI network devices, for an error text. */
-static void list_pci(char *text, size_t bytes)
-{
-    DIR *dir = opendir("/sys/bus/pci/devices");
-    size_t used = 0;
-
-    snprintf(text, bytes, "none");
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        char path[320], class[16] = "";
-        FILE *file;
-
-        snprintf(path, sizeof path, "/sys/bus/pci/devices/%s/class", entry->d_name);
-        file = entry->d_name[0] == '.' ? NULL : fopen(path, "r");
-        if (!file)
-            continue;
-        if (fgets(class, sizeof class, file) && strncmp(class, "0x02", 4) == 0 &&
-            used + strlen(entry->d_name) + 3 < bytes)
-            used += (size_t)snprintf(text + used, bytes - used, "%s%s", used ? ", " : "", entry->d_name);
-        fclose(file);
-    }
-    if (dir)
-        closedir(dir);
-}
-
 static int check_one(const struct by_port_spec *spec)
 {
-    char path[320], existing[512];
-
     if (spec->kind == BY_PORT_IFACE)
         return by_interface_check(spec->text);
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%s", spec->text);
-    if (spec->kind == BY_PORT_PCI && (strchr(spec->text, '/') || access(path, F_OK) != 0)) {
-        list_pci(existing, sizeof existing);
-        by_say("--pci %s: no such device; network devices: %s", spec->text, existing);
-        return BY_ENOENT;
-    }
-    return 0;
+    return spec->kind == BY_PORT_PCI ? by_pci_check("", spec->text) : 0;
 }
 
 int by_port_check_all(const struct by_port_spec *specs, unsigned count)

@@ -113,6 +113,7 @@ struct by_port {
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
     unsigned frames_held;     /* buffers that its rings may hold (count) */
+    unsigned headers_held;    /* headers of chained packets that its ring may hold (count) */
     uint64_t lost;            /* frames that its packet sockets have reported lost */
     const struct by_xdp *xdp; /* with xsk: what the kernel has counted */
 };
@@ -134,6 +135,11 @@ int by_port_check_all(const struct by_port_spec *specs, unsigned count);
  * by_say.
  */
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
+/* Returns the name of the DPDK driver of a probed port, or "". */
+const char *by_port_pmd(const struct by_port *port);
+/* Raises the MTU of a probed port that DPDK drives, as far as its device can, to 9000 or what the
+ * payload needs. The MTU of a kernel interface stays as it is. */
+void by_port_raise(struct by_port *port, uint32_t payload_max);
 /* Configures and starts a probed port that receives into `pool`. `xdp` is the switch's XDP part if
  * a port has one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */
 int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t payload_max, struct by_xdp *xdp);

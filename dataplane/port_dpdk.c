@@ -18,13 +18,19 @@
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
-#define DESCRIPTORS 1024u
-#define MTU_USUAL   1500u
+#define RX_DESCRIPTORS 1024u
+/* A chained packet takes two. Some drivers release a packet only when its descriptor is used again,
+ * so a longer ring means more payloads between the cache and memory. */
+#define TX_DESCRIPTORS 512u
+#define MTU_USUAL      1500u
+#define MTU_JUMBO      9000u
 /* Bytes in flight that a packet socket accepts: a full transmit ring. With the kernel's default of
  * 208 KiB the ring is not sent to its end when receivers are late. */
 #define SEND_BYTES (16 << 20)
-/* Buffers that a device's rings hold: net_af_xdp posts 2048 to receive and has as many to send. */
-#define FRAMES_HELD 4608u
+/* Buffers that a NIC's rings hold (count), and those of a virtual device: net_af_xdp posts 2048 to
+ * receive and has as many to send. */
+#define FRAMES_HELD_PCI (RX_DESCRIPTORS + TX_DESCRIPTORS)
+#define FRAMES_HELD     4608u
 
 static const struct by_port_ops dpdk_ops;
 
@@ -126,7 +132,8 @@ int by_port_dpdk_interface(struct by_port *port, unsigned driver)
 static int open_device(struct by_port *port, int error)
 {
     port->ops = &dpdk_ops;
-    port->frames_held = FRAMES_HELD;
+    port->frames_held = port->kind == BY_PORT_PCI ? FRAMES_HELD_PCI : FRAMES_HELD;
+    port->headers_held = TX_DESCRIPTORS;
     if (error == 0 && rte_eth_dev_get_mtu(port->id, &port->mtu) != 0)
         port->mtu = MTU_USUAL;
     return error;
@@ -174,6 +181,29 @@ int by_port_dpdk_pci(struct by_port *port)
     return open_device(port, find_pci(port, port->name));
 }
 
+const char *by_port_pmd(const struct by_port *port)
+{
+    struct rte_eth_dev_info info;
+
+    return rte_eth_dev_info_get(port->id, &info) == 0 ? info.driver_name : "";
+}
+
+void by_port_raise(struct by_port *port, uint32_t payload_max)
+{
+    uint32_t need = payload_max + BY_PORT_MTU_OVERHEAD, overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    struct rte_eth_dev_info info;
+
+    if ((port->kind != BY_PORT_PCI && port->kind != BY_PORT_VDEV) || port->mtu >= need ||
+        rte_eth_dev_info_get(port->id, &info) != 0)
+        return;
+    need = RTE_MAX(need, MTU_JUMBO);
+    if (info.max_mtu)
+        need = RTE_MIN(need, info.max_mtu);
+    if (info.max_rx_pktlen > overhead)
+        need = RTE_MIN(need, info.max_rx_pktlen - overhead);
+    port->mtu = (uint16_t)RTE_MAX(port->mtu, need);
+}
+
 /* Device settings that this port can take. */
 static void choose_config(struct by_port *port, const struct rte_eth_dev_info *info,
                           struct rte_eth_conf *config)
@@ -198,7 +228,7 @@ static const char *start_device(struct by_port *port, struct rte_mempool *pool, 
 {
     struct rte_eth_dev_info info;
     struct rte_eth_conf config;
-    uint16_t rx_count = DESCRIPTORS, tx_count = DESCRIPTORS;
+    uint16_t rx_count = RX_DESCRIPTORS, tx_count = TX_DESCRIPTORS;
 
     if ((*result = rte_eth_dev_info_get(port->id, &info)) != 0)
         return "rte_eth_dev_info_get";

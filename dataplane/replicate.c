@@ -14,6 +14,8 @@
 
 /* Bytes of job and tree in a banyan header. */
 #define TREE_BYTES 4u
+/* The smallest hugepages that DPDK uses. */
+#define HUGEPAGE_BYTES ((uintptr_t)2 << 20)
 
 /* Stored in the private area of a segment's mbuf. */
 struct replicate_share {
@@ -301,6 +303,15 @@ static uint32_t shared_run(const struct by_shell *shell, const struct by_tx *tx,
     return count;
 }
 
+/* Whether a NIC may be unable to read the payload where it is: emulated ones read no buffer that
+ * crosses two hugepages, unless these are adjacent in physical memory, and report nothing. */
+static bool crosses_pages(const struct by_shell *shell, const struct by_tx *tx)
+{
+    uintptr_t first = (uintptr_t)tx->payload, last = first + tx->payload_bytes - 1u;
+
+    return shell->has_device && ((first ^ last) & ~(HUGEPAGE_BYTES - 1)) != 0;
+}
+
 void by_shell_send(void *context, const struct by_tx *tx, uint32_t tx_count)
 {
     struct by_shell *shell = context;
@@ -317,7 +328,8 @@ void by_shell_send(void *context, const struct by_tx *tx, uint32_t tx_count)
         run = shared_run(shell, &tx[i], tx_count - i);
         if (run > 1 && send_group(shell, &tx[i], run))
             continue;
-        if (run > 0 && (port->multi_segs ? send_shared(shell, &tx[i], run) : send_copies(shell, &tx[i], run)))
+        if (run > 0 && (port->multi_segs && !crosses_pages(shell, &tx[i]) ? send_shared(shell, &tx[i], run)
+                                                                          : send_copies(shell, &tx[i], run)))
             continue;
         run = 1;
         if (tx[i].payload_bytes == 0 && by_datagram_joins(tx[i].header))

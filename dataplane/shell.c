@@ -22,7 +22,11 @@
 /* Packet buffers beside those that ports hold: one batch (count). */
 #define FRAMES_BASE 1024u
 #define HEADERS     8192u
-#define SHARES      4096u
+/* Payloads that ports may hold at a time (count); further ones are copied. */
+#define SHARES 4096u
+/* The same where drivers release a packet only when they need its descriptor again: the engine has
+ * as many spare buffers, so these payloads block no bank. */
+#define SHARES_LATE 2048u
 #define HEADER_ROOM (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
@@ -82,6 +86,8 @@ static int probe_ports(struct by_shell *shell, const struct by_shell_config *con
         result = by_port_probe(&shell->ports[i], i, &config->ports[i], config->driver);
         shell->port_count = i + 1;
         shell->has_device = shell->has_device || config->ports[i].kind == BY_PORT_PCI;
+        shell->has_late =
+            shell->has_late || config->ports[i].kind == BY_PORT_PCI || config->ports[i].kind == BY_PORT_VDEV;
         shell->has_links = shell->has_links || config->ports[i].kind == BY_PORT_SHM;
         if (result != 0)
             return result;
@@ -105,6 +111,8 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
         return BY_ELIMIT;
     }
     shell->payload_max = config->payload_max;
+    for (unsigned i = 0; i < shell->port_count; i++)
+        by_port_raise(&shell->ports[i], shell->payload_max);
     if (shell->payload_max)
         return 0;
     for (unsigned i = 0; i < shell->port_count; i++)
@@ -124,18 +132,20 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
 
 static int make_pools(struct by_shell *shell)
 {
-    unsigned frames = FRAMES_BASE + BY_PARK_MAX;
+    unsigned frames = FRAMES_BASE + BY_PARK_MAX, headers = HEADERS;
     size_t room = 0;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
         frames += shell->ports[i].frames_held;
+        headers += shell->ports[i].headers_held;
         room = RTE_MAX(room, by_port_buffer_bytes(&shell->ports[i]));
     }
     shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);
     if (shell->frame_pool)
-        shell->header_pool = by_pool_make("headers", HEADERS, 0, HEADER_ROOM, shell->has_device);
+        shell->header_pool = by_pool_make("headers", headers, 0, HEADER_ROOM, shell->has_device);
     if (shell->header_pool)
-        shell->share_pool = by_pool_make("shares", SHARES, by_share_private_bytes(), 0, shell->has_device);
+        shell->share_pool = by_pool_make("shares", shell->has_late ? SHARES_LATE : SHARES,
+                                         by_share_private_bytes(), 0, shell->has_device);
     return shell->share_pool ? 0 : BY_ENOMEM;
 }
 
@@ -151,6 +161,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .isa = by_isa_best(),
         .alike = shell->xdp || shell->groups,
         .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
+        .spare_count = shell->has_late ? SHARES_LATE : 0,
     };
 
     if (shell->has_links) {
@@ -200,6 +211,19 @@ static int open_xdp(struct by_shell *shell, const struct by_shell_config *config
     return 0;
 }
 
+/* Decides how results leave by a card, and reports it. A card that uses physical addresses cannot
+ * read a payload from the engine's memory, which may not be physically contiguous. */
+static void choose_way(struct by_port *port)
+{
+    bool chains = port->multi_segs, mapped = rte_eal_iova_mode() == RTE_IOVA_VA;
+
+    port->multi_segs = chains && mapped;
+    by_say("port %s: %s, MTU %u, results %s", port->name, by_port_pmd(port), port->mtu,
+           port->multi_segs ? "by reference"
+           : chains         ? "as copies, because addresses are physical (no IOMMU)"
+                            : "as copies, because the driver accepts no chained packets");
+}
+
 static int start_ports(struct by_shell *shell)
 {
     for (unsigned i = 0; i < shell->port_count; i++) {
@@ -211,10 +235,8 @@ static int start_ports(struct by_shell *shell)
         if (shell->ports[i].link)
             by_link_start(shell->ports[i].link, (uint16_t)i, shell->engine, shell->payload_memory,
                           shell->payload_bytes, shell->payload_fd);
-        /* A card that uses physical addresses cannot read a payload from the engine's memory, which
-         * may not be physically contiguous. */
-        if (shell->ports[i].kind == BY_PORT_PCI && rte_eal_iova_mode() != RTE_IOVA_VA)
-            shell->ports[i].multi_segs = false;
+        if (shell->ports[i].kind == BY_PORT_PCI)
+            choose_way(&shell->ports[i]);
     }
     return 0;
 }

@@ -26,6 +26,7 @@ struct by_shell {
     unsigned port_count;
     bool has_links;  /* some hosts share memory with the switch */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */
+    bool has_late;   /* some drivers may release packets late: PCI and virtual devices */
     uint32_t payload_max;
     _Atomic int stopping;
     _Atomic uint64_t pulse;          /* written only by the loop */

@@ -3,7 +3,7 @@ DPDK_TEST_CFLAGS := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedant
 dataplane_test_LDLIBS := -lcmocka $(shell pkg-config --libs libdpdk 2>/dev/null) -lxdp -lbpf -lpthread
 dataplane_test_COMMON := tests/unit/dataplane/memory.c tests/unit/firmware/star.c
 
-TESTS += replicate_test handoff_test link_test
+TESTS += replicate_test handoff_test link_test pci_test
 replicate_test_SRC := tests/unit/dataplane/replicate_test.c $(dataplane_test_COMMON)
 replicate_test_LIBS := dataplane offload
 replicate_test_LDLIBS := $(dataplane_test_LDLIBS)
@@ -13,4 +13,7 @@ link_test_LDLIBS := $(dataplane_test_LDLIBS)
 handoff_test_SRC := tests/unit/dataplane/handoff_test.c
 handoff_test_LIBS := dataplane offload
 handoff_test_LDLIBS := $(dataplane_test_LDLIBS)
+pci_test_SRC := tests/unit/dataplane/pci_test.c
+pci_test_LIBS := dataplane offload
+pci_test_LDLIBS := $(dataplane_test_LDLIBS)
 $(foreach s,memory replicate_test handoff_test link_test link_rig,$(eval SRCFLAGS_tests/unit/dataplane/$(s).c := $$(DPDK_TEST_CFLAGS)))

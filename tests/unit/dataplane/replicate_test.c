@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include <cmocka.h>
+#include <rte_ethdev.h>
 
 #include "offload/base/bytes.h"
 #include "offload/base/crc32c.h"
@@ -143,10 +144,10 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
     (void)state;
     memory_load(shell, &star);
     for (unsigned i = 0; i < 2; i++) {
-        struct rte_mbuf *hoard[8192];
+        struct rte_mbuf *hoard[16384];
         unsigned count = 0, got = 0;
 
-        while (count < 8192 && (hoard[count] = rte_pktmbuf_alloc(pools[i])))
+        while (count < 16384 && (hoard[count] = rte_pktmbuf_alloc(pools[i])))
             count++;
         contribute(shell, i, HOSTS);
         by_shell_round(shell);
@@ -553,12 +554,87 @@ static void acknowledgements_go_behind_the_results_of_a_round(void **state)
     by_shell_close(shell);
 }
 
+/* A driver releases packets only when it needs their descriptors: here, never. Chunks start in
+ * spare buffers; when the driver holds as many payloads as there are spare buffers, results are
+ * copied. No chunk is refused, and no payload changes. */
+static void packets_that_the_driver_keeps_cost_copies_but_no_chunk(void **state)
+{
+    const uint32_t chunks = 2200;
+    struct by_shell *shell = memory_shell(HOSTS);
+    struct rte_mbuf **kept = calloc((size_t)chunks * HOSTS, sizeof(struct rte_mbuf *));
+    const uint32_t spares = shell->share_pool->size;
+    uint8_t room[2048];
+
+    (void)state;
+    assert_non_null(kept);
+    assert_true(spares < chunks);
+    memory_load(shell, &star);
+    for (uint32_t seq = 0; seq < chunks; seq++) {
+        contribute(shell, seq, HOSTS);
+        by_shell_round(shell);
+        for (unsigned host = 0; host < HOSTS; host++) {
+            kept[seq * HOSTS + host] = memory_sent(shell, host);
+            assert_non_null(kept[seq * HOSTS + host]);
+        }
+    }
+    assert_int_equal(by_engine_counters(by_shell_engine(shell))->drop_busy, 0);
+    assert_in_range(by_engine_counters(by_shell_engine(shell))->spare, 1, spares);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_shared, spares * HOSTS);
+    assert_int_equal(by_shell_counters(shell)->batch.tx_copied, (chunks - spares) * HOSTS);
+    for (uint32_t i = 0; i < chunks * HOSTS; i++) {
+        check_result(kept[i], i % HOSTS, i / HOSTS, room);
+        rte_pktmbuf_free(kept[i]);
+    }
+    assert_int_equal(buffers_in_use(shell), 0);
+    contribute(shell, chunks, HOSTS);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        struct rte_mbuf *frame = memory_sent(shell, host);
+
+        assert_non_null(frame);
+        assert_int_equal(frame->nb_segs, 2);
+        rte_pktmbuf_free(frame);
+    }
+    free(kept);
+    by_shell_close(shell);
+}
+
+/* Some NICs split a jumbo frame over several buffers. */
+static void a_frame_in_several_buffers_is_received_whole(void **state)
+{
+    struct by_shell *shell = memory_shell(HOSTS);
+    uint8_t packet[256], frame[256], room[2048];
+    size_t bytes = star_contribution(&star, 0, 0, 0, COUNT, packet);
+    struct rte_mbuf *part[2], *out;
+    size_t whole = star_frame(0, packet, bytes, frame), first = whole / 2 + 1;
+
+    (void)state;
+    memory_load(shell, &star);
+    contribute(shell, 0, 0);
+    assert_int_equal(rte_pktmbuf_alloc_bulk(shell->frame_pool, part, 2), 0);
+    memcpy(rte_pktmbuf_append(part[0], (uint16_t)first), frame, first);
+    memcpy(rte_pktmbuf_append(part[1], (uint16_t)(whole - first)), frame + first, whole - first);
+    assert_int_equal(rte_pktmbuf_chain(part[0], part[1]), 0);
+    assert_int_equal(rte_eth_tx_burst(by_shell_port(shell, 0)->id, 0, part, 1), 1);
+    by_shell_round(shell);
+    for (unsigned host = 0; host < HOSTS; host++) {
+        out = memory_sent(shell, host);
+        assert_non_null(out);
+        check_result(out, host, 0, room);
+        rte_pktmbuf_free(out);
+    }
+    assert_int_equal(buffers_in_use(shell), 0);
+    by_shell_close(shell);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_result_for_many_children_is_one_payload),
         cmocka_unit_test(ports_that_take_no_chains_get_copies_beside_those_that_do),
         cmocka_unit_test(without_buffers_results_are_dropped_and_counted),
+        cmocka_unit_test(packets_that_the_driver_keeps_cost_copies_but_no_chunk),
+        cmocka_unit_test(a_frame_in_several_buffers_is_received_whole),
         cmocka_unit_test(a_sum_sent_again_and_its_result_keep_their_payloads_apart),
         cmocka_unit_test(acknowledgements_of_one_tree_share_a_frame),
         cmocka_unit_test(acknowledgements_go_behind_the_results_of_a_round),
