@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing, and prints their names;
 # prints nothing if none is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|avx512|picture]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|picture]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -12,6 +12,7 @@ bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy hpcc scalapack-mpi-test)
 neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 metal=(gcc-aarch64-linux-gnu qemu-system-arm)
+vm=(qemu-system-x86)
 avx512=(bochs bochs-term)
 picture=(graphviz)
 
@@ -20,8 +21,8 @@ sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | avx512 | picture) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, avx512, picture" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal | vm | avx512 | picture) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, picture" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

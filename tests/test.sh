@@ -104,6 +104,12 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint
     part size "the core's code, memory and stack against their limits" run size
     part metal "the image without an operating system, in QEMU" run lab-metal
+    if [ "$(id -u)" -eq 0 ] && run lab-pci-packages >"$logs/pci-packages" 2>&1; then
+        part pci "poll-mode drivers of NICs: the switch behind vfio in a virtual machine" run lab-pci
+    else
+        skipped=$((skipped + 1))
+        echo "  SKIP   pci            needs root, and Debian's QEMU and kernel: $(tail -n 1 "$logs/pci-packages" 2>/dev/null)"
+    fi
     part install "an installation is used by programs of others" run install-check
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
     part sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers (begun with mpi)" await sanitizers-build

@@ -60,6 +60,14 @@ trace: build-all build-tools ## check that one trace of frames gives the same ou
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
 	$(Q)tests/lab/all.sh $(B) trace
 
+# Downloads Debian's kernel (70 MB) and unpacks it into build/vm-amd64; installs QEMU if necessary.
+.PHONY: lab-pci lab-pci-packages
+lab-pci-packages:
+	$(Q)tests/deps.sh vm
+	$(Q)tests/lab/vm/kernel.sh amd64 $(O)/vm-amd64
+lab-pci: build-all build-tools lab-pci-packages ## test poll-mode drivers of NICs: banyan-switchd behind vfio in a virtual machine, as the switch of lab fabrics (RUNS=20, NICS="e1000e vmxnet3")
+	$(Q)RUNS=$(RUNS) NICS="$(NICS)" tests/lab/all.sh $(B) lab-pci
+
 .PHONY: lab-xdp
 lab-xdp: build-all build-tools ## test replication and relaying in the kernel (--driver xdp): collectives, losses, ends, refusals
 	$(Q)tests/lab/all.sh $(B) lab-xdp

@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# banyan-switchd with poll-mode drivers of NICs: in a virtual machine behind vfio, on emulated NICs,
+# as the switch of lab fabrics. For each NIC: the six collectives with 0 wrong elements and the
+# predicted bytes, jumbo frames, faults, and no chunk refused because a driver releases packets late.
+#   lab-pci.sh [BUILD]      Needs root (77 without). NICS="e1000e vmxnet3" tests only these; RUNS=20
+#                           repeats the first run of each. Exit 0: all passed.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=tests/lab/lab-common.sh disable=SC2154
+. tests/lab/lab-common.sh lab-pci "${1:-build/release}"
+need_root
+export BANYAN_VM=$build/../vm-amd64 BANYAN_VM_PROGRAM=$build/bin/banyan-switchd
+[ -r "$BANYAN_VM/initrd" ] || { echo "lab-pci: $BANYAN_VM is missing: make lab-pci" >&2; exit 1; }
+make_topologies
+"$banyan" topo star --hosts 2 >"$dir/star2.json"
+switch=$(pwd)/tests/lab/vm/switch
+models=$(qemu-system-x86_64 -device help)
+
+# counter NAME: the sum of a counter over the switches in the last report.
+counter() {
+    COUNTER=$1 perl -MJSON::PP -0777 -ne '
+        my $switches = decode_json($_)->{switches};
+        my $sum = 0;
+        $sum += $_->{$ENV{COUNTER}} // 0 for values %$switches;
+        print "$sum\n"' "$dir/report.json"
+}
+for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
+    export BANYAN_VM_NIC=$nic
+    if ! grep -q "^name \"$nic\"" <<<"$models"; then
+        echo "  note: this QEMU does not emulate $nic"
+        continue
+    fi
+    for ((run = 0; run < ${RUNS:-1}; run++)); do
+        least=0.95 most=1.05 lab_right "$nic: six collectives" star2 --switch "switch0=$switch" --bytes 256K --iters 2 --report "$dir/report.json" || continue
+        awk -v nic="$nic" '$1 == "allreduce" { printf "         %s: an allreduce of 256 KiB took %.1f ms\n", nic, $7 / 1000 }' "$dir/run.out"
+        check "$nic: no chunk was refused" test "$(counter drop_busy)" -eq 0
+        check "$nic: results are sent by reference" test "$(counter shell_tx_shared)" -gt 0
+    done
+    most=1.2 lab_right "$nic: jumbo frames" star4 --switch "switch0=$switch" --mtu 9000 -c allreduce --bytes 1M --iters 1
+    most=3 lab_right "$nic: loss, duplication and reordering" leafspine --switch "leaf0=$switch" --bytes 128K --iters 1 --loss 0.01 --dup 0.01 --reorder 0.01
+done
+finish
