@@ -24,7 +24,7 @@ tree=$folder/packages/lib/modules/$version
 
 root=$folder/root
 rm -rf "$root"
-mkdir -p "$root"/{bin,dev,proc,sys,host,upper,root,vm,modules}
+mkdir -p "$root"/{bin,dev,proc,sys,host,upper,guest,vm,modules}
 cp "$folder/packages/bin/busybox" "$root/bin/"
 cp init "$root/init"
 chmod 755 "$root/init"
