@@ -137,8 +137,8 @@ int by_port_check_all(const struct by_port_spec *specs, unsigned count);
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver);
 /* Returns the name of the DPDK driver of a probed port, or "". */
 const char *by_port_pmd(const struct by_port *port);
-/* Raises the MTU of a probed port that DPDK drives, as far as its device can, to 9000 or what the
- * payload needs. The MTU of a kernel interface stays as it is. */
+/* Raises the MTU of a probed card, as far as it can, to 9000 or what the payload needs. Other ports
+ * keep theirs. */
 void by_port_raise(struct by_port *port, uint32_t payload_max);
 /* Configures and starts a probed port that receives into `pool`. `xdp` is the switch's XDP part if
  * a port has one, else NULL. 0, BY_ELIMIT (frames do not fit) or BY_EIO, reported. */

@@ -193,8 +193,7 @@ void by_port_raise(struct by_port *port, uint32_t payload_max)
     uint32_t need = payload_max + BY_PORT_MTU_OVERHEAD, overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
     struct rte_eth_dev_info info;
 
-    if ((port->kind != BY_PORT_PCI && port->kind != BY_PORT_VDEV) || port->mtu >= need ||
-        rte_eth_dev_info_get(port->id, &info) != 0)
+    if (port->kind != BY_PORT_PCI || port->mtu >= need || rte_eth_dev_info_get(port->id, &info) != 0)
         return;
     need = RTE_MAX(need, MTU_JUMBO);
     if (info.max_mtu)
