@@ -3,18 +3,27 @@
 # as the switch of lab fabrics. For each NIC: the six collectives with 0 wrong elements and the
 # predicted bytes, jumbo frames, faults, and no chunk refused because a driver releases packets late.
 #   lab-pci.sh [BUILD]      Needs root (77 without). NICS="e1000e vmxnet3" tests only these; RUNS=20
-#                           repeats the first run of each. Exit 0: all passed.
+#                           repeats the first run of each. ARCH=arm64 tests the cross-compiled
+#                           switch of boards/arm64-dpdk. Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
 . tests/lab/lab-common.sh lab-pci "${1:-build/release}"
 need_root
-export BANYAN_VM=$build/../vm-amd64 BANYAN_VM_PROGRAM=$build/bin/banyan-switchd
-[ -r "$BANYAN_VM/initrd" ] || { echo "lab-pci: $BANYAN_VM is missing: make lab-pci" >&2; exit 1; }
+arch=${ARCH:-amd64}
+out=$(realpath "$build/..")
+export BANYAN_VM=$out/vm-$arch BANYAN_VM_PROGRAM=$build/bin/banyan-switchd BANYAN_VM_ROOT=/
+qemu=qemu-system-x86_64
+if [ "$arch" = arm64 ]; then
+    qemu=qemu-system-aarch64
+    BANYAN_VM_PROGRAM=$out/boards/arm64-dpdk/banyan-switchd
+    BANYAN_VM_ROOT=$out/sysroot/dpdk-arm64
+fi
+[ -r "$BANYAN_VM/initrd" ] || { echo "lab-pci: $BANYAN_VM is missing: make lab-pci, or lab-arm64" >&2; exit 1; }
 make_topologies
 "$banyan" topo star --hosts 2 >"$dir/star2.json"
 switch=$(pwd)/tests/lab/vm/switch
-models=$(qemu-system-x86_64 -device help)
+models=$($qemu -device help)
 
 # counter NAME: the sum of a counter over the switches in the last report.
 counter() {

@@ -68,6 +68,14 @@ lab-pci-packages:
 lab-pci: build-all build-tools lab-pci-packages ## test poll-mode drivers of NICs: banyan-switchd behind vfio in a virtual machine, as the switch of lab fabrics (RUNS=20, NICS="e1000e vmxnet3")
 	$(Q)RUNS=$(RUNS) NICS="$(NICS)" tests/lab/all.sh $(B) lab-pci
 
+# Downloads the kernel and Debian's arm64 libraries too.
+.PHONY: lab-arm64
+lab-arm64: build-all build-tools ## test the cross-compiled switch in an arm64 virtual machine, on emulated NICs behind vfio
+	$(Q)tests/deps.sh metal neon
+	$(Q)$(MAKE) --no-print-directory firmware BOARD=arm64-dpdk
+	$(Q)tests/lab/vm/kernel.sh arm64 $(O)/vm-arm64
+	$(Q)ARCH=arm64 RUNS=$(RUNS) NICS="$(or $(NICS),virtio-net-pci e1000e)" tests/lab/all.sh $(B) lab-pci
+
 .PHONY: lab-xdp
 lab-xdp: build-all build-tools ## test replication and relaying in the kernel (--driver xdp): collectives, losses, ends, refusals
 	$(Q)tests/lab/all.sh $(B) lab-xdp
