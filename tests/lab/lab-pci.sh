@@ -33,6 +33,27 @@ counter() {
         $sum += $_->{$ENV{COUNTER}} // 0 for values %$switches;
         print "$sum\n"' "$dir/report.json"
 }
+# monitor PATH COMMAND...: sends a command to QEMU's monitor.
+monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "$@"; }
+# unplugged: a run during which the cable of the first port is out for a second.
+unplugged() {
+    local lab path i status
+    "$banyan" lab run "$dir/star2.json" --switch "switch0=$switch" -c allreduce --bytes 256K --iters 300 >"$dir/run.out" 2>&1 &
+    lab=$!
+    children+=("$lab")
+    path=/run/banyan/lab-$lab/switch0.sock.monitor
+    for ((i = 0; i < 600; i++)); do
+        grep -q '^# banyan-perf' "$dir/run.out" && break
+        sleep 0.1
+    done
+    sleep 1
+    monitor "$path" set_link n0 off && monitor "$path" set_link n0 on || echo "the cable was not unplugged" >>"$dir/run.out"
+    wait "$lab"
+    status=$?
+    cat "$dir/run.out"
+    [ $status -eq 0 ] && grep -q '^# 0 wrong elements' "$dir/run.out" && ! grep -q "not unplugged" "$dir/run.out" &&
+        awk '/^# counted/ && $7 > 1 { found = 1 } END { exit !found }' "$dir/run.out"
+}
 for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
     export BANYAN_VM_NIC=$nic
     if ! grep -q "^name \"$nic\"" <<<"$models"; then
@@ -46,6 +67,7 @@ for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
         check "$nic: results are sent by reference" test "$(counter shell_tx_shared)" -gt 0
     done
     most=1.2 lab_right "$nic: jumbo frames" star4 --switch "switch0=$switch" --mtu 9000 -c allreduce --bytes 1M --iters 1
+    check "$nic: a cable that is out for a second" unplugged
     most=3 lab_right "$nic: loss, duplication and reordering" leafspine --switch "leaf0=$switch" --bytes 128K --iters 1 --loss 0.01 --dup 0.01 --reorder 0.01
 done
 finish
