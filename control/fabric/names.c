@@ -1,7 +1,12 @@
 /* A hash table of node names, open addressing. See names.h. */
 #include "control/fabric/names.h"
 
+#include <string.h>
+
 #include "control/base/alloc.h"
+
+/* Bytes of a wrong name that a message shows. */
+#define SHOWN_MAX 60
 
 struct by_names {
     const struct by_topology *topology;
@@ -55,4 +60,21 @@ int64_t by_names_find(const struct by_names *names, const char *name, size_t byt
             return names->slots[at] - 1;
     }
     return -1;
+}
+
+bool by_names_read(const struct by_names *names, struct by_json *json, uint32_t *node, const char **text,
+                   int *shown)
+{
+    size_t bytes;
+    int64_t index = -1;
+
+    *text = "(not a string)";
+    bytes = strlen(*text);
+    if (by_json_peek(json) == '"' && by_json_string(json, text, &bytes))
+        index = by_names_find(names, *text, bytes);
+    *shown = bytes > SHOWN_MAX ? SHOWN_MAX : (int)bytes;
+    if (index < 0)
+        return false;
+    *node = (uint32_t)index;
+    return true;
 }

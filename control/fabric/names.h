@@ -3,6 +3,7 @@
 #ifndef BY_FABRIC_NAMES_H
 #define BY_FABRIC_NAMES_H
 
+#include "control/base/json.h"
 #include "control/fabric/topology.h"
 
 struct by_names;
@@ -12,5 +13,9 @@ struct by_names *by_names_new(const struct by_topology *topology);
 void by_names_free(struct by_names *names);
 /* Index of the node whose name is these `bytes` bytes, or -1. */
 int64_t by_names_find(const struct by_names *names, const char *name, size_t bytes);
+/* Reads a string and finds the node with that name. Returns false if the next value is not the name
+ * of a node; `*text` and `*shown` are then what a message may show, with %.*s. */
+bool by_names_read(const struct by_names *names, struct by_json *json, uint32_t *node, const char **text,
+                   int *shown);
 
 #endif

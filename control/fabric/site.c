@@ -165,16 +165,12 @@ static bool read_end(struct site_reader *reader, struct by_site_end *end)
 
 static bool read_node(struct site_reader *reader, uint32_t *node)
 {
-    const char *text = "(not a string)";
-    size_t bytes = strlen(text);
-    int64_t index = -1;
+    const char *text;
+    int shown;
 
-    if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
-        index = by_names_find(reader->names, text, bytes);
-    if (index < 0)
+    if (!by_names_read(reader->names, &reader->json, node, &text, &shown))
         return refuse(reader, "topology '%.60s' has no node '%.*s'; correct the name", reader->topology->name,
-                      bytes > 60 ? 60 : (int)bytes, text);
-    *node = (uint32_t)index;
+                      shown, text);
     return true;
 }
 

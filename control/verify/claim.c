@@ -149,16 +149,12 @@ static bool read_small(struct claim_reader *reader, const char *what, int64_t *r
 
 static bool read_node(struct claim_reader *reader, const char *what, uint32_t *node)
 {
-    const char *text = "(not a string)";
-    size_t bytes = strlen(text);
-    int64_t index = -1;
+    const char *text;
+    int shown;
 
-    if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
-        index = by_names_find(reader->names, text, bytes);
-    if (index < 0)
+    if (!by_names_read(reader->names, &reader->json, node, &text, &shown))
         return by_claim_violate(reader->claim, "%s names '%.*s', which is not a node of the topology", what,
-                                bytes > 60 ? 60 : (int)bytes, text);
-    *node = (uint32_t)index;
+                                shown, text);
     return true;
 }
 

@@ -96,17 +96,13 @@ static bool read_rational(struct series_read_reader *reader, const char *what, m
 
 static bool read_node(struct series_read_reader *reader, uint32_t *node)
 {
-    const char *text = "(not a string)";
-    size_t bytes = strlen(text);
-    int64_t index = -1;
+    const char *text;
+    int shown;
 
-    if (by_json_peek(&reader->json) == '"' && by_json_string(&reader->json, &text, &bytes))
-        index = by_names_find(reader->names, text, bytes);
-    if (index < 0)
+    if (!by_names_read(reader->names, &reader->json, node, &text, &shown))
         return refuse(
             reader, "the schedule names node '%.*s', which the topology '%.60s' does not have; make it again",
-            bytes > 60 ? 60 : (int)bytes, text, reader->topology->name);
-    *node = (uint32_t)index;
+            shown, text, reader->topology->name);
     return true;
 }
 
