@@ -181,6 +181,15 @@ int by_port_dpdk_pci(struct by_port *port)
     return open_device(port, find_pci(port, port->name));
 }
 
+/* Returns the largest MTU that a device supports. */
+static uint32_t mtu_limit(const struct rte_eth_dev_info *info)
+{
+    uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    uint32_t limit = info->max_mtu ? info->max_mtu : UINT16_MAX;
+
+    return info->max_rx_pktlen > overhead ? RTE_MIN(limit, info->max_rx_pktlen - overhead) : limit;
+}
+
 const char *by_port_pmd(const struct by_port *port)
 {
     struct rte_eth_dev_info info;
@@ -190,16 +199,13 @@ const char *by_port_pmd(const struct by_port *port)
 
 void by_port_raise(struct by_port *port, uint32_t payload_max)
 {
-    uint32_t need = payload_max + BY_PORT_MTU_OVERHEAD, overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
+    uint32_t need = payload_max + BY_PORT_MTU_OVERHEAD;
     struct rte_eth_dev_info info;
 
     if (port->kind != BY_PORT_PCI || port->mtu >= need || rte_eth_dev_info_get(port->id, &info) != 0)
         return;
     need = RTE_MAX(need, MTU_JUMBO);
-    if (info.max_mtu)
-        need = RTE_MIN(need, info.max_mtu);
-    if (info.max_rx_pktlen > overhead)
-        need = RTE_MIN(need, info.max_rx_pktlen - overhead);
+    need = RTE_MIN(need, mtu_limit(&info));
     port->mtu = (uint16_t)RTE_MAX(port->mtu, need);
 }
 
@@ -207,19 +213,13 @@ void by_port_raise(struct by_port *port, uint32_t payload_max)
 static void choose_config(struct by_port *port, const struct rte_eth_dev_info *info,
                           struct rte_eth_conf *config)
 {
-    uint32_t overhead = RTE_ETHER_HDR_LEN + RTE_ETHER_CRC_LEN;
-
     *config = (struct rte_eth_conf){0};
     config->txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     /* net_vhost copies each frame to its host: whole frames four at a time, chains one by one. */
     port->multi_segs = config->txmode.offloads != 0 && strcmp(info->driver_name, "net_vhost") != 0;
     if (port->kind == BY_PORT_IFACE)
         return; /* these drivers know nothing of the interface's MTU; their buffers were sized for it */
-    config->rxmode.mtu = port->mtu;
-    if (info->max_mtu && config->rxmode.mtu > info->max_mtu)
-        config->rxmode.mtu = info->max_mtu;
-    if (info->max_rx_pktlen > overhead && config->rxmode.mtu + overhead > info->max_rx_pktlen)
-        config->rxmode.mtu = info->max_rx_pktlen - overhead;
+    config->rxmode.mtu = RTE_MIN(port->mtu, mtu_limit(info));
 }
 
 /* Configures and starts the device; the failed step, or NULL. */

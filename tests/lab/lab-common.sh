@@ -193,6 +193,8 @@ address_list() {
     echo "$list"
 }
 outside_down() { ip netns delete "$outside" 2>/dev/null; }
+# monitor COMMAND...: sends a command to QEMU's monitor, at $monitor_path or $dir/c.monitor.
+monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "${monitor_path:-$dir/c.monitor}" "$@"; }
 # Lists what is left of the labs of this script; their namespaces carry the ID of the process that
 # made them.
 left_of() { # left_of PID

@@ -33,21 +33,19 @@ counter() {
         $sum += $_->{$ENV{COUNTER}} // 0 for values %$switches;
         print "$sum\n"' "$dir/report.json"
 }
-# monitor PATH COMMAND...: sends a command to QEMU's monitor.
-monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "$@"; }
 # unplugged: a run during which the cable of the first port is out for a second.
 unplugged() {
-    local lab path i status
+    local lab monitor_path i status
     "$banyan" lab run "$dir/star2.json" --switch "switch0=$switch" -c allreduce --bytes 256K --iters 300 >"$dir/run.out" 2>&1 &
     lab=$!
     children+=("$lab")
-    path=/run/banyan/lab-$lab/switch0.sock.monitor
+    monitor_path=/run/banyan/lab-$lab/switch0.sock.monitor
     for ((i = 0; i < 600; i++)); do
         grep -q '^# banyan-perf' "$dir/run.out" && break
         sleep 0.1
     done
     sleep 1
-    monitor "$path" set_link n0 off && monitor "$path" set_link n0 on || echo "the cable was not unplugged" >>"$dir/run.out"
+    monitor set_link n0 off && monitor set_link n0 on || echo "the cable was not unplugged" >>"$dir/run.out"
     wait "$lab"
     status=$?
     cat "$dir/run.out"

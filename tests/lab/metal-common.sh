@@ -44,6 +44,4 @@ halt() {
     wait "$pid" 2>/dev/null
     pid=0
 }
-# monitor COMMAND...: sends a command to QEMU's monitor.
-monitor() { perl -MIO::Socket::UNIX -e 'my $s = IO::Socket::UNIX->new(Peer => shift) or die "no monitor: $!\n"; print $s "@ARGV\n"; $s->flush; sleep 1' "${monitor_path:-$dir/c.monitor}" "$@"; }
 setting() { printf -- '-fw_cfg\nname=opt/banyan/%s,string=%s\n' "$1" "$2"; }

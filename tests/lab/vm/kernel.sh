@@ -31,9 +31,8 @@ chmod 755 "$root/init"
 # order MODULE: appends the module's file to $root/modules/order, after those that it depends on.
 declare -A ordered=()
 order() {
-    local name=${1//_/[-_]} line file needed
-    name=${name//-/[-_]}
-    name=${name//\[\[-_\]_\]/[-_]}
+    local name=${1//_/-} line file needed
+    name=${name//-/[-_]} # files have either
     line=$(grep -E "(^|/)$name\.ko:" "$tree/modules.dep") || return 0 # built in
     file=${line%%:*}
     [ -z "${ordered[$file]:-}" ] || return 0
@@ -42,7 +41,7 @@ order() {
         needed=${needed##*/}
         order "${needed%.ko}"
     done
-    cp "$tree/${file#"$tree/"}" "$root/modules/"
+    cp "$tree/$file" "$root/modules/"
     echo "${file##*/}" >>"$root/modules/order"
 }
 for module in "${modules[@]}"; do order "$module"; done

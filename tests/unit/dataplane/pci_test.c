@@ -62,7 +62,7 @@ static void card(const char *address, const char *class)
     put(path, class);
 }
 
-/* Checks the card; what it says is in `said`. */
+/* Checks the card; the message is in `said`. */
 static int check(const char *address)
 {
     FILE *file = tmpfile();
