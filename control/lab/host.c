@@ -1,5 +1,6 @@
 /*
- * The lab's hosts: one banyan-perf for each host and job, or with --in-process one for each job.
+ * The lab's hosts: one banyan-perf, or program of the user, for each host and job, or with
+ * --in-process one for each job.
  * Watches them until all have ended or must be stopped, and collects their reports. All waits have
  * timeouts: --timeout for operations, --limit for the run.
  */
@@ -126,13 +127,33 @@ static void host_files(const struct lab *lab, uint32_t node, uint32_t job, char 
     snprintf(report, LAB_PATH + 64, "%.480s/%.47s.job%u.json", lab->folder, lab_name(lab, node), job);
 }
 
+/* Starts the user's program. Its settings are in the environment, its stderr is shown with its
+ * stdout. */
+static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_t job, const char *table,
+                                         char *environment[], uint32_t set)
+{
+    const struct lab_options *options = &lab->options;
+    char texts[6][LAB_PATH + 96];
+
+    snprintf(texts[0], sizeof(texts[0]), "BANYAN_JOB=%u", job);
+    snprintf(texts[1], sizeof(texts[1]), "BANYAN_TRANSPORT=%s", lab_transport(options));
+    snprintf(texts[2], sizeof(texts[2]), "BANYAN_MODE=%s", by_mode_name(options->mode));
+    snprintf(texts[3], sizeof(texts[3]), "BANYAN_TIMEOUT=%u", options->stall_s);
+    snprintf(texts[4], sizeof(texts[4]), "BANYAN_NODE=%.47s", lab_name(lab, node));
+    snprintf(texts[5], sizeof(texts[5]), "BANYAN_TABLE=%s", table);
+    for (uint32_t i = 0; i < (options->controller ? 5 : 6); i++)
+        environment[set++] = texts[i];
+    environment[set] = NULL;
+    return lab_process_start(lab, node, job, options->command, environment, NULL, true);
+}
+
 struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
     char table[LAB_PATH + 64], job_text[16], sockets[LAB_PATH + 64], controller[LAB_PATH + 96], name[64];
     char segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
-    char *environment[6] = {NULL};
+    char *environment[12] = {NULL};
     uint32_t set = 0;
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
@@ -166,6 +187,8 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         environment[set++] = controller;
         environment[set++] = name;
     }
+    if (lab->options.command != NULL)
+        return start_command(lab, node, job, table, environment, set);
     return lab_process_start(lab, node, job, argv, environment, log, true);
 }
 
@@ -189,7 +212,8 @@ struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
     return lab_process_start(lab, 0, job, argv, NULL, log, true);
 }
 
-/* Prints a line of a host's output. Only rank 0 of each job has output: the results table. */
+/* Prints a line of a host's output. Of banyan-perf only rank 0 of each job has output: the results
+ * table. */
 static void host_line(struct lab *lab, struct lab_process *process, const char *line)
 {
     if (!lab_is_host(process) || lab->options.json)
@@ -197,6 +221,8 @@ static void host_line(struct lab *lab, struct lab_process *process, const char *
     lab_progress(lab, NULL);
     if (lab->options.jobs > 1)
         printf("job %u: ", process->job);
+    if (lab->options.command != NULL)
+        printf("%s: ", lab_name(lab, process->node));
     printf("%s\n", line);
     fflush(stdout);
 }
@@ -208,6 +234,8 @@ static void note_failure(struct lab *lab, const struct lab_process *process)
 
     host_files(lab, process->node, process->job, log, report);
     lab_last_line(log, text, sizeof(text));
+    if (lab->options.command != NULL)
+        snprintf(text, sizeof(text), "%.100s failed; its output is above", lab->options.command[0]);
     snprintf(line, sizeof(line), "host %s (%s): %.500s", lab_name(lab, process->node),
              lab_process_end(process, end), text[0] ? text : "it printed no output");
     lab_progress(lab, NULL);
@@ -216,10 +244,12 @@ static void note_failure(struct lab *lab, const struct lab_process *process)
         snprintf(lab->error, sizeof(lab->error), "%s", line);
 }
 
-/* Whether a host ended abnormally, neither with right nor with wrong results. */
-static bool has_failed(const struct lab_process *process)
+/* Whether a host ended abnormally: banyan-perf neither with right nor with wrong results. */
+static bool has_failed(const struct lab *lab, const struct lab_process *process)
 {
-    return process->ended && !(WIFEXITED(process->status) && WEXITSTATUS(process->status) <= BY_EXIT_NO);
+    int most = lab->options.command != NULL ? BY_EXIT_DONE : BY_EXIT_NO;
+
+    return process->ended && !(WIFEXITED(process->status) && WEXITSTATUS(process->status) <= most);
 }
 
 static void kill_one(struct lab *lab)
@@ -250,7 +280,7 @@ void lab_host_watch(struct lab *lab)
         for (uint32_t i = 0; i < lab->process_count; i++) {
             all += lab_is_host(&lab->processes[i]);
             left += lab_is_host(&lab->processes[i]) && !lab->processes[i].ended;
-            failed += lab_is_host(&lab->processes[i]) && has_failed(&lab->processes[i]);
+            failed += lab_is_host(&lab->processes[i]) && has_failed(lab, &lab->processes[i]);
         }
         if (left == 0)
             break;
@@ -305,7 +335,7 @@ int lab_host_end(struct lab *lab)
     /* Reads what is left in the pipes of the hosts that have ended. */
     lab_process_poll(lab, 0, host_line);
     for (uint32_t i = 0; i < lab->process_count; i++) {
-        if (!lab_is_host(&lab->processes[i]) || !has_failed(&lab->processes[i]))
+        if (!lab_is_host(&lab->processes[i]) || !has_failed(lab, &lab->processes[i]))
             continue;
         status = BY_EXIT_ENVIRONMENT;
         /* Hosts that the lab ended have no error to report. */

@@ -231,6 +231,9 @@ static int run(struct lab *lab)
     if (lab->reports[0] != NULL && !lab_stopping) {
         verdict = lab_report(lab);
         status = status != 0 ? status : verdict;
+    } else if (status == 0 && lab->options.command != NULL && !lab_stopping) {
+        lab_progress(lab, NULL);
+        printf("# %s ended with status 0 on all hosts, %.1f s\n", lab->options.command[0], lab->seconds);
     }
     if (lab_stopping) {
         lab_progress(lab, NULL);

@@ -54,6 +54,8 @@ struct lab_options {
     unsigned mode;                           /* enum by_mode */
     const char *loss, *dup, *reorder, *seed; /* NULL: no fault injection */
     const char *report;
+    /* the user's program for the hosts, with its arguments; NULL: banyan-perf */
+    char *const *command;
     const char *kill_node; /* a node that is killed during the run, or NULL */
     double kill_seconds;
     /* NODE=PROGRAM: the program of that switch instead of banyan-switchd */
@@ -159,9 +161,9 @@ void lab_net_down(struct lab *lab);
 /* Finds the folder of the other programs. Returns 0 or BY_EXIT_ENVIRONMENT. */
 int lab_process_find(struct lab *lab);
 /*
- * Starts `argv[0]` (a program of banyan) in a node's namespace. stderr goes to `log`; stdout goes
- * to a pipe or to `log`. `environment` is a NULL-terminated array of NAME=VALUE, or NULL. Returns
- * NULL after it printed an error.
+ * Starts `argv[0]` in a node's namespace: a path, a program of banyan, or one of PATH. stderr goes
+ * to `log`, or with stdout if that is NULL; stdout goes to a pipe or to `log`. `environment` is a
+ * NULL-terminated array of NAME=VALUE, or NULL. Returns NULL after it printed an error.
  */
 struct lab_process *lab_process_start(struct lab *lab, uint32_t node, uint32_t job, char *const *argv,
                                       char *const *environment, const char *log, bool pipe_out);

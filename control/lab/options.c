@@ -149,11 +149,13 @@ static const struct by_option rows[] = {
 static const struct by_options command_line = {
     .program = "banyan lab",
     .usage = "banyan lab run TOPO [options]     build the fabric, run collectives on it, check, tear down\n"
+             "banyan lab run TOPO [options] -- PROGRAM [ARGUMENT...]\n"
+             "                                  run PROGRAM on each host instead of banyan-perf\n"
              "banyan lab up TOPO [options]      build it with its tables loaded, and leave it\n"
              "banyan lab down [TOPO|ID] [--all] remove what `up`, or a crash, left",
     .about =
         "Makes a network namespace for each node and a veth pair for each link, and runs banyan-switchd on "
-        "each switch, banyan-perf on each host. Requires root, except with --in-process, which runs all in "
+        "each switch, banyan-perf or PROGRAM on each host. Requires root, except with --in-process, which runs all in "
         "one process over memory.",
     .epilog =
         "Exit status: 0 if every element is right; 1 after wrong elements; 2 after bad usage or input; 3 if "
@@ -161,7 +163,8 @@ static const struct by_options command_line = {
     .rows = rows,
     .least = 1,
     .most = 2,
-    .operands = "run, up or down"};
+    .operands = "run, up or down",
+    .rest = true};
 
 /* Refuses options that cannot be passed to banyand. */
 static int check_controller(const struct lab_options *options)
@@ -176,6 +179,25 @@ static int check_controller(const struct lab_options *options)
     return option == NULL
                ? 0
                : by_cli_fail(BY_EXIT_USAGE, "%s and --controller cannot be combined: leave out one", option);
+}
+
+/* Takes the program of a user, and refuses what only banyan-perf can do. */
+static int take_command(char **command, struct lab_options *options)
+{
+    const char *option = strcmp(options->verb, "run") != 0 ? options->verb
+                         : options->in_process             ? "--in-process"
+                         : options->json                   ? "--json"
+                         : options->report != NULL         ? "--report"
+                         : options->counts != NULL         ? "--counts"
+                                                           : NULL;
+
+    if (option != NULL)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "%s and a program ('%.60s') cannot be combined: `banyan lab run TOPO -- PROGRAM` "
+                           "runs it on each host",
+                           option, command[0]);
+    options->command = command;
+    return 0;
 }
 
 /* Refuses work that banyan-perf would skip or cannot run, before anything starts. */
@@ -222,6 +244,9 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         return status == 0 ? -1 : status;
     options->verb = argv[1];
     options->topology = argc > 2 ? argv[2] : NULL;
+    status = argc > 3 ? take_command(argv + 3, options) : 0;
+    if (status != 0)
+        return status;
     options->lower.det = options->mode == BY_MODE_DET;
     status = by_cli_keyed(&options->keys, &options->lower);
     if (options->collectives == NULL)

@@ -60,7 +60,7 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
                    const char *log, int out, pid_t parent)
 {
     char path[LAB_PATH + 64];
-    int fd = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+    int fd = log != NULL ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : out;
     int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 
     setpgid(0, 0);
@@ -88,10 +88,12 @@ static void become(const struct lab *lab, uint32_t node, char *const *argv, char
     }
     for (; environment != NULL && *environment != NULL; environment++)
         putenv(*environment);
-    snprintf(path, sizeof(path), "%s%s%s", strchr(argv[0], '/') ? "" : lab->programs,
-             strchr(argv[0], '/') ? "" : "/", argv[0]);
-    execv(path, argv);
-    fprintf(stderr, "banyan: lab: cannot run %s: %s\n", path, strerror(errno));
+    snprintf(path, sizeof(path), "%s/%s", lab->programs, argv[0]);
+    if (strchr(argv[0], '/') == NULL && access(path, X_OK) == 0)
+        execv(path, argv);
+    else
+        execvp(argv[0], argv);
+    fprintf(stderr, "banyan: lab: cannot run %s: %s\n", argv[0], strerror(errno));
     _exit(127);
 }
 

@@ -48,7 +48,8 @@ int lab_run_namespaces(struct lab *lab)
         return BY_EXIT_ENVIRONMENT;
     if (lab->before != NULL)
         lab->after = lab_switch_counters(lab);
-    lab_host_reports(lab);
+    if (lab->options.command == NULL)
+        lab_host_reports(lab);
     return status != 0 || lab->error[0] != 0 ? BY_EXIT_ENVIRONMENT : 0;
 }
 
