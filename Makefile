@@ -154,7 +154,7 @@ deps: ## install missing Debian packages (as root; otherwise list them)
 # follow PREFIX.
 INSTALL_UNITS := $(wildcard firmware/linux/*.service control/service/daemon/*.service)
 .PHONY: install
-install: build-all ## install programs, library, header, pkg-config file, manuals and units under PREFIX
+install: build-all ## install programs, library, headers, Python package, pkg-config file, manuals and units under PREFIX
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/banyan lib/systemd/system)
 	$(Q)install -m 755 $(foreach p,$(PROGS),$(B)/bin/$(p)) $(DESTDIR)$(PREFIX)/bin/
 	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/
@@ -163,7 +163,9 @@ install: build-all ## install programs, library, header, pkg-config file, manual
 	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(PREFIX)/lib/
 	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' \
 	    host-driver/banyan.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/banyan.pc
-	$(Q)install -m 644 $(wildcard host-driver/include/banyan/*.h) $(DESTDIR)$(PREFIX)/include/banyan/
+	$(Q)install -m 644 $(wildcard host-driver/include/banyan/*.h host-driver/include/banyan/*.hpp) $(DESTDIR)$(PREFIX)/include/banyan/
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/banyan/fortran host-driver/fortran/banyan.f90
+	$(Q)install -D -m 644 -t $(DESTDIR)$(PYTHON_DIR)/banyan $(PYTHON_SRC)
 	$(Q)for unit in $(INSTALL_UNITS); do sed -e 's|/usr/local/bin|$(PREFIX)/bin|g' -e 's|/usr/bin/banyan|$(PREFIX)/bin/banyan|g' \
 	    $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/} || exit 1; done
 	$(Q)for page in docs/man/*.[1-9]; do \

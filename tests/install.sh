@@ -44,6 +44,19 @@ check "and runs" env LD_LIBRARY_PATH="$prefix/lib" "$root/shared"
 # shellcheck disable=SC2046
 check "a program links against the static library" gcc -o "$root/static" "$root/program.c" $(flags --cflags) "$prefix/lib/libbanyan.a" $(pkg-config --static --libs-only-l banyan | sed 's/-lbanyan//')
 check "and runs" "$root/static"
+cat >"$root/program.cpp" <<'END'
+#include <banyan/banyan.hpp>
+int main()
+{
+    return banyan::dtype_of<float>() != BANYAN_F32;
+}
+END
+# shellcheck disable=SC2046
+check "a C++ program uses the header" g++ -std=c++17 -o "$root/plus" "$root/program.cpp" $(flags --cflags --libs)
+check "the Fortran module is installed" test -s "$prefix/share/banyan/fortran/banyan.f90"
+python_dir=$(echo "$prefix"/lib/python3.*/dist-packages)
+check "the Python package finds the library" env PYTHONPATH="$python_dir" LD_LIBRARY_PATH="$prefix/lib" /usr/bin/python3 -c \
+    'import banyan; assert banyan.version() == banyan.__version__ == "0.1.0"'
 check "only banyan_ is seen in the shared library" bash -c "! nm -D --defined-only '$prefix/lib/libbanyan.so.0' | awk '{print \$3}' | grep -v -e '^banyan_' -e '^LIBBANYAN' -e '^BANYAN' | grep ."
 for program in banyan banyan-perf banyan-switchd banyand; do
     check "$program --version" says "banyan" "$prefix/bin/$program" --version

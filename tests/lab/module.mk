@@ -1,6 +1,6 @@
 # lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
 # without it, in one process.
-LAB_SHORT := lab-smoke lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-site lab-teardown lab-gso lab-xdp switchd plot planning documents sim output options
+LAB_SHORT := lab-smoke lab-languages lab-modes lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-top lab-refusals lab-site lab-teardown lab-gso lab-xdp switchd plot planning documents sim output options
 
 # Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
@@ -26,7 +26,7 @@ communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/communicators: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo lab lab-short lab-mpi lab-metal lab-boards
+.PHONY: survive leaks demo lab lab-short lab-mpi lab-languages lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -36,6 +36,9 @@ lab: all build-tools ## run all collectives on every kind of fabric, 16 MiB, wit
 # The packages of the MPIs are large, and only this target requires them.
 lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
 	$(Q)tests/lab/all.sh $(B) $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi)
+
+lab-languages: mpi-deps build-all build-tools ## use libbanyan from C++, Fortran and Python on real switches; installs the compilers and numpy
+	$(Q)tests/lab/all.sh $(B) lab-languages
 
 survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand; SEED= replays a run (15 minutes)
 	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)
