@@ -7,6 +7,7 @@ banyan_SRC += \
 	control/lab/controller.c \
 	control/lab/host.c \
 	control/lab/net.c \
+	control/lab/outside.c \
 	offload/linux/feature.c \
 	control/lab/options.c \
 	control/lab/plan.c \

@@ -133,7 +133,7 @@ static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_
                                          char *environment[], uint32_t set)
 {
     const struct lab_options *options = &lab->options;
-    char texts[6][LAB_PATH + 96];
+    char texts[6][LAB_PATH + 96], outside[6][48];
 
     snprintf(texts[0], sizeof(texts[0]), "BANYAN_JOB=%u", job);
     snprintf(texts[1], sizeof(texts[1]), "BANYAN_TRANSPORT=%s", lab_transport(options));
@@ -143,6 +143,7 @@ static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_
     snprintf(texts[5], sizeof(texts[5]), "BANYAN_TABLE=%s", table);
     for (uint32_t i = 0; i < (options->controller ? 5 : 6); i++)
         environment[set++] = texts[i];
+    set += lab_outside_environment(lab, node, job, outside, environment + set);
     environment[set] = NULL;
     return lab_process_start(lab, node, job, options->command, environment, NULL, true);
 }
@@ -153,7 +154,7 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         seed[24];
     char table[LAB_PATH + 64], job_text[16], sockets[LAB_PATH + 64], controller[LAB_PATH + 96], name[64];
     char segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
-    char *environment[12] = {NULL};
+    char *environment[20] = {NULL};
     uint32_t set = 0;
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;

@@ -36,8 +36,7 @@
  */
 #define INDEX_BASE 1000
 
-/* Passes `batch` to `ip -batch -`, in namespace `ns` or in the current one. */
-static int run_ip(const char *ns, const char *batch, size_t bytes)
+int lab_net_ip(const char *ns, const char *batch, size_t bytes)
 {
     int ends[2], status = 0;
     pid_t pid;
@@ -114,7 +113,7 @@ static int add_namespaces(struct lab *lab)
     }
     fclose(stream);
     if (status == 0)
-        status = run_ip(NULL, batch, bytes);
+        status = lab_net_ip(NULL, batch, bytes);
     free(batch);
     return status;
 }
@@ -148,7 +147,7 @@ static int add_cables(struct lab *lab)
                 name_b, INDEX_BASE + 2 * i + 1, lab->lowering->mtu, mac_text(lab, i, b, mac_b), lab->ns[b]);
     }
     fclose(stream);
-    status = run_ip(NULL, batch, bytes);
+    status = lab_net_ip(NULL, batch, bytes);
     free(batch);
     return status;
 }
@@ -188,7 +187,7 @@ static int configure(struct lab *lab, uint32_t node)
             fprintf(stream, "route add default via %s dev %s\n", other, name);
     }
     fclose(stream);
-    status = run_ip(lab->ns[node], batch, bytes);
+    status = lab_net_ip(lab->ns[node], batch, bytes);
     free(batch);
     return status;
 }
@@ -289,6 +288,8 @@ int lab_net_up(struct lab *lab)
         if (status == 0)
             status = configure(lab, i);
     }
+    if (status == 0 && lab->options.command != NULL)
+        status = lab_outside_up(lab);
     return status;
 }
 
@@ -299,4 +300,7 @@ void lab_net_down(struct lab *lab)
             lab_net_delete(lab->ns[i]);
     free(lab->ns);
     lab->ns = NULL;
+    if (lab->outside[0] != 0)
+        lab_net_delete(lab->outside);
+    lab->outside[0] = 0;
 }

@@ -77,6 +77,10 @@ status=$?
 check "lab run reports the host on which a program fails" test $status -eq 3
 check "and shows the output of the others" grep -q '^host1: here: host1$' "$dir/run.out"
 check "and names the host" grep -q 'host host2 (exit status 1): sh failed' "$dir/run.out"
+meets() { grep -q "^host3: 3 4 100.64.0.1 29501 100.64.0.4/10$" "$dir/run.out"; }
+# shellcheck disable=SC2016 # the shell of the host expands it
+attended "$banyan" lab run "$dir/fabric.json" -c allreduce -- sh -c 'own=$(ip -4 -o addr show out0 | tr -s " " | cut -d " " -f 4); echo $RANK $WORLD_SIZE $MASTER_ADDR $MASTER_PORT $own' >"$dir/run.out" 2>&1
+check "lab run joins the hosts by a second network, and tells the ranks where to meet" meets
 refused "lab run refuses a program with --json" 2 "--json and a program ('true') cannot be combined" \
     "$banyan" lab run "$dir/fabric.json" --json -- true
 refused "lab up refuses a program" 2 "up and a program" "$banyan" lab up "$dir/fabric.json" -- true
