@@ -105,7 +105,7 @@ struct lab {
     char controller[LAB_PATH + 96]; /* address of banyand: unix:PATH */
     char programs[LAB_PATH];        /* folder of banyan-switchd and banyan-perf */
     char (*ns)[80];                 /* namespace of each node, or "" */
-    char outside[80];               /* namespace of the second network, or "" */
+    char outside[80];               /* that of the second network, or "" */
     uint32_t process_count;
     struct lab_process *processes;
     by_CountersReply **before, **after; /* counters of each switch, by node; NULL if not available */
@@ -157,11 +157,11 @@ int lab_state_sweep(const char *id, bool all, bool quiet);
  */
 int lab_net_up(struct lab *lab);
 void lab_net_delete(const char *ns);
-/* Passes `batch` to `ip -batch -`, in namespace `ns` or in the current one. Returns as lab_net_up. */
+/* Passes `batch` to `ip -batch -`, in namespace `ns` or the current one. Returns as lab_net_up. */
 int lab_net_ip(const char *ns, const char *batch, size_t bytes);
 /* Joins the hosts by a second network. Returns as lab_net_up; lab_net_down removes it. */
 int lab_outside_up(struct lab *lab);
-/* Writes RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the interface of a host on it; returns the
+/* Writes RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the interface of a host on it. Returns the
  * number of variables, 6. */
 uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t job, char texts[6][48],
                                  char *environment[]);

@@ -1,6 +1,6 @@
 /*
- * The lab's second network: a bridge that joins the hosts, apart from the links of the fabric, as the
- * management network of a site does. A user's program finds its other ranks there, as under
+ * The lab's second network: a bridge that joins the hosts, apart from the links of the fabric, as
+ * the management network of a site does. A user's program finds its other ranks there, as under
  * torchrun: RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set. Neighbour: net.c.
  */
 #include <stdlib.h>
