@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing, and prints their names;
 # prints nothing if none is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|picture]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|picture]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -14,6 +14,7 @@ neon=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 metal=(gcc-aarch64-linux-gnu qemu-system-arm)
 vm=(qemu-system-x86)
 avx512=(bochs bochs-term)
+torch=(python3-torch libtorch-dev pybind11-dev python3-dev python3-numpy)
 picture=(graphviz)
 
 verbose=0
@@ -21,8 +22,8 @@ sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | vm | avx512 | picture) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, picture" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal | vm | avx512 | torch | picture) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, picture" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

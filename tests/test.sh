@@ -99,6 +99,12 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     else
         part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
     fi
+    if [ "$(id -u)" -eq 0 ] && run torch-deps >"$logs/torch-packages" 2>&1; then
+        part torch "the backend of torch.distributed, with Debian's PyTorch, over real switches" run lab-torch
+    else
+        skipped=$((skipped + 1))
+        echo "  SKIP   torch          needs root, and Debian's PyTorch: $(tail -n 1 "$logs/torch-packages" 2>/dev/null)"
+    fi
     early lint # which sees the plugins where the headers of MPI are
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint

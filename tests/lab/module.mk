@@ -26,7 +26,7 @@ communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/communicators: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo lab lab-short lab-mpi lab-languages lab-metal lab-boards
+.PHONY: survive leaks demo lab lab-short lab-mpi lab-languages lab-torch lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -39,6 +39,9 @@ lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real s
 
 lab-languages: mpi-deps build-all build-tools ## use libbanyan from C++, Fortran and Python on real switches; installs the compilers and numpy
 	$(Q)tests/lab/all.sh $(B) lab-languages
+
+lab-torch: torch ## test the backend of torch.distributed on real switches; installs Debian's PyTorch; SUITE=all runs all of PyTorch's own tests (half an hour)
+	$(Q)SUITE=$(SUITE) tests/lab/all.sh $(B) lab-torch
 
 survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand; SEED= replays a run (15 minutes)
 	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)

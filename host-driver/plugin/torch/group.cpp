@@ -1,0 +1,502 @@
+/* See group.hpp. */
+#include "group.hpp"
+
+#include <ATen/ATen.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
+
+#include <cstring>
+
+namespace banyan_torch {
+
+/* Returns the element type, or 0 if libbanyan has none. */
+static banyan_dtype_t dtype_of(const at::Tensor &tensor)
+{
+    switch (tensor.scalar_type()) {
+    case at::kByte:
+        return BANYAN_U8;
+    case at::kChar:
+        return BANYAN_I8;
+    case at::kInt:
+        return BANYAN_I32;
+    case at::kLong:
+        return BANYAN_I64;
+    case at::kHalf:
+        return BANYAN_F16;
+    case at::kBFloat16:
+        return BANYAN_BF16;
+    case at::kFloat:
+        return BANYAN_F32;
+    case at::kDouble:
+        return BANYAN_F64;
+    default:
+        return (banyan_dtype_t)0;
+    }
+}
+
+/* Returns the operator, or 0; an average is a sum that is divided afterwards. */
+static banyan_op_t op_of(const c10d::ReduceOp &op)
+{
+    switch ((c10d::ReduceOp::RedOpType)op) {
+    case c10d::ReduceOp::SUM:
+    case c10d::ReduceOp::AVG:
+        return BANYAN_SUM;
+    case c10d::ReduceOp::PRODUCT:
+        return BANYAN_PROD;
+    case c10d::ReduceOp::MIN:
+        return BANYAN_MIN;
+    case c10d::ReduceOp::MAX:
+        return BANYAN_MAX;
+    case c10d::ReduceOp::BAND:
+        return BANYAN_BAND;
+    case c10d::ReduceOp::BOR:
+        return BANYAN_BOR;
+    case c10d::ReduceOp::BXOR:
+        return BANYAN_BXOR;
+    default:
+        return (banyan_op_t)0;
+    }
+}
+
+static bool is_average(const c10d::ReduceOp &op)
+{
+    return (c10d::ReduceOp::RedOpType)op == c10d::ReduceOp::AVG;
+}
+
+static bool reduces(const at::Tensor &tensor, const c10d::ReduceOp &op)
+{
+    return op_of(op) != 0 && banyan_supports(op_of(op), dtype_of(tensor)) != 0 &&
+           !(is_average(op) && !tensor.is_floating_point());
+}
+
+static void check(banyan_status_t status)
+{
+    if (status != BANYAN_OK)
+        std::rethrow_exception(failure(status));
+}
+
+/* ---- the handle of an operation */
+
+group_work::group_work(int rank, c10d::OpType type, tensors results)
+    : c10d::Work(rank, type), results_(std::move(results)),
+      future_(c10::make_intrusive<c10::ivalue::Future>(c10::ListType::create(c10::TensorType::get())))
+{
+}
+
+std::exception_ptr group_work::exception() const
+{
+    return future_->completed() && future_->hasError() ? future_->exception_ptr() : nullptr;
+}
+
+void group_work::ended(std::exception_ptr error)
+{
+    if (error)
+        future_->setError(error);
+    else
+        future_->markCompleted(c10::IValue(results_));
+    finish(error);
+}
+
+bool group_work::wait(std::chrono::milliseconds timeout)
+{
+    std::unique_lock<std::mutex> lock(mutex_);
+    auto done = [this] { return completed_; };
+
+    if (timeout == kNoTimeout)
+        cv_.wait(lock, done);
+    else if (!cv_.wait_for(lock, timeout, done))
+        TORCH_CHECK(false, "banyan: the operation did not end within ", timeout.count(),
+                    " ms; it still runs: wait for it again, or destroy the process group");
+    if (exception_)
+        std::rethrow_exception(exception_);
+    return true;
+}
+
+void group_work::abort()
+{
+    TORCH_CHECK(false, "banyan: one operation cannot be aborted; destroy the process group");
+}
+
+/* ---- the group */
+
+group::group(int rank, int size, std::chrono::milliseconds timeout, exchange share, c10::intrusive_ptr<base> other,
+             bool whole)
+    : base(rank, size), other_(std::move(other))
+{
+    if (!whole) {
+        why_ = "the group is not the whole job";
+        return;
+    }
+    worker_ = std::make_unique<worker>((uint32_t)rank, (uint32_t)size, (uint64_t)timeout.count(), share);
+    /* All ranks must decide alike, so the answer is that of all. */
+    uint32_t mine[2] = {worker_->rank(), worker_->size()};
+    std::vector<uint32_t> all((size_t)size * 2);
+    TORCH_CHECK(share(mine, all.data(), sizeof(mine)) == 0, "banyan: the store did not answer");
+    for (int i = 0; i < size && why_.empty(); i++) {
+        if (all[2 * (size_t)i + 1] != (uint32_t)size)
+            why_ = "the job of the table has " + std::to_string(all[2 * (size_t)i + 1]) + " ranks, the group " +
+                   std::to_string(size) + "; start one process for each rank of the table";
+        else if (all[2 * (size_t)i] != (uint32_t)i)
+            why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(all[2 * (size_t)i]) +
+                   " of the table; start the ranks in the order of the table";
+    }
+    if (!why_.empty())
+        worker_.reset();
+}
+
+std::string group::describe() const
+{
+    return worker_ ? "over banyan, transport " + worker_->transport()
+                   : std::string("not over banyan: ") + why_ + (other_ ? "" : "; there is no other backend");
+}
+
+/* Returns the backend for what libbanyan does not do. */
+base &group::pass(const char *what)
+{
+    TORCH_CHECK(other_, "banyan: ", what, " is not offloaded", why_.empty() ? "" : " (", why_, why_.empty() ? "" : ")",
+                ", and there is no other backend to run it; build PyTorch with Gloo");
+    passed_++;
+    return *other_;
+}
+
+/* Whether tensors can be used in place by libbanyan. Throws for those that no backend takes. */
+bool group::serves(const tensors &data, const char *what) const
+{
+    TORCH_CHECK(!data.empty(), "banyan: ", what, " requires a tensor");
+    for (const at::Tensor &one : data) {
+        TORCH_CHECK(one.is_contiguous() && one.layout() == at::kStrided, "banyan: ", what,
+                    " requires contiguous dense tensors; pass tensor.contiguous() and copy the result back");
+        if (!worker_ || dtype_of(one) == 0 || one.scalar_type() != data[0].scalar_type() ||
+            (!one.device().is_cpu() && !one.device().is_cuda()))
+            return false;
+    }
+    return true;
+}
+
+work_ptr group::start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after)
+{
+    auto work = c10::make_intrusive<group_work>(getRank(), type, std::move(results));
+    auto next = std::make_unique<operation>();
+
+    /* Work that the caller's stream still has to do on the tensors comes first. */
+    for (const at::Tensor &one : used)
+        if (one.device().is_cuda()) {
+            c10::impl::VirtualGuardImpl guard(one.device().type());
+
+            guard.synchronizeStream(guard.getStream(one.device()));
+        }
+    next->make = std::move(make);
+    next->end = [work, used = std::move(used), after = std::move(after)](std::exception_ptr error) {
+        if (!error && after) {
+            try {
+                after();
+            } catch (...) {
+                error = std::current_exception();
+            }
+        }
+        work->ended(error);
+    };
+    offloaded_++;
+    worker_->run(std::move(next));
+    return work;
+}
+
+/* Adds a request to those of an operation; F is an _init function with all arguments but the last. */
+template <typename F> static void add(std::vector<banyan_request *> &requests, F &&init)
+{
+    banyan_request *request = nullptr;
+
+    check(init(&request));
+    requests.push_back(request);
+}
+
+static uint64_t count_of(const at::Tensor &tensor)
+{
+    return (uint64_t)tensor.numel();
+}
+
+static std::function<void()> divide(bool average, tensors data, int size)
+{
+    if (!average)
+        return {};
+    return [data, size] {
+        for (at::Tensor one : data)
+            one.div_(size);
+    };
+}
+
+work_ptr group::broadcast(tensors &data, const c10d::BroadcastOptions &options)
+{
+    if (!serves(data, "broadcast") || data.size() != 1)
+        return pass("broadcast").broadcast(data, options);
+    at::Tensor one = data[0];
+    uint32_t root = (uint32_t)options.rootRank;
+
+    return start(c10d::OpType::BROADCAST, data, data, [one, root](banyan_comm *comm, auto &requests) {
+        add(requests, [&](banyan_request **out) {
+            return banyan_broadcast_init(comm, one.data_ptr(), count_of(one), dtype_of(one), root, out);
+        });
+    });
+}
+
+work_ptr group::allreduce(tensors &data, const c10d::AllreduceOptions &options)
+{
+    c10d::AllreduceCoalescedOptions same;
+
+    if (!serves(data, "allreduce") || data.size() != 1 || !reduces(data[0], options.reduceOp))
+        return pass("allreduce").allreduce(data, options);
+    same.reduceOp = options.reduceOp;
+    same.timeout = options.timeout;
+    return allreduce_coalesced(data, same);
+}
+
+work_ptr group::allreduce_coalesced(tensors &data, const c10d::AllreduceCoalescedOptions &options)
+{
+    banyan_op_t op = op_of(options.reduceOp);
+    /* More would not fit into the requests of a communicator. */
+    constexpr size_t most = 16;
+
+    if (!serves(data, "allreduce") || !reduces(data[0], options.reduceOp))
+        return pass("allreduce").allreduce_coalesced(data, options);
+    if (data.size() > most) { /* one buffer in place of many requests */
+        at::Tensor whole = at::cat([&] {
+            tensors flat;
+
+            for (const at::Tensor &one : data)
+                flat.push_back(one.reshape({-1}));
+            return flat;
+        }());
+        bool average = is_average(options.reduceOp);
+        int size = getSize();
+
+        return start(
+            c10d::OpType::ALLREDUCE_COALESCED, data, {whole},
+            [whole, op](banyan_comm *comm, auto &requests) {
+                add(requests, [&](banyan_request **out) {
+                    return banyan_allreduce_init(comm, whole.data_ptr(), whole.data_ptr(), count_of(whole),
+                                                 dtype_of(whole), op, out);
+                });
+            },
+            [whole, copies = data, average, size] {
+                int64_t at = 0;
+
+                for (at::Tensor one : copies) {
+                    one.copy_(whole.narrow(0, at, one.numel()).reshape(one.sizes()));
+                    at += one.numel();
+                    if (average)
+                        one.div_(size);
+                }
+            });
+    }
+    return start(
+        c10d::OpType::ALLREDUCE, data, data,
+        [all = data, op](banyan_comm *comm, auto &requests) {
+            for (const at::Tensor &one : all)
+                add(requests, [&](banyan_request **out) {
+                    return banyan_allreduce_init(comm, one.data_ptr(), one.data_ptr(), count_of(one), dtype_of(one),
+                                                 op, out);
+                });
+        },
+        divide(is_average(options.reduceOp), data, getSize()));
+}
+
+work_ptr group::reduce(tensors &data, const c10d::ReduceOptions &options)
+{
+    if (!serves(data, "reduce") || data.size() != 1 || !reduces(data[0], options.reduceOp))
+        return pass("reduce").reduce(data, options);
+    at::Tensor one = data[0];
+    banyan_op_t op = op_of(options.reduceOp);
+    uint32_t root = (uint32_t)options.rootRank;
+    bool here = getRank() == options.rootRank;
+
+    return start(
+        c10d::OpType::REDUCE, data, data,
+        [one, op, root, here](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **out) {
+                return banyan_reduce_init(comm, one.data_ptr(), here ? one.data_ptr() : nullptr, count_of(one),
+                                          dtype_of(one), op, root, out);
+            });
+        },
+        divide(is_average(options.reduceOp) && here, data, getSize()));
+}
+
+work_ptr group::_allgather_base(at::Tensor &out, at::Tensor &in, const c10d::AllgatherOptions &options)
+{
+    if (!serves({in, out}, "allgather"))
+        return pass("allgather")._allgather_base(out, in, options);
+    TORCH_CHECK(out.numel() == in.numel() * getSize(), "banyan: allgather: the output has ", out.numel(),
+                " elements and requires ", in.numel() * getSize(), ": those of ", getSize(), " ranks");
+    return start(c10d::OpType::_ALLGATHER_BASE, {out}, {in, out},
+                 [in, out](banyan_comm *comm, auto &requests) {
+                     add(requests, [&](banyan_request **request) {
+                         return banyan_allgather_init(comm, in.data_ptr(), out.data_ptr(), count_of(in), dtype_of(in),
+                                                      request);
+                     });
+                 });
+}
+
+/* Whether tensors of equal size lie one after another in memory, so that they can be used as one. */
+static bool adjoin(const tensors &parts)
+{
+    for (size_t i = 1; i < parts.size(); i++)
+        if ((char *)parts[i].data_ptr() != (char *)parts[i - 1].data_ptr() + parts[i - 1].nbytes())
+            return false;
+    return true;
+}
+
+static void check_parts(const tensors &parts, const at::Tensor &own, int size, const char *what)
+{
+    TORCH_CHECK((int)parts.size() == size, "banyan: ", what, ": the list has ", parts.size(),
+                " tensors and requires one for each of ", size, " ranks");
+    for (const at::Tensor &one : parts)
+        TORCH_CHECK(one.numel() == own.numel() && one.scalar_type() == own.scalar_type(), "banyan: ", what,
+                    ": all tensors require the size and type of the rank's own");
+}
+
+work_ptr group::allgather(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options)
+{
+    if (!serves(in, "allgather") || in.size() != 1 || out.size() != 1 || !serves(out[0], "allgather"))
+        return pass("allgather").allgather(out, in, options);
+    check_parts(out[0], in[0], getSize(), "allgather");
+    at::Tensor own = in[0];
+    tensors parts = out[0];
+    bool direct = adjoin(parts);
+    at::Tensor whole = direct ? parts[0] : at::empty({getSize() * own.numel()}, own.options());
+
+    return start(
+        c10d::OpType::ALLGATHER, parts, {own, whole},
+        [own, whole](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_allgather_init(comm, own.data_ptr(), whole.data_ptr(), count_of(own), dtype_of(own),
+                                             request);
+            });
+        },
+        [parts, whole, direct] {
+            for (size_t i = 0; i < parts.size() && !direct; i++)
+                at::Tensor(parts[i]).copy_(
+                    whole.narrow(0, (int64_t)i * parts[i].numel(), parts[i].numel()).reshape(parts[i].sizes()));
+        });
+}
+
+work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in, const c10d::ReduceScatterOptions &options)
+{
+    if (!serves({in, out}, "reduce-scatter") || !reduces(in, options.reduceOp))
+        return pass("reduce-scatter")._reduce_scatter_base(out, in, options);
+    TORCH_CHECK(in.numel() == out.numel() * getSize(), "banyan: reduce-scatter: the input has ", in.numel(),
+                " elements and requires ", out.numel() * getSize(), ": those of ", getSize(), " ranks");
+    banyan_op_t op = op_of(options.reduceOp);
+
+    return start(
+        c10d::OpType::_REDUCE_SCATTER_BASE, {out}, {in, out},
+        [in, out, op](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_reduce_scatter_init(comm, in.data_ptr(), out.data_ptr(), count_of(out), dtype_of(out), op,
+                                                  request);
+            });
+        },
+        divide(is_average(options.reduceOp), {out}, getSize()));
+}
+
+work_ptr group::reduce_scatter(tensors &out, std::vector<tensors> &in, const c10d::ReduceScatterOptions &options)
+{
+    if (!serves(out, "reduce-scatter") || out.size() != 1 || in.size() != 1 || !serves(in[0], "reduce-scatter") ||
+        !reduces(out[0], options.reduceOp))
+        return pass("reduce-scatter").reduce_scatter(out, in, options);
+    check_parts(in[0], out[0], getSize(), "reduce-scatter");
+    at::Tensor whole;
+
+    if (adjoin(in[0])) {
+        whole = at::from_blob(in[0][0].data_ptr(), {getSize() * out[0].numel()}, out[0].options());
+    } else {
+        tensors flat;
+
+        for (const at::Tensor &one : in[0])
+            flat.push_back(one.reshape({-1}));
+        whole = at::cat(flat);
+    }
+    at::Tensor result = out[0];
+    banyan_op_t op = op_of(options.reduceOp);
+    tensors used = in[0]; /* keeps the memory of `whole` */
+
+    used.push_back(result);
+    used.push_back(whole);
+    return start(
+        c10d::OpType::REDUCE_SCATTER, out, used,
+        [whole, result, op](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_reduce_scatter_init(comm, whole.data_ptr(), result.data_ptr(), count_of(result),
+                                                  dtype_of(result), op, request);
+            });
+        },
+        divide(is_average(options.reduceOp), out, getSize()));
+}
+
+work_ptr group::barrier(const c10d::BarrierOptions &options)
+{
+    if (!worker_)
+        return pass("barrier").barrier(options);
+    return start(c10d::OpType::BARRIER, {}, {}, [](banyan_comm *comm, auto &requests) {
+        add(requests, [&](banyan_request **out) { return banyan_barrier_init(comm, out); });
+    });
+}
+
+/* ---- passed to the other backend */
+
+work_ptr group::allgather_coalesced(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options)
+{
+    return pass("allgather of a list").allgather_coalesced(out, in, options);
+}
+
+work_ptr group::gather(std::vector<tensors> &out, tensors &in, const c10d::GatherOptions &options)
+{
+    return pass("gather").gather(out, in, options);
+}
+
+work_ptr group::scatter(tensors &out, std::vector<tensors> &in, const c10d::ScatterOptions &options)
+{
+    return pass("scatter").scatter(out, in, options);
+}
+
+work_ptr group::alltoall(tensors &out, tensors &in, const c10d::AllToAllOptions &options)
+{
+    return pass("all-to-all").alltoall(out, in, options);
+}
+
+work_ptr group::alltoall_base(at::Tensor &out, at::Tensor &in, std::vector<int64_t> &out_sizes,
+                              std::vector<int64_t> &in_sizes, const c10d::AllToAllOptions &options)
+{
+    return pass("all-to-all").alltoall_base(out, in, out_sizes, in_sizes, options);
+}
+
+work_ptr group::send(tensors &data, int rank, int tag)
+{
+    return pass("send").send(data, rank, tag);
+}
+
+work_ptr group::recv(tensors &data, int rank, int tag)
+{
+    return pass("recv").recv(data, rank, tag);
+}
+
+work_ptr group::recvAnysource(tensors &data, int tag)
+{
+    return pass("recv").recvAnysource(data, tag);
+}
+
+void group::monitoredBarrier(const c10d::BarrierOptions &options, bool all)
+{
+    pass("monitored barrier").monitoredBarrier(options, all);
+}
+
+void group::setSequenceNumberForGroup()
+{
+    sequence_ = 0;
+    if (other_)
+        other_->setSequenceNumberForGroup();
+}
+
+uint64_t group::getSequenceNumberForGroup()
+{
+    return sequence_ + offloaded_ + passed_;
+}
+
+} // namespace banyan_torch

@@ -1,0 +1,69 @@
+/*
+ * The thread that runs a process group's operations: one communicator of libbanyan, and a queue of
+ * operations that it posts in order and completes in order, while others are in flight. Everything
+ * here is called by the threads of PyTorch, except what worker.cpp says.
+ */
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <banyan/banyan.h>
+
+namespace banyan_torch {
+
+/* One operation. `make` creates its requests, in order; `end` is called once, on the worker's
+ * thread, after all have ended: with the first error, or NULL. */
+struct operation {
+    std::function<void(banyan_comm *, std::vector<banyan_request *> &)> make;
+    std::function<void(std::exception_ptr)> end;
+    std::vector<banyan_request *> requests;
+    std::size_t ended = 0;
+    std::exception_ptr error;
+};
+
+/* Exchanges bytes between the ranks: mine[bytes] of each into all[rank_count * bytes]; 0 or not. */
+using exchange = std::function<int(const void *mine, void *all, std::size_t bytes)>;
+
+class worker {
+public:
+    /* Joins the job of the settings BANYAN_*. Throws std::runtime_error with the library's text. */
+    worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share);
+    /* Ends all operations that still run with an error, and leaves the job. */
+    ~worker();
+    worker(const worker &) = delete;
+    worker &operator=(const worker &) = delete;
+
+    /* Queues an operation. */
+    void run(std::unique_ptr<operation> next);
+    uint32_t rank() const { return banyan_comm_rank(comm_); }
+    uint32_t size() const { return banyan_comm_size(comm_); }
+    std::string transport() const { return banyan_comm_transport(comm_); }
+
+private:
+    void loop();
+    void start(operation &next);
+    bool advance();
+
+    exchange share_;
+    banyan_context *context_ = nullptr;
+    banyan_comm *comm_ = nullptr;
+    std::mutex mutex_; /* of queue_ and stopping_ */
+    std::condition_variable wake_;
+    std::deque<std::unique_ptr<operation>> queue_;
+    bool stopping_ = false;
+    std::deque<std::unique_ptr<operation>> running_; /* the worker's thread only */
+    std::thread thread_;
+};
+
+/* Returns the exception for a status, with the text of the calling thread's last error. */
+std::exception_ptr failure(banyan_status_t status);
+
+} // namespace banyan_torch

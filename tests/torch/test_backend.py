@@ -1,0 +1,272 @@
+"""The backend "banyan" of torch.distributed on one rank of a job; all ranks run the same program.
+
+    banyan lab run fabric.json -- python3 test_backend.py
+
+Every collective, operator and element type, sizes from 0 to 64 MB, lists and whole tensors, several
+in flight, groups, futures, DistributedDataParallel beside the gradients of one process, and wrong use.
+Prints `N passed, N failed`; exit status 1 after a failure.
+"""
+import datetime
+import os
+import sys
+import traceback
+
+import banyan_torch
+import torch
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+INTEGERS = (torch.uint8, torch.int8, torch.int32, torch.int64)
+FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
+TYPES = INTEGERS + FLOATS
+# (operator, what it does with the numbers of all ranks)
+OPERATORS = {
+    dist.ReduceOp.SUM: lambda all_: sum(all_),
+    dist.ReduceOp.PRODUCT: lambda all_: all_[0] if len(all_) == 1 else torch.stack(all_).prod(0),
+    dist.ReduceOp.MIN: lambda all_: torch.stack(all_).min(0).values,
+    dist.ReduceOp.MAX: lambda all_: torch.stack(all_).max(0).values,
+}
+BITS = {
+    dist.ReduceOp.BAND: torch.bitwise_and,
+    dist.ReduceOp.BOR: torch.bitwise_or,
+    dist.ReduceOp.BXOR: torch.bitwise_xor,
+}
+SIZES = (0, 1, 3, 1000, 65537)
+
+
+def numbers(rank, count, dtype):
+    """Small integers, so that every sum and product is exact in every type."""
+    return ((torch.arange(count) * 7 + rank) % 3).to(dtype)
+
+
+def offloads(count):
+    """Return a context that checks that `count` operations ran over banyan and none over Gloo."""
+
+    class Check:
+        def __enter__(self):
+            self.before = banyan_torch.describe()
+
+        def __exit__(self, kind, *_):
+            if kind is None:
+                after = banyan_torch.describe()
+                assert (after[1] - self.before[1], after[2] - self.before[2]) == (count, 0), (self.before, after)
+
+    return Check()
+
+
+def allreduce_of_every_type_and_operator(rank, size):
+    for dtype in TYPES:
+        for op, reference in OPERATORS.items():
+            data = numbers(rank, 333, dtype)
+            expected = reference([numbers(other, 333, torch.int64) for other in range(size)]).to(dtype)
+            with offloads(1):
+                dist.all_reduce(data, op=op)
+            assert data.equal(expected), (dtype, op)
+    for dtype in INTEGERS:
+        for op, function in BITS.items():
+            data = numbers(rank, 77, dtype)
+            expected = numbers(0, 77, dtype)
+            for other in range(1, size):
+                expected = function(expected, numbers(other, 77, dtype))
+            dist.all_reduce(data, op=op)
+            assert data.equal(expected), (dtype, op)
+
+
+def sizes_from_zero_to_64_megabytes(rank, size):
+    for count in SIZES:
+        data = numbers(rank, count, torch.float32)
+        dist.all_reduce(data)
+        assert data.equal(sum(numbers(other, count, torch.float32) for other in range(size))), count
+    data = torch.full((1 << 24,), float(rank))
+    dist.all_reduce(data)
+    assert (data == size * (size - 1) / 2).all()
+
+
+def an_average_is_divided(rank, size):
+    data = torch.full((100,), float(rank * size))
+    with offloads(1):
+        dist.all_reduce(data, op=dist.ReduceOp.AVG)
+    assert (data == size * (size - 1) / 2).all()
+
+
+def broadcast_and_reduce_have_any_root(rank, size):
+    for root in range(size):
+        data = numbers(rank, 999, torch.int64)
+        dist.broadcast(data, root)
+        assert data.equal(numbers(root, 999, torch.int64))
+        data = numbers(rank, 999, torch.float64)
+        dist.reduce(data, root)
+        if rank == root:
+            assert data.equal(sum(numbers(other, 999, torch.float64) for other in range(size)))
+
+
+def allgather_of_lists_and_tensors(rank, size):
+    for dtype in TYPES:
+        own = numbers(rank, 51, dtype)
+        parts = [torch.zeros(51, dtype=dtype) for _ in range(size)]
+        whole = torch.zeros(size * 51, dtype=dtype)
+        with offloads(3):
+            dist.all_gather(parts, own)
+            dist.all_gather_into_tensor(whole, own)
+            dist.all_gather(list(whole.split(51)), own)  # parts that adjoin in memory
+        for other in range(size):
+            assert parts[other].equal(numbers(other, 51, dtype))
+            assert whole[51 * other : 51 * (other + 1)].equal(numbers(other, 51, dtype))
+
+
+def reduce_scatter_of_lists_and_tensors(rank, size):
+    for dtype in TYPES:
+        whole = numbers(rank, size * 40, dtype)
+        expected = sum(numbers(other, size * 40, dtype) for other in range(size))[40 * rank : 40 * (rank + 1)]
+        for parts in ([part.clone() for part in whole.split(40)], list(whole.split(40))):
+            own = torch.zeros(40, dtype=dtype)
+            with offloads(1):
+                dist.reduce_scatter(own, parts)
+            assert own.equal(expected), dtype
+        own = torch.zeros(40, dtype=dtype)
+        with offloads(1):
+            dist.reduce_scatter_tensor(own, whole)
+        assert own.equal(expected)
+
+
+def coalesced_tensors_are_reduced_together(rank, size):
+    for count in (1, 5, 40):
+        data = [torch.full((3, i + 1), float(rank + i)) for i in range(count)]
+        dist.all_reduce_coalesced(data)
+        for i, one in enumerate(data):
+            assert (one == size * (size - 1) / 2 + size * i).all()
+
+
+def a_hundred_operations_are_in_flight(rank, size):
+    data = [torch.full((1000,), rank + i) for i in range(100)]
+    with offloads(100):
+        work = [dist.all_reduce(one, async_op=True) for one in data]
+        for one in work:
+            one.wait()
+    assert all(one.is_completed() for one in work)
+    for i, one in enumerate(data):
+        assert (one == size * (size - 1) // 2 + size * i).all()
+
+
+def a_future_carries_the_result(rank, size):
+    data = torch.ones(10)
+    done = dist.all_reduce(data, async_op=True).get_future().then(lambda future: future.value()[0] * 2)
+    assert (done.wait() == 2 * size).all()
+
+
+def barriers_end(rank, size):
+    with offloads(3):
+        for _ in range(3):
+            dist.barrier()
+
+
+def groups_and_messages_run_over_gloo(rank, size):
+    groups = [dist.new_group(list(range(first, size))) for first in range(size - 1)]
+    for first, group in enumerate(groups):
+        if rank >= first:
+            data = torch.ones(5)
+            dist.all_reduce(data, group=group)
+            assert (data == size - first).all()
+    data = torch.tensor([float(rank)])
+    if rank % 2 == 0 and rank + 1 < size:
+        dist.send(data, rank + 1)
+    elif rank % 2 == 1:
+        dist.recv(data, rank - 1)
+        assert data.item() == rank - 1
+    parts = [torch.zeros(2) for _ in range(size)] if rank == 0 else None
+    dist.gather(torch.full((2,), float(rank)), parts, 0)
+    assert rank != 0 or all((part == other).all() for other, part in enumerate(parts))
+    own = torch.zeros(2)
+    dist.scatter(own, [torch.full((2,), float(other)) for other in range(size)] if rank == 0 else None, 0)
+    assert (own == rank).all()
+    out = torch.zeros(size)
+    dist.all_to_all_single(out, torch.full((size,), float(rank)))
+    assert out.equal(torch.arange(size, dtype=torch.float32))
+    found = [None] * size
+    dist.all_gather_object(found, {"rank": rank})
+    assert [one["rank"] for one in found] == list(range(size))
+
+
+def gradients_of_ddp_are_those_of_one_process(rank, size):
+    torch.manual_seed(1)
+    model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.ReLU(), torch.nn.Linear(128, 8)).double()
+    inputs, targets = torch.randn(size * 4, 64).double(), torch.randn(size * 4, 8).double()
+    parallel = DistributedDataParallel(model, bucket_cap_mb=0.01)
+    loss = torch.nn.functional.mse_loss(parallel(inputs[4 * rank : 4 * rank + 4]), targets[4 * rank : 4 * rank + 4])
+    loss.backward()
+    found = [one.grad.clone() for one in model.parameters()]
+    model.zero_grad()
+    torch.nn.functional.mse_loss(model(inputs), targets).backward()
+    for one, grad in zip(model.parameters(), found):
+        assert torch.allclose(one.grad, grad, rtol=1e-12, atol=1e-14)
+
+
+def fails(words, function, *arguments, **more):
+    try:
+        function(*arguments, **more)
+    except (RuntimeError, ValueError) as error:
+        assert words in str(error), error
+    else:
+        raise AssertionError(f"no error with '{words}'")
+
+
+def wrong_use_is_an_error(rank, size):
+    fails("contiguous", dist.all_reduce, torch.zeros(4, 4).t())
+    fails("elements and requires", dist.all_gather_into_tensor, torch.zeros(3), torch.zeros(2))
+    fails("elements and requires", dist.reduce_scatter_tensor, torch.zeros(2), torch.zeros(3))
+    fails("trying to initialize the default process group twice", dist.init_process_group, "banyan")
+    try:
+        dist.all_gather([torch.zeros(2), torch.zeros(3)] + [torch.zeros(2)] * (size - 2), torch.zeros(2))
+    except (RuntimeError, ValueError):
+        pass
+    else:
+        raise AssertionError("a list with tensors of different sizes was accepted")
+    dist.barrier()
+
+
+def ranks_that_differ_are_an_error(rank, size):
+    """Last: afterwards the communicator can only be destroyed."""
+    fails("", dist.all_reduce, torch.ones(4, dtype=torch.float32 if rank else torch.int32))
+
+
+def main():
+    if "--again" in sys.argv:  # a rank that is missing: the others must end with an error that names it
+        dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=60))
+        if dist.get_rank() != 1:
+            fails("rank 1", dist.all_reduce, torch.ones(4))
+            print("the missing rank is named")
+        sys.stdout.flush()
+        os._exit(0)
+    dist.init_process_group("banyan")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    passed = failed = 0
+    for test in (
+        allreduce_of_every_type_and_operator,
+        sizes_from_zero_to_64_megabytes,
+        an_average_is_divided,
+        broadcast_and_reduce_have_any_root,
+        allgather_of_lists_and_tensors,
+        reduce_scatter_of_lists_and_tensors,
+        coalesced_tensors_are_reduced_together,
+        a_hundred_operations_are_in_flight,
+        a_future_carries_the_result,
+        barriers_end,
+        groups_and_messages_run_over_gloo,
+        gradients_of_ddp_are_those_of_one_process,
+        wrong_use_is_an_error,
+        ranks_that_differ_are_an_error,
+    ):
+        try:
+            test(rank, size)
+            passed += 1
+        except Exception:
+            failed += 1
+            print(f"FAIL {test.__name__}")
+            traceback.print_exc()
+    print(f"{passed} passed, {failed} failed", banyan_torch.describe()[0])
+    dist.destroy_process_group()
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
