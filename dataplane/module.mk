@@ -3,6 +3,7 @@ LIBS += dataplane
 dataplane_SRC := \
 	dataplane/driver.c \
 	dataplane/eal.c \
+	dataplane/facts.c \
 	dataplane/group.c \
 	dataplane/handoff.c \
 	dataplane/idle.c \
@@ -28,6 +29,7 @@ dataplane_SRC := \
 	dataplane/xdp_ready.c \
 	dataplane/xdp_table.c \
 	offload/linux/copies.c \
+	offload/linux/device.c \
 	offload/linux/feature.c \
 	offload/linux/object.c \
 	offload/linux/ring.c \

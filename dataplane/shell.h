@@ -82,5 +82,10 @@ uint32_t by_shell_payload_max(const struct by_shell *shell);
 unsigned by_shell_port_count(const struct by_shell *shell);
 struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
 const struct by_shell_counters *by_shell_counters(struct by_shell *shell);
+/* facts.c: sends an LLDP frame on each port that has a cable. It states `name`, the switch's, and the
+ * name of the port. */
+void by_shell_announce(struct by_shell *shell, const char *name);
+/* facts.c: returns what the port has heard of its neighbour, or NULL; as by_batch_neighbour. */
+const struct by_lldp *by_shell_neighbour(const struct by_shell *shell, unsigned index);
 
 #endif

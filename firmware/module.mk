@@ -4,6 +4,7 @@ agent_SRC := \
 	firmware/agent/agent.c \
 	firmware/agent/channel.c \
 	firmware/agent/guard.c \
+	firmware/agent/interfaces.c \
 	firmware/agent/journal.c \
 	firmware/agent/limit.c \
 	firmware/agent/look.c \

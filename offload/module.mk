@@ -8,6 +8,7 @@ offload_SRC := \
 	offload/base/rate.c \
 	offload/base/siphash.c \
 	offload/wire/frame.c \
+	offload/wire/lldp.c \
 	offload/wire/member.c \
 	offload/wire/seal.c \
 	offload/wire/types.c \

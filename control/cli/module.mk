@@ -8,6 +8,7 @@ banyan_SRC += \
 	control/lab/host.c \
 	control/lab/net.c \
 	control/lab/outside.c \
+	offload/linux/device.c \
 	offload/linux/feature.c \
 	control/lab/options.c \
 	control/lab/plan.c \

@@ -19,6 +19,7 @@
 #include "offload/base/rate.h"
 #include "offload/engine/engine.h"
 #include "offload/table/image.h"
+#include "offload/wire/lldp.h"
 
 /* Version of the messages. */
 #define BY_CONTROL_VERSION 1u
@@ -54,6 +55,18 @@ struct by_agent_port {
     uint8_t down; /* no carrier */
 };
 
+/* What a port is, and its neighbour. Texts are "", numbers 0, and addresses zero where they are
+ * unknown. */
+struct by_agent_interface {
+    char name[BY_NAME_MAX + 1];
+    uint8_t is_kernel, down;
+    uint8_t mac[BY_MAC_BYTES];
+    uint32_t mtu, speed_mbps, queues;
+    uint32_t numa; /* 1 + the number of the NUMA node */
+    char driver[32], bus[32], features[128], addresses[96];
+    const struct by_lldp *neighbour; /* NULL: none was heard */
+};
+
 /* The node of an agent. All functions get `node`; those that fill `out` return 0, or BY_ENOENT
  * beyond the last index. */
 struct by_agent_ops {
@@ -78,6 +91,10 @@ struct by_agent_ops {
     void (*clock)(void *node, uint64_t *now_ns, uint64_t *unix_ns);
     /* Reads share `index`, like by_engine_share. NULL if a node has no shares. */
     int (*share)(void *node, uint32_t index, struct by_engine_share *out);
+    /* Describes a port; `out` is zero. NULL if a node cannot. */
+    int (*interface)(void *node, uint32_t index, struct by_agent_interface *out);
+    /* Sends an LLDP frame on each port that can. NULL if a node cannot. */
+    void (*announce)(void *node);
 };
 
 struct by_agent_config {

@@ -20,6 +20,7 @@ struct by_agent {
     uint32_t active_slots; /* that its entries use */
     uint64_t saved_hash;
     uint64_t start_ns;
+    uint64_t announced_ns; /* the last time that its ports announced it; 0: never */
     struct by_journal journal;
     by_Request request;
     by_Response response;
@@ -43,6 +44,8 @@ void by_agent_answer_read(struct by_agent *agent);
 void by_agent_answer_counters(struct by_agent *agent);
 void by_agent_answer_waiting(struct by_agent *agent);
 void by_agent_answer_log(struct by_agent *agent);
+/* interfaces.c */
+void by_agent_answer_interfaces(struct by_agent *agent);
 /* write.c */
 void by_agent_answer_stage(struct by_agent *agent);
 void by_agent_answer_restore(struct by_agent *agent);

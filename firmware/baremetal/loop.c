@@ -77,7 +77,7 @@ static void batch_forward(void *context, uint16_t port, void *frame)
 static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes)
 {
     struct by_metal_switch *self = context;
-    uint8_t *head = by_net_head(self->net[port]);
+    uint8_t *head = bytes <= BY_NET_HEAD_BYTES ? by_net_head(self->net[port]) : NULL;
 
     if (head == NULL)
         return false;

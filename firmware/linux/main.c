@@ -183,7 +183,7 @@ static int run(const struct by_switchd_options *options, const struct by_board *
                struct by_server *server)
 {
     struct by_shell *shell;
-    struct by_switchd_node node = {0};
+    struct by_switchd_node node = {.name = options->name};
     struct by_agent *agent;
     void *memory = NULL;
     int result = open_shell(&shell, options, board, server);

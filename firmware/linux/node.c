@@ -9,6 +9,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dataplane/facts.h"
 #include "dataplane/say.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
@@ -134,6 +135,36 @@ static void node_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
     *unix_ns = clock_ns(CLOCK_REALTIME);
 }
 
+static int node_interface(void *node, uint32_t index, struct by_agent_interface *out)
+{
+    const struct by_port *port = by_shell_port(shell_of(node), index);
+    struct by_device facts;
+
+    if (!port)
+        return BY_ENOENT;
+    by_port_facts(port, &facts);
+    out->is_kernel = port->kind == BY_PORT_IFACE;
+    out->down = by_port_is_down(port);
+    out->mtu = facts.mtu;
+    out->speed_mbps = facts.speed_mbps;
+    out->queues = facts.queues;
+    out->numa = facts.numa;
+    memcpy(out->mac, facts.mac, sizeof out->mac);
+    snprintf(out->name, sizeof out->name, "%s", port->name);
+    snprintf(out->driver, sizeof out->driver, "%s", facts.driver);
+    snprintf(out->bus, sizeof out->bus, "%s", facts.bus);
+    snprintf(out->features, sizeof out->features, "%s", facts.features);
+    if (out->is_kernel)
+        by_device_addresses(port->name, out->addresses, sizeof out->addresses);
+    out->neighbour = by_shell_neighbour(shell_of(node), index);
+    return 0;
+}
+
+static void node_announce(void *node)
+{
+    by_shell_announce(shell_of(node), ((struct by_switchd_node *)node)->name);
+}
+
 const struct by_agent_ops by_node_ops = {
     .stage = node_stage,
     .commit = node_commit,
@@ -145,6 +176,8 @@ const struct by_agent_ops by_node_ops = {
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,
+    .interface = node_interface,
+    .announce = node_announce,
 };
 
 /* Reads a whole file into memory that the caller frees; returns NULL when it cannot be read or is

@@ -8,6 +8,7 @@
 #include "firmware/linux/store.h"
 
 struct by_switchd_node {
+    const char *name; /* of the switch */
     struct by_shell *shell;
     struct by_switchd_store *store; /* NULL: committed tables are not saved */
 };

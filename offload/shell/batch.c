@@ -5,6 +5,7 @@
 #include "offload/base/bytes.h"
 
 #define ETHERTYPE_ARP 0x0806u
+#define SECOND_NS     UINT64_C(1000000000)
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
 #define STEP_PACKETS 16u
@@ -80,6 +81,34 @@ static bool answer_arp(struct by_batch *batch, uint16_t index, const uint8_t *da
     return true;
 }
 
+/* Notes what a neighbour states (LLDP). Returns true if the frame is valid LLDP. */
+static bool hear(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
+{
+    struct by_batch_neighbour *neighbour = &batch->neighbour[index];
+    struct by_lldp lldp;
+
+    if (!by_lldp_parse(data, bytes, &lldp))
+        return false;
+    neighbour->until_ns = lldp.ttl_s == 0 ? 0 : batch->now_ns + lldp.ttl_s * SECOND_NS;
+    neighbour->lldp = lldp;
+    return true;
+}
+
+bool by_batch_announce(struct by_batch *batch, uint16_t port, const struct by_lldp *own)
+{
+    uint8_t frame[BY_LLDP_BYTES_MAX];
+    size_t bytes = by_lldp_encode(own, frame);
+
+    return batch->ops->reply(batch->context, port, frame, (uint32_t)bytes);
+}
+
+const struct by_lldp *by_batch_neighbour(const struct by_batch *batch, uint16_t port)
+{
+    const struct by_batch_neighbour *neighbour = &batch->neighbour[port];
+
+    return neighbour->until_ns > batch->now_ns ? &neighbour->lldp : NULL;
+}
+
 /*
  * Adds a frame to the batch if it is a banyan packet for this port; else counts and frees it.
  * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
@@ -93,7 +122,7 @@ static void take(struct by_batch *batch, uint16_t index, void *frame, const uint
     struct by_frame fields;
 
     if (by_frame_parse(data, bytes, &fields) != 0) {
-        if (!answer_arp(batch, index, data, bytes))
+        if (!answer_arp(batch, index, data, bytes) && !hear(batch, index, data, bytes))
             batch->counters.rx_other++;
     } else if (!port->addressed) {
         batch->counters.rx_unaddressed++;

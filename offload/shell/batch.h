@@ -14,6 +14,7 @@
 #include "offload/engine/engine.h"
 #include "offload/shell/hold.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/lldp.h"
 
 /* Packets of one batch (count): a round steps the engine when it has collected this many. */
 #define BY_BATCH_MAX 64u
@@ -55,6 +56,12 @@ struct by_batch_port {
     uint8_t mac[BY_MAC_BYTES], peer_mac[BY_MAC_BYTES];
 };
 
+/* The neighbour that a port has heard last. */
+struct by_batch_neighbour {
+    uint64_t until_ns; /* 0: none; then what it stated is out of date */
+    struct by_lldp lldp;
+};
+
 /* What a platform does with frames; a frame is a pointer in the platform's representation. */
 struct by_batch_ops {
     /* Polls a port: calls by_batch_receive for each of at most BY_BATCH_BURST frames. Returns their
@@ -71,7 +78,8 @@ struct by_batch_ops {
     void *(*make)(void *context, const struct by_rx *rx, uint16_t port);
     /* Sends a whole frame, and then removes a reference from it. */
     void (*forward)(void *context, uint16_t port, void *frame);
-    /* Sends a copy of `bytes` bytes, at most BY_FRAME_HEADER_BYTES. False: no buffer. */
+    /* Sends a copy of `bytes` bytes, at most BY_LLDP_BYTES_MAX. False: no buffer, or (for more than
+     * BY_FRAME_HEADER_BYTES) more than the platform's hold. */
     bool (*reply)(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes);
     /* Carries out `count` outputs of kind BY_TX_SEND to addressed ports; returns the references of
      * their payloads to the engine when they have been sent, or cannot be. */
@@ -90,6 +98,7 @@ struct by_batch {
     uint32_t port_count;
     uint32_t first_port; /* first port of the next round; rotates for fairness */
     struct by_batch_port port[BY_PORTS_MAX];
+    struct by_batch_neighbour neighbour[BY_PORTS_MAX];
     struct by_hold hold;
     struct by_park park; /* frames that wait for the shares of their jobs */
     struct by_batch_counters counters;
@@ -113,6 +122,12 @@ uint32_t by_batch_round(struct by_batch *batch);
  * ops->receive. */
 void by_batch_receive(struct by_batch *batch, uint16_t port, void *frame, const uint8_t *data,
                       uint32_t bytes);
+/* Sends an LLDP frame on a port, which states `own` (`own->source` is the port's MAC address). False:
+ * the port cannot send it now. */
+bool by_batch_announce(struct by_batch *batch, uint16_t port, const struct by_lldp *own);
+/* Returns the neighbour that the port has heard last; NULL if it has heard none within the time that
+ * the neighbour's frame states. */
+const struct by_lldp *by_batch_neighbour(const struct by_batch *batch, uint16_t port);
 /* Returns the time for which the loop may sleep (ns), at most `most_ns`: until a held or waiting
  * frame is due. */
 uint64_t by_batch_idle_ns(const struct by_batch *batch, uint64_t most_ns);

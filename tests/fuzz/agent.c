@@ -50,8 +50,16 @@ static int node_share(void *node, uint32_t index, struct by_engine_share *out)
     return by_engine_share(node, index, out);
 }
 
-static const struct by_agent_ops ops = {node_stage, node_commit,  node_abort, node_image, node_counter,
-                                        node_port,  node_waiting, NULL,       NULL,       node_share};
+static const struct by_agent_ops ops = {
+    .stage = node_stage,
+    .commit = node_commit,
+    .abort = node_abort,
+    .image = node_image,
+    .counter = node_counter,
+    .port = node_port,
+    .waiting = node_waiting,
+    .share = node_share,
+};
 
 /* First bytes from this value on select a channel with a key. */
 #define GUARDED_FROM 240u

@@ -27,6 +27,18 @@ static void make_plain(char *text)
             *text = '?';
 }
 
+static void make_interface_plain(by_Interface *interface)
+{
+    make_plain(interface->name);
+    make_plain(interface->driver);
+    make_plain(interface->bus);
+    make_plain(interface->features);
+    make_plain(interface->addresses);
+    make_plain(interface->neighbour.node);
+    make_plain(interface->neighbour.port);
+    make_plain(interface->neighbour.description);
+}
+
 /* The texts go to terminals, logs and JSON, and may come from a program that is not a switch. Only
  * printable ASCII remains. */
 static void make_texts_plain(by_Response *response)
@@ -47,6 +59,10 @@ static void make_texts_plain(by_Response *response)
     case by_Response_log_tag:
         for (pb_size_t i = 0; i < response->body.log.events_count; i++)
             make_plain(response->body.log.events[i].text);
+        break;
+    case by_Response_interfaces_tag:
+        for (pb_size_t i = 0; i < response->body.interfaces.interfaces_count; i++)
+            make_interface_plain(&response->body.interfaces.interfaces[i]);
         break;
     default:
         break;

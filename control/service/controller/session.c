@@ -376,3 +376,15 @@ int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply
         *reply = session->response.body.log;
     return error;
 }
+
+int by_session_interfaces(struct by_session *session, uint32_t from, bool announce, by_InterfacesReply *reply,
+                          struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_interfaces_tag,
+                          .body.interfaces = {.from = from, .announce = announce}};
+    int error = call_for(session, &request, by_Response_interfaces_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.interfaces;
+    return error;
+}

@@ -1,26 +1,24 @@
 /*
- * Reads the facts of one interface: flags, MTU, addresses, queues and features by ioctl(2), and the
- * XDP support of its driver by the kernel's netlink family "netdev" (Linux 6.3). See machine.h.
+ * Reads the facts of one interface: those of offload/linux/device.h, its addresses, and the XDP
+ * support of its driver by the kernel's netlink family "netdev" (Linux 6.3). See machine.h.
  */
 #include <arpa/inet.h>
 #include <ifaddrs.h>
-#include <linux/ethtool.h>
 #include <linux/genetlink.h>
 #include <linux/if_link.h>
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
-#include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <unistd.h>
 
 #include "control/view/doctor/machine.h"
+#include "offload/linux/device.h"
 #include "offload/linux/feature.h"
 
 /*
@@ -159,21 +157,6 @@ static bool has_program(const char *name)
     return found;
 }
 
-static int ask_ethtool(int fd, const char *name, void *command)
-{
-    struct ifreq request = {.ifr_data = command};
-
-    snprintf(request.ifr_name, sizeof(request.ifr_name), "%.*s", IFNAMSIZ - 1, name);
-    return ioctl(fd, SIOCETHTOOL, &request);
-}
-
-static int ask_interface(int fd, const char *name, unsigned long what, struct ifreq *request)
-{
-    memset(request, 0, sizeof(*request));
-    snprintf(request->ifr_name, sizeof(request->ifr_name), "%.*s", IFNAMSIZ - 1, name);
-    return ioctl(fd, what, request);
-}
-
 static void read_addresses(struct by_interface *interface)
 {
     struct ifaddrs *list = NULL;
@@ -231,42 +214,31 @@ static bool is_strict(const char *name)
 
 void by_interface_read(const char *name, struct by_interface *interface)
 {
-    struct ethtool_channels channels = {.cmd = ETHTOOL_GCHANNELS};
-    struct ethtool_ringparam rings = {.cmd = ETHTOOL_GRINGPARAM};
-    struct ethtool_value link = {.cmd = ETHTOOL_GLINK};
-    struct ifreq request;
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), segments;
+    struct by_device device;
+    int fd, segments;
 
     *interface = (struct by_interface){.cuts = -1, .native_xdp = -1};
     snprintf(interface->name, sizeof(interface->name), "%s", name);
-    interface->exists =
-        fd >= 0 && strlen(name) < IFNAMSIZ && ask_interface(fd, name, SIOCGIFFLAGS, &request) == 0;
+    by_device_read(name, &device);
+    interface->exists = device.exists;
     if (!interface->exists) {
         list_existing(interface);
-        if (fd >= 0)
-            close(fd);
         return;
     }
-    interface->is_up = (request.ifr_flags & IFF_UP) != 0;
-    interface->has_carrier = (request.ifr_flags & IFF_RUNNING) != 0;
-    if (ask_ethtool(fd, name, &link) ==
-        0) /* more current than IFF_RUNNING, which the kernel sets up to a second late */
-        interface->has_carrier = link.data != 0;
-    if (ask_interface(fd, name, SIOCGIFMTU, &request) == 0)
-        interface->mtu = (uint32_t)request.ifr_mtu;
-    if (ask_interface(fd, name, SIOCGIFHWADDR, &request) == 0)
-        memcpy(interface->mac, request.ifr_hwaddr.sa_data, sizeof(interface->mac));
-    if (ask_ethtool(fd, name, &channels) == 0)
-        interface->queues = channels.rx_count + channels.combined_count;
-    if (ask_ethtool(fd, name, &rings) == 0) {
-        interface->ring = rings.rx_pending;
-        interface->ring_max = rings.rx_max_pending;
-    }
-    segments = by_feature_get(fd, name, BY_FEATURE_UDP_SEGMENTS);
+    interface->is_up = device.is_up;
+    interface->has_carrier = device.has_carrier;
+    interface->mtu = device.mtu;
+    memcpy(interface->mac, device.mac, sizeof(interface->mac));
+    interface->queues = device.queues;
+    interface->ring = device.ring;
+    interface->ring_max = device.ring_max;
+    fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    segments = fd < 0 ? -1 : by_feature_get(fd, name, BY_FEATURE_UDP_SEGMENTS);
     interface->cuts = segments < 0 ? -1 : segments == 0;
     interface->native_xdp = has_native_xdp(name);
     interface->has_program = has_program(name);
     interface->is_strict = is_strict(name);
     read_addresses(interface);
-    close(fd);
+    if (fd >= 0)
+        close(fd);
 }

@@ -317,6 +317,51 @@ static void counters_and_ports_are_listed(void **state)
     assert_int_equal(reply->ports[1].rx_bytes, 200);
 }
 
+static void interfaces_are_listed_in_parts_with_their_neighbours(void **state)
+{
+    struct rig_bench *bench = *state;
+    const by_InterfacesReply *reply = &bench->response.body.interfaces;
+    uint32_t seen = 0;
+
+    while (seen < INTERFACES) {
+        client_request(&bench->request, by_Request_interfaces_tag);
+        bench->request.body.interfaces.from = seen;
+        assert_int_equal(ask(bench), 0);
+        assert_int_equal(reply->total, PORTS);
+        assert_in_range(reply->interfaces_count, 1, INTERFACES - seen);
+        for (pb_size_t i = 0; i < reply->interfaces_count; i++, seen++) {
+            assert_int_equal(reply->interfaces[i].mtu, 1500 + seen);
+            assert_int_equal(reply->interfaces[i].mac[5], seen);
+            assert_int_equal(reply->interfaces[i].has_neighbour, seen == 1);
+            if (seen != 1)
+                continue;
+            assert_string_equal(reply->interfaces[i].neighbour.node, "host1");
+            assert_string_equal(reply->interfaces[i].neighbour.port, "eth3");
+            assert_int_equal(reply->interfaces[i].neighbour.mac[5], 9);
+            assert_true(reply->interfaces[i].neighbour.forwards);
+        }
+    }
+    client_request(&bench->request, by_Request_interfaces_tag);
+    bench->request.body.interfaces.from = UINT32_MAX;
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(reply->interfaces_count, 0);
+    assert_int_equal(bench->announcements, 0);
+}
+
+static void announcements_are_limited_to_ten_a_second(void **state)
+{
+    struct rig_bench *bench = *state;
+
+    bench->now_ns = 1;
+    for (unsigned i = 0; i < 10; i++) {
+        client_request(&bench->request, by_Request_interfaces_tag);
+        bench->request.body.interfaces.announce = true;
+        assert_int_equal(ask(bench), 0);
+        bench->now_ns += 50000000;
+    }
+    assert_int_equal(bench->announcements, 5);
+}
+
 static void waiting_names_the_missing_child(void **state)
 {
     struct rig_bench *bench = *state;
@@ -512,6 +557,8 @@ int main(void)
         TEST(a_stale_election_id_may_read_but_not_write),
         TEST(an_abort_forgets_what_was_staged),
         TEST(counters_and_ports_are_listed),
+        TEST(interfaces_are_listed_in_parts_with_their_neighbours),
+        TEST(announcements_are_limited_to_ten_a_second),
         TEST(waiting_names_the_missing_child),
         TEST(another_version_and_an_unknown_body_are_refused),
         TEST(bytes_one_at_a_time_make_the_same_conversation),

@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,8 +84,41 @@ static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
     *unix_ns = bench->now_ns ? bench->now_ns + UNIX_NS : 0;
 }
 
-static const struct by_agent_ops ops = {op_stage, op_commit,  op_abort, op_image, op_counter,
-                                        op_port,  op_waiting, op_keep,  op_clock, NULL};
+static int op_interface(void *node, uint32_t index, struct by_agent_interface *out)
+{
+    static const struct by_lldp heard = {
+        .source = {2, 0, 0, 0, 0, 9}, .node = "host1", .port = "eth3", .description = "d", .forwards = true};
+
+    (void)node;
+    if (index >= INTERFACES)
+        return BY_ENOENT;
+    snprintf(out->name, sizeof out->name, "p%u", index);
+    out->mtu = 1500 + index;
+    out->mac[5] = (uint8_t)index;
+    out->numa = 1;
+    if (index == 1)
+        out->neighbour = &heard;
+    return 0;
+}
+
+static void op_announce(void *node)
+{
+    ((struct rig_bench *)node)->announcements++;
+}
+
+static const struct by_agent_ops ops = {
+    .stage = op_stage,
+    .commit = op_commit,
+    .abort = op_abort,
+    .image = op_image,
+    .counter = op_counter,
+    .port = op_port,
+    .waiting = op_waiting,
+    .keep = op_keep,
+    .clock = op_clock,
+    .interface = op_interface,
+    .announce = op_announce,
+};
 
 /* Makes a bench whose node saved `saved` before its restart; NULL: nothing. */
 static int make_bench_after(void **state, const struct star *saved)

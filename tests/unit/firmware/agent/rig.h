@@ -12,6 +12,7 @@
 
 #define IMAGE_BYTES_MAX 65536u
 #define PORTS           4u
+#define INTERFACES      30u               /* that the node describes: more than one answer holds */
 #define UNIX_NS         1000000000000000u /* wall clock (UTC) when the bench's clock is 0 */
 
 extern const struct star small, wide;
@@ -22,7 +23,7 @@ struct rig_bench {
     struct by_agent *agent;
     struct by_channel channel;
     void *engine_memory, *agent_memory;
-    unsigned commits;
+    unsigned commits, announcements;
     uint64_t now_ns;                       /* initially 0: no clock */
     uint8_t *saved, kept[IMAGE_BYTES_MAX]; /* from before the restart; to be saved for the next start */
     size_t kept_bytes;

@@ -115,6 +115,7 @@ static bool platform_reply(void *context, uint16_t port, const uint8_t *frame, u
         return false;
     self->replies++;
     memcpy(self->last.data, frame, bytes);
+    self->last.bytes = bytes;
     return true;
 }
 
@@ -307,6 +308,50 @@ static void an_arp_request_is_answered_if_there_is_a_buffer(void **state)
     platform_close(self);
 }
 
+static void a_neighbour_is_known_for_the_time_that_it_states(void **state)
+{
+    struct by_lldp own = {.source = {2, 0, 0, 0, 0, 1}, .node = "host2", .port = "eth0", .ttl_s = 5};
+    struct batch_platform *self = platform_open(); /* without a table */
+    struct batch_frame *frame;
+
+    (void)state;
+    assert_null(by_batch_neighbour(&self->batch, 2));
+    frame = inject(self, 2, 0);
+    frame->bytes = (uint32_t)by_lldp_encode(&own, frame->data);
+    by_batch_round(&self->batch);
+    assert_non_null(by_batch_neighbour(&self->batch, 2));
+    assert_string_equal(by_batch_neighbour(&self->batch, 2)->node, "host2");
+    assert_string_equal(by_batch_neighbour(&self->batch, 2)->port, "eth0");
+    assert_null(by_batch_neighbour(&self->batch, 1));
+    assert_int_equal(self->batch.counters.rx_other, 0);
+    self->batch.now_ns += UINT64_C(5000000000);
+    assert_null(by_batch_neighbour(&self->batch, 2));
+
+    own.ttl_s = 0; /* the neighbour leaves */
+    self->batch.now_ns -= UINT64_C(1000000000);
+    assert_non_null(by_batch_neighbour(&self->batch, 2));
+    frame = inject(self, 2, 0);
+    frame->bytes = (uint32_t)by_lldp_encode(&own, frame->data);
+    by_batch_round(&self->batch);
+    assert_null(by_batch_neighbour(&self->batch, 2));
+    platform_close(self);
+}
+
+static void an_announcement_states_the_port_and_needs_a_buffer(void **state)
+{
+    const struct by_lldp own = {.source = {2, 0, 0, 0, 0, 1}, .node = "leaf0", .port = "p1", .ttl_s = 9};
+    struct batch_platform *self = platform_open();
+    struct by_lldp got;
+
+    (void)state;
+    assert_true(by_batch_announce(&self->batch, 1, &own));
+    assert_true(by_lldp_parse(self->last.data, self->last.bytes, &got));
+    assert_memory_equal(&got, &own, sizeof got);
+    self->is_full = true;
+    assert_false(by_batch_announce(&self->batch, 1, &own));
+    platform_close(self);
+}
+
 /* A platform with the table of one relay; see star_relay_image. */
 static struct batch_platform *platform_relay(uint32_t share, uint32_t rate)
 {
@@ -422,6 +467,8 @@ int main(void)
         cmocka_unit_test(an_output_for_a_port_without_an_address_returns_its_payload),
         cmocka_unit_test(frames_that_are_not_for_this_port_are_counted_and_freed),
         cmocka_unit_test(an_arp_request_is_answered_if_there_is_a_buffer),
+        cmocka_unit_test(a_neighbour_is_known_for_the_time_that_it_states),
+        cmocka_unit_test(an_announcement_states_the_port_and_needs_a_buffer),
         cmocka_unit_test(a_relay_changes_addresses_and_the_udp_checksum_alone),
         cmocka_unit_test(a_frame_that_waits_for_its_share_leaves_when_it_is_due),
         cmocka_unit_test(injected_faults_free_each_frame_exactly_once),

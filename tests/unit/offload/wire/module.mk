@@ -1,4 +1,4 @@
-TESTS += unit-wire unit-golden unit-frame unit-member
+TESTS += unit-wire unit-golden unit-frame unit-lldp unit-member
 unit-wire_SRC := tests/unit/offload/wire/wire.c
 unit-wire_LIBS := offload
 unit-wire_LDLIBS := -lcmocka
@@ -11,3 +11,6 @@ unit-frame_LDLIBS := -lcmocka
 unit-member_SRC := tests/unit/offload/wire/member.c
 unit-member_LIBS := offload
 unit-member_LDLIBS := -lcmocka
+unit-lldp_SRC := tests/unit/offload/wire/lldp.c
+unit-lldp_LIBS := offload
+unit-lldp_LDLIBS := -lcmocka

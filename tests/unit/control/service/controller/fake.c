@@ -94,8 +94,15 @@ static int fake_waiting(void *node, uint32_t index, struct by_bank_view *out)
     return index == 0 ? 0 : BY_EAGAIN;
 }
 
-static const struct by_agent_ops ops = {fake_stage, fake_commit,  fake_abort, fake_image, fake_counter,
-                                        fake_port,  fake_waiting, NULL,       NULL,       NULL};
+static const struct by_agent_ops ops = {
+    .stage = fake_stage,
+    .commit = fake_commit,
+    .abort = fake_abort,
+    .image = fake_image,
+    .counter = fake_counter,
+    .port = fake_port,
+    .waiting = fake_waiting,
+};
 
 /* Returns whether the first bytes of a message, preceded by its length, are those of a request that
  * writes. */
