@@ -1,9 +1,10 @@
-# base: memory, JSON, XML, fractions, clock, progress, for all other rooms of control.
+# base: memory, JSON, XML, fractions, clock, progress, findings, for all other rooms of control.
 control_SRC += \
 	control/base/fraction.c \
 	control/base/json.c \
 	control/base/locate.c \
 	control/base/problem.c \
+	control/base/report.c \
 	control/base/xml.c \
 	offload/linux/options.c \
 	offload/linux/options_help.c \

@@ -9,5 +9,4 @@ control_SRC += \
 	control/view/doctor/keys.c \
 	control/view/doctor/machine.c \
 	control/view/doctor/peer.c \
-	control/view/doctor/report.c \
 	control/view/doctor/switches.c

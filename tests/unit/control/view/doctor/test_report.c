@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <jansson.h>
 
-#include "control/view/doctor/report.h"
+#include "control/base/report.h"
 #include "tests/unit/control/view/doctor/sound.h"
 
 static struct by_report make_report(void)

@@ -1,10 +1,10 @@
 /*
- * The findings of `banyan doctor`. Each belongs to one check and one subject (an interface, a
- * switch), and has a remedy. Neighbours: the checks add findings, the command prints them.
- * Single-threaded.
+ * The findings of `banyan doctor` and `banyan discover`. Each belongs to one check and one subject
+ * (an interface, a switch), and has a remedy. Neighbours: the checks add findings, the command prints
+ * them. Single-threaded.
  */
-#ifndef BY_VIEW_DOCTOR_REPORT_H
-#define BY_VIEW_DOCTOR_REPORT_H
+#ifndef BY_BASE_REPORT_H
+#define BY_BASE_REPORT_H
 
 #include <stdbool.h>
 #include <stdint.h>

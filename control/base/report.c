@@ -1,5 +1,5 @@
 /* Findings in memory, as text and as JSON; see report.h. Single-threaded. */
-#include "control/view/doctor/report.h"
+#include "control/base/report.h"
 
 #include <jansson.h>
 #include <stdarg.h>
