@@ -35,8 +35,8 @@ struct by_shell_config {
     uint32_t relay_count;
     uint32_t image_bytes_max;
     struct by_fault fault; /* injected at receive */
-    /* The control channel: `control_fd` is readable (epoll) when `control(context)` has work. -1:
-     * none. */
+    /* The control channel: `control_fd` is readable (epoll) when `control(context)` has work.
+     * -1: none. */
     int control_fd;
     void (*control)(void *context);
     void *control_context;
@@ -82,8 +82,8 @@ uint32_t by_shell_payload_max(const struct by_shell *shell);
 unsigned by_shell_port_count(const struct by_shell *shell);
 struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
 const struct by_shell_counters *by_shell_counters(struct by_shell *shell);
-/* facts.c: sends an LLDP frame on each port that has a cable. It states `name`, the switch's, and the
- * name of the port. */
+/* facts.c: sends an LLDP frame on each port that has a cable. It states `name`, the switch's,
+ * and the name of the port. */
 void by_shell_announce(struct by_shell *shell, const char *name);
 /* facts.c: returns what the port has heard of its neighbour, or NULL; as by_batch_neighbour. */
 const struct by_lldp *by_shell_neighbour(const struct by_shell *shell, unsigned index);

@@ -1,7 +1,7 @@
 /*
  * The findings of `banyan doctor` and `banyan discover`. Each belongs to one check and one subject
- * (an interface, a switch), and has a remedy. Neighbours: the checks add findings, the command prints
- * them. Single-threaded.
+ * (an interface, a switch), and has a remedy. Neighbours: the checks add findings, the command
+ * prints them. Single-threaded.
  */
 #ifndef BY_BASE_REPORT_H
 #define BY_BASE_REPORT_H

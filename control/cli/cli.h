@@ -21,7 +21,8 @@ typedef int by_command_fn(int argc, char **argv);
 by_command_fn by_command_topo, by_command_plan, by_command_verify, by_command_tables, by_command_push,
     by_command_show, by_command_diff, by_command_lab, by_command_plot, by_command_info, by_command_compare,
     by_command_export, by_command_circulant, by_command_sim, by_command_keys, by_command_bound,
-    by_command_steady, by_command_explain, by_command_doctor, by_command_top, by_command_job;
+    by_command_steady, by_command_explain, by_command_doctor, by_command_top, by_command_job,
+    by_command_discover;
 
 /*
  * Prints `banyan: file:line:col: text` (without line and column if line is 0) to stderr; returns

@@ -13,6 +13,7 @@ struct command {
 
 static const struct command commands[] = {
     {"topo", by_command_topo, "print a preset fabric as topology JSON"},
+    {"discover", by_command_discover, "find the nodes, cables and names of a site from its machines"},
     {"plan", by_command_plan, "compute the best trees for a collective on a fabric"},
     {"verify", by_command_verify, "check a plan: OPTIMAL, VALID or INVALID"},
     {"bound", by_command_bound, "print the bound of every schedule, and what trees reach, with proofs"},

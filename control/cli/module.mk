@@ -18,6 +18,7 @@ banyan_SRC += \
 	control/lab/state.c \
 	control/lab/switch.c \
 	control/cli/lowering.c \
+	control/cli/discover.c \
 	control/cli/doctor.c \
 	control/cli/http.c \
 	control/cli/job.c \

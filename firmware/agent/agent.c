@@ -4,8 +4,8 @@
  * (Validate, where the node also checks every field against its limits); and a commit names that
  * hash again. Until the commit the active table is untouched. A commit of the active table
  * succeeds, so a controller that lost the answer may repeat it. Writers carry an election id. An id
- * lower than the highest seen is refused, so a deposed controller cannot write. Neighbours: write.c,
- * look.c and interfaces.c answer; this file checks permissions. Node's thread.
+ * lower than the highest seen is refused, so a deposed controller cannot write. Neighbours:
+ * write.c, look.c and interfaces.c answer; this file checks permissions. Node's thread.
  */
 #include "firmware/agent/agent.h"
 

@@ -1,6 +1,6 @@
 /*
- * The request that describes ports and their neighbours, and makes the ports announce the switch. See
- * agent.c. Agent's thread.
+ * The request that describes ports and their neighbours, and makes the ports announce the switch.
+ * See agent.c. Agent's thread.
  */
 #include "firmware/agent/inside.h"
 

@@ -140,4 +140,6 @@ const struct by_agent_ops by_switch_ops = {
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,
+    .interface = NULL,
+    .announce = NULL,
 };

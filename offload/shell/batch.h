@@ -64,8 +64,8 @@ struct by_batch_neighbour {
 
 /* What a platform does with frames; a frame is a pointer in the platform's representation. */
 struct by_batch_ops {
-    /* Polls a port: calls by_batch_receive for each of at most BY_BATCH_BURST frames. Returns their
-     * count. */
+    /* Polls a port: calls by_batch_receive for each of at most BY_BATCH_BURST frames. Returns
+     * their count. */
     uint32_t (*receive)(void *context, uint16_t port);
     /* Returns the frame's bytes, which may be changed. */
     uint8_t *(*data)(void *context, void *frame, uint32_t *bytes);
@@ -73,16 +73,16 @@ struct by_batch_ops {
     void (*share)(void *context, void *frame);
     /* Removes a reference from each of `count` frames; NULLs are skipped. */
     void (*drop)(void *context, void **frames, uint32_t count);
-    /* Creates a frame for a packet that was received without one, with the headers of `port`. NULL:
-     * not possible. */
+    /* Creates a frame for a packet that was received without one, with the headers of `port`.
+     * NULL: not possible. */
     void *(*make)(void *context, const struct by_rx *rx, uint16_t port);
     /* Sends a whole frame, and then removes a reference from it. */
     void (*forward)(void *context, uint16_t port, void *frame);
-    /* Sends a copy of `bytes` bytes, at most BY_LLDP_BYTES_MAX. False: no buffer, or (for more than
-     * BY_FRAME_HEADER_BYTES) more than the platform's hold. */
+    /* Sends a copy of `bytes` bytes, at most BY_LLDP_BYTES_MAX. False: no buffer, or (for more
+     * than BY_FRAME_HEADER_BYTES) more than the platform's hold. */
     bool (*reply)(void *context, uint16_t port, const uint8_t *frame, uint32_t bytes);
-    /* Carries out `count` outputs of kind BY_TX_SEND to addressed ports; returns the references of
-     * their payloads to the engine when they have been sent, or cannot be. */
+    /* Carries out `count` outputs of kind BY_TX_SEND to addressed ports; returns the references
+     * of their payloads to the engine when they have been sent, or cannot be. */
     void (*send)(void *context, const struct by_tx *tx, uint32_t count);
     /* The batch is consumed: the data of packets without a frame are no longer in use. NULL: all
      * packets have frames. */
@@ -122,11 +122,11 @@ uint32_t by_batch_round(struct by_batch *batch);
  * ops->receive. */
 void by_batch_receive(struct by_batch *batch, uint16_t port, void *frame, const uint8_t *data,
                       uint32_t bytes);
-/* Sends an LLDP frame on a port, which states `own` (`own->source` is the port's MAC address). False:
- * the port cannot send it now. */
+/* Sends an LLDP frame on a port, which states `own` (`own->source` is the port's MAC address).
+ * False: the port cannot send it now. */
 bool by_batch_announce(struct by_batch *batch, uint16_t port, const struct by_lldp *own);
-/* Returns the neighbour that the port has heard last; NULL if it has heard none within the time that
- * the neighbour's frame states. */
+/* Returns the neighbour that the port has heard last; NULL if it has heard none within the time
+ * that the neighbour's frame states. */
 const struct by_lldp *by_batch_neighbour(const struct by_batch *batch, uint16_t port);
 /* Returns the time for which the loop may sleep (ns), at most `most_ns`: until a held or waiting
  * frame is due. */

@@ -1,7 +1,7 @@
 /*
- * LLDP frames (IEEE 802.1AB-2016): which node and port are at the other end of a cable. A node sends
- * them only when it is asked to (control.proto's Interfaces, `banyan discover`); it never forwards
- * them. Any thread.
+ * LLDP frames (IEEE 802.1AB-2016): which node and port are at the other end of a cable. A node
+ * sends them only when it is asked to (control.proto's Interfaces, `banyan discover`); it never
+ * forwards them. Any thread.
  */
 #ifndef BY_WIRE_LLDP_H
 #define BY_WIRE_LLDP_H
@@ -19,8 +19,8 @@
 /* Time for which a receiver keeps what a frame states (s): the standard's default. */
 #define BY_LLDP_TTL_S 120u
 
-/* What a frame states about its sender. Texts are printable ASCII and cut to BY_NAME_MAX bytes; a MAC
- * address as a text is 02:42:ac:11:00:02. */
+/* What a frame states about its sender. Texts are printable ASCII and cut to BY_NAME_MAX bytes;
+ * a MAC address as a text is 02:42:ac:11:00:02. */
 struct by_lldp {
     uint8_t source[BY_MAC_BYTES];      /* of the Ethernet header */
     char node[BY_NAME_MAX + 1];        /* the system's name; the chassis' identifier if it has none */
@@ -33,8 +33,8 @@ struct by_lldp {
 /* Writes a frame that states node, port, forwards and ttl_s, from the MAC address `source`; the
  * description is that of the port. Returns its bytes, at least 60. */
 size_t by_lldp_encode(const struct by_lldp *lldp, uint8_t frame[BY_LLDP_BYTES_MAX]);
-/* Reads a frame. False if it is not LLDP, or malformed: the three mandatory elements must come first,
- * and every element must lie within the frame. Elements of other kinds are skipped. */
+/* Reads a frame. False if it is not LLDP, or malformed: the three mandatory elements must come
+ * first, and every element must lie within the frame. Elements of other kinds are skipped. */
 bool by_lldp_parse(const uint8_t *frame, size_t bytes, struct by_lldp *lldp);
 
 #endif

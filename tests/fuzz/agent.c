@@ -59,6 +59,10 @@ static const struct by_agent_ops ops = {
     .port = node_port,
     .waiting = node_waiting,
     .share = node_share,
+    .keep = NULL,
+    .clock = NULL,
+    .interface = NULL,
+    .announce = NULL,
 };
 
 /* First bytes from this value on select a channel with a key. */

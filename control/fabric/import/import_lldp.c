@@ -14,6 +14,7 @@
 #include "control/base/fraction.h"
 #include "control/base/json.h"
 #include "control/fabric/import/draft.h"
+#include "control/fabric/import/lldp_json.h"
 #include "offload/base/errors.h"
 
 /* Maximum size of a node's file (bytes): thousands of neighbours. As objects in memory it is about
@@ -55,49 +56,7 @@ static struct by_place find_place(struct import_lldp_reader *reader, const char 
     return (struct by_place){0, 0};
 }
 
-/* json0 wraps every object in an array and every text in {"value": ...}. */
-static const json_t *unwrap(const json_t *value)
-{
-    while (json_is_array(value) && json_array_size(value) > 0)
-        value = json_array_get(value, 0);
-    return value;
-}
-
-static const char *text_of(const json_t *value)
-{
-    value = unwrap(value);
-    if (json_is_object(value))
-        value = unwrap(json_object_get(value, "value"));
-    return json_string_value(value);
-}
-
 /* ---- one neighbour ---- */
-
-static int compare_words(const char *a, const char *b)
-{
-    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
-        a++;
-        b++;
-    }
-    return *a || *b;
-}
-
-/* Whether the chassis reports that it forwards: Bridge or Router, and enabled. */
-static bool is_switch(const json_t *chassis)
-{
-    const json_t *list = json_object_get(chassis, "capability");
-    size_t count = json_is_array(list) ? json_array_size(list) : list ? 1 : 0;
-
-    for (size_t i = 0; i < count; i++) {
-        const json_t *one = json_is_array(list) ? json_array_get(list, i) : list;
-        const char *type = json_string_value(json_object_get(one, "type"));
-
-        if (type && (compare_words(type, "Bridge") == 0 || compare_words(type, "Router") == 0) &&
-            json_is_true(json_object_get(one, "enabled")))
-            return true;
-    }
-    return false;
-}
 
 /* Returns GB/s from the start of a MAU type, such as "100GbaseCR4 - ...", "10GigBaseSR - ...",
  * "2p5GigT", "1000BaseTFD - ...": a number, in Gb/s when a G follows, else in Mb/s. */
@@ -120,28 +79,6 @@ static struct by_fraction read_speed(const char *text)
     return rate;
 }
 
-/* Finds the chassis of a neighbour: {"NAME": {...}}, {"id": ...} if it has no name, or json0's
- * {"name": ...}. */
-static const json_t *find_chassis(const json_t *chassis, const char **name)
-{
-    const char *key;
-    json_t *value;
-
-    chassis = unwrap(chassis);
-    *name = text_of(json_object_get(chassis, "name"));
-    if (*name || json_object_get(chassis, "id")) {
-        if (!*name)
-            *name = text_of(json_object_get(chassis, "id"));
-        return chassis;
-    }
-    json_object_foreach((json_t *)chassis, key, value)
-    {
-        *name = key;
-        return unwrap(value);
-    }
-    return NULL;
-}
-
 /* Finds a node. Names are compared without their domain: hosts announce full names, files have
  * short ones. */
 static uint32_t find_node(struct import_lldp_reader *reader, const char *name, struct by_place place)
@@ -154,63 +91,34 @@ static uint32_t find_node(struct import_lldp_reader *reader, const char *name, s
     return by_draft_node(reader->draft, label, label, place);
 }
 
-static int read_interface(struct import_lldp_reader *reader, const char *interface, const json_t *value)
+static int take_sight(void *context, const struct by_lldp_sight *from)
 {
+    struct import_lldp_reader *reader = context;
     struct sight sight = {
-        .from = reader->node, .file = reader->draft->file, .place = find_place(reader, interface)};
-    const char *name = NULL;
-    const json_t *chassis, *port;
+        .from = reader->node, .file = reader->draft->file, .place = find_place(reader, from->interface)};
 
-    value = unwrap(value);
-    chassis = find_chassis(json_object_get(value, "chassis"), &name);
-    port = unwrap(json_object_get(value, "port"));
-    if (!chassis || !name)
+    if (!from->node)
         return BY_DRAFT_REFUSE(
             reader->draft, sight.place,
             "interface '%.40s' has a neighbour without a chassis: is the file the output of `lldpctl "
             "-f json`?",
-            interface);
-    sight.to = find_node(reader, name, sight.place);
+            from->interface);
+    sight.to = find_node(reader, from->node, sight.place);
     if (sight.to == UINT32_MAX)
         return BY_ELIMIT;
     if (sight.to == reader->node)
         return BY_DRAFT_REFUSE(reader->draft, sight.place,
-                               "interface '%.40s' has its own node '%.60s' as a neighbour", interface, name);
+                               "interface '%.40s' has its own node '%.60s' as a neighbour", from->interface,
+                               from->node);
     /* A node that reports forwarding in any file is a switch. */
-    if (is_switch(chassis))
+    if (from->forwards)
         reader->draft->nodes[sight.to].kind = BY_DRAFT_SWITCH;
     else if (reader->draft->nodes[sight.to].kind == BY_DRAFT_UNKNOWN)
         reader->draft->nodes[sight.to].kind = BY_DRAFT_COMPUTE;
-    sight.rate =
-        read_speed(text_of(json_object_get(unwrap(json_object_get(port, "auto-negotiation")), "current")));
+    sight.rate = read_speed(from->speed);
     BY_GROW(reader->sights, reader->sight_count, reader->sight_room);
     reader->sights[reader->sight_count++] = sight;
     return 0;
-}
-
-/* "interface" is an object of one interface, an array of such objects, or json0's array of objects
- * with names. */
-static int read_interfaces(struct import_lldp_reader *reader, json_t *interfaces)
-{
-    size_t count = json_is_array(interfaces) ? json_array_size(interfaces) : 1;
-    int error = 0;
-
-    for (size_t i = 0; i < count && !error; i++) {
-        json_t *one = json_is_array(interfaces) ? json_array_get(interfaces, i) : interfaces;
-        const char *name = json_string_value(json_object_get(one, "name")), *key;
-        json_t *value;
-
-        if (name) {
-            error = read_interface(reader, name, one);
-            continue;
-        }
-        json_object_foreach(one, key, value)
-        {
-            if (!error)
-                error = read_interface(reader, key, value);
-        }
-    }
-    return error;
 }
 
 /* ---- files ---- */
@@ -247,11 +155,11 @@ static int read_file(struct import_lldp_reader *reader, const char *path)
                                "not valid JSON: %s", mistake.text);
     else if (reader->node == UINT32_MAX)
         error = BY_ELIMIT;
-    else if (!json_is_object(unwrap(json_object_get(root, "lldp"))))
+    else if (!by_lldp_json_is(root))
         error = BY_DRAFT_REFUSE(draft, ((struct by_place){1, 1}),
                                 "the file has no \"lldp\": is it the output of `lldpctl -f json`?");
     else
-        error = read_interfaces(reader, json_object_get(unwrap(json_object_get(root, "lldp")), "interface"));
+        error = by_lldp_json_each(root, take_sight, reader);
     json_decref(root);
     free(text);
     return error;

@@ -5,4 +5,5 @@ control_SRC += \
 	control/fabric/import/import_dot.c \
 	control/fabric/import/import_ib.c \
 	control/fabric/import/import_lldp.c \
-	control/fabric/import/import_nccl.c
+	control/fabric/import/import_nccl.c \
+	control/fabric/import/lldp_json.c

@@ -87,8 +87,8 @@ int by_session_abort(struct by_session *session, struct by_problem *problem);
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem);
 int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
 int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem);
-/* Reads what the ports are and what is at the other ends of their cables, from port `from` on: as many
- * as one answer holds. With `announce` each port first sends an LLDP frame. */
+/* Reads what the ports are and what is at the other ends of their cables, from port `from` on:
+ * as many as one answer holds. With `announce` each port first sends an LLDP frame. */
 int by_session_interfaces(struct by_session *session, uint32_t from, bool announce, by_InterfacesReply *reply,
                           struct by_problem *problem);
 /* Reads the event log of the switch, from event number `from` on: as much as one answer holds. */

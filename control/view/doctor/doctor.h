@@ -7,8 +7,8 @@
 #ifndef BY_VIEW_DOCTOR_DOCTOR_H
 #define BY_VIEW_DOCTOR_DOCTOR_H
 
-#include "control/view/doctor/machine.h"
 #include "control/base/report.h"
+#include "control/view/doctor/machine.h"
 #include "control/view/doctor/switches.h"
 #include "offload/table/image.h"
 

@@ -118,6 +118,7 @@ static const struct by_agent_ops ops = {
     .clock = op_clock,
     .interface = op_interface,
     .announce = op_announce,
+    .share = NULL,
 };
 
 /* Makes a bench whose node saved `saved` before its restart; NULL: nothing. */

@@ -102,6 +102,11 @@ static const struct by_agent_ops ops = {
     .counter = fake_counter,
     .port = fake_port,
     .waiting = fake_waiting,
+    .keep = NULL,
+    .clock = NULL,
+    .share = NULL,
+    .interface = NULL,
+    .announce = NULL,
 };
 
 /* Returns whether the first bytes of a message, preceded by its length, are those of a request that
