@@ -10,6 +10,7 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
+#include "control/cli/discover.h"
 #include "control/cli/target.h"
 #include "control/service/controller/http.h"
 #include "control/tables/file.h"
@@ -17,11 +18,15 @@
 
 /* Time in which a peer must answer (ms). */
 #define PEER_MS 900u
+/* Time in which nodes are asked about their cables (s), and after which a host's command is
+ * ended. */
+#define LISTEN_S  3u
+#define COMMAND_S 30u
 
 struct doctor_arguments {
     struct by_doctor doctor;
     struct by_session_options access;
-    const char *tables;
+    const char *tables, *topology, *site;
     char controller[BY_HTTP_PATH_MAX], host[256];
     bool strict, verbose, checks, json;
 };
@@ -165,6 +170,47 @@ static int add_tables(struct by_doctor *doctor, const char *folder)
     return status;
 }
 
+static int take_host(void *object, const char *text, struct by_option_why *why)
+{
+    (void)why;
+    return by_cli_collect_host(&((struct doctor_arguments *)object)->doctor.fabric.collect, text, LISTEN_S);
+}
+
+static int take_facts(void *object, const char *path, struct by_option_why *why)
+{
+    struct by_problem problem = {0};
+
+    (void)why;
+    if (by_facts_read(&((struct doctor_arguments *)object)->doctor.fabric.facts, path, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    return 0;
+}
+
+/* Asks the switches and hosts for what is compared with the topology. */
+static int collect_fabric(struct doctor_arguments *arguments)
+{
+    struct by_doctor *doctor = &arguments->doctor;
+    struct by_collect *collect = &doctor->fabric.collect;
+
+    if (arguments->topology == NULL) {
+        if (collect->target_count + doctor->fabric.facts.count > 0)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "--host and --facts are compared with a topology: add --topology");
+        return 0;
+    }
+    doctor->fabric.topology = by_cli_topology_site(arguments->topology, arguments->site);
+    if (doctor->fabric.topology == NULL)
+        return BY_EXIT_USAGE;
+    for (uint32_t i = 0; i < doctor->switch_count; i++)
+        by_collect_switch(collect, doctor->switches[i].name, strlen(doctor->switches[i].name),
+                          doctor->switches[i].address);
+    collect->access = arguments->access;
+    collect->listen_ms = LISTEN_S * 1000;
+    collect->command_ms = COMMAND_S * 1000;
+    by_collect_run(collect, &doctor->fabric.facts, &doctor->report);
+    return 0;
+}
+
 static void list_checks(void)
 {
     uint32_t count;
@@ -208,6 +254,13 @@ static const struct by_option rows[] = {
     {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "check this switch; may be repeated")},
     {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch that has a socket in this folder")},
     {BY_ROW_TEXT(0, "tables", "DIR", AT(tables), "the tables that these switches should have")},
+    {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
+                 "compare the cables with this topology; the nodes are asked as by banyan discover")},
+    {BY_ROW_TEXT(0, "site", "FILE", AT(site), "compare them with the names of this site, too")},
+    {BY_ROW_CALL(0, "host", "NAME[=COMMAND]", take_host,
+                 "ask this host about its cables, as for banyan discover; may be repeated")},
+    {BY_ROW_CALL(0, "facts", "FILE", take_facts,
+                 "use the output of `banyan discover --local` in FILE; may be repeated")},
     BY_SESSION_ROWS(access),
     {BY_ROW_TEXT(
         0, "controller", "URL", AT(doctor.controller),
@@ -251,7 +304,7 @@ static int parse(int argc, char **argv, struct doctor_arguments *arguments)
                            arguments->tables);
     by_http_default(arguments->controller);
     is_ours = strncmp(arguments->controller, "unix:", 5) == 0
-                  ? doctor->switch_count + doctor->place_count == 0
+                  ? doctor->switch_count + doctor->place_count == 0 && arguments->topology == NULL
                   : joins != NULL && strcmp(joins, arguments->controller) == 0;
     if (doctor->controller == NULL && is_ours)
         doctor->controller = arguments->controller;
@@ -291,6 +344,9 @@ int by_command_doctor(int argc, char **argv)
         for (uint32_t i = 0; i < doctor->switch_count; i++)
             by_switch_facts_read(&doctor->switches[i], &arguments.access);
         by_controller_read(doctor);
+        status = collect_fabric(&arguments);
+    }
+    if (status == 0) {
         by_doctor_judge(doctor);
         status = conclude(&doctor->report, &arguments);
     }

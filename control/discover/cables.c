@@ -160,7 +160,7 @@ static void join(struct by_cables *cables, const struct by_cable_end *from, cons
         by_report_add(
             report, BY_GRADE_TROUBLE, subject_of(cables, from, subject),
             "connect each interface to one other by one cable, without a hub between; after a cable "
-            "was moved, repeat this in two minutes",
+            "was moved, repeat this after 20 s",
             "it hears %s of '%s', but %s of '%s' has a cable to %s of '%s'", to->port,
             by_cables_name(cables, to->node), end->port, by_cables_name(cables, end->node), other->port,
             by_cables_name(cables, other->node));

@@ -32,7 +32,7 @@ static struct order_switch *open_switches(const struct by_cables *cables, const 
     }
     for (uint32_t i = 0; i < count; i++)
         for (unsigned s = 0; s < 2; s++)
-            if (is_ordered(cables, &links[i].ends[s]))
+            if (is_ordered(cables, &links[i].ends[s]) && switches[links[i].ends[s].node].link != NULL)
                 switches[links[i].ends[s].node].link[links[i].ends[s].interface] = i;
     return switches;
 }

@@ -16,8 +16,9 @@
 #define BY_LLDP_ETHERTYPE 0x88ccu
 /* Longest frame that by_lldp_encode writes (bytes): Ethernet header, names of BY_NAME_MAX bytes. */
 #define BY_LLDP_BYTES_MAX 256u
-/* Time for which a receiver keeps what a frame states (s): the standard's default. */
-#define BY_LLDP_TTL_S 120u
+/* Time for which a receiver keeps what a frame states (s). Frames are sent on request only, so a
+ * moved cable must not be remembered for long. */
+#define BY_LLDP_TTL_S 20u
 
 /* What a frame states about its sender. Texts are printable ASCII and cut to BY_NAME_MAX bytes;
  * a MAC address as a text is 02:42:ac:11:00:02. */

@@ -24,6 +24,7 @@ static const struct by_check checks[] = {
     {"address", "IP and MAC addresses match the table", by_check_address},
     {"paths", "the reverse path filter of hosts with several links", by_check_paths},
     {"peer", "the node at the other end answers and is the expected one", by_check_peer},
+    {"cables", "cables, speeds, MTUs and names are those of the topology and site files", by_check_cables},
     {"reach", "the switch answers with the expected name", by_check_reach},
     {"skew", "the switch runs this version", by_check_skew},
     {"time", "its clock and ours", by_check_time},
@@ -59,5 +60,8 @@ void by_doctor_free(struct by_doctor *doctor)
     free(doctor->switches);
     free(doctor->places);
     free(doctor->status);
+    by_topology_free(doctor->fabric.topology);
+    by_collect_free(&doctor->fabric.collect);
+    by_facts_list_free(&doctor->fabric.facts);
     by_report_free(&doctor->report);
 }

@@ -8,6 +8,7 @@
 #define BY_VIEW_DOCTOR_DOCTOR_H
 
 #include "control/base/report.h"
+#include "control/discover/collect.h"
 #include "control/view/doctor/machine.h"
 #include "control/view/doctor/switches.h"
 #include "offload/table/image.h"
@@ -31,6 +32,13 @@ struct by_key_facts {
     int64_t from_s, until_s;    /* period in which all certificates are valid; 0: unknown */
 };
 
+/* What the nodes of a site report, to be compared with its files. */
+struct by_doctor_fabric {
+    struct by_topology *topology; /* with the site's names, if it has a file; NULL: nothing to compare */
+    struct by_collect collect;
+    struct by_facts_list facts;
+};
+
 struct by_doctor {
     struct by_doctor_machine machine;
     struct by_key_facts keys;
@@ -43,6 +51,7 @@ struct by_doctor {
     const char *controller;      /* address of a controller whose status is queried, or NULL */
     char *status;                /* what it answered (control/service/daemon/status.h), or NULL */
     struct by_problem no_status; /* the reason if there is no status */
+    struct by_doctor_fabric fabric;
     struct by_report report;
     bool rings; /* hosts receive frames by rings (BANYAN_RING) */
 };
@@ -86,6 +95,8 @@ BY_CHECK(segments);
 BY_CHECK(address);
 BY_CHECK(paths);
 BY_CHECK(peer);
+/* check_cable.c */
+BY_CHECK(cables);
 /* check_switch.c */
 BY_CHECK(reach);
 BY_CHECK(skew);

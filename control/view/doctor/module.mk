@@ -1,5 +1,6 @@
 # doctor: finds problems of the environment and reports them with remedies.
 control_SRC += \
+	control/view/doctor/check_cable.c \
 	control/view/doctor/check_controller.c \
 	control/view/doctor/check_machine.c \
 	control/view/doctor/check_place.c \
