@@ -156,7 +156,8 @@ static int node_interface(void *node, uint32_t index, struct by_agent_interface 
     snprintf(out->features, sizeof out->features, "%s", facts.features);
     if (out->is_kernel)
         by_device_addresses(port->name, out->addresses, sizeof out->addresses);
-    out->neighbour = by_shell_neighbour(shell_of(node), index);
+    if (!out->down) /* what was heard through a cable that is gone */
+        out->neighbour = by_shell_neighbour(shell_of(node), index);
     return 0;
 }
 
