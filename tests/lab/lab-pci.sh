@@ -13,7 +13,10 @@ need_root
 arch=${ARCH:-amd64}
 out=$(realpath "$build/..")
 export BANYAN_VM=$out/vm-$arch BANYAN_VM_PROGRAM=$build/bin/banyan-switchd BANYAN_VM_ROOT=/
+# A QEMU of qemu.sh emulates igb, which Debian 12's does not.
 qemu=qemu-system-x86_64
+[ ! -x "$out/qemu/$qemu" ] || export BANYAN_VM_QEMU=$out/qemu/$qemu
+qemu=${BANYAN_VM_QEMU:-$qemu}
 if [ "$arch" = arm64 ]; then
     qemu=qemu-system-aarch64
     BANYAN_VM_PROGRAM=$out/boards/arm64-dpdk/banyan-switchd
@@ -23,7 +26,6 @@ fi
 make_topologies
 "$banyan" topo star --hosts 2 >"$dir/star2.json"
 switch=$(pwd)/tests/lab/vm/switch
-models=$($qemu -device help)
 
 # counter NAME: the sum of a counter over the switches in the last report.
 counter() {
@@ -54,7 +56,7 @@ unplugged() {
 }
 for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
     export BANYAN_VM_NIC=$nic
-    if ! grep -q "^name \"$nic\"" <<<"$models"; then
+    if ! "$qemu" -device "$nic,help" >/dev/null 2>&1; then
         echo "  note: this QEMU does not emulate $nic"
         continue
     fi

@@ -74,6 +74,12 @@ lab-pci-packages:
 lab-pci: build-all build-tools lab-pci-packages ## test poll-mode drivers of NICs: banyan-switchd behind vfio in a virtual machine, as the switch of lab fabrics (RUNS=20, NICS="e1000e vmxnet3")
 	$(Q)RUNS=$(RUNS) NICS="$(NICS)" tests/lab/all.sh $(B) lab-pci
 
+# Downloads QEMU of Debian's backports too, for igb, and unpacks it into build/qemu.
+.PHONY: pci-table
+pci-table: build-all lab-pci-packages ## table of emulated NICs: errors, bytes and time of collectives through each, in a virtual machine (RUNS=20, NICS="e1000e igb")
+	$(Q)tests/lab/vm/qemu.sh $(O)/qemu || echo "  note: without a newer QEMU, igb is skipped"
+	$(Q)RUNS=$(RUNS) NICS="$(NICS)" RECORD="$(RECORD)" tests/lab/pci-table.sh $(B)
+
 # Downloads the kernel and Debian's arm64 libraries too.
 .PHONY: lab-arm64
 lab-arm64: build-all build-tools ## test the cross-compiled switch in an arm64 virtual machine, on emulated NICs behind vfio
