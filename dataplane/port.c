@@ -102,7 +102,7 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
     case BY_PORT_IFACE:
         return probe_interface(port, driver);
     case BY_PORT_VDEV:
-        return by_port_dpdk_vdev(port);
+        return by_port_dpdk_vdev(port, spec->text);
     case BY_PORT_PCI:
         return by_port_dpdk_pci(port);
     default:

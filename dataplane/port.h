@@ -171,7 +171,7 @@ void by_port_read(struct by_port *port, struct by_dp_port_counters *counters);
  * reported. `driver` is an enum by_port_driver.
  */
 int by_port_dpdk_interface(struct by_port *port, unsigned driver);
-int by_port_dpdk_vdev(struct by_port *port);
+int by_port_dpdk_vdev(struct by_port *port, const char *text); /* the text may be longer than a name */
 int by_port_dpdk_pci(struct by_port *port);
 int by_port_gso_open(struct by_port *port, unsigned driver);
 int by_port_xdp_open(struct by_port *port);

@@ -155,10 +155,10 @@ static int plug_vdev(struct by_port *port, const char *text)
     return 0;
 }
 
-int by_port_dpdk_vdev(struct by_port *port)
+int by_port_dpdk_vdev(struct by_port *port, const char *text)
 {
     struct by_fds before = open_fds();
-    int error = open_device(port, plug_vdev(port, port->name));
+    int error = open_device(port, plug_vdev(port, text));
 
     if (error == 0)
         find_bells(port, &before);

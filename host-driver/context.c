@@ -22,9 +22,10 @@ void banyan_config_init(struct banyan_config *config)
 static int take_transport(struct banyan_context *context, const char *wanted)
 {
     if (strcmp(wanted, "auto") != 0 && strcmp(wanted, "afxdp") != 0 && strcmp(wanted, "udp") != 0 &&
-        strcmp(wanted, "shm") != 0)
+        strcmp(wanted, "dpdk") != 0 && strcmp(wanted, "shm") != 0)
         return by_fail(BY_EINVAL,
-                       "transport '%s' is unknown; set BANYAN_TRANSPORT to auto, afxdp, udp or shm", wanted);
+                       "transport '%s' is unknown; set BANYAN_TRANSPORT to auto, afxdp, udp, dpdk or shm",
+                       wanted);
     memcpy(context->transport, wanted, strlen(wanted) + 1);
     return 0;
 }

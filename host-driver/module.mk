@@ -16,6 +16,7 @@ host-driver_SRC := \
 	host-driver/comm_open.c \
 	host-driver/context.c \
 	host-driver/describe.c \
+	host-driver/dpdk.c \
 	host-driver/error.c \
 	host-driver/fabric.c \
 	host-driver/fallback/door.c \

@@ -22,7 +22,18 @@
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most this many bytes run between hosts; auto: those that are "         \
       "faster there, as measured when the ranks meet")                                                       \
-    X(TRANSPORT, "auto", "transport of packets: auto, afxdp, udp or shm; auto uses afxdp where it works")    \
+    X(TRANSPORT, "auto",                                                                                     \
+      "transport of packets: auto, afxdp, udp, dpdk or shm; auto uses afxdp where it works, and never "      \
+      "dpdk")                                                                                                \
+    X(DPDK_PORTS, "",                                                                                        \
+      "dpdk: the device of each port, separated by semicolons: a PCI address, an interface, or a virtual "   \
+      "device of DPDK; in the order of the table's ports, or as PORT=DEVICE; if empty: the interfaces of "   \
+      "the table")                                                                                           \
+    X(DPDK_DRIVER, "af_packet",                                                                              \
+      "dpdk: driver of interfaces: af_packet, af_xdp, ring, gso or auto, as for banyan-switchd")             \
+    X(DPDK_OPTIONS, "", "dpdk: options for DPDK itself, separated by blanks, such as --no-huge")             \
+    X(DPDK_LIBRARY, "",                                                                                      \
+      "dpdk: path of libbanyan-dpdk.so.0; if empty: the one beside libbanyan, or the system's")              \
     X(SHM, "", "shm: folder of the sockets at which switches on this machine share memory")                  \
     X(ARENA, "16384", "shm: limit, in MiB, on buffers that switches read in place (banyan_alloc)")           \
     X(MODE, "fast",                                                                                          \

@@ -16,6 +16,8 @@ int by_transport_open(const struct by_transport_config *config, const char *want
         return by_shm_open(config, transport);
     if (strcmp(wanted, "udp") == 0)
         return by_udp_open(config, transport);
+    if (strcmp(wanted, "dpdk") == 0)
+        return by_dpdk_open(config, transport);
     if (strcmp(wanted, "auto") == 0 && strcmp(config->settings->value[BY_SETTING_RING], "off") != 0 &&
         by_udp_single_frames(config)) {
         struct by_transport_config rings = *config;

@@ -1,7 +1,7 @@
 /*
  * Moves packets between a node and its cables, behind the functions of by_transport_ops: UDP
- * sockets or rings of frames (udp.c), AF_XDP (afxdp.c), memory shared with the switch (shm.c) or
- * memory of one process (memory.c). Thread: the thread of the communicator that owns the transport.
+ * sockets or rings of frames (udp.c), AF_XDP (afxdp.c), ports of DPDK (dpdk.c), memory shared with
+ * the switch (shm.c) or memory of one process (memory.c). Thread: the thread of the communicator that owns the transport.
  * A transport makes no protocol decisions: it neither retries nor reorders. It drops and counts a
  * packet that it cannot send, and the protocol retransmits it.
  */
@@ -49,7 +49,7 @@ struct by_port_counters {
 #define BY_FRAME_LEAST 60u
 
 struct by_transport_ops {
-    const char *name; /* "udp", "afxdp", "shm", "memory" */
+    const char *name; /* "udp", "afxdp", "dpdk", "shm", "memory" */
     /* Receives up to BY_RX_BATCH packets. Their data are valid until rx_done, which must be called
      * before the next rx. Never blocks. */
     uint32_t (*rx)(struct by_transport *transport, struct by_rx rx[BY_RX_BATCH]);
@@ -97,7 +97,8 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
 bool by_udp_single_frames(const struct by_transport_config *config);
 int by_afxdp_open(const struct by_transport_config *config, struct by_transport **transport);
 int by_shm_open(const struct by_transport_config *config, struct by_transport **transport);
-/* Opens the transport `wanted`: "auto", "afxdp", "udp" or "shm". */
+int by_dpdk_open(const struct by_transport_config *config, struct by_transport **transport);
+/* Opens the transport `wanted`: "auto", "afxdp", "udp", "dpdk" or "shm". */
 int by_transport_open(const struct by_transport_config *config, const char *wanted,
                       struct by_transport **transport);
 

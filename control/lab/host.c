@@ -154,7 +154,8 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         seed[24];
     char table[LAB_PATH + 64], job_text[16], sockets[LAB_PATH + 64], controller[LAB_PATH + 96], name[64];
     char segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
-    char *environment[20] = {NULL};
+    char no_huge[] = "BANYAN_DPDK_OPTIONS=--no-huge";
+    char *environment[21] = {NULL};
     uint32_t set = 0;
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
@@ -184,6 +185,9 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         environment[set++] = segments;
     if (!lab_has_shm(&lab->options) && lab_has_gso(&lab->options) && lab->options.cut)
         environment[set++] = ring;
+    /* Many hosts on one machine would compete for its hugepages. */
+    if (strcmp(lab_transport(&lab->options), "dpdk") == 0)
+        environment[set++] = no_huge;
     if (lab->options.controller) { /* banyand sends the host its table */
         environment[set++] = controller;
         environment[set++] = name;

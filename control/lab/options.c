@@ -58,7 +58,7 @@ static int read_counts(void *object, const char *text, struct by_option_why *why
         why, "it must be whole numbers below 10^9 with commas between, one for each rank, not all 0");
 }
 
-static const char *const transports[] = {"auto", "afxdp", "udp", "shm"};
+static const char *const transports[] = {"auto", "afxdp", "udp", "dpdk", "shm"};
 static const char *const drivers[] = {"auto", "ring", "af_packet", "af_xdp", "xdp", "gso"};
 static const char *const segments[] = {"whole", "cut"};
 static const char *const data[] = {"exact", "random"};
@@ -97,7 +97,7 @@ static const struct by_option rows[] = {
     {BY_ROW_CHOICE(0, "data", "DATA", BY_OPTION_NONE, 0, 1, "%l, as for banyan-perf (default exact)"),
      .text = AT(data), .words = data},
     {BY_ROW_CHOICE(
-         0, "transport", "T", BY_OPTION_NONE, 0, 3,
+         0, "transport", "T", BY_OPTION_NONE, 0, 4,
          "the transport of the hosts: %l (default auto; udp with several jobs); shm: hosts share memory "
          "with their switches, and links to them are memory"),
      .text = AT(transport), .words = transports},

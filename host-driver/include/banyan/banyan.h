@@ -262,7 +262,7 @@ struct banyan_config {
     size_t size;
     /* this host's table image, or a folder with HOSTNAME.table (BANYAN_TABLE) */
     const char *table;
-    /* "auto", "afxdp", "udp" or "shm" (BANYAN_TRANSPORT) */
+    /* "auto", "afxdp", "udp", "dpdk" or "shm" (BANYAN_TRANSPORT) */
     const char *transport;
     /* an operation without progress for this long fails (BANYAN_TIMEOUT); 0 = not set */
     uint64_t timeout_ms;
@@ -334,8 +334,8 @@ BANYAN_API uint32_t banyan_comm_rank(const struct banyan_comm *comm);
 BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
- * Returns the name of the transport that moves this communicator's packets: "afxdp", "udp", "shm"
- * or "memory"; "tcp" without a table. Static memory. NULL for NULL.
+ * Returns the name of the transport that moves this communicator's packets: "afxdp", "udp",
+ * "dpdk", "shm" or "memory"; "tcp" without a table. Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 

@@ -165,7 +165,7 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "table", "FILE", AT(table), "use this table image (BANYAN_TABLE)")},
     {BY_ROW_NUMBER(0, "job", "N", AT(job), 1, BY_JOBS_MAX - 1, "run job N of the table, %r (BANYAN_JOB)")},
     {BY_ROW_TEXT(0, "transport", "T", AT(transport),
-                 "use transport auto, afxdp, udp or shm (BANYAN_TRANSPORT)")},
+                 "use transport auto, afxdp, udp, dpdk or shm (BANYAN_TRANSPORT)")},
     {BY_ROW_CHANCE(0, "loss", "P", BY_OPTION_NONE,
                    "lose received packets with this probability (BANYAN_LOSS)"),
      .text = AT(loss)},
