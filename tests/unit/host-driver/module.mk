@@ -82,3 +82,19 @@ TESTS += test_host_shm
 test_host_shm_SRC    := tests/unit/host-driver/test_shm.c $(HOST_RIG)
 test_host_shm_LIBS   := $(HOST_LIBS)
 test_host_shm_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
+
+TESTS += test_host_dpdk test_host_dpdk_device
+test_host_dpdk_SRC    := tests/unit/host-driver/test_dpdk.c $(HOST_RIG)
+test_host_dpdk_LIBS   := $(HOST_LIBS)
+test_host_dpdk_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+test_host_dpdk_device_SRC    := tests/unit/host-driver/test_dpdk_device.c host-driver/plugin/dpdk/device.c
+test_host_dpdk_device_LDLIBS := -lcmocka
+SRCFLAGS_tests/unit/host-driver/test_dpdk_device.c = $(FLAGS_dataplane)
+# A plugin of another version.
+LINT_MORE += tests/unit/host-driver/fake_dpdk.c
+-include $(B)/obj/tests/unit/host-driver/fake_dpdk.d
+$(B)/lib/libfake-dpdk.so: $(B)/obj/tests/unit/host-driver/fake_dpdk.o
+	$(call say,LD,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDSAN) -shared -o $@ $<
+$(B)/tests/test_host_dpdk: | $(B)/lib/libfake-dpdk.so $(DPDK_PLUGIN)
