@@ -68,10 +68,11 @@ static int load_from(const char *path)
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
 
     if (library == NULL)
-        return by_fail(BY_ENOENT,
-                       "transport dpdk: %s; it requires DPDK (Debian's package dpdk), and %s beside libbanyan "
-                       "or at BANYAN_DPDK_LIBRARY",
-                       dlerror(), BY_DPDK_PLUGIN_FILE);
+        return by_fail(
+            BY_ENOENT,
+            "transport dpdk: %s; it requires DPDK (Debian's package dpdk), and %s beside libbanyan "
+            "or at BANYAN_DPDK_LIBRARY",
+            dlerror(), BY_DPDK_PLUGIN_FILE);
     return check(dlsym(library, BY_DPDK_PLUGIN_SYMBOL), path);
 }
 

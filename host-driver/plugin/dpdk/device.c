@@ -38,9 +38,8 @@ static int set_device(struct by_dpdk_device *device, const char *text, size_t by
                    : strncmp(copy, "net_", 4) == 0         ? BY_PORT_VDEV
                                                            : BY_PORT_IFACE;
     if (device->kind == BY_PORT_IFACE && bytes > BY_NAME_MAX) {
-        snprintf(why, why_bytes,
-                 "BANYAN_DPDK_PORTS: '%s' is no interface: a name has at most %u characters", copy,
-                 BY_NAME_MAX);
+        snprintf(why, why_bytes, "BANYAN_DPDK_PORTS: '%s' is no interface: a name has at most %u characters",
+                 copy, BY_NAME_MAX);
         return BY_EINVAL;
     }
     snprintf(device->text, sizeof(device->text), "%s%.*s", brief ? "0000:" : "",

@@ -49,9 +49,9 @@ struct dpdk {
     struct by_port *ports;
     struct rte_mempool *pool;
     uint16_t udp_port;
-    uint32_t next_port; /* where rx starts; rotates for fairness */
+    uint32_t next_port;            /* where rx starts; rotates for fairness */
     uint64_t unsent[BY_PORTS_MAX]; /* packets without a buffer, and relays */
-    int nap_fd; /* readable after a nap */
+    int nap_fd;                    /* readable after a nap */
     uint32_t nap_ns;
     uint32_t held_count;
     struct rte_mbuf *held[BY_RX_BATCH]; /* buffers of the packets that rx has returned */
@@ -307,7 +307,8 @@ static int start_dpdk(const struct dpdk *dpdk, const struct by_transport_config 
             pci[eal.pci_count++] = dpdk->device[i].text;
     if (is_started) {
         if (outcome != 0 && said[0] == 0)
-            snprintf(said, sizeof(said), "DPDK did not start before in this process, and can be started once");
+            snprintf(said, sizeof(said),
+                     "DPDK did not start before in this process, and can be started once");
         return outcome;
     }
     by_image_header(config->image, &header);
@@ -390,8 +391,7 @@ static void note_port(struct dpdk *dpdk, uint32_t index)
 
 static int open_all(struct dpdk *dpdk, const struct by_transport_config *config)
 {
-    unsigned driver =
-        by_driver_named("BANYAN_DPDK_DRIVER", config->settings->value[BY_SETTING_DPDK_DRIVER]);
+    unsigned driver = by_driver_named("BANYAN_DPDK_DRIVER", config->settings->value[BY_SETTING_DPDK_DRIVER]);
     int error;
 
     if (driver == BY_DRIVER_NONE)

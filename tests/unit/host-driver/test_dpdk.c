@@ -55,7 +55,8 @@ static void a_missing_plugin_is_named_with_its_place(void **state)
 
     (void)state;
     fails(settings, BANYAN_ENOENT, "transport dpdk: /nowhere/plugin.so: cannot open shared object file");
-    fails(settings, BANYAN_ENOENT, "it requires DPDK (Debian's package dpdk), and libbanyan-dpdk.so.0 beside");
+    fails(settings, BANYAN_ENOENT,
+          "it requires DPDK (Debian's package dpdk), and libbanyan-dpdk.so.0 beside");
 }
 
 static void a_library_that_is_no_plugin_is_refused(void **state)
@@ -81,7 +82,8 @@ static void devices_that_do_not_exist_are_reported(void **state)
         banyan_status_t status;
         const char *words;
     } cases[] = {
-        {"nowhere0", "af_packet", BANYAN_ENOENT, "transport dpdk: nowhere0: no such interface; available: lo"},
+        {"nowhere0", "af_packet", BANYAN_ENOENT,
+         "transport dpdk: nowhere0: no such interface; available: lo"},
         {"ffff:ff:1f.7", "af_packet", BANYAN_ENOENT, "ffff:ff:1f.7: no such device; network devices: "},
         {"a0;b0", "af_packet", BANYAN_EINVAL, "more devices than the table has ports: 1 ("},
         {"lo", "warp", BANYAN_EINVAL, "BANYAN_DPDK_DRIVER warp: no such driver; available: auto ring"},
@@ -110,8 +112,9 @@ static void a_virtual_device_that_does_not_exist_is_reported(void **state)
 
 static void options_that_dpdk_refuses_are_reported(void **state)
 {
-    static const char *const settings[][2] = {
-        {"BANYAN_DPDK_PORTS", "net_null0"}, {"BANYAN_DPDK_OPTIONS", "--no-huge --such-is-no-option"}, {NULL, NULL}};
+    static const char *const settings[][2] = {{"BANYAN_DPDK_PORTS", "net_null0"},
+                                              {"BANYAN_DPDK_OPTIONS", "--no-huge --such-is-no-option"},
+                                              {NULL, NULL}};
 
     (void)state;
     fails(settings, BANYAN_EINVAL, "cannot start DPDK: ");
@@ -119,9 +122,8 @@ static void options_that_dpdk_refuses_are_reported(void **state)
 
 static void a_payload_above_the_mtu_is_refused(void **state)
 {
-    static const char *const settings[][2] = {{"BANYAN_DPDK_PORTS", "net_ring0"},
-                                              {"BANYAN_DPDK_OPTIONS", "--no-huge -m 64"},
-                                              {NULL, NULL}};
+    static const char *const settings[][2] = {
+        {"BANYAN_DPDK_PORTS", "net_ring0"}, {"BANYAN_DPDK_OPTIONS", "--no-huge -m 64"}, {NULL, NULL}};
     static struct fabric fabric;
     struct fabric_tree *tree;
     char usual[64];
