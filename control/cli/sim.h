@@ -50,6 +50,7 @@ struct sim_choice {
     double mean_height; /* the same two values as means over trees, weighted by their load */
     double mean_fill_ps;
     double tree_rate; /* bytes/s of the fastest tree */
+    double pair_part; /* part of the data on pairs of trees */
 };
 
 struct sim {

@@ -123,7 +123,7 @@ static struct sim_choose_load load_make(const struct sim *sim)
     struct sim_choose_load load = {serving_bit(sim), by_alloc(sim->ranks + 1, sizeof(double))};
 
     for (uint32_t i = 0; i < sim->lowering->tree_count; i++)
-        if (sim->lowering->trees[i].collectives & load.bit)
+        if (sim->lowering->trees[i].half != BY_HALF_DOWN && (sim->lowering->trees[i].collectives & load.bit))
             load.shares[owner_of(sim, &sim->lowering->trees[i])] += sim->lowering->trees[i].share;
     return load;
 }
@@ -221,9 +221,16 @@ static void look(struct sim *sim, const struct sim_choose_load *load, double rat
         double part = part_of(sim, load, tree), fill;
         struct sim_choose_way way;
 
-        if (part <= 0)
+        if (part <= 0 || tree->half == BY_HALF_DOWN)
             continue;
         way = longest_way(sim, tree);
+        if (tree->half == BY_HALF_UP) {
+            struct sim_choose_way down = longest_way(sim, tree + 1);
+
+            way.down_ps = down.down_ps;
+            way.cables = down.cables > way.cables ? down.cables : way.cables;
+            choice->pair_part += part;
+        }
         fill = (up_too ? way.up_ps : 0) + (down_too ? way.down_ps : 0);
         choice->height = way.cables > choice->height ? way.cables : choice->height;
         choice->fill_ps = fmax(choice->fill_ps, fill);
@@ -238,7 +245,8 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
 {
     const struct sim_choice *choice = &sim->choice;
     double batch = choice->batch, bytes = choice->chunk + SIM_HEADER_BYTES;
-    double chunk_rate = rate / (choice->chunk * batch) / 1e12; /* per ps */
+    /* per ps; on a pair each chunk is in flight on both trees */
+    double chunk_rate = rate / (choice->chunk * batch) / 1e12 * (1 + choice->pair_part);
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;

@@ -178,7 +178,8 @@ static json_t *json_slots(const struct sim *sim)
         for (uint32_t t = 0; t < sim->lowering->tree_count; t++) {
             const struct by_lowered_tree *tree = &sim->lowering->trees[t];
 
-            if (tree->hop_of[n] != BY_LOWER_NODE_NONE && tree->hops[tree->hop_of[n]].child_count > 0)
+            if (tree->hop_of[n] != BY_LOWER_NODE_NONE && tree->hops[tree->hop_of[n]].child_count > 0 &&
+                !by_lower_joins(tree, &tree->hops[tree->hop_of[n]]))
                 slots += tree->window;
         }
         json_array_append_new(nodes, json_pack("{s:s, s:I, s:I}", "name", sim->topology->nodes[n].name,

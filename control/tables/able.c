@@ -12,7 +12,8 @@ void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *t
 
         if (hop->child_count == 0)
             continue;
-        if (by_lower_depth(lowering, hop) < by_image_det_depth(hop->child_count))
+        if (!by_lower_joins(tree, hop) &&
+            by_lower_depth(lowering, tree, hop) < by_image_det_depth(hop->child_count))
             tree->modes &= (uint8_t) ~(1u << BY_MODE_DET);
         /*
          * Data that are only copied, and the roll call, are sent as bor of u8. Every node supports
@@ -23,4 +24,11 @@ void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *t
         if (node->dtypes != 0)
             tree->dtypes &= (uint16_t)(node->dtypes | 1u << BY_DTYPE_U8);
     }
+}
+
+void by_lower_able_pair(struct by_lowered_tree *up, struct by_lowered_tree *down)
+{
+    up->modes = down->modes &= up->modes;
+    up->ops = down->ops &= up->ops;
+    up->dtypes = down->dtypes &= up->dtypes;
 }

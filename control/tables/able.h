@@ -20,4 +20,7 @@
 /* Sets `modes`, `ops` and `dtypes` of the tree, whose hops must be laid. */
 void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *tree);
 
+/* Limits both trees of a pair to what both support. */
+void by_lower_able_pair(struct by_lowered_tree *up, struct by_lowered_tree *down);
+
 #endif

@@ -119,7 +119,8 @@ static void entry_line(const uint8_t *image, uint32_t index, char *line)
                             entry.job, entry.tree, entry.slot_base, by_image_entry_slots(&entry),
                             entry.window, entry.payload_max, entry.nleaf);
     if (entry.parent_node == BY_NODE_NONE)
-        used += (size_t)snprintf(line + used, LINE_BYTES - used, "root");
+        used += (size_t)snprintf(line + used, LINE_BYTES - used, "root%s",
+                                 entry.joined ? ", joined to the entry before" : "");
     else
         used += (size_t)snprintf(line + used, LINE_BYTES - used, "child %u of %s by %s at %s:%u",
                                  entry.parent_child, node_name(image, entry.parent_node, name),
@@ -159,6 +160,7 @@ static void leaf_line(const uint8_t *image, uint32_t index, char *line)
     struct by_image_leaf leaf;
     char name[64], port[16], ip[BY_ADDRESS_TEXT], collectives[WORDS_BYTES], owner[32] = "all ranks";
     char abilities[3 * WORDS_BYTES];
+    static const char *const halves[] = {"", " (up)", " (down)"};
 
     by_image_leaf(image, index, &leaf);
     words_text(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name, collectives);
@@ -166,11 +168,12 @@ static void leaf_line(const uint8_t *image, uint32_t index, char *line)
     if (leaf.owner != BY_RANK_NONE)
         snprintf(owner, sizeof(owner), "rank %u", leaf.owner);
     snprintf(line, LINE_BYTES,
-             "leaf job %u tree %u: %s of %s, share %" PRIu32
+             "leaf job %u tree %u%s: %s of %s, share %" PRIu32
              ", window %u, payload %u, child %u of %s by %s at %s:%u%s",
-             leaf.job, leaf.tree, collectives, owner, leaf.share, leaf.window, leaf.payload_max,
-             leaf.parent_child, node_name(image, leaf.parent_node, name), port_text(leaf.parent_port, port),
-             by_address_text(leaf.parent_ip, ip), leaf.parent_udp_port, abilities);
+             leaf.job, leaf.tree, halves[leaf.half], collectives, owner, leaf.share, leaf.window,
+             leaf.payload_max, leaf.parent_child, node_name(image, leaf.parent_node, name),
+             port_text(leaf.parent_port, port), by_address_text(leaf.parent_ip, ip), leaf.parent_udp_port,
+             abilities);
 }
 
 static void relay_line(const uint8_t *image, uint32_t index, char *line)

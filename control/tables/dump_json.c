@@ -85,12 +85,12 @@ static json_t *entries_json(const uint8_t *image, uint32_t count)
                      : json_pack("{s:i, s:o, s:o, s:i, s:i}", "node", entry.parent_node, "port",
                                  port_field(entry.parent_port), "ip", ip_json(entry.parent_ip), "udp_port",
                                  entry.parent_udp_port, "child", entry.parent_child);
-        json_array_append_new(array,
-                              json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i, s:i, s:i}", "job", entry.job,
-                                        "tree", entry.tree, "parent", parent, "children",
-                                        children_json(image, &entry), "window", entry.window, "slot_base",
-                                        (int)entry.slot_base, "payload_max", entry.payload_max, "nleaf",
-                                        entry.nleaf, "depth", entry.depth > 1 ? entry.depth : 1));
+        json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "job",
+                                               entry.job, "tree", entry.tree, "parent", parent, "children",
+                                               children_json(image, &entry), "window", entry.window,
+                                               "slot_base", (int)entry.slot_base, "payload_max",
+                                               entry.payload_max, "nleaf", entry.nleaf, "depth",
+                                               entry.depth > 1 ? entry.depth : 1, "joined", entry.joined));
     }
     return array;
 }
@@ -126,10 +126,12 @@ static json_t *leaves_json(const uint8_t *image, uint32_t count)
         by_image_leaf(image, i, &leaf);
         json_array_append_new(
             array,
-            json_pack("{s:i, s:i, s:o, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}, s:o}", "job",
-                      leaf.job, "tree", leaf.tree, "collectives",
-                      words_json(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name), "owner",
-                      or_null(leaf.owner), "share", (json_int_t)leaf.share, "window", leaf.window,
+            json_pack("{s:i, s:i, s:o, s:o, s:o, s:I, s:i, s:i, s:{s:i, s:o, s:o, s:i, s:i}, s:o}", "job",
+                      leaf.job, "tree", leaf.tree, "half",
+                      leaf.half == BY_HALF_NONE ? json_null()
+                                                : json_string(leaf.half == BY_HALF_UP ? "up" : "down"),
+                      "collectives", words_json(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name),
+                      "owner", or_null(leaf.owner), "share", (json_int_t)leaf.share, "window", leaf.window,
                       "payload_max", leaf.payload_max, "parent", "node", leaf.parent_node, "port",
                       port_field(leaf.parent_port), "ip", ip_json(leaf.parent_ip), "udp_port",
                       leaf.parent_udp_port, "child", leaf.parent_child, "able", abilities_json(&leaf)));

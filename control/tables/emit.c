@@ -21,6 +21,7 @@ struct emit_writer {
     uint8_t *image;
     uint32_t next[BY_SECTION_COUNT]; /* number of records written, by section */
     uint32_t slot_base;
+    uint32_t slot_last; /* first slot of the last entry */
 };
 
 /* Returns the index of a node's first relay. */
@@ -220,7 +221,8 @@ static void put_entry(struct emit_writer *w, const struct by_lowered_tree *tree,
                                    .payload_max = (uint16_t)w->lowering->payload_max,
                                    .slot_base = w->slot_base,
                                    .nleaf = (uint16_t)hop->nleaf,
-                                   .depth = (uint8_t)by_lower_depth(w->lowering, hop)};
+                                   .depth = (uint8_t)by_lower_depth(w->lowering, tree, hop),
+                                   .joined = by_lower_joins(tree, hop)};
 
     if (hop->parent != BY_LOWER_NODE_NONE) {
         struct upward up = way_up(w, tree, hop);
@@ -230,7 +232,10 @@ static void put_entry(struct emit_writer *w, const struct by_lowered_tree *tree,
         entry.parent_udp_port = up.udp_port;
         entry.parent_child = hop->child;
     }
+    if (entry.joined)
+        entry.slot_base = w->slot_last;
     put_children(w, tree, hop);
+    w->slot_last = entry.slot_base;
     w->slot_base += by_image_entry_slots(&entry);
     by_image_put_entry(w->image, w->next[BY_SECTION_ENTRY]++, &entry);
 }
@@ -244,6 +249,7 @@ static void put_leaf(struct emit_writer *w, const struct by_lowered_tree *tree, 
                                  .collectives = tree->collectives,
                                  .owner = tree->owner,
                                  .share = tree->share,
+                                 .half = tree->half,
                                  .modes = tree->modes,
                                  .ops = tree->ops,
                                  .dtypes = tree->dtypes};

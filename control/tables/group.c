@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
+#include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "control/fabric/members.h"
 #include "offload/base/errors.h"
@@ -54,15 +55,7 @@ static uint16_t role(const struct by_plan *plan, const struct by_tree *tree, enu
     default:
         break;
     }
-    if (tree->use == BY_TREE_UP) {
-        *flow = BY_FLOW_UP;
-        return BIT(BY_COLLECTIVE_REDUCE_SCATTER);
-    }
-    if (tree->use == BY_TREE_DOWN) {
-        *flow = BY_FLOW_DOWN;
-        return BIT(BY_COLLECTIVE_ALLGATHER);
-    }
-    *flow = BY_FLOW_BOTH;
+    *flow = tree->use == BY_TREE_UP ? BY_FLOW_UP : tree->use == BY_TREE_DOWN ? BY_FLOW_DOWN : BY_FLOW_BOTH;
     return BIT(plan->collective);
 }
 
@@ -94,56 +87,167 @@ static int plans_have(const struct by_lower_job *job, unsigned collective)
     return 0;
 }
 
+static void add_tree(struct by_table_group *group, struct by_hops hops, struct by_hops down,
+                     struct by_fraction weight)
+{
+    struct by_group_tree *added;
+
+    BY_GROW(group->trees, group->count, group->room);
+    added = &group->trees[group->count++];
+    added->hops = hops;
+    added->down = down;
+    mpq_init(added->weight);
+    mpq_set_si(added->weight, weight.num, (unsigned long)weight.den);
+    mpq_canonicalize(added->weight);
+}
+
+/* What the trees of one plan are laid with. */
+struct laying {
+    const struct by_address_map *map;
+    const struct by_lower_job *job;
+    const struct by_plan *plan;
+    struct by_lower_load load;
+    struct by_problem *problem;
+};
+
+/* Lays tree `i` of the plan with the weight given. */
+static int lay_tree(struct laying *laying, uint32_t i, struct by_fraction weight, struct by_hops *hops)
+{
+    const struct by_plan *plan = laying->plan;
+    struct by_tree tree = plan->trees[i];
+    enum by_table_flow flow;
+    char where[64];
+
+    tree.weight = weight;
+    (void)role(plan, &tree, &flow);
+    snprintf(where, sizeof(where), "job %u, %s tree %u", laying->job->job,
+             by_collective_name(plan->collective), i);
+    if (weight.num <= 0 || weight.den <= 0)
+        return by_problem_say(laying->problem, BY_EINVAL,
+                              "%s: its weight is not above zero: leave the tree out", where);
+    return by_hops_make(laying->map, plan, &tree, flow, &laying->load, where, hops, laying->problem);
+}
+
+static int add_whole(struct laying *laying, uint32_t i, struct by_table_groups *groups)
+{
+    const struct by_plan *plan = laying->plan;
+    const struct by_tree *tree = &plan->trees[i];
+    struct by_hops hops = {0};
+    enum by_table_flow flow;
+    uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
+    char where[64];
+    int error = lay_tree(laying, i, tree->weight, &hops);
+
+    if (error != 0)
+        return error;
+    snprintf(where, sizeof(where), "job %u, %s tree %u", laying->job->job,
+             by_collective_name(plan->collective), i);
+    error = find_owner(laying->map, plan, tree, bit, where, &owner, laying->problem);
+    if (error != 0)
+        by_hops_free(&hops);
+    else
+        add_tree(find_group(groups, bit, owner), hops, (struct by_hops){0}, tree->weight);
+    return error;
+}
+
+/* Whether a tree of an allreduce plan is one half of a pair. */
+static bool is_half(const struct by_plan *plan, const struct by_tree *tree)
+{
+    return by_collective_way(plan->collective) == BY_DATA_BOTH && tree->use != BY_TREE_BOTH;
+}
+
+/* Returns the next tree from `i` on of this root and direction that has weight left. */
+static uint32_t next_half(const struct by_plan *plan, const struct by_fraction *left, uint32_t root,
+                          enum by_tree_use use, uint32_t i)
+{
+    while (i < plan->tree_count &&
+           (plan->trees[i].root != root || plan->trees[i].use != use || left[i].num == 0))
+        i++;
+    return i;
+}
+
+/*
+ * Joins trees up and trees down of one root to pairs: each pair takes the lesser of the weights that
+ * two trees have left. The trees of a root carry as much up as down.
+ */
+static int add_pairs(struct laying *laying, uint32_t root, struct by_fraction *left,
+                     struct by_table_groups *groups)
+{
+    const struct by_plan *plan = laying->plan;
+    uint32_t up = 0, down = 0;
+    int error = 0;
+
+    for (;;) {
+        struct by_hops hops[2] = {{0}, {0}};
+        struct by_fraction weight;
+
+        up = next_half(plan, left, root, BY_TREE_UP, up);
+        down = next_half(plan, left, root, BY_TREE_DOWN, down);
+        if (up == plan->tree_count && down == plan->tree_count)
+            return 0;
+        if (up == plan->tree_count || down == plan->tree_count)
+            return by_problem_say(
+                laying->problem, BY_EINVAL,
+                "job %u, %s: the trees rooted at '%s' do not carry as much up as down: plan "
+                "again for this topology",
+                laying->job->job, by_collective_name(plan->collective),
+                laying->map->topology->nodes[root].name);
+        weight = by_fraction_compare(left[up], left[down]) < 0 ? left[up] : left[down];
+        error = lay_tree(laying, up, weight, &hops[0]);
+        if (error == 0)
+            error = lay_tree(laying, down, weight, &hops[1]);
+        if (error == 0 && (by_fraction_subtract(left[up], weight, &left[up]) != 0 ||
+                           by_fraction_subtract(left[down], weight, &left[down]) != 0))
+            error = by_problem_say(laying->problem, BY_ERANGE,
+                                   "job %u: a weight needs more than 63 bits: round the bandwidths",
+                                   laying->job->job);
+        if (error != 0) {
+            by_hops_free(&hops[0]);
+            by_hops_free(&hops[1]);
+            return error;
+        }
+        if (by_hops_compare(&hops[0], &hops[1]) == 0)
+            by_hops_free(&hops[1]); /* the same tree serves both directions */
+        add_tree(find_group(groups, BIT(plan->collective), BY_RANK_NONE), hops[0], hops[1], weight);
+    }
+}
+
 static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
                     const struct by_plan *plan, struct by_table_groups *groups, struct by_problem *problem)
 {
-    struct by_lower_load load = {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))};
+    struct laying laying = {
+        map, job, plan, {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))}, problem};
+    struct by_fraction *left = by_alloc(plan->tree_count, sizeof(*left));
     int error = 0;
 
+    for (uint32_t i = 0; i < plan->tree_count; i++)
+        left[i] = plan->trees[i].weight;
     for (uint32_t i = 0; i < plan->tree_count && error == 0; i++) {
-        const struct by_tree *tree = &plan->trees[i];
-        struct by_hops hops = {0};
-        char where[64];
-        enum by_table_flow flow;
-        uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
-
-        /*
-         * A plan for reduce-scatter or allgather replaces the one-way trees of an allreduce plan.
-         */
-        if (plan->collective == BY_COLLECTIVE_ALLREDUCE && flow != BY_FLOW_BOTH &&
-            plans_have(job, flow == BY_FLOW_UP ? BY_COLLECTIVE_REDUCE_SCATTER : BY_COLLECTIVE_ALLGATHER))
-            continue;
-        snprintf(where, sizeof(where), "job %u, %s tree %u", job->job, by_collective_name(plan->collective),
-                 i);
-        if (tree->weight.num <= 0 || tree->weight.den <= 0)
-            error = by_problem_say(problem, BY_EINVAL, "%s: its weight is not above zero: leave the tree out",
-                                   where);
-        if (error == 0)
-            error = by_hops_make(map, plan, tree, flow, &load, where, &hops, problem);
-        if (error == 0) {
-            error = find_owner(map, plan, tree, bit, where, &owner, problem);
-            if (error != 0)
-                by_hops_free(&hops);
-        }
-        if (error != 0)
-            break;
-        struct by_table_group *group = find_group(groups, bit, owner);
-        BY_GROW(group->trees, group->count, group->room);
-        struct by_group_tree *added = &group->trees[group->count++];
-        added->hops = hops;
-        mpq_init(added->weight);
-        mpq_set_si(added->weight, tree->weight.num, (unsigned long)tree->weight.den);
-        mpq_canonicalize(added->weight);
+        if (!is_half(plan, &plan->trees[i]))
+            error = add_whole(&laying, i, groups);
+        else if (left[i].num != 0 && plan->trees[i].root < map->topology->node_count)
+            error = add_pairs(&laying, plan->trees[i].root, left, groups);
+        else if (left[i].num != 0)
+            error = lay_tree(&laying, i, left[i], &(struct by_hops){0}); /* states the error */
     }
-    free(load.arc);
+    free(left);
+    free(laying.load.arc);
     return error;
+}
+
+/* Compares in a total order; 0 if both trees, or pairs, are the same. */
+static int compare_trees(const struct by_group_tree *a, const struct by_group_tree *b)
+{
+    int order = by_hops_compare(&a->hops, &b->hops);
+
+    return order != 0 ? order : by_hops_compare(&a->down, &b->down);
 }
 
 static int order_trees(const void *a, const void *b)
 {
     const struct by_group_tree *x = a, *y = b;
 
-    return by_hops_compare(&x->hops, &y->hops);
+    return compare_trees(x, y);
 }
 
 /* Merges equal trees of a group into one with the sum of their weights. */
@@ -153,10 +257,11 @@ static void merge_trees(struct by_table_group *group)
 
     qsort(group->trees, group->count, sizeof(*group->trees), order_trees);
     for (uint32_t i = 1; i < group->count; i++) {
-        if (by_hops_compare(&group->trees[kept].hops, &group->trees[i].hops) == 0) {
+        if (compare_trees(&group->trees[kept], &group->trees[i]) == 0) {
             mpq_add(group->trees[kept].weight, group->trees[kept].weight, group->trees[i].weight);
             mpq_clear(group->trees[i].weight);
             by_hops_free(&group->trees[i].hops);
+            by_hops_free(&group->trees[i].down);
         } else {
             group->trees[++kept] = group->trees[i];
         }
@@ -206,8 +311,7 @@ static int same_trees(const struct by_table_group *a, const struct by_table_grou
     if (a->owner != b->owner || a->count != b->count)
         return 0;
     for (uint32_t i = 0; i < a->count; i++)
-        if (a->trees[i].share != b->trees[i].share ||
-            by_hops_compare(&a->trees[i].hops, &b->trees[i].hops) != 0)
+        if (a->trees[i].share != b->trees[i].share || compare_trees(&a->trees[i], &b->trees[i]) != 0)
             return 0;
     return 1;
 }
@@ -216,6 +320,7 @@ static void free_group(struct by_table_group *group)
 {
     for (uint32_t i = 0; i < group->count; i++) {
         by_hops_free(&group->trees[i].hops);
+        by_hops_free(&group->trees[i].down);
         mpq_clear(group->trees[i].weight);
     }
     free(group->trees);
@@ -252,10 +357,7 @@ static void merge_groups(struct by_table_groups *groups)
         by_group_note(groups, "%u trees serve several collectives, because their plans are the same", shared);
 }
 
-/*
- * Checks the plans of a job: no two plans for one purpose; an allreduce with one-way trees also
- * needs plans for reduce-scatter and allgather.
- */
+/* Checks the plans of a job: all for the same ranks, and no two for one purpose. */
 static int check_plans(const struct by_address_map *map, const struct by_lower_job *job,
                        struct by_problem *problem)
 {
@@ -325,32 +427,6 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
     return error;
 }
 
-/*
- * A job with only one-way trees must still serve allreduce and barrier. Every tree can carry data
- * in both directions, so the trees of reduce-scatter serve them too. The results are correct,
- * although the way down was not planned for data.
- */
-static void lend_allreduce(const struct by_lower_job *job, struct by_table_groups *groups)
-{
-    const uint16_t wanted = BIT(BY_COLLECTIVE_ALLREDUCE), lent = wanted | BIT(BY_COLLECTIVE_BARRIER);
-    int found = 0;
-
-    for (uint32_t i = 0; i < groups->count; i++)
-        if (groups->groups[i].collectives & wanted)
-            return;
-    for (uint32_t i = 0; i < groups->count && plans_have(job, BY_COLLECTIVE_ALLREDUCE); i++) {
-        if (!(groups->groups[i].collectives & BIT(BY_COLLECTIVE_REDUCE_SCATTER)))
-            continue;
-        groups->groups[i].collectives |= lent;
-        found = 1;
-    }
-    if (found)
-        by_group_note(groups,
-                      "job %u: the fabric is not symmetric: allreduce uses the reduce-scatter trees in both "
-                      "directions, but only their way up was planned",
-                      job->job);
-}
-
 int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job,
                    struct by_table_groups *groups, struct by_problem *problem)
 {
@@ -378,7 +454,6 @@ int by_groups_make(const struct by_address_map *map, const struct by_lower_job *
             groups->groups[i].collectives |= BIT(BY_COLLECTIVE_BARRIER);
     }
     merge_groups(groups);
-    lend_allreduce(job, groups);
     return 0;
 }
 

@@ -12,6 +12,7 @@
 
 struct by_group_tree {
     struct by_hops hops;
+    struct by_hops down; /* of a pair: the tree down, `hops` is the tree up; else empty */
     mpq_t weight;
     uint32_t share; /* set by by_groups_make */
 };

@@ -51,14 +51,38 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
     return 0;
 }
 
+/* Moves one tree, or a half of a pair, into the lowering. */
+static void take_tree(struct by_lowering *lowering, uint16_t job, uint32_t number,
+                      const struct by_table_group *group, struct by_hops *hops, enum by_half half,
+                      uint32_t share)
+{
+    struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
+    uint32_t n = lowering->node_count;
+
+    *out = (struct by_lowered_tree){.job = job,
+                                    .tree = (uint16_t)number,
+                                    .collectives = group->collectives,
+                                    .owner = group->owner,
+                                    .half = (uint8_t)half,
+                                    .share = share,
+                                    .hop_count = hops->count,
+                                    .hops = hops->hop};
+    *hops = (struct by_hops){0};
+    out->hop_of = by_alloc(n, sizeof(uint32_t));
+    memset(out->hop_of, 0xff, n * sizeof(uint32_t));
+    for (uint32_t k = 0; k < out->hop_count; k++)
+        out->hop_of[out->hops[k].node] = k;
+}
+
 /* Moves the trees of a job's groups into the lowering, and numbers them from 0. */
 static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_table_groups *groups,
                       struct by_problem *problem)
 {
-    uint32_t n = lowering->node_count, count = 0;
+    uint32_t count = 0, number = 0;
 
     for (uint32_t i = 0; i < groups->count; i++)
-        count += groups->groups[i].count;
+        for (uint32_t j = 0; j < groups->groups[i].count; j++)
+            count += groups->groups[i].trees[j].down.count > 0 ? 2 : 1;
     if (count > BY_TREES_MAX)
         return by_problem_say(
             problem, BY_ELIMIT,
@@ -66,22 +90,17 @@ static int take_trees(struct by_lowering *lowering, uint16_t job, struct by_tabl
             "collectives",
             job, count, BY_TREES_MAX);
     lowering->trees = by_realloc(lowering->trees, lowering->tree_count + count + 1, sizeof(*lowering->trees));
-    for (uint32_t i = 0, tree = 0; i < groups->count; i++) {
+    for (uint32_t i = 0; i < groups->count; i++) {
         struct by_table_group *group = &groups->groups[i];
-        for (uint32_t j = 0; j < group->count; j++, tree++) {
-            struct by_lowered_tree *out = &lowering->trees[lowering->tree_count++];
-            *out = (struct by_lowered_tree){.job = job,
-                                            .tree = (uint16_t)tree,
-                                            .collectives = group->collectives,
-                                            .owner = group->owner,
-                                            .share = group->trees[j].share,
-                                            .hop_count = group->trees[j].hops.count,
-                                            .hops = group->trees[j].hops.hop};
-            group->trees[j].hops = (struct by_hops){0};
-            out->hop_of = by_alloc(n, sizeof(uint32_t));
-            memset(out->hop_of, 0xff, n * sizeof(uint32_t));
-            for (uint32_t k = 0; k < out->hop_count; k++)
-                out->hop_of[out->hops[k].node] = k;
+
+        for (uint32_t j = 0; j < group->count; j++) {
+            struct by_group_tree *tree = &group->trees[j];
+            bool pair = tree->down.count > 0;
+
+            take_tree(lowering, job, number++, group, &tree->hops, pair ? BY_HALF_UP : BY_HALF_NONE,
+                      tree->share);
+            if (pair)
+                take_tree(lowering, job, number++, group, &tree->down, BY_HALF_DOWN, tree->share);
         }
     }
     for (uint32_t i = 0; i < groups->note_count; i++)
@@ -192,7 +211,7 @@ static struct lower_need *count_needs(const struct by_lowering *lowering, uint32
     for (uint32_t i = 0; i < lowering->tree_count; i++)
         for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++) {
             const struct by_hop *hop = &lowering->trees[i].hops[j];
-            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, hop) : 0;
+            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, &lowering->trees[i], hop) : 0;
 
             if (lowering->trees[i].window > 0)
                 needs[hop->node].fixed += (uint64_t)depth * lowering->trees[i].window;
@@ -362,7 +381,7 @@ struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16
         if (tree->job != job || hop == BY_LOWER_NODE_NONE || tree->hops[hop].child_count == 0)
             continue;
         need.entries++;
-        need.slots += tree->window * by_lower_depth(lowering, &tree->hops[hop]);
+        need.slots += tree->window * by_lower_depth(lowering, tree, &tree->hops[hop]);
     }
     return need;
 }
@@ -403,7 +422,7 @@ static uint64_t cookie_of(const struct by_lowering *lowering)
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
         hash = mix_number(hash, (uint64_t)tree->job << 48 | (uint64_t)tree->collectives << 32 | tree->share);
-        hash = mix_number(hash, tree->owner);
+        hash = mix_number(hash, (uint64_t)tree->half << 16 | tree->owner);
         if (tree->window != lowering->window)
             hash = mix_number(hash, tree->window);
         if (tree->ops != BY_LOWER_OPS || tree->dtypes != BY_LOWER_DTYPES)
@@ -480,6 +499,9 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     if (error == 0) {
         for (uint32_t i = 0; i < lowering->tree_count; i++)
             by_lower_able(lowering, &lowering->trees[i]);
+        for (uint32_t i = 0; i < lowering->tree_count; i++)
+            if (lowering->trees[i].half == BY_HALF_UP)
+                by_lower_able_pair(&lowering->trees[i], &lowering->trees[i + 1]);
         collect_relays(lowering);
         error = check_relays(lowering, problem);
     }

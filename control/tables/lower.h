@@ -9,6 +9,10 @@
  *   engine, by BY_PORT_LOCAL;
  * - a switch that only forwards gets a RELAY for each direction.
  *
+ * An allreduce plan may have different trees up and down, both rooted at the same node, a switch or
+ * a host. They become pairs of trees with consecutive numbers. The root joins the ENTRY of the tree
+ * down to that of the tree up.
+ *
  * Plans of a job are merged: trees that serve the same ranks in the same proportions are laid once,
  * with the bits of all their collectives. A job may use a subset of the compute nodes, as its plans
  * define: its ranks are this subset, in the fabric's order.
@@ -94,6 +98,7 @@ struct by_lowered_tree {
     uint16_t tree;
     uint16_t collectives; /* bit 1 << enum by_collective */
     uint16_t owner;       /* rank, or BY_RANK_NONE */
+    uint8_t half;         /* enum by_half */
     uint32_t share;
     uint32_t window;
     uint8_t modes; /* supported by all its inner nodes, as in struct by_image_leaf */
@@ -145,10 +150,17 @@ struct by_lowering {
  */
 uint32_t by_lower_hop_records(const struct by_lowered_tree *tree);
 
-/* Returns the slots for each position of a window at an inner node of a tree. */
-static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const struct by_hop *hop)
+/* Whether a hop is the root of a pair's tree down, which has the slots of the tree up. */
+static inline bool by_lower_joins(const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
-    return lowering->det ? by_image_det_depth(hop->child_count) : 1;
+    return tree->half == BY_HALF_DOWN && hop->parent == BY_LOWER_NODE_NONE;
+}
+
+/* Returns the slots for each position of a window at an inner node of a tree. */
+static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const struct by_lowered_tree *tree,
+                                      const struct by_hop *hop)
+{
+    return by_lower_joins(tree, hop) ? 0 : lowering->det ? by_image_det_depth(hop->child_count) : 1;
 }
 
 /* The entries of a job at a node, and the slots that they need (counts). */

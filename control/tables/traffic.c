@@ -42,7 +42,7 @@ static int served_by(const struct by_lowering *lowering, const struct by_traffic
 static int serves(const struct by_lowered_tree *tree, const struct by_traffic_call *call, unsigned bits,
                   uint16_t owner)
 {
-    if (tree->job != call->job || !(tree->collectives & bits))
+    if (tree->job != call->job || !(tree->collectives & bits) || tree->half == BY_HALF_DOWN)
         return 0;
     return (bits & (BIT(BY_COLLECTIVE_ALLREDUCE) | BIT(BY_COLLECTIVE_BARRIER))) || tree->owner == owner;
 }
@@ -84,7 +84,7 @@ static void add_way(const struct by_topology *topology, uint32_t from, const str
     }
 }
 
-static void add_tree(const struct by_lowering *lowering, const struct by_lowered_tree *tree,
+static void add_half(const struct by_lowering *lowering, const struct by_lowered_tree *tree,
                      const struct by_traffic_call *call, uint32_t owner, uint64_t bytes,
                      struct by_traffic_arc *arcs)
 {
@@ -100,9 +100,9 @@ static void add_tree(const struct by_lowering *lowering, const struct by_lowered
         int leaf_brings = 0, leaf_wants = 0;
         if (rank != UINT32_MAX)
             leaf_role(call, rank, owner, &leaf_brings, &leaf_wants);
-        brings[i] |= (uint8_t)leaf_brings;
-        wants[i] |= (uint8_t)leaf_wants;
         any |= leaf_brings;
+        brings[i] |= (uint8_t)(leaf_brings && tree->half != BY_HALF_DOWN);
+        wants[i] |= (uint8_t)(leaf_wants && tree->half != BY_HALF_UP);
         if (i == 0)
             break;
         brings[tree->hop_of[hop->parent]] |= brings[i];
@@ -117,6 +117,16 @@ static void add_tree(const struct by_lowering *lowering, const struct by_lowered
     }
     free(brings);
     free(wants);
+}
+
+/* Adds a tree, or both trees of a pair. */
+static void add_tree(const struct by_lowering *lowering, const struct by_lowered_tree *tree,
+                     const struct by_traffic_call *call, uint32_t owner, uint64_t bytes,
+                     struct by_traffic_arc *arcs)
+{
+    add_half(lowering, tree, call, owner, bytes, arcs);
+    if (tree->half == BY_HALF_UP)
+        add_half(lowering, tree + 1, call, owner, bytes, arcs);
 }
 
 static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)

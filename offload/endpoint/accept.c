@@ -52,12 +52,13 @@ static struct by_flight *flight_find(const struct by_ep_lane *lane, uint32_t seq
 
 /* Returns the counter of the reason why a result does not match its flight, or NULL when it
  * matches. Does not check the payload of a direct packet. */
-static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flight *flight,
-                              const struct by_header *header, const uint8_t *payload, uint32_t bytes,
-                              int direct)
+static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                              const struct by_flight *flight, const struct by_header *header,
+                              const uint8_t *payload, uint32_t bytes, int direct)
 {
     const struct by_call_state *call = &endpoint->calls[flight->call];
     int data = (header->flags & BY_FLAG_NODATA) == 0;
+    uint32_t times = lane->half == BY_HALF_NONE ? 1 : 2; /* each rank is a leaf of both trees of a pair */
 
     if (header->op != call->op || header->dtype != call->dtype ||
         header->mode != by_flight_mode(flight, call) || header->optag != call->optag ||
@@ -69,7 +70,7 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_flig
         return &endpoint->counters.drop_match;
     if (data && !direct && endpoint->words->psum(payload, bytes) != header->psum)
         return &endpoint->counters.drop_psum;
-    if (header->nleaf != endpoint->rank_count || header->witness != endpoint->witness)
+    if (header->nleaf != times * endpoint->rank_count || header->witness != times * endpoint->witness)
         return &endpoint->counters.drop_witness;
     return NULL;
 }
@@ -192,7 +193,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
             endpoint->counters.drop_match++;
         return;
     }
-    fault = result_fault(endpoint, flight, header, payload, bytes, direct);
+    fault = result_fault(endpoint, lane, flight, header, payload, bytes, direct);
     if (fault != NULL) {
         (*fault)++;
         if (fault == &endpoint->counters.drop_witness)

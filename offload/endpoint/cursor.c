@@ -185,8 +185,8 @@ void by_cursor_plan(struct by_endpoint *endpoint, struct by_call_state *call)
 
         if (by_done_any(endpoint, call->number))
             chunks = chunks_left(endpoint, lane, call);
-        if (l == endpoint->first && chunks == 0)
-            call->word = 1;
+        if (by_lane_lead(lane) == &endpoint->lanes[endpoint->first] && chunks == 0)
+            call->word++; /* on both trees of a pair */
         call->remaining += chunks;
         if (weight > call->weight_max)
             call->weight_max = weight;
@@ -205,7 +205,7 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *la
 
     cursor->entered = 1;
     shard_range(endpoint, lane, call, parts, count, &cursor->shard, &cursor->shard_end);
-    if (call->word && lane == &endpoint->lanes[endpoint->first]) {
+    if (call->word && by_lane_lead(lane) == &endpoint->lanes[endpoint->first]) {
         cursor->shard_end = 0;
         cursor->at = 0;
         cursor->end = 1;
@@ -309,6 +309,23 @@ static void aim_flight(const struct by_endpoint *endpoint, const struct by_call_
         flight->recv = recv + (offset >> state->shift) * by_dtype_bytes(call->dtype);
 }
 
+/*
+ * Adapts a chunk to one tree of a pair. The tree up carries this rank's contribution and needs no
+ * value back; the tree down carries none and brings the value. A source (ACKONLY) copies its own
+ * value when the tree down answers.
+ */
+static void aim_half(enum by_half half, struct by_flight *flight)
+{
+    if (half == BY_HALF_UP) {
+        flight->flags |= BY_FLIGHT_ACKONLY;
+        flight->recv = NULL;
+    } else if (half == BY_HALF_DOWN) {
+        flight->flags |= BY_FLIGHT_NODATA;
+        if (!(flight->flags & BY_FLIGHT_ACKONLY))
+            flight->send = NULL;
+    }
+}
+
 void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight)
 {
     struct by_ep_cursor *cursor = &lane->cursor;
@@ -325,6 +342,7 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struc
     if (bytes > lane->payload_max)
         bytes = lane->payload_max;
     aim_flight(endpoint, call, cursor, flight);
+    aim_half((enum by_half)lane->half, flight);
     cursor->at += bytes;
     if (call->call.collective == BY_COLLECTIVE_BARRIER || word)
         bytes = 0;
@@ -332,7 +350,7 @@ void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struc
     flight->bytes = (uint16_t)bytes;
     flight->count = (uint16_t)(bytes >> call->shift);
     flight->call = (uint8_t)index;
-    if (call->part != BY_PART_ALL)
+    if (call->part != BY_PART_ALL && lane->half != BY_HALF_DOWN)
         by_exact_fill(endpoint, call, flight);
     by_retain_note(endpoint, lane, flight, cursor->shard, at);
     if (word ||

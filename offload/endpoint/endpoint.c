@@ -119,6 +119,7 @@ static void lane_init(struct by_endpoint *endpoint, uint32_t index, const struct
     lane->collectives = leaf->collectives;
     lane->owner = leaf->owner;
     lane->parent_child = leaf->parent_child;
+    lane->half = leaf->half;
     lane->mask = leaf->window - 1u;
     lane->flights = flights;
     lane->oldest = lane->newest = BY_FLIGHT_NONE;

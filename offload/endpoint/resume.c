@@ -190,6 +190,9 @@ int by_resume_begin(struct by_resume **resume, void *memory, struct by_endpoint 
         return BY_ESTATE;
     if (endpoint->gen == attempt)
         return BY_EINVAL;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (endpoint->lanes[l].half != BY_HALF_NONE)
+            return BY_EUNSUPPORTED; /* the value and the inputs of a chunk are on different lanes */
     by_zero(memory, by_resume_size(endpoint));
     r->endpoint = endpoint;
     r->attempt = attempt;

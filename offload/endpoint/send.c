@@ -234,6 +234,12 @@ static int input_holds(struct by_endpoint *endpoint, const struct by_ep_lane *la
 static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight,
                       int timed, struct by_tx *tx)
 {
+    /* The value may have overwritten the input in place. Every node on the way has it already, so a
+     * packet without it makes them answer. */
+    if (by_lane_is_served(lane, flight->seq)) {
+        flight->flags |= BY_FLIGHT_NODATA;
+        flight->send = NULL;
+    }
     if (!input_holds(endpoint, lane, flight))
         return 0;
     flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX |

@@ -35,10 +35,12 @@ void by_session_begin(struct by_endpoint *endpoint)
     state->mode = BY_MODE_FAST;
     state->unit_bytes = 1;
     state->optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, bytes);
-    state->remaining = (bytes + lane->payload_max - 1) / lane->payload_max;
-    lane->cursor.at = 0;
-    lane->cursor.end = bytes;
-    lane->cursor.active = 1;
+    for (uint32_t half = 0; half < (lane->half == BY_HALF_UP ? 2u : 1u); half++) {
+        state->remaining += (bytes + lane->payload_max - 1) / lane->payload_max;
+        lane[half].cursor.at = 0;
+        lane[half].cursor.end = bytes;
+        lane[half].cursor.active = 1;
+    }
 }
 
 void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err)
@@ -105,7 +107,8 @@ void by_session_end(struct by_endpoint *endpoint)
     endpoint->session_salt = by_session_salt(endpoint->roll, endpoint->rank_count);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
         endpoint->calls[c].optag ^= endpoint->session_salt;
-    first->cursor = (struct by_ep_cursor){0};
+    for (uint32_t half = 0; half < (first->half == BY_HALF_UP ? 2u : 1u); half++)
+        first[half].cursor = (struct by_ep_cursor){0};
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
             by_send_ready(endpoint, &endpoint->lanes[l]);

@@ -45,6 +45,8 @@ static void group_add(struct by_endpoint *endpoint, uint32_t index, uint32_t lan
 {
     struct by_ep_group *group = &endpoint->groups[index];
 
+    if (endpoint->lanes[lane].half == BY_HALF_DOWN) /* carries what its tree up carries */
+        return;
     *before = group->share_total;
     group->share_total += endpoint->lanes[lane].share;
     group->last_lane = lane;
@@ -62,6 +64,8 @@ void by_share_init(struct by_endpoint *endpoint)
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_ep_lane *lane = &endpoint->lanes[l];
 
+        if (lane->half == BY_HALF_DOWN)
+            by_copy(lane->before, lane[-1].before, sizeof(lane->before));
         if (lane->collectives & 1u << BY_COLLECTIVE_ALLREDUCE)
             group_add(endpoint, BY_GROUP_ALLREDUCE, l, &lane->before[BY_GROUP_ALLREDUCE]);
         if (lane->collectives & 1u << BY_COLLECTIVE_BARRIER)
@@ -165,7 +169,7 @@ void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lan
 
     *start = boundary(total, before, g->share_total);
     *end = boundary(total, before + lane->share, g->share_total);
-    if (lane == &endpoint->lanes[g->last_lane])
+    if (by_lane_lead(lane) == &endpoint->lanes[g->last_lane])
         *end = total;
 }
 

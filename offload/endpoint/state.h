@@ -144,8 +144,9 @@ struct by_ep_lane {
     uint32_t share;
     uint16_t payload_max, collectives, owner;
     uint8_t parent_child;
-    struct by_hop_keys keys;        /* shared with the parent in a keyed job */
-    uint32_t mask;                  /* window - 1 */
+    uint8_t half;            /* enum by_half: the other half of a pair is the next lane, or the one before */
+    struct by_hop_keys keys; /* shared with the parent in a keyed job */
+    uint32_t mask;           /* window - 1 */
     uint32_t hop_first, hop_end;    /* range of this tree's records in HOP */
     uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, the four rooted
                                        collectives */
@@ -286,6 +287,19 @@ static inline int by_lane_is_done(const struct by_ep_lane *lane, uint32_t seq)
     const struct by_flight *flight = &lane->flights[seq & lane->mask];
 
     return (int32_t)(seq - lane->base) < 0 || !(flight->flags & BY_FLIGHT_SENT) || flight->seq != seq;
+}
+
+/* Returns the lane that defines which chunks a lane carries: that of the tree up for a tree down. */
+static inline const struct by_ep_lane *by_lane_lead(const struct by_ep_lane *lane)
+{
+    return lane->half == BY_HALF_DOWN ? lane - 1 : lane;
+}
+
+/* Returns nonzero if the root of a lane's pair is known to have the chunk complete: its value has
+ * arrived on the tree down. */
+static inline int by_lane_is_served(const struct by_ep_lane *lane, uint32_t seq)
+{
+    return lane->half == BY_HALF_UP && (int32_t)(lane[1].next - seq) > 0 && by_lane_is_done(lane + 1, seq);
 }
 
 static inline struct by_flight *by_flight_at(const struct by_ep_lane *lane, uint32_t seq)

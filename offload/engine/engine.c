@@ -304,6 +304,13 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         engine->counters.drop_gen++;
         return 0;
     }
+    if (__builtin_expect(entry->joined, 0)) {
+        unsigned child = packet->header.child;
+
+        packet->header.child =
+            child < entry->child_count ? (uint8_t)(child + entry[-1].own_count) : (uint8_t)BY_WIRE_CHILD_ALL;
+        entry--;
+    }
     packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
     packet->bytes = (uint16_t)bytes;

@@ -52,7 +52,7 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
 {
     if (a->slot_base != b->slot_base || a->window != b->window || a->slots != b->slots ||
         a->nleaf != b->nleaf || a->payload_max != b->payload_max || a->child_count != b->child_count ||
-        a->has_parent != b->has_parent)
+        a->own_count != b->own_count || a->joined != b->joined || a->has_parent != b->has_parent)
         return 0;
     if (a->has_parent && (a->parent.address != b->parent.address ||
                           a->parent.udp_port != b->parent.udp_port || a->parent_child != b->parent_child))
@@ -159,6 +159,20 @@ static void bound_leaves(struct by_table *table, const struct by_image_entry *re
     }
 }
 
+static uint64_t bits_below(uint32_t count)
+{
+    return count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+}
+
+/* Adds the children of a pair's tree down to the entry of the tree up: each chunk requires all of
+ * both. The records of their children are adjacent. */
+static void join(struct by_entry *up, const struct by_entry *down)
+{
+    up->child_count = (uint8_t)(up->child_count + down->child_count);
+    up->nleaf = (uint16_t)(up->nleaf + down->nleaf);
+    up->all = bits_below(up->child_count);
+}
+
 static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, const struct by_image_key *key)
 {
     struct by_entry *entry = &table->entry[index];
@@ -168,7 +182,8 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
     by_image_entry(table->image, index, &record);
     entry->key = (uint32_t)record.job << 16 | record.tree;
     entry->gen = gen;
-    entry->child_count = record.child_count;
+    entry->child_count = entry->own_count = record.child_count;
+    entry->joined = record.joined;
     entry->parent_child = record.parent_child;
     entry->slot_base = record.slot_base;
     entry->first_child = record.first_child;
@@ -178,7 +193,7 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
     entry->nleaf = record.nleaf;
     entry->window_log2 = (uint8_t)__builtin_ctz(record.window);
     entry->has_parent = record.parent_node != BY_NODE_NONE;
-    entry->all = record.child_count == 64 ? UINT64_MAX : (UINT64_C(1) << record.child_count) - 1;
+    entry->all = bits_below(record.child_count);
     entry->parent.address = entry->has_parent ? by_address(record.parent_port, record.parent_ip) : 0;
     entry->parent.udp_port = record.parent_udp_port;
     for (uint32_t i = 0; i < record.child_count; i++) {
@@ -191,8 +206,10 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
     bound_leaves(table, &record);
     build_keys(table, entry, &record, key);
     put_cell(table->entry_cell, table->entry_shift, entry->key, index);
-    if (table->fan < record.child_count + 2u)
-        table->fan = record.child_count + 2u;
+    if (record.joined)
+        join(entry - 1, entry);
+    if (table->fan < entry[-record.joined].child_count + 2u)
+        table->fan = entry[-record.joined].child_count + 2u;
 }
 
 /* Builds everything that the step needs from a checked image in table->image. */
@@ -338,7 +355,7 @@ int by_engine_commit(struct by_engine *engine)
     if (!table)
         return BY_ESTATE;
     for (uint32_t i = 0; i < table->entry_count; i++)
-        if (!table->entry[i].stays)
+        if (!table->entry[i].stays && !table->entry[i].joined)
             start_banks(engine, &table->entry[i]);
     by_meters_inherit(table, engine->active);
     engine->active = table;

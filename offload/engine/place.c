@@ -66,6 +66,10 @@ void by_place_tell(struct by_step *step, const struct by_packet *packet)
     struct by_wait wait;
 
     find_place(step, packet, &wait);
+    if (by_entry_is_pair(packet->entry)) { /* a place in the other tree means nothing to the child */
+        wait.at = step->table->node;
+        wait.missing = by_children_beside(packet->entry, packet->header.child, missing_of(step, packet));
+    }
     by_wait_encode(&wait, payload);
     by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT,
                         UINT64_C(1) << packet->header.child, payload, BY_WAIT_BYTES);

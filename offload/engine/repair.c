@@ -168,7 +168,8 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     err.reason = (uint8_t)reason;
     err.seq = packet->header.seq;
     err.expected_seq = bank->seq;
-    err.agree = bank->seq == packet->header.seq ? bank->have : 0;
+    /* Numbers of children mean nothing in the other tree of a pair. */
+    err.agree = bank->seq == packet->header.seq && !by_entry_is_pair(packet->entry) ? bank->have : 0;
     side_of_bank(&err.first, bank);
     side_of_packet(&err.other, &packet->header);
     by_err_encode(&err, payload);
@@ -182,18 +183,21 @@ static void poison(struct by_step *step, const struct by_packet *packet, const u
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
     struct by_header like = packet->header;
+    uint8_t *kept = by_bank_objection(step->engine, packet->bank);
 
     bank->seq = like.seq;
     bank->state = BY_BANK_POISON;
     bank->tick_ns = step->now_ns;
     bank->told = entry->all;
     by_bank_seal(bank);
-    by_copy(by_bank_objection(step->engine, packet->bank), payload, BY_ERR_BYTES);
+    by_copy(kept, payload, BY_ERR_BYTES);
+    if (by_entry_is_pair(entry))
+        by_put64(kept + BY_ERR_AT_AGREE, 0);
     step->engine->counters.poison++;
     like.flags |= BY_FLAG_POISON;
-    by_send_to_children(step, entry, &like, BY_TYPE_ERR, children, payload, BY_ERR_BYTES);
+    by_send_to_children(step, entry, &like, BY_TYPE_ERR, children, kept, BY_ERR_BYTES);
     if (up && entry->has_parent)
-        by_send_to_parent(step, entry, &like, BY_TYPE_ERR, payload, BY_ERR_BYTES);
+        by_send_to_parent(step, entry, &like, BY_TYPE_ERR, kept, BY_ERR_BYTES);
 }
 
 void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsigned reason)

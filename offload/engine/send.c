@@ -115,7 +115,7 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
     describe(&header, entry, bank);
     header.type = BY_TYPE_RESULT;
     header.flags |= BY_FLAG_RETX;
-    header.child = (uint8_t)child;
+    by_child_address(entry, child, &header);
     if (!data) {
         header.flags |= BY_FLAG_NODATA;
         header.psum = 0;
@@ -126,13 +126,15 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
          digest_of(entry, header.type, tx->payload, tx->payload_bytes));
 }
 
-void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
+/* Sends the result to children [first, end), which are of one tree. */
+static void send_results(struct by_step *step, const struct by_entry *entry, uint32_t index, uint32_t first,
+                         uint32_t end)
 {
     const struct by_bank *bank = &step->engine->bank[index];
     const struct by_neighbour *child = &step->table->child[entry->first_child];
     const struct by_hop_keys *keys = &step->table->keys[entry->first_child];
     const uint8_t *payload = by_bank_result(step->engine, entry, index);
-    uint64_t want = bank->flags & BY_BANK_DATA ? bank->want : 0;
+    uint64_t want = (bank->flags & BY_BANK_DATA ? bank->want : 0) >> first;
     uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
     int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is valid for one child only */
@@ -141,28 +143,36 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
 
     describe(&header, entry, bank);
     header.type = BY_TYPE_RESULT;
-    header.child = 0;
+    by_child_address(entry, first, &header);
     if (want != 0)
         by_header_encode(&header, with);
-    if (want != entry->all) {
+    if (want != entry->all >> first) {
         header.psum = 0;
         by_header_encode(&header, without);
     }
-    for (unsigned i = 0; i < entry->child_count; i++, want >>= 1) {
+    for (uint32_t i = first; i < end; i++, want >>= 1) {
         struct by_tx *tx = next_tx(step, &child[i]);
+        uint8_t number = (uint8_t)(i - first);
 
         if (want & 1) {
             *(struct header_words *)tx->header = *(const struct header_words *)with;
-            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : (uint8_t)i);
+            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : number);
             refer(step, tx, index, payload, bytes);
             seal(tx, entry, &keys[i], digest);
         } else {
             *(struct header_words *)tx->header = *(const struct header_words *)without;
-            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)i);
+            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, number);
             refer(step, tx, index, NULL, 0);
             seal(tx, entry, &keys[i], 0);
         }
     }
+}
+
+void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
+{
+    send_results(step, entry, index, 0, entry->own_count);
+    if (by_entry_is_pair(entry))
+        send_results(step, entry, index, entry->own_count, entry->child_count);
     step->engine->counters.tx_result += entry->child_count;
 }
 
@@ -178,11 +188,11 @@ static void send_small(struct by_step *step, const struct by_entry *entry, const
     header.type = (uint8_t)type;
     header.flags = (like->flags & BY_FLAG_POISON) | key_flag(entry);
     header.child = (uint8_t)child;
+    header.tree = like->tree;
     header.op = like->op;
     header.dtype = like->dtype;
     header.mode = like->mode;
     header.job = like->job;
-    header.tree = like->tree;
     header.gen = like->gen;
     header.count = like->count;
     header.nleaf = 0;
@@ -207,10 +217,16 @@ static void send_small(struct by_step *step, const struct by_entry *entry, const
 void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
                          unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes)
 {
-    for (unsigned i = 0; i < entry->child_count; i++)
-        if (children >> i & 1)
-            send_small(step, entry, &step->table->child[entry->first_child + i],
-                       &step->table->keys[entry->first_child + i], like, type, i, payload, bytes);
+    struct by_header addressed = *like;
+
+    for (unsigned i = 0; i < entry->child_count; i++) {
+        if (!(children >> i & 1))
+            continue;
+        by_child_address(entry, i, &addressed);
+        send_small(step, entry, &step->table->child[entry->first_child + i],
+                   &step->table->keys[entry->first_child + i], &addressed, type, addressed.child, payload,
+                   bytes);
+    }
 }
 
 void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,

@@ -136,7 +136,11 @@ struct by_entry {
     uint8_t has_parent;
     uint16_t nleaf; /* leaves below */
     uint8_t stays;  /* staged: the active table has this entry too, and its banks continue */
-    uint64_t all;   /* bitmap of all children */
+    uint8_t joined; /* this is a pair's tree down: its packets belong to the entry before it */
+    /* Children of the entry's own tree. At the root of a pair child_count and `all` also include
+     * those of the tree down, whose number is one higher. */
+    uint8_t own_count;
+    uint64_t all; /* bitmap of all children */
     struct by_neighbour parent;
     uint8_t cover; /* enum by_cover: coverage of the job's tags */
     /* of a keyed job; the children's keys are in by_table.keys */
@@ -327,7 +331,7 @@ static inline uint8_t *by_place_at(const struct by_engine *engine, const struct 
 static inline struct by_pair *by_pair_of(const struct by_engine *engine, const struct by_entry *entry,
                                          uint32_t bank, uint32_t pair)
 {
-    uint32_t each = by_image_det_depth(entry->child_count) - 1;
+    uint32_t each = by_image_det_depth(entry->own_count) - 1;
 
     return &engine->pair[2 * (size_t)(entry->slot_base + entry->window) +
                          (size_t)(bank - 2 * entry->slot_base) * each + pair - 1];
@@ -339,7 +343,31 @@ static inline uint32_t by_pair_count(const struct by_entry *entry, unsigned mode
 {
     if (mode != BY_MODE_DET || !by_reduction_is_ordered(op, dtype))
         return 1;
-    return by_image_det_depth(entry->child_count);
+    return by_image_det_depth(entry->own_count);
+}
+
+/* Returns nonzero at the root of a pair of trees. */
+static inline int by_entry_is_pair(const struct by_entry *entry)
+{
+    return entry->own_count < entry->child_count;
+}
+
+/* Writes how `child` of the entry knows the packet: its tree, and its number in that tree. */
+static inline void by_child_address(const struct by_entry *entry, unsigned child, struct by_header *header)
+{
+    int down = child >= entry->own_count;
+
+    header->tree = (uint16_t)(entry->key + (uint32_t)down);
+    header->child = (uint8_t)(down ? child - entry->own_count : child);
+}
+
+/* Returns those of `children` that belong to the tree of `child`, as numbers in that tree. */
+static inline uint64_t by_children_beside(const struct by_entry *entry, unsigned child, uint64_t children)
+{
+    if (!by_entry_is_pair(entry))
+        return children;
+    return child >= entry->own_count ? children >> entry->own_count
+                                     : children & ((UINT64_C(1) << entry->own_count) - 1);
 }
 
 static inline uint32_t by_cell(uint32_t key, uint32_t shift)

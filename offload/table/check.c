@@ -352,9 +352,34 @@ static int check_entry(struct table_check *check, const struct by_image_entry *e
 
 BY_STATIC_ASSERT(BY_CHILDREN_MAX == 64, "named in texts above");
 
+/* Checks the root of a pair's tree down against the entry before it, the root of the tree up. */
+static int check_joined(struct table_check *check, const struct by_image_entry *entry,
+                        const struct by_image_entry *up)
+{
+    if (entry->joined > 1)
+        return refuse(check, BY_EFORMAT, "joined is neither 0 nor 1", entry->joined);
+    if (up == NULL || up->joined || up->job != entry->job || up->tree + 1u != entry->tree)
+        return refuse(check, BY_EFORMAT, "joined, but the entry before it is not that of the tree before",
+                      entry->tree);
+    if (up->parent_node != BY_NODE_NONE || entry->parent_node != BY_NODE_NONE)
+        return refuse(check, BY_EFORMAT, "joined, but one of the trees has a parent here", entry->tree);
+    if (up->window != entry->window || up->payload_max != entry->payload_max ||
+        up->slot_base != entry->slot_base || entry->depth > 1)
+        return refuse(check, BY_EFORMAT, "joined, but window, payload or slots differ from the entry before",
+                      entry->slot_base);
+    if (up->child_count + entry->child_count > BY_CHILDREN_MAX)
+        return refuse(check, BY_ELIMIT, "children of both trees of a pair exceed 64: they are",
+                      up->child_count + entry->child_count);
+    if (up->nleaf != check->job.rank_count || entry->nleaf != check->job.rank_count ||
+        check->job.rank_count > UINT16_MAX / 2)
+        return refuse(check, BY_EFORMAT, "a pair's trees do not join all ranks, or more than 32767",
+                      entry->nleaf);
+    return 0;
+}
+
 static int check_entries(struct table_check *check)
 {
-    struct by_image_entry entry;
+    struct by_image_entry entry, before = {0};
     uint32_t least = 0; /* job << 16 | tree; 0xffffffff is never a key, because jobs are below 1024 */
     uint64_t children = 0;
     int error;
@@ -374,8 +399,11 @@ static int check_entries(struct table_check *check)
         if (children > check->header.count[BY_SECTION_CHILD])
             return refuse(check, BY_EFORMAT, "children lie beyond the child section, up to", children);
         error = check_entry(check, &entry);
+        if (!error && entry.joined)
+            error = check_joined(check, &entry, check->index > 0 ? &before : NULL);
         if (error)
             return error;
+        before = entry;
     }
     check->section = "child";
     check->index = (uint32_t)children;
@@ -439,10 +467,35 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
     return check_address(check, leaf->parent_port, leaf->parent_ip, leaf->parent_udp_port, leaf->payload_max);
 }
 
+/* Checks the halves of pairs: a tree down follows its tree up, and serves the same. `up` is the leaf
+ * before, or NULL if that is not a tree up; so is `leaf` behind the last one. */
+static int check_half(struct table_check *check, const struct by_image_leaf *leaf,
+                      const struct by_image_leaf *up)
+{
+    int down = leaf != NULL && leaf->half == BY_HALF_DOWN;
+
+    if (leaf != NULL && leaf->half > BY_HALF_DOWN)
+        return refuse(check, BY_EFORMAT, "half is none of 0, 1 and 2", leaf->half);
+    if ((up != NULL) != down)
+        return refuse(check, BY_EFORMAT, "half of a pair without the other: tree",
+                      up != NULL ? up->tree : leaf->tree);
+    if (!down)
+        return 0;
+    if (leaf->job != up->job || leaf->tree != up->tree + 1u || leaf->share != up->share ||
+        leaf->owner != up->owner || leaf->collectives != up->collectives || leaf->window != up->window ||
+        leaf->payload_max != up->payload_max || leaf->modes != up->modes || leaf->ops != up->ops ||
+        leaf->dtypes != up->dtypes)
+        return refuse(check, BY_EFORMAT, "halves of a pair do not follow each other, or differ: tree",
+                      leaf->tree);
+    if (check->job.rank_count > UINT16_MAX / 2)
+        return refuse(check, BY_ELIMIT, "a pair of trees joins more than 32767 ranks", check->job.rank_count);
+    return 0;
+}
+
 /* Checks leaves and entries together: both ascend, so one cursor finds the entry of a leaf. */
 static int check_leaves(struct table_check *check)
 {
-    struct by_image_leaf leaf;
+    struct by_image_leaf leaf, before = {0};
     struct by_image_entry entry = {0};
     uint32_t least = 0, key, entry_key = 0, entry_next = 0;
     int error;
@@ -454,8 +507,11 @@ static int check_leaves(struct table_check *check)
             return refuse(check, BY_EFORMAT, "leaves do not ascend by job and tree; the tree is", leaf.tree);
         least = key + 1;
         error = check_leaf(check, &leaf);
+        if (!error)
+            error = check_half(check, &leaf, before.half == BY_HALF_UP ? &before : NULL);
         if (error)
             return error;
+        before = leaf;
         while ((entry_next == 0 || entry_key < key) && entry_next < check->header.count[BY_SECTION_ENTRY]) {
             by_image_entry(check->image, entry_next++, &entry);
             entry_key = (uint32_t)entry.job << 16 | entry.tree;
@@ -469,7 +525,7 @@ static int check_leaves(struct table_check *check)
                 return error;
         }
     }
-    return 0;
+    return check_half(check, NULL, before.half == BY_HALF_UP ? &before : NULL);
 }
 
 static int relay_ascends(const struct by_image_relay *a, const struct by_image_relay *b)

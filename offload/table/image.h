@@ -102,6 +102,8 @@ struct by_image_entry {
     uint16_t nleaf;       /* leaves below this node */
     uint8_t depth; /* slots for each place of the window: 1 (0 means the same), or by_image_det_depth(), which
                       lets the entry sum in mode DET */
+    uint8_t joined; /* 1: the root of a pair's tree down. It has the banks of the entry before it, the root of
+                       the tree up (tree - 1): one chunk joins the children of both. It has no slots */
 };
 
 /* Returns the slots for each place of the window that an entry of `child_count` children requires
@@ -114,7 +116,7 @@ static inline uint32_t by_image_det_depth(uint32_t child_count)
 /* Returns the number of slots of an entry, from slot_base on. */
 static inline uint32_t by_image_entry_slots(const struct by_image_entry *entry)
 {
-    return entry->window * (entry->depth > 1 ? entry->depth : 1u);
+    return entry->joined ? 0 : entry->window * (entry->depth > 1 ? entry->depth : 1u);
 }
 
 struct by_image_child {
@@ -124,6 +126,14 @@ struct by_image_child {
     uint16_t udp_port;
     uint16_t rank; /* the leaf's rank if the child is a leaf, else BY_RANK_NONE */
 };
+
+/*
+ * A pair of trees with a common root serves a collective as one tree does: contributions travel on
+ * the tree up, results on the tree down, whose number is one higher. Every chunk has the same
+ * sequence number on both. All other fields of the two leaves that do not describe the parent are
+ * equal.
+ */
+enum by_half { BY_HALF_NONE, BY_HALF_UP, BY_HALF_DOWN };
 
 /* A host's place as a leaf of a tree, and the purpose of the tree. */
 struct by_image_leaf {
@@ -144,6 +154,7 @@ struct by_image_leaf {
     uint8_t modes;   /* bit 1 << enum by_mode, FAST among them: orders in which it adds floats */
     uint16_t ops;    /* bit 1 << enum by_op, BOR among them, */
     uint16_t dtypes; /* bit 1 << enum by_dtype, U8 among them: what it reduces, as it travels */
+    uint8_t half;    /* enum by_half */
 };
 
 /* Packets of (job, tree) from src_ip to dst_ip leave by `port`, with new MAC addresses and

@@ -67,7 +67,8 @@ enum by_image_at {
     X(U16, payload_max, 22)                                                                                  \
     X(U32, slot_base, 24)                                                                                    \
     X(U16, nleaf, 28)                                                                                        \
-    X(U8, depth, 30)
+    X(U8, depth, 30)                                                                                         \
+    X(U8, joined, 31)
 #define BY_IMAGE_CHILD_FIELDS(X)                                                                             \
     X(U16, port, 0)                                                                                          \
     X(U16, node, 2)                                                                                          \
@@ -89,7 +90,8 @@ enum by_image_at {
     X(U8, parent_child, 26)                                                                                  \
     X(U8, modes, 27)                                                                                         \
     X(U16, ops, 28)                                                                                          \
-    X(U16, dtypes, 30)
+    X(U16, dtypes, 30)                                                                                       \
+    X(U8, half, 32)
 #define BY_IMAGE_RELAY_FIELDS(X)                                                                             \
     X(U16, job, 0)                                                                                           \
     X(U16, tree, 2)                                                                                          \

@@ -167,7 +167,7 @@ void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES])
     by_put32(bytes + 8, err->expected_seq);
     put_side(bytes + 12, &err->first);
     put_side(bytes + 12 + ERR_SIDE_BYTES, &err->other);
-    by_put64(bytes + 40, err->agree);
+    by_put64(bytes + BY_ERR_AT_AGREE, err->agree);
 }
 
 int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
@@ -180,7 +180,7 @@ int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
     err->expected_seq = by_get32(bytes + 8);
     get_side(bytes + 12, &err->first);
     get_side(bytes + 12 + ERR_SIDE_BYTES, &err->other);
-    err->agree = by_get64(bytes + 40);
+    err->agree = by_get64(bytes + BY_ERR_AT_AGREE);
     return 0;
 }
 

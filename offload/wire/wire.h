@@ -134,7 +134,8 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
 
 /* Payload of ERR (48 bytes, covered by psum as any payload): the objecting node, the child, and
  * both sides of the disagreement. */
-#define BY_ERR_BYTES 48u
+#define BY_ERR_BYTES    48u
+#define BY_ERR_AT_AGREE 40u /* of `agree` in that payload */
 enum by_err_reason {
     BY_ERR_MISMATCH = 1,
     BY_ERR_WINDOW,

@@ -222,6 +222,30 @@ static void draw_after(struct scenario *scenario, int through_hosts, const int *
     }
 }
 
+/* The most nodes of a fabric with pairs: the children of both trees of a root share a bitmap. */
+#define PAIR_NODES_MAX 32
+
+/*
+ * Makes pairs of some trees for all ranks. Drawn last and from numbers of its own, so that the rest
+ * of a scenario does not depend on it. Calls on pairs do not continue in a next generation.
+ */
+static void draw_pairs(struct scenario *scenario, int through_hosts)
+{
+    struct by_prng prng = {scenario->seed ^ 0x70616972u};
+
+    if (scenario->crash_count > 0 || scenario->fabric.node_count > PAIR_NODES_MAX || !one_in(&prng, 3))
+        return;
+    for (int j = 0; j < scenario->fabric.job_count; j++) {
+        struct fabric_job *job = &scenario->fabric.jobs[j];
+
+        for (int t = 0; t < job->tree_count; t++)
+            if (!one_in(&prng, 3) && job->trees[t].half == BY_HALF_NONE &&
+                job->tree_count < FABRIC_TREES_MAX &&
+                fabric_pair_make(&scenario->fabric, j, t, through_hosts, &prng))
+                t++;
+    }
+}
+
 /* Returns a probability in parts of 2^32: none, 0.1 %, 1 %, 5 %. */
 static uint32_t draw_rate(struct by_prng *prng)
 {
@@ -265,6 +289,7 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
     scenario->world.mark_at = one_in(&prng, 4) ? (uint32_t)between(&prng, 2, 40) : 0;
     draw_event(&prng, scenario);
     draw_after(scenario, through_hosts, window_log);
+    draw_pairs(scenario, through_hosts);
 }
 
 static void blame(struct scenario_result *result, const char *text)

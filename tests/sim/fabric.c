@@ -179,6 +179,33 @@ struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, in
     return tree;
 }
 
+int fabric_pair_make(struct fabric *fabric, int job, int tree, int through_hosts, struct by_prng *prng)
+{
+    struct fabric_job *j = &fabric->jobs[job];
+    struct fabric_tree *up = &j->trees[tree], *down;
+    int root = 0;
+
+    while (up->cable_parent[root] != FABRIC_ROOT)
+        root++;
+    down = fabric_tree_add(fabric, job, root, through_hosts, prng);
+    if (down == NULL)
+        return 0;
+    down->collectives = up->collectives;
+    down->owner = up->owner;
+    down->share = up->share;
+    down->window = up->window;
+    down->payload_max = up->payload_max;
+    up->half = BY_HALF_UP;
+    down->half = BY_HALF_DOWN;
+    for (int i = j->tree_count - 1; i > tree + 1; i--) {
+        struct fabric_tree swap = j->trees[i];
+
+        j->trees[i] = j->trees[i - 1];
+        j->trees[i - 1] = swap;
+    }
+    return 1;
+}
+
 /* ---- shapes ---- */
 
 static int numbered(struct fabric *fabric, const char *prefix, int number, int kind, int plain)

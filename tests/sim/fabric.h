@@ -44,6 +44,7 @@ struct fabric_tree {
     uint16_t payload_max;
     uint16_t ops, dtypes; /* operations that its nodes support, as in struct by_image_leaf; 0: all */
     uint8_t modes;
+    uint8_t half;                       /* enum by_half */
     int cable_parent[FABRIC_NODES_MAX]; /* along the cables; FABRIC_ROOT, FABRIC_ABSENT */
     int parent[FABRIC_NODES_MAX];       /* the node that runs the engine; never a plain switch */
 };
@@ -80,6 +81,10 @@ int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen);
  */
 struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, int through_hosts,
                                     struct by_prng *prng);
+
+/* Makes tree `tree` of a job the tree up of a pair: inserts a tree down with the same root behind it.
+ * Returns 0 if there is no room for it. */
+int fabric_pair_make(struct fabric *fabric, int job, int tree, int through_hosts, struct by_prng *prng);
 
 /* Returns the address of a node's port on a link. */
 uint32_t fabric_ip(const struct fabric *fabric, int link, int node);

@@ -110,7 +110,7 @@ struct builder {
     int node;
     uint8_t *image; /* NULL: count only */
     uint32_t count[BY_SECTION_COUNT];
-    uint32_t slots;
+    uint32_t slots, slot_last; /* slot_last: the first slot of the last entry */
     uint16_t payload_max;
 };
 
@@ -152,6 +152,12 @@ static void add_entry(struct builder *b, const struct fabric_job *job, const str
 
     entry.child_count = (uint8_t)count;
     entry.depth = (uint8_t)by_image_det_depth(entry.child_count);
+    entry.joined = tree->half == BY_HALF_DOWN && parent < 0;
+    if (entry.joined) {
+        entry.depth = 1;
+        entry.slot_base = b->slot_last;
+    }
+    b->slot_last = entry.slot_base;
     entry.nleaf = leaves_below(b->fabric, job, tree, b->node);
     if (parent >= 0) {
         struct hop_ends ends = hop_ends(b->fabric, tree, b->node);
@@ -186,6 +192,7 @@ static void add_leaf(struct builder *b, const struct fabric_job *job, const stru
                                  .collectives = tree->collectives,
                                  .owner = tree->owner,
                                  .share = tree->share,
+                                 .half = tree->half,
                                  .modes = tree->modes != 0 ? tree->modes : UINT8_MAX,
                                  .ops = tree->ops != 0 ? tree->ops : UINT16_MAX,
                                  .dtypes = tree->dtypes != 0 ? tree->dtypes : UINT16_MAX};

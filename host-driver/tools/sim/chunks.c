@@ -52,17 +52,27 @@ static struct chunk_tree *first_tree(const struct chunks *chunks)
     return chunks->trees;
 }
 
+/* Advances a tree, and the other tree of its pair. */
+static void advance(struct chunk_tree *tree, uint32_t count)
+{
+    tree->next_seq += count;
+    if (tree->leaf.half == BY_HALF_UP)
+        tree[1].next_seq += count;
+}
+
 void chunks_add_roll(struct chunks *chunks)
 {
     struct chunk_tree *first = first_tree(chunks);
 
-    first->next_seq += (4 * chunks->rank_count + first->leaf.payload_max - 1) / first->leaf.payload_max;
+    advance(first, (4 * chunks->rank_count + first->leaf.payload_max - 1) / first->leaf.payload_max);
 }
 
 /* Whether the tree serves a shard or a root, by pass: trees planned for the collective and this
  * rank, else for any rank, else trees of allreduce. */
 static int serves(const struct by_image_leaf *leaf, unsigned collective, uint32_t owner, int pass)
 {
+    if (leaf->half == BY_HALF_DOWN)
+        return 0; /* carries what its tree up carries */
     switch (pass) {
     case 0:
         return leaf->collectives & BIT(collective) && leaf->owner == owner;
@@ -85,9 +95,11 @@ static uint64_t boundary(uint64_t total, uint64_t before, uint64_t share_total)
 static int add_run(struct chunks *chunks, struct chunk_tree *tree, uint32_t shard, uint64_t start,
                    uint64_t end)
 {
-    uint32_t payload = tree->leaf.payload_max;
+    uint32_t payload = tree->leaf.payload_max, seq = tree->next_seq;
     struct chunk_run *run;
 
+    advance(tree, (uint32_t)((end - start + payload - 1) / payload));
+    tree += tree->leaf.half == BY_HALF_UP; /* values arrive on the tree down */
     if (tree->run_count == tree->run_room) {
         uint32_t room = tree->run_room > 0 ? 2 * tree->run_room : 1;
 
@@ -98,13 +110,12 @@ static int add_run(struct chunks *chunks, struct chunk_tree *tree, uint32_t shar
         tree->run_room = room;
     }
     run = &tree->runs[tree->run_count++];
-    *run = (struct chunk_run){.seq = tree->next_seq,
+    *run = (struct chunk_run){.seq = seq,
                               .count = (uint32_t)((end - start + payload - 1) / payload),
                               .shard = shard,
                               .start = start,
                               .end = end,
                               .index = chunks->chunk_count};
-    tree->next_seq += run->count;
     chunks->chunk_count += run->count;
     return 0;
 }
@@ -134,7 +145,7 @@ static int add_shard(struct chunks *chunks, unsigned collective, uint32_t owner,
         start = boundary(bytes, before, total);
         end = t == last ? bytes : boundary(bytes, before + tree->leaf.share, total);
         if (collective == BY_COLLECTIVE_BARRIER)
-            tree->next_seq += before == 0;
+            advance(tree, before == 0);
         else if (end > start)
             error = add_run(chunks, tree, shard, start, end);
         before += tree->leaf.share;
@@ -156,7 +167,7 @@ int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, u
         error = add_shard(chunks, collective, sharded ? s : root, sharded ? s : 0, shard_bytes);
     /* a chunk without data, since every call has a chunk on this tree */
     if (error == 0 && first->next_seq == seq)
-        first->next_seq++;
+        advance(first, 1);
     return error;
 }
 

@@ -354,22 +354,48 @@ static void data_that_run_up_take_the_up_direction(void **state)
     by_topology_free(topology);
 }
 
-static void one_way_trees_of_an_allreduce_serve_all_that_it_needs(void **state)
+static void trees_up_and_down_of_an_allreduce_become_pairs(void **state)
 {
-    static const char *const trees[] = {"1 up h0: h0>h1", "1 up h1: h1>h0", "1 down h0: h0>h1",
-                                        "2 down h1: h1>h0", NULL};
-    struct by_topology *topology = bench_topology("h0 h1", "h0-h1");
+    /* up 3 = down 1 + 2: two pairs, of which the second uses one path for both directions */
+    static const char *const trees[] = {"3 up s0: s0>h0 s0>h1 h1>h2", "1 down s0: s0>h0 s0>h2 h2>h1",
+                                        "2 down s0: s0>h0 s0>h1 h1>h2", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 h2 s0*", "h0-s0 h1-s0 h2-s0 h1-h2");
     struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    static const uint8_t halves[] = {BY_HALF_UP, BY_HALF_DOWN, BY_HALF_NONE};
+    struct bench_images images = bench_images(lowering);
+    uint32_t whole = lowering->trees[0].half == BY_HALF_NONE ? 0 : 2;
+    struct by_image_entry up, down;
 
     (void)state;
-    assert_int_equal(lowering->tree_count, 2);
-    for (uint32_t i = 0; i < 2; i++) {
-        assert_int_equal(lowering->trees[i].collectives,
-                         BIT(ALLGATHER) | BIT(REDUCE_SCATTER) | BIT(ALLREDUCE) | BIT(BARRIER));
-        assert_int_equal(lowering->trees[i].owner, i);
+    assert_int_equal(lowering->tree_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(lowering->trees[i].collectives, BIT(ALLREDUCE) | BIT(BARRIER));
+        assert_int_equal(lowering->trees[i].owner, BY_RANK_NONE);
+        assert_int_equal(lowering->trees[i].half, halves[(i + 2 - whole) % 3]);
+        assert_int_equal(lowering->trees[i].share, lowering->trees[i].half == BY_HALF_NONE ? 2 : 1);
     }
-    assert_non_null(strstr(lowering->notes[1], "not symmetric"));
+    by_image_entry(images.bytes[3], 2 - whole / 2 - 1, &up);
+    by_image_entry(images.bytes[3], 2 - whole / 2, &down);
+    assert_int_equal(up.joined, 0);
+    assert_int_equal(down.joined, 1);
+    assert_int_equal(down.slot_base, up.slot_base);
+    assert_int_equal(by_image_entry_slots(&down), 0);
+    assert_int_equal(down.nleaf, 3);
+    assert_int_equal(by_lowering_need(lowering, 1, 3).slots, 2 * up.window);
+    bench_images_free(&images);
+    walk(lowering);
     by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void a_root_that_carries_more_up_than_down_is_refused(void **state)
+{
+    static const char *const trees[] = {"1 up h0: h0>h1", "2 down h0: h0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1");
+
+    (void)state;
+    expect_refusal(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, &(struct by_lower_options){0}, BY_EINVAL,
+                   (const char *const[]){"'h0'", "as much up as down", "plan again", NULL});
     by_topology_free(topology);
 }
 
@@ -643,7 +669,8 @@ int main(void)
         cmocka_unit_test(a_hop_names_the_relays_on_its_way),
         cmocka_unit_test(one_way_links_between_switches_answer_by_another_way),
         cmocka_unit_test(data_that_run_up_take_the_up_direction),
-        cmocka_unit_test(one_way_trees_of_an_allreduce_serve_all_that_it_needs),
+        cmocka_unit_test(trees_up_and_down_of_an_allreduce_become_pairs),
+        cmocka_unit_test(a_root_that_carries_more_up_than_down_is_refused),
         cmocka_unit_test(two_one_way_links_between_the_same_nodes_answer_each_other),
         cmocka_unit_test(windows_are_halved_until_the_slots_suffice),
         cmocka_unit_test(entries_for_mode_det_have_a_slot_for_each_two_children),

@@ -227,6 +227,8 @@ static void check_slots(const struct bench_images *images, uint32_t node)
         assert_true(a.slot_base + a.window <= header.slot_count);
         for (uint32_t j = 0; j < i; j++) {
             by_image_entry(images->bytes[node], j, &b);
+            if (a.joined || b.joined)
+                continue; /* these have the slots of the entry before them */
             assert_true(a.slot_base >= b.slot_base + b.window || b.slot_base >= a.slot_base + a.window);
         }
     }

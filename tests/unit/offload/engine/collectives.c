@@ -90,6 +90,64 @@ static void a_root_answers_each_child_as_it_asked(void **state)
     rig_open(&rig);
 }
 
+/* Up: children 0 and 1, of 2 and 1 leaves. Down: children 0, 1 and 2, of 1 leaf each. */
+static const struct rig_entry pair[2] = {
+    {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 2, .window = 4, .nleaf = 3},
+    {.job = 1, .tree = 1, .gen = 7, .root = 1, .children = 3, .window = 4, .nleaf = 3, .joined = 1}};
+
+static struct rig_packet contrib_up(unsigned child, uint32_t seq)
+{
+    struct rig_packet packet = rig_contrib(&pair[0], child, seq, three[child], 2);
+
+    packet.header.flags = BY_FLAG_ACKONLY;
+    packet.header.nleaf = child == 0 ? 2 : 1;
+    return packet;
+}
+
+static void the_root_of_a_pair_joins_the_children_of_both_trees(void **state)
+{
+    const float sum[2] = {3, 30};
+    struct rig_packet packet;
+    struct by_header header;
+
+    (void)state;
+    rig_start(&rig, pair, 2);
+    for (unsigned c = 0; c < 3; c++) {
+        packet = rig_credit(&pair[1], c, 0, 2, 0);
+        rig_send(&rig, &packet);
+        assert_int_equal(rig.tx_count, 0);
+    }
+    packet = contrib_up(0, 0);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 0);
+    packet = contrib_up(1, 0);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 5);
+    for (unsigned i = 0; i < 5; i++) {
+        const struct rig_entry *tree = &pair[i < 2 ? 0 : 1];
+
+        expect_result(tree, i, i < 2 ? i : i - 2, i >= 2, sum, 2, "pair");
+        header = rig_action(&rig, tree, i, NULL);
+        assert_int_equal(header.tree, tree->tree);
+        assert_int_equal(header.nleaf, 6); /* each rank is a leaf of both trees */
+    }
+    rig_release(&rig);
+    packet = rig_credit(&pair[1], 2, 0, 2, BY_FLAG_RETX);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 1);
+    expect_result(&pair[1], 0, 2, 1, sum, 2, "a repair on the tree down");
+    rig_release(&rig);
+    packet = contrib_up(1, 0);
+    rig_send(&rig, &packet);
+    assert_int_equal(rig.tx_count, 1);
+    expect_result(&pair[0], 0, 1, 0, NULL, 2, "a repair on the tree up");
+    packet = rig_credit(&pair[1], 3, 1, 2, 0); /* the tree down has no such child */
+    rig_send(&rig, &packet);
+    assert_int_equal(by_engine_counters(rig.engine)->drop_child, 1);
+    rig_close(&rig);
+    rig_open(&rig);
+}
+
 static void a_node_below_passes_on_what_its_children_need(void **state)
 {
     const float value[2] = {100, 200};
@@ -306,6 +364,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_root_answers_each_child_as_it_asked, stop),
+        cmocka_unit_test_teardown(the_root_of_a_pair_joins_the_children_of_both_trees, stop),
         cmocka_unit_test_teardown(a_node_below_passes_on_what_its_children_need, stop),
         cmocka_unit_test_teardown(a_result_without_data_is_passed_on_without_data, stop),
         cmocka_unit_test_teardown(a_result_without_data_is_not_filled_with_the_partial_sum, stop),

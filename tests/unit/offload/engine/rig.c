@@ -44,7 +44,8 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                     .payload_max = entry->payload_max ? entry->payload_max : RIG_PAYLOAD,
                                     .slot_base = entry->slot_base,
                                     .nleaf = entry->nleaf ? entry->nleaf : entry->children,
-                                    .depth = entry->depth};
+                                    .depth = entry->depth,
+                                    .joined = entry->joined};
 
     by_image_put_entry(image, index, &record);
     for (unsigned c = 0; c < entry->children; c++) {
@@ -70,6 +71,8 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
         if (jobs == 0 || job[jobs - 1].job != entries[i].job)
             job[jobs++] =
                 (struct by_image_job){entries[i].job, entries[i].gen, 1000, BY_RANK_NONE, 100, 7000, 0};
+        if (entries[i].joined)
+            job[jobs - 1].rank_count = entries[i].nleaf;
         children += entries[i].children;
         uint32_t slots = entries[i].window * (entries[i].depth ? entries[i].depth : 1u);
 

@@ -40,6 +40,7 @@ struct rig_entry {
     uint32_t slot_base;
     uint8_t depth;
     uint16_t nleaf; /* 0: the number of children */
+    uint8_t joined; /* as in struct by_image_entry; `nleaf` is then that of all ranks */
     uint64_t ranks; /* bitmap of the children that are ranks; the others are nodes */
 };
 
