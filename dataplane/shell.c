@@ -160,6 +160,7 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
         .alike = shell->xdp || shell->groups,
+        .tx_max = BY_TX_MAX,
         .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
         .spare_count = shell->has_late ? SHARES_LATE : 0,
     };

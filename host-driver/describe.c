@@ -84,18 +84,23 @@ static uint16_t parent_in(const struct banyan_comm *comm, uint16_t tree)
     return BY_NODE_NONE;
 }
 
-/* Names the children of `node` in `tree` whose bits are set; returns their number. */
+/* Names the children of `node` in `tree`, 64 of them from number 64 * set on, whose bits are set;
+ * returns their number. */
 static unsigned add_children(struct text *text, const struct banyan_comm *comm, uint16_t tree, uint16_t node,
-                             uint64_t mask)
+                             unsigned set, uint64_t mask)
 {
+    struct by_hop_count numbers = {0};
     unsigned count = 0;
 
     for (uint32_t i = 0; i < comm->header.count[BY_SECTION_HOP]; i++) {
         struct by_image_hop hop;
+        uint32_t number;
 
         by_image_hop(comm->image, i, &hop);
-        if (hop.job != comm->job.job || hop.tree != tree || hop.parent != node || hop.child >= 64 ||
-            !(mask >> hop.child & 1))
+        if (hop.job != comm->job.job || hop.tree != tree || hop.parent != node || hop.child >= 64)
+            continue;
+        number = by_hop_number(&numbers, &hop);
+        if (number / BY_CHILDREN_MAX != set || !(mask >> number % BY_CHILDREN_MAX & 1))
             continue;
         if (count < NAMED_MAX) {
             add(text, "%s", count > 0 ? ", " : "");
@@ -192,7 +197,7 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         struct text before = *text;
 
         if (status->missing != 0 &&
-            add_children(text, comm, status->tree, status->node, status->missing) > 0) {
+            add_children(text, comm, status->tree, status->node, status->missing_set, status->missing) > 0) {
             add(text, " %s contributed to ", "has not");
         } else if (status->missing_node != BY_NODE_NONE) {
             *text = before;

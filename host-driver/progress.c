@@ -14,8 +14,7 @@
 #include "offload/endpoint/resume.h"
 #include "offload/reduce/reduce.h"
 
-#define ENGINE_TX_LEAST (BY_CHILDREN_MAX + 2u)
-#define HUGE_BYTES      ((size_t)2 << 20)
+#define HUGE_BYTES ((size_t)2 << 20)
 /* minimum interval between two repairs of one bank: below the minimal retransmission timeout */
 #define REPAIR_NS 1000000u
 
@@ -46,6 +45,7 @@ static int open_engine(const struct by_progress_config *config, const struct by_
         .relay_count_max = header->count[BY_SECTION_RELAY] > 0 ? header->count[BY_SECTION_RELAY] : 1,
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
+        .tx_max = BY_TX_BATCH,
     };
     struct by_image_fault fault = {0};
     size_t bytes = by_engine_size(&engine);
@@ -366,7 +366,7 @@ static uint32_t run_engine(struct by_progress *node, uint64_t now_ns)
 
         if (node->endpoint != NULL && BY_LANE_MAX - node->to_endpoint.count < capacity)
             capacity = BY_LANE_MAX - node->to_endpoint.count;
-        if (capacity < ENGINE_TX_LEAST)
+        if (capacity < by_engine_tx_least(node->engine))
             break;
         taken =
             by_engine_step(node->engine, now_ns, rx, node->to_engine.count, node->tx, capacity, &tx_count);

@@ -194,8 +194,9 @@ static void missing_text(const struct table *table, const by_WaitingEntry *waiti
     for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY]; i++) {
         struct by_image_entry entry;
         by_image_entry(table->image, i, &entry);
-        for (uint32_t bit = 0;
-             entry.job == waiting->job && entry.tree == waiting->tree && bit < entry.child_count; bit++) {
+        for (uint32_t bit = 0; entry.job == waiting->job && entry.tree == waiting->tree &&
+                               bit < entry.child_count && bit < BY_CHILDREN_MAX;
+             bit++) {
             struct by_image_child child;
             by_image_child(table->image, entry.first_child + bit, &child);
             if ((waiting->missing >> bit & 1) && used < 480)

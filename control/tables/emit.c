@@ -222,6 +222,7 @@ static void put_entry(struct emit_writer *w, const struct by_lowered_tree *tree,
                                    .slot_base = w->slot_base,
                                    .nleaf = (uint16_t)hop->nleaf,
                                    .depth = (uint8_t)by_lower_depth(w->lowering, tree, hop),
+                                   .sets = (uint8_t)by_lower_sets(tree, hop),
                                    .joined = by_lower_joins(tree, hop)};
 
     if (hop->parent != BY_LOWER_NODE_NONE) {
@@ -230,7 +231,7 @@ static void put_entry(struct emit_writer *w, const struct by_lowered_tree *tree,
         entry.parent_node = up.node;
         entry.parent_ip = up.ip;
         entry.parent_udp_port = up.udp_port;
-        entry.parent_child = hop->child;
+        entry.parent_child = (uint8_t)(hop->child % BY_CHILDREN_MAX);
     }
     if (entry.joined)
         entry.slot_base = w->slot_last;
@@ -265,7 +266,7 @@ static void put_leaf(struct emit_writer *w, const struct by_lowered_tree *tree, 
         leaf.parent_node = up.node;
         leaf.parent_ip = up.ip;
         leaf.parent_udp_port = up.udp_port;
-        leaf.parent_child = hop->child;
+        leaf.parent_child = (uint8_t)(hop->child % BY_CHILDREN_MAX);
     }
     by_image_put_leaf(w->image, w->next[BY_SECTION_LEAF]++, &leaf);
 }
@@ -283,7 +284,7 @@ static void put_hops(struct emit_writer *w, const struct by_lowered_tree *tree)
                                       .node = (uint16_t)node,
                                       .parent = hop->parent == BY_LOWER_NODE_NONE ? BY_NODE_NONE
                                                                                   : (uint16_t)hop->parent,
-                                      .child = hop->child,
+                                      .child = (uint8_t)(hop->child % BY_CHILDREN_MAX),
                                       .relays = (uint8_t)(relays < UINT8_MAX ? relays : UINT8_MAX),
                                       .via = relays > 0 ? (uint16_t)hop->up[0].to : 0};
         by_image_put_hop(w->image, w->next[BY_SECTION_HOP]++, &record);

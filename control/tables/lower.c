@@ -211,7 +211,9 @@ static struct lower_need *count_needs(const struct by_lowering *lowering, uint32
     for (uint32_t i = 0; i < lowering->tree_count; i++)
         for (uint32_t j = 0; j < lowering->trees[i].hop_count; j++) {
             const struct by_hop *hop = &lowering->trees[i].hops[j];
-            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, &lowering->trees[i], hop) : 0;
+            uint32_t depth = hop->child_count > 0 ? by_lower_depth(lowering, &lowering->trees[i], hop) +
+                                                        by_lower_sets(&lowering->trees[i], hop)
+                                                  : 0;
 
             if (lowering->trees[i].window > 0)
                 needs[hop->node].fixed += (uint64_t)depth * lowering->trees[i].window;
@@ -381,7 +383,8 @@ struct by_lower_need by_lowering_need(const struct by_lowering *lowering, uint16
         if (tree->job != job || hop == BY_LOWER_NODE_NONE || tree->hops[hop].child_count == 0)
             continue;
         need.entries++;
-        need.slots += tree->window * by_lower_depth(lowering, tree, &tree->hops[hop]);
+        need.slots += tree->window * (by_lower_depth(lowering, tree, &tree->hops[hop]) +
+                                      by_lower_sets(tree, &tree->hops[hop]));
     }
     return need;
 }

@@ -79,8 +79,8 @@ struct by_hop_step {
 struct by_hop {
     uint32_t node;
     uint32_t parent;      /* node index; BY_LOWER_NODE_NONE for the root */
-    uint8_t child;        /* this node's bit at the parent */
-    uint8_t child_count;  /* includes the node's own leaf, which has bit 0; 0 on a pure leaf */
+    uint16_t child;       /* this node's number among the parent's children */
+    uint16_t child_count; /* includes the node's own leaf, which has number 0; 0 on a pure leaf */
     uint32_t first_child; /* hop index of the first child, not counting the own leaf */
     uint32_t nleaf;       /* compute nodes in the subtree, including this node */
     uint32_t down_count;  /* cables from parent to node */
@@ -160,7 +160,18 @@ static inline bool by_lower_joins(const struct by_lowered_tree *tree, const stru
 static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const struct by_lowered_tree *tree,
                                       const struct by_hop *hop)
 {
-    return by_lower_joins(tree, hop) ? 0 : lowering->det ? by_image_det_depth(hop->child_count) : 1;
+    return by_lower_joins(tree, hop)                              ? 0
+           : lowering->det && hop->child_count <= BY_CHILDREN_MAX ? by_image_det_depth(hop->child_count)
+                                                                  : 1;
+}
+
+/* Returns the further slots for each position, for sets of more than 64 children; at the root of a pair
+ * those of both trees. */
+static inline uint32_t by_lower_sets(const struct by_lowered_tree *tree, const struct by_hop *hop)
+{
+    uint32_t both = tree->half == BY_HALF_UP && hop == tree->hops ? tree[1].hops->child_count : 0;
+
+    return by_lower_joins(tree, hop) ? 0 : by_image_sets(hop->child_count + both);
 }
 
 /* The entries of a job at a node, and the slots that they need (counts). */

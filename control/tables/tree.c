@@ -85,12 +85,12 @@ static int check_nodes(const struct draft *draft, enum by_table_flow flow)
             return by_problem_say(draft->problem, BY_EINVAL,
                                   "%s: the switch '%s' has no children in the tree", draft->where,
                                   node->name);
-        if (below > BY_CHILDREN_MAX)
+        if (below > BY_FAMILY_MAX)
             return by_problem_say(draft->problem, BY_ELIMIT,
                                   "%s: '%s' has %u children in the tree; a table entry holds %u: use a "
                                   "deeper tree (more switches, or "
                                   "plan with --in-network none)",
-                                  draft->where, node->name, below, BY_CHILDREN_MAX);
+                                  draft->where, node->name, below, BY_FAMILY_MAX);
         if (rank || below == 1)
             continue;
         if ((flow & BY_FLOW_UP) && !node->aggregate)

@@ -242,6 +242,7 @@ void by_main(uint64_t is_at_el2)
         .repair_interval_ns = REPAIR_NS,
         .isa = by_isa_best(),
         .meter_count_max = by_engine_meters(by_hal.limits.ports, SHARES),
+        .tx_max = BY_TX_MAX,
     };
     struct by_note last;
     bool has_last;

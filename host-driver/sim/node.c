@@ -8,7 +8,7 @@
 #include "host-driver/sim/inside.h"
 #include "offload/base/bytes.h"
 
-#define TX_CAPACITY (BY_CHILDREN_MAX + 2 + BY_WORLD_BURST_MAX)
+#define TX_CAPACITY (2 * BY_FAMILY_MAX + 2 + BY_WORLD_BURST_MAX)
 
 /* Offsets in a header (offload/wire/PROTOCOL.md). */
 
@@ -174,7 +174,7 @@ static void step_engine(struct by_world *world, uint32_t index, struct by_parcel
 
         by_engine_allow(node->engine, UINT32_MAX);
         taken = by_engine_step(node->engine, world->now_ps / 1000, rx + done, count - done, tx,
-                               BY_CHILDREN_MAX + 2, &tx_count);
+                               by_engine_tx_least(node->engine), &tx_count);
         /* rx_index counts from the first packet of that step. */
         act(world, index, tx, tx_count, parcels + done, 1);
         done += taken;

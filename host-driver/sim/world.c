@@ -59,7 +59,9 @@ static uint32_t share_count(const uint8_t *image)
 static void engine_create(struct by_world *world, struct by_sim_node *node)
 {
     const struct by_world_config *given = &world->config;
-    struct by_engine_config config = {.repair_interval_ns = given->repair_interval_ns, .isa = by_sim_isa()};
+    struct by_engine_config config = {.repair_interval_ns = given->repair_interval_ns,
+                                      .isa = by_sim_isa(),
+                                      .tx_max = 2 * BY_FAMILY_MAX + 2};
     struct by_image_header header;
     size_t bytes;
 

@@ -5,8 +5,10 @@
 #ifndef BY_BASE_LIMITS_H
 #define BY_BASE_LIMITS_H
 
-/* Children of one entry (count): each has one bit in a 64-bit bitmap. */
+/* Children in one set of an entry (count): each has one bit in a 64-bit bitmap. */
 #define BY_CHILDREN_MAX 64u
+/* Children of one entry (count), in sets of 64: as many as a table may have ports. */
+#define BY_FAMILY_MAX 1024u
 /* Ports of one switch or host that runs banyan's code (count): a port index fits a byte with room
  * to spare, and a per-port array fits a few cache lines. */
 #define BY_PORTS_MAX 64u

@@ -321,8 +321,8 @@ static void aim_half(enum by_half half, struct by_flight *flight)
         flight->recv = NULL;
     } else if (half == BY_HALF_DOWN) {
         flight->flags |= BY_FLIGHT_NODATA;
-        if (!(flight->flags & BY_FLIGHT_ACKONLY))
-            flight->send = NULL;
+        if (!(flight->flags & BY_FLIGHT_ACKONLY) || flight->recv == NULL)
+            flight->send = NULL; /* its integers (mode EXACT) may not be there yet */
     }
 }
 

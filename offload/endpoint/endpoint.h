@@ -95,8 +95,9 @@ struct by_call_status {
     uint8_t wait_state;    /* enum by_wait_state from the last WAIT for that chunk; 0: no WAIT arrived, the
                               parent itself is silent */
     uint16_t missing_node; /* a node (switch or host) that `node` waits for, or BY_NODE_NONE */
-    uint64_t missing;      /* bitmap at `node` */
-    struct by_err err;     /* for BY_EMISMATCH */
+    uint64_t missing;      /* bitmap at `node`, of its children 64 missing_set to 64 missing_set + 63 */
+    uint8_t missing_set;
+    struct by_err err;                /* for BY_EMISMATCH */
     struct by_call_said first, other; /* the calls of err.first and err.other */
     /* The call ended before the ranks had agreed on a session. With BY_ESTATE, `node` still holds
      * chunks of an earlier run of this generation, or else a node above or below it does (also if

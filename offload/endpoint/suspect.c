@@ -33,16 +33,19 @@ void by_suspect_hops(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     }
 }
 
-/* Finds the record of `node` (child < 0), or of the child with bit `child` of parent `node`.
+/* Finds the record of `node` (child < 0), or of the child with number `child` of parent `node`.
  * Returns 1 when there is one. */
 static int find_hop(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint16_t node,
                     int child, struct by_image_hop *hop)
 {
+    struct by_hop_count count = {0};
+
     for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
         by_image_hop(endpoint->config.image, h, hop);
         if (hop->job != endpoint->config.job || hop->tree != lane->tree || !by_image_hop_is_own(hop))
             continue;
-        if (child < 0 ? hop->node == node && hop->parent != node : hop->parent == node && hop->child == child)
+        if (child < 0 ? hop->node == node && hop->parent != node
+                      : hop->parent == node && by_hop_number(&count, hop) == (uint32_t)child)
             return 1;
     }
     return 0;
@@ -113,11 +116,13 @@ void by_suspect_fill(const struct by_endpoint *endpoint, const struct by_ep_lane
     status->node = wait->state == BY_WAIT_PARENT ? wait->node : wait->at;
     status->wait_state = wait->state;
     status->missing = wait->missing;
+    status->missing_set = wait->set;
     if (wait->state == BY_WAIT_PARENT) {
         if (find_hop(endpoint, lane, wait->node, -1, &hop))
             status->missing_node = hop.parent;
     } else if (wait->missing != 0 &&
-               find_hop(endpoint, lane, wait->at, __builtin_ctzll(wait->missing), &hop)) {
+               find_hop(endpoint, lane, wait->at,
+                        wait->set * (int)BY_CHILDREN_MAX + __builtin_ctzll(wait->missing), &hop)) {
         status->missing_node = hop.node;
     } else if (wait->missing != 0 && lane->hop_end > 0) {
         status->missing_node = wait->at; /* the bit is no other node, but that host's own rank */

@@ -12,11 +12,11 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
 {
     const struct by_entry *entry = packet->entry;
 
-    if (packet->header.child >= entry->child_count) {
+    if (packet->child >= entry->child_count) {
         step->engine->counters.drop_child++;
         return 0;
     }
-    if (packet->address != step->table->child[entry->first_child + packet->header.child].address) {
+    if (packet->address != step->table->child[entry->first_child + packet->child].address) {
         step->engine->counters.drop_ingress++;
         return 0;
     }
@@ -28,7 +28,7 @@ int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet
  * the missing one. */
 static int has_its_leaves(const struct by_step *step, const struct by_packet *packet)
 {
-    const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->header.child];
+    const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->child];
 
     return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
 }
@@ -53,9 +53,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
 
     if (bank->state == BY_BANK_POISON)
         by_pairs_clear(step->engine, packet->entry, packet->bank);
-    bank->have = 0;
-    bank->want = 0;
-    bank->told = 0;
+    by_sets_claim(step->engine, packet->entry, packet->bank);
     bank->tick_ns = step->now_ns;
     bank->seq = header->seq;
     bank->optag = header->optag;
@@ -85,7 +83,7 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
         by_memory_alarm(step, packet);
         return;
     }
-    bank->told = 0;
+    by_sets_tell(step->engine, entry, packet->bank, 0);
     bank->tick_ns = step->now_ns;
     bank->state = entry->has_parent ? BY_BANK_UP : BY_BANK_DONE;
     by_bank_seal(bank);
@@ -150,7 +148,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
             by_poison_answer(step, packet);
         else if (!agrees(bank, &packet->header))
             by_poison_begin(step, packet, BY_ERR_MISMATCH);
-        else if (bank->have >> packet->header.child & 1)
+        else if (by_set_of(step->engine, packet->entry, packet->bank, packet->child)->have &
+                 by_child_bit(packet->child))
             by_duplicate_answer(step, packet);
         else
             return 1;
@@ -179,11 +178,13 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     struct by_engine_counters *counters = &step->engine->counters;
     const struct by_header *header = &packet->header;
     const struct by_entry *entry = packet->entry;
-    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_engine *engine = step->engine;
+    struct by_bank *bank = &engine->bank[packet->bank], *set;
     const struct by_reducer *reducer = find_reducer(step, packet);
 
     if (!by_packet_is_from_child(step, packet))
         return;
+    set = by_set_of(engine, entry, packet->bank, packet->child);
     if (!has_its_leaves(step, packet)) {
         counters->drop_leaves++;
         return;
@@ -205,7 +206,7 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
     if (header->flags & BY_FLAG_NODATA) {
         counters->contrib_nodata++;
     } else {
-        enum by_added added = packet->pairs > 1 && header->child >= 2 ? by_pairs_take(step, packet, reducer)
+        enum by_added added = packet->pairs > 1 && packet->child >= 2 ? by_pairs_take(step, packet, reducer)
                                                                       : add(step, packet, reducer);
 
         if (added == BY_ADDED_TO_DAMAGE) {
@@ -219,9 +220,11 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         }
     }
     counters->contrib++;
-    bank->have |= UINT64_C(1) << header->child;
+    set->have |= by_child_bit(packet->child);
     if (!(header->flags & BY_FLAG_ACKONLY))
-        bank->want |= UINT64_C(1) << header->child;
+        set->want |= by_child_bit(packet->child);
+    if (set != bank)
+        by_bank_seal(set);
     bank->nleaf = (uint16_t)(bank->nleaf + header->nleaf);
     bank->witness += header->witness;
     if (header->flags & BY_FLAG_CE)
@@ -230,7 +233,7 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         bank->flags |= BY_BANK_RESENT;
     if (packet->pairs > 1 && !by_pairs_advance(step, packet, reducer))
         by_memory_alarm(step, packet);
-    else if (bank->have == entry->all)
+    else if (bank->have == entry->all && (entry->sets == 0 || by_sets_complete(engine, entry, packet->bank)))
         complete(step, packet, reducer);
     else
         by_bank_seal(bank);

@@ -38,9 +38,9 @@ static uint32_t cells_for(uint32_t count)
 static uint32_t child_count_max(const struct by_engine_config *config)
 {
     uint32_t by_image = config->image_bytes_max / 16; /* bytes of a child's record */
-    uint32_t by_entries = config->entry_count_max * BY_CHILDREN_MAX;
+    uint64_t by_entries = (uint64_t)config->entry_count_max * BY_FAMILY_MAX;
 
-    return by_image < by_entries ? by_image : by_entries;
+    return by_image < by_entries ? by_image : (uint32_t)by_entries;
 }
 
 static int config_is_sound(const struct by_engine_config *config)
@@ -172,6 +172,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     e->config.alike = config->alike;
     e->config.meter_count_max = config->meter_count_max;
     e->config.spare_count = config->spare_count;
+    e->config.tx_max = config->tx_max;
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];
@@ -268,8 +269,32 @@ static int is_from_neighbour(const struct by_table *table, const struct by_packe
     const struct by_entry *entry = packet->entry;
 
     return (entry->has_parent && packet->address == entry->parent.address) ||
-           (packet->header.child < entry->child_count &&
-            packet->address == table->child[entry->first_child + packet->header.child].address);
+           (packet->child < entry->child_count &&
+            packet->address == table->child[entry->first_child + packet->child].address);
+}
+
+/*
+ * Finds the number of the child that a packet names, in an entry of more than 64 children or of a
+ * pair's tree down: among the children with this bit, the address decides. Returns the entry of the
+ * chunk's bank.
+ */
+static const struct by_entry *find_child(const struct by_table *table, const struct by_entry *entry,
+                                         struct by_packet *packet)
+{
+    const struct by_entry *lead = entry->joined ? entry - 1 : entry;
+    uint32_t count = entry->joined ? entry->child_count : entry->own_count;
+    uint32_t first = entry->joined ? lead->own_count : 0;
+
+    packet->child = BY_CHILD_NONE; /* it has no such child */
+    for (uint32_t child = packet->header.child; child < count; child += BY_CHILDREN_MAX) {
+        packet->child = first + child;
+        if (packet->header.child >= BY_CHILDREN_MAX ||
+            table->child[lead->first_child + packet->child].address == packet->address)
+            break;
+    }
+    if (packet->header.child >= BY_CHILDREN_MAX)
+        packet->child = BY_CHILD_NONE;
+    return lead;
 }
 
 /*
@@ -304,15 +329,11 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
         engine->counters.drop_gen++;
         return 0;
     }
-    if (__builtin_expect(entry->joined, 0)) {
-        unsigned child = packet->header.child;
-
-        packet->header.child =
-            child < entry->child_count ? (uint8_t)(child + entry[-1].own_count) : (uint8_t)BY_WIRE_CHILD_ALL;
-        entry--;
-    }
-    packet->entry = entry;
     packet->address = by_address(rx->port, rx->src_ip);
+    packet->child = packet->header.child;
+    if (__builtin_expect(entry->joined | entry->sets, 0))
+        entry = find_child(step->table, entry, packet);
+    packet->entry = entry;
     packet->bytes = (uint16_t)bytes;
     if (__builtin_expect((entry->cover | (packet->header.flags & BY_FLAG_KEYED)) != 0, 0) &&
         !by_packet_is_genuine(step, rx->data, packet)) {
@@ -347,7 +368,9 @@ static void ask_for_payload(const struct by_packet *packet)
 /* Second pass: the state machine. */
 static void handle(struct by_step *step, const struct by_packet *packet)
 {
-    if (__builtin_expect(!by_bank_is_sealed(&step->engine->bank[packet->bank]), 0)) {
+    if (__builtin_expect(!by_bank_is_sealed(&step->engine->bank[packet->bank]), 0) ||
+        (__builtin_expect(packet->entry->sets, 0) &&
+         !by_sets_are_sealed(step->engine, packet->entry, packet->bank))) {
         by_broken_answer(step, packet);
         return;
     }
@@ -403,6 +426,11 @@ static void next_packet(struct by_step *step, const struct by_rx *rx, uint32_t *
     }
 }
 
+uint32_t by_engine_tx_least(const struct by_engine *engine)
+{
+    return engine->active->fan > BY_CHILDREN_MAX + 2 ? engine->active->fan : BY_CHILDREN_MAX + 2;
+}
+
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
 {
@@ -410,7 +438,7 @@ uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct 
     struct by_packet packet[BATCH];
     uint32_t done = 0;
 
-    BY_ASSERT(tx_capacity >= BY_CHILDREN_MAX + 2);
+    BY_ASSERT(tx_capacity >= by_engine_tx_least(engine));
     while (done < rx_count) {
         uint32_t room = tx_capacity - step.tx_count;
         uint32_t count = 0;

@@ -34,6 +34,8 @@ struct by_engine_config {
                       tables and keys */
     uint32_t spare_count; /* further payload buffers: a chunk whose bank is still being sent starts in one of
                              them. 0: such a chunk is dropped, and retransmitted (drop_busy) */
+    uint32_t tx_max;      /* the greatest tx_capacity of the shell: an entry, or a pair, may have two children
+                             fewer.      0: BY_CHILDREN_MAX + 2 */
 };
 
 /* Returns the number of meters that `ports` ports with the shares of `jobs` jobs require. */
@@ -129,11 +131,14 @@ const uint8_t *by_engine_staged(const struct by_engine *engine, size_t *bytes);
  * Handles packets in order until all are done or the actions of the next one might not fit. Returns
  * how many `rx` were consumed and writes *tx_count actions. If a step stops inside a datagram of
  * several packets (offload/wire/datagram.h), the next step must begin with that datagram.
- * tx_capacity must be >= BY_CHILDREN_MAX + 2. `now_ns` is monotonic, or always 0 when there is no
+ * tx_capacity must be >= by_engine_tx_least(). `now_ns` is monotonic, or always 0 when there is no
  * clock; only rate limits depend on it. rx_count <= 65535.
  */
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count);
+/* Returns the least tx_capacity for the active table: BY_CHILDREN_MAX + 2, or two more than the
+ * children of its largest entry, or pair. */
+uint32_t by_engine_tx_least(const struct by_engine *engine);
 /* Sets how many more packets the shell can hold (BY_TX_HOLD); initially 0. Packets beyond that are
  * dropped and charged to no share. The shell calls this before each step. */
 void by_engine_allow(struct by_engine *engine, uint32_t held);

@@ -27,13 +27,19 @@ static int refuse(struct by_image_fault *fault, int error, const char *section, 
 
 /* ---- checks that need the engine's memory ---- */
 
+/* Returns the slots of an entry, including those of its sets. */
+static uint32_t slots_of(const struct by_entry *entry)
+{
+    return entry->slots + entry->sets * entry->window;
+}
+
 static int check_overlap(struct by_engine *engine, const struct by_table *table, struct by_image_fault *fault)
 {
     by_zero(engine->slot_used, ((size_t)engine->config.slot_count_max + 63) / 64 * 8);
     for (uint32_t i = 0; i < table->entry_count; i++) {
         const struct by_entry *entry = &table->entry[i];
 
-        for (uint32_t slot = entry->slot_base; slot < entry->slot_base + entry->slots; slot++) {
+        for (uint32_t slot = entry->slot_base; slot < entry->slot_base + slots_of(entry); slot++) {
             uint64_t bit = UINT64_C(1) << (slot & 63);
 
             if (engine->slot_used[slot / 64] & bit)
@@ -51,8 +57,9 @@ static int same_shape(const struct by_table *a_table, const struct by_entry *a,
                       const struct by_table *b_table, const struct by_entry *b)
 {
     if (a->slot_base != b->slot_base || a->window != b->window || a->slots != b->slots ||
-        a->nleaf != b->nleaf || a->payload_max != b->payload_max || a->child_count != b->child_count ||
-        a->own_count != b->own_count || a->joined != b->joined || a->has_parent != b->has_parent)
+        a->sets != b->sets || a->nleaf != b->nleaf || a->payload_max != b->payload_max ||
+        a->child_count != b->child_count || a->own_count != b->own_count || a->joined != b->joined ||
+        a->has_parent != b->has_parent)
         return 0;
     if (a->has_parent && (a->parent.address != b->parent.address ||
                           a->parent.udp_port != b->parent.udp_port || a->parent_child != b->parent_child))
@@ -159,18 +166,13 @@ static void bound_leaves(struct by_table *table, const struct by_image_entry *re
     }
 }
 
-static uint64_t bits_below(uint32_t count)
-{
-    return count == 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
-}
-
 /* Adds the children of a pair's tree down to the entry of the tree up: each chunk requires all of
  * both. The records of their children are adjacent. */
 static void join(struct by_entry *up, const struct by_entry *down)
 {
-    up->child_count = (uint8_t)(up->child_count + down->child_count);
+    up->child_count = (uint16_t)(up->child_count + down->child_count);
     up->nleaf = (uint16_t)(up->nleaf + down->nleaf);
-    up->all = bits_below(up->child_count);
+    up->all = by_set_all(up, 0);
 }
 
 static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, const struct by_image_key *key)
@@ -188,12 +190,14 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
     entry->slot_base = record.slot_base;
     entry->first_child = record.first_child;
     entry->window = record.window;
-    entry->slots = by_image_entry_slots(&record);
+    entry->slots =
+        by_image_entry_slots(&record) - (record.joined ? 0u : record.sets * (uint32_t)record.window);
     entry->payload_max = record.payload_max;
     entry->nleaf = record.nleaf;
     entry->window_log2 = (uint8_t)__builtin_ctz(record.window);
     entry->has_parent = record.parent_node != BY_NODE_NONE;
-    entry->all = bits_below(record.child_count);
+    entry->sets = record.sets;
+    entry->all = by_set_all(entry, 0);
     entry->parent.address = entry->has_parent ? by_address(record.parent_port, record.parent_ip) : 0;
     entry->parent.udp_port = record.parent_udp_port;
     for (uint32_t i = 0; i < record.child_count; i++) {
@@ -316,6 +320,9 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
         return refuse(fault, BY_ELIMIT, "header", 0, "more relays than this node can hold",
                       header.count[BY_SECTION_RELAY]);
     build(table);
+    if (table->fan > (config->tx_max ? config->tx_max : BY_CHILDREN_MAX + 2u))
+        return refuse(fault, BY_ELIMIT, "header", 0,
+                      "more children of an entry, or pair, than this node can answer", table->fan - 2);
     error = by_meters_build(config, table, fault);
     if (!error)
         error = check_overlap(engine, table, fault);
@@ -332,7 +339,7 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
  * into them, so refs are kept. */
 static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 {
-    for (uint32_t i = 0; i < 2 * entry->slots; i++) {
+    for (uint32_t i = 0; i < 2 * slots_of(entry); i++) {
         struct by_bank *bank = &engine->bank[2 * entry->slot_base + i];
 
         bank->have = bank->want = bank->told = 0;
@@ -344,7 +351,7 @@ static void start_banks(struct by_engine *engine, const struct by_entry *entry)
     for (uint32_t seq = 0; seq < 2 * entry->window; seq++)
         engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
     by_pairs_start(engine, entry);
-    for (uint32_t i = 0; i < 2 * entry->slots; i++)
+    for (uint32_t i = 0; i < 2 * slots_of(entry); i++)
         by_bank_seal(&engine->bank[2 * entry->slot_base + i]);
 }
 

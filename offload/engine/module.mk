@@ -9,6 +9,7 @@ offload_SRC += \
 	offload/engine/repair.c \
 	offload/engine/result.c \
 	offload/engine/send.c \
+	offload/engine/sets.c \
 	offload/engine/spare.c \
 	offload/engine/verify.c \
 	offload/engine/view.c

@@ -123,7 +123,7 @@ static enum by_added keep(struct by_step *step, const struct by_packet *packet,
     const struct by_entry *entry = packet->entry;
     struct by_engine *engine = step->engine;
     uint32_t place = place_take(engine, entry), psum;
-    unsigned odd = header->child & 1u;
+    unsigned odd = packet->child & 1u;
 
     if (place == 0)
         return BY_ADDED_TO_DAMAGE;
@@ -182,9 +182,9 @@ enum by_added by_pairs_take(struct by_step *step, const struct by_packet *packet
 {
     const struct by_header *header = &packet->header;
     const struct by_entry *entry = packet->entry;
-    uint32_t index = header->child / 2u;
+    uint32_t index = packet->child / 2u;
     struct by_pair *pair = by_pair_of(step->engine, entry, packet->bank, index);
-    uint64_t have = step->engine->bank[packet->bank].have | UINT64_C(1) << header->child;
+    uint64_t have = step->engine->bank[packet->bank].have | UINT64_C(1) << packet->child;
 
     if (!is_sealed(pair))
         return BY_ADDED_TO_DAMAGE;
@@ -202,7 +202,7 @@ int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const
 {
     const struct by_entry *entry = packet->entry;
     uint64_t missing = entry->all & ~step->engine->bank[packet->bank].have;
-    uint32_t index = packet->header.child / 2u;
+    uint32_t index = packet->child / 2u;
 
     if ((missing & (children_before(index) | children_of(entry, index))) != 0)
         return 1;

@@ -8,34 +8,36 @@
 
 #include "offload/base/bytes.h"
 
-int by_interval_begin(struct by_step *step, struct by_bank *bank)
+int by_interval_begin(struct by_step *step, const struct by_entry *entry, uint32_t index)
 {
+    struct by_bank *bank = &step->engine->bank[index];
+
     if (step->now_ns - bank->tick_ns < step->engine->config.repair_interval_ns)
         return 0;
     bank->tick_ns = step->now_ns;
-    bank->told = 0;
+    by_sets_tell(step->engine, entry, index, 0);
     return 1;
 }
 
-/* Returns 1 when `child` may be sent a reply: once per interval, and always without a clock,
- * because the reply answers a packet of the child. */
-static int may_tell(struct by_step *step, struct by_bank *bank, unsigned child)
+/* Returns 1 when the packet's child may be sent a reply: once per interval, and always without a
+ * clock, because the reply answers a packet of the child. */
+static int may_tell(struct by_step *step, const struct by_packet *packet)
 {
-    uint64_t bit = UINT64_C(1) << child;
+    struct by_bank *set = by_set_of(step->engine, packet->entry, packet->bank, packet->child);
 
     if (step->now_ns == 0)
         return 1;
-    by_interval_begin(step, bank);
-    if (bank->told & bit)
+    by_interval_begin(step, packet->entry, packet->bank);
+    if (set->told & by_child_bit(packet->child))
         return 0;
-    bank->told |= bit;
+    set->told |= by_child_bit(packet->child);
     return 1;
 }
 
 /* Returns 1 when a packet from `child` may cause a retransmission to the parent. */
-static int may_repeat_up(struct by_step *step, struct by_bank *bank, unsigned child)
+static int may_repeat_up(struct by_step *step, const struct by_packet *packet, unsigned child)
 {
-    return step->now_ns == 0 ? child == 0 : by_interval_begin(step, bank);
+    return step->now_ns == 0 ? child == 0 : by_interval_begin(step, packet->entry, packet->bank);
 }
 
 /* Counts one more WAIT from the parent and returns 1, if it may be passed to the children. */
@@ -54,8 +56,8 @@ static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
     uint8_t payload[BY_WAIT_BYTES];
 
     by_wait_encode(&wait, payload);
-    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT,
-                        UINT64_C(1) << packet->header.child, payload, sizeof(payload));
+    by_send_to_child(step, packet->entry, &packet->header, BY_TYPE_WAIT, packet->child, payload,
+                     sizeof(payload));
 }
 
 /*
@@ -91,11 +93,10 @@ static void repeat_up(struct by_step *step, const struct by_packet *packet)
 
 /* Returns 1 when the missing children are asked on behalf of the child that was just answered: the
  * first in an interval, or without a clock the lowest that has contributed. */
-static int may_ask(const struct by_step *step, const struct by_bank *bank, unsigned child)
+static int may_ask(const struct by_step *step, const struct by_packet *packet)
 {
-    uint64_t bit = UINT64_C(1) << child;
-
-    return step->now_ns == 0 ? (bank->have & -bank->have) == bit : bank->told == bit;
+    return (step->now_ns == 0 ? by_sets_is_lowest : by_sets_told_only)(step->engine, packet->entry,
+                                                                       packet->bank, packet->child);
 }
 
 /* Answers a child that asks for, or retransmits, the chunk in its bank. */
@@ -103,20 +104,20 @@ static void answer(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
-    unsigned child = packet->header.child;
+    uint32_t child = packet->child;
 
     switch (bank->state) {
     case BY_BANK_AGG:
-        if (may_tell(step, bank, child)) {
+        if (may_tell(step, packet)) {
             by_place_tell(step, packet);
-            if (may_ask(step, bank, child))
+            if (may_ask(step, packet))
                 by_place_ask(step, packet);
         }
         break;
     case BY_BANK_UP:
-        if (may_repeat_up(step, bank, child))
+        if (may_repeat_up(step, packet, child))
             repeat_up(step, packet);
-        if (bank->state == BY_BANK_UP && may_tell(step, bank, child))
+        if (bank->state == BY_BANK_UP && may_tell(step, packet))
             tell_of_parent(step, packet);
         break;
     case BY_BANK_DONE:
@@ -168,17 +169,17 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     err.reason = (uint8_t)reason;
     err.seq = packet->header.seq;
     err.expected_seq = bank->seq;
-    /* Numbers of children mean nothing in the other tree of a pair. */
-    err.agree = bank->seq == packet->header.seq && !by_entry_is_pair(packet->entry) ? bank->have : 0;
+    /* Bits of children mean nothing in the other tree of a pair, or in another set. */
+    err.agree = bank->seq == packet->header.seq && !by_entry_is_apart(packet->entry) ? bank->have : 0;
     side_of_bank(&err.first, bank);
     side_of_packet(&err.other, &packet->header);
     by_err_encode(&err, payload);
 }
 
-/* Voids the bank's chunk permanently, and sends the objection to `children` and, with `up`, to the
- * parent. */
+/* Voids the bank's chunk permanently, and sends the objection to all children but `except` and, with
+ * `up`, to the parent. */
 static void poison(struct by_step *step, const struct by_packet *packet, const uint8_t payload[BY_ERR_BYTES],
-                   uint64_t children, int up)
+                   uint32_t except, int up)
 {
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
@@ -188,14 +189,14 @@ static void poison(struct by_step *step, const struct by_packet *packet, const u
     bank->seq = like.seq;
     bank->state = BY_BANK_POISON;
     bank->tick_ns = step->now_ns;
-    bank->told = entry->all;
+    by_sets_tell(step->engine, entry, packet->bank, UINT64_MAX);
     by_bank_seal(bank);
     by_copy(kept, payload, BY_ERR_BYTES);
-    if (by_entry_is_pair(entry))
+    if (by_entry_is_apart(entry))
         by_put64(kept + BY_ERR_AT_AGREE, 0);
     step->engine->counters.poison++;
     like.flags |= BY_FLAG_POISON;
-    by_send_to_children(step, entry, &like, BY_TYPE_ERR, children, kept, BY_ERR_BYTES);
+    by_send_to_children(step, entry, &like, BY_TYPE_ERR, except, kept, BY_ERR_BYTES);
     if (up && entry->has_parent)
         by_send_to_parent(step, entry, &like, BY_TYPE_ERR, kept, BY_ERR_BYTES);
 }
@@ -205,7 +206,7 @@ void by_poison_begin(struct by_step *step, const struct by_packet *packet, unsig
     uint8_t payload[BY_ERR_BYTES];
 
     objection(step, packet, reason, payload);
-    poison(step, packet, payload, packet->entry->all, 1);
+    poison(step, packet, payload, BY_CHILD_NONE, 1);
 }
 
 void by_memory_alarm(struct by_step *step, const struct by_packet *packet)
@@ -228,16 +229,14 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet)
 {
     const struct by_entry *entry = packet->entry;
     const uint8_t *payload = by_bank_objection(step->engine, packet->bank);
-    struct by_bank *bank = &step->engine->bank[packet->bank];
     struct by_header like = packet->header;
 
     step->engine->counters.drop_poison++;
     like.flags |= BY_FLAG_POISON;
-    if (entry->has_parent && may_repeat_up(step, bank, like.child))
+    if (entry->has_parent && may_repeat_up(step, packet, packet->child))
         object_again(step, packet);
-    if (may_tell(step, bank, like.child))
-        by_send_to_children(step, entry, &like, BY_TYPE_ERR, UINT64_C(1) << like.child, payload,
-                            BY_ERR_BYTES);
+    if (may_tell(step, packet))
+        by_send_to_child(step, entry, &like, BY_TYPE_ERR, packet->child, payload, BY_ERR_BYTES);
 }
 
 /*
@@ -259,7 +258,7 @@ void by_broken_answer(struct by_step *step, const struct by_packet *packet)
     int from_parent = by_packet_is_from_parent(packet);
 
     if (!is_known_broken(bank)) {
-        bank->have = 0;
+        by_sets_claim(step->engine, packet->entry, packet->bank);
         bank->flags = BY_BANK_BROKEN;
         by_memory_alarm(step, packet);
         bank->seal ^= 0xffffu;
@@ -269,7 +268,7 @@ void by_broken_answer(struct by_step *step, const struct by_packet *packet)
         return;
     if (packet->header.type == BY_TYPE_CONTRIB || (packet->header.type == BY_TYPE_PROBE && !from_parent))
         by_poison_answer(step, packet);
-    else if (packet->header.type == BY_TYPE_PROBE && may_repeat_up(step, bank, 0))
+    else if (packet->header.type == BY_TYPE_PROBE && may_repeat_up(step, packet, 0))
         object_again(step, packet);
     else
         step->engine->counters.drop_poison++;
@@ -281,8 +280,7 @@ static void tell_place(struct by_step *step, const struct by_packet *packet)
     uint8_t payload[BY_ERR_BYTES];
 
     objection(step, packet, BY_ERR_WINDOW, payload);
-    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR,
-                        UINT64_C(1) << packet->header.child, payload, BY_ERR_BYTES);
+    by_send_to_child(step, packet->entry, &packet->header, BY_TYPE_ERR, packet->child, payload, BY_ERR_BYTES);
 }
 
 void by_window_answer(struct by_step *step, const struct by_packet *packet)
@@ -339,8 +337,8 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet)
         counters->drop_state++;
         return;
     }
-    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT, packet->entry->all,
-                        packet->payload, BY_WAIT_BYTES);
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_WAIT, BY_CHILD_NONE, packet->payload,
+                        BY_WAIT_BYTES);
 }
 
 /* Passes an ERR to the leaves when the parent has lost its state or has no such tree; this voids
@@ -355,8 +353,8 @@ static void pass_complaint(struct by_step *step, const struct by_packet *packet,
         return;
     }
     bank->flags |= BY_BANK_PASSED;
-    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR, packet->entry->all,
-                        packet->payload, BY_ERR_BYTES);
+    by_send_to_children(step, packet->entry, &packet->header, BY_TYPE_ERR, BY_CHILD_NONE, packet->payload,
+                        BY_ERR_BYTES);
 }
 
 /* Passes a child's ERR up: a leaf was refused because this table has served another run. Leaves
@@ -401,9 +399,7 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
         counters->drop_poison++; /* it has been passed on already */
     } else if (ahead == 0 ||
                (ahead == 2 * entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP)) {
-        uint64_t sender = from_parent ? 0 : UINT64_C(1) << packet->header.child;
-
-        poison(step, packet, packet->payload, entry->all & ~sender, !from_parent);
+        poison(step, packet, packet->payload, from_parent ? BY_CHILD_NONE : packet->child, !from_parent);
     } else {
         counters->drop_window++;
     }
@@ -421,7 +417,7 @@ static void take_question(struct by_step *step, const struct by_packet *packet)
         counters->drop_state++;
         return;
     }
-    if (step->now_ns != 0 && !by_interval_begin(step, bank)) {
+    if (step->now_ns != 0 && !by_interval_begin(step, packet->entry, packet->bank)) {
         counters->drop_state++;
         return;
     }

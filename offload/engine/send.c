@@ -97,7 +97,7 @@ void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t ind
     header.flags |= flags;
     if (!(bank->flags & BY_BANK_DATA))
         header.flags |= BY_FLAG_NODATA;
-    if (bank->want == 0)
+    if (bank->want == 0 && (entry->sets == 0 || by_sets_want_nothing(step->engine, entry, index)))
         header.flags |= BY_FLAG_ACKONLY;
     header.child = entry->parent_child;
     by_header_encode(&header, tx->header);
@@ -109,7 +109,8 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
 {
     const struct by_bank *bank = &step->engine->bank[index];
     struct by_tx *tx = next_tx(step, &step->table->child[entry->first_child + child]);
-    int data = (bank->flags & BY_BANK_DATA) && (bank->want >> child & 1);
+    int data = (bank->flags & BY_BANK_DATA) &&
+               (by_set_of(step->engine, entry, index, child)->want & by_child_bit(child));
     struct by_header header;
 
     describe(&header, entry, bank);
@@ -126,7 +127,7 @@ void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t
          digest_of(entry, header.type, tx->payload, tx->payload_bytes));
 }
 
-/* Sends the result to children [first, end), which are of one tree. */
+/* Sends the result to children [first, end), which are of one tree and one set. */
 static void send_results(struct by_step *step, const struct by_entry *entry, uint32_t index, uint32_t first,
                          uint32_t end)
 {
@@ -134,45 +135,52 @@ static void send_results(struct by_step *step, const struct by_entry *entry, uin
     const struct by_neighbour *child = &step->table->child[entry->first_child];
     const struct by_hop_keys *keys = &step->table->keys[entry->first_child];
     const uint8_t *payload = by_bank_result(step->engine, entry, index);
-    uint64_t want = (bank->flags & BY_BANK_DATA ? bank->want : 0) >> first;
+    const struct by_bank *set = by_set_of(step->engine, entry, index, first);
+    uint64_t want = (bank->flags & BY_BANK_DATA ? set->want : 0) >> first % BY_CHILDREN_MAX;
     uint16_t bytes = by_bank_bytes(bank);
     uint8_t with[BY_WIRE_HEADER_BYTES], without[BY_WIRE_HEADER_BYTES];
     int alike = step->engine->config.alike && !entry->cover; /* a keyed tag is valid for one child only */
     uint64_t digest = want ? digest_of(entry, BY_TYPE_RESULT, payload, bytes) : 0;
     struct by_header header;
+    unsigned number;
 
     describe(&header, entry, bank);
     header.type = BY_TYPE_RESULT;
     by_child_address(entry, first, &header);
+    number = header.child;
     if (want != 0)
         by_header_encode(&header, with);
-    if (want != entry->all >> first) {
+    if (want != by_set_all(entry, first / BY_CHILDREN_MAX) >> first % BY_CHILDREN_MAX) {
         header.psum = 0;
         by_header_encode(&header, without);
     }
     for (uint32_t i = first; i < end; i++, want >>= 1) {
         struct by_tx *tx = next_tx(step, &child[i]);
-        uint8_t number = (uint8_t)(i - first);
 
         if (want & 1) {
             *(struct header_words *)tx->header = *(const struct header_words *)with;
-            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : number);
+            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : (uint8_t)number);
             refer(step, tx, index, payload, bytes);
             seal(tx, entry, &keys[i], digest);
         } else {
             *(struct header_words *)tx->header = *(const struct header_words *)without;
-            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, number);
+            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)number);
             refer(step, tx, index, NULL, 0);
             seal(tx, entry, &keys[i], 0);
         }
+        number = (number + 1) % BY_CHILDREN_MAX;
     }
 }
 
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t index)
 {
-    send_results(step, entry, index, 0, entry->own_count);
-    if (by_entry_is_pair(entry))
-        send_results(step, entry, index, entry->own_count, entry->child_count);
+    for (uint32_t first = 0, end; first < entry->child_count; first = end) {
+        uint32_t limit = first < entry->own_count ? entry->own_count : entry->child_count;
+
+        end = (first / BY_CHILDREN_MAX + 1) * BY_CHILDREN_MAX;
+        end = end < limit ? end : limit;
+        send_results(step, entry, index, first, end);
+    }
     step->engine->counters.tx_result += entry->child_count;
 }
 
@@ -214,19 +222,23 @@ static void send_small(struct by_step *step, const struct by_entry *entry, const
         step->engine->counters.err++;
 }
 
-void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
-                         unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes)
+void by_send_to_child(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                      unsigned type, uint32_t child, const uint8_t *payload, unsigned bytes)
 {
+    uint32_t index = entry->first_child + child;
     struct by_header addressed = *like;
 
-    for (unsigned i = 0; i < entry->child_count; i++) {
-        if (!(children >> i & 1))
-            continue;
-        by_child_address(entry, i, &addressed);
-        send_small(step, entry, &step->table->child[entry->first_child + i],
-                   &step->table->keys[entry->first_child + i], &addressed, type, addressed.child, payload,
-                   bytes);
-    }
+    by_child_address(entry, child, &addressed);
+    send_small(step, entry, &step->table->child[index], &step->table->keys[index], &addressed, type,
+               addressed.child, payload, bytes);
+}
+
+void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                         unsigned type, uint32_t except, const uint8_t *payload, unsigned bytes)
+{
+    for (uint32_t child = 0; child < entry->child_count; child++)
+        if (child != except)
+            by_send_to_child(step, entry, like, type, child, payload, bytes);
 }
 
 void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,

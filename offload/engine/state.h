@@ -125,12 +125,14 @@ struct by_neighbour {
 struct by_entry {
     uint32_t key; /* job << 16 | tree */
     uint16_t gen;
-    uint8_t child_count;
+    uint16_t child_count;
     uint8_t parent_child;
+    uint8_t sets; /* of 64 children beyond the first 64: by_set_of() */
     uint32_t slot_base;
     uint32_t first_child; /* in by_table.child */
     uint32_t window;
-    uint32_t slots; /* slots from slot_base on: window, or for mode DET window times the number of pairs */
+    uint32_t slots; /* slots from slot_base on: window, or for mode DET window times the number of pairs;
+                       those of the sets follow */
     uint16_t payload_max;
     uint8_t window_log2;
     uint8_t has_parent;
@@ -139,8 +141,8 @@ struct by_entry {
     uint8_t joined; /* this is a pair's tree down: its packets belong to the entry before it */
     /* Children of the entry's own tree. At the root of a pair child_count and `all` also include
      * those of the tree down, whose number is one higher. */
-    uint8_t own_count;
-    uint64_t all; /* bitmap of all children */
+    uint16_t own_count;
+    uint64_t all; /* bitmap of all children of the first set */
     struct by_neighbour parent;
     uint8_t cover; /* enum by_cover: coverage of the job's tags */
     /* of a keyed job; the children's keys are in by_table.keys */
@@ -240,6 +242,7 @@ struct by_packet {
     const struct by_entry *entry; /* NULL: the packet is finished */
     uint64_t address;             /* by_address() of the sender */
     uint32_t bank;
+    uint32_t child; /* the number of the child that it names, among all of the entry */
     uint32_t pairs; /* number of pairs of children whose values mode DET adds in order; 1: values are added in
                        order of arrival */
     uint16_t bytes; /* of the payload */
@@ -352,22 +355,48 @@ static inline int by_entry_is_pair(const struct by_entry *entry)
     return entry->own_count < entry->child_count;
 }
 
-/* Writes how `child` of the entry knows the packet: its tree, and its number in that tree. */
+/* Returns nonzero if the bit of a child in the entry's bank does not identify it in its tree. */
+static inline int by_entry_is_apart(const struct by_entry *entry)
+{
+    return by_entry_is_pair(entry) || entry->sets > 0;
+}
+
+/* Writes how `child` of the entry knows the packet: its tree, and its bit in that tree. */
 static inline void by_child_address(const struct by_entry *entry, unsigned child, struct by_header *header)
 {
     int down = child >= entry->own_count;
 
     header->tree = (uint16_t)(entry->key + (uint32_t)down);
-    header->child = (uint8_t)(down ? child - entry->own_count : child);
+    header->child = (uint8_t)((down ? child - entry->own_count : child) % BY_CHILDREN_MAX);
 }
 
-/* Returns those of `children` that belong to the tree of `child`, as numbers in that tree. */
-static inline uint64_t by_children_beside(const struct by_entry *entry, unsigned child, uint64_t children)
+/*
+ * An entry of more than 64 children has further banks for each chunk, which hold only bitmaps: have,
+ * want and told of 64 children each, under a seal of their own.
+ */
+static inline uint32_t by_set_index(const struct by_entry *entry, uint32_t bank, uint32_t set)
 {
-    if (!by_entry_is_pair(entry))
-        return children;
-    return child >= entry->own_count ? children >> entry->own_count
-                                     : children & ((UINT64_C(1) << entry->own_count) - 1);
+    return set == 0 ? bank : bank + 2 * (entry->slots + (set - 1) * entry->window);
+}
+
+/* Returns the bank with the bits of `child` for the chunk in `bank`. */
+static inline struct by_bank *by_set_of(const struct by_engine *engine, const struct by_entry *entry,
+                                        uint32_t bank, uint32_t child)
+{
+    return &engine->bank[by_set_index(entry, bank, child / BY_CHILDREN_MAX)];
+}
+
+static inline uint64_t by_child_bit(uint32_t child)
+{
+    return UINT64_C(1) << child % BY_CHILDREN_MAX;
+}
+
+/* Returns the bitmap of all children of a set. */
+static inline uint64_t by_set_all(const struct by_entry *entry, uint32_t set)
+{
+    uint32_t count = entry->child_count - set * BY_CHILDREN_MAX;
+
+    return count >= BY_CHILDREN_MAX ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
 static inline uint32_t by_cell(uint32_t key, uint32_t shift)
@@ -435,6 +464,22 @@ void by_pair_seal(struct by_pair *pair);
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
 int by_packet_is_from_parent(const struct by_packet *packet);
 
+/* sets.c: the bitmaps of all children of an entry for the chunk in `bank`. */
+/* Begins a chunk that no child has contributed to. */
+void by_sets_claim(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+/* Marks no child (0) or every child (UINT64_MAX) as told. */
+void by_sets_tell(struct by_engine *engine, const struct by_entry *entry, uint32_t bank, uint64_t told);
+/* Returns 1 if all children have contributed; if no child needs the value back; if the seals of all
+ * sets beyond the first are right. */
+int by_sets_complete(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+int by_sets_want_nothing(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+int by_sets_are_sealed(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+/* Returns 1 if `child` is the only one told, or the lowest one that has contributed. */
+int by_sets_told_only(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank,
+                      uint32_t child);
+int by_sets_is_lowest(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank,
+                      uint32_t child);
+
 /* verify.c: returns 1 when the packet has the tag that its entry's job requires, from the child or
  * parent that it names; else counts the reason and returns 0. */
 int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet);
@@ -452,7 +497,7 @@ void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);
 
 /* Begins a new repair interval of the bank if the last one is over; returns 1 if it did. */
-int by_interval_begin(struct by_step *step, struct by_bank *bank);
+int by_interval_begin(struct by_step *step, const struct by_entry *entry, uint32_t index);
 
 /* place.c: reports the missing nodes to the packet's child; asks the first missing child; answers
  * the parent's question; and records a child's answer (0 when the bank does not need it). */
@@ -465,10 +510,13 @@ int by_place_hear(struct by_step *step, const struct by_packet *packet, const st
 void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint8_t flags);
 void by_send_result(struct by_step *step, const struct by_entry *entry, uint32_t bank, unsigned child);
 void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_t bank);
-/* Send a packet of `type` with `bytes` of `payload` and the other fields of `like` to all children
- * in `children`, or to the parent. */
+/* Send a packet of `type` with `bytes` of `payload` and the other fields of `like` to one child, to
+ * all children but `except`, or to the parent. */
+#define BY_CHILD_NONE UINT32_MAX
+void by_send_to_child(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
+                      unsigned type, uint32_t child, const uint8_t *payload, unsigned bytes);
 void by_send_to_children(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
-                         unsigned type, uint64_t children, const uint8_t *payload, unsigned bytes);
+                         unsigned type, uint32_t except, const uint8_t *payload, unsigned bytes);
 void by_send_to_parent(struct by_step *step, const struct by_entry *entry, const struct by_header *like,
                        unsigned type, const uint8_t *payload, unsigned bytes);
 

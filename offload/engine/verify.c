@@ -19,9 +19,8 @@ static const struct by_hop_keys *find_keys(struct by_step *step, const struct by
         step->engine->counters.drop_ingress++;
         return NULL;
     }
-    return by_packet_is_from_child(step, packet)
-               ? &step->table->keys[entry->first_child + packet->header.child]
-               : NULL;
+    return by_packet_is_from_child(step, packet) ? &step->table->keys[entry->first_child + packet->child]
+                                                 : NULL;
 }
 
 int by_packet_is_genuine(struct by_step *step, const uint8_t *header, const struct by_packet *packet)

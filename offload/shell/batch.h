@@ -23,7 +23,7 @@
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
 /* Maximum outputs of one step of the engine (count). */
-#define BY_TX_MAX (4u * BY_CHILDREN_MAX + 2u)
+#define BY_TX_MAX (BY_FAMILY_MAX + 2u)
 
 /* X(name, "help"): counters since the start, of every platform. */
 #define BY_BATCH_COUNTER_LIST(X)                                                                             \

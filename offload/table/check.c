@@ -323,7 +323,8 @@ static int check_entry(struct table_check *check, const struct by_image_entry *e
         error = check_shape(check, entry->window, entry->payload_max);
     if (error)
         return error;
-    if (entry->depth > 1 && entry->depth != by_image_det_depth(entry->child_count))
+    if (entry->depth > 1 &&
+        (entry->depth != by_image_det_depth(entry->child_count) || entry->child_count > BY_CHILDREN_MAX))
         return refuse(check, BY_EFORMAT, "depth is neither 1 nor a slot for each two children: it is",
                       entry->depth);
     if (entry->slot_base > check->header.slot_count ||
@@ -350,26 +351,35 @@ static int check_entry(struct table_check *check, const struct by_image_entry *e
     return 0;
 }
 
-BY_STATIC_ASSERT(BY_CHILDREN_MAX == 64, "named in texts above");
+BY_STATIC_ASSERT(BY_CHILDREN_MAX == 64 && BY_FAMILY_MAX == 1024, "named in texts above");
+
+/* Checks the sets of an entry, which also hold the children of an entry joined to it. */
+static int check_sets(struct table_check *check, const struct by_image_entry *entry)
+{
+    struct by_image_entry next;
+    uint32_t children = entry->child_count;
+
+    if (check->index + 1 < check->header.count[BY_SECTION_ENTRY]) {
+        by_image_entry(check->image, check->index + 1, &next);
+        children += next.joined ? next.child_count : 0;
+    }
+    if (entry->sets != (entry->joined ? 0 : by_image_sets(children)))
+        return refuse(check, BY_EFORMAT, "sets differ from those that the children need", entry->sets);
+    return 0;
+}
 
 /* Checks the root of a pair's tree down against the entry before it, the root of the tree up. */
 static int check_joined(struct table_check *check, const struct by_image_entry *entry,
                         const struct by_image_entry *up)
 {
-    if (entry->joined > 1)
-        return refuse(check, BY_EFORMAT, "joined is neither 0 nor 1", entry->joined);
-    if (up == NULL || up->joined || up->job != entry->job || up->tree + 1u != entry->tree)
-        return refuse(check, BY_EFORMAT, "joined, but the entry before it is not that of the tree before",
+    if (entry->joined > 1 || up->joined || up->job != entry->job || up->tree + 1u != entry->tree ||
+        up->parent_node != BY_NODE_NONE || entry->parent_node != BY_NODE_NONE)
+        return refuse(check, BY_EFORMAT, "joined, but the entry before it is not the root of the tree before",
                       entry->tree);
-    if (up->parent_node != BY_NODE_NONE || entry->parent_node != BY_NODE_NONE)
-        return refuse(check, BY_EFORMAT, "joined, but one of the trees has a parent here", entry->tree);
     if (up->window != entry->window || up->payload_max != entry->payload_max ||
         up->slot_base != entry->slot_base || entry->depth > 1)
         return refuse(check, BY_EFORMAT, "joined, but window, payload or slots differ from the entry before",
                       entry->slot_base);
-    if (up->child_count + entry->child_count > BY_CHILDREN_MAX)
-        return refuse(check, BY_ELIMIT, "children of both trees of a pair exceed 64: they are",
-                      up->child_count + entry->child_count);
     if (up->nleaf != check->job.rank_count || entry->nleaf != check->job.rank_count ||
         check->job.rank_count > UINT16_MAX / 2)
         return refuse(check, BY_EFORMAT, "a pair's trees do not join all ranks, or more than 32767",
@@ -379,7 +389,7 @@ static int check_joined(struct table_check *check, const struct by_image_entry *
 
 static int check_entries(struct table_check *check)
 {
-    struct by_image_entry entry, before = {0};
+    struct by_image_entry entry, before = {.joined = 1};
     uint32_t least = 0; /* job << 16 | tree; 0xffffffff is never a key, because jobs are below 1024 */
     uint64_t children = 0;
     int error;
@@ -393,14 +403,16 @@ static int check_entries(struct table_check *check)
         if (entry.first_child != children)
             return refuse(check, BY_EFORMAT, "children do not follow those of the entry before, from",
                           entry.first_child);
-        if (entry.child_count == 0 || entry.child_count > BY_CHILDREN_MAX)
-            return refuse(check, BY_ELIMIT, "number of children is not in 1..64", entry.child_count);
+        if (entry.child_count == 0 || entry.child_count > BY_FAMILY_MAX)
+            return refuse(check, BY_ELIMIT, "number of children is not in 1..1024", entry.child_count);
         children += entry.child_count;
         if (children > check->header.count[BY_SECTION_CHILD])
             return refuse(check, BY_EFORMAT, "children lie beyond the child section, up to", children);
         error = check_entry(check, &entry);
         if (!error && entry.joined)
-            error = check_joined(check, &entry, check->index > 0 ? &before : NULL);
+            error = check_joined(check, &entry, &before);
+        if (!error)
+            error = check_sets(check, &entry);
         if (error)
             return error;
         before = entry;

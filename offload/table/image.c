@@ -9,6 +9,8 @@
 #include "offload/table/layout.h"
 
 #define GET_U8(field, at)   (out->field = p[at])
+#define GET_LOW(field, at)  (out->field = p[at])
+#define GET_HIGH(field, at) (out->field = (uint16_t)(out->field | p[at] << 8))
 #define GET_U16(field, at)  (out->field = by_get16(p + (at)))
 #define GET_U32(field, at)  (out->field = by_get32(p + (at)))
 #define GET_U64(field, at)  (out->field = by_get64(p + (at)))
@@ -16,6 +18,8 @@
 #define GET_NAME(field, at) by_copy(out->field, p + (at), BY_IMAGE_NAME_BYTES)
 #define GET_KEY(field, at)  by_copy(out->field, p + (at), 16)
 #define PUT_U8(field, at)   (p[at] = in->field)
+#define PUT_LOW(field, at)  (p[at] = (uint8_t)in->field)
+#define PUT_HIGH(field, at) (p[at] = (uint8_t)(in->field >> 8))
 #define PUT_U16(field, at)  by_put16(p + (at), in->field)
 #define PUT_U32(field, at)  by_put32(p + (at), in->field)
 #define PUT_U64(field, at)  by_put64(p + (at), in->field)

@@ -93,8 +93,9 @@ struct by_image_entry {
     uint16_t parent_node;
     uint32_t parent_ip;
     uint16_t parent_udp_port;
-    uint8_t parent_child; /* this node's bit in the parent's bitmap */
-    uint8_t child_count;  /* 1..BY_CHILDREN_MAX */
+    uint8_t
+        parent_child; /* this node's bit in the parent's bitmap: its number among the children, modulo 64 */
+    uint16_t child_count; /* 1..BY_FAMILY_MAX */
     uint32_t first_child; /* index into CHILD: the sum of child_count of the preceding entries */
     uint16_t window;      /* slots, a power of two */
     uint16_t payload_max; /* bytes of a chunk, a multiple of 8 */
@@ -102,6 +103,8 @@ struct by_image_entry {
     uint16_t nleaf;       /* leaves below this node */
     uint8_t depth; /* slots for each place of the window: 1 (0 means the same), or by_image_det_depth(), which
                       lets the entry sum in mode DET */
+    uint8_t sets;  /* further slots for each place of the window, one for each 64 children beyond the first 64
+                      (at the root of a pair: of both trees) */
     uint8_t joined; /* 1: the root of a pair's tree down. It has the banks of the entry before it, the root of
                        the tree up (tree - 1): one chunk joins the children of both. It has no slots */
 };
@@ -113,10 +116,16 @@ static inline uint32_t by_image_det_depth(uint32_t child_count)
     return child_count > 1 ? (child_count + 1) / 2 : 1;
 }
 
+/* Returns the sets of 64 children beyond the first that `child_count` children require. */
+static inline uint32_t by_image_sets(uint32_t child_count)
+{
+    return child_count > BY_CHILDREN_MAX ? (child_count - 1) / BY_CHILDREN_MAX : 0;
+}
+
 /* Returns the number of slots of an entry, from slot_base on. */
 static inline uint32_t by_image_entry_slots(const struct by_image_entry *entry)
 {
-    return entry->joined ? 0 : entry->window * (entry->depth > 1 ? entry->depth : 1u);
+    return entry->joined ? 0 : entry->window * ((entry->depth > 1 ? entry->depth : 1u) + entry->sets);
 }
 
 struct by_image_child {
@@ -182,7 +191,7 @@ struct by_image_hop {
     uint16_t tree;
     uint16_t node;
     uint16_t parent; /* BY_NODE_NONE: root */
-    uint8_t child;   /* node's bit at the parent */
+    uint8_t child;   /* node's bit at the parent; children of a parent follow in the order of their numbers */
     uint8_t relays;  /* number of relays between node and parent; 255: as many or more. BY_HOP_RELAY: the
                         relay's place among them, from 2 on */
     uint16_t via;    /* the first relay above `node`; 0: none. BY_HOP_RELAY: that relay */
@@ -192,6 +201,21 @@ struct by_image_hop {
 static inline int by_image_hop_is_own(const struct by_image_hop *hop)
 {
     return hop->child != BY_HOP_RELAY;
+}
+
+/* Finds the numbers of a parent's children from their records: they follow each other in the order of
+ * the numbers, without a host's own leaf, which has number 0. All zero before the first record. */
+struct by_hop_count {
+    uint32_t next;
+};
+
+/* Returns the number of the next child of the same parent. */
+static inline uint32_t by_hop_number(struct by_hop_count *count, const struct by_image_hop *hop)
+{
+    if (count->next == 0)
+        count->next = hop->child;
+    /* Where records are not in that order, as in images of up to 64 children, the bit is the number. */
+    return count->next++ % BY_CHILDREN_MAX == hop->child ? count->next - 1 : hop->child;
 }
 
 struct by_image_name {

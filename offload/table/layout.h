@@ -22,7 +22,8 @@ enum by_image_at {
     BY_IMAGE_AT_MORE = 116, /* and for the later sections */
 };
 
-/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, NAME or KEY. */
+/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, NAME or KEY, or LOW and then HIGH, the two
+ * bytes of a 16-bit number in different places. */
 #define BY_IMAGE_HEADER_FIELDS(X)                                                                            \
     X(U64, cookie, 16)                                                                                       \
     X(U32, slot_count, 24)                                                                                   \
@@ -61,14 +62,16 @@ enum by_image_at {
     X(U32, parent_ip, 8)                                                                                     \
     X(U16, parent_udp_port, 12)                                                                              \
     X(U8, parent_child, 14)                                                                                  \
-    X(U8, child_count, 15)                                                                                   \
+    X(LOW, child_count, 15)                                                                                  \
     X(U32, first_child, 16)                                                                                  \
     X(U16, window, 20)                                                                                       \
     X(U16, payload_max, 22)                                                                                  \
     X(U32, slot_base, 24)                                                                                    \
     X(U16, nleaf, 28)                                                                                        \
     X(U8, depth, 30)                                                                                         \
-    X(U8, joined, 31)
+    X(U8, joined, 31)                                                                                        \
+    X(HIGH, child_count, 32)                                                                                 \
+    X(U8, sets, 33)
 #define BY_IMAGE_CHILD_FIELDS(X)                                                                             \
     X(U16, port, 0)                                                                                          \
     X(U16, node, 2)                                                                                          \
@@ -119,6 +122,8 @@ enum by_image_at {
 
 /* Sizes of fields (bytes). */
 #define BY_IMAGE_SIZE_U8   1u
+#define BY_IMAGE_SIZE_LOW  1u
+#define BY_IMAGE_SIZE_HIGH 1u
 #define BY_IMAGE_SIZE_U16  2u
 #define BY_IMAGE_SIZE_U32  4u
 #define BY_IMAGE_SIZE_U64  8u

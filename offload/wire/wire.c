@@ -121,6 +121,7 @@ void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES])
     by_zero(bytes, BY_WAIT_BYTES);
     by_put16(bytes, wait->node);
     bytes[2] = wait->state;
+    bytes[3] = wait->set;
     by_put16(bytes + 4, wait->at);
     by_put64(bytes + 8, wait->missing);
 }
@@ -131,6 +132,7 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait)
         return BY_EFORMAT;
     wait->node = by_get16(bytes);
     wait->state = bytes[2];
+    wait->set = bytes[3];
     wait->at = by_get16(bytes + 4);
     wait->missing = by_get64(bytes + 8);
     return 0;

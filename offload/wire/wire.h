@@ -127,6 +127,7 @@ struct by_wait {
     uint16_t node; /* id of the node that waits (its image's node id) */
     uint8_t state; /* enum by_wait_state: for its children, or for its parent's result */
     uint16_t at;   /* id of the deepest node that is reported to wait for children: `node` or one below it */
+    uint8_t set;   /* the set of 64 children, by their numbers, to which `missing` refers */
     uint64_t missing; /* bitmap of the children of `at` that have not contributed */
 };
 void by_wait_encode(const struct by_wait *wait, uint8_t bytes[BY_WAIT_BYTES]);

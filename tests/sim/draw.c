@@ -222,9 +222,6 @@ static void draw_after(struct scenario *scenario, int through_hosts, const int *
     }
 }
 
-/* The most nodes of a fabric with pairs: the children of both trees of a root share a bitmap. */
-#define PAIR_NODES_MAX 32
-
 /*
  * Makes pairs of some trees for all ranks. Drawn last and from numbers of its own, so that the rest
  * of a scenario does not depend on it. Calls on pairs do not continue in a next generation.
@@ -233,7 +230,7 @@ static void draw_pairs(struct scenario *scenario, int through_hosts)
 {
     struct by_prng prng = {scenario->seed ^ 0x70616972u};
 
-    if (scenario->crash_count > 0 || scenario->fabric.node_count > PAIR_NODES_MAX || !one_in(&prng, 3))
+    if (scenario->crash_count > 0 || !one_in(&prng, 3))
         return;
     for (int j = 0; j < scenario->fabric.job_count; j++) {
         struct fabric_job *job = &scenario->fabric.jobs[j];

@@ -35,8 +35,8 @@ int fabric_cable(struct fabric *fabric, int a, int b, uint32_t mbps, uint32_t la
 {
     int link = fabric->link_count++;
 
-    if (link == FABRIC_LINKS_MAX || fabric->nodes[a].port_count == BY_PORTS_MAX ||
-        fabric->nodes[b].port_count == BY_PORTS_MAX)
+    if (link == FABRIC_LINKS_MAX || fabric->nodes[a].port_count == FABRIC_NODES_MAX ||
+        fabric->nodes[b].port_count == FABRIC_NODES_MAX)
         abort();
     fabric->links[link] = (struct fabric_link){a, b, mbps, latency_ns};
     fabric->nodes[a].port_link[fabric->nodes[a].port_count++] = link;
@@ -88,7 +88,7 @@ static int is_rank(const struct fabric_job *job, int node)
 }
 
 /* Finds the neighbours of `node`, in random order. */
-static int neighbours(const struct fabric *fabric, int node, struct by_prng *prng, int out[BY_PORTS_MAX])
+static int neighbours(const struct fabric *fabric, int node, struct by_prng *prng, int out[FABRIC_NODES_MAX])
 {
     int count = fabric->nodes[node].port_count;
 
@@ -116,7 +116,7 @@ static void grow(const struct fabric *fabric, struct fabric_tree *tree, int root
     queue[tail++] = root;
     while (head < tail) {
         int node = queue[head++];
-        int out[BY_PORTS_MAX];
+        int out[FABRIC_NODES_MAX];
         int count = neighbours(fabric, node, prng, out);
 
         if (fabric->nodes[node].kind == BY_NODE_HOST && node != root && !through_hosts)

@@ -12,8 +12,8 @@
 #include "offload/base/prng.h"
 #include "offload/table/image.h"
 
-#define FABRIC_NODES_MAX 64
-#define FABRIC_LINKS_MAX 128
+#define FABRIC_NODES_MAX 160
+#define FABRIC_LINKS_MAX 160
 #define FABRIC_TREES_MAX 32
 #define FABRIC_JOBS_MAX  4
 #define FABRIC_IP_BASE   0xc6120000u /* 198.18.0.0/15, RFC 2544 */
@@ -27,7 +27,7 @@ struct fabric_node {
     uint8_t kind;  /* enum by_node_kind */
     uint8_t plain; /* a switch that can only forward */
     int port_count;
-    int port_link[BY_PORTS_MAX]; /* link of each port, in the order of the links */
+    int port_link[FABRIC_NODES_MAX]; /* link of each port, in the order of the links */
 };
 
 struct fabric_link {

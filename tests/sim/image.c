@@ -57,14 +57,14 @@ static int is_interior(const struct fabric *fabric, const struct fabric_tree *tr
 /* Lists children in bitmap order: nodes by number, a host's own leaf last. Returns the count;
  * `node` itself stands for the own leaf. */
 static int children_of(const struct fabric *fabric, const struct fabric_job *job,
-                       const struct fabric_tree *tree, int node, int out[BY_CHILDREN_MAX])
+                       const struct fabric_tree *tree, int node, int out[FABRIC_NODES_MAX])
 {
     int count = 0;
 
     for (int n = 0; n < fabric->node_count; n++) {
         if (tree->parent[n] != node)
             continue;
-        if (count == BY_CHILDREN_MAX - 1)
+        if (count == FABRIC_NODES_MAX - 1)
             abort();
         out[count++] = n;
     }
@@ -73,15 +73,16 @@ static int children_of(const struct fabric *fabric, const struct fabric_job *job
     return count;
 }
 
+/* Returns the bit of a child at its parent: its number, modulo 64. */
 static uint8_t bit_at(const struct fabric *fabric, const struct fabric_job *job,
                       const struct fabric_tree *tree, int parent, int node)
 {
-    int children[BY_CHILDREN_MAX];
+    int children[FABRIC_NODES_MAX];
     int count = children_of(fabric, job, tree, parent, children);
 
     for (int c = 0; c < count; c++)
         if (children[c] == node)
-            return (uint8_t)c;
+            return (uint8_t)(c % (int)BY_CHILDREN_MAX);
     abort();
 }
 
@@ -146,18 +147,24 @@ static void add_entry(struct builder *b, const struct fabric_job *job, const str
                                    .window = tree->window,
                                    .payload_max = tree->payload_max,
                                    .slot_base = b->slots};
-    int children[BY_CHILDREN_MAX];
+    int children[FABRIC_NODES_MAX];
     int count = children_of(b->fabric, job, tree, b->node, children);
     int parent = tree->parent[b->node];
 
-    entry.child_count = (uint8_t)count;
-    entry.depth = (uint8_t)by_image_det_depth(entry.child_count);
+    entry.child_count = (uint16_t)count;
+    entry.depth = (uint8_t)(count > (int)BY_CHILDREN_MAX ? 1 : by_image_det_depth(entry.child_count));
+    entry.sets = (uint8_t)by_image_sets((uint32_t)count);
+    if (tree->half == BY_HALF_UP && parent < 0)
+        entry.sets = (uint8_t)by_image_sets(
+            (uint32_t)(count + children_of(b->fabric, job, tree + 1, b->node, children)));
     entry.joined = tree->half == BY_HALF_DOWN && parent < 0;
     if (entry.joined) {
         entry.depth = 1;
+        entry.sets = 0;
         entry.slot_base = b->slot_last;
     }
     b->slot_last = entry.slot_base;
+    count = children_of(b->fabric, job, tree, b->node, children);
     entry.nleaf = leaves_below(b->fabric, job, tree, b->node);
     if (parent >= 0) {
         struct hop_ends ends = hop_ends(b->fabric, tree, b->node);

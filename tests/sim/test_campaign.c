@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 #include "tests/sim/goodput.h"
 #include "tests/sim/scenario.h"
@@ -256,6 +257,37 @@ static void a_restart_under_the_next_generation_ignores_what_is_left_of_the_last
     assert_true(met >= 16); /* in the others the roll call was lost, and no packet was in flight */
 }
 
+/* 130 hosts at one switch: one tree of 130 children, and a pair whose root has 260. */
+static void a_switch_with_130_children_survives_loss_duplication_and_reordering(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        struct by_prng prng = {seed};
+        struct fabric_tree *tree;
+
+        scenario_init(&scenario, seed);
+        fabric_star(&scenario.fabric, 130, 10000, 500);
+        scenario.fabric.cover = seed % 2 ? BY_COVER_NONE : BY_COVER_HEADER;
+        fabric_job_add(&scenario.fabric, 1, 1);
+        for (int t = 0; t < 2; t++) {
+            tree = fabric_tree_add(&scenario.fabric, 0, 0, 0, &prng);
+            assert_non_null(tree);
+            tree->window = 4;
+        }
+        assert_true(fabric_pair_make(&scenario.fabric, 0, (int)(seed % 2), 0, &prng));
+        scenario_add_call(&scenario, 0, BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U32, 5000);
+        scenario_add_call(&scenario, 0, BY_COLLECTIVE_BROADCAST, BY_OP_SUM, BY_DTYPE_F32, 3000);
+        scenario_add_call(&scenario, 0, BY_COLLECTIVE_REDUCE, BY_OP_MAX, BY_DTYPE_I64, 900);
+        scenario_add_call(&scenario, 0, BY_COLLECTIVE_BARRIER, BY_OP_SUM, BY_DTYPE_U8, 0);
+        scenario.calls[0][0].in_place = 1;
+        scenario.world.fault =
+            (struct by_fault){.loss = PERCENT / 4, .duplicate = PERCENT, .reorder = 5 * PERCENT};
+        scenario.world.host_faults = 1;
+        scenario.world.hold_ns = 20000;
+        must_be_right();
+    }
+}
+
 static void one_per_cent_of_loss_at_each_switch_leaves_seven_tenths_of_the_goodput(void **state)
 {
     static const struct {
@@ -301,6 +333,7 @@ int main(void)
         cmocka_unit_test(a_host_that_pauses_for_long_delays_and_breaks_nothing),
         cmocka_unit_test(bursts_of_losses_are_repaired_in_a_few_round_trips),
         cmocka_unit_test(a_restart_under_the_next_generation_ignores_what_is_left_of_the_last),
+        cmocka_unit_test(a_switch_with_130_children_survives_loss_duplication_and_reordering),
         cmocka_unit_test(one_per_cent_of_loss_at_each_switch_leaves_seven_tenths_of_the_goodput),
         cmocka_unit_test(random_scenarios_give_every_rank_the_right_elements),
     };

@@ -53,8 +53,9 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_daem
         struct by_image_entry entry;
 
         by_image_entry(device->image.bytes, i, &entry);
-        for (uint32_t bit = 0;
-             entry.job == waiting->job && entry.tree == waiting->tree && bit < entry.child_count; bit++) {
+        for (uint32_t bit = 0; entry.job == waiting->job && entry.tree == waiting->tree &&
+                               bit < entry.child_count && bit < BY_CHILDREN_MAX;
+             bit++) {
             struct by_image_child child;
 
             by_image_child(device->image.bytes, entry.first_child + bit, &child);

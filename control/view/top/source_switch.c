@@ -52,8 +52,9 @@ static void missing_text(const uint8_t *image, const by_WaitingEntry *waiting,
         struct by_image_entry entry;
 
         by_image_entry(image, i, &entry);
-        for (uint32_t bit = 0;
-             entry.job == waiting->job && entry.tree == waiting->tree && bit < entry.child_count; bit++) {
+        for (uint32_t bit = 0; entry.job == waiting->job && entry.tree == waiting->tree &&
+                               bit < entry.child_count && bit < BY_CHILDREN_MAX;
+             bit++) {
             struct by_image_child child;
             char name[BY_TOP_NAME];
 

@@ -354,40 +354,6 @@ static void data_that_run_up_take_the_up_direction(void **state)
     by_topology_free(topology);
 }
 
-static void trees_up_and_down_of_an_allreduce_become_pairs(void **state)
-{
-    /* up 3 = down 1 + 2: two pairs, of which the second uses one path for both directions */
-    static const char *const trees[] = {"3 up s0: s0>h0 s0>h1 h1>h2", "1 down s0: s0>h0 s0>h2 h2>h1",
-                                        "2 down s0: s0>h0 s0>h1 h1>h2", NULL};
-    struct by_topology *topology = bench_topology("h0 h1 h2 s0*", "h0-s0 h1-s0 h2-s0 h1-h2");
-    struct by_lowering *lowering = lower_one(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
-    static const uint8_t halves[] = {BY_HALF_UP, BY_HALF_DOWN, BY_HALF_NONE};
-    struct bench_images images = bench_images(lowering);
-    uint32_t whole = lowering->trees[0].half == BY_HALF_NONE ? 0 : 2;
-    struct by_image_entry up, down;
-
-    (void)state;
-    assert_int_equal(lowering->tree_count, 3);
-    for (uint32_t i = 0; i < 3; i++) {
-        assert_int_equal(lowering->trees[i].collectives, BIT(ALLREDUCE) | BIT(BARRIER));
-        assert_int_equal(lowering->trees[i].owner, BY_RANK_NONE);
-        assert_int_equal(lowering->trees[i].half, halves[(i + 2 - whole) % 3]);
-        assert_int_equal(lowering->trees[i].share, lowering->trees[i].half == BY_HALF_NONE ? 2 : 1);
-    }
-    by_image_entry(images.bytes[3], 2 - whole / 2 - 1, &up);
-    by_image_entry(images.bytes[3], 2 - whole / 2, &down);
-    assert_int_equal(up.joined, 0);
-    assert_int_equal(down.joined, 1);
-    assert_int_equal(down.slot_base, up.slot_base);
-    assert_int_equal(by_image_entry_slots(&down), 0);
-    assert_int_equal(down.nleaf, 3);
-    assert_int_equal(by_lowering_need(lowering, 1, 3).slots, 2 * up.window);
-    bench_images_free(&images);
-    walk(lowering);
-    by_lowering_free(lowering);
-    by_topology_free(topology);
-}
-
 static void a_root_that_carries_more_up_than_down_is_refused(void **state)
 {
     static const char *const trees[] = {"1 up h0: h0>h1", "2 down h0: h0>h1", NULL};
@@ -573,27 +539,6 @@ static void limits_are_named_with_node_and_remedy(void **state)
 }
 
 /* A star with more hosts than the children that an entry may have. */
-static void a_node_of_too_many_children_is_refused(void **state)
-{
-    static char nodes[2048], links[4096], tree[4096];
-    size_t a = 0, b = 0, c = (size_t)snprintf(tree, sizeof(tree), "1 sw0:");
-    const char *const trees[] = {tree, NULL};
-    static const char *const words[] = {"'sw0'", "65 children", "holds 64", NULL};
-    struct by_topology *topology;
-
-    (void)state;
-    for (int i = 0; i < 65; i++) {
-        a += (size_t)snprintf(nodes + a, sizeof(nodes) - a, "h%d ", i);
-        b += (size_t)snprintf(links + b, sizeof(links) - b, "h%d-sw0 ", i);
-        c += (size_t)snprintf(tree + c, sizeof(tree) - c, " sw0>h%d", i);
-    }
-    snprintf(nodes + a, sizeof(nodes) - a, "sw0*");
-    topology = bench_topology(nodes, links);
-    expect_refusal(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees, &(struct by_lower_options){0}, BY_ELIMIT,
-                   words);
-    by_topology_free(topology);
-}
-
 static void an_allgather_without_a_tree_for_each_rank_is_refused(void **state)
 {
     const char *const trees[] = {star_gather[0], star_gather[1], star_gather[3], NULL};
@@ -669,7 +614,6 @@ int main(void)
         cmocka_unit_test(a_hop_names_the_relays_on_its_way),
         cmocka_unit_test(one_way_links_between_switches_answer_by_another_way),
         cmocka_unit_test(data_that_run_up_take_the_up_direction),
-        cmocka_unit_test(trees_up_and_down_of_an_allreduce_become_pairs),
         cmocka_unit_test(a_root_that_carries_more_up_than_down_is_refused),
         cmocka_unit_test(two_one_way_links_between_the_same_nodes_answer_each_other),
         cmocka_unit_test(windows_are_halved_until_the_slots_suffice),
@@ -679,7 +623,6 @@ int main(void)
         cmocka_unit_test(payloads_fit_the_mtu_in_whole_cache_lines),
         cmocka_unit_test(what_cannot_be_lowered_is_refused_by_name),
         cmocka_unit_test(limits_are_named_with_node_and_remedy),
-        cmocka_unit_test(a_node_of_too_many_children_is_refused),
         cmocka_unit_test(of_very_many_hops_hosts_keep_their_own_neighbours_alone),
         cmocka_unit_test(an_allgather_without_a_tree_for_each_rank_is_refused),
     };

@@ -21,3 +21,7 @@ TESTS += lower-share
 lower-share_SRC    := tests/unit/control/tables/share.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-share_LIBS   := control offload
 lower-share_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-shape
+lower-shape_SRC    := tests/unit/control/tables/shape.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-shape_LIBS   := control offload
+lower-shape_LDLIBS := -lcmocka -ljansson -lgmp

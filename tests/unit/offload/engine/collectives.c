@@ -90,6 +90,86 @@ static void a_root_answers_each_child_as_it_asked(void **state)
     rig_open(&rig);
 }
 
+/* 150 children: three sets, of 64, 64 and 22. */
+#define MANY 150u
+static const struct rig_entry many = {.job = 1, .gen = 7, .root = 1, .children = MANY, .window = 2};
+
+static void say_many(unsigned child, uint32_t seq)
+{
+    const float one[2] = {(float)child, 1};
+    struct rig_packet packet = rig_contrib(&many, child, seq, one, 2);
+
+    if (child % 3 == 0)
+        packet.header.flags |= BY_FLAG_ACKONLY;
+    rig_send(&rig, &packet);
+}
+
+static void an_entry_of_more_than_64_children_sums_each_once(void **state)
+{
+    const float sum[2] = {MANY * (MANY - 1) / 2, MANY};
+
+    (void)state;
+    rig_start(&rig, &many, 1);
+    for (uint32_t seq = 0; seq < 9; seq++) {
+        for (unsigned i = 0; i + 1 < MANY; i++) {
+            say_many((i * 7 + seq) % MANY, seq);
+            assert_int_equal(rig.tx_count, 0);
+            if (i % 16 != 5)
+                continue;
+            rig.now_ns += RIG_INTERVAL_NS;
+            say_many((i * 7 + seq) % MANY, seq); /* a duplicate: WAIT, and a question to a missing child */
+            assert_int_equal(rig.tx_count, 2);
+        }
+        say_many(((MANY - 1) * 7 + seq) % MANY, seq);
+        assert_int_equal(rig.tx_count, MANY);
+        for (unsigned c = 0; c < MANY; c++) {
+            const uint8_t *payload;
+            struct by_header header = rig_action(&rig, &many, c, &payload);
+
+            assert_int_equal(header.type, BY_TYPE_RESULT);
+            assert_int_equal(rig.tx[c].dst_ip, RIG_CHILD_IP + c);
+            assert_int_equal(header.child, c % BY_CHILDREN_MAX);
+            assert_int_equal(header.nleaf, MANY);
+            assert_int_equal(rig.tx[c].payload_bytes, c % 3 == 0 ? 0 : 8);
+            if (c % 3 != 0)
+                assert_memory_equal(payload, sum, 8);
+        }
+        rig_release(&rig);
+    }
+    say_many(149, 8);
+    assert_int_equal(rig.tx_count, 1);
+    assert_int_equal(rig.tx[0].dst_ip, RIG_CHILD_IP + 149);
+    rig_release(&rig);
+    rig_close(&rig);
+    rig_open(&rig);
+}
+
+static void a_wait_names_the_missing_children_of_one_set(void **state)
+{
+    const uint8_t *payload;
+    struct by_header header;
+    struct by_wait wait;
+
+    (void)state;
+    rig_start(&rig, &many, 1);
+    for (unsigned c = 0; c < MANY; c++)
+        if (c != 70 && c != 100 && c != 140)
+            say_many(c, 0);
+    rig.now_ns += RIG_INTERVAL_NS;
+    say_many(3, 0);
+    assert_int_equal(rig.tx_count, 2);
+    header = rig_action(&rig, &many, 0, &payload);
+    assert_int_equal(header.type, BY_TYPE_WAIT);
+    assert_int_equal(by_wait_decode(payload, BY_WAIT_BYTES, &wait), 0);
+    assert_int_equal(wait.set, 1);
+    assert_true(wait.missing == (UINT64_C(1) << 6 | UINT64_C(1) << 36));
+    header = rig_action(&rig, &many, 1, &payload);
+    assert_int_equal(header.type, BY_TYPE_PROBE);
+    assert_int_equal(rig.tx[1].dst_ip, RIG_CHILD_IP + 70);
+    rig_close(&rig);
+    rig_open(&rig);
+}
+
 /* Up: children 0 and 1, of 2 and 1 leaves. Down: children 0, 1 and 2, of 1 leaf each. */
 static const struct rig_entry pair[2] = {
     {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 2, .window = 4, .nleaf = 3},
@@ -365,6 +445,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(a_root_answers_each_child_as_it_asked, stop),
         cmocka_unit_test_teardown(the_root_of_a_pair_joins_the_children_of_both_trees, stop),
+        cmocka_unit_test_teardown(an_entry_of_more_than_64_children_sums_each_once, stop),
+        cmocka_unit_test_teardown(a_wait_names_the_missing_children_of_one_set, stop),
         cmocka_unit_test_teardown(a_node_below_passes_on_what_its_children_need, stop),
         cmocka_unit_test_teardown(a_result_without_data_is_passed_on_without_data, stop),
         cmocka_unit_test_teardown(a_result_without_data_is_not_filled_with_the_partial_sum, stop),

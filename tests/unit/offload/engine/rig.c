@@ -17,7 +17,8 @@ void rig_open(struct engine_rig *rig)
                                             .isa = by_isa_best(),
                                             .alike = rig_alike,
                                             .meter_count_max = by_engine_meters(RIG_PORTS, 2),
-                                            .spare_count = rig_spares};
+                                            .spare_count = rig_spares,
+                                            .tx_max = RIG_TX};
     size_t bytes = by_engine_size(&config);
 
     memset(rig, 0, sizeof(*rig));
@@ -45,6 +46,7 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                     .slot_base = entry->slot_base,
                                     .nleaf = entry->nleaf ? entry->nleaf : entry->children,
                                     .depth = entry->depth,
+                                    .sets = (uint8_t)by_image_sets(entry->joined ? 0 : entry->children),
                                     .joined = entry->joined};
 
     by_image_put_entry(image, index, &record);
@@ -74,7 +76,8 @@ const uint8_t *rig_image(const struct rig_entry *entries, uint32_t count, const 
         if (entries[i].joined)
             job[jobs - 1].rank_count = entries[i].nleaf;
         children += entries[i].children;
-        uint32_t slots = entries[i].window * (entries[i].depth ? entries[i].depth : 1u);
+        uint32_t slots = entries[i].window *
+                         ((entries[i].depth ? entries[i].depth : 1u) + by_image_sets(entries[i].children));
 
         if (header.slot_count < entries[i].slot_base + slots)
             header.slot_count = entries[i].slot_base + slots;
@@ -150,7 +153,7 @@ struct rig_packet rig_contrib(const struct rig_entry *entry, unsigned child, uin
                                 .src_ip = RIG_CHILD_IP + child,
                                 .dst_ip = RIG_OWN_IP + child % RIG_CHILD_PORTS};
 
-    packet.header.child = (uint8_t)child;
+    packet.header.child = (uint8_t)(child % BY_CHILDREN_MAX);
     packet.header.count = count;
     packet.header.nleaf = 1;
     packet.header.witness = by_leaf_tag(entry->job, (uint16_t)child);
@@ -270,10 +273,11 @@ struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entr
         assert_int_equal(tx->udp_port, 5000);
         assert_int_equal(header.child, RIG_PARENT_CHILD);
     } else {
-        unsigned child = header.child == BY_WIRE_CHILD_ALL ? tx->port : header.child;
+        unsigned child = tx->dst_ip - RIG_CHILD_IP;
 
+        assert_true(child < entry->children);
+        assert_true(header.child == BY_WIRE_CHILD_ALL || header.child == child % BY_CHILDREN_MAX);
         assert_int_equal(tx->port, child % RIG_CHILD_PORTS);
-        assert_int_equal(tx->dst_ip, RIG_CHILD_IP + child);
         assert_int_equal(tx->udp_port, 6000 + child);
     }
     if (payload)

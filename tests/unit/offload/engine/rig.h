@@ -34,7 +34,7 @@
 struct rig_entry {
     uint16_t job, tree, gen;
     uint8_t root;
-    uint8_t children;
+    uint16_t children;
     uint16_t window;
     uint16_t payload_max; /* 0: RIG_PAYLOAD */
     uint32_t slot_base;

@@ -1,0 +1,130 @@
+/*
+ * Tables of trees of special shapes: pairs of trees up and down, and nodes of more than 64 children.
+ * Single-threaded.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+#include "tests/unit/control/tables/bench.h"
+
+#define BIT(name) (1u << BY_COLLECTIVE_##name)
+
+static struct by_lowering *lower(const struct by_topology *topology, const char *const *trees, uint8_t det)
+{
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){.det = det}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    bench_plan_free(plan);
+    return lowering;
+}
+
+static void trees_up_and_down_of_an_allreduce_become_pairs(void **state)
+{
+    /* up 3 = down 1 + 2: two pairs, of which the second uses one path for both directions */
+    static const char *const trees[] = {"3 up s0: s0>h0 s0>h1 h1>h2", "1 down s0: s0>h0 s0>h2 h2>h1",
+                                        "2 down s0: s0>h0 s0>h1 h1>h2", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 h2 s0*", "h0-s0 h1-s0 h2-s0 h1-h2");
+    struct by_lowering *lowering = lower(topology, trees, 0);
+    static const uint8_t halves[] = {BY_HALF_UP, BY_HALF_DOWN, BY_HALF_NONE};
+    struct bench_images images = bench_images(lowering);
+    uint32_t whole = lowering->trees[0].half == BY_HALF_NONE ? 0 : 2;
+    struct by_image_entry up, down;
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(lowering->trees[i].collectives, BIT(ALLREDUCE) | BIT(BARRIER));
+        assert_int_equal(lowering->trees[i].owner, BY_RANK_NONE);
+        assert_int_equal(lowering->trees[i].half, halves[(i + 2 - whole) % 3]);
+        assert_int_equal(lowering->trees[i].share, lowering->trees[i].half == BY_HALF_NONE ? 2 : 1);
+    }
+    by_image_entry(images.bytes[3], 2 - whole / 2 - 1, &up);
+    by_image_entry(images.bytes[3], 2 - whole / 2, &down);
+    assert_int_equal(up.joined, 0);
+    assert_int_equal(down.joined, 1);
+    assert_int_equal(down.slot_base, up.slot_base);
+    assert_int_equal(by_image_entry_slots(&down), 0);
+    assert_int_equal(down.nleaf, 3);
+    assert_int_equal(by_lowering_need(lowering, 1, 3).slots, 2 * up.window);
+    assert_true(bench_walk(&images) > 0);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+/* Makes a star of `hosts` hosts, with a tree from its switch. */
+static struct by_topology *wide_star(int hosts, char *tree)
+{
+    static char nodes[16384], links[32768];
+    size_t a = 0, b = 0, c = (size_t)sprintf(tree, "1 sw0:");
+
+    for (int i = 0; i < hosts; i++) {
+        a += (size_t)snprintf(nodes + a, sizeof(nodes) - a, "h%d ", i);
+        b += (size_t)snprintf(links + b, sizeof(links) - b, "h%d-sw0 ", i);
+        c += (size_t)sprintf(tree + c, " sw0>h%d", i);
+    }
+    snprintf(nodes + a, sizeof(nodes) - a, "sw0*");
+    return bench_topology(nodes, links);
+}
+
+static void an_entry_of_100_children_has_two_sets(void **state)
+{
+    static char tree[32768];
+    struct by_topology *topology = wide_star(100, tree);
+    struct by_lowering *lowering = lower(topology, (const char *[]){tree, NULL}, 1);
+    struct bench_images images = bench_images(lowering);
+    struct by_image_entry entry;
+    struct by_image_leaf leaf;
+
+    (void)state;
+    by_image_entry(images.bytes[100], 0, &entry);
+    assert_int_equal(entry.child_count, 100);
+    assert_int_equal(entry.sets, 1);
+    assert_int_equal(by_image_entry_slots(&entry), 2 * entry.window);
+    by_image_leaf(images.bytes[99], 0, &leaf);
+    assert_int_equal(leaf.parent_child, 99 - 64);
+    assert_false(leaf.modes >> BY_MODE_DET & 1); /* for at most 64 children */
+    assert_int_equal(bench_walk(&images), 100);
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void more_links_than_ports_are_refused(void **state)
+{
+    static char tree[32768];
+    struct by_topology *topology = wide_star(1025, tree);
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, (const char *[]){tree, NULL});
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem),
+                     BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "'sw0' has 1025 links"));
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(trees_up_and_down_of_an_allreduce_become_pairs),
+        cmocka_unit_test(an_entry_of_100_children_has_two_sets),
+        cmocka_unit_test(more_links_than_ports_are_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
