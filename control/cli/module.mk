@@ -25,6 +25,7 @@ banyan_SRC += \
 	control/cli/keys.c \
 	control/cli/explain.c \
 	control/cli/push.c \
+	control/cli/runs.c \
 	control/cli/show.c \
 	control/cli/sim.c \
 	control/cli/sim_choose.c \

@@ -20,6 +20,7 @@
 #include "control/cli/progress.h"
 #include "control/cli/ranks.h"
 #include "control/cli/replan.h"
+#include "control/cli/runs.h"
 #include "control/fabric/members.h"
 #include "control/plan/shares.h"
 #include "control/study/bound/pack.h"
@@ -200,6 +201,7 @@ struct plan_check {
     double seconds;
     const struct by_cli_from *from; /* --from: the previous plan, and what changed */
     struct by_replan_report replan;
+    struct by_runs runs;
 };
 
 /* Verifies the plan in memory. */
@@ -278,6 +280,9 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     if (check->report.verdict)
         printf(" \"verdict\": \"%s\", \"verify_seconds\": %.6f,\n", by_verdict_name(check->report.verdict),
                check->seconds);
+    fputc(' ', stdout);
+    by_cli_runs_json(stdout, &check->runs);
+    fputs(",\n", stdout);
     by_cli_replan_json(stdout, check->from, &check->replan);
     printf(" \"peak_memory\": %lld,\n", by_cli_memory());
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
@@ -388,6 +393,8 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     fprintf(stream, "; height %u, mean %.3g hops", heights.max, heights.mean);
     if (plan->packed.max > heights.max || plan->packed.mean > heights.mean + 0.005)
         fprintf(stream, " (as packed %u, %.3g)", plan->packed.max, plan->packed.mean);
+    fputs("\n  runs        on tables: ", stream);
+    by_cli_runs_people(stream, &check->runs);
     fputc('\n', stream);
     by_cli_replan_people(stream, check->from, &check->replan);
     print_cut(stream, plan, topology);
@@ -473,6 +480,7 @@ int by_command_plan(int argc, char **argv)
             by_cli_baseline(topology, arguments.topology, arguments.algorithm, arguments.options.time_limit_s,
                             arguments.progress, arguments.output, arguments.json, &plan);
     if (status < 0) {
+        by_runs_find(topology, plan, &check.runs);
         if (arguments.json)
             print_json(plan, topology, &check);
         else

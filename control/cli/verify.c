@@ -11,6 +11,8 @@
 #include "control/base/json.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
+#include "control/cli/runs.h"
+#include "control/plan/plan.h"
 #include "control/verify/series.h"
 
 /* Largest file of a plan or schedule (bytes): many times a plan for 4096 nodes. */
@@ -64,7 +66,7 @@ static void print_reason(const char *reason)
     printf("\"}\n");
 }
 
-static void print_json(const struct by_verify_report *report)
+static void print_json(const struct by_verify_report *report, const struct by_runs *runs)
 {
     printf("{\"verdict\": \"%s\"", by_verdict_name(report->verdict));
     if (report->verdict == BY_VERDICT_INVALID) {
@@ -76,11 +78,13 @@ static void print_json(const struct by_verify_report *report)
     print_number("ratio", &report->ratio);
     if (report->hosts_only)
         printf(", \"in_network\": \"none\"");
-    printf(", \"bound_of\": \"%s\", \"tree_count\": %u}\n", report->of_trees ? "trees" : "schedules",
+    printf(", \"bound_of\": \"%s\", \"tree_count\": %u, ", report->of_trees ? "trees" : "schedules",
            report->tree_count);
+    by_cli_runs_json(stdout, runs);
+    puts("}");
 }
 
-static void print_people(const struct by_verify_report *report, const char *unit)
+static void print_people(const struct by_verify_report *report, const struct by_runs *runs, const char *unit)
 {
     if (report->verdict == BY_VERDICT_INVALID)
         printf("INVALID %s\n", report->reason);
@@ -95,6 +99,11 @@ static void print_people(const struct by_verify_report *report, const char *unit
                report->ratio.value, report->achieved.value, unit, report->tree_count,
                by_plural(report->tree_count), report->of_trees ? "trees carry at most" : "the cut allows",
                report->bound.value);
+    if (report->verdict == BY_VERDICT_INVALID)
+        return;
+    fputs("runs on tables: ", stdout);
+    by_cli_runs_people(stdout, runs);
+    putchar('\n');
 }
 
 /* Verifies a periodic schedule of `banyan steady`. */
@@ -129,18 +138,33 @@ static int verify_series(const struct by_topology *topology, const char *path, c
     return verdict.verdict == BY_VERDICT_INVALID ? BY_EXIT_NO : BY_EXIT_DONE;
 }
 
+/* Compiles the plan. This reads the file once more, because the verifier keeps no data structure that
+ * it shares with the planner. */
+static void find_runs(const struct by_topology *topology, const char *text, size_t bytes,
+                      struct by_runs *runs)
+{
+    struct by_plan *plan = NULL;
+
+    if (by_plan_parse(text, bytes, topology, &plan, &runs->problem) == 0)
+        by_runs_find(topology, plan, runs);
+    by_plan_free(plan);
+}
+
 static int verify_plan(const struct by_topology *topology, const char *path, const char *text, size_t bytes,
                        bool json)
 {
     struct by_verify_report report;
+    struct by_runs runs = {0};
     struct by_problem problem = {0};
 
     if (by_verify_text(topology, text, bytes, &report, &problem) != 0)
         return by_cli_refuse(path, &problem);
+    if (report.verdict != BY_VERDICT_INVALID)
+        find_runs(topology, text, bytes, &runs);
     if (json)
-        print_json(&report);
+        print_json(&report, &runs);
     else
-        print_people(&report, topology->unit);
+        print_people(&report, &runs, topology->unit);
     return report.verdict == BY_VERDICT_INVALID ? BY_EXIT_NO : BY_EXIT_DONE;
 }
 

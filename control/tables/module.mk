@@ -11,5 +11,6 @@ control_SRC += \
 	control/tables/lower.c \
 	control/tables/path.c \
 	control/tables/renew.c \
+	control/tables/runs.c \
 	control/tables/traffic.c \
 	control/tables/tree.c

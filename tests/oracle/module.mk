@@ -20,3 +20,10 @@ planner-check: $(B)/tools/plan-campaign $(B)/bin/banyan $(ORACLE_FLOW) ## plan N
 .PHONY: bound-check
 bound-check: $(B)/tools/bound-exhaustive ## compare bounds and rates of all connected graphs of up to 6 nodes with every cut, partition and tree, and glpsol
 	$(Q)tests/oracle/bound.sh $(B)/tools
+
+RUNS_N ?= 10000
+RUNS_SIM ?= 400
+RUNS_LAB ?= 8
+.PHONY: run-campaign
+run-campaign: all $(B)/tools/run-campaign ## plan RUNS_N= random fabrics of mixed capabilities from SEED= on, compile all plans, simulate RUNS_SIM= and run RUNS_LAB= of them
+	$(Q)tests/oracle/runs.sh $(B)/tools $(B)/bin/banyan $(RUNS_N) $(SEED) $(RUNS_SIM) $(RUNS_LAB)

@@ -8,3 +8,10 @@ plan-campaign_SRC := \
 	tests/unit/control/campaign/ratio.c
 plan-campaign_LIBS   := control offload
 plan-campaign_LDLIBS := -ljansson -lgmp
+
+TOOLS += run-campaign
+run-campaign_SRC := \
+	tests/unit/control/campaign/mixed.c \
+	tests/unit/control/campaign/runs.c
+run-campaign_LIBS   := control lp control offload
+run-campaign_LDLIBS := -ljansson -lgmp -lClp -lCoinUtils

@@ -1,0 +1,26 @@
+/* Prints whether a plan can run on tables. See runs.h. */
+#include "control/cli/runs.h"
+
+#include "control/cli/cli.h"
+
+void by_cli_runs_people(FILE *stream, const struct by_runs *runs)
+{
+    if (runs->runs)
+        fprintf(stream, "yes; at most %u tree%s and %u slots at a node", runs->trees, by_plural(runs->trees),
+                runs->slots);
+    else
+        fprintf(stream, "no: %s", runs->problem.text);
+}
+
+void by_cli_runs_json(FILE *stream, const struct by_runs *runs)
+{
+    if (runs->runs) {
+        fprintf(stream, "\"runs\": {\"tables\": true, \"trees\": %u, \"slots\": %u, \"window\": %u}",
+                runs->trees, runs->slots, runs->window);
+        return;
+    }
+    fputs("\"runs\": {\"tables\": false, \"reason\": \"", stream);
+    for (const char *c = runs->problem.text; *c; c++)
+        fprintf(stream, *c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+    fputs("\"}", stream);
+}

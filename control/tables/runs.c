@@ -1,0 +1,152 @@
+/*
+ * Answers whether a plan can run. Small plans are compiled, so the answer is that of `banyan tables`.
+ * In plans of very many edges whose links have both directions, only limits of numbers can fail, and
+ * these are counted from the edges in one pass. See runs.h.
+ */
+#include "control/tables/runs.h"
+
+#include <string.h>
+
+#include "control/base/alloc.h"
+#include "control/fabric/members.h"
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+
+/* Nodes of all paths up to which a plan is compiled: some 20 ms (count). */
+#define COMPILED_MAX 50000u
+
+/* What one node needs. */
+struct runs_node {
+    uint32_t trees, relays;
+    uint64_t places; /* slots for each position of a window */
+};
+
+static uint64_t path_nodes(const struct by_plan *plan)
+{
+    uint64_t count = 0;
+
+    for (size_t e = 0; e < plan->edge_count; e++)
+        count += by_paths_get(&plan->paths, plan->edges[e]).node_count;
+    return count;
+}
+
+/* Whether each link has both directions and each tree carries both or all carry one: then cables and
+ * ways back can always be chosen. */
+static bool is_plain(const struct by_topology *topology, const struct by_plan *plan)
+{
+    for (uint32_t i = 0; i < topology->link_count; i++)
+        if (topology->links[i].arc_ab == UINT32_MAX || topology->links[i].arc_ba == UINT32_MAX)
+            return false;
+    for (uint32_t i = 0; i < plan->tree_count; i++)
+        if (by_collective_way(plan->collective) == BY_DATA_BOTH && plan->trees[i].use != BY_TREE_BOTH)
+            return false;
+    return true;
+}
+
+/* Adds the entries and relays of one tree. `children` is zero for all nodes, before and after. */
+static int count_tree(const struct by_topology *topology, const struct by_plan *plan,
+                      const struct by_tree *tree, uint32_t *children, struct runs_node *nodes,
+                      struct by_problem *problem)
+{
+    int error = 0;
+
+    for (uint32_t e = 0; e < tree->edge_count; e++)
+        children[by_plan_edge(plan, tree, e).nodes[0]]++;
+    for (uint32_t e = 0; e <= tree->edge_count && error == 0; e++) {
+        struct by_path path = {0};
+        uint32_t node = tree->root, below;
+        bool rank;
+
+        if (e < tree->edge_count) {
+            path = by_plan_edge(plan, tree, e);
+            node = path.nodes[path.node_count - 1];
+        }
+        rank = by_members_have(topology, plan->member, node);
+        below = children[node] + (rank && (children[node] > 0 || node == tree->root));
+        if (below > BY_FAMILY_MAX)
+            error =
+                by_problem_say(problem, BY_ELIMIT, "'%s' has %u children in a tree; a table entry holds %u",
+                               topology->nodes[node].name, below, BY_FAMILY_MAX);
+        if (!rank && children[node] == 1 && node != tree->root) {
+            nodes[node].relays += 2; /* it only forwards */
+        } else if (below > 0) {
+            nodes[node].trees++;
+            nodes[node].places += 1 + by_image_sets(below);
+        }
+        for (uint32_t i = 1; i + 1 < path.node_count; i++)
+            nodes[path.nodes[i]].relays += 2;
+    }
+    for (uint32_t e = 0; e < tree->edge_count; e++)
+        children[by_plan_edge(plan, tree, e).nodes[0]] = 0;
+    return error;
+}
+
+/* Compares the counts with the limits, and chooses the window like set_windows() in lower.c. */
+static int judge(const struct by_topology *topology, const struct runs_node *nodes, struct by_runs *runs)
+{
+    uint64_t places = 1;
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        if (nodes[i].relays > BY_RELAYS_MAX)
+            return by_problem_say(&runs->problem, BY_ELIMIT, "'%s' needs %u relays; the limit is %u",
+                                  topology->nodes[i].name, nodes[i].relays, BY_RELAYS_MAX);
+        if (nodes[i].places > BY_LOWER_SLOTS)
+            return by_problem_say(&runs->problem, BY_ELIMIT, "'%s' is in %u trees and has %u slots",
+                                  topology->nodes[i].name, nodes[i].trees, BY_LOWER_SLOTS);
+        runs->trees = nodes[i].trees > runs->trees ? nodes[i].trees : runs->trees;
+        places = nodes[i].places > places ? nodes[i].places : places;
+    }
+    for (runs->window = BY_LOWER_WINDOW; places * runs->window > BY_LOWER_SLOTS;)
+        runs->window /= 2;
+    runs->slots = (uint32_t)places * runs->window;
+    return 0;
+}
+
+static int count_plan(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
+{
+    uint32_t n = topology->node_count, *children = by_alloc(n, sizeof(*children));
+    struct runs_node *nodes = by_alloc(n, sizeof(*nodes));
+    int error = 0;
+
+    if (plan->tree_count > BY_TREES_MAX)
+        error = by_problem_say(&runs->problem, BY_ELIMIT, "%u trees; a job has at most %u", plan->tree_count,
+                               BY_TREES_MAX);
+    for (uint32_t i = 0; i < plan->tree_count && error == 0; i++)
+        error = count_tree(topology, plan, &plan->trees[i], children, nodes, &runs->problem);
+    if (error == 0)
+        error = judge(topology, nodes, runs);
+    free(children);
+    free(nodes);
+    return error;
+}
+
+static int compile_plan(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
+{
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = &plan};
+    struct by_lowering *lowering = NULL;
+    int error = by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &runs->problem);
+
+    for (uint32_t i = 0; i < topology->node_count && error == 0; i++) {
+        struct by_lower_need need = by_lowering_need(lowering, 1, i);
+        uint8_t *bytes = NULL;
+        size_t size;
+
+        runs->trees = need.entries > runs->trees ? need.entries : runs->trees;
+        error = by_lowering_image(lowering, i, &bytes, &size, &runs->problem);
+        free(bytes);
+    }
+    if (error == 0) {
+        runs->slots = lowering->slots;
+        runs->window = lowering->window;
+    }
+    by_lowering_free(lowering);
+    return error;
+}
+
+void by_runs_find(const struct by_topology *topology, const struct by_plan *plan, struct by_runs *runs)
+{
+    bool counted = path_nodes(plan) > COMPILED_MAX && is_plain(topology, plan);
+
+    *runs = (struct by_runs){0};
+    runs->runs = (counted ? count_plan : compile_plan)(topology, plan, runs) == 0;
+}

@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Every plan runs: runs.sh TOOLS BANYAN COUNT SEED SIMULATED LAB.   Plans COUNT random fabrics of mixed capabilities for every collective,
+# verifies and compiles all plans, simulates the allreduce of the first SIMULATED fabrics and one other collective of each (256M of data
+# at every 25th, 32M elsewhere), and runs the first LAB fabrics on real switches in network namespaces. Fails when an element is wrong,
+# when the rate is below 0.95 of the plan's, or when more than 0.1 % of the chunks are sent twice.
+set -u
+tools=$1 banyan=$2 count=$3 seed=$4 simulated=$5 lab=$6
+out=$tools/run-campaign.out
+rm -rf "$out"
+mkdir -p "$out"
+"$tools/run-campaign" --count "$count" --seed "$seed" --out "$out" >"$out/log"
+status=$?
+grep -v '^plan ' "$out/log"
+
+# simulate SEED COLLECTIVE BYTES RATE: prints PASS or FAIL with the figures.
+simulate() {
+    "$banyan" sim "$out/$1.json" "$out/$1.$2" -b "$3" --json >"$out/sim.json" 2>"$out/sim.log"
+    awk -v rc=$? -v name="seed $1, $2, $3" -v rate="$4" -v bytes="${3%M}" '
+        function value(key) { return match(text, "\"" key "\": [-0-9.e+]+") ? substr(text, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0 : -1 }
+        { text = text $0 " " }
+        END {
+            part = value("algbw") / rate; again = value("retransmissions")
+            chunks = bytes * 1048576 / value("chunk") / value("batch") * value("ranks")
+            bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < 0.95 || again > chunks / 1000
+            printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", bad ? "FAIL" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
+        }' "$out/sim.json"
+}
+
+others=(reduce-scatter allgather broadcast reduce)
+number=0
+while read -r _ at _ collective rate; do
+    case $collective in
+    allreduce) number=$((number + 1)) ;;
+    "${others[at % 4]}") ;;
+    *) continue ;;
+    esac
+    [ "$number" -le "$simulated" ] || break
+    bytes=32M
+    [ $((at % 25)) -ne 0 ] || bytes=256M
+    simulate "$at" "$collective" "$bytes" "$rate"
+done < <(grep '^plan ' "$out/log") >"$out/simulated"
+grep '^FAIL' "$out/simulated" && status=1
+awk '/^(PASS|FAIL)/ { n++; failed += $1 == "FAIL" } END { printf "# simulated: %d plans\n%d passed, %d failed\n", n, n - failed, failed }' "$out/simulated"
+
+# Real switches in network namespaces; banyan-perf checks every element. `banyan lab` makes the same plans.
+while read -r _ at _ collective _; do
+    [ "$collective" = allreduce ] || continue
+    [ $((lab--)) -gt 0 ] || break
+    if "$banyan" lab run "$out/$at.json" -c allreduce,reduce,allgather -b 256K -n 3 >"$out/lab.log" 2>&1; then
+        echo "PASS seed $at on real switches"
+    else
+        echo "FAIL seed $at on real switches"
+        sed 's/^/     | /' "$out/lab.log"
+        status=1
+    fi
+done < <(grep '^plan ' "$out/log")
+exit $status
