@@ -45,6 +45,7 @@ struct sim_options {
 struct sim_choice {
     uint32_t chunk, window, batch;
     uint32_t inflight;  /* chunks of a rank in flight over all trees */
+    uint64_t rto_ns;    /* least time after which a chunk is sent again; 0: the endpoint's own */
     uint32_t height;    /* cables from the root to the farthest leaf, of the highest tree */
     double fill_ps;     /* picoseconds that each byte of a chunk adds to the first chunk's longest way */
     double mean_height; /* the same two values as means over trees, weighted by their load */

@@ -32,6 +32,10 @@
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
+/* The least timeout, as a multiple of the time in which the chunks in flight return; endpoints use the
+ * second value (ns) on their own. */
+#define RTO_TRIPS    3.0
+#define RTO_USUAL_NS 50e3
 /* A tree's window is this multiple of its part of the chunks in flight, plus some chunks. */
 #define WINDOW_PARTS    3.0
 #define WINDOW_UP_PARTS 4.0 /* for sums on the way up */
@@ -258,6 +262,20 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
                                        : (uint32_t)(way_ps * chunk_rate);
 }
 
+/*
+ * Returns the least timeout (ns): RTO_TRIPS times the time in which the chunks in flight return at the
+ * plan's rate, if that is longer than what endpoints assume of an unknown path. On slow links a path
+ * holds its chunks for longer, and each would be sent twice before the first answer.
+ */
+static uint64_t choose_rto(const struct sim *sim, double rate)
+{
+    const struct sim_choice *choice = &sim->choice;
+    double trip_ns =
+        choice->inflight * (double)choice->chunk * choice->batch / (1 + choice->pair_part) / rate * 1e9;
+
+    return RTO_TRIPS * trip_ns > RTO_USUAL_NS ? (uint64_t)fmin(RTO_TRIPS * trip_ns, 1e8) : 0;
+}
+
 void sim_choose(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
@@ -272,6 +290,7 @@ void sim_choose(struct sim *sim)
             : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 * SIM_HEADER_BYTES / choice->fill_ps));
     choice->batch = options->batch ? options->batch : choose_batch(sim, &load, choice->chunk);
     choice->inflight = options->inflight ? options->inflight : choose_inflight(sim, rate);
+    choice->rto_ns = choose_rto(sim, rate);
     window = (goes_up(sim) ? WINDOW_UP_PARTS : WINDOW_PARTS) * choice->inflight * choice->tree_rate / rate +
              WINDOW_MORE;
     choice->window = options->window ? options->window : fit_memory(sim, power_of_two(window), choice->chunk);

@@ -57,9 +57,10 @@ static int write_lines(const struct sim *sim, FILE *stream)
     int status = 0;
 
     fprintf(stream,
-            "collective %u\nroot %u\ncount %" PRIu64 "\nbatch %u\ninflight %u\nwarmup %u\nseed %" PRIu64 "\n",
-            sim->collective, sim->root, sim->count, sim->choice.batch, sim->choice.inflight, options->warmup,
-            options->seed);
+            "collective %u\nroot %u\ncount %" PRIu64 "\nbatch %u\ninflight %u\nrto_ns %" PRIu64
+            "\nwarmup %u\nseed %" PRIu64 "\n",
+            sim->collective, sim->root, sim->count, sim->choice.batch, sim->choice.inflight,
+            sim->choice.rto_ns, options->warmup, options->seed);
     fprintf(stream, "loss %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nmark %" PRIu64 "\nspoil %d\n",
             options->loss, options->dup, options->reorder, options->buffer, options->mark, options->spoil);
     for (uint32_t n = 0; n < sim->topology->node_count && status == 0; n++)

@@ -111,19 +111,20 @@ static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
 static struct by_world *make_world(struct sim_run *run)
 {
     const struct sim_work *work = run->work;
-    struct by_world_config config = {.seed = work->seed,
-                                     .fault = {.loss = (uint32_t)work->loss,
-                                               .duplicate = (uint32_t)work->dup,
-                                               .reorder = (uint32_t)work->reorder},
-                                     .host_faults = 1,
-                                     .hold_ns = work->hold_ns,
-                                     .queue_bytes_max = work->buffer,
-                                     .mark_bytes = work->mark,
-                                     .batch = (uint32_t)work->batch,
-                                     .burst = BY_WORLD_BURST_MAX,
-                                     .repair_interval_ns = REPAIR_NS,
-                                     .endpoint = {.inflight_max = (uint32_t)work->inflight},
-                                     .watch = on_burst};
+    struct by_world_config config = {
+        .seed = work->seed,
+        .fault = {.loss = (uint32_t)work->loss,
+                  .duplicate = (uint32_t)work->dup,
+                  .reorder = (uint32_t)work->reorder},
+        .host_faults = 1,
+        .hold_ns = work->hold_ns,
+        .queue_bytes_max = work->buffer,
+        .mark_bytes = work->mark,
+        .batch = (uint32_t)work->batch,
+        .burst = BY_WORLD_BURST_MAX,
+        .repair_interval_ns = REPAIR_NS,
+        .endpoint = {.inflight_max = (uint32_t)work->inflight, .rto_min_ns = work->rto_ns},
+        .watch = on_burst};
 
     for (uint32_t n = 0; n < work->fabric.node_count; n++) {
         struct by_image_header header;

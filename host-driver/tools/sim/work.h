@@ -12,6 +12,7 @@
     X(count, 0, UINT64_C(1) << 40, "f32 elements of a call, as in by_call")                                  \
     X(batch, 1, 4096, "frames that each packet represents")                                                  \
     X(inflight, 0, UINT32_MAX, "limit on chunks of a rank in flight, over all trees; 0: the trees' windows") \
+    X(rto_ns, 0, 1000000000, "least time after which a chunk is sent again, ns; 0: the endpoint's own")      \
     X(warmup, 0, 1000, "calls of the same size before the timed one")                                        \
     X(seed, 0, UINT64_MAX, "seed of data, nonces and faults")                                                \
     X(loss, 0, UINT32_MAX, "packets lost at every switch, or without switches at hosts, in 2^-32")           \
