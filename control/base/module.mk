@@ -1,5 +1,6 @@
 # base: memory, JSON, XML, fractions, clock, progress, findings, for all other rooms of control.
 control_SRC += \
+	control/base/clock.c \
 	control/base/fraction.c \
 	control/base/json.c \
 	control/base/locate.c \

@@ -5,11 +5,13 @@
 #include "control/cli/cli.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "control/base/clock.h"
 #include "control/fabric/site.h"
 #include "offload/base/errors.h"
 
@@ -56,6 +58,20 @@ bool by_cli_create(struct by_output *output, const char *path)
 int by_cli_finish(struct by_output *output, bool right)
 {
     return by_output_close(output, right) == 0 ? BY_EXIT_DONE : lost(output->path);
+}
+
+static void end_searches(int signal_number)
+{
+    (void)signal_number;
+    atomic_store_explicit(&by_plan_ended, true, memory_order_relaxed);
+}
+
+void by_cli_end_by_signal(void)
+{
+    struct sigaction action = {.sa_handler = end_searches, .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
 }
 
 int by_cli_become(const char *program, char *const argv[])

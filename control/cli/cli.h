@@ -50,6 +50,10 @@ struct by_topology *by_cli_topology(const char *path);
  * printed an error. */
 struct by_topology *by_cli_topology_site(const char *path, const char *site);
 
+/* From now on, the first SIGINT or SIGTERM ends all searches with their results so far
+ * (by_plan_late); the second one ends the program. */
+void by_cli_end_by_signal(void);
+
 /*
  * Replaces this process by a program in the same directory; argv[0] is the prefix of its error
  * messages. Returns only on failure: BY_EXIT_ENVIRONMENT after it printed an error.

@@ -115,7 +115,7 @@ static const struct by_option rows[] = {
                  "print what a capability is worth: SWITCH, a class of switches, or all, with "
                  "=multicast,aggregate or one of them")},
     {BY_CLI_TIME_LIMIT(options.time_limit_s,
-                       "after S seconds, return the best plan found, or fail with exit status 3")},
+                       "after S seconds, end with the best plan so far; SIGINT and SIGTERM do the same")},
     {BY_CLI_PROGRESS(progress)},
     {BY_ROW_FLAG(0, "json", AT(json), "print the result as one JSON object")},
     {0}};
@@ -149,8 +149,6 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
         (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
         return by_cli_fail(BY_EXIT_USAGE, "%s requires the forest, and cannot be combined with --from",
                            arguments->ranks ? "--ranks" : "--shares");
-    if (arguments->from.plan && arguments->options.time_limit_s > 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--time-limit and --from cannot be combined; leave out one");
     if (arguments->from.plan &&
         (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
         return by_cli_fail(BY_EXIT_USAGE, "--from uses root and k of the previous plan; leave them out");
@@ -257,7 +255,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     if (plan->ordered)
         printf(" \"ordered\": true,\n");
     if (plan->hurried)
-        printf(" \"time_limit_reached\": true,\n");
+        printf(" \"ended_by\": \"%s\",\n", by_plan_late(0) ? "signal" : "time limit");
     if (plan->inv_x.num > 0)
         print_fraction("inv_x", plan->inv_x);
     else
@@ -355,6 +353,20 @@ static void print_shares(FILE *stream, const struct by_plan *plan, const struct 
             (long long)(plan->collective == BY_COLLECTIVE_ALLGATHER ? inside : sum - inside));
 }
 
+/* Prints that the search was ended, and what the plan proves nevertheless. */
+static void print_hurried(FILE *stream, const struct by_plan *plan)
+{
+    if (!plan->hurried)
+        return;
+    fprintf(stream,
+            "  ended by    %s, with the best plan so far: ", by_plan_late(0) ? "a signal" : "the time limit");
+    if (by_fraction_compare(plan->achieved, plan->optimum) == 0)
+        fputs("nothing better exists\n", stream);
+    else
+        fprintf(stream, "%s at most %.4g times as fast\n", plan->proof ? "other trees are" : "others are",
+                by_fraction_value(plan->optimum) / by_fraction_value(plan->achieved));
+}
+
 static void print_people(FILE *stream, const struct by_plan *plan, const struct by_topology *topology,
                          const struct plan_check *check)
 {
@@ -378,8 +390,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
         fprintf(stream, " (%s)\n", by_fraction_text(ratio, text));
     else
         fputs(optimal ? ": optimal\n" : "\n", stream);
-    if (plan->hurried)
-        fputs("  time limit  passed: better trees may exist\n", stream);
+    print_hurried(stream, plan);
     by_plan_trades_people(stream, plan);
     if (plan->ordered)
         fputs("  ordered     every partial sum covers contiguous ranks\n", stream);
@@ -464,9 +475,11 @@ int by_command_plan(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
+    by_cli_end_by_signal();
     status = arguments.from.plan
                  ? by_cli_replan(&arguments.from, arguments.topology, arguments.options.collective,
-                                 arguments.options.in_network, &topology, &plan, &check.replan)
+                                 arguments.options.in_network, arguments.options.time_limit_s, &topology,
+                                 &plan, &check.replan)
                  : find_root(topology, &arguments);
     if (status < 0)
         status = read_job(topology, &arguments);

@@ -79,7 +79,8 @@ static int write_topology(const struct by_topology *topology, const char *path)
 }
 
 int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned collective, bool in_network,
-                  struct by_topology **topology, struct by_plan **plan, struct by_replan_report *report)
+                  double time_limit_s, struct by_topology **topology, struct by_plan **plan,
+                  struct by_replan_report *report)
 {
     struct by_topology *before = NULL, *now = NULL;
     struct by_plan *old = NULL;
@@ -99,7 +100,8 @@ int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned col
     if (status < 0 && collective != 0 && old->collective != collective)
         status = by_cli_fail(BY_EXIT_USAGE, "%s is a plan for %s, not for %s; leave -c out", from->plan,
                              by_collective_name(old->collective), by_collective_name(collective));
-    if (status < 0 && by_replan(before, old, *topology, in_network, plan, report, &problem) != 0)
+    if (status < 0 &&
+        by_replan(before, old, *topology, in_network, time_limit_s, plan, report, &problem) != 0)
         status = by_cli_refuse(from->plan, &problem);
     if (status < 0 && from->write)
         status = write_topology(*topology, from->write);
@@ -112,7 +114,9 @@ void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const st
 {
     if (!from->plan)
         return;
-    if (report->anew)
+    if (report->anew && report->late)
+        fputs("  the time limit passed before the trees were repaired, so all trees are new\n", stream);
+    else if (report->anew)
         fputs("  no repair keeps the order of ranks on this fabric, so all trees are planned again\n",
               stream);
     fprintf(stream, "  of %u trees, %u are unchanged, %u change", report->trees_before, report->trees_kept,

@@ -21,7 +21,8 @@ struct by_cli_from {
  * -1 to continue, else the exit status.
  */
 int by_cli_replan(const struct by_cli_from *from, const char *path, unsigned collective, bool in_network,
-                  struct by_topology **topology, struct by_plan **plan, struct by_replan_report *report);
+                  double time_limit_s, struct by_topology **topology, struct by_plan **plan,
+                  struct by_replan_report *report);
 /*
  * Print what changed: as text, and as a JSON member followed by a comma. They print nothing if
  * `from` has no plan.

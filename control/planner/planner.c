@@ -12,6 +12,7 @@
 #include "control/plan/shares.h"
 #include "control/planner/network/allreduce.h"
 #include "control/planner/network/budget.h"
+#include "control/planner/network/first.h"
 #include "control/planner/network/ordered.h"
 #include "control/planner/network/shallow.h"
 #include "control/planner/optimum/optimum.h"
@@ -124,7 +125,7 @@ static int bound_rooted(struct planner_task *task, uint32_t root, struct by_frac
     const struct by_mesh *net = task->graph->net;
     int error = by_optimum_broadcast(task->graph, root, &task->bound, task->inside, problem);
 
-    *bound = (struct by_fraction){task->bound, 1};
+    *bound = (struct by_fraction){task->bound, 1}; /* also after a timeout: a valid cut */
     task->p = task->q = 1;
     task->k = task->bound;
     memcpy(task->capacity, net->capacity, 2 * net->pair_count * sizeof(*task->capacity));
@@ -146,12 +147,14 @@ static int bound_shared(struct planner_task *task, const struct by_plan_options 
     }
     task->share_sum = by_shares_sum(task->shares, graph->node_count);
     error = by_optimum_shares(graph, task->shares, &p, &q, task->inside, problem);
-    if (error)
+    if (error && error != BY_ETIMEDOUT)
         return error;
     if (by_fraction_divide((struct by_fraction){p, q}, graph->unit, &plan->inv_x) != 0 ||
         by_fraction_set((__int128)task->share_sum * q, p, bound) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
+    if (error)
+        return error;
     task->k = by_optimum_least_k(graph, task->shares, p, q, task->inside, balanced, task->capacity);
     /* capacity = floor(p k / q of the graph's): p / (q / k) if that is an integer,
      * else a fraction */
@@ -203,7 +206,7 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
     by_stage_begin(options->stage, "trying fewer trees",
                    task->k < CHEAP_K_MAX ? (uint64_t)task->k : CHEAP_K_MAX);
     for (int64_t tried = 1; tried < task->k && tried <= CHEAP_K_MAX && !error; tried++) {
-        if (task->deadline > 0 && by_plan_clock() > task->deadline)
+        if (by_plan_late(task->deadline))
             return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
                                   "the time limit passed while trying fewer trees; allow more time, or give "
                                   "their number");
@@ -230,13 +233,15 @@ static int find_bound(struct planner_task *task, const struct by_plan_options *o
     int error = rooted ? bound_rooted(task, (uint32_t)options->root, &bound, problem)
                        : bound_shared(task, options, &bound, plan, problem);
 
-    if (error)
+    if (error && error != BY_ETIMEDOUT)
         return error;
     task->best_p = task->p;
     task->best_q = task->q;
     if (by_fraction_multiply(bound, task->graph->unit, &plan->optimum) != 0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "the bound needs more than 63 bits; round the bandwidths");
+    if (error)
+        return error;
     optimal = by_alloc(bytes, 1);
     memcpy(optimal, task->capacity, bytes);
     if (options->loss.num > 0)
@@ -303,25 +308,30 @@ static int make_trees(const struct planner_task *task, const struct by_plan_opti
     return error;
 }
 
+/* The number of trees for each root when the time for the optimal number has run out. */
+static int64_t hurried_trees(const struct by_plan_options *options)
+{
+    return by_collective_is_rooted(options->collective) ? HURRIED_TREES : 1;
+}
+
 /* Packs few trees for each root within the remaining time, after the optimal trees
- * took too long. */
+ * took too long. BY_ETIMEDOUT if that takes too long as well. */
 static int hurry(struct planner_task *task, const struct by_plan_options *options, double deadline,
                  struct by_plan *plan, struct by_problem *problem)
 {
-    int64_t k = by_collective_is_rooted(options->collective) ? HURRIED_TREES : 1;
+    int64_t k = hurried_trees(options);
     struct by_fraction scale = {0, 1};
     int error;
 
     if (k >= task->k)
         return BY_ETIMEDOUT; /* `problem` is filled */
+    task->deadline = task->graph->net->deadline = deadline;
     error = fix_k(task, options, k, &scale, problem);
     if (error)
         return error;
     task->k = k;
     task->p = scale.num;
     task->q = scale.den;
-    task->deadline = deadline;
-    plan->hurried = true;
     return make_trees(task, options, plan, problem);
 }
 
@@ -332,26 +342,33 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     size_t n = topology->node_count;
     double start = by_plan_clock(), limit = options->time_limit_s;
     /* The search may switch from the optimal k to a small one halfway. */
-    bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0;
+    bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0, bounded;
     int error;
 
     task.graph = by_graph_make_sparse(
         topology, by_collective_way(options->collective) == BY_DATA_UP ? BY_DIRECTION_UP : BY_DIRECTION_DOWN,
         options->in_network);
     task.deadline = limit > 0 ? start + (yields ? limit / 2 : limit) : 0;
+    task.graph->net->deadline = task.deadline;
     by_stage_begin(options->stage, "finding the bottleneck", 0);
     task.inside = by_alloc(n, sizeof(*task.inside));
     task.roots = by_alloc(n, sizeof(*task.roots));
     task.shares = by_alloc(n, sizeof(*task.shares));
     task.capacity = by_alloc(2 * (size_t)task.graph->net->pair_count, sizeof(*task.capacity));
     error = find_bound(&task, options, plan, problem);
-    if (!error)
-        error = describe_cut(&task, options, plan, problem);
+    bounded = !error;
+    if (bounded && yields && task.k <= hurried_trees(options)) /* there is no quicker choice */
+        task.deadline = start + limit;
+    if ((!error || error == BY_ETIMEDOUT) && describe_cut(&task, options, plan, problem) != 0)
+        error = BY_ERANGE;
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = make_trees(&task, options, plan, problem);
-    if (error == BY_ETIMEDOUT && yields)
+    plan->hurried = error == BY_ETIMEDOUT;
+    if (error == BY_ETIMEDOUT && yields && bounded)
         error = hurry(&task, options, start + limit, plan, problem);
+    if (error == BY_ETIMEDOUT)
+        error = by_first_make(topology, options, plan, problem);
     by_graph_free(task.graph);
     free(task.inside);
     free(task.roots);
@@ -423,4 +440,17 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
     }
     *plan = made;
     return 0;
+}
+
+int by_plan_make_whole(const struct by_topology *topology, const struct by_plan_options *options,
+                       struct by_plan **plan, struct by_problem *problem)
+{
+    int error = by_plan_make(topology, options, plan, problem);
+
+    if (error || !(*plan)->hurried)
+        return error;
+    by_plan_free(*plan);
+    *plan = NULL;
+    return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                          "it did not finish within its time limit; raise --time-limit");
 }

@@ -33,8 +33,8 @@ struct by_plan_options {
     struct by_fraction loss_max; /* the largest such part: 1/10 is a tenth */
     bool ordered;                /* partial sums cover contiguous intervals of ranks */
     bool in_network;             /* false: switches only forward, and bounds hold for such a fabric */
-    double time_limit_s;    /* 0 = none; after it: the best plan so far, marked `hurried`, or BY_ETIMEDOUT */
-    struct by_stage *stage; /* receives progress; may be NULL */
+    double time_limit_s;         /* 0 = none; after it: the best plan so far, marked `hurried` */
+    struct by_stage *stage;      /* receives progress; may be NULL */
     /* called when trees with free roots miss their bound; may be NULL */
     by_plan_forwarding_fn *forwarding;
 };
@@ -43,5 +43,9 @@ struct by_plan_options {
  * filled. */
 int by_plan_make(const struct by_topology *topology, const struct by_plan_options *options,
                  struct by_plan **plan, struct by_problem *problem);
+/* The same, but a plan that the time limit has ended early is BY_ETIMEDOUT: for callers that need
+ * the planner's best. */
+int by_plan_make_whole(const struct by_topology *topology, const struct by_plan_options *options,
+                       struct by_plan **plan, struct by_problem *problem);
 
 #endif

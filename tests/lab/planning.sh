@@ -144,7 +144,11 @@ refused "a balance that is none" 2 "never, cheap or always" steady three reduce 
 refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce --target gcd0 --commutative
 "$banyan" topo a100 --boxes 128 >"$dir/large.json"
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
-refused "a time limit that nothing can keep" 3 "the time limit passed" plan large allgather --time-limit 0.000001
+says "a time limit that no search can keep still gives a plan" "ended by    the time limit, with the best plan so far" \
+    plan large allgather --time-limit 0.000001
+"$banyan" topo torus --sizes 10x10x10 --fail 0.05 --seed 2 >"$dir/torus.json"
+says "a signal ends a long search with a plan" "ended by    a signal, with the best plan so far" \
+    timeout --preserve-status --signal INT 1 "$banyan" plan "$dir/torus.json" -c allreduce
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive
 says "leaves out what takes too long, and says so" "did not finish within its time limit" \
     "$banyan" compare "$dir/large.json" -c allgather --algorithms multitree --time-limit 0.05

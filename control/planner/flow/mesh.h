@@ -30,6 +30,8 @@ struct by_mesh {
     int64_t *capacity;    /* by half */
     uint32_t *first;      /* by node, plus one: index of its first neighbour in `near` */
     struct by_near *near; /* each node's neighbours, in ascending order of node */
+    /* a time of by_plan_clock after which flows in this net give up (reach.h); 0 for none */
+    double deadline;
 };
 
 /* Builds the net of these arcs. Arcs from a node to itself are left out; parallel arcs are added

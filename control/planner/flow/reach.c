@@ -2,6 +2,7 @@
 #include "control/planner/flow/reach.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "offload/base/assert.h"
 
 #define NODE_BIT 0x80000000u
@@ -230,6 +231,9 @@ int64_t by_reach_flow(struct by_reach *reach, uint32_t node, int64_t limit)
 
     BY_ASSERT(!reach->contracted[node] && limit <= BY_REACH_MAX);
     restore(reach);
+    reach->late = reach->late || by_plan_late(reach->net->deadline);
+    if (reach->late)
+        return limit;
     for (uint32_t round = 0; total < limit; round++) {
         bool shortest = round < SHORTEST_ROUNDS;
         uint32_t met = find_levels(reach, node, shortest);

@@ -37,6 +37,7 @@ struct by_reach {
     uint32_t queue_count;
     struct by_reach_frame *frames;
     uint32_t touched_count, touched_room;
+    bool late;         /* a query gave up: see by_reach_flow */
     uint32_t *touched; /* pairs, and nodes (highest bit set), whose values differ from their capacity */
 };
 
@@ -47,8 +48,12 @@ void by_reach_free(struct by_reach *reach);
 /* Changes a capacity. Must not be called between a query and the evaluation of its cut. */
 void by_reach_set(struct by_reach *reach, uint32_t half, int64_t capacity);
 void by_reach_set_root(struct by_reach *reach, uint32_t node, int64_t amount);
-/* Returns the maximum flow into `node`, or `limit` as soon as the flow is at least that. `node`
- * must not be contracted. */
+/*
+ * Returns the maximum flow into `node`, or `limit` as soon as the flow is at least that. `node`
+ * must not be contracted. After the deadline of the net, or when searches have to end
+ * (by_plan_late), every query returns `limit` at once and sets `reach->late`: loops over many
+ * queries then end soon, and their callers discard the result.
+ */
 int64_t by_reach_flow(struct by_reach *reach, uint32_t node, int64_t limit);
 /* Returns the size of the smallest set of nodes behind a minimum cut, after a query that ended
  * below its limit. The set is in `reach->queue`, the queried node first. */

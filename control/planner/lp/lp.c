@@ -83,12 +83,13 @@ void by_lp_add_q(struct by_lp *lp, uint32_t row, uint32_t column, const mpq_t va
 
     BY_ASSERT(row < lp->row_count && column < lp->column_count);
     forget(lp);
-    for (uint32_t k = 0; k < at->count; k++)
+    for (uint32_t k = 0; k < at->count && row < at->top; k++)
         if (at->entries[k].row == row) {
             mpq_add(at->entries[k].value, at->entries[k].value, value);
             return;
         }
     BY_GROW(at->entries, at->count, at->room);
+    at->top = row < at->top ? at->top : row + 1;
     at->entries[at->count].row = row;
     mpq_init(at->entries[at->count].value);
     mpq_set(at->entries[at->count++].value, value);

@@ -17,6 +17,7 @@ struct by_lp_column {
     mpq_t cost;
     uint32_t count, room;
     struct by_lp_entry *entries; /* in the order of creation; one for each row */
+    uint32_t top;                /* all entries have rows below it */
     bool basic;
 };
 

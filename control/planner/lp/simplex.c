@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "offload/base/errors.h"
 
 static const struct by_place nowhere = {0, 0};
@@ -327,11 +328,8 @@ int by_lp_finish(struct by_lp *lp, double deadline, struct by_problem *problem)
     work.alpha = numbers_new(lp->row_count);
     mpq_inits(work.scratch, work.product, NULL);
     while (done == 0) {
-        struct timespec now;
-
         done = iterate(&work, problem);
-        clock_gettime(CLOCK_MONOTONIC, &now);
-        if (done == 0 && deadline > 0 && (double)now.tv_sec + 1e-9 * (double)now.tv_nsec > deadline)
+        if (done == 0 && by_plan_late(deadline))
             done = by_problem_set(problem, BY_ETIMEDOUT, nowhere,
                                   "the time limit passed before a linear program of %u rows and %u columns "
                                   "was solved; allow more time",

@@ -19,6 +19,7 @@
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "control/planner/network/fill.h"
+#include "control/planner/network/first.h"
 #include "control/planner/network/joint.h"
 #include "control/planner/network/packing.h"
 #include "control/planner/network/pairs.h"
@@ -27,8 +28,9 @@
 #include "control/planner/planner.h"
 #include "offload/base/errors.h"
 
-/* Trees that are tried one after the other (count). */
-#define ROUNDS_MAX 400u
+/* Trees that are tried one after the other: in general, and after the time limit (counts). */
+#define ROUNDS_MAX  400u
+#define ROUNDS_LATE 8u
 
 static int refuse_range(struct by_problem *problem)
 {
@@ -40,6 +42,7 @@ static int refuse_range(struct by_problem *problem)
 struct allreduce_task {
     struct by_graph *both, *up, *down;
     double deadline;              /* a time of by_plan_clock, 0 for none */
+    bool hurried;                 /* it prevented a better bound or better trees */
     struct by_stage *stage;       /* or NULL */
     int64_t cut;                  /* the least cut */
     struct by_fraction bound;     /* the least bound known */
@@ -74,6 +77,10 @@ static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by
     bool *inside = by_alloc(task->both->node_count, sizeof(*inside));
     int error = by_optimum_allreduce(task->both, &task->cut, inside, problem);
 
+    if (error == BY_ETIMEDOUT) {
+        task->hurried = true;
+        error = 0; /* the cut is valid */
+    }
     if (!error &&
         by_fraction_multiply(task->both->unit, (struct by_fraction){task->cut, 1}, &plan->cut_exiting) != 0)
         error = refuse_range(problem);
@@ -132,12 +139,12 @@ static bool wants_pairs(const struct allreduce_task *task)
 
 /* Fills the links with trees one by one: the final result if they reach the bound, else a starting
  * solution. */
-static int pack_quickly(struct allreduce_task *task)
+static int pack_quickly(struct allreduce_task *task, uint32_t rounds, double deadline)
 {
     struct by_tree_list list = {0};
     struct by_packed packed = {.bound = {0, 1}};
-    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, ROUNDS_MAX,
-                        task->deadline, &list, &packed.rate);
+    int error = by_fill(task->both, task->up, task->down, wants_pairs(task), task->cut, rounds, deadline,
+                        &list, &packed.rate);
 
     if (error)
         by_tree_list_free(&list);
@@ -172,14 +179,27 @@ static int pack_programs(struct allreduce_task *task)
     return error;
 }
 
-/* Replaces the trees found so far by trees of the two phases; keeps the former if time runs out. */
+/*
+ * Replaces the trees found so far by trees of the two phases, if these are faster. When the first
+ * half of the time is over, roots get equal shares, which need less time to pack; when all of it is
+ * over, the former trees stay.
+ */
 static int pack_phases(struct allreduce_task *task, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_tree_list list = {0};
     int error = by_phases_trees(&task->phases, &list, plan, problem);
 
-    if (error == BY_ETIMEDOUT && task->rate.num > 0) {
+    if (error == BY_ETIMEDOUT && by_fraction_compare(task->phases.equal, task->rate) > 0 &&
+        task->phases.deadline > 0) {
         by_tree_list_free(&list);
+        by_phases_equal(&task->phases);
+        task->phases.deadline = task->deadline;
+        task->hurried = true;
+        error = by_phases_trees(&task->phases, &list, plan, problem);
+    }
+    if (error == BY_ETIMEDOUT) {
+        by_tree_list_free(&list);
+        task->hurried = true;
         return 0;
     }
     by_tree_list_free(&task->list);
@@ -230,6 +250,29 @@ static int pack_forwarding(struct allreduce_task *task, const struct by_plan_opt
     return error;
 }
 
+/* Makes trees without flows, by both quick methods, when the time limit has passed: they may be
+ * better than those found. */
+static int pack_first(struct allreduce_task *task, struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    struct by_packed packed = {.bound = {0, 1}};
+    int error = pack_quickly(task, ROUNDS_LATE, 0);
+
+    task->hurried = true;
+    if (!error)
+        error = by_first_both(task->both, task->up, task->down, wants_pairs(task), &list, &packed.rate);
+    if (error) {
+        by_tree_list_free(&list);
+        return refuse_range(problem);
+    }
+    offer(task, &list, &packed);
+    return task->rate.num > 0
+               ? 0
+               : by_problem_set(problem, BY_EINVAL, (struct by_place){0, 0},
+                                "no node can be reached by all compute nodes and reach all of them; add the "
+                                "missing link directions");
+}
+
 static int choose_trees(struct allreduce_task *task, const struct by_plan_options *options,
                         struct by_plan *plan, struct by_problem *problem)
 {
@@ -240,13 +283,13 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
         bound_by_parts(task);
     if (has_branching(task)) {
         by_stage_begin(task->stage, "filling links", 0);
-        error = pack_quickly(task);
+        error = pack_quickly(task, ROUNDS_MAX, task->deadline);
     }
     if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0) {
         by_stage_begin(task->stage, "planning parts", 0);
         error = pack_parts(task, options, problem);
     }
-    if (!error && by_fraction_compare(task->rate, task->bound) < 0 &&
+    if (!error && by_fraction_compare(task->rate, task->bound) < 0 && !by_plan_late(task->deadline) &&
         (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
         by_stage_begin(task->stage, "improving trees", 0);
         error = pack_forwarding(task, options, problem);
@@ -258,9 +301,11 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     plan->seconds.pack += by_plan_clock() - start;
     if (error)
         return refuse_range(problem);
-    if (by_fraction_compare(task->rate, task->phases.rate) >= 0)
-        return 0;
-    return pack_phases(task, plan, problem);
+    if (by_fraction_compare(task->rate, task->phases.rate) < 0)
+        error = pack_phases(task, plan, problem);
+    if (!error && (task->rate.num == 0 || task->hurried) && by_fraction_compare(task->rate, task->bound) < 0)
+        error = pack_first(task, problem);
+    return error;
 }
 
 /* Stores the result in the plan. */
@@ -284,23 +329,28 @@ int by_allreduce_plan(const struct by_topology *topology, const struct by_plan_o
                                   .up = by_graph_make(topology, BY_DIRECTION_UP, options->in_network),
                                   .down = by_graph_make(topology, BY_DIRECTION_DOWN, options->in_network),
                                   .rate = {0, 1}};
-    double start = by_plan_clock();
+    double start = by_plan_clock(), half;
     int error;
 
     task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    task.both->net->deadline = task.up->net->deadline = task.down->net->deadline = task.deadline;
+    half = task.deadline > 0 ? start + options->time_limit_s / 2 : 0;
     task.stage = options->stage;
     by_stage_begin(task.stage, "finding the bottleneck", 0);
     error = find_cut(&task, plan, problem);
     if (!error)
-        error = by_phases_find(task.both, task.up, task.down, task.deadline, &task.phases, problem);
+        error = by_phases_find(task.both, task.up, task.down, half, &task.phases, problem);
+    task.hurried |= task.phases.late;
+    if (by_fraction_compare(task.phases.rate, task.phases.equal) == 0)
+        task.phases.deadline = task.deadline; /* there is no quicker choice */
     task.phases.stage = task.stage;
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = choose_trees(&task, options, plan, problem);
     if (!error) {
         error = fill_plan(&task, plan, problem);
-        plan->hurried = task.deadline > 0 && by_plan_clock() > task.deadline &&
-                        by_fraction_compare(task.rate, task.bound) < 0;
+        plan->hurried =
+            (task.hurried || by_plan_late(task.deadline)) && by_fraction_compare(task.rate, task.bound) < 0;
     } else {
         by_tree_list_free(&task.list);
         by_certificate_free(task.proof);

@@ -296,13 +296,14 @@ static void add_load(struct fill *fill, int64_t amount)
 }
 
 /* Gives each tree the largest possible amount; returns the sum. */
-static int64_t fill_greedily(struct fill *fill, int64_t bound, uint32_t rounds)
+static int64_t fill_greedily(struct fill *fill, int64_t bound, uint32_t rounds, double deadline)
 {
     int64_t filled = 0, largest = 1;
 
     for (uint32_t i = 0; i < fill->grower->arc_count; i++)
         largest = fill->grower->capacity[i] > largest ? fill->grower->capacity[i] : largest;
-    while (filled < bound && fill->kept_count < rounds) {
+    /* The first tree is always made, so that there is a plan. */
+    while (filled < bound && fill->kept_count < rounds && (filled == 0 || !by_plan_late(deadline))) {
         struct fill_kept kept;
         int64_t amount;
 
@@ -378,7 +379,7 @@ static struct by_fraction fill_evenly(struct fill *fill, uint32_t rounds, double
 
     fill->kept_count = fill->path_count = fill->pool_count = 0;
     start_prices(fill);
-    while (fill->kept_count < rounds && (deadline <= 0 || by_plan_clock() < deadline)) {
+    while (fill->kept_count < rounds && !by_plan_late(deadline)) {
         struct fill_kept kept;
         int64_t amount;
 
@@ -443,7 +444,7 @@ int by_fill(const struct by_graph *both, const struct by_graph *up, const struct
     whole.den = fill.parts;
     if (__builtin_mul_overflow(bound, fill.parts, &goal))
         goal = INT64_MAX;
-    filled = fill_greedily(&fill, goal, rounds);
+    filled = fill_greedily(&fill, goal, rounds, deadline);
     error = by_fraction_set(filled, fill.parts, rate);
     if (!error)
         error = append(&fill, whole, list);

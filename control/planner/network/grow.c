@@ -18,28 +18,21 @@ struct by_grow_entry {
 
 static void find_arcs(struct by_grower *grower, const struct by_graph *graph)
 {
-    uint32_t n = graph->node_count, count = 0;
+    const struct by_mesh *net = graph->net;
+    uint32_t n = graph->node_count, count = net->first[n];
 
-    for (uint32_t i = 0; i < n; i++) {
-        grower->first[i] = count;
-        for (uint32_t j = 0; j < n; j++)
-            count += by_graph_capacity(graph, i, j) > 0 || by_graph_capacity(graph, j, i) > 0;
-    }
-    grower->first[n] = count;
+    memcpy(grower->first, net->first, ((size_t)n + 1) * sizeof(*grower->first));
     grower->links = by_alloc(count, sizeof(*grower->links));
     grower->capacity = by_alloc((size_t)count + n, sizeof(*grower->capacity));
-    count = 0;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t j = 0; j < n; j++) {
-            if (by_graph_capacity(graph, i, j) == 0 && by_graph_capacity(graph, j, i) == 0)
-                continue;
-            grower->links[count] = (struct by_grow_link){j, BY_GROW_NONE, BY_GROW_NONE};
-            if (by_graph_capacity(graph, i, j) > 0) {
-                grower->capacity[grower->arc_count] = by_graph_capacity(graph, i, j);
-                grower->links[count].there = grower->arc_count++;
-            }
-            count++;
-        }
+    for (uint32_t i = 0; i < count; i++) {
+        int64_t capacity = net->capacity[net->near[i].half ^ 1];
+
+        grower->links[i] = (struct by_grow_link){net->near[i].node, BY_GROW_NONE, BY_GROW_NONE};
+        if (capacity == 0)
+            continue;
+        grower->capacity[grower->arc_count] = capacity;
+        grower->links[i].there = grower->arc_count++;
+    }
     for (uint32_t i = 0; i < n; i++)
         for (uint32_t a = grower->first[i]; a < grower->first[i + 1]; a++)
             for (uint32_t b = grower->first[grower->links[a].to]; b < grower->first[grower->links[a].to + 1];

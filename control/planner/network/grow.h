@@ -45,6 +45,7 @@ struct by_grower {
     struct by_grow_entry *heap;
 };
 
+/* Sparse graphs suffice. */
 struct by_grower *by_grower_new(const struct by_graph *both, const struct by_graph *up,
                                 const struct by_graph *down);
 void by_grower_free(struct by_grower *grower);

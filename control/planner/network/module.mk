@@ -6,6 +6,7 @@ control_SRC += \
 	control/planner/network/blocks.c \
 	control/planner/network/budget.c \
 	control/planner/network/fill.c \
+	control/planner/network/first.c \
 	control/planner/network/grow.c \
 	control/planner/network/interval.c \
 	control/planner/network/joint.c \

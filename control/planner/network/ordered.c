@@ -315,7 +315,7 @@ static uint32_t solve(struct ordered_task *task, double deadline, struct by_simp
     uint32_t count;
 
     task->interval = by_interval_new(task->up);
-    while (task->column_count < COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
+    while (task->column_count < COLUMNS_MAX && (task->column_count == 0 || !by_plan_late(deadline)) &&
            (uint64_t)by_simplex_steps(simplex) * task->rows * task->rows < WORK_MAX) {
         struct ordered_column *column = &task->columns[task->column_count];
         int64_t one;

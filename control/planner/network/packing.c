@@ -146,7 +146,7 @@ static void improve(struct packing_program *program, int64_t bound, double deadl
 {
     bool prove = false;
 
-    while (!by_simplex_reaches(program->simplex, bound) && (deadline <= 0 || by_plan_clock() < deadline) &&
+    while (!by_simplex_reaches(program->simplex, bound) && !by_plan_late(deadline) &&
            (uint64_t)by_simplex_steps(program->simplex) * work->rows * work->rows < PROGRAM_WORK_MAX) {
         __int128 floor;
         int64_t one;
@@ -231,11 +231,13 @@ static int program_trees(const struct packing_program *program, struct by_fracti
 int by_packing_symmetric(const struct by_graph *graph, int64_t bound, struct by_fraction least,
                          struct by_tree_list *list, double deadline, struct by_packed *packed)
 {
-    struct packing_program program = {
-        .graph = graph, .steiner = by_steiner_new(graph), .value = {0, 1}, .packed = packed};
+    struct packing_program program = {.graph = graph, .value = {0, 1}, .packed = packed};
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (graph->net->pair_count > PROGRAM_LINKS_MAX)
+        return 0;
+    program.steiner = by_steiner_new(graph);
     if (by_steiner_row_count(program.steiner) <= PROGRAM_LINKS_MAX) {
         program_solve(&program, bound, deadline);
         error = program_trees(&program, least, list, &packed->rate);

@@ -82,7 +82,7 @@ static void solve(struct pairs_program *program, int64_t bound, double deadline,
         limits[i] = by_tree_pair_row_capacity(program->tree_pair, i);
     program->simplex = by_simplex_new(rows, limits);
     program->columns = by_alloc(PAIRS_COLUMNS_MAX, sizeof(*program->columns));
-    while (program->column_count < PAIRS_COLUMNS_MAX && (deadline <= 0 || by_plan_clock() < deadline) &&
+    while (program->column_count < PAIRS_COLUMNS_MAX && !by_plan_late(deadline) &&
            !by_simplex_reaches(program->simplex, bound)) {
         struct pairs_column *column = &program->columns[program->column_count];
         __int128 floor;
@@ -133,13 +133,16 @@ int by_pairs_pack(const struct by_graph *up, const struct by_graph *down, int64_
                   struct by_fraction least, struct by_tree_list *list, double deadline,
                   struct by_packed *packed)
 {
-    struct pairs_program program = {.tree_pair = by_tree_pair_new(up, down)};
+    struct pairs_program program = {0};
     struct by_simplex_part *parts;
     struct by_fraction value;
     uint32_t count;
     int error = 0;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
+    if (down->net->pair_count > PAIRS_ROWS_MAX)
+        return 0;
+    program.tree_pair = by_tree_pair_new(up, down);
     if (by_tree_pair_row_count(program.tree_pair) > PAIRS_ROWS_MAX ||
         by_tree_pair_site_count(program.tree_pair) > PAIRS_SITES_MAX) {
         program_free(&program);

@@ -59,23 +59,37 @@ int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *
     *phases = (struct by_phases){.both = both, .up = up, .down = down, .deadline = deadline};
     phases->symmetric = by_graph_is_symmetric(both);
     phases->balanced = is_balanced(both);
+    phases->equal = phases->rate = (struct by_fraction){0, 1};
     error = find_equal(phases, problem);
+    phases->late = error == BY_ETIMEDOUT;
     if (error)
-        return error;
+        return phases->late ? 0 : error;
     phases->rate = phases->equal;
     if (!phases->balanced)
         return 0;
     if (phases->symmetric && both->compute_count == both->node_count) {
         error = by_spanning_find(both, deadline, &phases->spanning, problem);
-        if (!error)
+        if (error)
+            by_spanning_free(&phases->spanning);
+        else
             error = by_fraction_set(phases->spanning.num, phases->spanning.den, &phases->rate);
     } else {
         error = by_strength_find(down, deadline, &phases->strength, problem);
-        if (!error)
+        if (error)
+            by_strength_free(&phases->strength);
+        else
             error = by_fraction_set(phases->strength.num, (__int128)phases->strength.den * 2, &phases->rate);
     }
     BY_ASSERT(error || by_fraction_compare(phases->rate, phases->equal) >= 0);
-    return error;
+    phases->late = error == BY_ETIMEDOUT;
+    return phases->late ? 0 : error;
+}
+
+void by_phases_equal(struct by_phases *phases)
+{
+    by_strength_free(&phases->strength);
+    by_spanning_free(&phases->spanning);
+    phases->rate = phases->equal;
 }
 
 void by_phases_free(struct by_phases *phases)

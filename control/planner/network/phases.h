@@ -22,15 +22,19 @@ struct by_phases {
     struct by_fraction up_share, down_share; /* of the links' time, if roots have equal shares */
     /* rate with equal shares (reduce-scatter, then allgather), in units of capacity */
     struct by_fraction equal;
-    struct by_fraction rate;     /* the rate to plan with: the best of the following, else `equal` */
+    struct by_fraction rate; /* the rate to plan with: the best of the following, else `equal` */
+    bool late; /* the deadline passed: `rate` is `equal`, which is 0 if it is not known either */
     struct by_strength strength; /* if balanced, with switches or one-way links */
     struct by_spanning spanning; /* if symmetric and without switches */
 };
 
-/* Finds the rates. The caller keeps ownership of the graphs. Free after success and failure. */
+/* Finds the rates; after the deadline, those found so far. The caller keeps ownership of the graphs.
+ * Free after success and failure. */
 int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
                    struct by_phases *phases, struct by_problem *problem);
 void by_phases_free(struct by_phases *phases);
+/* From now on, all roots have equal shares, which need less time to pack. */
+void by_phases_equal(struct by_phases *phases);
 /* Fills the empty list with trees at `phases->rate`: for both directions if the fabric is
  * symmetric, else in pairs. Switches that would exceed their limit of additions only forward in the
  * graphs from then on. */

@@ -100,7 +100,7 @@ static void start_prices(struct shallow_task *task)
 }
 
 static void task_make(struct shallow_task *task, const struct by_topology *topology,
-                      const struct by_plan_options *options)
+                      const struct by_plan_options *options, double deadline)
 {
     uint32_t n = topology->node_count;
 
@@ -117,7 +117,8 @@ static void task_make(struct shallow_task *task, const struct by_topology *topol
     task->counts = by_alloc(task->rows, sizeof(*task->counts));
     start_prices(task);
     for (uint32_t i = 0; i < n; i++) {
-        task->reach[i] = is_root(task, i) ? lowest(task, use_of(task), i) : UINT32_MAX;
+        task->reach[i] =
+            is_root(task, i) && !by_plan_late(deadline) ? lowest(task, use_of(task), i) : UINT32_MAX;
         if (task->reach[i] != UINT32_MAX && is_two_way(task) && task->pairs) {
             uint32_t down = lowest(task, BY_TREE_DOWN, i);
 
@@ -247,7 +248,7 @@ static int pack_height(struct shallow_task *task, uint32_t height, double deadli
     by_tree_list_free(&task->list);
     start_prices(task);
     sets = sets < SETS_MIN ? SETS_MIN : sets > SETS_MAX ? SETS_MAX : sets;
-    for (uint32_t i = 0; i < sets && (deadline <= 0 || by_plan_clock() < deadline); i++) {
+    for (uint32_t i = 0; i < sets && !by_plan_late(deadline); i++) {
         uint32_t first = task->list.count;
         int64_t amount;
 
@@ -319,7 +320,7 @@ int by_shallow_make(const struct by_topology *topology, const struct by_plan_opt
     if (by_fraction_multiply(own, kept, &least) != 0)
         return by_problem_set(problem, BY_ERANGE, (struct by_place){0, 0},
                               "a rate needs more than 63 bits; round the bandwidths");
-    task_make(&task, topology, options);
+    task_make(&task, topology, options, deadline);
     for (uint32_t at = least_height(&task); at < height && !taken && tried < HEIGHTS_MAX; at++, tried++) {
         struct by_fraction rate;
 

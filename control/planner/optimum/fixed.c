@@ -169,7 +169,11 @@ int by_optimum_fixed(const struct by_graph *graph, const int64_t *roots, struct 
         set_capacities(reach, scaled);
     while (!error && (node = by_oracle_ask(reach, order, total, graph->compute)) >= 0)
         error = raise_factor(graph, reach, total, &u, scaled);
-    if (error == BY_EINVAL)
+    if (!error && reach->late)
+        error = by_problem_set(problem, BY_ETIMEDOUT, (struct by_place){0, 0},
+                               "the time limit passed before the scale of k trees was found; allow more "
+                               "time");
+    else if (error == BY_EINVAL)
         by_problem_set(problem, error, (struct by_place){0, 0},
                        "compute node '%s' cannot be reached in the direction that the collective needs",
                        graph->topology->nodes[node].name);
@@ -240,7 +244,7 @@ int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, 
     for (uint32_t i = 0; i < graph->node_count; i++)
         share_sum += shares[i];
     step = k = step_of(q, divisor);
-    for (uint32_t tries = 0; tries < LEAST_K_TRIES && k < q && !found; tries++) {
+    for (uint32_t tries = 0; tries < LEAST_K_TRIES && k < q && !found && !reach->late; tries++) {
         struct by_fraction u;
 
         if (by_fraction_set((__int128)p * k, q, &u) != 0 || scale_down(graph, u, scaled) != 0)
@@ -251,7 +255,7 @@ int64_t by_optimum_least_k(const struct by_graph *graph, const int64_t *shares, 
         }
         memset(reach->contracted, 0, graph->node_count * sizeof(*reach->contracted));
         set_capacities(reach, scaled);
-        found = by_oracle_ask(reach, order, set_roots(reach, shares, k), graph->compute) < 0;
+        found = by_oracle_ask(reach, order, set_roots(reach, shares, k), graph->compute) < 0 && !reach->late;
         if (!found) {
             divisor = tight_divisor(graph, reach, shares, share_sum, p, q);
             if (divisor > 0) {

@@ -28,6 +28,12 @@ static int refuse_range(struct by_problem *problem)
         "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
 }
 
+static int refuse_late(struct by_problem *problem)
+{
+    return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                          "the time limit passed before the bottleneck was found; allow more time");
+}
+
 /* The state of Newton's method for shares. */
 struct optimum_search {
     const struct by_graph *graph;
@@ -130,7 +136,7 @@ static int search_all(struct optimum_search *search, struct by_problem *problem)
         search->reach->contracted[order[i]] = true;
     }
     free(order);
-    return error;
+    return !error && search->reach->late ? refuse_late(problem) : error;
 }
 
 int by_optimum_shares(const struct by_graph *graph, const int64_t *shares, int64_t *p, int64_t *q,
@@ -170,6 +176,28 @@ int by_optimum_allgather(const struct by_graph *graph, int64_t *p, int64_t *q, b
     return error;
 }
 
+/* Lowers `*rate` to the least capacity that enters a compute node other than `root`, the cuts that
+ * need no flow. */
+static void least_node(const struct by_graph *graph, const struct by_reach *reach, uint32_t root,
+                       int64_t *rate, bool *inside)
+{
+    const struct by_mesh *net = graph->net;
+
+    for (uint32_t i = 0; i < graph->node_count; i++) {
+        int64_t sum = 0;
+
+        if (!graph->compute[i] || i == root)
+            continue;
+        for (uint32_t j = net->first[i]; j < net->first[i + 1]; j++)
+            sum += reach->capacity[net->near[j].half];
+        if (sum >= *rate)
+            continue;
+        *rate = sum;
+        memset(inside, 0, graph->node_count * sizeof(*inside));
+        inside[i] = true;
+    }
+}
+
 /* Lowers `*rate` to the least flow from `root` to a compute node. A node that receives `*rate` is
  * in no smaller cut, so it becomes part of the source. */
 static int least_flow(const struct by_graph *graph, struct by_reach *reach, uint32_t root, int64_t *rate,
@@ -196,7 +224,10 @@ static int least_flow(const struct by_graph *graph, struct by_reach *reach, uint
         reach->contracted[node] = true;
     }
     free(order);
-    return error;
+    if (error || !reach->late)
+        return error;
+    least_node(graph, reach, root, rate, inside);
+    return refuse_late(problem);
 }
 
 int by_optimum_broadcast(const struct by_graph *graph, uint32_t root, int64_t *rate, bool *inside,

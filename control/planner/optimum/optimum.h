@@ -2,7 +2,9 @@
  * The bottleneck cut that limits a collective, found exactly. ForestColl, NSDI'26, sections 5.2 and
  * 5.5, appendix E.1 and E.4; but with Newton's method instead of a binary search: each violated cut
  * yields the next, strictly better, candidate. Graphs are those of by_graph_make(_sparse), so data
- * flows along the arcs. Each graph belongs to one thread.
+ * flows along the arcs. After the deadline of graph->net, the functions return BY_ETIMEDOUT; the
+ * first four have then filled their results with a valid cut, which need not be the tightest one.
+ * Each graph belongs to one thread.
  */
 #ifndef BY_PLANNER_OPTIMUM_OPTIMUM_H
 #define BY_PLANNER_OPTIMUM_OPTIMUM_H

@@ -38,6 +38,7 @@ struct spanning_search {
     int64_t *degree;         /* by node: capacity, one way */
     int64_t whole;           /* sum over all links, one way */
     bool *side;
+    double deadline; /* a time of by_plan_clock, 0 for none */
 };
 
 static void search_make(struct spanning_search *search, const struct by_graph *graph,
@@ -169,7 +170,7 @@ static int64_t spread(struct spanning_search *search)
         by_flow_set(search->flow, search->source[i], closed);
         by_flow_set(search->flow, search->sink[i], 0);
     }
-    for (uint32_t i = n; i-- > 0;) { /* the root last */
+    for (uint32_t i = n; i-- > 0 && !by_plan_late(search->deadline);) { /* the root last */
         treat_node(search, i, &gain);
         sum += spanning->entering[i];
     }
@@ -189,17 +190,22 @@ int by_spanning_find(const struct by_graph *graph, double deadline, struct by_sp
             problem, BY_ERANGE, nowhere,
             "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
     search_make(&search, graph, spanning);
+    search.deadline = deadline;
     for (uint32_t i = 0; i < graph->node_count; i++)
         spanning->part[i] = i;
     rate_of_parts(&search);
-    while (!error && spread(&search) > search.whole * spanning->den) {
-        int64_t num = spanning->num, den = spanning->den;
+    while (!error) {
+        int64_t num = spanning->num, den = spanning->den, sum = spread(&search);
 
-        rate_of_parts(&search);
-        BY_ASSERT((__int128)spanning->num * den < (__int128)num * spanning->den);
-        if (deadline > 0 && by_plan_clock() > deadline)
+        if (by_plan_late(deadline)) {
             error = by_problem_set(problem, BY_ETIMEDOUT, nowhere,
                                    "the time limit passed before the bound was found; allow more time");
+            break;
+        }
+        if (sum <= search.whole * den)
+            break;
+        rate_of_parts(&search);
+        BY_ASSERT((__int128)spanning->num * den < (__int128)num * spanning->den);
     }
     if (!error)
         rate_of_parts(&search);

@@ -32,6 +32,7 @@ struct strength_search {
     uint32_t arc_count;
     uint32_t *source; /* by node: the arc from the source */
     bool *side;
+    double deadline; /* a time of by_plan_clock, 0 for none */
 };
 
 static void search_make(struct strength_search *search, const struct by_graph *graph,
@@ -163,7 +164,7 @@ static int64_t spread_roots(struct strength_search *search)
     for (uint32_t i = 0; i < graph->node_count; i++)
         if (graph->compute[i])
             by_flow_set(search->flow, search->source[i], strength->num);
-    for (uint32_t i = 0; i < graph->node_count; i++) {
+    for (uint32_t i = 0; i < graph->node_count && !by_plan_late(search->deadline); i++) {
         int64_t reached;
 
         if (!graph->compute[i])
@@ -190,7 +191,7 @@ static void find_parts(struct strength_search *search)
     bool all = true;
 
     clear_parts(search);
-    for (uint32_t i = 0; i < graph->node_count && all; i++) {
+    for (uint32_t i = 0; i < graph->node_count && all && !by_plan_late(search->deadline); i++) {
         if (!graph->compute[i] || strength->part[i] != BY_PART_NONE)
             continue;
         all = by_flow_run(search->flow, graph->node_count, i, strength->num + 1) == strength->num;
@@ -202,6 +203,12 @@ static void find_parts(struct strength_search *search)
     count_parts(search);
     if (!all || strength->part_count < 2)
         strength->part_count = 0;
+}
+
+static int refuse_late(struct by_problem *problem)
+{
+    return by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                          "the time limit passed before the bound was found; allow more time");
 }
 
 int by_strength_find(const struct by_graph *graph, double deadline, struct by_strength *strength,
@@ -216,19 +223,24 @@ int by_strength_find(const struct by_graph *graph, double deadline, struct by_st
             problem, BY_ERANGE, nowhere,
             "the bandwidths need more than 60 bits in their common unit; round them or use a larger unit");
     search_make(&search, graph, strength);
+    search.deadline = deadline;
     error = first_rate(&search, problem);
-    while (!error && spread_roots(&search) > strength->num) {
-        int64_t num = strength->num, den = strength->den, entering = count_parts(&search);
+    while (!error) {
+        int64_t num = strength->num, den = strength->den, sum = spread_roots(&search), entering;
 
+        if (by_plan_late(deadline))
+            error = refuse_late(problem);
+        if (error || sum <= num)
+            break;
+        entering = count_parts(&search);
         BY_ASSERT(strength->part_count > 1);
         set_rate(&search, entering, strength->part_count - 1);
         BY_ASSERT((__int128)strength->num * den < (__int128)num * strength->den);
-        if (deadline > 0 && by_plan_clock() > deadline)
-            error = by_problem_set(problem, BY_ETIMEDOUT, nowhere,
-                                   "the time limit passed before the bound was found; allow more time");
     }
     if (!error)
         find_parts(&search);
+    if (!error && by_plan_late(deadline))
+        error = refuse_late(problem);
     search_free(&search);
     return error;
 }

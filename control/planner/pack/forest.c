@@ -174,7 +174,7 @@ static int solve_group(struct forest_work *work, uint32_t group)
     solution->next = work->buckets[solution->hash % BUCKETS];
     work->buckets[solution->hash % BUCKETS] = work->of_group[group] = solution;
     error = solve(work, solution);
-    if (!error && work->forest->deadline > 0 && by_plan_clock() > work->forest->deadline)
+    if (!error && by_plan_late(work->forest->deadline))
         error = BY_ETIMEDOUT;
     return error;
 }
@@ -374,11 +374,14 @@ int by_forest_make(const struct by_forest *forest, struct by_tree_list *list, st
     work->removed = by_alloc(n, sizeof(*work->removed));
     work->capacity = by_alloc(halves, sizeof(*work->capacity));
     memcpy(work->capacity, forest->capacity, halves * sizeof(*work->capacity));
+    forest->graph->net->deadline = forest->deadline;
     choose_members(work);
     if (work->removes)
         error = check_balance(forest, problem);
     if (!error) {
         make_laminar(work);
+        /* Tight sets found after the deadline are invalid. */
+        error = by_plan_late(forest->deadline) ? BY_ETIMEDOUT : 0;
         work->of_group = by_alloc(work->laminar.group_count, sizeof(struct solution *));
         by_stage_begin(forest->stage, "packing trees", weight_of_groups(work));
         for (uint32_t g = 0; g < work->laminar.group_count && !error; g++) {

@@ -288,8 +288,7 @@ static void lower_all(struct by_height_work *work, uint32_t highest, uint32_t le
 {
     uint32_t *way = by_alloc(work->node_count, sizeof(*way)), moves = 0, tried = 0;
 
-    for (uint32_t target = highest - 1;
-         work->steps < work->steps_max && (deadline <= 0 || by_plan_clock() < deadline);) {
+    for (uint32_t target = highest - 1; work->steps < work->steps_max && !by_plan_late(deadline);) {
         work->target = target;
         for (uint32_t t = 0; t < work->tree_count && work->steps < work->steps_max; t++) {
             if (work->height[t] <= target)

@@ -74,6 +74,7 @@ void by_contraction_make(struct by_contraction *contraction, const struct by_pie
         arcs[count++] = (struct by_mesh_arc){contraction->slot[from], contraction->slot[to], amount};
     }
     contraction->net = by_mesh_new(kept, arcs, count);
+    contraction->net->deadline = piece->net->deadline;
     free(arcs);
 }
 
@@ -294,7 +295,7 @@ int by_merge_run(const struct by_laminar *laminar, const struct by_merge_group *
             enter(&merger, 0, root);
             take_picks(&merger);
             emit(context, root, merger.amount, merger.ids, merger.id_count);
-            late = deadline > 0 && trees++ % 16 == 15 && by_plan_clock() > deadline;
+            late = trees++ % 16 == 15 && by_plan_late(deadline);
         }
     merger_free(&merger);
     return late ? BY_ETIMEDOUT : 0;

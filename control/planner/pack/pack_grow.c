@@ -158,7 +158,8 @@ static void grow(struct grower *grower)
     take_half(grower, best);
 }
 
-/* Grows one bundle from the root with the most trees left, and adds it to the packing. */
+/* Grows one bundle from the root with the most trees left, and adds it to the packing. A bundle
+ * that is not complete at the deadline is dropped. */
 static void grow_bundle(struct grower *grower, struct by_packing *packing)
 {
     uint32_t n = grower->net->node_count;
@@ -174,8 +175,10 @@ static void grow_bundle(struct grower *grower, struct by_packing *packing)
     grower->inside[grower->root] = true;
     grower->reached[0] = grower->root;
     grower->reached_count = 1;
-    while (grower->reached_count < n)
+    while (grower->reached_count < n && !grower->reach->late)
         grow(grower);
+    if (grower->reach->late)
+        return;
     memcpy(by_pack_append(packing, grower->root, grower->count), grower->halves,
            (n - 1) * sizeof(*grower->halves));
 }
@@ -210,7 +213,7 @@ int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadlin
     grower_make(&grower, net, roots);
     while (grower.waiting_sum > 0 && !error && !done) {
         grow_bundle(&grower, packing);
-        if (deadline > 0 && by_plan_clock() > deadline)
+        if (grower.reach->late || by_plan_late(deadline))
             error = BY_ETIMEDOUT;
         if (!error && grower.waiting_sum > 0 && net->node_count > 3)
             error = pack_pieces(&grower, deadline, packing, &done);

@@ -389,7 +389,7 @@ static void solve(struct by_orders *orders, int64_t limit)
     for (uint32_t node = 0; node < orders->net->node_count && orders->missing <= limit && !orders->late;
          node++) {
         solve_node(orders, node);
-        orders->late = orders->deadline > 0 && by_plan_clock() > orders->deadline;
+        orders->late = by_plan_late(orders->deadline);
     }
 }
 

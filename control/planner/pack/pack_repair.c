@@ -249,7 +249,7 @@ bool by_pack_repair(struct by_units *units, double deadline)
         struct lack lack = repairer.lacks[pick];
 
         repairer.lacks[pick] = repairer.lacks[--repairer.lack_count];
-        right = repairer.work < work_max && (deadline <= 0 || step % 64 || by_plan_clock() < deadline);
+        right = repairer.work < work_max && (step % 64 || !by_plan_late(deadline));
         if (right && !find_chain(&repairer, lack.tree, lack.node))
             kick(&repairer, lack.tree, lack.node);
     }

@@ -2,6 +2,7 @@
 #include "control/planner/replan/repair.h"
 
 #include "control/base/alloc.h"
+#include "control/base/clock.h"
 #include "offload/base/assert.h"
 
 /* Nodes of a branch that are tried as its new first node (count). */
@@ -482,10 +483,11 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
 {
     uint32_t flag_count = work->repair->paths.count, first_count = trees->count;
     uint8_t *flags = by_alloc(flag_count, sizeof(*flags));
-    bool right = true;
+    bool right = true, late = false;
 
     flag_paths(work->repair, trees, overloads, flags);
-    for (uint32_t k = 0; k < trees->count && right; k++) { /* copies are appended, and processed last */
+    for (uint32_t k = 0; k < trees->count && right && !late;
+         k++) { /* copies are appended, and processed last */
         uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k;
         bool touched = has_loose(work, &trees->trees[i]);
 
@@ -498,9 +500,10 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
         right = hang_all(work, trees, i);
         if (right)
             prune(work, &trees->trees[i]);
+        late = by_plan_late(work->repair->deadline);
     }
     free(flags);
-    return right;
+    return right && !late;
 }
 
 bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)

@@ -26,6 +26,7 @@ struct by_repair {
     struct by_paths paths; /* of all trees, old and new */
     int64_t *room;         /* by half: remaining capacity; owned by the job */
     int64_t moves;         /* branches that were moved */
+    double deadline;       /* a time of by_plan_clock, 0 for none; after it, a repair fails */
 };
 
 /* A tree under repair: by node, the path from its parent. */

@@ -25,6 +25,9 @@
  * cost of full links. */
 #define WAYS_MAX 4u
 
+/* The shortest time limit of a plan (seconds). */
+#define SECONDS_LEAST 1e-9
+
 static const struct by_place nowhere = {0, 0};
 
 static int refuse_range(struct by_problem *problem)
@@ -352,7 +355,9 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
     bool known = by_fraction_divide(job->plan->optimum, job->from->achieved, &old) == 0 &&
                  by_fraction_compare(old, tries[0]) > 0;
 
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && error == BY_EUNSUPPORTED; i++) {
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && error == BY_EUNSUPPORTED &&
+                       !by_plan_late(job->repair.deadline);
+         i++) {
         if (known && by_fraction_compare(old, tries[i]) <= 0) {
             error = try_rate(job, old, 1, report);
             known = false;
@@ -360,20 +365,23 @@ static int repair_trees(struct by_replan_job *job, struct by_replan_report *repo
         if (error == BY_EUNSUPPORTED)
             error = try_rate(job, tries[i], i == 0 ? WAYS_MAX : 1, report);
     }
+    if (error == BY_EUNSUPPORTED && by_plan_late(job->repair.deadline))
+        return BY_ETIMEDOUT;
     if (error == BY_EUNSUPPORTED)
         return by_problem_set(problem, error, nowhere,
                               "the old trees cannot be repaired on this fabric; plan again without --from");
     return error ? refuse_range(problem) : 0;
 }
 
-/* Makes an ordered plan from scratch, after its repair failed to keep the order. */
-static int plan_anew(struct by_replan_job *job, bool in_network, struct by_replan_report *report,
-                     struct by_problem *problem)
+/* Makes a plan from scratch, after a repair failed to keep the order or took too long. */
+static int plan_anew(struct by_replan_job *job, bool in_network, double time_limit_s,
+                     struct by_replan_report *report, struct by_problem *problem)
 {
     struct by_plan_options options = {.collective = job->from->collective,
                                       .root = job->plan->root,
                                       .in_network = in_network,
-                                      .ordered = true};
+                                      .time_limit_s = time_limit_s,
+                                      .ordered = job->from->ordered};
     struct by_plan *made;
     int error = by_plan_make(job->topology, &options, &made, problem);
 
@@ -384,7 +392,8 @@ static int plan_anew(struct by_replan_job *job, bool in_network, struct by_repla
     *report = (struct by_replan_report){.trees_before = job->from->tree_count,
                                         .trees_gone = job->from->tree_count,
                                         .trees_new = made->tree_count,
-                                        .anew = true};
+                                        .anew = true,
+                                        .late = made->hurried};
     report->optimal = by_fraction_compare(made->achieved, made->optimum) == 0;
     for (uint32_t i = 0; i < made->tree_count; i++) {
         report->entries++;
@@ -395,8 +404,16 @@ static int plan_anew(struct by_replan_job *job, bool in_network, struct by_repla
     return 0;
 }
 
+/* The time until the deadline, at least SECONDS_LEAST, since 0 would mean no limit. */
+static double seconds_left(double deadline)
+{
+    double left = deadline - by_plan_clock();
+
+    return left > SECONDS_LEAST ? left : SECONDS_LEAST;
+}
+
 int by_replan(const struct by_topology *before, const struct by_plan *from,
-              const struct by_topology *topology, bool in_network, struct by_plan **plan,
+              const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,
               struct by_replan_report *report, struct by_problem *problem)
 {
     struct by_replan_job job = {.before = before, .topology = topology, .from = from};
@@ -421,6 +438,7 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
                                          : BY_DIRECTION_BOTH,
                                      in_network);
     job.capacity = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.capacity));
+    job.repair.deadline = job.graph->net->deadline = time_limit_s > 0 ? start + time_limit_s : 0;
     job.repair.graph = job.graph;
     job.repair.capacity = job.capacity;
     job.repair.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.repair.room));
@@ -440,7 +458,10 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     if (!error)
         error = repair_trees(&job, report, problem);
     if (error == BY_EUNSUPPORTED && from->ordered && job.path_now && job.plan->cut_count > 0)
-        error = plan_anew(&job, in_network, report, problem);
+        error = plan_anew(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report,
+                          problem);
+    else if (error == BY_ETIMEDOUT)
+        error = plan_anew(&job, in_network, SECONDS_LEAST, report, problem);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
     by_paths_free(&job.repair.paths);

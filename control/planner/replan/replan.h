@@ -16,7 +16,8 @@ struct by_replan_report {
     uint32_t trees_changed; /* some edges changed */
     uint32_t trees_new;     /* split off from changed trees */
     uint32_t trees_gone;    /* trees whose root is lost */
-    bool anew;              /* an ordered plan could not be repaired in order: all trees are new */
+    bool anew;              /* all trees are new: no repair kept the order, or there was no time */
+    bool late;              /* there was no time to repair the trees */
     uint64_t entries;       /* (tree, node) pairs of the new plan: table entries, relays included */
     uint64_t entries_changed;
     bool optimal; /* the bound is reached; else the loss is plan->optimum / plan->achieved */
@@ -26,12 +27,13 @@ struct by_replan_report {
 /*
  * Makes a plan for `topology` from `from`, a plan for `before`. Nodes are matched by name.
  * Collective, root and the order of ranks (if any) are those of `from`; if no repair keeps the
- * order, the plan is made from scratch. Returns 0; BY_EUNSUPPORTED when this plan cannot be
+ * order, the plan is made from scratch. If `time_limit_s` (0 for none) passes first, all trees are
+ * new, and the plan is marked `hurried`. Returns 0; BY_EUNSUPPORTED when this plan cannot be
  * repaired (the collective's root is lost, or some branch has no place at any rate); or an error of
  * by_plan_make; with `problem` filled.
  */
 int by_replan(const struct by_topology *before, const struct by_plan *from,
-              const struct by_topology *topology, bool in_network, struct by_plan **plan,
+              const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,
               struct by_replan_report *report, struct by_problem *problem);
 /*
  * Reads a plan that may use nodes and links that `topology` has lost. `before` receives a topology

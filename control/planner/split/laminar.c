@@ -146,6 +146,7 @@ static void make_net(struct by_laminar *laminar, const struct by_laminar_group *
         }
     }
     piece->net = by_mesh_new(piece->count, arcs, count);
+    piece->net->deadline = laminar->net->deadline;
     free(arcs);
 }
 

@@ -291,6 +291,7 @@ static int64_t find_violation(const struct by_split *split, bool *inside)
                 arcs[count++] = (struct by_mesh_arc){i, j, split->capacity[(size_t)i * n + j]};
             }
     net = by_mesh_new(n, arcs, count);
+    net->deadline = split->deadline;
     reach = by_reach_new(net);
     by_oracle_order(net, order);
     for (uint32_t i = 0; i < n; i++) {
@@ -381,12 +382,12 @@ int by_split_run(struct by_split *split)
     memcpy(before, split->capacity, cells * sizeof(*before));
     spread(split);
     while ((lacking = find_violation(split, inside)) > 0) {
-        if (split->deadline > 0 && by_plan_clock() > split->deadline)
-            error = BY_ETIMEDOUT;
-        if (error || repairs++ == REPAIRS_MAX || !repair(split, inside, lacking))
+        if (by_plan_late(split->deadline) || repairs++ == REPAIRS_MAX || !repair(split, inside, lacking))
             break;
     }
-    if (!error && lacking > 0) {
+    if (by_plan_late(split->deadline)) {
+        error = BY_ETIMEDOUT;
+    } else if (lacking > 0) {
         memcpy(split->capacity, before, cells * sizeof(*before));
         split->join_count = 0;
         error = by_split_exactly(split);

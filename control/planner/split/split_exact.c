@@ -260,7 +260,8 @@ static bool split_evenly(struct by_split *split, struct split_exact_hub *hub, st
     int64_t *trial = by_alloc((size_t)n * n, sizeof(*trial));
     bool *inside = by_alloc(n, sizeof(*inside)), done = false;
 
-    for (uint32_t attempt = 0; attempt < EVEN_ATTEMPTS_MAX && !done; attempt++) {
+    for (uint32_t attempt = 0; attempt < EVEN_ATTEMPTS_MAX && !done && !by_plan_late(split->deadline);
+         attempt++) {
         if (!fill_evenly(split, hub, cuts))
             break;
         memcpy(trial, split->capacity, (size_t)n * n * sizeof(*trial));
@@ -345,7 +346,7 @@ static void split_exactly(struct by_split *split, struct split_exact_hub *hub, s
 
                 amount = amount < leaving ? amount : leaving;
                 amount = allowed(cuts, u, w, t, amount);
-                if ((u == t) != (loops == 1) || amount == 0)
+                if ((u == t) != (loops == 1) || amount == 0 || by_plan_late(split->deadline))
                     continue;
                 amount = exact_amount(split, cuts, u, w, t, true, amount);
                 amount = exact_amount(split, cuts, u, w, t, false, amount);
@@ -382,7 +383,8 @@ uint32_t by_split_order(const struct by_split *split, uint32_t *level, uint32_t 
     return count;
 }
 
-static void remove_switch(struct by_split *split, uint32_t node, struct learned *cuts)
+/* Returns 0, or BY_ETIMEDOUT when the deadline has passed: the switch may then have capacity left. */
+static int remove_switch(struct by_split *split, uint32_t node, struct learned *cuts)
 {
     uint32_t n = split->node_count;
     struct split_exact_hub hub;
@@ -391,8 +393,11 @@ static void remove_switch(struct by_split *split, uint32_t node, struct learned 
     if (hub.in_count > 0 && !split_evenly(split, &hub, cuts))
         split_exactly(split, &hub, cuts);
     hub_free(&hub);
+    if (by_plan_late(split->deadline))
+        return BY_ETIMEDOUT;
     for (uint32_t i = 0; i < n; i++)
         BY_ASSERT(split->capacity[(size_t)i * n + node] == 0 && split->capacity[(size_t)node * n + i] == 0);
+    return 0;
 }
 
 int by_split_exactly(struct by_split *split)
@@ -403,10 +408,8 @@ int by_split_exactly(struct by_split *split)
     struct learned cuts = {0};
     int error = 0;
 
-    for (uint32_t i = 0; i < count && !error; i++) {
-        remove_switch(split, order[i], &cuts);
-        error = split->deadline > 0 && by_plan_clock() > split->deadline ? BY_ETIMEDOUT : 0;
-    }
+    for (uint32_t i = 0; i < count && !error; i++)
+        error = remove_switch(split, order[i], &cuts);
     for (uint32_t i = 0; i < cuts.count; i++)
         free(cuts.side[i]);
     free(cuts.side);

@@ -196,7 +196,8 @@ static int make_plan(const struct fabric_order *order, struct by_plan **made, st
     struct by_problem ignored = {0};
 
     if (order->from != NULL && part->member == NULL && order->from->member == NULL &&
-        by_replan(order->topology, order->from, part->topology, true, made, &report, &ignored) == 0)
+        by_replan(order->topology, order->from, part->topology, true, options.time_limit_s, made, &report,
+                  &ignored) == 0)
         return 0;
     return by_plan_make(part->topology, &options, made, problem);
 }

@@ -46,7 +46,7 @@ enum by_algorithm by_algorithm_from_name(const char *name)
 
 bool by_task_late(const struct by_baseline_task *task)
 {
-    if (task->deadline <= 0 || by_plan_clock() < task->deadline)
+    if (!by_plan_late(task->deadline))
         return false;
     by_problem_set(task->problem, BY_ETIMEDOUT, nowhere,
                    "it did not finish within its time limit; raise --time-limit");

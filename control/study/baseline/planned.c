@@ -38,12 +38,7 @@ int by_baseline_blink(struct by_baseline_task *task)
             "direction");
     if (task->deadline > 0)
         options.time_limit_s = task->deadline > now ? task->deadline - now : 1e-9;
-    error = by_plan_make(task->net->topology, &options, &plan, task->problem);
-    if (!error && plan->hurried) {
-        by_plan_free(plan);
-        return by_problem_set(task->problem, BY_ETIMEDOUT, (struct by_place){0, 0},
-                              "it did not finish within its time limit; raise --time-limit");
-    }
+    error = by_plan_make_whole(task->net->topology, &options, &plan, task->problem);
     if (!error)
         error = allreduce
                     ? by_sketch_copy_at(task->sketch, plan, task->net->compute[0])

@@ -46,7 +46,7 @@ static int make_plan(const struct bound_work *work, unsigned collective, int64_t
         options.time_limit_s = work->deadline - by_plan_clock();
         options.time_limit_s = options.time_limit_s > 0 ? options.time_limit_s : 1e-9;
     }
-    return by_plan_make(work->topology, &options, plan, work->problem);
+    return by_plan_make_whole(work->topology, &options, plan, work->problem);
 }
 
 static int check_plan(const struct bound_work *work, const struct by_plan *plan,

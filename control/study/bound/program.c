@@ -24,13 +24,13 @@ uint64_t by_program_size(const struct by_graph *graph)
 }
 
 /* Adds the first cuts: what every tree pair needs at each compute node. */
-static void first_cuts(struct by_model *model)
+static void first_cuts(struct by_model *model, double deadline)
 {
     uint32_t n = model->compute_count;
     bool *inside = by_alloc(n, sizeof(*inside));
 
     for (uint32_t use = 0; use < (model->mirrored ? 1 : BY_PROGRAM_USES); use++)
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t i = 0; i < n && !by_plan_late(deadline); i++) {
             memset(inside, 0, n * sizeof(*inside));
             inside[i] = true;
             by_model_cut(model, (enum by_program_use)use, inside);
@@ -55,6 +55,10 @@ static int find_cuts(struct by_model *model, double deadline, struct by_bound_pr
 
     *exact = true;
     while (!error && added > 0 && *exact) {
+        if (by_plan_late(deadline))
+            return by_problem_set(problem, BY_ETIMEDOUT, (struct by_place){0, 0},
+                                  "the time limit passed before the linear program was solved; allow more "
+                                  "time");
         error = by_lp_solve(model->lp, &options, problem);
         program->rounds++;
         if (error)
@@ -268,7 +272,7 @@ int by_program_solve(const struct by_graph *graph, double deadline, struct by_bo
             "the bandwidths need more than 57 bits in their common unit; round them or use a larger unit");
     model = by_model_new(graph);
     program->mirrored = model->mirrored;
-    first_cuts(model);
+    first_cuts(model, deadline);
     error = find_cuts(model, deadline, program, &amounts, &exact, problem);
     if (!error) {
         program->cuts = model->cut_count;

@@ -130,7 +130,7 @@ static int pack(struct rate_search *search, struct by_problem *problem)
         by_fraction_multiply(search->phases.equal, search->both->unit, &known->two_phases) != 0)
         return refuse_range(problem);
     search->result->method = BY_RATE_PACKED;
-    error = by_plan_make(search->topology, &options, &plan, problem);
+    error = by_plan_make_whole(search->topology, &options, &plan, problem);
     if (error == BY_EINVAL) { /* no switch can be split off: only the bound is known */
         known->achieved = (struct by_fraction){0, 1};
         known->optimum = bound;
@@ -187,6 +187,9 @@ int by_rate_find(const struct by_topology *topology, double deadline, struct by_
     error = make_plan(&search, problem);
     if (!error)
         error = by_phases_find(search.both, search.up, search.down, deadline, &search.phases, problem);
+    if (!error && search.phases.late)
+        error = by_problem_set(problem, BY_ETIMEDOUT, (struct by_place){0, 0},
+                               "the time limit passed before the bound was found; allow more time");
     if (!error && !decide(&search) && by_program_size(search.both) <= COLUMNS_MAX) {
         error = solve(&search, problem);
         if (error == BY_ERANGE)

@@ -47,3 +47,7 @@ TESTS += plan-height
 plan-height_SRC    := tests/unit/control/planner/test_height.c tests/unit/control/planner/rig.c
 plan-height_LIBS   := control offload
 plan-height_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-limit
+plan-limit_SRC    := tests/unit/control/planner/test_limit.c tests/unit/control/planner/rig.c tests/unit/control/campaign/fabric.c
+plan-limit_LIBS   := control offload
+plan-limit_LDLIBS := -lcmocka -ljansson -lgmp

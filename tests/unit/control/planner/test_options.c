@@ -83,23 +83,7 @@ static void bandwidths_beyond_exact_arithmetic_are_refused_not_rounded(void **st
     (void)state;
 }
 
-static void a_time_limit_ends_planning_with_an_error(void **state)
-{
-    struct by_topology *topology = rig_preset("mi250", NULL, "2", NULL);
-    struct by_plan_options options = {
-        .collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .time_limit_s = 1e-6};
-    struct by_problem problem = {0};
-    struct by_plan *plan = NULL;
-
-    (void)state;
-    assert_int_equal(by_plan_make(topology, &options, &plan, &problem), BY_ETIMEDOUT);
-    assert_non_null(strstr(problem.text, "time limit"));
-    assert_null(plan);
-    by_topology_free(topology);
-}
-
-/* Under any time limit there is soon a valid plan or an error, including the intermediate case of a
- * small k. */
+/* Under any time limit there is soon a valid plan, including the intermediate case of a small k. */
 static void a_plan_under_any_time_limit_is_right(void **state)
 {
     struct by_topology *topology = rig_preset("mi250", NULL, "12", NULL), *scattered;
@@ -117,17 +101,10 @@ static void a_plan_under_any_time_limit_is_right(void **state)
         int error = by_plan_make(scattered, &options, &plan, &problem);
 
         seconds = by_plan_clock() - start;
-        print_message("limit %g s: %s after %g s\n", limit,
-                      error           ? "none"
-                      : plan->hurried ? "few trees"
-                                      : "all trees",
+        assert_int_equal(error, 0);
+        print_message("limit %g s: %s after %g s\n", limit, plan->hurried ? "few trees" : "all trees",
                       seconds);
         assert_true(seconds < limit + 5);
-        if (error) {
-            assert_int_equal(error, BY_ETIMEDOUT);
-            assert_non_null(strstr(problem.text, "time limit"));
-            continue;
-        }
         optimal = !plan->hurried;
         if (plan->hurried)
             assert_int_equal(plan->k, 1);
@@ -205,7 +182,6 @@ int main(void)
         cmocka_unit_test(a_node_that_cannot_be_reached_the_right_way_is_named),
         cmocka_unit_test(an_unbalanced_switch_that_only_forwards_is_named_with_both_sums),
         cmocka_unit_test(bandwidths_beyond_exact_arithmetic_are_refused_not_rounded),
-        cmocka_unit_test(a_time_limit_ends_planning_with_an_error),
         cmocka_unit_test(a_plan_under_any_time_limit_is_right),
         cmocka_unit_test(a_plan_file_reads_back_the_same),
         cmocka_unit_test(a_plan_for_another_fabric_is_refused_by_the_reader),

@@ -41,7 +41,7 @@ static struct by_plan *again(const struct by_topology *before, const struct by_p
     struct by_replan_report report;
     struct by_problem problem = {0};
     struct by_plan *plan;
-    int error = by_replan(before, from, now, true, &plan, &report, &problem);
+    int error = by_replan(before, from, now, true, 0, &plan, &report, &problem);
 
     if (error == BY_EUNSUPPORTED) {
         assert_true(problem.text[0]);
@@ -205,7 +205,7 @@ static void at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached(vo
     assert_non_null(lost);
     lost[19] = true; /* gpu9 - ib0 */
     assert_int_equal(by_topology_without(whole, lost, NULL, &left, &problem), 0);
-    assert_int_equal(by_replan(whole, plan, left, true, &repaired, &report, &problem), 0);
+    assert_int_equal(by_replan(whole, plan, left, true, 0, &repaired, &report, &problem), 0);
     print_message("%u of %u trees stay, %llu of %llu entries change\n", report.trees_kept,
                   report.trees_before, (unsigned long long)report.entries_changed,
                   (unsigned long long)report.entries);
@@ -335,9 +335,9 @@ static void what_cannot_be_mended_is_refused_with_the_reason(void **state)
 
     (void)state;
     assert_int_equal(by_topology_without(star, NULL, lost, &left, &problem), 0);
-    assert_int_equal(by_replan(star, broadcast, left, true, &plan, &report, &problem), BY_EUNSUPPORTED);
+    assert_int_equal(by_replan(star, broadcast, left, true, 0, &plan, &report, &problem), BY_EUNSUPPORTED);
     assert_non_null(strstr(problem.text, "root"));
-    assert_int_equal(by_replan(star, allgather, more, true, &plan, &report, &problem), BY_EUNSUPPORTED);
+    assert_int_equal(by_replan(star, allgather, more, true, 0, &plan, &report, &problem), BY_EUNSUPPORTED);
     assert_non_null(strstr(problem.text, "'host4'"));
     by_plan_free(broadcast);
     by_plan_free(allgather);
