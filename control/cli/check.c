@@ -45,7 +45,17 @@ static void claim_proof(struct by_claim *claim, const struct by_certificate *pro
                 claim->part[proof->parts[i].nodes[j]] = i + 1;
         return;
     }
-    claim->proof = BY_CLAIM_PROOF_PRICES;
+    claim->proof = proof->kind == BY_CERTIFICATE_CUTS ? BY_CLAIM_PROOF_CUTS : BY_CLAIM_PROOF_PRICES;
+    claim->cuts = by_alloc(proof->part_count, sizeof(*claim->cuts));
+    claim->cut_count = proof->part_count;
+    for (uint32_t i = 0; i < proof->part_count; i++) {
+        const struct by_part *part = &proof->parts[i];
+
+        claim->cuts[i] = (struct by_claim_cut){
+            part->weight, part->up, by_alloc(claim->topology->node_count, sizeof(*claim->cuts[i].inside))};
+        for (uint32_t j = 0; j < part->node_count; j++)
+            claim->cuts[i].inside[part->nodes[j]] = true;
+    }
     claim->prices = by_alloc(proof->price_count, sizeof(*claim->prices));
     claim->price_count = proof->price_count;
     for (uint32_t i = 0; i < proof->price_count; i++)

@@ -26,7 +26,9 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
         fprintf(stream, "  proof       %s; the cut alone would allow %.6g %s\n",
                 plan->proof->kind == BY_CERTIFICATE_PARTS
                     ? "disjoint sets, each entered and left by every tree"
-                    : "prices of links that every pair of trees pays",
+                : plan->proof->kind == BY_CERTIFICATE_PRICES
+                    ? "prices of links that every pair of trees pays"
+                    : "prices of links, and weighted cuts that every pair of trees crosses",
                 by_fraction_value(plan->cut_exiting), plan->unit);
     if (plan->two_phases.num == 0)
         return;
@@ -44,7 +46,7 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
 
 void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
 {
-    static const char *const kinds[] = {"?", "parts", "prices"};
+    static const char *const kinds[] = {"?", "parts", "prices", "cuts"};
     char text[BY_FRACTION_JSON_BYTES];
 
     if (plan->two_phases.num == 0)

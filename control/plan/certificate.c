@@ -90,6 +90,53 @@ struct by_certificate *by_certificate_of_prices(const struct by_price *rows, con
     return certificate;
 }
 
+struct by_certificate *by_certificate_of_cuts(struct by_price *prices, uint32_t price_count,
+                                              struct by_part *cuts, uint32_t cut_count, __int128 value,
+                                              __int128 floor, struct by_fraction *bound)
+{
+    struct by_certificate *certificate = by_alloc(1, sizeof(*certificate));
+
+    *certificate = (struct by_certificate){.kind = BY_CERTIFICATE_CUTS,
+                                           .part_count = cut_count,
+                                           .parts = cuts,
+                                           .price_count = price_count,
+                                           .prices = prices};
+    if (floor > 0 && by_fraction_set(value, floor, bound) == 0)
+        return certificate;
+    by_certificate_free(certificate);
+    return NULL;
+}
+
+void by_certificate_drop_cuts(struct by_certificate *certificate)
+{
+    for (uint32_t i = 0; i < certificate->part_count; i++)
+        free(certificate->parts[i].nodes);
+    free(certificate->parts);
+    certificate->parts = NULL;
+    certificate->part_count = 0;
+    certificate->kind = BY_CERTIFICATE_PRICES;
+}
+
+/* Writes the sets of one direction: [["weight", "node", ...], ...]. */
+static void write_cuts(const struct by_certificate *certificate, const struct by_topology *topology, bool up,
+                       FILE *file)
+{
+    uint32_t count = 0;
+
+    fprintf(file, ",\n   \"%s\": [", up ? "up" : "down");
+    for (uint32_t i = 0; i < certificate->part_count; i++) {
+        const struct by_part *cut = &certificate->parts[i];
+
+        if (cut->up != up)
+            continue;
+        fprintf(file, "%s[\"%lld\"", count++ ? ",\n   " : "\n   ", (long long)cut->weight);
+        for (uint32_t j = 0; j < cut->node_count; j++)
+            fprintf(file, ", \"%s\"", topology->nodes[cut->nodes[j]].name);
+        fputc(']', file);
+    }
+    fputc(']', file);
+}
+
 void by_certificate_write(const struct by_certificate *certificate, const struct by_topology *topology,
                           void *stream)
 {
@@ -118,8 +165,14 @@ void by_certificate_write(const struct by_certificate *certificate, const struct
                     (long long)price->price);
         }
     }
-    fputs("]}", file);
+    fputc(']', file);
+    for (int up = 0; up < 2 && certificate->kind == BY_CERTIFICATE_CUTS; up++)
+        write_cuts(certificate, topology, up, file);
+    fputc('}', file);
 }
+
+/* The most cuts of a proof (count). */
+#define CUTS_MAX 65536u
 
 static int refuse(struct by_problem *problem, const char *text)
 {
@@ -174,8 +227,63 @@ static int read_parts(const struct certificate_reader *reader)
         if (certificate->part_count == reader->topology->node_count)
             return refuse(reader->problem, "more parts than the topology has nodes");
         BY_GROW(certificate->parts, certificate->part_count, room);
-        certificate->parts[certificate->part_count] = (struct by_part){0, NULL};
+        certificate->parts[certificate->part_count] = (struct by_part){.node_count = 0};
         if (read_part(reader, &certificate->parts[certificate->part_count++]) != 0)
+            return BY_EFORMAT;
+    }
+    return 0;
+}
+
+/* Reads an integer or a string of digits. */
+static int64_t read_digits(struct by_json *json)
+{
+    const char *text = "";
+    size_t bytes = 0;
+    char digits[24] = "";
+    int64_t number = 0;
+
+    if (by_json_peek(json) != '"') {
+        if (!by_json_integer(json, &number))
+            by_json_skip(json);
+        return number;
+    }
+    if (by_json_string(json, &text, &bytes) && bytes < sizeof(digits))
+        memcpy(digits, text, bytes);
+    return strtoll(digits, NULL, 10);
+}
+
+/* Reads [weight, "node", ...]. */
+static int read_cut(const struct certificate_reader *reader, struct by_part *cut)
+{
+    uint32_t room = 0, index = 0;
+
+    for (bool first = true; by_json_element(reader->json, &first); index++) {
+        if (index == 0) {
+            cut->weight = read_digits(reader->json);
+            continue;
+        }
+        if (cut->node_count == reader->topology->node_count)
+            return refuse(reader->problem, "a cut has more nodes than the topology");
+        BY_GROW(cut->nodes, cut->node_count, room);
+        if (read_node(reader, &cut->nodes[cut->node_count++]) != 0)
+            return BY_EFORMAT;
+    }
+    return cut->weight > 0 && cut->node_count > 0
+               ? 0
+               : refuse(reader->problem, "a cut must be [digits, \"node\", ...]");
+}
+
+static int read_cuts(const struct certificate_reader *reader, bool up)
+{
+    struct by_certificate *certificate = reader->certificate;
+
+    certificate->kind = BY_CERTIFICATE_CUTS;
+    for (bool first = true; by_json_element(reader->json, &first);) {
+        if (certificate->part_count == CUTS_MAX)
+            return refuse(reader->problem, "more cuts than a proof may have");
+        BY_GROW(certificate->parts, certificate->part_count, certificate->part_room);
+        certificate->parts[certificate->part_count] = (struct by_part){.up = up};
+        if (read_cut(reader, &certificate->parts[certificate->part_count++]) != 0)
             return BY_EFORMAT;
     }
     return 0;
@@ -188,20 +296,10 @@ static int read_price(const struct certificate_reader *reader, struct by_price *
     bool first = true;
 
     for (; by_json_element(reader->json, &first); index++) {
-        const char *text = "";
-        size_t bytes = 0;
-        char digits[24] = "";
-
-        if (index < 2) {
-            if (read_node(reader, index ? &price->to : &price->from) != 0)
-                return BY_EFORMAT;
-        } else if (by_json_peek(reader->json) == '"') {
-            if (by_json_string(reader->json, &text, &bytes) && bytes < sizeof(digits))
-                memcpy(digits, text, bytes);
-            price->price = strtoll(digits, NULL, 10);
-        } else if (!by_json_integer(reader->json, &price->price)) {
-            by_json_skip(reader->json);
-        }
+        if (index >= 2)
+            price->price = read_digits(reader->json);
+        else if (read_node(reader, index ? &price->to : &price->from) != 0)
+            return BY_EFORMAT;
     }
     if (index != 3 || price->price <= 0)
         return refuse(reader->problem, "a price must be [\"node\", \"node\", digits]");
@@ -235,11 +333,16 @@ struct by_certificate *by_certificate_read(struct by_json *json, const struct by
     int error = 0;
 
     for (bool first = true; !error && by_json_member(json, &first, &key, &bytes);) {
-        if (certificate->kind)
-            error = refuse(problem, "it must have \"parts\" or \"prices\", and nothing else");
+        bool up = by_json_is(key, bytes, "up");
+
+        if (certificate->kind == BY_CERTIFICATE_PARTS ||
+            (certificate->kind && by_json_is(key, bytes, "parts")))
+            error = refuse(problem, "it must have \"parts\", or \"prices\" and cuts, and nothing else");
+        else if (certificate->kind && (up || by_json_is(key, bytes, "down")))
+            error = read_cuts(&reader, up);
         else if (by_json_is(key, bytes, "parts"))
             error = read_parts(&reader);
-        else if (by_json_is(key, bytes, "prices"))
+        else if (!certificate->kind && by_json_is(key, bytes, "prices"))
             error = read_prices(&reader);
         else
             error = refuse(problem, "it must have \"parts\" or \"prices\"");

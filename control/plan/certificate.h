@@ -13,12 +13,18 @@ struct by_names;
 
 enum by_certificate_kind {
     BY_CERTIFICATE_PARTS = 1, /* disjoint sets of nodes: all trees but its own enter and leave each */
-    BY_CERTIFICATE_PRICES     /* prices of links: every pair of trees costs at least some amount */
+    BY_CERTIFICATE_PRICES,    /* prices of links: every pair of trees costs at least some amount */
+    BY_CERTIFICATE_CUTS       /* prices of links, and weighted sets that show what every pair costs */
 };
 
+/* A set of nodes: one of the disjoint parts, or a set that trees must cross (cuts). */
 struct by_part {
     uint32_t node_count;
     uint32_t *nodes;
+    /* cuts only: the weight, > 0, and whether trees that carry up leave the set, or trees that carry
+     * down enter it */
+    int64_t weight;
+    bool up;
 };
 
 struct by_price {
@@ -28,7 +34,7 @@ struct by_price {
 
 struct by_certificate {
     enum by_certificate_kind kind;
-    uint32_t part_count;
+    uint32_t part_count, part_room;
     struct by_part *parts;
     uint32_t price_count;
     struct by_price *prices;
@@ -41,6 +47,16 @@ struct by_certificate *by_certificate_copy(const struct by_certificate *from);
  * for nodes outside). */
 struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t node_count,
                                                uint32_t part_count);
+/*
+ * Makes the certificate of prices and cuts (both given away), where `floor` is the least sum of the
+ * weights of the cuts that a pair of trees from one root crosses, and computes the bound that it
+ * proves: `value` (capacities times prices) / floor. Returns NULL if the bound does not fit 63 bits.
+ */
+struct by_certificate *by_certificate_of_cuts(struct by_price *prices, uint32_t price_count,
+                                              struct by_part *cuts, uint32_t cut_count, __int128 value,
+                                              __int128 floor, struct by_fraction *bound);
+/* Removes the cuts: the prices remain, for a checker that finds what every pair costs by itself. */
+void by_certificate_drop_cuts(struct by_certificate *certificate);
 /*
  * Makes the certificate of these prices, and computes the bound that it proves: (capacities times
  * prices) / floor, where every pair of trees costs `floor` or more. Returns NULL if the bound does

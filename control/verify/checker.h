@@ -29,7 +29,26 @@ bool by_check_budgets(struct by_checker *checker); /* budget.c: additions of swi
 bool by_check_shares(struct by_checker *checker);  /* share.c: shares of the roots */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */
 bool by_check_proof(struct by_checker *checker);   /* proof.c: the proof; lowers the bound of the cut */
-bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices */
+bool by_check_prices(struct by_checker *checker, mpq_t bound); /* price.c: a proof by prices, or with cuts */
+
+/* Numbers in which prices are added up: node counts times prices of 63 bits fit. */
+#define BY_COST_FAR ((__int128)1 << 120)
+
+/* The nodes of trees in one direction, seen from the root outwards, and the cheapest paths between
+ * them (price.c). */
+struct by_price_side {
+    bool up;
+    uint32_t count;
+    uint32_t optional; /* number of optional sites, which are last: switches */
+    uint32_t *node;    /* by site */
+    /* [site * count + site]: cheapest path, including additions at both ends (or at its start) */
+    __int128 *way;
+    __int128 *extra; /* by site: price of an addition */
+};
+/* The least sum of weights of cuts that a pair of trees crosses, 0 with the first violation if some
+ * path is cheaper than the cuts on it (cut.c). */
+__int128 by_check_cuts(struct by_checker *checker, const struct by_price_side *up,
+                       const struct by_price_side *down);
 
 /* Whether the tree carries data in this direction. */
 static inline bool by_claim_carries_up(const struct by_claim_tree *tree)

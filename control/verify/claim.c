@@ -87,6 +87,9 @@ void by_claim_clear(struct by_claim *claim)
     free(claim->shares);
     free(claim->part);
     free(claim->prices);
+    for (uint32_t i = 0; i < claim->cut_count; i++)
+        free(claim->cuts[i].inside);
+    free(claim->cuts);
     mpq_clears(claim->optimum, claim->achieved, claim->inv_x, claim->exiting, NULL);
 }
 

@@ -24,8 +24,20 @@ struct by_claim_price {
     int64_t price;
 };
 
+/* A set of nodes that trees of one direction cross, with a weight. */
+struct by_claim_cut {
+    int64_t weight;
+    bool up;      /* trees that carry up leave it; else those that carry down enter it */
+    bool *inside; /* by node */
+};
+
 /* The proof of the optimum in addition to the cut (proof.c). */
-enum by_claim_proof { BY_CLAIM_PROOF_NONE, BY_CLAIM_PROOF_PARTS, BY_CLAIM_PROOF_PRICES };
+enum by_claim_proof {
+    BY_CLAIM_PROOF_NONE,
+    BY_CLAIM_PROOF_PARTS,
+    BY_CLAIM_PROOF_PRICES, /* what a pair of trees pays is found by trying all */
+    BY_CLAIM_PROOF_CUTS    /* what it pays follows from weighted cuts */
+};
 
 struct by_claim {
     const struct by_topology *topology;
@@ -45,6 +57,8 @@ struct by_claim {
     uint32_t *part; /* by node: the number of its part, from 1; 0 for none */
     uint32_t price_count;
     struct by_claim_price *prices;
+    uint32_t cut_count, cut_room; /* of the proof */
+    struct by_claim_cut *cuts;
     uint32_t tree_count;
     struct by_claim_tree *trees;
     uint32_t path_count;

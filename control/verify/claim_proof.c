@@ -6,6 +6,9 @@
 #include "control/base/json.h"
 #include "control/verify/checker.h"
 
+/* The most cuts of a proof (count). */
+#define CUTS_MAX 65536u
+
 static bool read_node(struct by_claim *claim, struct by_json *json, const struct by_names *names,
                       uint32_t *node)
 {
@@ -42,27 +45,35 @@ static bool read_parts(struct by_claim *claim, struct by_json *json, const struc
     return true;
 }
 
-/* ["from", "to", price], the price an integer or its digits. */
+/* Reads an integer, or its digits in a string; 0 if it is neither. */
+static int64_t read_digits(struct by_json *json)
+{
+    const char *text = "";
+    size_t bytes = 0;
+    char digits[24] = "";
+    int64_t number = 0;
+
+    if (by_json_peek(json) == '"') {
+        if (by_json_string(json, &text, &bytes) && bytes < sizeof(digits) - 5)
+            memcpy(digits, text, bytes);
+        return strtoll(digits, NULL, 10);
+    }
+    if (!by_json_integer(json, &number))
+        by_json_skip(json);
+    return number;
+}
+
+/* ["from", "to", price]. */
 static bool read_price(struct by_claim *claim, struct by_json *json, const struct by_names *names,
                        struct by_claim_price *price)
 {
     uint32_t index = 0;
 
     for (bool first = true; by_json_element(json, &first); index++) {
-        const char *text = "";
-        size_t bytes = 0;
-        char digits[24] = "";
-
-        if (index < 2) {
-            if (!read_node(claim, json, names, index ? &price->to : &price->from))
-                return false;
-        } else if (by_json_peek(json) == '"') {
-            if (by_json_string(json, &text, &bytes) && bytes < sizeof(digits) - 5)
-                memcpy(digits, text, bytes);
-            price->price = strtoll(digits, NULL, 10);
-        } else if (!by_json_integer(json, &price->price)) {
-            by_json_skip(json);
-        }
+        if (index >= 2)
+            price->price = read_digits(json);
+        else if (!read_node(claim, json, names, index ? &price->to : &price->from))
+            return false;
     }
     return (index == 3 && price->price > 0) ||
            by_claim_violate(claim, "a price of the proof is not [\"node\", \"node\", digits]");
@@ -82,6 +93,41 @@ static bool read_prices(struct by_claim *claim, struct by_json *json, const stru
     return true;
 }
 
+/* [weight, "node", ...]. */
+static bool read_cut(struct by_claim *claim, struct by_json *json, const struct by_names *names,
+                     struct by_claim_cut *cut)
+{
+    uint32_t index = 0;
+
+    cut->inside = by_alloc(claim->topology->node_count, sizeof(*cut->inside));
+    for (bool first = true; by_json_element(json, &first); index++) {
+        uint32_t node = 0;
+
+        if (index == 0) {
+            cut->weight = read_digits(json);
+            continue;
+        }
+        if (!read_node(claim, json, names, &node))
+            return false;
+        cut->inside[node] = true;
+    }
+    return cut->weight > 0 || by_claim_violate(claim, "a cut of the proof is not [digits, \"node\", ...]");
+}
+
+static bool read_cuts(struct by_claim *claim, struct by_json *json, const struct by_names *names, bool up)
+{
+    claim->proof = BY_CLAIM_PROOF_CUTS;
+    for (bool first = true; by_json_element(json, &first);) {
+        if (claim->cut_count == CUTS_MAX)
+            return by_claim_violate(claim, "the proof has more than %u cuts", CUTS_MAX);
+        BY_GROW(claim->cuts, claim->cut_count, claim->cut_room);
+        claim->cuts[claim->cut_count] = (struct by_claim_cut){.up = up};
+        if (!read_cut(claim, json, names, &claim->cuts[claim->cut_count++]))
+            return false;
+    }
+    return true;
+}
+
 bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const struct by_names *names)
 {
     const char *key;
@@ -89,7 +135,11 @@ bool by_claim_read_proof(struct by_claim *claim, struct by_json *json, const str
     bool right = by_json_peek(json) == '{';
 
     for (bool first = true; right && by_json_member(json, &first, &key, &bytes);) {
-        if (claim->proof)
+        bool up = by_json_is(key, bytes, "up");
+
+        if (claim->prices && (up || by_json_is(key, bytes, "down")))
+            right = read_cuts(claim, json, names, up);
+        else if (claim->proof)
             right = false;
         else if (by_json_is(key, bytes, "parts"))
             right = read_parts(claim, json, names);

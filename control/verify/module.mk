@@ -3,6 +3,7 @@ control_SRC += \
 	control/verify/budget.c \
 	control/verify/claim.c \
 	control/verify/claim_proof.c \
+	control/verify/cut.c \
 	control/verify/load.c \
 	control/verify/order.c \
 	control/verify/price.c \

@@ -15,20 +15,10 @@
 
 #define cost_type __int128
 
-#define FAR ((cost_type)1 << 120)
+#define FAR BY_COST_FAR
 
 /* Work beyond which a proof is not checked: about a minute. */
 #define WORK_MAX ((double)(1ull << 34))
-
-/* One direction of data, seen from the root outwards. */
-struct price_side {
-    uint32_t count;
-    uint32_t optional; /* number of optional sites, which are last: switches */
-    uint32_t *node;    /* by site */
-    /* [site * count + site]: cheapest path, including additions at both ends (or at its start) */
-    cost_type *way;
-    cost_type *extra; /* by site: price of an addition */
-};
 
 struct price_prices {
     const struct by_checker *checker;
@@ -36,7 +26,7 @@ struct price_prices {
     cost_type *link;     /* [from * node_count + to], -1 if there is no link */
     cost_type *addition; /* by node */
     bool same_both_ways;
-    struct price_side up, down;
+    struct by_price_side up, down;
 };
 
 static bool is_site(const struct by_node *node, bool up)
@@ -74,7 +64,10 @@ static bool read_prices(struct price_prices *prices, struct by_claim *claim)
         *at = price->price;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (prices->addition[i] > 0 && claim->topology->nodes[i].aggregate_rate.num <= 0)
+        if (prices->addition[i] > 0 && claim->proof == BY_CLAIM_PROOF_CUTS)
+            return by_claim_violate(claim, "the proof by cuts prices additions at %s",
+                                    by_claim_name(claim, i));
+        else if (prices->addition[i] > 0 && claim->topology->nodes[i].aggregate_rate.num <= 0)
             return by_claim_violate(claim, "the proof prices additions at %s, which has no limit",
                                     by_claim_name(claim, i));
     return true;
@@ -123,14 +116,14 @@ static void find_paths(const struct price_prices *prices, uint32_t start, bool u
     }
 }
 
-static void side_make(const struct price_prices *prices, bool up, struct price_side *side)
+static void side_make(const struct price_prices *prices, bool up, struct by_price_side *side)
 {
     const struct by_node *nodes = prices->checker->topology->nodes;
     uint32_t n = prices->node_count;
     cost_type *distance = by_alloc(n, sizeof(*distance));
     bool *done = by_alloc(n, sizeof(*done));
 
-    *side = (struct price_side){.node = by_alloc(n, sizeof(*side->node))};
+    *side = (struct by_price_side){.up = up, .node = by_alloc(n, sizeof(*side->node))};
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t i = 0; i < n; i++)
             if (is_site(&nodes[i], up) && nodes[i].compute == (pass == 0)) {
@@ -155,7 +148,7 @@ static void side_make(const struct price_prices *prices, bool up, struct price_s
     free(done);
 }
 
-static void side_free(struct price_side *side)
+static void side_free(struct by_price_side *side)
 {
     free(side->node);
     free(side->way);
@@ -164,7 +157,7 @@ static void side_free(struct price_side *side)
 
 /* Lists the sites of a subset of the optional ones, with a root among them first (UINT32_MAX for
  * none). */
-static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t root, uint32_t *sites)
+static uint32_t choose(const struct by_price_side *side, uint32_t subset, uint32_t root, uint32_t *sites)
 {
     uint32_t count = 0;
 
@@ -180,7 +173,7 @@ static uint32_t choose(const struct price_side *side, uint32_t subset, uint32_t 
 }
 
 /* Returns the price of the minimum spanning tree of the sites (Prim 1957). */
-static cost_type spanning_tree(const struct price_side *side, const uint32_t *sites, uint32_t count,
+static cost_type spanning_tree(const struct by_price_side *side, const uint32_t *sites, uint32_t count,
                                cost_type *least)
 {
     cost_type sum = 0;
@@ -293,7 +286,7 @@ static cost_type arborescence(cost_type *arc, uint32_t count)
 
 /* Returns the least price of a tree over all subsets, from site `root`, or from any root for
  * UINT32_MAX. */
-static cost_type least_tree(const struct price_side *side, uint32_t root)
+static cost_type least_tree(const struct by_price_side *side, uint32_t root)
 {
     size_t cells = (size_t)side->count * side->count;
     uint32_t *sites = by_alloc(side->count, sizeof(*sites)), first = side->count - side->optional;
@@ -322,7 +315,7 @@ static cost_type least_tree(const struct price_side *side, uint32_t root)
     return least < 0 ? 0 : least;
 }
 
-static uint32_t site_of(const struct price_side *side, uint32_t node)
+static uint32_t site_of(const struct by_price_side *side, uint32_t node)
 {
     for (uint32_t i = 0; i < side->count; i++)
         if (side->node[i] == node)
@@ -351,7 +344,7 @@ static cost_type least_pair(const struct price_prices *prices)
     return least;
 }
 
-static double work_of(const struct price_prices *prices, const struct price_side *side)
+static double work_of(const struct price_prices *prices, const struct by_price_side *side)
 {
     double sites = side->count, subsets = side->optional < 40 ? (double)(1ull << side->optional) : 1e18;
 
@@ -413,17 +406,19 @@ bool by_check_prices(struct by_checker *checker, mpq_t bound)
         find_symmetry(&prices);
         side_make(&prices, true, &prices.up);
         side_make(&prices, false, &prices.down);
-        if (work_of(&prices, &prices.up) + work_of(&prices, &prices.down) > WORK_MAX)
+        if (claim->proof != BY_CLAIM_PROOF_CUTS &&
+            work_of(&prices, &prices.up) + work_of(&prices, &prices.down) > WORK_MAX)
             right = by_claim_violate(
                 claim, "the proof by prices takes too long to check: %u switches may branch",
                 prices.up.optional > prices.down.optional ? prices.up.optional : prices.down.optional);
     }
     if (right) {
-        pair = least_pair(&prices);
+        pair = claim->proof == BY_CLAIM_PROOF_CUTS ? by_check_cuts(checker, &prices.up, &prices.down)
+                                                   : least_pair(&prices);
         right = pair > 0 && pair < FAR;
         if (right)
             find_bound(&prices, pair, bound);
-        else
+        else if (!claim->reason[0])
             by_claim_violate(claim, "some trees cost nothing at the prices of the proof");
     }
     side_free(&prices.up);

@@ -5,9 +5,10 @@
  *
  * Disjoint sets: whatever its root, a tree that carries down enters each of the m sets but at most
  * one, and the tree that carries up to the same root leaves each but that one. If no node outside
- * the sets can be a node of a tree, each path that enters a set has left another before. Then down
- * and up together pass links that leave sets 2 (m - 1) times, and links that enter sets as often.
- * Otherwise only the links that touch a set are counted, 2 (m - 1) times.
+ * the sets can multicast, all nodes of a tree that carries down are in sets, so that each of its
+ * m - 1 or more paths between sets also leaves one: down and up together pass links that leave sets
+ * 2 (m - 1) times. If no node outside can aggregate, they pass links that enter sets as often. If
+ * both occur outside, or compute nodes, only the links that touch a set are counted.
  */
 #include <stdlib.h>
 
@@ -15,16 +16,25 @@
 #include "control/verify/checker.h"
 #include "offload/wire/types.h"
 
-/* Whether a node outside all sets could be a node of a tree. */
-static bool has_site_outside(const struct by_claim *claim)
+/* What nodes outside all sets can be in trees. */
+struct outside {
+    bool compute, multicast, aggregate;
+};
+
+static struct outside find_outside(const struct by_claim *claim)
 {
+    struct outside outside = {false, false, false};
+
     for (uint32_t i = 0; i < claim->topology->node_count; i++) {
         const struct by_node *node = &claim->topology->nodes[i];
 
-        if (!claim->part[i] && (node->compute || node->multicast || node->aggregate))
-            return true;
+        if (claim->part[i])
+            continue;
+        outside.compute |= node->compute;
+        outside.multicast |= node->multicast;
+        outside.aggregate |= node->aggregate;
     }
-    return false;
+    return outside;
 }
 
 static bool check_parts(struct by_claim *claim)
@@ -46,6 +56,7 @@ static void bound_of_parts(const struct by_checker *checker, mpq_t bound)
 {
     const struct by_links *links = checker->links;
     const struct by_claim *claim = checker->claim;
+    struct outside outside = find_outside(claim);
     mpz_t leaving, entering, touching;
 
     mpz_inits(leaving, entering, touching, NULL);
@@ -61,10 +72,12 @@ static void bound_of_parts(const struct by_checker *checker, mpq_t bound)
         if (to)
             mpz_add_ui(entering, entering, capacity);
     }
-    if (has_site_outside(claim))
+    if (outside.compute || (outside.multicast && outside.aggregate))
         mpz_set(mpq_numref(bound), touching);
+    else if (outside.aggregate || (!outside.multicast && mpz_cmp(leaving, entering) < 0))
+        mpz_set(mpq_numref(bound), leaving);
     else
-        mpz_set(mpq_numref(bound), mpz_cmp(leaving, entering) < 0 ? leaving : entering);
+        mpz_set(mpq_numref(bound), entering);
     mpz_set_si(mpq_denref(bound), checker->topology->scale);
     mpz_mul_ui(mpq_denref(bound), mpq_denref(bound), 2ul * (claim->part_count - 1));
     mpq_canonicalize(bound);

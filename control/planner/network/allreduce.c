@@ -23,6 +23,7 @@
 #include "control/planner/network/joint.h"
 #include "control/planner/network/packing.h"
 #include "control/planner/network/pairs.h"
+#include "control/planner/network/parts.h"
 #include "control/planner/network/phases.h"
 #include "control/planner/optimum/optimum.h"
 #include "control/planner/planner.h"
@@ -92,18 +93,30 @@ static int find_cut(struct allreduce_task *task, struct by_plan *plan, struct by
     return error;
 }
 
-/* If no switch can branch, disjoint sets of nodes are a bound as well: each tree enters each set
- * that does not hold its root, once in each direction. */
+static void try_parts(struct allreduce_task *task, const uint32_t *part, uint32_t count)
+{
+    struct by_fraction bound = by_parts_bound(task->both, task->up, task->down, part, count);
+
+    if (bound.num == 0 || by_fraction_compare(bound, task->bound) >= 0)
+        return;
+    by_certificate_free(task->proof);
+    task->bound = bound;
+    task->proof = by_certificate_of_parts(part, task->both->node_count, count);
+}
+
+/* Tries disjoint sets as a bound: the tight sets of trees at compute nodes, and single compute
+ * nodes. */
 static void bound_by_parts(struct allreduce_task *task)
 {
     const struct by_spanning *spanning = &task->phases.spanning;
     const struct by_strength *strength = &task->phases.strength;
-    uint32_t n = task->both->node_count, count = spanning->part ? spanning->part_count : strength->part_count;
+    uint32_t *single = by_alloc(task->both->node_count, sizeof(*single));
 
-    if (count < 2 || by_fraction_compare(task->phases.rate, task->bound) >= 0)
-        return;
-    task->bound = task->phases.rate;
-    task->proof = by_certificate_of_parts(spanning->part ? spanning->part : strength->part, n, count);
+    if (spanning->part || strength->part)
+        try_parts(task, spanning->part ? spanning->part : strength->part,
+                  spanning->part ? spanning->part_count : strength->part_count);
+    try_parts(task, single, by_parts_single(task->both, single));
+    free(single);
 }
 
 /* Keeps better trees and a lower bound; frees the ones that are not kept. */
@@ -233,7 +246,7 @@ static int pack_parts(struct allreduce_task *task, const struct by_plan_options 
     return error == BY_ERANGE ? error : 0; /* other errors: the whole is planned without parts */
 }
 
-/* Packs trees with the method of the options, if switches only forward. */
+/* Packs trees with the method of the options if switches only forward; else finds a bound. */
 static int pack_forwarding(struct allreduce_task *task, const struct by_plan_options *options,
                            struct by_problem *problem)
 {
@@ -241,7 +254,7 @@ static int pack_forwarding(struct allreduce_task *task, const struct by_plan_opt
     struct by_packed packed = {.rate = {0, 1}, .bound = {0, 1}};
     int error;
 
-    if (!options->forwarding || has_branching(task))
+    if (!options->forwarding)
         return 0;
     error = options->forwarding(task->both, task->up, task->down, task->deadline, &list, &packed, problem);
     if (error)
@@ -279,8 +292,7 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     double start = by_plan_clock();
     int error = 0;
 
-    if (!by_topology_capable(task->both->topology))
-        bound_by_parts(task);
+    bound_by_parts(task);
     if (has_branching(task)) {
         by_stage_begin(task->stage, "filling links", 0);
         error = pack_quickly(task, ROUNDS_MAX, task->deadline);
@@ -292,11 +304,18 @@ static int choose_trees(struct allreduce_task *task, const struct by_plan_option
     if (!error && by_fraction_compare(task->rate, task->bound) < 0 && !by_plan_late(task->deadline) &&
         (has_branching(task) || by_fraction_compare(task->phases.rate, task->bound) < 0)) {
         by_stage_begin(task->stage, "improving trees", 0);
-        error = pack_forwarding(task, options, problem);
+        if (!has_branching(task))
+            error = pack_forwarding(task, options, problem);
         if (error)
             return error;
         if (by_fraction_compare(task->rate, task->bound) < 0)
             error = pack_programs(task);
+        if (!error && has_branching(task) && by_fraction_compare(task->rate, task->bound) < 0 &&
+            !by_plan_late(task->deadline)) {
+            error = pack_forwarding(task, options, problem);
+            if (error)
+                return error;
+        }
     }
     plan->seconds.pack += by_plan_clock() - start;
     if (error)

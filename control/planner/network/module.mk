@@ -13,6 +13,7 @@ control_SRC += \
 	control/planner/network/ordered.c \
 	control/planner/network/packing.c \
 	control/planner/network/pairs.c \
+	control/planner/network/parts.c \
 	control/planner/network/phases.c \
 	control/planner/network/shallow.c \
 	control/planner/network/simplex.c \

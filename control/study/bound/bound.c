@@ -8,6 +8,7 @@
 #include "control/fabric/vary.h"
 #include "control/planner/planner.h"
 #include "control/study/bound/cuts.h"
+#include "control/study/bound/pack.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
@@ -39,8 +40,11 @@ int by_bound_strip(const struct by_topology *topology, struct by_topology **stri
 static int make_plan(const struct bound_work *work, unsigned collective, int64_t root, bool in_network,
                      struct by_plan **plan)
 {
-    struct by_plan_options options = {
-        .collective = collective, .root = root, .in_network = in_network, .stage = work->options->stage};
+    struct by_plan_options options = {.collective = collective,
+                                      .root = root,
+                                      .in_network = in_network,
+                                      .stage = work->options->stage,
+                                      .forwarding = by_program_pack};
 
     if (work->deadline > 0) {
         options.time_limit_s = work->deadline - by_plan_clock();

@@ -17,47 +17,66 @@ struct by_model_arc {
     uint32_t reverse; /* the arc in the opposite direction, or UINT32_MAX */
 };
 
-/* A variable: the part of an arc's capacity that data of one compute node uses. */
+/* A variable: the part of an arc's capacity that data of one site uses. */
 struct by_model_share {
     enum by_program_use use;
-    uint32_t source; /* number of the compute node */
+    uint32_t source; /* number of the site */
     uint32_t arc;
     uint32_t column;
+};
+
+/* The nodes that trees of one use may have: compute nodes, and switches that branch in it. */
+struct by_model_sites {
+    uint32_t count;
+    uint32_t *node;   /* by site: its node index */
+    uint32_t *number; /* by node: its number among the sites, UINT32_MAX for switches that only forward */
+};
+
+/* A node that is a site of both uses: trees may start there. */
+struct by_model_root {
+    uint32_t node;
+    uint32_t column; /* the amount of trees that start there */
+};
+
+/* A set of sites with a compute node, which trees that start outside must cross. */
+struct by_model_cut {
+    enum by_program_use use;
+    bool *inside; /* by site of the use */
+    uint32_t row;
 };
 
 struct by_model {
     const struct by_graph *graph;
     struct by_lp *lp;
     bool mirrored;
-    uint32_t compute_count;
-    uint32_t *node;   /* by compute node: its node index */
-    uint32_t *number; /* by node: its number among the compute nodes, UINT32_MAX for switches */
-    uint32_t *root;   /* by compute node: the column of the trees that start there */
+    struct by_model_sites sites[BY_PROGRAM_USES];
+    uint32_t root_count;
+    struct by_model_root *roots;
     uint32_t arc_count;
     struct by_model_arc *arcs;
     uint32_t share_count, share_room;
     struct by_model_share *shares; /* sorted by use, source and arc */
     uint32_t cut_count, cut_room;
-    /* [cut][compute node]: the set that trees must enter. The last element is the use. */
-    bool **cuts;
+    struct by_model_cut *cuts;
 };
 
-struct by_model *by_model_new(const struct by_graph *graph);
+struct by_model *by_model_new(const struct by_program_graphs *graphs);
 void by_model_free(struct by_model *model);
 /*
- * Adds the row of a cut unless it exists already. `inside` is a set of compute nodes. Returns
- * whether a row was added.
+ * Adds the row of a cut unless it exists already. `inside` is a set of sites of the use. Returns
+ * whether a row was added: not for a set without a compute node, nor for one that holds all roots.
  */
 bool by_model_cut(struct by_model *model, enum by_program_use use, const bool *inside);
 
 /* Values of the variables as integers, in units of 1/scale. */
 struct by_model_amounts {
     int64_t scale;
-    bool exact;        /* false: rounded down */
-    int64_t total;     /* sum of the roots */
-    int64_t *roots;    /* by compute node */
-    int64_t *shares;   /* by share */
-    int64_t *capacity; /* [use][from * compute_count + to]: capacity between compute nodes */
+    bool exact;      /* false: rounded down */
+    int64_t total;   /* sum of the roots */
+    int64_t *roots;  /* by root */
+    int64_t *shares; /* by share */
+    /* by use: [from * sites + to], capacity between sites */
+    int64_t *capacity[BY_PROGRAM_USES];
 };
 
 /*

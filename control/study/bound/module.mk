@@ -7,5 +7,6 @@ control_SRC += \
 	control/study/bound/program.c \
 	control/study/bound/rate.c \
 	control/study/bound/separate.c \
-	control/study/bound/trees.c
+	control/study/bound/trees.c \
+	control/study/bound/witness.c
 banyan_SRC += control/cli/bound.c control/cli/bound_print.c

@@ -12,13 +12,14 @@ int by_program_pack(const struct by_graph *both, const struct by_graph *up, cons
                     double deadline, struct by_tree_list *list, struct by_packed *packed,
                     struct by_problem *problem)
 {
+    struct by_program_graphs graphs = {both, up, down};
     struct by_bound_program program;
     int error;
 
     *packed = (struct by_packed){.rate = {0, 1}, .bound = {0, 1}};
-    if (by_program_size(both) > COLUMNS_MAX)
+    if (by_program_size(&graphs) > COLUMNS_MAX)
         return 0;
-    error = by_program_solve(both, deadline, &program, problem);
+    error = by_program_solve(&graphs, deadline, &program, problem);
     if (!error && program.rate.num > 0)
         error = by_program_trees(&program, both, up, down, deadline, list, problem);
     if (!error) {

@@ -5,31 +5,41 @@
 #include "control/base/clock.h"
 #include "control/base/fraction.h"
 #include "control/study/bound/model.h"
+#include "control/study/bound/witness.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
 
-uint64_t by_program_size(const struct by_graph *graph)
+static uint64_t size_of_use(const struct by_graph *both, const struct by_graph *way)
 {
-    const struct by_mesh *net = graph->net;
-    uint64_t direct = 0, behind = 0;
+    const struct by_mesh *net = both->net;
+    uint64_t direct = 0, behind = 0, sites = 0;
 
+    for (uint32_t i = 0; i < both->node_count; i++)
+        sites += way->compute[i] || way->branch[i];
     for (uint32_t half = 0; half < 2 * net->pair_count; half++) {
-        if (net->capacity[half] == 0)
-            continue;
-        direct += graph->compute[net->tail[half]];
-        behind += !graph->compute[net->tail[half]];
+        bool from_site = way->compute[net->tail[half]] || way->branch[net->tail[half]];
+
+        direct += net->capacity[half] > 0 && from_site;
+        behind += net->capacity[half] > 0 && !from_site;
     }
-    direct += behind * graph->compute_count;
-    return graph->compute_count + (by_graph_is_symmetric(graph) ? direct : 2 * direct);
+    return direct + behind * sites;
+}
+
+uint64_t by_program_size(const struct by_program_graphs *graphs)
+{
+    uint64_t down = size_of_use(graphs->both, graphs->down), up = size_of_use(graphs->both, graphs->up);
+
+    return graphs->both->compute_count +
+           (by_graph_is_symmetric(graphs->both) && up == down ? down : up + down);
 }
 
 /* Adds the first cuts: what every tree pair needs at each compute node. */
 static void first_cuts(struct by_model *model, double deadline)
 {
-    uint32_t n = model->compute_count;
-    bool *inside = by_alloc(n, sizeof(*inside));
+    for (uint32_t use = 0; use < (model->mirrored ? 1 : BY_PROGRAM_USES); use++) {
+        uint32_t n = model->sites[use].count;
+        bool *inside = by_alloc(n, sizeof(*inside));
 
-    for (uint32_t use = 0; use < (model->mirrored ? 1 : BY_PROGRAM_USES); use++)
         for (uint32_t i = 0; i < n && !by_plan_late(deadline); i++) {
             memset(inside, 0, n * sizeof(*inside));
             inside[i] = true;
@@ -38,7 +48,8 @@ static void first_cuts(struct by_model *model, double deadline)
                 inside[j] = j != i;
             by_model_cut(model, (enum by_program_use)use, inside);
         }
-    free(inside);
+        free(inside);
+    }
 }
 
 /*
@@ -94,9 +105,9 @@ static int spare(struct by_model *model, double deadline, struct by_bound_progra
     by_lp_value(model->lp, rate);
     row = by_lp_row_q(model->lp, BY_LP_EQUAL, rate);
     mpq_clear(rate);
-    for (uint32_t i = 0; i < model->compute_count; i++) {
-        by_lp_cost(model->lp, model->root[i], 0, 1);
-        by_lp_add(model->lp, row, model->root[i], 1, 1);
+    for (uint32_t i = 0; i < model->root_count; i++) {
+        by_lp_cost(model->lp, model->roots[i].column, 0, 1);
+        by_lp_add(model->lp, row, model->roots[i].column, 1, 1);
     }
     for (uint32_t i = 0; i < model->share_count; i++)
         by_lp_cost(model->lp, model->shares[i].column, -1, 1);
@@ -106,41 +117,6 @@ static int spare(struct by_model *model, double deadline, struct by_bound_progra
         return error;
     *exact = false;
     return 0;
-}
-
-/* Stores the bound and its proof: prices of arcs, from the rows of their capacities. */
-static void keep_proof(const struct by_model *model, struct by_bound_program *program)
-{
-    const mpq_t *duals = by_lp_duals(model->lp);
-    struct by_price *rows = by_alloc(model->arc_count, sizeof(*rows));
-    int64_t *capacity = by_alloc(model->arc_count, sizeof(*capacity));
-    uint32_t count = 0;
-    bool fits = true;
-    mpz_t scale, scratch;
-
-    mpz_init_set_ui(scale, 1);
-    mpz_init(scratch);
-    for (uint32_t i = 0; i < model->arc_count; i++)
-        mpz_lcm(scale, scale, mpq_denref(duals[model->arcs[i].row]));
-    for (uint32_t i = 0; i < model->arc_count && fits; i++) {
-        const struct by_model_arc *arc = &model->arcs[i];
-
-        if (model->mirrored && arc->reverse < i)
-            continue; /* the row belongs to its reverse arc */
-        mpz_mul(scratch, scale, mpq_numref(duals[arc->row]));
-        mpz_divexact(scratch, scratch, mpq_denref(duals[arc->row]));
-        fits = mpz_fits_slong_p(scratch);
-        rows[count] = (struct by_price){arc->from, arc->to, mpz_get_si(scratch)};
-        capacity[count++] = arc->capacity;
-    }
-    if (fits && mpz_fits_slong_p(scale))
-        program->proof = by_certificate_of_prices(rows, capacity, count, model->mirrored, mpz_get_si(scale),
-                                                  &program->bound);
-    if (!program->proof)
-        program->bound = (struct by_fraction){0, 1};
-    mpz_clears(scale, scratch, NULL);
-    free(rows);
-    free(capacity);
 }
 
 static void add_way(struct by_program_ways *ways, const uint32_t *nodes, uint32_t count, int64_t amount)
@@ -173,7 +149,8 @@ static uint32_t next_share(const struct program_walk *walk, uint32_t node)
 }
 
 /* Finds one way from the source to a compute node; returns false if nothing is left. */
-static bool walk_way(const struct program_walk *walk, uint32_t source, struct by_program_ways *ways)
+static bool walk_way(const struct program_walk *walk, enum by_program_use use, uint32_t source,
+                     struct by_program_ways *ways)
 {
     const struct by_model *model = walk->model;
     uint32_t at = source, length = 0;
@@ -182,7 +159,7 @@ static bool walk_way(const struct program_walk *walk, uint32_t source, struct by
     memset(walk->visited, 0, model->graph->node_count * sizeof(*walk->visited));
     walk->nodes[0] = source;
     walk->visited[source] = true;
-    while (at == source || model->number[at] == UINT32_MAX) {
+    while (at == source || model->sites[use].number[at] == UINT32_MAX) {
         uint32_t share = next_share(walk, at);
 
         if (share == UINT32_MAX) {
@@ -243,7 +220,8 @@ static void find_ways(const struct by_model *model, const struct by_model_amount
                              model->shares[walk.first + walk.count].use == share->use &&
                              model->shares[walk.first + walk.count].source == share->source;)
             walk.count++;
-        while (walk_way(&walk, model->node[share->source], &program->ways[share->use]))
+        while (walk_way(&walk, share->use, model->sites[share->use].node[share->source],
+                        &program->ways[share->use]))
             ;
         walk.first += walk.count;
     }
@@ -257,35 +235,37 @@ static void find_ways(const struct by_model *model, const struct by_model_amount
     free(walk.visited);
 }
 
-int by_program_solve(const struct by_graph *graph, double deadline, struct by_bound_program *program,
-                     struct by_problem *problem)
+int by_program_solve(const struct by_program_graphs *graphs, double deadline,
+                     struct by_bound_program *program, struct by_problem *problem)
 {
     struct by_model *model;
     struct by_model_amounts amounts = {0};
-    bool exact = false;
+    bool exact = false, branches = false;
     int error;
 
     *program = (struct by_bound_program){.bound = {0, 1}, .rate = {0, 1}};
-    if (by_graph_sum(graph) > BY_CAPACITY_SUM_MAX / 8)
+    if (by_graph_sum(graphs->both) > BY_CAPACITY_SUM_MAX / 8)
         return by_problem_set(
             problem, BY_ERANGE, (struct by_place){0, 0},
             "the bandwidths need more than 57 bits in their common unit; round them or use a larger unit");
-    model = by_model_new(graph);
+    model = by_model_new(graphs);
+    for (uint32_t use = 0; use < BY_PROGRAM_USES; use++)
+        branches |= model->sites[use].count > graphs->both->compute_count;
     program->mirrored = model->mirrored;
     first_cuts(model, deadline);
     error = find_cuts(model, deadline, program, &amounts, &exact, problem);
     if (!error) {
         program->cuts = model->cut_count;
         program->columns = by_lp_column_count(model->lp);
-        keep_proof(model, program);
+        by_witness_keep(model, branches, program);
     }
-    if (!error && !exact)
+    if (!error && !exact && !branches)
         error = spare(model, deadline, program, &amounts, &exact, problem);
-    if (!error && exact && by_fraction_set(amounts.total, amounts.scale, &program->rate) == 0) {
+    if (!error && exact && !branches && by_fraction_set(amounts.total, amounts.scale, &program->rate) == 0) {
         program->scale = amounts.scale;
-        program->roots = by_alloc(graph->node_count, sizeof(*program->roots));
-        for (uint32_t i = 0; i < model->compute_count; i++)
-            program->roots[model->node[i]] = amounts.roots[i];
+        program->roots = by_alloc(graphs->both->node_count, sizeof(*program->roots));
+        for (uint32_t i = 0; i < model->root_count; i++)
+            program->roots[model->roots[i].node] = amounts.roots[i];
         find_ways(model, &amounts, program);
     }
     by_model_amounts_free(&amounts);

@@ -93,7 +93,8 @@ static bool decide(struct rate_search *search)
 static int solve(struct rate_search *search, struct by_problem *problem)
 {
     struct by_bound_program program;
-    int error = by_program_solve(search->both, search->deadline, &program, problem);
+    struct by_program_graphs graphs = {search->both, search->up, search->down};
+    int error = by_program_solve(&graphs, search->deadline, &program, problem);
 
     search->result->rounds = program.rounds;
     search->result->cuts = program.cuts;
@@ -190,7 +191,8 @@ int by_rate_find(const struct by_topology *topology, double deadline, struct by_
     if (!error && search.phases.late)
         error = by_problem_set(problem, BY_ETIMEDOUT, (struct by_place){0, 0},
                                "the time limit passed before the bound was found; allow more time");
-    if (!error && !decide(&search) && by_program_size(search.both) <= COLUMNS_MAX) {
+    if (!error && !decide(&search) &&
+        by_program_size(&(struct by_program_graphs){search.both, search.up, search.down}) <= COLUMNS_MAX) {
         error = solve(&search, problem);
         if (error == BY_ERANGE)
             error = 0; /* fall back to other methods */

@@ -40,34 +40,36 @@ static void choose_scale(const struct by_model *model, bool exact, mpz_t scale)
 
 bool by_model_amounts(const struct by_model *model, bool exact, struct by_model_amounts *amounts)
 {
-    size_t n = model->compute_count;
     const mpq_t *values = by_lp_primals(model->lp);
     bool fits = true;
     mpz_t scale, scratch;
     int64_t sum = 0;
 
     *amounts = (struct by_model_amounts){.exact = exact};
-    amounts->roots = by_alloc(n, sizeof(*amounts->roots));
+    amounts->roots = by_alloc(model->root_count, sizeof(*amounts->roots));
     amounts->shares = by_alloc(model->share_count, sizeof(*amounts->shares));
-    amounts->capacity = by_alloc(BY_PROGRAM_USES * n * n, sizeof(*amounts->capacity));
+    for (uint32_t use = 0; use < BY_PROGRAM_USES; use++)
+        amounts->capacity[use] = by_alloc((size_t)model->sites[use].count * model->sites[use].count,
+                                          sizeof(*amounts->capacity[use]));
     mpz_inits(scale, scratch, NULL);
     choose_scale(model, exact, scale);
     fits = mpz_sizeinbase(scale, 2) <= AMOUNT_BITS;
     amounts->scale = fits ? mpz_get_si(scale) : 0;
-    for (uint32_t i = 0; i < n && fits; i++) {
-        fits = to_integer(values[model->root[i]], scale, scratch, AMOUNT_BITS, &amounts->roots[i]);
+    for (uint32_t i = 0; i < model->root_count && fits; i++) {
+        fits = to_integer(values[model->roots[i].column], scale, scratch, AMOUNT_BITS, &amounts->roots[i]);
         amounts->total += amounts->roots[i];
         fits = fits && amounts->total >> AMOUNT_BITS == 0;
     }
     for (uint32_t i = 0; i < model->share_count && fits; i++) {
         const struct by_model_share *share = &model->shares[i];
-        uint32_t to = model->number[model->arcs[share->arc].to];
+        const struct by_model_sites *sites = &model->sites[share->use];
+        uint32_t to = sites->number[model->arcs[share->arc].to];
 
         fits = to_integer(values[share->column], scale, scratch, AMOUNT_BITS, &amounts->shares[i]);
         sum += amounts->shares[i];
         fits = fits && sum >> AMOUNT_BITS == 0;
         if (to != UINT32_MAX)
-            amounts->capacity[(share->use * n + share->source) * n + to] += amounts->shares[i];
+            amounts->capacity[share->use][(size_t)share->source * sites->count + to] += amounts->shares[i];
     }
     mpz_clears(scale, scratch, NULL);
     return fits;
@@ -77,7 +79,8 @@ void by_model_amounts_free(struct by_model_amounts *amounts)
 {
     free(amounts->roots);
     free(amounts->shares);
-    free(amounts->capacity);
+    for (uint32_t use = 0; use < BY_PROGRAM_USES; use++)
+        free(amounts->capacity[use]);
     *amounts = (struct by_model_amounts){0};
 }
 
@@ -85,15 +88,17 @@ void by_model_amounts_free(struct by_model_amounts *amounts)
 static uint32_t separate_use(struct by_model *model, const struct by_model_amounts *amounts,
                              enum by_program_use use)
 {
-    uint32_t n = model->compute_count, added = 0;
-    const int64_t *capacity = amounts->capacity + (size_t)use * n * n;
+    const struct by_model_sites *sites = &model->sites[use];
+    uint32_t n = sites->count, added = 0;
+    const int64_t *capacity = amounts->capacity[use];
     struct by_flow *flow = by_flow_new(n + 1);
     bool *side = by_alloc((size_t)n + 1, sizeof(*side));
-    int64_t wanted = amounts->total - (amounts->exact ? 0 : (int64_t)model->share_count + n);
+    int64_t wanted = amounts->total - (amounts->exact ? 0 : (int64_t)model->share_count + model->root_count);
 
-    for (uint32_t i = 0; i < n; i++) {
+    for (uint32_t i = 0; i < model->root_count; i++)
         if (amounts->roots[i] > 0)
-            by_flow_add(flow, n, i, amounts->roots[i]);
+            by_flow_add(flow, n, sites->number[model->roots[i].node], amounts->roots[i]);
+    for (uint32_t i = 0; i < n; i++) {
         for (uint32_t j = 0; j < n; j++) {
             int64_t amount =
                 use == BY_PROGRAM_DOWN ? capacity[(size_t)i * n + j] : capacity[(size_t)j * n + i];
@@ -103,7 +108,7 @@ static uint32_t separate_use(struct by_model *model, const struct by_model_amoun
         }
     }
     for (uint32_t i = 0; i < n; i++) {
-        if (by_flow_run(flow, n, i, wanted) >= wanted)
+        if (!model->graph->compute[sites->node[i]] || by_flow_run(flow, n, i, wanted) >= wanted)
             continue;
         by_flow_sink_side(flow, side);
         added += by_model_cut(model, use, side);

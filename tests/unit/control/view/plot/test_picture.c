@@ -375,8 +375,8 @@ static void a_partition_is_drawn_part_by_part(void **state)
         first[i] = node(fixture.topology, (const char *[]){"leaf0", "h0", "h1"}[i]);
         second[i] = node(fixture.topology, (const char *[]){"leaf1", "h2", "h3"}[i]);
     }
-    parts[0] = (struct by_part){3, first};
-    parts[1] = (struct by_part){3, second};
+    parts[0] = (struct by_part){.node_count = 3, .nodes = first};
+    parts[1] = (struct by_part){.node_count = 3, .nodes = second};
     fixture.plan.proof = &proof;
     fabric = by_fabric_make(fixture.topology, &fixture.plan, -1, 8);
     assert_int_equal(fabric->part_count, 2);
