@@ -9,6 +9,7 @@
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/planner/planner.h"
+#include "offload/wire/types.h"
 
 const char *by_plan_bound_words(const struct by_plan *plan)
 {
@@ -30,6 +31,12 @@ void by_plan_allreduce_people(FILE *stream, const struct by_plan *plan)
                     ? "prices of links that every pair of trees pays"
                     : "prices of links, and weighted cuts that every pair of trees crosses",
                 by_fraction_value(plan->cut_exiting), plan->unit);
+    if (!plan->hurried && by_collective_way(plan->collective) == BY_DATA_BOTH && !plan->ordered &&
+        by_fraction_compare(plan->achieved, plan->optimum) < 0)
+        fprintf(stream, "  gap         %s\n",
+                plan->bound_is_firm
+                    ? "most likely of the trees: a linear program over all trees allows the bound"
+                    : "of the trees or of the bound: the program that tells them apart is too large");
     if (plan->two_phases.num == 0)
         return;
     fprintf(stream, "  two phases  reduce-scatter, then allgather: %.6g %s (%s), ",
@@ -53,6 +60,8 @@ void by_plan_allreduce_json(FILE *stream, const struct by_plan *plan)
         return;
     fprintf(stream, " \"bound_of\": \"%s\", \"proof\": \"%s\",\n", plan->proof ? "trees" : "schedules",
             plan->proof ? kinds[plan->proof->kind] : "cut");
+    if (by_fraction_compare(plan->achieved, plan->optimum) < 0)
+        fprintf(stream, " \"gap_of\": \"%s\",\n", plan->bound_is_firm ? "trees" : "unknown");
     fprintf(stream, " \"rs_ag\": %s, \"rs_ag_float\": %.12g, \"rs_ag_proved_optimal\": %s,\n",
             by_fraction_json(plan->two_phases, text), by_fraction_value(plan->two_phases),
             by_fraction_compare(plan->two_phases, plan->optimum) == 0 ? "true" : "false");

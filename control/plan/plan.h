@@ -68,6 +68,9 @@ struct by_plan {
     bool hurried; /* the time limit prevented better trees (not part of the plan file) */
     /* allreduce: proves `optimum` if that is less than the cut, else NULL */
     struct by_certificate *proof;
+    /* allreduce: the linear program over all trees allows no more than `optimum`, so that a gap is
+     * most likely one of the trees (not part of the plan file) */
+    bool bound_is_firm;
     struct by_fraction two_phases; /* allreduce: the rate of reduce-scatter and then allgather, else num 0 */
     uint32_t trade_count;          /* latency-aware plan: the number of possible heights; lowest first */
     struct by_trade *trades;

@@ -17,6 +17,10 @@ PLANNER_N = $(if $(filter command override environment,$(firstword $(origin N)))
 planner-check: $(B)/tools/plan-campaign $(B)/bin/banyan $(ORACLE_FLOW) ## plan N= random fabrics of SEED= and compare with every cut, the verifier, LEMON and glpsol
 	$(Q)tests/oracle/planner.sh $(B)/tools $(B)/bin/banyan $(PLANNER_N) $(SEED)
 
+.PHONY: planner-gap
+planner-gap: $(B)/tools/plan-gap ## plan N= fabrics of each family with mixed switches and print how near allreduce is to its bound
+	$(Q)$(B)/tools/plan-gap $(if $(N),$(N),20) $(if $(SEED),$(SEED),1)
+
 .PHONY: bound-check
 bound-check: $(B)/tools/bound-exhaustive ## compare bounds and rates of all connected graphs of up to 6 nodes with every cut, partition and tree, and glpsol
 	$(Q)tests/oracle/bound.sh $(B)/tools

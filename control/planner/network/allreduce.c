@@ -43,6 +43,7 @@ static int refuse_range(struct by_problem *problem)
 struct allreduce_task {
     struct by_graph *both, *up, *down;
     double deadline;              /* a time of by_plan_clock, 0 for none */
+    bool firm;                    /* the program of the options was solved */
     bool hurried;                 /* it prevented a better bound or better trees */
     struct by_stage *stage;       /* or NULL */
     int64_t cut;                  /* the least cut */
@@ -259,6 +260,7 @@ static int pack_forwarding(struct allreduce_task *task, const struct by_plan_opt
     error = options->forwarding(task->both, task->up, task->down, task->deadline, &list, &packed, problem);
     if (error)
         packed.rate = (struct by_fraction){0, 1};
+    task->firm = packed.bound.num > 0;
     offer(task, &list, &packed);
     return error;
 }
@@ -334,6 +336,7 @@ static int fill_plan(struct allreduce_task *task, struct by_plan *plan, struct b
 
     by_tree_list_move(&task->list, plan);
     plan->proof = task->proof;
+    plan->bound_is_firm = task->firm;
     if (by_fraction_multiply(task->rate, unit, &plan->achieved) != 0 ||
         by_fraction_multiply(task->bound, unit, &plan->optimum) != 0 ||
         by_fraction_multiply(task->phases.equal, unit, &plan->two_phases) != 0)

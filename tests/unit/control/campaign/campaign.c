@@ -21,6 +21,7 @@
 #include "control/plan/plan.h"
 #include "control/plan/shares.h"
 #include "control/planner/planner.h"
+#include "control/study/bound/pack.h"
 #include "control/verify/verify.h"
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"
@@ -108,8 +109,11 @@ static void fail(struct campaign *campaign, const char *format, ...)
 static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root,
                             const int64_t *shares, bool in_network, struct by_verify_report *report)
 {
-    struct by_plan_options options = {
-        .collective = collective, .root = root, .shares = shares, .in_network = in_network};
+    struct by_plan_options options = {.collective = collective,
+                                      .root = root,
+                                      .shares = shares,
+                                      .in_network = in_network,
+                                      .forwarding = by_program_pack};
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
     struct by_problem problem = {0};
     struct by_plan *made = NULL;

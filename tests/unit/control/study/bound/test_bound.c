@@ -176,6 +176,24 @@ static void the_planner_reaches_the_program_s_rate(void **state)
     by_topology_free(plain);
 }
 
+/* ForestColl's hypothesis on equal bandwidths, and Zhou and Sun's question: docs/bounds.md. */
+static void four_and_two_hosts_are_faster_than_their_two_phases(void **state)
+{
+    struct by_problem problem = {0};
+    struct by_topology *topology = NULL;
+    struct by_bound *bound;
+
+    (void)state;
+    assert_int_equal(by_topology_read("tests/golden/fabric/four-and-two.json", &topology, &problem), 0);
+    bound = bound_of(topology);
+    rig_assert_fraction(bound->allreduce.rs_ag, 3, 4);
+    rig_assert_fraction(bound->allreduce.rate.plan->achieved, 1, 1);
+    rig_assert_fraction(bound->allreduce.cut_set, 1, 1);
+    rig_assert_fraction(bound->allreduce.re_bc, 1, 2); /* at least half of the cut set */
+    by_bound_free(bound);
+    by_topology_free(topology);
+}
+
 static void one_compute_node_is_refused(void **state)
 {
     struct by_topology *topology =
@@ -216,6 +234,7 @@ int main(void)
         cmocka_unit_test(switches_that_cannot_be_split_off_are_said_to_be_so),
         cmocka_unit_test(the_planner_reaches_the_program_s_rate),
         cmocka_unit_test(one_compute_node_is_refused),
+        cmocka_unit_test(four_and_two_hosts_are_faster_than_their_two_phases),
         cmocka_unit_test(a_time_limit_is_kept),
     };
 
