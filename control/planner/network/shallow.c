@@ -275,8 +275,11 @@ static int pack_height(struct shallow_task *task, uint32_t height, double deadli
     return error;
 }
 
+/* Adds a height and its rate, unless lower trees are as fast: the list is a Pareto front. */
 static void add_trade(struct by_plan *plan, uint32_t height, struct by_fraction rate)
 {
+    if (plan->trade_count > 0 && by_fraction_compare(rate, plan->trades[plan->trade_count - 1].rate) <= 0)
+        return;
     plan->trades = by_realloc(plan->trades, plan->trade_count + 1, sizeof(*plan->trades));
     plan->trades[plan->trade_count++] = (struct by_trade){height, rate};
 }

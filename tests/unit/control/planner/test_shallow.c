@@ -72,6 +72,26 @@ static void a_part_of_the_rate_buys_lower_trees(void **state)
     }
 }
 
+/* Each listed height is faster than all lower ones. */
+static void heights_and_rates_are_a_pareto_front(void **state)
+{
+    static const char *const names[] = {"mi250", "torus", "leafspine"}, *const sizes[] = {"2", "5x5", "3"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        struct by_topology *topology = rig_preset(names[i], "none", sizes[i], NULL);
+        struct by_plan *plan = plan_low(topology, BY_COLLECTIVE_ALLREDUCE, -1, (struct by_fraction){1, 1000});
+
+        assert_true(plan->trade_count > 0);
+        for (uint32_t t = 1; t < plan->trade_count; t++) {
+            assert_true(plan->trades[t].height > plan->trades[t - 1].height);
+            assert_true(by_fraction_compare(plan->trades[t].rate, plan->trades[t - 1].rate) > 0);
+        }
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
 static void the_whole_rate_cannot_be_given_up(void **state)
 {
     struct by_topology *topology = rig_preset("ring", NULL, "6", "1", NULL);
@@ -92,6 +112,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_part_of_the_rate_buys_lower_trees),
+        cmocka_unit_test(heights_and_rates_are_a_pareto_front),
         cmocka_unit_test(the_whole_rate_cannot_be_given_up),
     };
 
