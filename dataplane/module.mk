@@ -17,6 +17,7 @@ dataplane_SRC := \
 	dataplane/port_dpdk.c \
 	dataplane/port_gso.c \
 	dataplane/port_link.c \
+	dataplane/port_way.c \
 	dataplane/port_xdp.c \
 	dataplane/replicate.c \
 	dataplane/say.c \

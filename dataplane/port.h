@@ -110,6 +110,7 @@ struct by_port {
     bool started;
     uint16_t index; /* position on the command line */
     uint16_t mtu;   /* bytes of an IP packet */
+    uint64_t rx_offloads, tx_offloads; /* of port_dpdk.c: DPDK's bits of those in use */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
     unsigned frames_held;     /* buffers that its rings may hold (count) */

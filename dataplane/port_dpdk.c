@@ -215,6 +215,7 @@ static void choose_config(struct by_port *port, const struct rte_eth_dev_info *i
 {
     *config = (struct rte_eth_conf){0};
     config->txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
+    port->tx_offloads = config->txmode.offloads;
     /* net_vhost copies each frame to its host: whole frames four at a time, chains one by one. */
     port->multi_segs = config->txmode.offloads != 0 && strcmp(info->driver_name, "net_vhost") != 0;
     if (port->kind == BY_PORT_IFACE)

@@ -14,6 +14,7 @@
 
 #include "dataplane/eal.h"
 #include "dataplane/pool.h"
+#include "dataplane/port_way.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
 #include "offload/base/errors.h"
@@ -216,13 +217,12 @@ static int open_xdp(struct by_shell *shell, const struct by_shell_config *config
  * read a payload from the engine's memory, which may not be physically contiguous. */
 static void choose_way(struct by_port *port)
 {
-    bool chains = port->multi_segs, mapped = rte_eal_iova_mode() == RTE_IOVA_VA;
+    struct by_port_way way;
 
-    port->multi_segs = chains && mapped;
-    by_say("port %s: %s, MTU %u, results %s", port->name, by_port_pmd(port), port->mtu,
-           port->multi_segs ? "by reference"
-           : chains         ? "as copies, because addresses are physical (no IOMMU)"
-                            : "as copies, because the driver accepts no chained packets");
+    port->multi_segs = port->multi_segs && rte_eal_iova_mode() == RTE_IOVA_VA;
+    by_port_way(port, &way);
+    by_say("port %s: %s, MTU %u, results %s%s", port->name, way.driver, port->mtu,
+           way.by_reference ? "by reference, " : "as copies: ", way.why);
 }
 
 static int start_ports(struct by_shell *shell)

@@ -19,7 +19,7 @@
 #include "offload/base/errors.h"
 
 struct show_arguments {
-    bool counters, waiting, log, json;
+    bool counters, ports, waiting, log, json;
     const char *output;
     struct by_session_options access;
 };
@@ -42,6 +42,8 @@ struct table {
 
 static const struct by_option show_rows[] = {
     {BY_ROW_FLAG(0, "counters", AT(counters), "print the switch's counters and ports as well")},
+    {BY_ROW_FLAG(0, "ports", AT(ports),
+                 "print how each port moves packets: driver, queues, MTU, offloads, link")},
     {BY_ROW_FLAG(0, "waiting", AT(waiting),
                  "print the children for which the oldest incomplete chunks wait")},
     {BY_ROW_FLAG(0, "log", AT(log), "print the switch's log of events")},
@@ -181,6 +183,68 @@ static int show_counters(struct table *table, json_t *object)
     show_shares(reply);
     free(reply);
     return 0;
+}
+
+static json_t *port_json(const by_Port *port)
+{
+    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:s}", "name", port->name,
+                     "driver", port->driver, "by_reference", (int)port->by_reference, "why", port->why, "late",
+                     (int)port->late, "promiscuous", (int)port->promiscuous, "down", (int)port->down, "mtu",
+                     (int)port->mtu, "rx_queues", (int)port->rx_queues, "tx_queues", (int)port->tx_queues,
+                     "rx_descriptors", (int)port->rx_descriptors, "tx_descriptors",
+                     (int)port->tx_descriptors, "mbps", (json_int_t)port->mbps, "offloads", port->offloads);
+}
+
+/* Prints a number of queues with the descriptors of each, if known: "1 x 512". */
+static void print_queues(const char *direction, uint32_t queues, uint32_t descriptors)
+{
+    printf(", %s %" PRIu32, direction, queues);
+    if (descriptors != 0)
+        printf(" x %" PRIu32, descriptors);
+}
+
+static void print_port(const by_Port *port)
+{
+    printf("  port %s: %s, %s, MTU %" PRIu32, port->name, port->driver, port->down ? "link down" : "link up",
+           port->mtu);
+    if (port->mbps != 0)
+        printf(", %" PRIu32 " Mbit/s", port->mbps);
+    if (port->rx_queues != 0) {
+        print_queues("queues in", port->rx_queues, port->rx_descriptors);
+        print_queues("out", port->tx_queues, port->tx_descriptors);
+    }
+    printf(", results %s%s%s%s%s%s%s\n", port->by_reference ? "by reference" : "as copies",
+           port->why[0] == 0       ? ""
+           : port->by_reference ? " "
+                                : ": ",
+           port->why, port->late ? ", released late (spare buffers)" : "",
+           port->offloads[0] ? ", offloads " : "", port->offloads,
+           port->rx_queues != 0 && !port->promiscuous ? ", not promiscuous" : "");
+}
+
+static int show_ports(struct table *table, json_t *object)
+{
+    by_PortsReply *reply = calloc(1, sizeof(*reply));
+    struct by_problem problem = {0};
+    json_t *array = json_array();
+    uint32_t from = 0;
+    int error = reply ? 0 : BY_ENOMEM;
+
+    do {
+        if (error == 0)
+            error = by_session_ports(table->session, from, reply, &problem);
+        for (pb_size_t i = 0; error == 0 && i < reply->ports_count; i++) {
+            if (object == NULL)
+                print_port(&reply->ports[i]);
+            json_array_append_new(array, port_json(&reply->ports[i]));
+        }
+        from += error == 0 ? reply->ports_count : 0;
+    } while (error == 0 && reply->ports_count > 0 && from < reply->total);
+    free(reply);
+    if (error == 0 && object != NULL)
+        json_object_set(object, "ports", array);
+    json_decref(array);
+    return error ? by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text) : 0;
 }
 
 /* Names the nodes whose bits are set in `missing` in the entry of (job, tree). */
@@ -330,6 +394,8 @@ static int show(struct table *table, const struct show_arguments *arguments)
         show_beside(&table->hello);
     if (arguments->counters && table->session != NULL)
         status = show_counters(table, object);
+    if (status == 0 && arguments->ports && table->session != NULL)
+        status = show_ports(table, object);
     if (status == 0 && arguments->waiting && table->session != NULL)
         status = show_waiting(table, object);
     if (status == 0 && arguments->log && table->session != NULL)
@@ -351,9 +417,10 @@ int by_command_show(int argc, char **argv)
 
     if (status >= 0)
         return status;
-    if ((arguments.counters || arguments.waiting || arguments.log) && !by_session_is_address(argv[1]))
+    if ((arguments.counters || arguments.ports || arguments.waiting || arguments.log) &&
+        !by_session_is_address(argv[1]))
         return by_cli_fail(BY_EXIT_USAGE,
-                           "%s: a file has no --counters, --waiting or --log: give a switch's address",
+                           "%s: a file has no --counters, --ports, --waiting or --log: give a switch's address",
                            argv[1]);
     status = open_table(argv[1], &arguments.access, &table);
     if (status == 0 && arguments.output != NULL && table.image != NULL &&

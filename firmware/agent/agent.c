@@ -151,6 +151,9 @@ static void dispatch(struct by_agent *agent)
     case by_Request_waiting_tag:
         by_agent_answer_waiting(agent);
         return;
+    case by_Request_ports_tag:
+        by_agent_answer_ports(agent);
+        return;
     case by_Request_log_tag:
         by_agent_answer_log(agent);
         return;

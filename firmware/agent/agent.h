@@ -67,6 +67,13 @@ struct by_agent_interface {
     const struct by_lldp *neighbour; /* NULL: none was heard */
 };
 
+/* How a port moves packets: the fields of Port in control.proto. Strings may be empty, not NULL. */
+struct by_agent_way {
+    const char *name, *driver, *why, *offloads;
+    uint32_t mtu, rx_queues, tx_queues, rx_descriptors, tx_descriptors, mbps;
+    uint8_t by_reference, late, promiscuous, down;
+};
+
 /* The node of an agent. All functions get `node`; those that fill `out` return 0, or BY_ENOENT
  * beyond the last index. */
 struct by_agent_ops {
@@ -95,6 +102,8 @@ struct by_agent_ops {
     int (*interface)(void *node, uint32_t index, struct by_agent_interface *out);
     /* Sends an LLDP frame on each port that can. NULL if a node cannot. */
     void (*announce)(void *node);
+    /* Describes port `index`; the strings stay valid until the next call. NULL if a node cannot. */
+    int (*way)(void *node, uint32_t index, struct by_agent_way *out);
 };
 
 struct by_agent_config {

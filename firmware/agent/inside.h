@@ -43,6 +43,7 @@ void by_agent_answer_hello(struct by_agent *agent);
 void by_agent_answer_read(struct by_agent *agent);
 void by_agent_answer_counters(struct by_agent *agent);
 void by_agent_answer_waiting(struct by_agent *agent);
+void by_agent_answer_ports(struct by_agent *agent);
 void by_agent_answer_log(struct by_agent *agent);
 /* interfaces.c */
 void by_agent_answer_interfaces(struct by_agent *agent);

@@ -166,6 +166,46 @@ void by_agent_answer_counters(struct by_agent *agent)
     }
 }
 
+/* Describes the ports from an index on, as many as fit one response. */
+void by_agent_answer_ports(struct by_agent *agent)
+{
+    const struct by_agent_config *config = &agent->config;
+    by_PortsReply *reply = &agent->response.body.ports;
+    uint32_t from = agent->request.body.ports.from;
+    struct by_agent_way way;
+    struct by_text text;
+
+    if (!config->ops->way) {
+        text = by_agent_fail(agent, BY_EUNSUPPORTED);
+        by_text_add(&text, "ports: this switch does not describe its ports");
+        return;
+    }
+    agent->response.which_body = by_Response_ports_tag;
+    reply->total = config->port_count;
+    for (uint32_t i = 0; i < sizeof reply->ports / sizeof reply->ports[0] && from < config->port_count;
+         i++, from++) {
+        by_Port *row = &reply->ports[i];
+
+        if (config->ops->way(config->node, from, &way) != 0)
+            break;
+        copy_name(row->name, sizeof row->name, way.name);
+        copy_name(row->driver, sizeof row->driver, way.driver);
+        copy_name(row->why, sizeof row->why, way.why);
+        copy_name(row->offloads, sizeof row->offloads, way.offloads);
+        row->by_reference = way.by_reference != 0;
+        row->late = way.late != 0;
+        row->promiscuous = way.promiscuous != 0;
+        row->down = way.down != 0;
+        row->mtu = way.mtu;
+        row->rx_queues = way.rx_queues;
+        row->tx_queues = way.tx_queues;
+        row->rx_descriptors = way.rx_descriptors;
+        row->tx_descriptors = way.tx_descriptors;
+        row->mbps = way.mbps;
+        reply->ports_count = (pb_size_t)(i + 1);
+    }
+}
+
 /* Writes the waiting entries, as many as fit one response. */
 void by_agent_answer_waiting(struct by_agent *agent)
 {

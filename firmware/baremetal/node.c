@@ -137,6 +137,7 @@ const struct by_agent_ops by_switch_ops = {
     .counter = node_counter,
     .port = node_port,
     .share = node_share,
+    .way = NULL,
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,

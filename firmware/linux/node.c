@@ -10,6 +10,7 @@
 #include <time.h>
 
 #include "dataplane/facts.h"
+#include "dataplane/port_way.h"
 #include "dataplane/say.h"
 #include "offload/base/assert.h"
 #include "offload/base/errors.h"
@@ -102,6 +103,31 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
     return 0;
 }
 
+static int node_way(void *node, uint32_t index, struct by_agent_way *out)
+{
+    const struct by_port *port = by_shell_port(shell_of(node), index);
+    static struct by_port_way way; /* the loop's thread alone calls this */
+
+    if (!port)
+        return BY_ENOENT;
+    by_port_way(port, &way);
+    *out = (struct by_agent_way){.name = port->name,
+                                 .driver = way.driver,
+                                 .why = way.why,
+                                 .offloads = way.offloads,
+                                 .mtu = port->mtu,
+                                 .rx_queues = way.rx_queues,
+                                 .tx_queues = way.tx_queues,
+                                 .rx_descriptors = way.rx_descriptors,
+                                 .tx_descriptors = way.tx_descriptors,
+                                 .mbps = way.mbps,
+                                 .by_reference = way.by_reference,
+                                 .late = way.late,
+                                 .promiscuous = way.promiscuous,
+                                 .down = by_port_is_down(port)};
+    return 0;
+}
+
 static int node_share(void *node, uint32_t index, struct by_engine_share *out)
 {
     return by_engine_share(by_shell_engine(shell_of(node)), index, out);
@@ -174,6 +200,7 @@ const struct by_agent_ops by_node_ops = {
     .counter = node_counter,
     .port = node_port,
     .share = node_share,
+    .way = node_way,
     .waiting = node_waiting,
     .keep = node_keep,
     .clock = node_clock,

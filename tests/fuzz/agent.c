@@ -50,6 +50,13 @@ static int node_share(void *node, uint32_t index, struct by_engine_share *out)
     return by_engine_share(node, index, out);
 }
 
+static int node_way(void *node, uint32_t index, struct by_agent_way *out)
+{
+    (void)node;
+    *out = (struct by_agent_way){.name = "p0", .driver = "d", .why = "", .offloads = "", .mtu = index};
+    return index < 2 ? 0 : BY_ENOENT;
+}
+
 static const struct by_agent_ops ops = {
     .stage = node_stage,
     .commit = node_commit,
@@ -63,6 +70,7 @@ static const struct by_agent_ops ops = {
     .clock = NULL,
     .interface = NULL,
     .announce = NULL,
+    .way = node_way,
 };
 
 /* First bytes from this value on select a channel with a key. */

@@ -367,6 +367,17 @@ int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struc
     return error;
 }
 
+int by_session_ports(struct by_session *session, uint32_t from, by_PortsReply *reply,
+                     struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_ports_tag, .body.ports.from = from};
+    int error = call_for(session, &request, by_Response_ports_tag, problem);
+
+    if (error == 0)
+        *reply = session->response.body.ports;
+    return error;
+}
+
 int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem)
 {
     by_Request request = {.which_body = by_Request_log_tag, .body.log.from = from};

@@ -91,6 +91,10 @@ int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struc
  * as many as one answer holds. With `announce` each port first sends an LLDP frame. */
 int by_session_interfaces(struct by_session *session, uint32_t from, bool announce, by_InterfacesReply *reply,
                           struct by_problem *problem);
+/* Reads how ports move packets, from port `from` on. BY_EUNSUPPORTED: an older or bare-metal
+ * switch. */
+int by_session_ports(struct by_session *session, uint32_t from, by_PortsReply *reply,
+                     struct by_problem *problem);
 /* Reads the event log of the switch, from event number `from` on: as much as one answer holds. */
 int by_session_log(struct by_session *session, uint64_t from, by_LogReply *reply, struct by_problem *problem);
 

@@ -280,6 +280,30 @@ void by_check_ports(struct by_doctor *doctor)
     }
 }
 
+void by_check_ways(struct by_doctor *doctor)
+{
+    const struct by_switch_facts *facts;
+
+    for (uint32_t i = 0; (facts = next_switch(doctor, &i)) != NULL;) {
+        uint32_t before = doctor->report.count;
+
+        for (pb_size_t port = 0; port < facts->ports.ports_count; port++) {
+            const by_Port *row = &facts->ports.ports[port];
+
+            if (!row->by_reference)
+                by_report_add(&doctor->report, BY_GRADE_ADVICE, facts->name,
+                              "use a driver that accepts chained packets, behind an IOMMU, for more packets "
+                              "per second",
+                              "port %s (%s) sends results as copies: %s", row->name, row->driver,
+                              row->why[0] ? row->why : "its driver requires it");
+        }
+        if (doctor->report.count == before && facts->ports.ports_count > 0)
+            by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL,
+                          "all ports send results by reference, the first through %s",
+                          facts->ports.ports[0].driver);
+    }
+}
+
 static const struct {
     const char *counter, *text, *remedy;
     enum by_grade grade;

@@ -35,6 +35,7 @@ static const struct by_check checks[] = {
     {"able", "the switch supports the operations of the file's table", by_check_able},
     {"writer", "only one controller writes", by_check_writer},
     {"ports", "its ports are up", by_check_ports},
+    {"ways", "its ports send results by reference", by_check_ways},
     {"drops", "counters that indicate trouble", by_check_drops},
     {"controller", "the controller answers and is healthy", by_check_controller},
 };

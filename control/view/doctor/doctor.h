@@ -108,6 +108,7 @@ BY_CHECK(room);
 BY_CHECK(able);
 BY_CHECK(writer);
 BY_CHECK(ports);
+BY_CHECK(ways);
 BY_CHECK(drops);
 /* check_controller.c */
 BY_CHECK(controller);

@@ -48,6 +48,9 @@ void by_switch_facts_read(struct by_switch_facts *facts, const struct by_session
         usleep(LATE_US);
         facts->error = by_session_counters(session, &facts->counters, &facts->problem);
     }
+    /* An older switch does not describe its ports. */
+    if (facts->error == 0 && by_session_ports(session, 0, &facts->ports, &facts->problem) != 0)
+        facts->ports = (by_PortsReply)by_PortsReply_init_zero;
     by_session_close(session);
 }
 

@@ -18,6 +18,7 @@ struct by_switch_facts {
     int64_t ahead_ns;  /* difference of its clock to ours; INT64_MIN: it has no clock */
     by_HelloReply hello;
     by_CountersReply counters;
+    by_PortsReply ports; /* the first; empty if the switch does not describe its ports */
     char *path;     /* path of the file with its table, or NULL */
     uint8_t *image; /* contents of that file */
     size_t bytes;

@@ -362,6 +362,33 @@ static void announcements_are_limited_to_ten_a_second(void **state)
     assert_int_equal(bench->announcements, 5);
 }
 
+static void ports_are_described_from_an_index_on(void **state)
+{
+    struct rig_bench *bench = *state;
+    const by_PortsReply *reply = &bench->response.body.ports;
+
+    client_request(&bench->request, by_Request_ports_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(reply->ports_count, reply->total);
+    assert_true(reply->total > 1);
+    assert_string_equal(reply->ports[0].driver, "net_test");
+    assert_string_equal(reply->ports[0].offloads, "tx MULTI_SEGS");
+    assert_true(reply->ports[0].by_reference && reply->ports[0].late && reply->ports[0].down);
+    assert_false(reply->ports[0].promiscuous);
+    assert_int_equal(reply->ports[1].mtu, 1501);
+    assert_int_equal(reply->ports[0].tx_queues, 2);
+    assert_int_equal(reply->ports[0].rx_descriptors, 3);
+    client_request(&bench->request, by_Request_ports_tag);
+    bench->request.body.ports.from = 1;
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(reply->ports_count, reply->total - 1);
+    assert_int_equal(reply->ports[0].mtu, 1501);
+    client_request(&bench->request, by_Request_ports_tag);
+    bench->request.body.ports.from = UINT32_MAX;
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(reply->ports_count, 0);
+}
+
 static void waiting_names_the_missing_child(void **state)
 {
     struct rig_bench *bench = *state;
@@ -559,6 +586,7 @@ int main(void)
         TEST(counters_and_ports_are_listed),
         TEST(interfaces_are_listed_in_parts_with_their_neighbours),
         TEST(announcements_are_limited_to_ten_a_second),
+        TEST(ports_are_described_from_an_index_on),
         TEST(waiting_names_the_missing_child),
         TEST(another_version_and_an_unknown_body_are_refused),
         TEST(bytes_one_at_a_time_make_the_same_conversation),

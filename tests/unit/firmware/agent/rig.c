@@ -84,6 +84,26 @@ static void op_clock(void *node, uint64_t *now_ns, uint64_t *unix_ns)
     *unix_ns = bench->now_ns ? bench->now_ns + UNIX_NS : 0;
 }
 
+/* Each port with another number. */
+static int op_way(void *node, uint32_t index, struct by_agent_way *out)
+{
+    (void)node;
+    *out = (struct by_agent_way){.name = "p",
+                                 .driver = "net_test",
+                                 .why = "",
+                                 .offloads = "tx MULTI_SEGS",
+                                 .mtu = 1500 + index,
+                                 .rx_queues = 1,
+                                 .tx_queues = 2,
+                                 .rx_descriptors = 3,
+                                 .tx_descriptors = 4,
+                                 .mbps = 10000,
+                                 .by_reference = 1,
+                                 .late = 1,
+                                 .down = 1};
+    return 0;
+}
+
 static int op_interface(void *node, uint32_t index, struct by_agent_interface *out)
 {
     static const struct by_lldp heard = {
@@ -119,6 +139,7 @@ static const struct by_agent_ops ops = {
     .interface = op_interface,
     .announce = op_announce,
     .share = NULL,
+    .way = op_way,
 };
 
 /* Makes a bench whose node saved `saved` before its restart; NULL: nothing. */

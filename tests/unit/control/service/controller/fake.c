@@ -107,6 +107,7 @@ static const struct by_agent_ops ops = {
     .share = NULL,
     .interface = NULL,
     .announce = NULL,
+    .way = NULL,
 };
 
 /* Returns whether the first bytes of a message, preceded by its length, are those of a request that
