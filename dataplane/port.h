@@ -108,8 +108,8 @@ struct by_port {
     bool automatic;  /* the driver was selected automatically, so another may replace it */
     bool hotplugged; /* a virtual device created by this process */
     bool started;
-    uint16_t index; /* position on the command line */
-    uint16_t mtu;   /* bytes of an IP packet */
+    uint16_t index;                    /* position on the command line */
+    uint16_t mtu;                      /* bytes of an IP packet */
     uint64_t rx_offloads, tx_offloads; /* of port_dpdk.c: DPDK's bits of those in use */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];

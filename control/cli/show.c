@@ -187,11 +187,11 @@ static int show_counters(struct table *table, json_t *object)
 
 static json_t *port_json(const by_Port *port)
 {
-    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:s}", "name", port->name,
-                     "driver", port->driver, "by_reference", (int)port->by_reference, "why", port->why, "late",
-                     (int)port->late, "promiscuous", (int)port->promiscuous, "down", (int)port->down, "mtu",
-                     (int)port->mtu, "rx_queues", (int)port->rx_queues, "tx_queues", (int)port->tx_queues,
-                     "rx_descriptors", (int)port->rx_descriptors, "tx_descriptors",
+    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:s}", "name",
+                     port->name, "driver", port->driver, "by_reference", (int)port->by_reference, "why",
+                     port->why, "late", (int)port->late, "promiscuous", (int)port->promiscuous, "down",
+                     (int)port->down, "mtu", (int)port->mtu, "rx_queues", (int)port->rx_queues, "tx_queues",
+                     (int)port->tx_queues, "rx_descriptors", (int)port->rx_descriptors, "tx_descriptors",
                      (int)port->tx_descriptors, "mbps", (json_int_t)port->mbps, "offloads", port->offloads);
 }
 
@@ -214,7 +214,7 @@ static void print_port(const by_Port *port)
         print_queues("out", port->tx_queues, port->tx_descriptors);
     }
     printf(", results %s%s%s%s%s%s%s\n", port->by_reference ? "by reference" : "as copies",
-           port->why[0] == 0       ? ""
+           port->why[0] == 0    ? ""
            : port->by_reference ? " "
                                 : ": ",
            port->why, port->late ? ", released late (spare buffers)" : "",
@@ -419,9 +419,9 @@ int by_command_show(int argc, char **argv)
         return status;
     if ((arguments.counters || arguments.ports || arguments.waiting || arguments.log) &&
         !by_session_is_address(argv[1]))
-        return by_cli_fail(BY_EXIT_USAGE,
-                           "%s: a file has no --counters, --ports, --waiting or --log: give a switch's address",
-                           argv[1]);
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "%s: a file has no --counters, --ports, --waiting or --log: give a switch's address", argv[1]);
     status = open_table(argv[1], &arguments.access, &table);
     if (status == 0 && arguments.output != NULL && table.image != NULL &&
         by_image_file_write(arguments.output, table.image, table.bytes, &problem) != 0) {

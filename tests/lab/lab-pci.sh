@@ -47,12 +47,20 @@ unplugged() {
         sleep 0.1
     done
     sleep 1
-    monitor set_link n0 off && monitor set_link n0 on || echo "the cable was not unplugged" >>"$dir/run.out"
+    "$banyan" show "unix:${monitor_path%.monitor}" --ports >"$dir/ports.out" 2>&1
+    monitor set_link n0 off && "$banyan" show "unix:${monitor_path%.monitor}" --ports >"$dir/ports-down.out" 2>&1
+    monitor set_link n0 on || echo "the cable was not unplugged" >>"$dir/run.out"
     wait "$lab"
     status=$?
     cat "$dir/run.out"
     [ $status -eq 0 ] && grep -q '^# 0 wrong elements' "$dir/run.out" && ! grep -q "not unplugged" "$dir/run.out" &&
         awk '/^# counted/ && $7 > 1 { found = 1 } END { exit !found }' "$dir/run.out"
+}
+# described: what `banyan show --ports` printed before and while the cable was out.
+described() {
+    cat "$dir/ports.out" "$dir/ports-down.out"
+    [ "$(grep -c '^  port .*: net_.*, link up, .*queues in 1 x [1-9][0-9]*, out 1 x [1-9].*results by reference except payloads that cross two hugepages.*released late.*tx MULTI_SEGS' "$dir/ports.out")" -eq 2 ] &&
+        [ "$(grep -c '^  port .*, link down' "$dir/ports-down.out")" -eq 1 ]
 }
 for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
     export BANYAN_VM_NIC=$nic
@@ -68,6 +76,7 @@ for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
     done
     most=1.2 lab_right "$nic: jumbo frames" star4 --switch "switch0=$switch" --mtu 9000 -c allreduce --bytes 1M --iters 1
     check "$nic: a cable that is out for a second" unplugged
+    check "$nic: the switch describes its ports" described
     most=3 lab_right "$nic: loss, duplication and reordering" leafspine --switch "leaf0=$switch" --bytes 128K --iters 1 --loss 0.01 --dup 0.01 --reorder 0.01
 done
 finish

@@ -19,8 +19,8 @@ struct by_switch_facts {
     by_HelloReply hello;
     by_CountersReply counters;
     by_PortsReply ports; /* the first; empty if the switch does not describe its ports */
-    char *path;     /* path of the file with its table, or NULL */
-    uint8_t *image; /* contents of that file */
+    char *path;          /* path of the file with its table, or NULL */
+    uint8_t *image;      /* contents of that file */
     size_t bytes;
     /*
      * Collectives of its entries, according to the hosts' tables in the same folder: bits of enum

@@ -101,6 +101,11 @@ static void make_switch(struct by_switch_facts *facts, const char *name)
     snprintf(facts->hello.name, sizeof(facts->hello.name), "%s", name);
     facts->collectives = 0xff;
     facts->counters.ports_count = 2;
+    facts->ports.ports_count = facts->ports.total = 2;
+    for (unsigned i = 0; i < 2; i++) {
+        facts->ports.ports[i] = (by_Port){.driver = "net_e1000_em", .by_reference = true, .mtu = 1500};
+        snprintf(facts->ports.ports[i].name, sizeof(facts->ports.ports[i].name), "p%u", i);
+    }
     facts->counters.engine_count = 1;
     facts->counters.engine[0] = (by_Counter){.name = "alarm_memory", .value = 0};
     sound_image(facts, &header);

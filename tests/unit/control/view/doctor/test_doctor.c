@@ -113,6 +113,8 @@ struct ill {
       S->hello.election_id = 31)                                                                             \
     X(port_down, "ports", TROUBLE, "port p1 is down", "cable",                                               \
       (S->counters.ports[1].down = true, strcpy(S->counters.ports[1].name, "p1")))                           \
+    X(copying_port, "ways", ADVICE, "port p1 (net_e1000_em) sends results as copies: no IOMMU", "IOMMU",     \
+      (S->ports.ports[1].by_reference = false, strcpy(S->ports.ports[1].why, "no IOMMU")))                   \
     X(bad_memory, "drops", TROUBLE, "memory of partial sums was corrupted: 2", "test its memory",            \
       S->counters.engine[0].value = 2)                                                                       \
     X(old_packets, "drops", ADVICE, "another generation arrived: 4", "last push",                            \
