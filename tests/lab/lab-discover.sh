@@ -10,10 +10,8 @@ cd "$(dirname "$0")/../.." || exit 1
 need_root
 perf=$build/bin/banyan-perf
 me=byd$$
-pids=()
 cleanup_more() {
     local node
-    for node in "${pids[@]}"; do kill "$node" 2>/dev/null; done
     for node in "${nodes[@]}"; do ip netns delete "$me-$node" 2>/dev/null; done
 }
 # Two hosts at each of two leaves, two spines. The names of interfaces differ from the generated
@@ -33,7 +31,7 @@ start_switch() {
     local options=() port
     for port in ${ports[$1]}; do options+=(--iface "$port"); done
     ip netns exec "$me-$1" "$build/bin/banyan-switchd" --name "$1" "${options[@]}" --control "unix:$dir/$1.sock" >"$dir/$1.log" 2>&1 &
-    pids+=($!)
+    children+=($!)
 }
 ready() {
     local switch i
