@@ -14,7 +14,7 @@ $(B)/tools/oracle-flow: tests/oracle/flow.cc
 PLANNER_N = $(if $(filter command override environment,$(firstword $(origin N))),$(N),2000)
 
 .PHONY: planner-check
-planner-check: $(B)/tools/plan-campaign $(B)/bin/banyan $(ORACLE_FLOW) ## plan N= random fabrics of SEED= and compare with every cut, the verifier, LEMON and glpsol
+planner-check: $(B)/tools/plan-campaign $(B)/tools/run-campaign $(B)/bin/banyan $(B)/bin/banyan-sim $(ORACLE_FLOW) ## plan N= random fabrics of SEED= and compare with every cut, the verifier, LEMON and glpsol
 	$(Q)tests/oracle/planner.sh $(B)/tools $(B)/bin/banyan $(PLANNER_N) $(SEED)
 
 .PHONY: planner-gap

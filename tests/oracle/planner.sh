@@ -30,6 +30,8 @@ if [ "$count" -ge 100 ]; then # a replay wants its own fabric alone
     ask_flows "$out/large"
     tests/oracle/suite.sh "$banyan" tests/bench/hard-suite >"$out/suite" || { cat "$out/suite"; status=1; }
     tail -1 "$out/suite"
+    tests/oracle/runs.sh "$tools" "$banyan" 240 "$seed" 6 0 >"$out/runs" || { grep -v '^PASS' "$out/runs"; status=1; }
+    tail -1 "$out/runs"
     tests/oracle/refusals.sh "$banyan" >"$out/refusals" || { grep -v '^  PASS' "$out/refusals"; status=1; }
     tail -1 "$out/refusals"
 fi
