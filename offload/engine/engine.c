@@ -2,7 +2,8 @@
  * An engine's memory and its step. Packets are handled in batches: first each is decoded and its
  * entry found, while its bank is being prefetched into the cache; then each is handled by the file
  * for its type. Neighbours: load.c (tables), meter.c (shares), verify.c (keyed jobs), contrib.c,
- * result.c, repair.c (the state machine), spare.c (buffers), send.c (actions), view.c (telemetry).
+ * result.c, repair.c (the state machine), spare.c (buffers), send.c (actions), view.c (telemetry),
+ * worker.c (nodes with several engines).
  * Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
@@ -50,7 +51,8 @@ static int config_is_sound(const struct by_engine_config *config)
            config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
            config->image_bytes_max <= BY_IMAGE_BYTES_MAX && config->entry_count_max > 0 &&
            config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX &&
-           config->spare_count <= BY_SPARES_MAX &&
+           config->spare_count <= BY_SPARES_MAX && config->worker_count <= BY_WORKERS_MAX &&
+           (config->worker < config->worker_count || config->worker + config->worker_count == 0) &&
            config->meter_count_max <= by_engine_meters(BY_TABLE_PORTS_MAX, BY_SHARES_MAX);
 }
 
@@ -173,6 +175,8 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     e->config.meter_count_max = config->meter_count_max;
     e->config.spare_count = config->spare_count;
     e->config.tx_max = config->tx_max;
+    e->config.worker = config->worker;
+    e->config.worker_count = config->worker_count;
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];
@@ -203,16 +207,6 @@ static void count_malformed(struct by_engine_counters *counters, int32_t error)
         counters->drop_format++;
 }
 
-static int is_own_address(const struct by_table *table, const struct by_rx *rx)
-{
-    if (rx->port == BY_PORT_LOCAL || (rx->port < table->port_count && table->own_ip[rx->port] == rx->dst_ip))
-        return 1;
-    for (uint32_t i = 0; i < table->port_count; i++)
-        if (table->own_ip[i] == rx->dst_ip)
-            return 1;
-    return 0;
-}
-
 /* Returns the ECN bits of a packet after marking. A sender without ECN (0) must not receive marks
  * (RFC 3168, section 5). */
 static uint8_t marked(uint8_t ecn)
@@ -229,7 +223,7 @@ static int relayed(struct by_step *step, const struct by_rx *rx, uint32_t rx_ind
     const struct by_relay *relay;
     struct by_tx *tx;
 
-    if (is_own_address(step->table, rx))
+    if (by_address_is_own(step->table, rx))
         return 0;
     relay = by_relay_find(step->table, key, rx->src_ip, rx->dst_ip);
     if (!relay)
@@ -327,6 +321,10 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     }
     if (entry->gen != packet->header.gen) {
         engine->counters.drop_gen++;
+        return 0;
+    }
+    if (__builtin_expect(!by_chunk_is_mine(entry, packet->header.seq), 0)) {
+        engine->counters.elsewhere++;
         return 0;
     }
     packet->address = by_address(rx->port, rx->src_ip);

@@ -36,6 +36,9 @@ struct by_engine_config {
                              them. 0: such a chunk is dropped, and retransmitted (drop_busy) */
     uint32_t tx_max;      /* the greatest tx_capacity of the shell: an entry, or a pair, may have two children
                              fewer.      0: BY_CHILDREN_MAX + 2 */
+    /* A node with several workers (offload/wire/stripe.h) has an engine for each: the number of
+     * this one and how many there are, at most BY_WORKERS_MAX. 0 of 0: the only one. */
+    uint16_t worker, worker_count;
 };
 
 /* Returns the number of meters that `ports` ports with the shares of `jobs` jobs require. */
@@ -88,6 +91,7 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(drop_room, "dropped: of a job beyond its share of a port, and the queue is full")                      \
     X(spare, "chunks started in a spare buffer, because their bank was still being sent")                    \
     X(hold, "held back: of a job beyond its share of a port that others use")                                \
+    X(elsewhere, "packets ignored: another worker has their chunk")                                          \
     X(poison, "chunks poisoned by ranks that disagree")                                                      \
     X(alarm_memory, "chunks poisoned because the memory of a slot changed")                                  \
     X(alarm_lost_state, "results for a chunk that is still missing contributions here")
@@ -154,6 +158,15 @@ const struct by_engine_counters *by_engine_counters(const struct by_engine *engi
 /* Continues the counters of `old` in `engine`, which replaces it. */
 void by_engine_inherit(struct by_engine *engine, const struct by_engine *old);
 
+/*
+ * Returns the workers of this node that must get the datagram `rx`, as bits: those that have chunks
+ * of it, as far as the active table shows. A datagram without an entry (a relay's, or an unknown
+ * one) is left to this worker; where the table enforces shares, everything goes to worker 0. Each
+ * engine ignores the packets of others, so a wrong answer (while the engines of a node activate a
+ * table one after the other) costs a retransmission.
+ */
+uint64_t by_engine_workers(const struct by_engine *engine, const struct by_rx *rx);
+
 /* The use of a job's share, summed over all ports. Bytes are those on the cable, with gaps and
  * preambles. Counts begin when the job gets a share at this node. */
 struct by_engine_share {
@@ -177,7 +190,7 @@ struct by_bank_view {
     uint32_t refs;
 };
 /* Reads bank 0 or 1 of slot `slot` (< window) of entry `entry` (an index) of the active image.
- * Returns 0 or BY_ENOENT. */
+ * Returns 0, BY_ENOENT, or BY_EAGAIN where another worker has the bank. */
 int by_engine_bank(const struct by_engine *engine, uint32_t entry, uint32_t slot, unsigned bank,
                    struct by_bank_view *view);
 /* Reads the oldest incomplete chunk (AGG or UP) of an entry, to find missing contributors. Returns

@@ -330,18 +330,21 @@ int by_engine_stage(struct by_engine *engine, const uint8_t *image, size_t bytes
         error = check_running(engine->active, table, fault);
     if (error)
         return error;
+    by_lanes_assign(engine, table);
     table->bytes = bytes;
     engine->staged = table;
     return 0;
 }
 
-/* Starts the banks of a new entry. Packets of an earlier entry with these slots may still point
- * into them, so refs are kept. */
+/* Starts this worker's banks of a new entry. Packets of an earlier entry with these slots may still
+ * point into them, so refs are kept. */
 static void start_banks(struct by_engine *engine, const struct by_entry *entry)
 {
     for (uint32_t i = 0; i < 2 * slots_of(entry); i++) {
         struct by_bank *bank = &engine->bank[2 * entry->slot_base + i];
 
+        if (!by_bank_is_mine(entry, i % (2 * entry->window)))
+            continue;
         bank->have = bank->want = bank->told = 0;
         bank->tick_ns = 0;
         bank->nleaf = 0;
@@ -349,10 +352,13 @@ static void start_banks(struct by_engine *engine, const struct by_entry *entry)
         bank->state = BY_BANK_VOID;
     }
     for (uint32_t seq = 0; seq < 2 * entry->window; seq++)
-        engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
-    by_pairs_start(engine, entry);
+        if (by_chunk_is_mine(entry, seq))
+            engine->bank[by_bank_index(entry, seq)].seq = seq - 2 * entry->window;
+    if (entry->mine != 0)
+        by_pairs_start(engine, entry);
     for (uint32_t i = 0; i < 2 * slots_of(entry); i++)
-        by_bank_seal(&engine->bank[2 * entry->slot_base + i]);
+        if (by_bank_is_mine(entry, i % (2 * entry->window)))
+            by_bank_seal(&engine->bank[2 * entry->slot_base + i]);
 }
 
 int by_engine_commit(struct by_engine *engine)

@@ -12,4 +12,5 @@ offload_SRC += \
 	offload/engine/sets.c \
 	offload/engine/spare.c \
 	offload/engine/verify.c \
-	offload/engine/view.c
+	offload/engine/view.c \
+	offload/engine/worker.c

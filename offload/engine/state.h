@@ -15,6 +15,7 @@
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/seal.h"
+#include "offload/wire/stripe.h"
 
 #define BY_LINE 64u /* bytes of a cache line */
 
@@ -143,6 +144,8 @@ struct by_entry {
      * those of the tree down, whose number is one higher. */
     uint16_t own_count;
     uint64_t all; /* bitmap of all children of the first set */
+    uint64_t mine;  /* this worker's parts of the sequence numbers, as bits (by_chunk_is_mine) */
+    uint8_t lane_first, lane_span; /* offload/wire/stripe.h */
     struct by_neighbour parent;
     uint8_t cover; /* enum by_cover: coverage of the job's tags */
     /* of a keyed job; the children's keys are in by_table.keys */
@@ -399,6 +402,19 @@ static inline uint64_t by_set_all(const struct by_entry *entry, uint32_t set)
     return count >= BY_CHILDREN_MAX ? UINT64_MAX : (UINT64_C(1) << count) - 1;
 }
 
+/* Whether chunk `seq` of the entry is this worker's: bit i of `mine` is for the chunks whose number
+ * divided by BY_LANE_CHUNKS is i, modulo BY_LANES. */
+static inline int by_chunk_is_mine(const struct by_entry *entry, uint32_t seq)
+{
+    return (int)(entry->mine >> (seq / BY_LANE_CHUNKS % BY_LANES) & 1);
+}
+
+/* The same for bank `at` of the entry's chunks: 2 * slot + bank. */
+static inline int by_bank_is_mine(const struct by_entry *entry, uint32_t at)
+{
+    return by_chunk_is_mine(entry, at / 2 + (at & 1) * entry->window);
+}
+
 static inline uint32_t by_cell(uint32_t key, uint32_t shift)
 {
     return key * 0x9e3779b1u >> shift;
@@ -413,6 +429,11 @@ static inline uint32_t by_relay_key(uint32_t key, uint32_t src_ip, uint32_t dst_
  * being sent a spare buffer; returns 0 when none is free. */
 void by_spares_start(struct by_engine *engine);
 int by_spare_take(struct by_engine *engine, uint32_t bank);
+
+/* worker.c: assigns the entries of a staged table to workers. An entry that stays keeps its lanes. */
+void by_lanes_assign(const struct by_engine *engine, struct by_table *table);
+/* Whether `rx` is addressed to this node. */
+int by_address_is_own(const struct by_table *table, const struct by_rx *rx);
 
 /* load.c */
 const struct by_entry *by_entry_find(const struct by_table *table, uint32_t key);

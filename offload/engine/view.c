@@ -24,6 +24,8 @@ int by_engine_bank(const struct by_engine *engine, uint32_t entry, uint32_t slot
 
     if (entry >= table->entry_count || slot >= table->entry[entry].window || bank > 1)
         return BY_ENOENT;
+    if (!by_bank_is_mine(&table->entry[entry], 2 * slot + bank))
+        return BY_EAGAIN;
     view_bank(engine, &table->entry[entry], 2 * (table->entry[entry].slot_base + slot) + bank, view);
     return 0;
 }
@@ -40,7 +42,8 @@ int by_engine_oldest(const struct by_engine *engine, uint32_t entry, struct by_b
     for (uint32_t i = 2 * e->slot_base; i < 2 * (e->slot_base + e->window); i++) {
         const struct by_bank *bank = &engine->bank[i];
 
-        if (bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP)
+        if ((bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP) ||
+            !by_bank_is_mine(e, i - 2 * e->slot_base))
             continue;
         if (!found || (int32_t)(bank->seq - engine->bank[oldest].seq) < 0)
             oldest = i;

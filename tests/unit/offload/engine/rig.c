@@ -5,6 +5,7 @@ static uint8_t image[1 << 20];
 
 uint8_t rig_alike;
 uint32_t rig_spares;
+uint16_t rig_worker, rig_workers;
 
 void rig_open(struct engine_rig *rig)
 {
@@ -18,7 +19,9 @@ void rig_open(struct engine_rig *rig)
                                             .alike = rig_alike,
                                             .meter_count_max = by_engine_meters(RIG_PORTS, 2),
                                             .spare_count = rig_spares,
-                                            .tx_max = RIG_TX};
+                                            .tx_max = RIG_TX,
+                                            .worker = rig_worker,
+                                            .worker_count = rig_workers};
     size_t bytes = by_engine_size(&config);
 
     memset(rig, 0, sizeof(*rig));

@@ -70,6 +70,8 @@ struct rig_packet {
 /* The `alike` and the spare_count of the next engine's config. */
 extern uint8_t rig_alike;
 extern uint32_t rig_spares;
+/* The worker of the next engine's config, and their number. */
+extern uint16_t rig_worker, rig_workers;
 /* rig_open makes an engine without tables. rig_start also loads these entries; a job has the gen of
  * its first entry. */
 void rig_open(struct engine_rig *rig);

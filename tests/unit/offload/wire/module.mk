@@ -1,4 +1,4 @@
-TESTS += unit-wire unit-golden unit-frame unit-lldp unit-member
+TESTS += unit-wire unit-golden unit-frame unit-lldp unit-member unit-stripe
 unit-wire_SRC := tests/unit/offload/wire/wire.c
 unit-wire_LIBS := offload
 unit-wire_LDLIBS := -lcmocka
@@ -14,3 +14,6 @@ unit-member_LDLIBS := -lcmocka
 unit-lldp_SRC := tests/unit/offload/wire/lldp.c
 unit-lldp_LIBS := offload
 unit-lldp_LDLIBS := -lcmocka
+unit-stripe_SRC := tests/unit/offload/wire/stripe.c
+unit-stripe_LIBS := offload
+unit-stripe_LDLIBS := -lcmocka

@@ -1,0 +1,90 @@
+/*
+ * Nodes with several engines, one for each worker. A staged table says which chunks of each entry
+ * are this engine's, and to which workers a received datagram goes. Some entries cannot be spread,
+ * and all their chunks have one lane: those with slots for mode DET, whose chunks share places for
+ * waiting values, those with a small window, and those of tables that enforce shares, whose meters
+ * count what passes one engine. Neighbours: load.c, engine.c. Runs in the engine's thread, and reads
+ * only what commits change.
+ */
+#include "offload/engine/state.h"
+
+#include "offload/base/bytes.h"
+#include "offload/wire/datagram.h"
+
+/* Bits for the sequence numbers whose lanes are this worker's. */
+static uint64_t mine_of(const struct by_engine *engine, const struct by_entry *entry)
+{
+    uint64_t mine = 0;
+
+    if (engine->config.worker_count < 2)
+        return UINT64_MAX;
+    for (uint32_t i = 0; i < BY_LANES; i++) {
+        uint32_t lane = by_lane(entry->lane_first, entry->lane_span, i * BY_LANE_CHUNKS);
+
+        if (by_lane_worker(lane, engine->config.worker_count) == engine->config.worker)
+            mine |= UINT64_C(1) << i;
+    }
+    return mine;
+}
+
+void by_lanes_assign(const struct by_engine *engine, struct by_table *table)
+{
+    for (uint32_t i = 0; i < table->entry_count; i++) {
+        struct by_entry *entry = &table->entry[i];
+
+        if (entry->joined) { /* its packets use the banks of the entry before it */
+            entry->lane_first = table->entry[i - 1].lane_first;
+            entry->lane_span = table->entry[i - 1].lane_span;
+        } else if (entry->stays) {
+            const struct by_entry *running = by_entry_find(engine->active, entry->key);
+
+            entry->lane_first = running->lane_first;
+            entry->lane_span = running->lane_span;
+        } else {
+            entry->lane_first = table->metered ? 0 : (uint8_t)by_lane_first(entry->key);
+            entry->lane_span =
+                table->metered || entry->slots > entry->window ? 1 : (uint8_t)by_lane_span(entry->window);
+        }
+        entry->mine = mine_of(engine, entry);
+    }
+}
+
+int by_address_is_own(const struct by_table *table, const struct by_rx *rx)
+{
+    if (rx->port == BY_PORT_LOCAL || (rx->port < table->port_count && table->own_ip[rx->port] == rx->dst_ip))
+        return 1;
+    for (uint32_t i = 0; i < table->port_count; i++)
+        if (table->own_ip[i] == rx->dst_ip)
+            return 1;
+    return 0;
+}
+
+static uint64_t worker_bit(const struct by_engine *engine, const struct by_entry *entry,
+                           const uint8_t *header)
+{
+    uint32_t lane = by_lane(entry->lane_first, entry->lane_span, by_get32(header + BY_HEADER_AT_SEQ));
+
+    return UINT64_C(1) << by_lane_worker(lane, engine->config.worker_count);
+}
+
+uint64_t by_engine_workers(const struct by_engine *engine, const struct by_rx *rx)
+{
+    const struct by_table *table = engine->active;
+    const struct by_entry *entry = NULL;
+    const uint8_t *end = rx->data + rx->bytes;
+    uint64_t workers;
+
+    if (engine->config.worker_count < 2 || rx->bytes < BY_WIRE_HEADER_BYTES)
+        return UINT64_C(1) << engine->config.worker;
+    entry = by_entry_find(table, by_get32(rx->data + BY_HEADER_AT_JOB));
+    if (!entry)
+        return UINT64_C(1) << (table->metered ? 0 : engine->config.worker);
+    workers = worker_bit(engine, entry, rx->data);
+    if (entry->lane_span == 1 || rx->payload != NULL || by_datagram_first(rx->data, rx->bytes) == rx->bytes ||
+        !by_address_is_own(table, rx))
+        return workers;
+    for (const uint8_t *at = rx->data + BY_WIRE_HEADER_BYTES; end - at >= (int)BY_WIRE_HEADER_BYTES;
+         at += BY_WIRE_HEADER_BYTES)
+        workers |= worker_bit(engine, entry, at);
+    return workers;
+}

@@ -1,0 +1,50 @@
+/*
+ * Which of a node's workers handles a chunk, as a pure function: PROTOCOL.md, "Workers". A switch
+ * with several cores has an engine for each, and each chunk belongs to one of them. Chunks are
+ * numbered into lanes by job, tree and sequence number, and the lanes are dealt to the workers. All
+ * chunks of one bank have the same lane, so engines share no slot. Any thread.
+ */
+#ifndef BY_WIRE_STRIPE_H
+#define BY_WIRE_STRIPE_H
+
+#include <stdint.h>
+
+/* Lanes (count, a power of two): more than the workers of a switch, so that each worker gets nearly
+ * the same number. */
+#define BY_LANES 64u
+/* Consecutive chunks in one lane (count, a power of two): packets without a payload of consecutive
+ * chunks share datagrams, which should seldom hold packets of several workers. */
+#define BY_LANE_CHUNKS 8u
+/* Workers of a node (count). */
+#define BY_WORKERS_MAX 32u
+
+/* Returns over how many lanes the chunks of an entry with this window (a power of two) are spread:
+ * the period of the lanes, BY_LANE_CHUNKS times this number, divides the chunks of all banks, twice
+ * the window. 1: the window is too small. */
+static inline uint32_t by_lane_span(uint32_t window)
+{
+    uint32_t span = 2 * window / BY_LANE_CHUNKS;
+
+    return span > BY_LANES ? BY_LANES : span > 1 ? span : 1;
+}
+
+/* Returns the lane of the first chunk of a tree (job << 16 | tree). */
+static inline uint32_t by_lane_first(uint32_t tree)
+{
+    return (tree ^ tree >> 16) * 0x9e3779b1u >> 26;
+}
+
+/* Returns the lane of chunk `seq` of an entry whose first lane is `first` and whose span is
+ * `span`. */
+static inline uint32_t by_lane(uint32_t first, uint32_t span, uint32_t seq)
+{
+    return (first + (seq / BY_LANE_CHUNKS & (span - 1))) & (BY_LANES - 1);
+}
+
+/* Returns the worker of a lane, of `workers` > 0. */
+static inline uint32_t by_lane_worker(uint32_t lane, uint32_t workers)
+{
+    return lane % workers;
+}
+
+#endif

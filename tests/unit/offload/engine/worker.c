@@ -1,0 +1,333 @@
+/*
+ * A node with several engines: each chunk is served by exactly one of them, by_engine_workers names
+ * it, and what cannot be spread stays together. All engines of a test get every packet, so that
+ * only their own filter keeps them apart.
+ */
+#include "offload/base/bytes.h"
+#include "offload/wire/datagram.h"
+#include "offload/wire/stripe.h"
+#include "tests/unit/offload/engine/rig.h"
+
+#define WINDOW 64u
+
+static const struct rig_entry tree = {
+    .job = 1, .tree = 2, .gen = 7, .root = 1, .children = 3, .window = WINDOW};
+static const float values[4] = {1, 2, 3, 4}, sums[4] = {3, 6, 9, 12};
+
+static struct engine_rig node[BY_WORKERS_MAX];
+
+static void load_all(unsigned workers, const uint8_t *image, size_t bytes)
+{
+    struct by_image_fault fault = {0};
+
+    for (unsigned w = 0; w < workers; w++) {
+        if (by_engine_stage(node[w].engine, image, bytes, &fault) != 0)
+            fail_msg("%s %u: %s", fault.section, fault.index, fault.what);
+        assert_int_equal(by_engine_commit(node[w].engine), 0);
+    }
+}
+
+static void open_all(unsigned workers, const struct rig_entry *entries, uint32_t count)
+{
+    const uint8_t *image;
+    size_t bytes;
+
+    rig_workers = (uint16_t)workers;
+    for (unsigned w = 0; w < workers; w++) {
+        rig_worker = (uint16_t)w;
+        rig_open(&node[w]);
+    }
+    rig_worker = rig_workers = 0;
+    image = rig_image(entries, count, NULL, 0, &bytes);
+    load_all(workers, image, bytes);
+}
+
+static void close_all(unsigned workers)
+{
+    for (unsigned w = 0; w < workers; w++)
+        rig_close(&node[w]);
+}
+
+/* The workers of a packet with this header, as bits. */
+static uint64_t workers_of(const uint8_t *data, size_t bytes, uint32_t dst_ip)
+{
+    const struct by_rx rx = {
+        .data = data, .bytes = (uint16_t)bytes, .port = 0, .src_ip = RIG_CHILD_IP, .dst_ip = dst_ip};
+    return by_engine_workers(node[0].engine, &rx);
+}
+
+static uint64_t worker_of_chunk(const struct rig_entry *entry, uint32_t seq)
+{
+    struct rig_packet packet = rig_credit(entry, 0, seq, 4, 0);
+    uint8_t bytes[BY_WIRE_HEADER_BYTES];
+
+    by_header_encode(&packet.header, bytes);
+    return workers_of(bytes, sizeof bytes, RIG_OWN_IP);
+}
+
+/* Sends a chunk's contributions to all engines. Returns those that sent results, as bits. */
+static uint64_t serve(unsigned workers, const struct rig_entry *entry, uint32_t seq)
+{
+    uint64_t served = 0;
+
+    for (unsigned w = 0; w < workers; w++)
+        for (unsigned child = 0; child < entry->children; child++) {
+            struct rig_packet packet = rig_contrib(entry, child, seq, values, 4);
+
+            rig_send(&node[w], &packet);
+            if (node[w].tx_count == 0)
+                continue;
+            assert_int_equal(child, entry->children - 1u);
+            rig_expect_results(&node[w], entry, seq, sums, 4);
+            rig_release(&node[w]);
+            served |= UINT64_C(1) << w;
+        }
+    return served;
+}
+
+static void each_chunk_is_served_by_the_worker_that_the_function_names(void **state)
+{
+    (void)state;
+    for (unsigned workers = 2; workers <= 8; workers++) {
+        uint64_t seen = 0, elsewhere = 0;
+
+        open_all(workers, &tree, 1);
+        for (uint32_t seq = 0; seq < 6 * WINDOW; seq++) {
+            uint32_t lane = by_lane(by_lane_first(1u << 16 | 2), by_lane_span(WINDOW), seq);
+            uint64_t served = serve(workers, &tree, seq);
+
+            assert_int_equal(served, UINT64_C(1) << by_lane_worker(lane, workers));
+            assert_int_equal(served, worker_of_chunk(&tree, seq));
+            seen |= served;
+        }
+        assert_int_equal(seen, (UINT64_C(1) << workers) - 1);
+        for (unsigned w = 0; w < workers; w++)
+            elsewhere += by_engine_counters(node[w].engine)->elsewhere;
+        assert_int_equal(elsewhere, 6 * WINDOW * tree.children * (workers - 1));
+        close_all(workers);
+    }
+}
+
+static void the_only_engine_of_a_node_has_all_chunks(void **state)
+{
+    (void)state;
+    rig_start(&node[0], &tree, 1);
+    for (uint32_t seq = 0; seq < 4 * WINDOW; seq++) {
+        assert_int_equal(serve(1, &tree, seq), 1);
+        assert_int_equal(worker_of_chunk(&tree, seq), 1);
+    }
+    assert_int_equal(by_engine_counters(node[0].engine)->elsewhere, 0);
+    close_all(1);
+}
+
+static void entries_that_share_places_or_have_few_slots_stay_on_one_worker(void **state)
+{
+    static const struct rig_entry entries[] = {
+        {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 3, .window = WINDOW, .depth = 2},
+        {.job = 1, .tree = 1, .gen = 7, .root = 1, .children = 3, .window = 4, .slot_base = 2 * WINDOW},
+        {.job = 1, .tree = 2, .gen = 7, .root = 1, .children = 3, .window = 8, .slot_base = 3 * WINDOW}};
+    uint64_t seen[3] = {0};
+
+    (void)state;
+    open_all(4, entries, 3);
+    for (uint32_t seq = 0; seq < 3 * WINDOW; seq++)
+        for (unsigned i = 0; i < 3; i++) {
+            uint64_t served = serve(4, &entries[i], seq);
+
+            assert_int_equal(served, worker_of_chunk(&entries[i], seq));
+            seen[i] |= served;
+        }
+    assert_int_equal(seen[0] & (seen[0] - 1), 0);
+    assert_int_equal(seen[1] & (seen[1] - 1), 0);
+    assert_int_equal(__builtin_popcountll(seen[2]), 2);
+    close_all(4);
+}
+
+/* Writes `count` credits of consecutive chunks. */
+static size_t credits(uint8_t *bytes, uint32_t seq, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        struct rig_packet packet = rig_credit(&tree, 0, seq + i, 4, 0);
+
+        by_header_encode(&packet.header, bytes + i * BY_WIRE_HEADER_BYTES);
+    }
+    return (size_t)count * BY_WIRE_HEADER_BYTES;
+}
+
+static void a_datagram_goes_to_each_worker_that_has_packets_of_it(void **state)
+{
+    uint8_t bytes[BY_DATAGRAM_PACKETS_MAX * BY_WIRE_HEADER_BYTES];
+    uint64_t contributions = 0, named;
+
+    (void)state;
+    open_all(3, &tree, 1);
+    named = workers_of(bytes, credits(bytes, 4, 16), RIG_OWN_IP); /* 4 to 7, 8 to 15, 16 to 19 */
+    assert_int_equal(named, 7);
+    for (unsigned w = 0; w < 3; w++) {
+        rig_send_bytes(&node[w], bytes, sizeof bytes, 0, RIG_CHILD_IP, RIG_OWN_IP);
+        assert_in_range(by_engine_counters(node[w].engine)->contrib, 4, 8);
+        contributions += by_engine_counters(node[w].engine)->contrib;
+    }
+    assert_int_equal(contributions, 16);
+    assert_int_equal(__builtin_popcountll(workers_of(bytes, credits(bytes, 8, 8), RIG_OWN_IP)), 1);
+    close_all(3);
+}
+
+static void a_datagram_for_others_goes_to_one_worker(void **state)
+{
+    static const struct by_image_relay relay = {1, 3, 0x0d000001, 0x0d000002, 4, 4};
+    uint8_t bytes[BY_DATAGRAM_PACKETS_MAX * BY_WIRE_HEADER_BYTES];
+    size_t image_bytes, size;
+    const uint8_t *image;
+
+    (void)state;
+    open_all(3, &tree, 1);
+    image = rig_image(&tree, 1, &relay, 1, &image_bytes);
+    load_all(3, image, image_bytes);
+    size = credits(bytes, 4, 16);
+    assert_int_equal(__builtin_popcountll(workers_of(bytes, size, 0x0d000002)), 1);
+    by_put16(bytes + BY_HEADER_AT_TREE, 3); /* no entry: the receiver relays it */
+    for (unsigned w = 0; w < 3; w++) {
+        const struct by_rx rx = {
+            .data = bytes, .bytes = (uint16_t)size, .port = 3, .src_ip = 0x0d000001, .dst_ip = 0x0d000002};
+        assert_int_equal(by_engine_workers(node[w].engine, &rx), 1u << w);
+    }
+    /* Fewer bytes than a header name no tree. */
+    assert_int_equal(workers_of(bytes, BY_WIRE_HEADER_BYTES - 1, RIG_OWN_IP), 1);
+    close_all(3);
+}
+
+/* An image in which job 1 has a share of a port with a rate. */
+static const uint8_t *shared_image(const struct rig_entry *entry, size_t *bytes)
+{
+    uint8_t *image = (uint8_t *)(uintptr_t)rig_image(entry, 1, NULL, 0, bytes);
+    struct by_image_port port;
+    struct by_image_job job;
+
+    by_image_job(image, 0, &job);
+    job.share = BY_SHARE_ONE / 2;
+    by_image_put_job(image, 0, &job);
+    by_image_port(image, 0, &port);
+    port.rate_in = port.rate_out = 1000000;
+    by_image_put_port(image, 0, &port);
+    by_image_seal(image);
+    return image;
+}
+
+static void a_table_with_shares_is_served_by_worker_0_except_entries_that_run(void **state)
+{
+    struct rig_entry next = tree;
+    const uint8_t *image;
+    size_t bytes;
+    uint64_t seen = 0;
+
+    (void)state;
+    open_all(4, &tree, 1);
+    for (uint32_t seq = 0; seq < WINDOW; seq++)
+        seen |= serve(4, &tree, seq);
+    assert_int_equal(seen, 15);
+    image = shared_image(&tree, &bytes);
+    load_all(4, image, bytes); /* its banks stay where they are */
+    for (uint32_t seq = WINDOW; seq < 3 * WINDOW; seq++)
+        assert_int_equal(serve(4, &tree, seq), worker_of_chunk(&tree, seq));
+    next.gen++;
+    image = shared_image(&next, &bytes);
+    load_all(4, image, bytes);
+    for (uint32_t seq = 0; seq < 3 * WINDOW; seq++)
+        assert_int_equal(serve(4, &next, seq), 1);
+    /* What has no entry is metered there too. */
+    next.job = 9;
+    assert_int_equal(worker_of_chunk(&next, 0), 1);
+    close_all(4);
+}
+
+/* While the engines activate a table one after the other, chunks of the old generation are served
+ * by engines with the old table only, those of the new one by engines with the new one. */
+static void no_chunk_is_served_by_two_generations(void **state)
+{
+    struct rig_entry next = tree;
+    size_t bytes;
+    const uint8_t *image;
+    struct by_bank_view view;
+
+    (void)state;
+    next.gen++;
+    open_all(4, &tree, 1);
+    image = rig_image(&next, 1, NULL, 0, &bytes);
+    for (unsigned w = 0; w < 4; w++)
+        assert_int_equal(by_engine_stage(node[w].engine, image, bytes, NULL), 0);
+    for (unsigned done = 0; done <= 4; done++) {
+        uint64_t new_ones = (UINT64_C(1) << done) - 1;
+
+        for (uint32_t seq = done; seq < WINDOW; seq += 5) {
+            uint64_t owner = worker_of_chunk(&tree, seq);
+
+            assert_int_equal(serve(4, &tree, seq), owner & ~new_ones);
+            assert_int_equal(serve(4, &next, seq), owner & new_ones);
+        }
+        if (done < 4)
+            assert_int_equal(by_engine_commit(node[done].engine), 0);
+    }
+    for (uint32_t slot = 0, mine = 0; slot < WINDOW; slot++, mine = 0) {
+        for (unsigned w = 0; w < 4; w++)
+            mine += by_engine_bank(node[w].engine, 0, slot, 0, &view) == 0;
+        assert_int_equal(mine, 1);
+    }
+    close_all(4);
+}
+
+static void the_oldest_open_chunk_is_one_of_the_workers_own(void **state)
+{
+    struct by_bank_view view;
+    uint32_t least = UINT32_MAX;
+
+    (void)state;
+    open_all(2, &tree, 1);
+    for (uint32_t seq = 0; seq < WINDOW; seq++)
+        for (unsigned w = 0; w < 2; w++) {
+            struct rig_packet packet = rig_contrib(&tree, 0, seq, values, 4);
+
+            rig_send(&node[w], &packet);
+        }
+    for (unsigned w = 0; w < 2; w++) {
+        assert_int_equal(by_engine_oldest(node[w].engine, 0, &view), 0);
+        assert_int_equal(worker_of_chunk(&tree, view.seq), 1u << w);
+        least = view.seq < least ? view.seq : least;
+    }
+    assert_int_equal(least, 0);
+    close_all(2);
+}
+
+static void a_config_with_a_worker_out_of_range_is_refused(void **state)
+{
+    struct by_engine_config config = {
+        .slot_count_max = 8, .payload_max = 64, .image_bytes_max = 4096, .entry_count_max = 1};
+
+    (void)state;
+    assert_true(by_engine_size(&config) > 0);
+    config.worker = 1;
+    assert_int_equal(by_engine_size(&config), 0);
+    config.worker_count = 1;
+    assert_int_equal(by_engine_size(&config), 0);
+    config.worker_count = 2;
+    assert_true(by_engine_size(&config) > 0);
+    config.worker_count = BY_WORKERS_MAX + 1;
+    assert_int_equal(by_engine_size(&config), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_chunk_is_served_by_the_worker_that_the_function_names),
+        cmocka_unit_test(the_only_engine_of_a_node_has_all_chunks),
+        cmocka_unit_test(entries_that_share_places_or_have_few_slots_stay_on_one_worker),
+        cmocka_unit_test(a_datagram_goes_to_each_worker_that_has_packets_of_it),
+        cmocka_unit_test(a_datagram_for_others_goes_to_one_worker),
+        cmocka_unit_test(a_table_with_shares_is_served_by_worker_0_except_entries_that_run),
+        cmocka_unit_test(no_chunk_is_served_by_two_generations),
+        cmocka_unit_test(the_oldest_open_chunk_is_one_of_the_workers_own),
+        cmocka_unit_test(a_config_with_a_worker_out_of_range_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
