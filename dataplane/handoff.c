@@ -68,6 +68,14 @@ bool by_handoff_call(struct by_handoff *handoff, void (*function)(void *context)
     return served;
 }
 
+void by_handoff_clear(struct by_handoff *handoff)
+{
+    uint64_t rings;
+
+    if (!by_handoff_pending(handoff) && read(handoff->event, &rings, sizeof rings) < 0)
+        return; /* nothing to forget */
+}
+
 void by_handoff_serve(struct by_handoff *handoff)
 {
     uint64_t rings;

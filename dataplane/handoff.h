@@ -26,6 +26,8 @@ void by_handoff_close(struct by_handoff *handoff);
 bool by_handoff_call(struct by_handoff *handoff, void (*function)(void *context), void *context);
 /* Wakes the loop without work. Safe in a signal handler. */
 void by_handoff_wake(const struct by_handoff *handoff);
+/* Forgets wake-ups, if no request is pending; for the loop. */
+void by_handoff_clear(struct by_handoff *handoff);
 /* Executes a pending request; for the loop. */
 void by_handoff_serve(struct by_handoff *handoff);
 

@@ -88,10 +88,28 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
     for (uint16_t i = 0; i < count; i++) {
         struct rte_mbuf *frame = frames[i]->nb_segs == 1 ? frames[i] : join(shell, frames[i]);
 
-        if (frame)
+        if (frame && (!shell->workers || by_workers_keep(shell, index, frame)))
             by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
                              frame->data_len);
     }
+    if (shell->workers)
+        by_workers_pass(shell, index);
+    return count;
+}
+
+/* Takes one burst that another worker has received at a port into the batch. */
+static uint32_t receive_handed(struct by_shell *shell, uint16_t index)
+{
+    struct rte_mbuf *frames[BY_BATCH_BURST];
+    uint32_t count = by_workers_take(shell, index, frames, BY_BATCH_BURST);
+
+    for (uint32_t i = 0; i < count; i++)
+        rte_prefetch0(frames[i]);
+    for (uint32_t i = 0; i < count; i++)
+        rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));
+    for (uint32_t i = 0; i < count; i++)
+        by_batch_receive(&shell->batch, index, frames[i], rte_pktmbuf_mtod(frames[i], const uint8_t *),
+                         frames[i]->data_len);
     return count;
 }
 
@@ -99,6 +117,8 @@ static uint32_t batch_receive(void *context, uint16_t port)
 {
     struct by_shell *shell = context;
 
+    if (!by_workers_own(shell, port))
+        return receive_handed(shell, port);
     return shell->ports[port].link ? receive_shared(shell, port) : receive(shell, port);
 }
 
@@ -175,8 +195,13 @@ const struct by_batch_ops by_shell_batch = {
 
 unsigned by_shell_round(struct by_shell *shell)
 {
-    unsigned received = by_batch_round(&shell->batch);
+    unsigned received;
 
+    if (shell->workers)
+        by_workers_begin(shell);
+    received = by_batch_round(&shell->batch);
+    if (shell->workers)
+        received += by_workers_send(shell);
     if (shell->groups)
         by_groups_flush(shell->groups); /* payloads before packets without payload */
     for (unsigned i = 0; i < shell->port_count; i++)
@@ -184,6 +209,8 @@ unsigned by_shell_round(struct by_shell *shell)
             by_port_flush(&shell->ports[i]);
     if (shell->group_port && shell->group_port->queued)
         by_port_flush(shell->group_port);
+    if (shell->workers)
+        by_workers_wake(shell);
     return received;
 }
 
@@ -203,6 +230,8 @@ static void serve(struct by_shell *shell)
             by_xdp_refresh(shell->xdp, shell->batch.now_ns);
         shell->control_due_ns = shell->batch.now_ns + CONTROL_EVERY_NS;
     }
+    if (shell->workers && shell->worker == 0)
+        by_workers_release(shell->workers);
 }
 
 /* Returns how long the loop may sleep: until a held or parked frame is due, or until a port can try
@@ -228,15 +257,33 @@ static void beat(struct by_shell *shell, enum by_pulse place)
                           memory_order_relaxed);
 }
 
-void by_shell_run(struct by_shell *shell)
+/* Sleeps if there has been nothing to do for some rounds; returns true if it slept. */
+static bool rest(struct by_shell *shell)
+{
+    bool sleeps = by_idle_will_sleep(&shell->idle), slept;
+    uint64_t most = sleep_most(shell);
+
+    if (!shell->workers || !sleeps)
+        return by_idle_wait(&shell->idle, most);
+    if (!by_workers_rest(shell))
+        return false;
+    slept = by_idle_wait(&shell->idle, most);
+    by_workers_rise(shell);
+    by_handoff_clear(&shell->handoff);
+    return slept;
+}
+
+void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping)
 {
     bool busy = false;
 
-    while (!atomic_load_explicit(&shell->stopping, memory_order_relaxed)) {
+    while (!atomic_load_explicit(stopping, memory_order_relaxed)) {
         uint64_t now_ns = clock_ns();
 
         shell->counters.busy_ns += busy ? now_ns - shell->batch.now_ns : 0;
         shell->batch.now_ns = now_ns;
+        if (shell->workers && shell->worker > 0)
+            by_workers_halt(shell);
         beat(shell, BY_PULSE_CONTROL);
         serve(shell);
         beat(shell, BY_PULSE_PORTS);
@@ -246,9 +293,18 @@ void by_shell_run(struct by_shell *shell)
             continue;
         }
         beat(shell, BY_PULSE_REST);
-        if (by_idle_wait(&shell->idle, sleep_most(shell))) {
+        if (rest(shell)) {
             shell->batch.counters.sleeps++;
             shell->control_due_ns = 0;
         }
     }
+}
+
+void by_shell_run(struct by_shell *shell)
+{
+    if (shell->workers && by_workers_start(shell->workers) != 0)
+        atomic_store_explicit(&shell->stopping, 1, memory_order_relaxed);
+    by_shell_loop(shell, &shell->stopping);
+    if (shell->workers)
+        by_workers_join(shell->workers);
 }

@@ -16,14 +16,18 @@ dataplane_SRC := \
 	dataplane/port.c \
 	dataplane/port_dpdk.c \
 	dataplane/port_gso.c \
+	dataplane/port_hand.c \
 	dataplane/port_link.c \
 	dataplane/port_way.c \
 	dataplane/port_xdp.c \
 	dataplane/replicate.c \
 	dataplane/say.c \
 	dataplane/shell.c \
+	dataplane/shell_table.c \
 	dataplane/telemetry.c \
 	dataplane/gso.c \
+	dataplane/workers.c \
+	dataplane/workers_open.c \
 	dataplane/xdp.c \
 	dataplane/xdp_cable.c \
 	dataplane/xdp_port.c \

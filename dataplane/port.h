@@ -87,7 +87,10 @@ struct by_port {
     uint16_t id;             /* DPDK's */
     uint16_t queued;
     bool multi_segs; /* takes chains of mbufs */
-    bool unsettled;  /* of port_dpdk.c: frames were sent since by_port_settle */
+    /* of port_hand.c: the ring to the port's owner, and the word in which its bit is set */
+    struct rte_ring *to_owner;
+    uint64_t *touched, owner;
+    bool unsettled; /* of port_dpdk.c: frames were sent since by_port_settle */
     /* of frames sent: the MAC and IP address of this port, the peer's MAC, if the active table
      * names the port; the rest is each frame's own */
     struct by_frame carrier;

@@ -20,7 +20,7 @@
 /* Stored in the private area of a segment's mbuf. */
 struct replicate_share {
     struct rte_mbuf_ext_shared_info info;
-    struct by_engine *engine;
+    struct by_shell *shell; /* of the engine */
     uint32_t ref;
     uint32_t count; /* references of the engine to release */
 };
@@ -36,8 +36,12 @@ static void share_free(void *address, void *opaque)
     struct replicate_share *share = opaque;
 
     (void)address;
+    if (share->shell->workers) {
+        by_workers_return(share->shell, share->ref, share->count);
+        return;
+    }
     for (uint32_t i = 0; i < share->count; i++)
-        by_engine_release(share->engine, share->ref);
+        by_engine_release(share->shell->engine, share->ref);
 }
 
 /* Creates a segment for the payload of `count` outputs in `frames` frames, each of which holds a
@@ -52,7 +56,7 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
     if (!segment)
         return NULL;
     share = rte_mbuf_to_priv(segment);
-    *share = (struct replicate_share){.engine = shell->engine, .ref = tx->ref, .count = count};
+    *share = (struct replicate_share){.shell = shell, .ref = tx->ref, .count = count};
     share->info.free_cb = share_free;
     share->info.fcb_opaque = share;
     rte_mbuf_ext_refcnt_set(&share->info, 1);

@@ -28,7 +28,9 @@
 /* The same where drivers release a packet only when they need its descriptor again: the engine has
  * as many spare buffers, so these payloads block no bank. */
 #define SHARES_LATE 2048u
-#define HEADER_ROOM (RTE_PKTMBUF_HEADROOM + 256u)
+/* Segments that a thread's cache may hold (count), where there are several workers. */
+#define SHARES_CACHED 512u
+#define HEADER_ROOM   (RTE_PKTMBUF_HEADROOM + 256u)
 /* Least time between two repairs of one bank (ns): about one round trip through a loaded lab. */
 #define REPAIR_NS 500000u
 /* Payload of jumbo frames, used if all ports allow it (bytes). */
@@ -39,6 +41,14 @@
 #define LINK_YIELDS 50u
 /* The same for ports with rings, where waking a sleeper takes an interrupt. */
 #define RING_YIELDS 10u
+
+void by_shell_strip(struct by_shell *shell)
+{
+    rte_mempool_free(shell->share_pool);
+    by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->has_device);
+    shell->share_pool = NULL;
+    shell->engine_memory = NULL;
+}
 
 /* Frees the parts of an open or partially opened shell. */
 static void release(struct by_shell *shell)
@@ -51,13 +61,15 @@ static void release(struct by_shell *shell)
     by_xdp_close(shell->xdp); /* first, so that the kernel receives all further packets */
     for (unsigned i = 0; i < shell->port_count; i++)
         by_port_close(&shell->ports[i]);
-    rte_mempool_free(shell->share_pool);
+    by_workers_close(shell->workers);
     rte_mempool_free(shell->header_pool);
     rte_mempool_free(shell->frame_pool);
-    by_eal_memory_free(shell->engine_memory, shell->engine_bytes, shell->has_device);
+    by_shell_strip(shell);
     by_eal_memory_free(shell->payload_memory, shell->payload_bytes, false);
     if (shell->payload_fd >= 0)
         close(shell->payload_fd);
+    if (shell->handoff.event >= 0)
+        by_handoff_close(&shell->handoff);
     free(shell->ports);
     free(shell);
 }
@@ -131,10 +143,13 @@ static int choose_payload(struct by_shell *shell, const struct by_shell_config *
     return 0;
 }
 
-static int make_pools(struct by_shell *shell)
+static int make_pools(struct by_shell *shell, unsigned workers)
 {
-    unsigned frames = FRAMES_BASE + BY_PARK_MAX, headers = HEADERS;
+    unsigned frames = (FRAMES_BASE + BY_PARK_MAX) * workers, headers = HEADERS * workers;
     size_t room = 0;
+
+    if (workers > 1)
+        frames += 2 * BY_HAND_FRAMES * workers;
 
     for (unsigned i = 0; i < shell->port_count; i++) {
         frames += shell->ports[i].frames_held;
@@ -144,14 +159,24 @@ static int make_pools(struct by_shell *shell)
     shell->frame_pool = by_pool_make("frames", frames, 0, room + RTE_PKTMBUF_HEADROOM, shell->has_device);
     if (shell->frame_pool)
         shell->header_pool = by_pool_make("headers", headers, 0, HEADER_ROOM, shell->has_device);
-    if (shell->header_pool)
-        shell->share_pool = by_pool_make("shares", shell->has_late ? SHARES_LATE : SHARES,
-                                         by_share_private_bytes(), 0, shell->has_device);
-    return shell->share_pool ? 0 : BY_ENOMEM;
+    return shell->header_pool ? 0 : BY_ENOMEM;
 }
 
-static int make_engine(struct by_shell *shell, const struct by_shell_config *config)
+/* Returns how many payloads of one engine ports may hold at a time, and makes their segments. Other
+ * workers that free segments keep some in caches of theirs. */
+static uint32_t make_shares(struct by_shell *shell, unsigned workers)
 {
+    uint32_t count = (shell->has_late ? SHARES_LATE : SHARES) + SHARES_CACHED * (workers - 1);
+    char name[16];
+
+    snprintf(name, sizeof name, "shares%u", shell->worker);
+    shell->share_pool = by_pool_make(name, count, by_share_private_bytes(), 0, shell->has_device);
+    return count;
+}
+
+int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config)
+{
+    uint32_t shares = make_shares(shell, RTE_MAX(config->worker_count, 1u));
     struct by_engine_config engine = {
         .slot_count_max = config->slot_count,
         .payload_max = (uint16_t)shell->payload_max,
@@ -163,8 +188,13 @@ static int make_engine(struct by_shell *shell, const struct by_shell_config *con
         .alike = shell->xdp || shell->groups,
         .tx_max = BY_TX_MAX,
         .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
-        .spare_count = shell->has_late ? SHARES_LATE : 0,
+        .spare_count = shell->has_late ? shares : 0,
+        .worker = (uint16_t)shell->worker,
+        .worker_count = config->worker_count > 1 ? (uint16_t)config->worker_count : 0,
     };
+
+    if (!shell->share_pool)
+        return BY_ENOMEM;
 
     if (shell->has_links) {
         shell->payload_bytes = by_engine_payload_size(&engine);
@@ -245,6 +275,8 @@ static int start_ports(struct by_shell *shell)
 static void watch(struct by_shell *shell)
 {
     for (unsigned i = 0; i < shell->port_count; i++) {
+        if (!by_workers_own(shell, i))
+            continue;
         shell->idle.all_bells = shell->idle.all_bells && shell->ports[i].bell_count > 0;
         for (unsigned j = 0; j < shell->ports[i].bell_count; j++)
             if (by_idle_watch(&shell->idle, shell->ports[i].bells[j]) != 0)
@@ -256,8 +288,51 @@ static void watch(struct by_shell *shell)
         (void)by_idle_watch(&shell->idle, shell->control_fd);
 }
 
+int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config)
+{
+    by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
+    by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
+    shell->batch.hold.fault = config->fault;
+    shell->batch.hold.fault.prng.state += shell->worker;
+    by_idle_open(&shell->idle);
+    shell->idle.yields = yields_of(shell);
+    if (by_handoff_open(&shell->handoff) != 0) {
+        by_say("cannot open a descriptor for the idle loop: %s", strerror(errno));
+        return BY_EIO;
+    }
+    watch(shell);
+    return 0;
+}
+
+/* Returns how many workers these ports can have; reports it if that is fewer than asked for. */
+static unsigned choose_workers(const struct by_shell *shell, const struct by_shell_config *config)
+{
+    for (unsigned i = 0; i < shell->port_count && config->worker_count > 1; i++)
+        if (shell->ports[i].link || shell->ports[i].xsk) {
+            by_say("%u cores: port %s has %s, which one core serves: running on 1; --cores 1 asks for this",
+                   config->worker_count, shell->ports[i].name,
+                   shell->ports[i].link ? "hosts that share memory" : "the driver xdp");
+            return 1;
+        }
+    return RTE_MAX(config->worker_count, 1u);
+}
+
+static int open_rest(struct by_shell *shell, const struct by_shell_config *config)
+{
+    int result;
+
+    if (config->worker_count == 1)
+        shell->groups = by_groups_open(shell->ports, shell->port_count);
+    if ((result = by_shell_equip(shell, config)) != 0 || (result = start_ports(shell)) != 0)
+        return result;
+    if (config->worker_count > 1 && (result = by_workers_open(shell, config)) != 0)
+        return result;
+    return by_shell_ready(shell, config);
+}
+
 int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
 {
+    struct by_shell_config chosen;
     struct by_shell *shell = NULL;
     int result;
 
@@ -268,24 +343,14 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
     shell->payload_fd = -1;
     shell->control = config->control;
     shell->control_context = config->control_context;
+    shell->handoff.event = -1;
     if ((result = probe_ports(shell, config)) != 0 || (result = choose_payload(shell, config)) != 0 ||
-        (result = open_xdp(shell, config)) != 0 || (result = make_pools(shell)) != 0)
+        (result = open_xdp(shell, config)) != 0)
         goto err_release;
-    shell->groups = by_groups_open(shell->ports, shell->port_count);
-    if ((result = make_engine(shell, config)) != 0)
+    chosen = *config;
+    chosen.worker_count = choose_workers(shell, config);
+    if ((result = make_pools(shell, chosen.worker_count)) != 0 || (result = open_rest(shell, &chosen)) != 0)
         goto err_release;
-    by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
-    by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
-    shell->batch.hold.fault = config->fault;
-    if ((result = start_ports(shell)) != 0)
-        goto err_release;
-    by_idle_open(&shell->idle);
-    shell->idle.yields = yields_of(shell);
-    if ((result = by_handoff_open(&shell->handoff)) != 0) {
-        by_say("cannot open a descriptor for the idle loop: %s", strerror(errno));
-        goto err_release;
-    }
-    watch(shell);
     by_telemetry_register(shell);
     *out = shell;
     return 0;
@@ -297,7 +362,6 @@ err_release:
 void by_shell_close(struct by_shell *shell)
 {
     by_telemetry_register(NULL);
-    by_handoff_close(&shell->handoff);
     release(shell);
 }
 
@@ -305,48 +369,6 @@ void by_shell_stop(struct by_shell *shell)
 {
     atomic_store_explicit(&shell->stopping, 1, memory_order_relaxed);
     by_handoff_wake(&shell->handoff);
-}
-
-uint64_t by_shell_pulse(const struct by_shell *shell)
-{
-    return atomic_load_explicit(&shell->pulse, memory_order_relaxed);
-}
-
-struct by_engine *by_shell_engine(struct by_shell *shell)
-{
-    return shell->engine;
-}
-
-/* Sets the ports' addresses from the active table. */
-static void readdress(struct by_shell *shell)
-{
-    size_t bytes;
-
-    by_batch_address(&shell->batch);
-    for (uint32_t i = 0; i < shell->port_count; i++) {
-        const struct by_batch_port *from = &shell->batch.port[i];
-        struct by_port *port = &shell->ports[i];
-
-        if (!from->addressed)
-            continue;
-        port->carrier.src_ip = from->ip;
-        port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
-        memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
-        memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);
-    }
-    if (shell->groups)
-        by_groups_forget(shell->groups);
-    if (shell->xdp)
-        by_xdp_load(shell->xdp, by_engine_image(shell->engine, &bytes));
-}
-
-int by_shell_commit(struct by_shell *shell)
-{
-    int result = by_engine_commit(shell->engine);
-
-    if (result == 0)
-        readdress(shell);
-    return result;
 }
 
 uint32_t by_shell_payload_max(const struct by_shell *shell)
@@ -357,29 +379,4 @@ uint32_t by_shell_payload_max(const struct by_shell *shell)
 unsigned by_shell_port_count(const struct by_shell *shell)
 {
     return shell->port_count;
-}
-
-struct by_port *by_shell_port(struct by_shell *shell, unsigned index)
-{
-    return index < shell->port_count ? &shell->ports[index] : NULL;
-}
-
-const struct by_shell_counters *by_shell_counters(struct by_shell *shell)
-{
-    uint64_t kernel[BY_XDP_COUNTS];
-
-    /* Readers fetch the counters one after another. */
-    if (shell->xdp && shell->counted_ns != shell->batch.now_ns) {
-        by_xdp_read(shell->xdp, kernel);
-        shell->counters.kernel_relayed = kernel[BY_XDP_RELAYED];
-        shell->counters.kernel_replicated = kernel[BY_XDP_REPLICATED];
-        shell->counters.kernel_lost = kernel[BY_XDP_LOST];
-        shell->counted_ns = shell->batch.now_ns;
-    }
-    if (shell->groups) {
-        shell->counters.kernel_replicated = by_groups_counters(shell->groups)->replicated;
-        shell->counters.kernel_lost = by_groups_counters(shell->groups)->lost;
-    }
-    shell->counters.batch = shell->batch.counters;
-    return &shell->counters;
 }

@@ -35,6 +35,8 @@ struct by_shell_config {
     uint32_t relay_count;
     uint32_t image_bytes_max;
     struct by_fault fault; /* injected at receive */
+    unsigned worker_count; /* at most BY_WORKERS_MAX; 0: one */
+    const int *cpus;       /* the core of each worker; NULL: any */
     /* The control channel: `control_fd` is readable (epoll) when `control(context)` has work.
      * -1: none. */
     int control_fd;
@@ -45,6 +47,8 @@ struct by_shell_config {
 /* X(name, "help"): counters of the shell since the start, beside those of its batch. */
 #define BY_SHELL_COUNTER_LIST(X)                                                                             \
     X(busy_ns, "nanoseconds of the rounds in which frames arrived")                                          \
+    X(handed, "frames handed over to the worker that has their chunks")                                      \
+    X(hand_full, "frames dropped, because too many waited for their worker")                                 \
     X(kernel_relayed, "packets that the kernel relayed (driver xdp), not seen by the switch")                \
     X(kernel_replicated, "packets sent as copies made by the kernel (drivers xdp and ring)")                 \
     X(kernel_lost, "packets or copies for which the kernel had no space (drivers xdp and ring)")
@@ -56,9 +60,12 @@ struct by_shell_counters {
 #undef X
 };
 
-/* Current place of the loop, in the low bits of a pulse. */
+/* Current place of the loop, in the low bits of a pulse, and where there are several loops, the
+ * number of the one that has not moved for the longest time. */
 enum by_pulse { BY_PULSE_CONTROL = 1, BY_PULSE_PORTS, BY_PULSE_REST };
-#define BY_PULSE_MASK 3u
+#define BY_PULSE_MASK   3u
+#define BY_PULSE_WORKER 2u /* the first bit of that number, and the first one behind it */
+#define BY_PULSE_BITS   8u
 
 /* Opens the ports, creates pools and the engine. 0, or an error, reported: BY_ENOENT, BY_EINVAL and
  * BY_ELIMIT are due to the user's arguments, others to the environment. */
@@ -68,19 +75,28 @@ void by_shell_run(struct by_shell *shell);
 /* Ends the run soon. Safe in a signal handler and from any thread. */
 void by_shell_stop(struct by_shell *shell);
 void by_shell_close(struct by_shell *shell);
-/* Returns a number that changes with the loop's progress, at least once a second; its low bits are
- * the loop's place. Any thread. */
+/* Returns a number that changes with the progress of all loops, about once a second at least; its
+ * low bits are a loop's place. One thread, any. */
 uint64_t by_shell_pulse(const struct by_shell *shell);
+unsigned by_shell_worker_count(const struct by_shell *shell);
 
-/* Returns the engine. Its table must change only through by_shell_commit, which keeps the ports'
- * addresses consistent with it. */
+/* Returns the engine of the first worker, for readers of its table. */
 struct by_engine *by_shell_engine(struct by_shell *shell);
-/* Commits the engine's staged table and sets the ports' addresses from it. Returns as
- * by_engine_commit. */
+/* As the functions of the engine, for all workers' engines. A commit also sets the ports' addresses
+ * from the table; no worker moves a packet meanwhile. */
+int by_shell_stage(struct by_shell *shell, const uint8_t *image, size_t bytes, struct by_image_fault *fault);
 int by_shell_commit(struct by_shell *shell);
+void by_shell_abort(struct by_shell *shell);
+int by_shell_share(struct by_shell *shell, uint32_t index, struct by_engine_share *out);
+int by_shell_oldest(struct by_shell *shell, uint32_t entry, struct by_bank_view *view);
+int by_shell_bank(struct by_shell *shell, uint32_t entry, uint32_t slot, unsigned bank,
+                  struct by_bank_view *view);
+const struct by_engine_counters *by_shell_engine_counters(struct by_shell *shell);
 uint32_t by_shell_payload_max(const struct by_shell *shell);
 unsigned by_shell_port_count(const struct by_shell *shell);
 struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
+/* The counters of port `index`, of all workers. */
+void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_port_counters *counters);
 const struct by_shell_counters *by_shell_counters(struct by_shell *shell);
 /* facts.c: sends an LLDP frame on each port that has a cable. It states `name`, the switch's,
  * and the name of the port. */

@@ -9,12 +9,15 @@
 #include "dataplane/handoff.h"
 #include "dataplane/idle.h"
 #include "dataplane/shell.h"
+#include "dataplane/workers.h"
 #include "offload/shell/batch.h"
 
 /* Maximum frames that wait for the shares of their jobs (count); further frames are lost. */
 #define BY_PARK_MAX 1024u
 
 struct by_shell {
+    struct by_workers *workers; /* NULL: this shell is the only worker */
+    unsigned worker;            /* its number */
     struct by_engine *engine;
     struct by_port *ports;
     /* the XDP part of the switch, or NULL: no port has the driver xdp */
@@ -54,6 +57,13 @@ struct by_shell {
 /* loop.c: runs one round over all ports: receives, steps, sends. Returns the number of received
  * frames. */
 unsigned by_shell_round(struct by_shell *shell);
+/* loop.c: runs rounds until *stopping. */
+void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping);
+/* shell.c: makes the engine and the segments of a shell with ports, and what else its loop needs.
+ * by_shell_strip frees the former. */
+int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config);
+int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config);
+void by_shell_strip(struct by_shell *shell);
 /* loop.c: what the batch does with mbufs and ports; the context is the shell. */
 extern const struct by_batch_ops by_shell_batch;
 /* replicate.c: sends outputs of the engine, for by_shell_batch. */

@@ -33,7 +33,7 @@ struct telemetry_request {
 static void answer_counters(void *context)
 {
     struct telemetry_request *request = context;
-    const struct by_engine_counters *engine = by_engine_counters(request->shell->engine);
+    const struct by_engine_counters *engine = by_shell_engine_counters(request->shell);
     const struct by_shell_counters *shell = by_shell_counters(request->shell);
 
     rte_tel_data_start_dict(request->data);
@@ -64,14 +64,14 @@ static void answer_ports(void *context)
 
     rte_tel_data_start_dict(request->data);
     for (unsigned i = 0; i < request->shell->port_count; i++) {
-        struct by_port *port = &request->shell->ports[i];
+        struct by_port *port = by_shell_port(request->shell, i);
         struct rte_tel_data *row = rte_tel_data_alloc();
         struct by_dp_port_counters counters;
         char name[BY_NAME_MAX + 1];
 
         if (!row)
             break;
-        by_port_read(port, &counters);
+        by_shell_port_read(request->shell, i, &counters);
         rte_tel_data_start_dict(row);
         rte_tel_data_add_dict_string(row, "device", port->device);
         rte_tel_data_add_dict_int(row, "mtu", port->mtu);
@@ -113,7 +113,7 @@ static void answer_entries(void *context)
 
         by_image_entry(image, i, &entry);
         snprintf(name, sizeof name, "job%u_tree%u", entry.job, entry.tree);
-        if (by_engine_oldest(request->shell->engine, i, &view) == 0)
+        if (by_shell_oldest(request->shell, i, &view) == 0)
             bank_text(&view, text, sizeof text);
         else
             snprintf(text, sizeof text, "idle");
@@ -138,7 +138,7 @@ static void answer_slots(void *context)
             struct by_bank_view view;
             char name[32], text[RTE_TEL_MAX_STRING_LEN];
 
-            if (by_engine_bank(request->shell->engine, (uint32_t)entry, slot, bank, &view) != 0)
+            if (by_shell_bank(request->shell, (uint32_t)entry, slot, bank, &view) != 0)
                 return;
             snprintf(name, sizeof name, "slot%u_bank%u", slot, bank);
             bank_text(&view, text, sizeof text);

@@ -50,6 +50,7 @@ struct lab_options {
     bool collective[BY_COLLECTIVE_COUNT];
     const char *collectives; /* as on the command line, for banyan-perf */
     const char *bytes, *dtype, *op, *data, *transport, *driver;
+    uint32_t cores;                          /* workers of each switch; 0: one */
     uint64_t size;                           /* `bytes` as a number */
     unsigned mode;                           /* enum by_mode */
     const char *loss, *dup, *reorder, *seed; /* NULL: no fault injection */

@@ -4,6 +4,7 @@
 
 #include "control/lab/lab.h"
 #include "offload/reduce/reduce.h"
+#include "offload/wire/stripe.h"
 
 /* Default MTU if links are shared memory, which allows packets of the maximum size (bytes). */
 #define SHM_MTU 9000u
@@ -104,6 +105,8 @@ static const struct by_option rows[] = {
     {BY_ROW_CHOICE(0, "driver", "DRIVER", BY_OPTION_NONE, 0, 5,
                    "the driver of the switches: %l (default auto)"),
      .text = AT(driver), .words = drivers},
+    {BY_ROW_NUMBER(0, "cores", "N", AT(cores), 1, BY_WORKERS_MAX,
+                   "run each switch with N workers, %r (default 1); they share this machine's cores")},
     {BY_ROW_CHOICE(
          0, "segments", "HOW", AT(cut), 0, 1,
          "carry bursts of packets over links whole (default), as segmentation offload does, or cut them "

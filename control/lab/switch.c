@@ -13,7 +13,8 @@
 
 #define ARGUMENTS_MAX 192
 /* Longest wait for carriers (seconds). */
-#define CARRIERS_S 3
+#define CARRIERS_S     3
+#define SWITCH_PROGRAM "banyan-switchd"
 
 /* Returns the program that runs on a switch. */
 static const char *program_of(const struct lab *lab, uint32_t node)
@@ -24,7 +25,7 @@ static const char *program_of(const struct lab *lab, uint32_t node)
     for (uint32_t i = 0; i < lab->options.program_count; i++)
         if (strncmp(lab->options.program[i], name, length) == 0 && lab->options.program[i][length] == '=')
             return lab->options.program[i] + length + 1;
-    return "banyan-switchd";
+    return SWITCH_PROGRAM;
 }
 
 /*
@@ -49,7 +50,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
 {
     const struct lab_options *options = &lab->options;
     char *argv[ARGUMENTS_MAX], names[BY_PORTS_MAX][LAB_PATH + 64], control[LAB_PATH + 64], log[LAB_PATH + 64],
-        slots[16], payload[16], seed[24];
+        slots[16], payload[16], seed[24], workers[16];
     int count = 0;
 
     lab_switch_address(lab, node, control);
@@ -89,6 +90,12 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
     argv[count++] = slots;
     argv[count++] = "--payload-max";
     argv[count++] = payload;
+    /* All switches and hosts share this machine's cores. Other programs have one anyway. */
+    if (options->cores > 0 || strcmp(argv[0], SWITCH_PROGRAM) == 0) {
+        snprintf(workers, sizeof(workers), "%u", options->cores > 0 ? options->cores : 1);
+        argv[count++] = "--workers";
+        argv[count++] = workers;
+    }
     if (lab_has_faults(&lab->options)) {
         argv[count++] = "--loss";
         argv[count++] = (char *)(uintptr_t)(options->loss ? options->loss : "0");

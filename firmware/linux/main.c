@@ -1,7 +1,8 @@
 /*
  * banyan-switchd: a Linux machine as a banyan switch. Reads the command line and the board, opens
  * the control sockets, starts DPDK and the shell, reports that it is ready, and runs until a
- * signal. One thread does everything, except for EAL's own threads and the watchdog.
+ * signal. The main thread does everything, except for EAL's own threads, the watchdog, and with
+ * several cores the other workers.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include "dataplane/shell.h"
 #include "firmware/agent/agent.h"
 #include "firmware/linux/board.h"
+#include "firmware/linux/cores.h"
 #include "firmware/linux/node.h"
 #include "firmware/linux/notify.h"
 #include "firmware/linux/options.h"
@@ -68,7 +70,8 @@ static int status_of(int error)
 }
 
 static int open_shell(struct by_shell **shell, const struct by_switchd_options *options,
-                      const struct by_board *board, struct by_server *server)
+                      const struct by_board *board, const struct by_switchd_cores *cores,
+                      struct by_server *server)
 {
     struct by_shell_config config = {
         .name = options->name,
@@ -82,6 +85,8 @@ static int open_shell(struct by_shell **shell, const struct by_switchd_options *
         .relay_count = board->relays,
         .image_bytes_max = board->image_bytes,
         .fault = options->fault,
+        .worker_count = cores->workers,
+        .cpus = cores->pinned ? cores->cpu : NULL,
         .control_fd = by_server_fd(server),
         .control = by_server_serve,
         .control_context = server,
@@ -145,9 +150,12 @@ static uint64_t pulse(void *shell)
 static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 {
     static const char *const places[] = {"starting", "at the control channel", "at its ports", "asleep"};
+    char worker[32] = "";
 
-    (void)shell;
-    by_say("the loop made no progress for %u s, %s: ending, to be restarted", still_ms / 1000,
+    if (by_shell_worker_count(shell) > 1)
+        snprintf(worker, sizeof worker, " of worker %u",
+                 (unsigned)(last >> BY_PULSE_WORKER & (BY_WORKERS_MAX - 1)));
+    by_say("the loop%s made no progress for %u s, %s: ending, to be restarted", worker, still_ms / 1000,
            places[last & BY_PULSE_MASK]);
     by_notify("STATUS=the loop made no progress");
     _exit(EXIT_ENVIRONMENT);
@@ -168,8 +176,9 @@ static int run_shell(struct by_shell *shell, const struct by_switchd_options *op
         by_say("cannot start a thread to watch the loop; --watchdog 0 runs without it");
         return result;
     }
-    printf("banyan-switchd: %s: ready, %u ports, control %s\n", options->name, by_shell_port_count(shell),
+    printf("banyan-switchd: %s: ready, %u ports, control %s", options->name, by_shell_port_count(shell),
            options->control_count ? options->control[0] : "none");
+    printf(by_shell_worker_count(shell) > 1 ? ", %u workers\n" : "\n", by_shell_worker_count(shell));
     fflush(stdout);
     by_notify("READY=1");
     by_shell_run(shell);
@@ -180,13 +189,13 @@ static int run_shell(struct by_shell *shell, const struct by_switchd_options *op
 
 /* Runs everything that needs a started EAL. */
 static int run(const struct by_switchd_options *options, const struct by_board *board,
-               struct by_server *server)
+               const struct by_switchd_cores *cores, struct by_server *server)
 {
     struct by_shell *shell;
     struct by_switchd_node node = {.name = options->name};
     struct by_agent *agent;
     void *memory = NULL;
-    int result = open_shell(&shell, options, board, server);
+    int result = open_shell(&shell, options, board, cores, server);
 
     if (result != 0)
         return result;
@@ -214,7 +223,9 @@ static int serve(int argc, char **argv)
 {
     struct by_switchd_options options;
     struct by_board board;
+    struct by_switchd_cores cores;
     struct by_server *server;
+    cpu_set_t may;
     const char *pci[BY_PORTS_MAX];
     struct by_eal_config eal = {.pci = pci};
     int result = by_switchd_options_parse(&options, argc, argv);
@@ -222,6 +233,12 @@ static int serve(int argc, char **argv)
     if (result >= 0)
         return result;
     by_say_name(options.name);
+    if (sched_getaffinity(0, sizeof may, &may) != 0) {
+        CPU_ZERO(&may);
+        CPU_SET(0, &may);
+    }
+    if ((result = by_switchd_cores_choose(&cores, options.cores, options.workers, &may)) != 0)
+        return status_of(result);
     if ((result = by_board_read(options.board ? options.board : by_board_default(), &board)) != 0)
         return status_of(result);
     catch_signals();
@@ -237,7 +254,7 @@ static int serve(int argc, char **argv)
             pci[eal.pci_count++] = options.ports[i].text;
     result = by_port_check_all(options.ports, options.port_count);
     if (result == 0 && (result = by_eal_start(&eal)) == 0) {
-        result = run(&options, &board, server);
+        result = run(&options, &board, &cores, server);
         by_eal_stop();
     }
     by_server_close(server);

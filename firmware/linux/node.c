@@ -23,7 +23,7 @@ static struct by_shell *shell_of(void *node)
 
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    return by_engine_stage(by_shell_engine(shell_of(node)), image, bytes, fault);
+    return by_shell_stage(shell_of(node), image, bytes, fault);
 }
 
 static int node_commit(void *node)
@@ -33,7 +33,7 @@ static int node_commit(void *node)
 
 static void node_abort(void *node)
 {
-    by_engine_abort(by_shell_engine(shell_of(node)));
+    by_shell_abort(shell_of(node));
 }
 
 static const uint8_t *node_image(void *node, size_t *bytes)
@@ -69,7 +69,7 @@ BY_STATIC_ASSERT(ENGINE_ROWS + SHELL_ROWS <= sizeof(((by_CountersReply *)0)->eng
 /* Returns the engine's counters, then the shell's. */
 static int node_counter(void *node, uint32_t index, struct by_agent_counter *out)
 {
-    const char *counters = (const char *)by_engine_counters(by_shell_engine(shell_of(node)));
+    const char *counters = (const char *)by_shell_engine_counters(shell_of(node));
     const struct linux_node_counter_row *row = engine_rows;
 
     if (index >= ENGINE_ROWS) {
@@ -91,7 +91,7 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 
     if (!port)
         return BY_ENOENT;
-    by_port_read(port, &counters);
+    by_shell_port_read(shell_of(node), index, &counters);
     *out = (struct by_agent_port){.name = port->name,
                                   .rx_packets = counters.rx_packets,
                                   .rx_bytes = counters.rx_bytes,
@@ -130,12 +130,12 @@ static int node_way(void *node, uint32_t index, struct by_agent_way *out)
 
 static int node_share(void *node, uint32_t index, struct by_engine_share *out)
 {
-    return by_engine_share(by_shell_engine(shell_of(node)), index, out);
+    return by_shell_share(shell_of(node), index, out);
 }
 
 static int node_waiting(void *node, uint32_t index, struct by_bank_view *out)
 {
-    return by_engine_oldest(by_shell_engine(shell_of(node)), index, out);
+    return by_shell_oldest(shell_of(node), index, out);
 }
 
 static void node_keep(void *node, const uint8_t *image, size_t bytes)
@@ -237,7 +237,7 @@ int by_node_load(struct by_shell *shell, const char *path)
 
     if (!image)
         return BY_ENOENT;
-    result = by_engine_stage(by_shell_engine(shell), image, bytes, &fault);
+    result = by_shell_stage(shell, image, bytes, &fault);
     if (result == 0) {
         by_image_header(image, &header);
         if (header.kind != BY_NODE_SWITCH || header.count[BY_SECTION_PORT] > by_shell_port_count(shell)) {

@@ -8,6 +8,7 @@
 #include "dataplane/say.h"
 #include "offload/base/limits.h"
 #include "offload/linux/options.h"
+#include "offload/wire/stripe.h"
 
 /* How long the loop may hang (s): longer than any commit takes, and short enough for waiting
  * users. */
@@ -101,6 +102,11 @@ static const struct by_option rows[] = {
     {BY_ROW_CHANCE(0, "dup", "P", AT(fault.duplicate), "duplicate packets with probability P")},
     {BY_ROW_CHANCE(0, "reorder", "P", AT(fault.reorder), "reorder packets with probability P")},
     {BY_ROW_NUMBER(0, "seed", "N", AT(fault.prng.state), 0, UINT64_MAX, "seed these faults with N")},
+    {BY_ROW_TEXT(0, "cores", "N|LIST", AT(cores),
+                 "move packets on N cores, or on those of a list such as 2-5,8 (default: the cores that the "
+                 "process may use, less one)")},
+    {BY_ROW_NUMBER(0, "workers", "N", AT(workers), 1, BY_WORKERS_MAX,
+                   "run N workers, %r, which share the cores (default: one for each core)")},
     {BY_ROW_FLAG(0, "no-huge", AT(no_huge), "use no hugepages")},
     {BY_ROW_NUMBER(0, "watchdog", "SECONDS", AT(watchdog_s), 0, 3600,
                    "end when the loop has not run for SECONDS seconds (default 10; 0: never; at most 3600)"),

@@ -25,6 +25,8 @@ struct by_switchd_options {
     uint32_t slots;                        /* 0: from the board */
     uint32_t payload_max;                  /* 0: the largest that fits */
     struct by_fault fault;
+    const char *cores; /* number or list, or NULL: all but one */
+    uint32_t workers;  /* 0: one for each core */
     bool no_huge;
     uint32_t watchdog_s; /* how long the loop may hang; 0: no limit */
     char **eal;          /* arguments after "--" */

@@ -1,0 +1,323 @@
+/* The rings between workers, their threads, and the gates; see workers.h. Opened and closed by the
+ * main worker; the rest is called as stated there. */
+#include "dataplane/workers.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <rte_lcore.h>
+
+#include "dataplane/say.h"
+#include "dataplane/state.h"
+#include "offload/base/assert.h"
+#include "offload/base/errors.h"
+
+/* References given back at once (count). */
+#define RETURNS 64u
+
+/* The shell whose loop runs in this thread; set where there are several. */
+static _Thread_local const struct by_shell *here;
+
+BY_STATIC_ASSERT(BY_WORKERS_MAX <= 64, "workers are bits of a word");
+
+bool by_workers_own(const struct by_shell *shell, unsigned index)
+{
+    return !shell->workers || shell->workers->owner[index] == shell->worker;
+}
+
+/* ---- hand-over ---- */
+
+void by_workers_begin(struct by_shell *shell)
+{
+    struct rte_ring *ring = shell->workers->worker[shell->worker].returned;
+    void *items[RETURNS];
+    unsigned count;
+
+    here = shell;
+    while ((count = rte_ring_sc_dequeue_burst(ring, items, RETURNS, NULL)) > 0)
+        for (unsigned i = 0; i < count; i++) {
+            uint64_t item = (uintptr_t)items[i];
+
+            for (uint32_t n = (uint32_t)(item >> 32); n > 0; n--)
+                by_engine_release(shell->engine, (uint32_t)item);
+        }
+}
+
+void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count)
+{
+    uint64_t item = (uint64_t)count << 32 | ref;
+    int full = 0;
+
+    if (here == shell) {
+        for (uint32_t i = 0; i < count; i++)
+            by_engine_release(shell->engine, ref);
+        return;
+    }
+    full = rte_ring_mp_enqueue(shell->workers->worker[shell->worker].returned, (void *)(uintptr_t)item);
+    BY_ASSERT(full == 0); /* the ring has a place for each segment */
+}
+
+uint32_t by_workers_take(struct by_shell *shell, uint16_t index, struct rte_mbuf **frames, uint32_t count)
+{
+    struct rte_ring *ring = shell->workers->in[index][shell->worker];
+
+    return ring ? rte_ring_sc_dequeue_burst(ring, (void **)frames, count, NULL) : 0;
+}
+
+bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *frame)
+{
+    struct by_worker *self = &shell->workers->worker[shell->worker];
+    uint64_t own = UINT64_C(1) << shell->worker, targets = own, others;
+    struct by_frame fields;
+    struct by_rx rx = {.port = index};
+
+    if (by_frame_parse(rte_pktmbuf_mtod(frame, const uint8_t *), frame->data_len, &fields) == 0) {
+        rx.data = fields.data;
+        rx.bytes = fields.bytes;
+        rx.dst_ip = fields.dst_ip;
+        targets = by_engine_workers(shell->engine, &rx);
+    }
+    others = targets & ~own;
+    if (others == 0)
+        return true;
+    if (targets & (targets - 1))
+        rte_mbuf_refcnt_update(frame, (int16_t)(__builtin_popcountll(targets) - 1));
+    for (; others != 0; others &= others - 1) {
+        struct by_workers_burst *burst = &self->burst[__builtin_ctzll(others)];
+
+        burst->frame[burst->count++] = frame;
+        self->touched |= others & -others;
+    }
+    return (targets & own) != 0;
+}
+
+void by_workers_pass(struct by_shell *shell, uint16_t index)
+{
+    struct by_workers *workers = shell->workers;
+    struct by_worker *self = &workers->worker[shell->worker];
+
+    for (uint64_t left = self->touched; left != 0; left &= left - 1) {
+        unsigned to = (unsigned)__builtin_ctzll(left);
+        struct by_workers_burst *burst = &self->burst[to];
+        unsigned done = burst->count == 0
+                            ? 0
+                            : rte_ring_mp_enqueue_burst(workers->in[index][to], (void **)burst->frame,
+                                                        burst->count, NULL);
+
+        if (done < burst->count) {
+            rte_pktmbuf_free_bulk(burst->frame + done, burst->count - done);
+            shell->counters.hand_full += burst->count - done;
+        }
+        shell->counters.handed += done;
+        burst->count = 0;
+    }
+}
+
+uint32_t by_workers_send(struct by_shell *shell)
+{
+    struct by_workers *workers = shell->workers;
+    uint32_t sent = 0;
+
+    for (unsigned i = 0; i < shell->port_count; i++) {
+        struct rte_mbuf *frames[BY_PORT_BURST];
+        struct by_port *port = &shell->ports[i];
+        unsigned count;
+
+        if (!by_workers_own(shell, i))
+            continue;
+        while ((count = rte_ring_sc_dequeue_burst(workers->out[i], (void **)frames, BY_PORT_BURST, NULL)) >
+               0) {
+            for (unsigned k = 0; k < count; k++)
+                rte_prefetch0(frames[k]);
+            for (unsigned k = 0; k < count; k++)
+                by_port_send(port, frames[k]);
+            sent += count;
+            if (sent >= BY_HAND_FRAMES)
+                break;
+        }
+    }
+    return sent;
+}
+
+void by_workers_wake(struct by_shell *shell)
+{
+    struct by_workers *workers = shell->workers;
+    struct by_worker *self = &workers->worker[shell->worker];
+
+    for (; self->touched != 0; self->touched &= self->touched - 1) {
+        unsigned to = (unsigned)__builtin_ctzll(self->touched);
+
+        if (by_gate_rests(&workers->gate[to]))
+            by_handoff_wake(&workers->worker[to].shell->handoff);
+    }
+}
+
+/* ---- gates ---- */
+
+bool by_workers_rest(struct by_shell *shell)
+{
+    struct by_workers *workers = shell->workers;
+    bool work = false;
+
+    by_gate_rest(&workers->gate[shell->worker]);
+    for (unsigned i = 0; i < workers->port_count && !work; i++)
+        work = (workers->in[i][shell->worker] && !rte_ring_empty(workers->in[i][shell->worker])) ||
+               (by_workers_own(shell, i) && !rte_ring_empty(workers->out[i]));
+    if (work)
+        by_workers_rise(shell);
+    return !work;
+}
+
+void by_workers_rise(struct by_shell *shell)
+{
+    by_gate_rise(&shell->workers->gate[shell->worker]);
+}
+
+void by_workers_halt(struct by_shell *shell)
+{
+    struct by_gate *gate = &shell->workers->gate[shell->worker];
+
+    if (by_gate_is_held(gate)) {
+        by_gate_rest(gate);
+        by_gate_rise(gate);
+    }
+}
+
+void by_workers_hold(struct by_workers *workers)
+{
+    if (workers->held)
+        return;
+    for (unsigned w = 1; w < workers->count; w++)
+        by_gate_close(&workers->gate[w]);
+    for (unsigned w = 1; w < workers->count; w++)
+        by_gate_await(&workers->gate[w]);
+    workers->held = true;
+}
+
+void by_workers_release(struct by_workers *workers)
+{
+    if (!workers->held)
+        return;
+    workers->held = workers->counted = false;
+    for (unsigned w = 1; w < workers->count; w++)
+        by_gate_open(&workers->gate[w]);
+}
+
+/* Adds structs that consist of counters. */
+static void add(void *sum, const void *counters, size_t bytes)
+{
+    uint64_t *to = sum;
+    const uint64_t *from = counters;
+
+    for (size_t i = 0; i < bytes / sizeof *to; i++)
+        to[i] += from[i];
+}
+
+void by_workers_count(struct by_workers *workers)
+{
+    if (workers->counted)
+        return; /* the answer to one request reads many counters */
+    by_workers_hold(workers);
+    memset(&workers->engine, 0, sizeof workers->engine);
+    memset(&workers->counters, 0, sizeof workers->counters);
+    for (unsigned w = 0; w < workers->count; w++) {
+        struct by_shell *shell = workers->worker[w].shell;
+
+        shell->counters.batch = shell->batch.counters;
+        add(&workers->engine, by_engine_counters(shell->engine), sizeof workers->engine);
+        add(&workers->counters, &shell->counters, sizeof workers->counters);
+    }
+    workers->counted = true;
+}
+
+uint64_t by_workers_pulse(struct by_workers *workers)
+{
+    uint64_t all = (UINT64_C(2) << (workers->count - 1)) - 1;
+    unsigned still;
+
+    for (unsigned w = 0; w < workers->count; w++) {
+        uint64_t pulse = atomic_load_explicit(&workers->worker[w].shell->pulse, memory_order_relaxed);
+
+        if (pulse != workers->pulse[w])
+            workers->moved |= UINT64_C(1) << w;
+        workers->pulse[w] = pulse;
+    }
+    if (workers->moved == all) {
+        workers->moved = 0;
+        workers->rounds++;
+    }
+    still = (unsigned)__builtin_ctzll(~workers->moved);
+    return workers->rounds << BY_PULSE_BITS | (uint64_t)still << BY_PULSE_WORKER |
+           (workers->pulse[still] & BY_PULSE_MASK);
+}
+
+/* ---- threads ---- */
+
+static void pin(int cpu)
+{
+    cpu_set_t set;
+
+    if (cpu < 0)
+        return;
+    CPU_ZERO(&set);
+    CPU_SET((size_t)cpu, &set);
+    if (pthread_setaffinity_np(pthread_self(), sizeof set, &set) != 0)
+        by_say("cannot run a worker on core %d; it runs on any", cpu);
+}
+
+static void *work(void *argument)
+{
+    struct by_worker *self = argument;
+    struct by_shell *shell = self->shell;
+    char name[16];
+
+    snprintf(name, sizeof name, "worker%u", shell->worker);
+    pthread_setname_np(pthread_self(), name);
+    pin(self->cpu);
+    /* Gives this thread caches of the packet pools. */
+    if (rte_thread_register() != 0)
+        by_say("worker %u has no cache of packet buffers: too many threads use DPDK", shell->worker);
+    by_idle_here();
+    by_workers_rise(shell);
+    by_shell_loop(shell, &shell->workers->worker[0].shell->stopping);
+    by_gate_rest(&shell->workers->gate[shell->worker]);
+    rte_thread_unregister();
+    return NULL;
+}
+
+int by_workers_start(struct by_workers *workers)
+{
+    sigset_t all, before;
+    int result = 0;
+
+    pin(workers->worker[0].cpu);
+    here = workers->worker[0].shell;
+    by_workers_rise(workers->worker[0].shell);
+    /* Signals are handled by the main thread. */
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (unsigned w = 1; w < workers->count && result == 0; w++) {
+        result = pthread_create(&workers->worker[w].thread, NULL, work, &workers->worker[w]);
+        workers->worker[w].running = result == 0;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (result == 0)
+        return 0;
+    by_say("cannot start %u threads: %s; use fewer --cores", workers->count - 1, strerror(result));
+    return BY_EIO;
+}
+
+void by_workers_join(struct by_workers *workers)
+{
+    by_workers_release(workers);
+    for (unsigned w = 1; w < workers->count; w++) {
+        by_handoff_wake(&workers->worker[w].shell->handoff);
+        if (workers->worker[w].running)
+            pthread_join(workers->worker[w].thread, NULL);
+        workers->worker[w].running = false;
+    }
+    by_gate_rest(&workers->gate[0]);
+}
