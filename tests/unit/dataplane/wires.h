@@ -1,0 +1,56 @@
+/*
+ * A switch with several workers between hosts that one test thread plays: memory ports of two rings
+ * each, a thread for the switch's main worker, and hosts that send chunks of a star's trees, check
+ * every result, and repair losses like real ones. Used by workers_test and by bench-workers.
+ */
+#ifndef BY_TESTS_UNIT_DATAPLANE_WIRES_H
+#define BY_TESTS_UNIT_DATAPLANE_WIRES_H
+
+#include <pthread.h>
+
+#include "dataplane/state.h"
+#include "tests/unit/firmware/star.h"
+
+#define WIRES_TREES_MAX 64u
+
+/* The i32 values of a chunk, at most (count). */
+#define WIRES_COUNT_MAX 352u
+
+/* One tree, as its hosts see it. */
+struct wires_tree {
+    uint32_t sent, done;         /* chunks below have been sent, and have reached all hosts */
+    uint32_t got[BY_WINDOW_MAX]; /* of chunk seq: the hosts that have its result, as bits */
+};
+
+struct wires {
+    struct by_shell *shell;
+    struct star star;
+    uint16_t count; /* values of a chunk */
+    uint16_t gen;
+    uint32_t flight;  /* chunks of a tree under way */
+    uint32_t credits; /* hosts that send no data, but credits in shared datagrams, as bits */
+    double loss;      /* of frames from the switch */
+    uint64_t wrong;   /* results with wrong values */
+    uint64_t results, repairs;
+    struct by_prng prng;
+    struct wires_tree tree[WIRES_TREES_MAX];
+    pthread_t thread;
+};
+
+/* Opens a switch with `workers` workers for the star. The first fails the test if it cannot. */
+void wires_open(struct wires *wires, const struct star *star, unsigned workers, const struct by_fault *fault);
+/* Starts the switch's main worker. */
+void wires_start(struct wires *wires);
+/* Loads the star's table with generation `gen` by the main worker, as the control channel would;
+ * returns the time that it took (ns). A new generation begins at chunk 0. */
+uint64_t wires_load(struct wires *wires, uint16_t gen);
+/* Runs all hosts until each of the first `trees` trees has completed `chunks` chunks in all; false
+ * after `seconds` without progress. */
+bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds);
+/* Calls `function` on the main worker. */
+void wires_ask(struct wires *wires, void (*function)(void *context), void *context);
+/* Ends the switch's threads and closes it. */
+void wires_stop(struct wires *wires);
+void wires_close(struct wires *wires);
+
+#endif

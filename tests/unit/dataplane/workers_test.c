@@ -1,0 +1,194 @@
+/*
+ * A switch with 1, 2, 4 and 8 workers, each a thread, on memory ports: every sum is right, also
+ * under injected loss, duplication and reordering, while tables are committed, and while counters
+ * are read. `make workers-tsan` runs this under ThreadSanitizer.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/dataplane/memory.h"
+#include "tests/unit/dataplane/wires.h"
+
+#define WAIT_S 20u
+
+static struct wires wires;
+
+static const struct by_fault faults = {
+    .prng = {5}, .loss = UINT32_MAX / 100, .duplicate = UINT32_MAX / 100, .reorder = UINT32_MAX / 50};
+
+/* Opens a switch with four hosts, of which one sends credits. */
+static void open_star(unsigned workers, uint16_t trees, uint16_t window, const struct by_fault *fault)
+{
+    const struct star star = {.hosts = 4, .trees = trees, .window = window, .payload_max = 256, .mtu = 1500};
+
+    wires_open(&wires, &star, workers, fault);
+    wires.credits = 2;
+    wires.loss = fault ? 0.01 : 0;
+    wires_load(&wires, STAR_GEN);
+    wires_start(&wires);
+}
+
+static void close_star(void)
+{
+    wires_stop(&wires);
+    assert_int_equal(wires.wrong, 0);
+    wires_close(&wires);
+}
+
+static void run(unsigned trees, uint32_t chunks)
+{
+    if (!wires_run(&wires, trees, chunks, WAIT_S))
+        fail_msg("no progress for %u s after %llu results", WAIT_S, (unsigned long long)wires.results);
+}
+
+static void all_sums_are_right_with_any_number_of_workers(void **state)
+{
+    (void)state;
+    for (unsigned workers = 1; workers <= 8; workers *= 2) {
+        open_star(workers, 3, 64, NULL);
+        run(3, 2000);
+        assert_int_equal(wires.results, 3 * 2000 * 4);
+        close_star();
+    }
+}
+
+static void all_sums_are_right_under_faults(void **state)
+{
+    (void)state;
+    for (unsigned workers = 1; workers <= 8; workers *= 2) {
+        open_star(workers, 2, 128, &faults);
+        run(2, 1000);
+        close_star();
+    }
+}
+
+static void each_worker_does_its_part_of_one_tree(void **state)
+{
+    (void)state;
+    open_star(4, 1, 256, NULL);
+    run(1, 4096);
+    wires_stop(&wires);
+    for (unsigned w = 0; w < 4; w++) {
+        struct by_shell *shell = wires.shell->workers->worker[w].shell;
+
+        assert_int_equal(by_engine_counters(shell->engine)->complete, 4096 / 4);
+    }
+    assert_int_equal(by_shell_engine_counters(wires.shell)->complete, 4096);
+    assert_true(by_shell_counters(wires.shell)->handed > 0);
+    wires_close(&wires);
+}
+
+static void an_entry_with_a_small_window_stays_on_one_worker(void **state)
+{
+    unsigned busy = 0;
+
+    (void)state;
+    open_star(4, 1, 4, NULL);
+    run(1, 200);
+    wires_stop(&wires);
+    for (unsigned w = 0; w < 4; w++)
+        busy += by_engine_counters(wires.shell->workers->worker[w].shell->engine)->complete > 0;
+    assert_int_equal(busy, 1);
+    wires_close(&wires);
+}
+
+/* The counters of a moment, as the control channel reads them. */
+static void read_counters(void *context)
+{
+    struct by_engine_counters *counters = context;
+    struct by_dp_port_counters port;
+    struct by_bank_view view;
+
+    *counters = *by_shell_engine_counters(wires.shell);
+    (void)by_shell_oldest(wires.shell, 0, &view);
+    (void)by_shell_bank(wires.shell, 0, 3, 1, &view);
+    by_shell_port_read(wires.shell, 1, &port);
+}
+
+static void tables_change_and_counters_are_read_while_chunks_flow(void **state)
+{
+    uint16_t gen = STAR_GEN;
+
+    (void)state;
+    for (unsigned workers = 2; workers <= 8; workers *= 2) {
+        struct by_engine_counters before = {0}, after;
+        uint32_t chunks = 0;
+
+        open_star(workers, 2, 64, &faults);
+        for (unsigned round = 0; round < 40; round++) {
+            bool renewed = round % 3 == 2;
+
+            gen = round == 0 ? STAR_GEN : (uint16_t)(gen + renewed);
+            wires_load(&wires, gen); /* new, or the same table again while its chunks are open */
+            chunks = renewed ? 50 : chunks + 50;
+            run(2, chunks);
+            wires_ask(&wires, read_counters, &after);
+            assert_true(after.complete >= before.complete + 100);
+            before = after;
+        }
+        close_star();
+    }
+}
+
+/* A worker that sleeps is at its gate, and wakes for frames. */
+static void idle_workers_sleep_and_are_woken(void **state)
+{
+    struct by_engine_counters counters;
+
+    (void)state;
+    open_star(4, 1, 64, NULL);
+    for (unsigned round = 1; round <= 20; round++) {
+        const struct timespec nap = {.tv_nsec = 5000000};
+
+        nanosleep(&nap, NULL);
+        wires_ask(&wires, read_counters, &counters);
+        run(1, 8 * round);
+        assert_true(wires.repairs < 3); /* a busy machine may be slow once */
+    }
+    wires_stop(&wires);
+    assert_true(by_shell_counters(wires.shell)->batch.sleeps > 0);
+    wires_close(&wires);
+}
+
+/* The pulse is that of the worker that has not moved for the longest time. */
+static void the_pulse_stands_still_when_one_worker_does(void **state)
+{
+    uint64_t pulse, next;
+
+    (void)state;
+    open_star(3, 1, 64, NULL);
+    wires_stop(&wires);
+    pulse = by_shell_pulse(wires.shell);
+    for (unsigned i = 0; i < 3; i++) {
+        for (unsigned w = 0; w < 3; w++)
+            if (w != 1)
+                wires.shell->workers->worker[w].shell->pulse += 4;
+        pulse = i == 0 ? by_shell_pulse(wires.shell) : pulse;
+        assert_int_equal(by_shell_pulse(wires.shell), pulse);
+        assert_int_equal(pulse >> BY_PULSE_WORKER & (BY_WORKERS_MAX - 1), 1);
+    }
+    wires.shell->workers->worker[1].shell->pulse += 4;
+    next = by_shell_pulse(wires.shell);
+    assert_true(next >> BY_PULSE_BITS > pulse >> BY_PULSE_BITS);
+    wires_close(&wires);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_sums_are_right_with_any_number_of_workers),
+        cmocka_unit_test(all_sums_are_right_under_faults),
+        cmocka_unit_test(each_worker_does_its_part_of_one_tree),
+        cmocka_unit_test(an_entry_with_a_small_window_stays_on_one_worker),
+        cmocka_unit_test(tables_change_and_counters_are_read_while_chunks_flow),
+        cmocka_unit_test(idle_workers_sleep_and_are_woken),
+        cmocka_unit_test(the_pulse_stands_still_when_one_worker_does),
+    };
+
+    return cmocka_run_group_tests(tests, memory_start, memory_stop);
+}
