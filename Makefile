@@ -54,6 +54,8 @@ BASE     := -std=gnu11 -O2 -g -fno-strict-overflow -fno-common -I. -I$(GEN) -DBY
 ifneq ($(SANITIZE),)
 BASE     += -fsanitize=$(SANITIZE) -fno-omit-frame-pointer -fno-sanitize-recover=all
 LDSAN    := -fsanitize=$(SANITIZE)
+# DPDK's rings in a form that ThreadSanitizer understands.
+BASE     += $(if $(findstring thread,$(SANITIZE)),-DRTE_USE_C11_MEM_MODEL -Wno-tsan)
 endif
 PICFLAG  := -fPIC
 

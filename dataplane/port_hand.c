@@ -16,7 +16,7 @@ static uint16_t receive_frames(struct by_port *port, struct rte_mbuf **frames, u
 static uint16_t send_frames(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     *port->touched |= port->owner;
-    return (uint16_t)rte_ring_mp_enqueue_burst(port->to_owner, (void **)frames, count, NULL);
+    return (uint16_t)rte_ring_sp_enqueue_burst(port->to_owner, (void **)frames, count, NULL);
 }
 
 static bool settle(struct by_port *port)

@@ -30,13 +30,11 @@ bool by_workers_own(const struct by_shell *shell, unsigned index)
 
 /* ---- hand-over ---- */
 
-void by_workers_begin(struct by_shell *shell)
+static void take_back(struct by_shell *shell, struct rte_ring *ring)
 {
-    struct rte_ring *ring = shell->workers->worker[shell->worker].returned;
     void *items[RETURNS];
     unsigned count;
 
-    here = shell;
     while ((count = rte_ring_sc_dequeue_burst(ring, items, RETURNS, NULL)) > 0)
         for (unsigned i = 0; i < count; i++) {
             uint64_t item = (uintptr_t)items[i];
@@ -46,8 +44,20 @@ void by_workers_begin(struct by_shell *shell)
         }
 }
 
+void by_workers_begin(struct by_shell *shell)
+{
+    struct by_worker *self = &shell->workers->worker[shell->worker];
+
+    here = shell;
+    for (unsigned from = 0; from <= shell->workers->count; from++)
+        if (!rte_ring_empty(self->returned[from]))
+            take_back(shell, self->returned[from]);
+}
+
 void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count)
 {
+    struct by_workers *workers = shell->workers;
+    unsigned from = here && here->workers == workers ? here->worker : workers->count;
     uint64_t item = (uint64_t)count << 32 | ref;
     int full = 0;
 
@@ -56,7 +66,7 @@ void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count)
             by_engine_release(shell->engine, ref);
         return;
     }
-    full = rte_ring_mp_enqueue(shell->workers->worker[shell->worker].returned, (void *)(uintptr_t)item);
+    full = rte_ring_sp_enqueue(workers->worker[shell->worker].returned[from], (void *)(uintptr_t)item);
     BY_ASSERT(full == 0); /* the ring has a place for each segment */
 }
 
@@ -64,7 +74,7 @@ uint32_t by_workers_take(struct by_shell *shell, uint16_t index, struct rte_mbuf
 {
     struct rte_ring *ring = shell->workers->in[index][shell->worker];
 
-    return ring ? rte_ring_sc_dequeue_burst(ring, (void **)frames, count, NULL) : 0;
+    return rte_ring_sc_dequeue_burst(ring, (void **)frames, count, NULL);
 }
 
 bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *frame)
@@ -83,12 +93,16 @@ bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *fr
     others = targets & ~own;
     if (others == 0)
         return true;
-    if (targets & (targets - 1))
-        rte_mbuf_refcnt_update(frame, (int16_t)(__builtin_popcountll(targets) - 1));
-    for (; others != 0; others &= others - 1) {
+    for (bool taken = (targets & own) != 0; others != 0; others &= others - 1, taken = true) {
         struct by_workers_burst *burst = &self->burst[__builtin_ctzll(others)];
+        /* A datagram of several workers is short; each gets its own, so that they share no buffer. */
+        struct rte_mbuf *one = taken ? rte_pktmbuf_copy(frame, shell->frame_pool, 0, UINT32_MAX) : frame;
 
-        burst->frame[burst->count++] = frame;
+        if (!one) {
+            shell->counters.hand_full++;
+            continue;
+        }
+        burst->frame[burst->count++] = one;
         self->touched |= others & -others;
     }
     return (targets & own) != 0;
@@ -104,7 +118,7 @@ void by_workers_pass(struct by_shell *shell, uint16_t index)
         struct by_workers_burst *burst = &self->burst[to];
         unsigned done = burst->count == 0
                             ? 0
-                            : rte_ring_mp_enqueue_burst(workers->in[index][to], (void **)burst->frame,
+                            : rte_ring_sp_enqueue_burst(workers->in[index][to], (void **)burst->frame,
                                                         burst->count, NULL);
 
         if (done < burst->count) {
@@ -116,29 +130,33 @@ void by_workers_pass(struct by_shell *shell, uint16_t index)
     }
 }
 
+/* Sends the frames that one worker has for an own port; returns their number. */
+static uint32_t send_from(struct by_port *port, struct rte_ring *ring)
+{
+    struct rte_mbuf *frames[BY_PORT_BURST];
+    uint32_t sent = 0;
+    unsigned count;
+
+    while (sent < BY_HAND_FRAMES &&
+           (count = rte_ring_sc_dequeue_burst(ring, (void **)frames, BY_PORT_BURST, NULL)) > 0) {
+        for (unsigned i = 0; i < count; i++)
+            rte_prefetch0(frames[i]);
+        for (unsigned i = 0; i < count; i++)
+            by_port_send(port, frames[i]);
+        sent += count;
+    }
+    return sent;
+}
+
 uint32_t by_workers_send(struct by_shell *shell)
 {
     struct by_workers *workers = shell->workers;
     uint32_t sent = 0;
 
-    for (unsigned i = 0; i < shell->port_count; i++) {
-        struct rte_mbuf *frames[BY_PORT_BURST];
-        struct by_port *port = &shell->ports[i];
-        unsigned count;
-
-        if (!by_workers_own(shell, i))
-            continue;
-        while ((count = rte_ring_sc_dequeue_burst(workers->out[i], (void **)frames, BY_PORT_BURST, NULL)) >
-               0) {
-            for (unsigned k = 0; k < count; k++)
-                rte_prefetch0(frames[k]);
-            for (unsigned k = 0; k < count; k++)
-                by_port_send(port, frames[k]);
-            sent += count;
-            if (sent >= BY_HAND_FRAMES)
-                break;
-        }
-    }
+    for (unsigned i = 0; i < shell->port_count; i++)
+        for (unsigned w = 0; w < workers->count && by_workers_own(shell, i); w++)
+            if (!rte_ring_empty(workers->out[i][w]))
+                sent += send_from(&shell->ports[i], workers->out[i][w]);
     return sent;
 }
 
@@ -163,9 +181,11 @@ bool by_workers_rest(struct by_shell *shell)
     bool work = false;
 
     by_gate_rest(&workers->gate[shell->worker]);
-    for (unsigned i = 0; i < workers->port_count && !work; i++)
-        work = (workers->in[i][shell->worker] && !rte_ring_empty(workers->in[i][shell->worker])) ||
-               (by_workers_own(shell, i) && !rte_ring_empty(workers->out[i]));
+    for (unsigned i = 0; i < workers->port_count && !work; i++) {
+        work = !rte_ring_empty(workers->in[i][shell->worker]);
+        for (unsigned w = 0; w < workers->count && by_workers_own(shell, i); w++)
+            work = work || !rte_ring_empty(workers->out[i][w]);
+    }
     if (work)
         by_workers_rise(shell);
     return !work;

@@ -33,7 +33,9 @@ struct by_workers_burst {
 /* What one worker writes. */
 struct by_worker {
     struct by_shell *shell;
-    struct rte_ring *returned; /* references that other workers give back: ref | count << 32 */
+    /* references that other workers give back: ref | count << 32; the last ring is for a thread that
+     * is no worker */
+    struct rte_ring *returned[BY_WORKERS_MAX + 1];
     uint64_t touched;          /* workers with new work in their rings since the last wake, as bits */
     struct by_workers_burst burst[BY_WORKERS_MAX];
     pthread_t thread;
@@ -51,7 +53,7 @@ struct by_workers {
     /* frames received at a port, for a worker that does not own it, or does not get them from its
      * queue */
     struct rte_ring *in[BY_PORTS_MAX][BY_WORKERS_MAX];
-    struct rte_ring *out[BY_PORTS_MAX]; /* frames for a port, from workers without a queue of their own */
+    struct rte_ring *out[BY_PORTS_MAX][BY_WORKERS_MAX]; /* frames for a port, from its other workers */
     /* what the main worker has summed while it holds the others */
     struct by_engine_counters engine;
     struct by_shell_counters counters;

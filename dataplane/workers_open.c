@@ -18,7 +18,8 @@
  * it can send in one round beside them. */
 #define RETURNED 16384u
 
-/* A ring in ordinary memory: EAL's own are limited in number. */
+/* A ring in ordinary memory: EAL's own are limited in number. Each has one producer, so that a worker
+ * that loses its core stops no other one. */
 static struct rte_ring *ring_make(unsigned count)
 {
     ssize_t bytes = rte_ring_get_memsize(count);
@@ -26,7 +27,7 @@ static struct rte_ring *ring_make(unsigned count)
 
     if (bytes < 0 || posix_memalign((void **)&ring, RTE_CACHE_LINE_SIZE, (size_t)bytes) != 0)
         return NULL;
-    if (rte_ring_init(ring, "hand", count, RING_F_SC_DEQ) == 0)
+    if (rte_ring_init(ring, "hand", count, RING_F_SP_ENQ | RING_F_SC_DEQ) == 0)
         return ring;
     free(ring);
     return NULL;
@@ -44,20 +45,19 @@ static void drain(struct rte_ring *ring)
 static int make_rings(struct by_workers *workers)
 {
     for (unsigned i = 0; i < workers->port_count; i++) {
-        workers->out[i] = ring_make(BY_HAND_FRAMES);
-        if (!workers->out[i])
-            return BY_ENOMEM;
         for (unsigned w = 0; w < workers->count; w++) {
             workers->in[i][w] = ring_make(BY_HAND_FRAMES);
-            if (!workers->in[i][w])
+            workers->out[i][w] = ring_make(BY_HAND_FRAMES);
+            if (!workers->in[i][w] || !workers->out[i][w])
                 return BY_ENOMEM;
         }
     }
-    for (unsigned w = 0; w < workers->count; w++) {
-        workers->worker[w].returned = ring_make(RETURNED);
-        if (!workers->worker[w].returned)
-            return BY_ENOMEM;
-    }
+    for (unsigned w = 0; w < workers->count; w++)
+        for (unsigned from = 0; from <= workers->count; from++) {
+            workers->worker[w].returned[from] = ring_make(RETURNED);
+            if (!workers->worker[w].returned[from])
+                return BY_ENOMEM;
+        }
     return 0;
 }
 
@@ -102,7 +102,7 @@ static void deal_ports(struct by_workers *workers)
 
             if (w == workers->owner[i])
                 continue;
-            by_port_hand_open(&worker->shell->ports[i], &owner->shell->ports[i], workers->out[i]);
+            by_port_hand_open(&worker->shell->ports[i], &owner->shell->ports[i], workers->out[i][w]);
             worker->shell->ports[i].touched = &worker->touched;
             worker->shell->ports[i].owner = UINT64_C(1) << workers->owner[i];
         }
@@ -153,14 +153,16 @@ void by_workers_close(struct by_workers *workers)
             by_port_close(&shell->ports[i]);
     }
     for (unsigned i = 0; i < workers->port_count; i++) {
-        drain(workers->out[i]);
-        for (unsigned w = 0; w < workers->count; w++)
+        for (unsigned w = 0; w < workers->count; w++) {
+            drain(workers->out[i][w]);
             drain(workers->in[i][w]);
+        }
     }
     for (unsigned w = 0; w < workers->count; w++) {
         struct by_shell *shell = workers->worker[w].shell;
 
-        free(workers->worker[w].returned);
+        for (unsigned from = 0; from <= workers->count; from++)
+            free(workers->worker[w].returned[from]);
         if (w == 0 || !shell)
             continue;
         if (shell->handoff.event >= 0)

@@ -3,7 +3,7 @@ include $(wildcard tests/*/module.mk tests/unit/*/module.mk tests/unit/*/*/modul
 
 SANITIZERS := address,undefined
 
-.PHONY: check once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
+.PHONY: workers-tsan check once once-emulated repeat-check test test-neon test-avx512 unit sanitizers sanitizers-build install-check build-tests build-tools
 test: deps ## run all tests: unit, golden, simulation, sanitizers, fuzz smoke, lint, lab; ends with `N passed, N failed`; ONLY=PART runs one part
 	$(Q)ONLY="$(ONLY)" tests/test.sh "$(MAKE)"
 
@@ -40,6 +40,10 @@ install-check: build-all
 
 sanitizers-build:
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) build-tests
+
+workers-tsan: ## run the switch with 1, 2, 4 and 8 workers under ThreadSanitizer; a minute, and two to build
+	$(Q)$(MAKE) --no-print-directory SANITIZE=thread $(O)/thread/tests/workers_test
+	$(Q)TSAN_OPTIONS="suppressions=tests/unit/dataplane/tsan.txt halt_on_error=0 exitcode=66 $$TSAN_OPTIONS" $(O)/thread/tests/workers_test
 
 sanitizers: ## run unit tests and simulation in a build with sanitizers
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60

@@ -43,6 +43,54 @@ static uint64_t clock_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
+#ifdef __SANITIZE_THREAD__
+/*
+ * DPDK's library is not instrumented, so ThreadSanitizer does not see that its pools order the uses
+ * of a buffer by two threads. A lock around their functions shows it.
+ */
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+static rte_mempool_enqueue_t pool_enqueue;
+static rte_mempool_dequeue_t pool_dequeue;
+
+static int locked_enqueue(struct rte_mempool *pool, void *const *objects, unsigned count)
+{
+    int result;
+
+    pthread_mutex_lock(&pool_lock);
+    result = pool_enqueue(pool, objects, count);
+    pthread_mutex_unlock(&pool_lock);
+    return result;
+}
+
+static int locked_dequeue(struct rte_mempool *pool, void **objects, unsigned count)
+{
+    int result;
+
+    pthread_mutex_lock(&pool_lock);
+    result = pool_dequeue(pool, objects, count);
+    pthread_mutex_unlock(&pool_lock);
+    return result;
+}
+
+static void lock_pools(void)
+{
+    for (unsigned i = 0; i < rte_mempool_ops_table.num_ops; i++) {
+        struct rte_mempool_ops *ops = &rte_mempool_ops_table.ops[i];
+
+        if (strcmp(ops->name, "ring_mp_mc") != 0 || ops->enqueue == locked_enqueue)
+            continue;
+        pool_enqueue = ops->enqueue;
+        pool_dequeue = ops->dequeue;
+        ops->enqueue = locked_enqueue;
+        ops->dequeue = locked_dequeue;
+    }
+}
+#else
+static void lock_pools(void)
+{
+}
+#endif
+
 /* ---- ports ---- */
 
 static uint16_t wire_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
@@ -123,6 +171,7 @@ void wires_open(struct wires *wires, const struct star *star, unsigned workers, 
                                      .worker_count = workers,
                                      .control_fd = -1};
 
+    lock_pools();
     memset(wires, 0, sizeof *wires);
     wires->star = *star;
     wires->count = (uint16_t)(star->payload_max / 4);
@@ -137,9 +186,11 @@ void wires_open(struct wires *wires, const struct star *star, unsigned workers, 
     if (by_shell_open(&wires->shell, &config) != 0)
         fail("the switch");
     lay_wires(wires->shell);
-    for (unsigned i = 0; i < star->hosts; i++) /* net_null takes no chains */
-        for (unsigned w = 0; w < by_shell_worker_count(wires->shell); w++)
-            (workers > 1 ? wires->shell->workers->worker[w].shell : wires->shell)->ports[i].multi_segs = true;
+    /* These ports take chains. A switch with one worker frees them in its own thread, not in that of
+     * the hosts. */
+    for (unsigned i = 0; i < star->hosts && workers > 1; i++)
+        for (unsigned w = 0; w < workers; w++)
+            wires->shell->workers->worker[w].shell->ports[i].multi_segs = true;
 }
 
 /* ---- the switch's thread ---- */
