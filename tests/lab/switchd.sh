@@ -189,6 +189,16 @@ before=$(ticks)
 sleep 2
 check "it uses no CPU when idle" test $(($(ticks) - before)) -le 2
 check "and ends" stop TERM
+cores=$(nproc)
+check "more workers than cores: 2, with the remedy" refused 2 "this process may use $cores; --cores $cores uses them, --workers $((cores + 1)) lets" "$switchd" --name t --iface p0 $control --cores $((cores + 1))
+check "a core that is not there: 2" refused 2 "core 1023 is not available to this process" "$switchd" --name t --iface p0 $control --cores 0,1023
+check "a list that is none: 2" refused 2 "it must be a number of cores, or a list" "$switchd" --name t --iface p0 $control --cores 1-
+check "three workers start" start $two $control --driver af_packet --workers 3
+check "and are told" grep -q ", 3 workers" "$dir/out"
+before=$(ticks)
+sleep 2
+check "they use no CPU when idle" test $(($(ticks) - before)) -le 3
+check "and end" stop TERM
 check "--watchdog 1 is too short: 2" refused 2 "it must be 0 or at least 2" "$switchd" --name t --iface p0 $control --watchdog 1
 check "a switch is watched" start $two $control --watchdog 2
 "$probe" hold "$pid" 30 &
