@@ -21,7 +21,10 @@ TOOLS += bench-cable
 bench-cable_SRC := tests/bench/cable.c
 
 # Load generator and reference for banyan-switchd, on DPDK ports.
-TOOLS += bench-hosts bench-multicast bench-shell
+TOOLS += bench-hosts bench-multicast bench-shell bench-workers
+bench-workers_SRC      := tests/bench/workers.c tests/unit/dataplane/wires.c tests/unit/firmware/star.c
+bench-workers_LIBS     := dataplane offload
+bench-workers_LDLIBS    = $(shell pkg-config --libs libdpdk) -lxdp -lbpf -lpthread
 bench-shell_SRC        := tests/bench/shell.c tests/unit/firmware/star.c
 bench-shell_LIBS       := dataplane offload
 bench-shell_LDLIBS      = $(shell pkg-config --libs libdpdk) -lxdp -lbpf -lpthread
@@ -31,7 +34,7 @@ bench-hosts_LIBS       := offload
 bench-multicast_LIBS   := offload
 bench-hosts_LDLIBS      = $(shell pkg-config --libs libdpdk) -lpthread
 bench-multicast_LDLIBS  = $(bench-hosts_LDLIBS)
-$(foreach s,hosts multicast shell,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
+$(foreach s,hosts multicast shell workers,$(eval SRCFLAGS_tests/bench/$(s).c := $(shell pkg-config --cflags libdpdk 2>/dev/null) -Wno-pedantic))
 
 TOOLS += bench-modes
 bench-modes_SRC    := tests/bench/modes.c

@@ -383,8 +383,16 @@ static void take(struct wires *wires, unsigned host, struct rte_mbuf *frame)
         take_result(wires, host, &header, payload, bytes);
 }
 
-/* Receives at all hosts; returns whether something came. */
-static bool receive(struct wires *wires)
+unsigned wires_pending(const struct wires *wires)
+{
+    unsigned count = 0;
+
+    for (unsigned host = 0; host < wires->star.hosts; host++)
+        count += rte_ring_count(wire[host].from_switch);
+    return count;
+}
+
+bool wires_receive(struct wires *wires)
 {
     bool any = false;
 
@@ -422,19 +430,24 @@ static bool advance(struct wires *wires, uint16_t number, uint32_t chunks)
     return tree->done == chunks;
 }
 
+bool wires_send(struct wires *wires, unsigned trees, uint32_t chunks)
+{
+    bool done = true;
+
+    for (uint16_t tree = 0; tree < trees; tree++)
+        done = advance(wires, tree, chunks) && done;
+    return done;
+}
+
 bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds)
 {
     uint64_t moved_ns = clock_ns(), repaired_ns = moved_ns;
 
     for (;;) {
         uint64_t results = wires->results, now_ns;
-        bool done = true;
-
-        for (uint16_t tree = 0; tree < trees; tree++)
-            done = advance(wires, tree, chunks) && done;
-        if (done)
+        if (wires_send(wires, trees, chunks))
             return true;
-        if (!receive(wires))
+        if (!wires_receive(wires))
             sched_yield();
         now_ns = clock_ns();
         if (wires->results != results)
