@@ -143,8 +143,8 @@ struct by_entry {
     /* Children of the entry's own tree. At the root of a pair child_count and `all` also include
      * those of the tree down, whose number is one higher. */
     uint16_t own_count;
-    uint64_t all; /* bitmap of all children of the first set */
-    uint64_t mine;  /* this worker's parts of the sequence numbers, as bits (by_chunk_is_mine) */
+    uint64_t all;  /* bitmap of all children of the first set */
+    uint64_t mine; /* this worker's parts of the sequence numbers, as bits (by_chunk_is_mine) */
     uint8_t lane_first, lane_span; /* offload/wire/stripe.h */
     struct by_neighbour parent;
     uint8_t cover; /* enum by_cover: coverage of the job's tags */
