@@ -609,6 +609,13 @@ TAKER(BF16)
 BY_KERNEL_TYPE_LIST(X)
 #undef X
 
+#if BY_GATHERS
+#include "offload/reduce/gather.inc.h"
+#define GATHER_OF(OP, NAME) gather_##OP##_##NAME
+#else /* for small code */
+#define GATHER_OF(OP, NAME) NULL
+#endif
+
 /* ---- the table ---- */
 
 /* Pairs exist only for operators that depend on the order of operands. */
@@ -626,6 +633,7 @@ BY_KERNEL_TYPE_LIST(X)
                      .load = load_##NAME,                                                                    \
                      .accumulate = accumulate_##OP##_##NAME,                                                 \
                      .accumulate_pair = PAIR_##FAMILY(OP, NAME),                                             \
+                     .gather = GATHER_OF(OP, NAME),                                                          \
                      .store = store_##NAME,                                                                  \
                      .psum = psum,                                                                           \
                      .psum_copy = psum_copy},

@@ -28,6 +28,15 @@
 /* Instruction sets, best last. The shell detects the processor's and passes it to the core. */
 enum by_isa { BY_ISA_SCALAR = 1, BY_ISA_AVX2, BY_ISA_AVX512, BY_ISA_NEON, BY_ISA_COUNT };
 
+/* Maximum inputs of `gather` (count), and whether this build has it: one without vectors must be
+ * small. */
+#define BY_GATHER_MAX 8u
+#if defined(__SSE2__) || defined(__ARM_NEON)
+#define BY_GATHERS 1
+#else
+#define BY_GATHERS 0
+#endif
+
 struct by_reducer {
     uint8_t element_bytes; /* on the wire */
     uint8_t acc_bytes;     /* in a slot: 4 for f16 and bf16, else element_bytes */
@@ -45,6 +54,13 @@ struct by_reducer {
      * still match it and acc matches *guard; with 0 acc is invalid. */
     int (*accumulate_pair)(void *restrict acc, const void *restrict a, const void *restrict b, uint32_t psum,
                            uint32_t count, uint32_t *guard);
+    /*
+     * acc[i] = in[0][i] op in[1][i] op ..., in this order, for 2 to BY_GATHER_MAX inputs in one pass;
+     * the previous contents of acc are not read. Has the bits of load and accumulate. Writes the psum
+     * of each input to `psums`, and returns the guard. NULL without BY_GATHERS.
+     */
+    uint32_t (*gather)(void *restrict acc, const void *const *in, uint32_t inputs, uint32_t count,
+                       uint32_t *restrict psums);
     /* Turns acc into wire elements in place (a no-op except for f16 and bf16). Updates *guard to
      * their psum; returns 1 or 0 as above. */
     int (*store)(void *acc, uint32_t count, uint32_t *guard);

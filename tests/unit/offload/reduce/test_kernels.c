@@ -296,6 +296,55 @@ static void a_pair_in_one_pass_has_the_bits_of_two_additions(void **state)
     }
 }
 
+/* Returns 1 if gather gives the bits, the guard and the psums of a load and accumulations by the
+ * scalar kernels, and writes nothing behind the slot. */
+static int gather_run(unsigned isa, unsigned op, unsigned dtype, uint32_t count, uint32_t inputs,
+                      size_t offset, struct by_prng *prng)
+{
+    static uint8_t right[COUNT_MAX * 8 + GUARD], acc[COUNT_MAX * 8 + GUARD];
+    const struct by_reducer *reducer = by_reducer_get(isa, op, dtype);
+    const struct by_reducer *scalar = by_reducer_get(BY_ISA_SCALAR, op, dtype);
+    uint8_t *drawn[BY_GATHER_MAX];
+    const void *in[BY_GATHER_MAX];
+    uint32_t psums[BY_GATHER_MAX], guard;
+    int same;
+
+    for (uint32_t i = 0; i < inputs; i++) {
+        drawn[i] = contribution_draw(prng, dtype, count, offset);
+        in[i] = drawn[i] + offset;
+    }
+    memset(right, 0xa5, sizeof(right));
+    memset(acc, 0xa5, sizeof(acc));
+    guard = scalar->load(right, in[0], count);
+    for (uint32_t i = 1; i < inputs; i++)
+        assert_true(scalar->accumulate(right, in[i], count, &guard));
+    same = reducer->gather(acc, in, inputs, count, psums) == guard && memcmp(acc, right, sizeof(acc)) == 0;
+    for (uint32_t i = 0; i < inputs; i++) {
+        same &= psums[i] == oracle_psum(in[i], (size_t)count * reducer->element_bytes);
+        free(drawn[i]);
+    }
+    return same;
+}
+
+static void a_gather_has_the_bits_of_a_load_and_accumulations(void **state)
+{
+    struct by_prng prng = {seed_get()};
+    uint64_t seed = prng.state;
+
+    (void)state;
+    if (!BY_GATHERS)
+        skip();
+    FOR_EACH_ISA(isa)
+    FOR_EACH_PAIR(op, dtype)
+    for (size_t i = 0; i < COUNTS; i++)
+        for (uint32_t inputs = 2; inputs <= BY_GATHER_MAX; inputs++)
+            if (!gather_run(isa, op, dtype, counts[i], inputs, (i + inputs) % 4, &prng)) {
+                seed_print("reduce-kernels", seed);
+                fail_msg("%s %s %s: %u inputs of %u elements", by_isa_name(isa), by_op_name(op),
+                         by_dtype_name(dtype), inputs, counts[i]);
+            }
+}
+
 static void undefined_pairs_and_unknown_values_have_no_kernels(void **state)
 {
     (void)state;
@@ -474,6 +523,7 @@ int main(void)
         cmocka_unit_test(every_pair_of_special_values_matches_the_oracle),
         cmocka_unit_test(all_instruction_sets_give_the_same_bits),
         cmocka_unit_test(a_pair_in_one_pass_has_the_bits_of_two_additions),
+        cmocka_unit_test(a_gather_has_the_bits_of_a_load_and_accumulations),
         cmocka_unit_test(undefined_pairs_and_unknown_values_have_no_kernels),
         cmocka_unit_test(written_values_hold_on_every_instruction_set),
         cmocka_unit_test(half_sums_are_rounded_only_when_they_leave),

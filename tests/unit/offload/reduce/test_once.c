@@ -20,15 +20,16 @@
 #define SHIFT_BYTES 1u  /* of the input: users' buffers may have any alignment */
 #define CHANGES_MIN 16u /* in one run; fewer mean that stepping does not work */
 #define PAIR_RUNS   4u  /* of each kernel */
+#define GATHER_RUNS 1u
 #define PAIR_ODDS   16u /* one step in so many writes the second value: some runs never read it */
 
-enum what { LOAD = 1, ACCUMULATE, COPY, PAIR };
+enum what { LOAD = 1, ACCUMULATE, COPY, PAIR, GATHER };
 
 /* Memory shared with the stepped kernel. */
 struct shared {
     enum what what;
     unsigned isa, op, dtype;
-    uint32_t count, guard, psum;
+    uint32_t count, guard, psum, psums[2];
     int holds;
     volatile int inside; /* the kernel is running */
     uint8_t in[BYTES + SHIFT_BYTES], second[BYTES + SHIFT_BYTES], acc[BYTES];
@@ -51,6 +52,9 @@ static void call_kernel(void *memory)
         with->guard = reducer->load(with->acc, in, with->count);
     else if (with->what == COPY)
         with->guard = reducer->psum_copy(with->acc, in, with->count);
+    else if (with->what == GATHER)
+        with->guard = reducer->gather(with->acc, (const void *[]){in, with->second + SHIFT_BYTES}, 2,
+                                      with->count, with->psums);
     else if (with->what == PAIR)
         with->holds = reducer->accumulate_pair(with->acc, in, with->second + SHIFT_BYTES, with->psum,
                                                with->count, &with->guard);
@@ -66,7 +70,7 @@ static void change_input(void *memory)
     if (!with->inside)
         return;
     memcpy(with->in + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
-    if (with->what == PAIR)
+    if (with->what == PAIR || with->what == GATHER)
         memcpy(with->second + SHIFT_BYTES, values[by_prng_below(&prng, odds) == 0], BYTES);
     changes++;
 }
@@ -235,6 +239,75 @@ static void a_pair_whose_psum_holds_is_of_the_values_of_that_psum(void **state)
     assert_true(held > 0);
 }
 
+/* Returns the number of elements of the slot that are not of two inputs with the first value, plus
+ * one if its guard is wrong. */
+static unsigned count_wrong_gathered(unsigned op, unsigned dtype)
+{
+    const struct by_reducer *reducer = by_reducer_get(shared->isa, op, dtype);
+    unsigned wrong = shared->guard != oracle_psum(shared->acc, (size_t)COUNT * reducer->acc_bytes);
+
+    for (uint32_t i = 0; i < COUNT; i++) {
+        uint64_t in = element_get(values[0], reducer->element_bytes, i);
+
+        wrong += element_get(shared->acc, reducer->acc_bytes, slot_place(dtype, i, COUNT)) !=
+                 oracle_apply(op, dtype, oracle_load(dtype, in), in);
+    }
+    return wrong;
+}
+
+/* Gathers two inputs with one operator and type. Returns how often both had the psum of the first
+ * value. */
+static unsigned check_gather(unsigned isa, unsigned op, unsigned dtype, uint64_t seed)
+{
+    unsigned held = 0;
+
+    shared->isa = isa;
+    shared->op = op;
+    shared->dtype = dtype;
+    shared->count = COUNT;
+    for (unsigned run = 0; run < GATHER_RUNS; run++) {
+        uint32_t psum;
+
+        draw();
+        memcpy(shared->second + SHIFT_BYTES, values[0], BYTES);
+        psum = oracle_psum(values[0], (size_t)COUNT * oracle_element_bytes(dtype));
+        run_kernel();
+        if (shared->psums[0] != psum || shared->psums[1] != psum)
+            continue; /* the slot is invalid */
+        held++;
+        if (count_wrong_gathered(op, dtype) > 0) {
+            seed_print("reduce-once", seed);
+            fail_msg("%s %s %s: gathered inputs whose psums hold have other values, or the guard is wrong",
+                     by_isa_name(isa), by_op_name(op), by_dtype_name(dtype));
+        }
+    }
+    return held;
+}
+
+static void gathered_inputs_whose_psums_hold_are_of_the_values_of_those_psums(void **state)
+{
+    uint64_t seed = seed_get();
+    unsigned held = 0;
+
+    (void)state;
+    if (!BY_GATHERS)
+        skip();
+#ifdef __SANITIZE_ADDRESS__
+    skip();
+#endif
+    prng = (struct by_prng){seed};
+    odds = PAIR_ODDS;
+    shared->what = GATHER;
+    FOR_EACH_ISA(isa)
+    for (unsigned op = 1; op < BY_OP_COUNT; op++)
+        for (unsigned dtype = 1; dtype < BY_DTYPE_COUNT; dtype++)
+            if (oracle_defined(op, dtype))
+                held += check_gather(isa, op, dtype, seed);
+    odds = 2;
+    printf("gathers whose psums held: %u\n", held);
+    assert_true(held > 0);
+}
+
 static void what_is_copied_is_what_is_summed(void **state)
 {
     uint64_t seed = seed_get();
@@ -265,6 +338,7 @@ int main(void)
         cmocka_unit_test(what_is_copied_is_what_is_summed),
         cmocka_unit_test(what_changes_under_a_kernel_is_one_of_both_values),
         cmocka_unit_test(a_pair_whose_psum_holds_is_of_the_values_of_that_psum),
+        cmocka_unit_test(gathered_inputs_whose_psums_hold_are_of_the_values_of_those_psums),
     };
     int failed;
 
