@@ -29,7 +29,7 @@ static uint32_t receive_shared(struct by_shell *shell, uint16_t index)
 {
     struct by_port *port = &shell->ports[index];
     struct by_batch *batch = &shell->batch;
-    struct by_rx *rx = batch->rx + batch->count;
+    struct by_rx *rx = batch->arrived + batch->count;
     uint32_t count = by_link_receive(port->link, index, rx, BY_LINK_BURST);
     struct by_rx some[BY_LINK_BURST];
 
@@ -40,7 +40,7 @@ static uint32_t receive_shared(struct by_shell *shell, uint16_t index)
         batch->counters.rx_unaddressed += count;
         by_link_done(port->link);
     } else if (!by_fault_enabled(&batch->hold.fault)) {
-        memset(batch->frame + batch->count, 0, count * sizeof batch->frame[0]);
+        memset(batch->arrived_frame + batch->count, 0, count * sizeof batch->arrived_frame[0]);
         batch->count += count;
     } else {
         memcpy(some, rx, count * sizeof some[0]);
@@ -79,7 +79,7 @@ static struct rte_mbuf *join(struct by_shell *shell, struct rte_mbuf *frame)
 static uint32_t receive(struct by_shell *shell, uint16_t index)
 {
     struct rte_mbuf *frames[BY_BATCH_BURST];
-    uint16_t count = by_port_receive(&shell->ports[index], frames, BY_BATCH_BURST);
+    uint16_t count = by_port_receive(&shell->ports[index], frames, (uint16_t)shell->batch.burst);
 
     for (uint16_t i = 0; i < count; i++) {
         rte_prefetch0(rte_pktmbuf_mtod(frames[i], const uint8_t *));

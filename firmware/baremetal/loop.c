@@ -25,7 +25,7 @@ static uint32_t batch_receive(void *context, uint16_t port)
 {
     struct by_metal_switch *self = context;
     uint16_t buffers[BY_BATCH_BURST];
-    uint32_t count = by_net_receive(self->net[port], buffers, BY_BATCH_BURST);
+    uint32_t count = by_net_receive(self->net[port], buffers, self->batch.burst);
 
     for (uint32_t i = 0; i < count; i++) {
         struct by_metal_buffer *buffer = &self->pool.buffer[buffers[i]];

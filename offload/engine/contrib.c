@@ -1,8 +1,10 @@
 /*
  * CONTRIB: a child's value for a chunk. The first contribution claims the bank, each is added once,
  * and the last completes the chunk at this node. Then the sum is sent to the parent, or, at the
- * root, to all children (PROTOCOL.md, "The machine"). Every packet that has no effect is counted
- * under its own reason. Runs in the engine's thread.
+ * root, to all children (PROTOCOL.md, "The machine"). Contributions to one chunk that follow one
+ * another in a step are taken as a run, which has the effect of taking them one by one: the bank is
+ * entered and sealed once, and values that begin a sum are added in one pass. Every packet that has
+ * no effect is counted under its own reason. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 
@@ -173,50 +175,120 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
     return 0;
 }
 
-void by_contrib_take(struct by_step *step, const struct by_packet *packet)
+/* Returns 1 when the bank accepts the packet's contribution; else the packet is finished, and
+ * counted. */
+static int enter(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer)
 {
-    struct by_engine_counters *counters = &step->engine->counters;
     const struct by_header *header = &packet->header;
-    const struct by_entry *entry = packet->entry;
-    struct by_engine *engine = step->engine;
-    struct by_bank *bank = &engine->bank[packet->bank], *set;
-    const struct by_reducer *reducer = find_reducer(step, packet);
 
     if (!by_packet_is_from_child(step, packet))
-        return;
-    set = by_set_of(engine, entry, packet->bank, packet->child);
+        return 0;
     if (!has_its_leaves(step, packet)) {
-        counters->drop_leaves++;
-        return;
+        step->engine->counters.drop_leaves++;
+        return 0;
     }
     if (reducer) {
         uint32_t bytes = (uint32_t)header->count * reducer->element_bytes;
 
-        if (bytes > entry->payload_max || (!(header->flags & BY_FLAG_NODATA) && bytes != packet->bytes)) {
-            counters->drop_count++;
-            return;
+        if (bytes > packet->entry->payload_max ||
+            (!(header->flags & BY_FLAG_NODATA) && bytes != packet->bytes)) {
+            step->engine->counters.drop_count++;
+            return 0;
         }
     }
     if (!enter_bank(step, packet))
-        return;
+        return 0;
     if (!reducer) {
         by_poison_begin(step, packet, BY_ERR_UNSUPPORTED);
-        return;
+        return 0;
     }
+    return 1;
+}
+
+/*
+ * Returns how many packets, from the first on, the bank accepts one after another: the first has
+ * been accepted; each further one is a contribution of another child to the same chunk, in which
+ * enter() would find no fault.
+ */
+static uint32_t count_run(const struct by_step *step, const struct by_packet *packet, uint32_t count,
+                          const struct by_reducer *reducer)
+{
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    const struct by_neighbour *child = &step->table->child[packet->entry->first_child];
+    uint64_t have = bank->have | by_child_bit(packet->child);
+    uint32_t bytes = (uint32_t)bank->count * reducer->element_bytes, run = 1;
+
+    for (; run < count; run++) {
+        const struct by_packet *next = &packet[run];
+        const struct by_header *header = &next->header;
+
+        if (next->entry != packet->entry || header->seq != bank->seq || header->type != BY_TYPE_CONTRIB ||
+            next->child >= next->entry->child_count || next->address != child[next->child].address ||
+            (have & by_child_bit(next->child)) || !has_its_leaves(step, next) || !agrees(bank, header) ||
+            (!(header->flags & BY_FLAG_NODATA) && next->bytes != bytes))
+            break;
+        have |= by_child_bit(next->child);
+    }
+    return run;
+}
+
+/*
+ * Sums the payloads of a run of packets into a bank that has no data yet: one pass combines and
+ * checks them. Returns 1 when all of them hold; else the bank still has no data, and the caller adds
+ * them one by one.
+ */
+static int gather(struct by_step *step, const struct by_packet *packet, uint32_t run,
+                  const struct by_reducer *reducer)
+{
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    const struct by_packet *from[BY_GATHER_MAX];
+    const void *in[BY_GATHER_MAX];
+    uint32_t psums[BY_GATHER_MAX], inputs = 0, guard;
+
+    if (!BY_GATHERS || (bank->flags & BY_BANK_DATA))
+        return 0;
+    for (uint32_t i = 0; i < run; i++) {
+        if (packet[i].header.flags & BY_FLAG_NODATA)
+            continue;
+        if (inputs == BY_GATHER_MAX)
+            return 0;
+        from[inputs] = &packet[i];
+        in[inputs++] = packet[i].payload;
+    }
+    if (inputs < 2)
+        return 0;
+    guard = reducer->gather(by_bank_partial(step->engine, packet->bank), in, inputs, bank->count, psums);
+    for (uint32_t i = 0; i < inputs; i++)
+        if (psums[i] != from[i]->header.psum && !from[i]->direct)
+            return 0;
+    bank->psum = guard;
+    bank->flags |= BY_BANK_DATA;
+    return 1;
+}
+
+/* Adds the packet's payload, unless a gather has. Returns 0 when the bank's memory has changed; then
+ * the chunk is poisoned. */
+static int take_one(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer,
+                    int gathered)
+{
+    struct by_engine_counters *counters = &step->engine->counters;
+    const struct by_header *header = &packet->header;
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_bank *set = by_set_of(step->engine, packet->entry, packet->bank, packet->child);
+
     if (header->flags & BY_FLAG_NODATA) {
         counters->contrib_nodata++;
-    } else {
+    } else if (!gathered) {
         enum by_added added = packet->pairs > 1 && packet->child >= 2 ? by_pairs_take(step, packet, reducer)
                                                                       : add(step, packet, reducer);
 
         if (added == BY_ADDED_TO_DAMAGE) {
             by_memory_alarm(step, packet);
-            return;
+            return 0;
         }
         if (added == BY_ADDED_NOT) {
             counters->drop_psum++;
-            by_bank_seal(bank); /* may just have been claimed */
-            return;
+            return 1;
         }
     }
     counters->contrib++;
@@ -231,10 +303,31 @@ void by_contrib_take(struct by_step *step, const struct by_packet *packet)
         bank->flags |= BY_BANK_CE;
     if (header->flags & BY_FLAG_RETX)
         bank->flags |= BY_BANK_RESENT;
-    if (packet->pairs > 1 && !by_pairs_advance(step, packet, reducer))
+    if (packet->pairs > 1 && !by_pairs_advance(step, packet, reducer)) {
         by_memory_alarm(step, packet);
-    else if (bank->have == entry->all && (entry->sets == 0 || by_sets_complete(engine, entry, packet->bank)))
-        complete(step, packet, reducer);
+        return 0;
+    }
+    return 1;
+}
+
+uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, uint32_t count)
+{
+    struct by_bank *bank = &step->engine->bank[packet->bank];
+    const struct by_reducer *reducer = find_reducer(step, packet);
+    uint32_t run;
+    int gathered;
+
+    if (!enter(step, packet, reducer))
+        return 1;
+    run = packet->pairs > 1 || packet->entry->sets > 0 ? 1 : count_run(step, packet, count, reducer);
+    gathered = run > 1 && gather(step, packet, run, reducer);
+    for (uint32_t i = 0; i < run; i++)
+        if (!take_one(step, &packet[i], reducer, gathered))
+            return i + 1;
+    if (bank->have == packet->entry->all &&
+        (packet->entry->sets == 0 || by_sets_complete(step->engine, packet->entry, packet->bank)))
+        complete(step, &packet[run - 1], reducer);
     else
-        by_bank_seal(bank);
+        by_bank_seal(bank); /* also where it was only claimed */
+    return run;
 }

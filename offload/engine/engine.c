@@ -363,19 +363,18 @@ static void ask_for_payload(const struct by_packet *packet)
         __builtin_prefetch(packet->payload + at, 0);
 }
 
-/* Second pass: the state machine. */
-static void handle(struct by_step *step, const struct by_packet *packet)
+/* Second pass: the state machine. Returns how many of the `count` packets are handled. */
+static uint32_t handle(struct by_step *step, const struct by_packet *packet, uint32_t count)
 {
     if (__builtin_expect(!by_bank_is_sealed(&step->engine->bank[packet->bank]), 0) ||
         (__builtin_expect(packet->entry->sets, 0) &&
          !by_sets_are_sealed(step->engine, packet->entry, packet->bank))) {
         by_broken_answer(step, packet);
-        return;
+        return 1;
     }
     switch (packet->header.type) {
     case BY_TYPE_CONTRIB:
-        by_contrib_take(step, packet);
-        break;
+        return by_contrib_take(step, packet, count);
     case BY_TYPE_RESULT:
         by_result_take(step, packet);
         break;
@@ -391,6 +390,7 @@ static void handle(struct by_step *step, const struct by_packet *packet)
     default:
         BY_ASSERT(0); /* by_header_decode refuses other types */
     }
+    return 1;
 }
 
 /* Classifies the next packet of rx[*done], and advances within it or past it. */
@@ -429,31 +429,63 @@ uint32_t by_engine_tx_least(const struct by_engine *engine)
     return engine->active->fan > BY_CHILDREN_MAX + 2 ? engine->active->fan : BY_CHILDREN_MAX + 2;
 }
 
+/* Returns how many packets, from the first on, belong to its bank. */
+static uint32_t count_alike(const struct by_packet *packet, uint32_t count)
+{
+    uint32_t alike = 1;
+
+    while (alike < count && packet[alike].entry && packet[alike].bank == packet->bank)
+        alike++;
+    return alike;
+}
+
+/*
+ * Handles the packets that are decoded, and returns how many remain: with `more`, the last ones of
+ * the batch stay if further packets of their chunk may follow, so that they form one run. They move
+ * to the front.
+ */
+static uint32_t handle_all(struct by_step *step, struct by_packet *packet, uint32_t count, int more)
+{
+    uint32_t at = 0;
+
+    while (at < count) {
+        uint32_t alike;
+
+        if (!packet[at].entry) {
+            at++;
+            continue;
+        }
+        alike = count_alike(&packet[at], count - at);
+        if (more && at > 0 && at + alike == count && alike < packet[at].entry->child_count)
+            break;
+        for (uint32_t i = at + alike; i < count && i < at + 2 * alike; i++)
+            if (packet[i].entry)
+                ask_for_payload(&packet[i]); /* loads while these are added */
+        at += handle(step, &packet[at], alike);
+    }
+    for (uint32_t i = at; i < count; i++)
+        packet[i - at] = packet[i];
+    return count - at;
+}
+
 uint32_t by_engine_step(struct by_engine *engine, uint64_t now_ns, const struct by_rx *rx, uint32_t rx_count,
                         struct by_tx *tx, uint32_t tx_capacity, uint32_t *tx_count)
 {
     struct by_step step = {.engine = engine, .table = engine->active, .now_ns = now_ns, .tx = tx};
     struct by_packet packet[BATCH];
-    uint32_t done = 0;
+    uint32_t done = 0, count = 0, fan = step.table->fan;
 
     BY_ASSERT(tx_capacity >= by_engine_tx_least(engine));
-    while (done < rx_count) {
-        uint32_t room = tx_capacity - step.tx_count;
-        uint32_t count = 0;
+    for (;;) {
+        uint32_t most = (tx_capacity - step.tx_count) / fan; /* packets whose actions fit */
 
-        while (count < BATCH && done < rx_count && room >= step.table->fan) {
-            next_packet(&step, rx, &done, &packet[count]);
-            room -= step.table->fan;
-            count++;
-        }
+        if (most > BATCH)
+            most = BATCH;
+        while (count < most && done < rx_count)
+            next_packet(&step, rx, &done, &packet[count++]);
         if (count == 0)
             break;
-        for (uint32_t i = 0; i < count; i++) {
-            if (i + 1 < count && packet[i + 1].entry)
-                ask_for_payload(&packet[i + 1]); /* loads while this one is added */
-            if (packet[i].entry)
-                handle(&step, &packet[i]);
-        }
+        count = handle_all(&step, packet, count, done < rx_count && most == BATCH);
     }
     if (step.table->metered)
         by_meter_step(&step);

@@ -456,8 +456,10 @@ int by_meter_marks(struct by_step *step, uint32_t port);
 void by_meter_sent(struct by_step *step, uint16_t job, uint16_t out, uint32_t bytes);
 void by_meter_step(struct by_step *step);
 
-/* contrib.c, result.c, repair.c: handle one packet each and count what they drop. */
-void by_contrib_take(struct by_step *step, const struct by_packet *packet);
+/* contrib.c, result.c, repair.c: handle one packet each and count what they drop. by_contrib_take
+ * has `count` packets at hand and returns how many it has handled: more than one if they belong to
+ * one chunk. */
+uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, uint32_t count);
 void by_result_take(struct by_step *step, const struct by_packet *packet);
 void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);

@@ -8,7 +8,8 @@
 #define SECOND_NS     UINT64_C(1000000000)
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
-#define STEP_PACKETS 16u
+#define STEP_PACKETS 32u
+#define NONE         UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
                    struct by_engine *engine, uint32_t port_count)
@@ -19,6 +20,11 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
     batch->context = context;
     batch->engine = engine;
     batch->port_count = port_count;
+    batch->burst = port_count > 0 ? BY_BATCH_MAX / port_count : BY_BATCH_BURST;
+    if (batch->burst > BY_BATCH_BURST)
+        batch->burst = BY_BATCH_BURST;
+    if (batch->burst < BY_BATCH_BURST_MIN)
+        batch->burst = BY_BATCH_BURST_MIN;
 }
 
 void by_batch_close(struct by_batch *batch)
@@ -130,14 +136,14 @@ static void take(struct by_batch *batch, uint16_t index, void *frame, const uint
                (fields.dst_port != BY_UDP_PORT && is_own_ip(batch, fields.dst_ip))) {
         batch->counters.rx_not_ours++;
     } else {
-        batch->rx[batch->count] = (struct by_rx){.data = fields.data,
-                                                 .bytes = fields.bytes,
-                                                 .port = index,
-                                                 .src_ip = fields.src_ip,
-                                                 .dst_ip = fields.dst_ip,
-                                                 .ecn = fields.ecn,
-                                                 .held = held};
-        batch->frame[batch->count++] = frame;
+        batch->arrived[batch->count] = (struct by_rx){.data = fields.data,
+                                                      .bytes = fields.bytes,
+                                                      .port = index,
+                                                      .src_ip = fields.src_ip,
+                                                      .dst_ip = fields.dst_ip,
+                                                      .ecn = fields.ecn,
+                                                      .held = held};
+        batch->arrived_frame[batch->count++] = frame;
         return;
     }
     batch->ops->drop(batch->context, &frame, 1);
@@ -258,11 +264,51 @@ static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_firs
     }
 }
 
+/* Returns a number below BY_BATCH_CLASSES that is equal for all packets of a chunk. */
+static uint32_t class_of(const struct by_rx *rx)
+{
+    if (rx->bytes < BY_WIRE_HEADER_BYTES)
+        return 0;
+    return (by_get32(rx->data + BY_HEADER_AT_SEQ) + by_get32(rx->data + BY_HEADER_AT_JOB) * 7) %
+           BY_BATCH_CLASSES;
+}
+
+/*
+ * Brings together the packets of a chunk, which have arrived by several ports: the engine takes
+ * them as one run if they follow one another. Within a class, packets keep their order.
+ */
+static void sort(struct by_batch *batch)
+{
+    uint16_t *next = batch->next, *first = batch->first, *last = batch->last;
+    uint8_t *class = batch->class;
+    uint32_t sorted = 0;
+
+    for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++)
+        first[i] = NONE;
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint32_t c = class_of(&batch->arrived[i]);
+
+        class[i] = (uint8_t)c;
+        next[i] = NONE;
+        if (first[c] == NONE)
+            first[c] = (uint16_t)i;
+        else
+            next[last[c]] = (uint16_t)i;
+        last[c] = (uint16_t)i;
+    }
+    for (uint32_t i = 0; i < batch->count; i++)
+        for (uint32_t j = first[class[i]] == i ? i : NONE; j != NONE; j = next[j]) {
+            batch->rx[sorted] = batch->arrived[j];
+            batch->frame[sorted++] = batch->arrived_frame[j];
+        }
+}
+
 /* Steps the engine until it has consumed the batch. Frees the frames that no relay has taken. */
 static void step(struct by_batch *batch)
 {
     uint32_t done = 0;
 
+    sort(batch);
     while (done < batch->count) {
         uint32_t count = batch->count - done, used, tx_count = 0;
 

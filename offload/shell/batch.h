@@ -17,11 +17,14 @@
 #include "offload/wire/lldp.h"
 
 /* Packets of one batch (count): a round steps the engine when it has collected this many. */
-#define BY_BATCH_MAX 64u
-/* Maximum frames that a port may add per round (count). */
-#define BY_BATCH_BURST 32u
+#define BY_BATCH_MAX 128u
+/* Maximum frames that a port may add per round (count), and the number that it always may. */
+#define BY_BATCH_BURST     32u
+#define BY_BATCH_BURST_MIN 8u
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
+/* Classes into which packets are divided to bring those of a chunk together (count). */
+#define BY_BATCH_CLASSES 64u
 /* Maximum outputs of one step of the engine (count). */
 #define BY_TX_MAX (BY_FAMILY_MAX + 2u)
 
@@ -64,8 +67,8 @@ struct by_batch_neighbour {
 
 /* What a platform does with frames; a frame is a pointer in the platform's representation. */
 struct by_batch_ops {
-    /* Polls a port: calls by_batch_receive for each of at most BY_BATCH_BURST frames. Returns
-     * their count. */
+    /* Polls a port: calls by_batch_receive for each of at most batch->burst frames. Returns their
+     * count. */
     uint32_t (*receive)(void *context, uint16_t port);
     /* Returns the frame's bytes, which may be changed. */
     uint8_t *(*data)(void *context, void *frame, uint32_t *bytes);
@@ -97,14 +100,21 @@ struct by_batch {
     bool timeless;   /* the engine gets no clock, so that a trace is repeatable */
     uint32_t port_count;
     uint32_t first_port; /* first port of the next round; rotates for fairness */
+    uint32_t burst; /* frames that a port may add per round: those of all ports fit a batch, if there are few
+                       ports, so that the packets of a chunk meet in it */
     struct by_batch_port port[BY_PORTS_MAX];
     struct by_batch_neighbour neighbour[BY_PORTS_MAX];
     struct by_hold hold;
     struct by_park park; /* frames that wait for the shares of their jobs */
     struct by_batch_counters counters;
-    uint32_t count;
-    struct by_rx rx[BY_BATCH_ROOM];
-    void *frame[BY_BATCH_ROOM]; /* of rx; NULL: the packet came without a frame, or a relay has it */
+    uint32_t count; /* of packets that have arrived */
+    struct by_rx arrived[BY_BATCH_ROOM];
+    void *arrived_frame[BY_BATCH_ROOM]; /* NULL: the packet came without a frame */
+    struct by_rx rx[BY_BATCH_ROOM];     /* the same packets in the order of their chunks */
+    void *frame[BY_BATCH_ROOM];         /* of rx; NULL: there is none, or a relay has it */
+    /* of arrived: its class, and the next packet of that; of a class: its first and last packet */
+    uint8_t class[BY_BATCH_ROOM];
+    uint16_t next[BY_BATCH_ROOM], first[BY_BATCH_CLASSES], last[BY_BATCH_CLASSES];
     struct by_tx tx[BY_TX_MAX];
 };
 

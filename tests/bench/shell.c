@@ -22,9 +22,10 @@
 #define WINDOW    128u
 #define COUNT     352u
 /* Frames of each port in one round (count): as many as the load of tests/bench/switchd.sh sends. */
-#define BATCH   32u
-#define CHUNKS  (400u * BATCH)
-#define TIMES   8
+#define BATCH  32u
+#define CHUNKS (400u * BATCH)
+/* Runs of one measurement (count), of which the least counts. */
+#define TIMES   8u
 #define PAYLOAD (4u * COUNT)
 
 static _Noreturn void fail(const char *what)
@@ -134,7 +135,7 @@ static void swap_round(struct by_shell *shell)
 enum shell_what { SWAP, SUM, COPY };
 
 /* Nanoseconds per sent frame: the least of some runs. */
-static double measure(unsigned ports, enum shell_what what)
+static double measure(unsigned ports, enum shell_what what, uint32_t times)
 {
     static uint8_t packet[2048], frame[PORTS_MAX][2048];
     const struct star star = {.hosts = (uint16_t)ports, .trees = 1};
@@ -156,7 +157,7 @@ static double measure(unsigned ports, enum shell_what what)
         }
         bytes[host] = (uint16_t)star_frame(host, packet, size, frame[host]);
     }
-    for (uint32_t seq = 0; seq < TIMES * CHUNKS; seq += BATCH) {
+    for (uint32_t seq = 0; seq < times * CHUNKS; seq += BATCH) {
         uint64_t begin;
 
         for (unsigned host = 0; host < ports; host++)
@@ -165,7 +166,8 @@ static double measure(unsigned ports, enum shell_what what)
         if (what == SWAP)
             swap_round(shell);
         else
-            by_shell_round(shell);
+            for (uint32_t taken = 0; taken < BATCH; taken += shell->batch.burst)
+                by_shell_round(shell);
         spent += cpu_ns() - begin;
         for (unsigned host = 0; host < ports; host++)
             sent += drain(shell, host);
@@ -187,8 +189,9 @@ int main(int argc, char **argv)
     by_say_name("bench");
     if (by_eal_start(&config) != 0)
         fail("DPDK's start");
-    if (argc == 3) { /* only one of them, for a profiler */
-        printf("%.1f\n", measure((unsigned)atoi(argv[1]), strcmp(argv[2], "sum") == 0 ? SUM : COPY));
+    if (argc == 4) { /* PORTS sum|copy TIMES: only one of them, for a profiler */
+        printf("%.1f\n", measure((unsigned)atoi(argv[1]), strcmp(argv[2], "sum") == 0 ? SUM : COPY,
+                                 (uint32_t)atoi(argv[3])));
         by_eal_stop();
         return 0;
     }
@@ -196,8 +199,8 @@ int main(int argc, char **argv)
          "payload), best of 8");
     printf("# %5s %8s %8s %8s\n", "ports", "macswap", "sum", "copy");
     for (unsigned ports = 2; ports <= PORTS_MAX; ports *= 2)
-        printf("  %5u %8.1f %8.1f %8.1f\n", ports, measure(ports, SWAP), measure(ports, SUM),
-               measure(ports, COPY));
+        printf("  %5u %8.1f %8.1f %8.1f\n", ports, measure(ports, SWAP, TIMES), measure(ports, SUM, TIMES),
+               measure(ports, COPY, TIMES));
     by_eal_stop();
     return 0;
 }
