@@ -8,7 +8,7 @@
 #define SECOND_NS     UINT64_C(1000000000)
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
-#define STEP_PACKETS 32u
+#define STEP_PACKETS 16u
 #define NONE         UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
