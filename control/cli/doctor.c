@@ -245,6 +245,12 @@ static int take_sockets(void *object, const char *folder, struct by_option_why *
     return by_cli_target_folder(folder, add_switch, &((struct doctor_arguments *)object)->doctor);
 }
 
+static int take_site(void *object, const char *path, struct by_option_why *why)
+{
+    (void)why;
+    return by_cli_target_site(path, add_switch, &((struct doctor_arguments *)object)->doctor);
+}
+
 #define AT(member) BY_OPTION_AT(struct doctor_arguments, member)
 
 static const struct by_option rows[] = {
@@ -253,6 +259,8 @@ static const struct by_option rows[] = {
                  "check what this machine's table names: its interfaces, addresses, MTUs and peers")},
     {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "check this switch; may be repeated")},
     {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch that has a socket in this folder")},
+    {BY_ROW_CALL(0, "site", "FILE", take_site,
+                 "check every switch that has a control channel in this file, see banyan-site(5)")},
     {BY_ROW_TEXT(0, "tables", "DIR", AT(tables), "the tables that these switches should have")},
     {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
                  "compare the cables with this topology; the nodes are asked as by banyan discover")},
@@ -300,7 +308,7 @@ static int parse(int argc, char **argv, struct doctor_arguments *arguments)
         return -1;
     }
     if (arguments->tables != NULL && doctor->switch_count == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to or --sockets",
+        return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to, --sockets or --site",
                            arguments->tables);
     by_http_default(arguments->controller);
     is_ours = strncmp(arguments->controller, "unix:", 5) == 0

@@ -37,7 +37,7 @@ int by_cli_share(const char *text, struct by_fraction *share, struct by_option_w
 #define BY_CLI_SITE_ROW(member)                                                                              \
     {                                                                                                        \
         BY_ROW_TEXT(0, "site", "FILE", AT(member),                                                           \
-                    "use the interfaces, addresses and MAC addresses of FILE, see banyan-site(5)")           \
+                    "use the names and addresses of FILE, see banyan-site(5)")                               \
     }
 #define BY_CLI_WINDOW_ROW(member, help)                                                                      \
     {                                                                                                        \

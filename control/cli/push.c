@@ -30,14 +30,21 @@ struct push_load {
     size_t size, base_size;
 };
 
+/* A switch of a site. */
+struct push_place {
+    char *name, *address;
+};
+
 struct push_arguments {
-    const char *sockets, *over;
+    const char *sockets, *site, *over;
     struct by_session_options access;
     bool json, renew, saved, settle;
     uint32_t to_count, to_room;
     const char **to; /* "NAME=ADDR" each */
     uint32_t load_count, load_room;
     struct push_load *loads;
+    uint32_t place_count, place_room;
+    struct push_place *places; /* of --site */
 };
 
 /* Adds one file. A host's image is an error only if the user named the file. */
@@ -150,7 +157,17 @@ static void add_nothing(void *context, const char *name, size_t length, const ch
     (void)address;
 }
 
-/* For actions without images: adds every switch named by --to or found in --sockets. */
+static void add_place(void *context, const char *name, size_t length, const char *address)
+{
+    struct push_arguments *arguments = context;
+
+    BY_GROW(arguments->places, arguments->place_count, arguments->place_room);
+    arguments->places[arguments->place_count++] =
+        (struct push_place){.name = by_copy_part(name, length), .address = by_copy_text(address)};
+}
+
+/* For actions without images: adds every switch named by --to, found in --sockets, or of the
+ * site. */
 static int add_switches(struct push_arguments *arguments, int files)
 {
     if (files > 0 || arguments->renew || arguments->saved + arguments->settle > 1)
@@ -160,9 +177,22 @@ static int add_switches(struct push_arguments *arguments, int files)
         by_cli_target(arguments->to[i], add_switch, arguments);
     if (arguments->sockets != NULL)
         return by_cli_target_folder(arguments->sockets, add_switch, arguments);
+    for (uint32_t i = 0; i < arguments->place_count; i++)
+        add_switch(arguments, arguments->places[i].name, strlen(arguments->places[i].name),
+                   arguments->places[i].address);
     return arguments->load_count > 0
                ? 0
-               : by_cli_fail(BY_EXIT_USAGE, "no switch: name them with --to, or the folder of their sockets");
+               : by_cli_fail(BY_EXIT_USAGE,
+                             "no switch: name them with --to, the folder of their sockets, or a site");
+}
+
+static int take_site(void *object, const char *path, struct by_option_why *why)
+{
+    struct push_arguments *arguments = object;
+
+    (void)why;
+    arguments->site = path;
+    return by_cli_target_site(path, add_place, arguments);
 }
 
 static int add_to(void *object, const char *text, struct by_option_why *why)
@@ -183,6 +213,8 @@ static const struct by_option rows[] = {
         "the control address of switch NAME: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT, or psk+ and one "
         "of the first two; repeat for each switch")},
     {BY_ROW_TEXT(0, "sockets", "DIR", AT(sockets), "every switch NAME listens at DIR/NAME.sock")},
+    {BY_ROW_CALL(0, "site", "FILE", take_site,
+                 "switches have the control addresses of this file, see banyan-site(5)")},
     {BY_ROW_FLAG(
         0, "renew", AT(renew),
         "first raise the generation of every job in all images of the folders, hosts' too, so that the next "
@@ -208,8 +240,8 @@ static const struct by_option rows[] = {
 
 static const struct by_options command_line = {
     .program = "banyan push",
-    .usage = "banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR [options]\n"
-             "banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR [options]",
+    .usage = "banyan push DIR|FILE... --to NAME=ADDR... | --sockets DIR | --site FILE [options]\n"
+             "banyan push --saved | --settle --to NAME=ADDR... | --sockets DIR | --site FILE [options]",
     .about =
         "Loads table images onto switches: every switch receives and checks its image before any activates "
         "its own. A folder means all switch images (*.table) in it; hosts' images are skipped.",
@@ -225,10 +257,10 @@ static int parse(int argc, char **argv, struct push_arguments *arguments)
     by_session_access_complete(&arguments->access);
     if (arguments->saved || arguments->settle)
         return add_switches(arguments, argc - 1);
-    if (argc == 1 || (arguments->to_count == 0 && arguments->sockets == NULL))
+    if (argc == 1 || (arguments->to_count == 0 && arguments->sockets == NULL && arguments->site == NULL))
         return by_cli_fail(
             BY_EXIT_USAGE,
-            "push requires images, and --to or --sockets; `banyan push --help` lists the options");
+            "push requires images, and --to, --sockets or --site; `banyan push --help` lists the options");
     status = 0;
     for (int i = 1; status == 0 && i < argc; i++)
         status = add_path(arguments, argv[i]);
@@ -247,6 +279,9 @@ static void find_address(const struct push_arguments *arguments, struct push_loa
         snprintf(text, sizeof(text), "unix:%.4000s/%s.sock", arguments->sockets, load->name);
         load->address = by_copy_text(text);
     }
+    for (uint32_t i = 0; i < arguments->place_count && load->address == NULL; i++)
+        if (strcmp(arguments->places[i].name, load->name) == 0)
+            load->address = by_copy_text(arguments->places[i].address);
 }
 
 /* Checks that every image has an address and every address an image. */
@@ -365,7 +400,12 @@ int by_command_push(int argc, char **argv)
         free(arguments.loads[i].bytes);
         free(arguments.loads[i].base);
     }
+    for (uint32_t i = 0; i < arguments.place_count; i++) {
+        free(arguments.places[i].name);
+        free(arguments.places[i].address);
+    }
     free(arguments.loads);
+    free(arguments.places);
     free(arguments.to);
     return status < 0 ? BY_EXIT_DONE : status;
 }

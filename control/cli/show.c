@@ -10,7 +10,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
+#include "control/cli/target.h"
 #include "control/service/controller/counters.h"
 #include "control/service/controller/session.h"
 #include "control/service/controller/target.h"
@@ -20,7 +22,7 @@
 
 struct show_arguments {
     bool counters, ports, waiting, log, json;
-    const char *output;
+    const char *output, *site;
     struct by_session_options access;
 };
 
@@ -48,6 +50,8 @@ static const struct by_option show_rows[] = {
                  "print the children for which the oldest incomplete chunks wait")},
     {BY_ROW_FLAG(0, "log", AT(log), "print the switch's log of events")},
     {BY_ROW_TEXT('o', "output", "FILE", AT(output), "save the image that was read")},
+    {BY_ROW_TEXT(0, "site", "FILE", AT(site),
+                 "ADDR is the name of a switch, whose control address this file states, see banyan-site(5)")},
     BY_SESSION_ROWS(access),
     TIMEOUT_ROW,
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
@@ -58,7 +62,8 @@ static const struct by_option diff_rows[] = {
 
 static const struct by_options show_line = {
     .program = "banyan show",
-    .usage = "banyan show ADDR|FILE [options]",
+    .usage = "banyan show ADDR|FILE [options]\n"
+             "banyan show NAME --site FILE [options]",
     .about =
         "Prints a table: of the switch at ADDR (unix:PATH, tcp:HOST:PORT, ...), read back from it, or of a "
         "FILE.",
@@ -408,15 +413,45 @@ static int show(struct table *table, const struct show_arguments *arguments)
     return status;
 }
 
+/* The address of a switch that a site states. */
+struct show_site {
+    const char *name;
+    char *address;
+};
+
+static void take_address(void *context, const char *name, size_t length, const char *address)
+{
+    struct show_site *site = context;
+
+    if (strlen(site->name) == length && strncmp(site->name, name, length) == 0 && site->address == NULL)
+        site->address = by_copy_text(address);
+}
+
+/* Replaces the name of a switch by its address. */
+static int find_address(const struct show_arguments *arguments, struct show_site *site)
+{
+    int status = by_cli_target_site(arguments->site, take_address, site);
+
+    if (status == 0 && site->address == NULL)
+        return by_cli_fail(BY_EXIT_USAGE, "--site %s: no switch '%s' with a control channel", arguments->site,
+                           site->name);
+    return status;
+}
+
 int by_command_show(int argc, char **argv)
 {
     struct show_arguments arguments = {.access.timeout_ms = 10000};
     struct by_problem problem = {0};
     struct table table = {0};
     int status = parse(&show_line, argc, argv, &arguments);
+    struct show_site site = {0};
 
     if (status >= 0)
         return status;
+    site.name = argv[1];
+    if (arguments.site != NULL && (status = find_address(&arguments, &site)) != 0)
+        return status;
+    argv[1] = site.address != NULL ? site.address : argv[1];
     if ((arguments.counters || arguments.ports || arguments.waiting || arguments.log) &&
         !by_session_is_address(argv[1]))
         return by_cli_fail(
@@ -431,6 +466,7 @@ int by_command_show(int argc, char **argv)
     if (status == 0)
         status = show(&table, &arguments);
     close_table(&table);
+    free(site.address);
     return status;
 }
 

@@ -92,8 +92,10 @@ static const struct by_option rows[] = {
                       "fit"),
     {BY_ROW_NUMBER(0, "slots", "N", AT(options.slots), 1, UINT32_MAX,
                    "give one node N slots (default 16384)")},
-    {BY_ROW_NUMBER(0, "mtu", "N", AT(options.mtu), 132, 65535,
-                   "the MTU of the links in bytes, %r (default 1500); chunks are as long as it allows")},
+    {BY_ROW_NUMBER(
+        0, "mtu", "N", AT(options.mtu), 132, 65535,
+        "the MTU of the links in bytes, %r (default: the smallest that the site states for a link of the trees, "
+        "else 1500); chunks are as long as it allows")},
     {BY_ROW_NUMBER(
         0, "gen", "N", AT(options.gen), 1, 65535,
         "the install generation, %r (default 1): higher than the running one when a job is planned again")},
@@ -207,8 +209,8 @@ static void report(const struct by_lowering *lowering, const char *folder, json_
     printf(
         "%u tables in %s (%zu bytes): %u tree%s, window %u, payload %u, at most %u slots at a node, cookie "
         "%s\n",
-        lowering->node_count, folder, total, lowering->tree_count, by_plural(lowering->tree_count),
-        lowering->window, lowering->payload_max, lowering->slots, cookie);
+        (unsigned)json_array_size(images), folder, total, lowering->tree_count,
+        by_plural(lowering->tree_count), lowering->window, lowering->payload_max, lowering->slots, cookie);
     for (uint32_t i = 0; i < lowering->note_count; i++)
         printf("note: %s\n", lowering->notes[i]);
 }
@@ -228,7 +230,8 @@ static int compile(struct tables_arguments *arguments, const struct by_topology 
         status = by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot make the folder: %s", arguments->output,
                              strerror(errno));
     for (uint32_t i = 0; status == 0 && i < topology->node_count; i++)
-        status = write_node(lowering, i, arguments->output, images, &total);
+        if (by_site_runs(topology, i) == BY_SITE_BANYAN)
+            status = write_node(lowering, i, arguments->output, images, &total);
     if (status == 0)
         report(lowering, arguments->output, images, total, arguments->json);
     json_decref(images);

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "control/cli/cli.h"
+#include "control/fabric/site.h"
 #include "control/service/controller/target.h"
 
 int by_cli_target(const char *text, by_cli_target_fn *add, void *context)
@@ -22,6 +23,42 @@ int by_cli_target(const char *text, by_cli_target_fn *add, void *context)
         return by_cli_fail(BY_EXIT_USAGE, "--to %.100s: %s", text, problem.text);
     add(context, text, length, address);
     return 0;
+}
+
+/* What by_cli_target_site collects. */
+struct target_site {
+    const char *path;
+    by_cli_target_fn *add;
+    void *context;
+    unsigned count;
+    int status;
+};
+
+static void add_site(void *object, const char *name, const char *address)
+{
+    struct target_site *site = object;
+    struct by_problem problem = {0};
+
+    if (site->status == 0 && by_target_check(address, &problem) != 0)
+        site->status = by_cli_fail(BY_EXIT_USAGE, "--site %s: node '%s': %s", site->path, name, problem.text);
+    if (site->status == 0)
+        site->add(site->context, name, strlen(name), address);
+    site->count++;
+}
+
+int by_cli_target_site(const char *path, by_cli_target_fn *add, void *context)
+{
+    struct target_site site = {.path = path, .add = add, .context = context};
+    struct by_problem problem = {0};
+
+    if (by_site_controls(path, add_site, &site, &problem) != 0)
+        return by_cli_refuse(path, &problem);
+    if (site.status == 0 && site.count == 0)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--site %s: no node has a control channel: add \"nodes\": [{\"name\": \"leaf0\", "
+                           "\"control\": \"tls:10.0.0.5:46248\"}]",
+                           path);
+    return site.status;
 }
 
 static int is_socket(const struct dirent *entry)

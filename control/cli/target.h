@@ -1,5 +1,5 @@
 /*
- * Options that give switches by name and address: --to NAME=ADDR and --sockets DIR.
+ * Options that give switches by name and address: --to NAME=ADDR, --sockets DIR and --site FILE.
  * Single-threaded.
  */
 #ifndef BY_CLI_TARGET_H
@@ -17,5 +17,12 @@ int by_cli_target(const char *text, by_cli_target_fn *add, void *context);
  * printed an error: no such folder, or no socket in it.
  */
 int by_cli_target_folder(const char *folder, by_cli_target_fn *add, void *context);
+
+/*
+ * Calls `add` for every node of the site file `path` that has a control channel, in the order of the
+ * file. Returns 0, or BY_EXIT_USAGE after it printed an error: the file, no such node, or an address
+ * of a wrong form.
+ */
+int by_cli_target_site(const char *path, by_cli_target_fn *add, void *context);
 
 #endif

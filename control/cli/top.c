@@ -55,12 +55,20 @@ static int take_sockets(void *object, const char *folder, struct by_option_why *
     return by_cli_target_folder(folder, add_target, &((struct top_arguments *)object)->source);
 }
 
+static int take_site(void *object, const char *path, struct by_option_why *why)
+{
+    (void)why;
+    return by_cli_target_site(path, add_target, &((struct top_arguments *)object)->source);
+}
+
 #define AT(member) BY_OPTION_AT(struct top_arguments, member)
 
 static const struct by_option option_rows[] = {
     {BY_CLI_CONTROLLER_ROW(controller)},
     {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "query this switch; may be repeated")},
     {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "query every switch that has a socket in this folder")},
+    {BY_ROW_CALL(0, "site", "FILE", take_site,
+                 "query every switch that has a control channel in this file, see banyan-site(5)")},
     {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
                  "read names and capacities from FILE, for switches that are queried directly")},
     BY_SESSION_ROWS(source.access),
@@ -75,7 +83,7 @@ static const struct by_options command_line = {
     .usage = "banyan top [options]",
     .about =
         "Shows jobs with the hosts that are missing, switches with their slots, links with their rates: live "
-        "until q is pressed. Queries a banyand or, with --to or --sockets, the switches themselves.",
+        "until q is pressed. Queries a banyand or, with --to, --sockets or --site, the switches themselves.",
     .epilog = "Keys: q ends, arrows (or j and k) and page up and down (or b and space) scroll.",
     .rows = option_rows};
 
@@ -88,9 +96,10 @@ static int parse(int argc, char **argv, struct top_arguments *arguments)
         return status == 0 ? -1 : status;
     if (arguments->controller != NULL && source->target_count > 0)
         return by_cli_fail(BY_EXIT_USAGE,
-                           "--controller has a list of its switches: leave out --to and --sockets");
+                           "--controller has a list of its switches: leave out --to, --sockets and --site");
     if (arguments->topology != NULL && source->target_count == 0)
-        return by_cli_fail(BY_EXIT_USAGE, "--topology is for --to and --sockets: banyand has its own");
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--topology is for --to, --sockets and --site: banyand has its own");
     if (source->target_count == 0) {
         by_http_default(arguments->server);
         source->http = arguments->controller ? arguments->controller : arguments->server;

@@ -10,11 +10,17 @@
 #include "control/base/json.h"
 #include "control/fabric/names.h"
 #include "offload/base/errors.h"
+#include "offload/base/limits.h"
 
 #define FORMAT "banyan-site-1"
 /* Maximum size of a site file (bytes): a few hundred for each link. */
 #define FILE_BYTES_MAX ((size_t)256 << 20)
 #define MTU_MAX        65535u
+/* Maximum length of the address of a control channel, with its zero (bytes). */
+#define CONTROL_BYTES 256u
+/* UDP ports of job 1: above those of system services, and low enough for the last job's. */
+#define UDP_PORT_MIN 1024u
+#define UDP_PORT_MAX (65535u - BY_JOBS_MAX + 2u)
 
 /* A link by its nodes, for lookups. */
 struct site_key {
@@ -29,13 +35,14 @@ struct site_reader {
     int error;
     struct site_key *keys; /* sorted */
     bool *given;           /* by link */
+    bool *given_node;      /* by node */
     struct by_site *site;
 };
 
 /* What is read of one link before its place is known. */
 struct site_link {
     uint32_t nodes[2];
-    uint32_t number, mtu;
+    uint32_t number, mtu, vlan;
     unsigned node_count, end_count;
     struct by_site_end ends[2];
 };
@@ -119,19 +126,23 @@ static bool read_address(struct site_reader *reader, uint32_t *ip)
     return true;
 }
 
-static bool read_mac(struct site_reader *reader, uint8_t mac[6])
+static bool read_mac(struct site_reader *reader, struct by_site_end *to)
 {
     char text[24];
+    uint8_t *mac = to->mac;
     unsigned byte[6], any = 0;
     int end = 0;
 
     if (!read_text(reader, "a MAC address", text, sizeof(text)))
         return false;
+    to->mac_from = strcmp(text, "arp") == 0 ? BY_SITE_MAC_ARP : BY_SITE_MAC_STATED;
+    if (to->mac_from == BY_SITE_MAC_ARP)
+        return true;
     if (strlen(text) != 17 ||
         sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4], &byte[5],
                &end) != 6 ||
         end != 17)
-        return refuse(reader, "'%s' is not a MAC address such as 02:42:ac:11:00:02", text);
+        return refuse(reader, "'%s' is not a MAC address such as 02:42:ac:11:00:02, nor \"arp\"", text);
     for (unsigned i = 0; i < 6; i++) {
         mac[i] = (uint8_t)byte[i];
         any |= byte[i];
@@ -141,25 +152,38 @@ static bool read_mac(struct site_reader *reader, uint8_t mac[6])
     return true;
 }
 
+static bool read_vlan(struct site_reader *reader, const char *what, uint32_t *vlan)
+{
+    return read_number(reader, what, 0, BY_VLAN_MAX, vlan);
+}
+
 static bool read_end(struct site_reader *reader, struct by_site_end *end)
 {
     const char *key;
     size_t bytes;
     bool right = true;
+    uint32_t vlan = BY_SITE_VLAN_NONE;
 
     if (by_json_peek(&reader->json) != '{')
-        return refuse(reader, "an end must be an object with interface, address and mac, or {}");
+        return refuse(reader, "an end must be an object with interface, address, mac, mtu and vlan, or {}");
     for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
         if (by_json_is(key, bytes, "interface"))
             right = read_interface(reader, end->interface);
         else if (by_json_is(key, bytes, "address"))
             right = read_address(reader, &end->ip);
         else if (by_json_is(key, bytes, "mac"))
-            right = end->has_mac = read_mac(reader, end->mac);
+            right = read_mac(reader, end);
+        else if (by_json_is(key, bytes, "mtu"))
+            right = read_number(reader, "the MTU of an end", BY_SITE_MTU_MIN, MTU_MAX, &end->mtu);
+        else if (by_json_is(key, bytes, "vlan"))
+            right = read_vlan(reader, "the VLAN of an end", &vlan);
         else
-            right = refuse(reader, "key '%.*s' of an end is unknown; an end has interface, address and mac",
+            right = refuse(reader,
+                           "key '%.*s' of an end is unknown; an end has interface, address, mac, mtu and "
+                           "vlan",
                            bytes > 40 ? 40 : (int)bytes, key);
     }
+    end->vlan = (uint16_t)vlan;
     return right;
 }
 
@@ -172,6 +196,25 @@ static bool read_node(struct site_reader *reader, uint32_t *node)
         return refuse(reader, "topology '%.60s' has no node '%.*s'; correct the name", reader->topology->name,
                       shown, text);
     return true;
+}
+
+/* Refuses ends of a link that tag frames differently. An end that states no VLAN has that of the
+ * other end. */
+static bool check_vlans(struct site_reader *reader, const struct site_link *from, struct by_site_end ends[2])
+{
+    const struct by_node *nodes = reader->topology->nodes;
+    const struct by_link *link = &reader->topology->links[(ends - reader->site->ends) / 2];
+    unsigned stated = ends[0].vlan == BY_SITE_VLAN_NONE ? 1 : 0;
+
+    if (ends[stated].vlan == BY_SITE_VLAN_NONE || ends[!stated].vlan == BY_SITE_VLAN_NONE)
+        ends[!stated].vlan = ends[stated].vlan;
+    if (ends[0].vlan == ends[1].vlan)
+        return true;
+    return refuse(reader,
+                  "link %u between '%s' and '%s' has VLAN %u at '%s' and VLAN %u at '%s' (0: no tag), so "
+                  "neither end receives the frames of the other: give both ends one VLAN",
+                  from->number, nodes[from->nodes[0]].name, nodes[from->nodes[1]].name, ends[0].vlan,
+                  nodes[link->a].name, ends[1].vlan, nodes[link->b].name);
 }
 
 /* Enters what was read of a link at its place. */
@@ -200,15 +243,21 @@ static bool enter(struct site_reader *reader, const struct site_link *from)
         return refuse(reader, "link %u between '%s' and '%s' appears twice; remove one", from->number,
                       nodes[a].name, nodes[b].name);
     reader->given[link] = true;
-    reader->site->mtu[link] = from->mtu;
-    for (unsigned i = 0; i < 2; i++)
-        reader->site->ends[2 * link + (reader->topology->links[link].a != from->nodes[i])] = from->ends[i];
-    return true;
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_site_end *to =
+            &reader->site->ends[2 * link + (reader->topology->links[link].a != from->nodes[i])];
+
+        *to = from->ends[i];
+        to->mtu = to->mtu == 0 ? from->mtu : to->mtu;
+        to->vlan = to->vlan == BY_SITE_VLAN_NONE ? (uint16_t)from->vlan : to->vlan;
+    }
+    return check_vlans(reader, from, &reader->site->ends[2 * link]);
 }
 
 static bool read_link(struct site_reader *reader)
 {
-    struct site_link link = {.number = 0};
+    struct site_link link = {.vlan = BY_SITE_VLAN_NONE,
+                             .ends = {{.vlan = BY_SITE_VLAN_NONE}, {.vlan = BY_SITE_VLAN_NONE}}};
     const char *key;
     size_t bytes;
     bool right = true;
@@ -233,10 +282,12 @@ static bool read_link(struct site_reader *reader)
             right = read_number(reader, "the number of a link", 0, UINT32_MAX - 1, &link.number);
         } else if (by_json_is(key, bytes, "mtu")) {
             right = read_number(reader, "the MTU of a link", BY_SITE_MTU_MIN, MTU_MAX, &link.mtu);
+        } else if (by_json_is(key, bytes, "vlan")) {
+            right = read_vlan(reader, "the VLAN of a link", &link.vlan);
         } else {
-            right =
-                refuse(reader, "key '%.*s' of a link is unknown; a link has between, number, mtu and ends",
-                       bytes > 40 ? 40 : (int)bytes, key);
+            right = refuse(reader,
+                           "key '%.*s' of a link is unknown; a link has between, number, mtu, vlan and ends",
+                           bytes > 40 ? 40 : (int)bytes, key);
         }
     }
     if (!right || reader->json.failed)
@@ -245,6 +296,85 @@ static bool read_link(struct site_reader *reader)
         return refuse(reader, "a link must have \"between\" with two nodes; \"ends\" has two elements, or is "
                               "omitted");
     return enter(reader, &link);
+}
+
+static bool read_runs(struct site_reader *reader, enum by_site_runs *runs)
+{
+    static const char *const words[] = {
+        [BY_SITE_BANYAN] = "banyan", [BY_SITE_ROUTER] = "router", [BY_SITE_BRIDGE] = "bridge"};
+    char text[16];
+
+    if (!read_text(reader, "what a node runs", text, sizeof(text)))
+        return false;
+    for (unsigned i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strcmp(text, words[i]) == 0) {
+            *runs = (enum by_site_runs)i;
+            return true;
+        }
+    return refuse(reader, "a node cannot run '%s'; it runs banyan, router or bridge", text);
+}
+
+/* Enters what was read of a node at its place. */
+static bool enter_node(struct site_reader *reader, uint32_t index, const char *control,
+                       enum by_site_runs runs)
+{
+    const struct by_node *node = &reader->topology->nodes[index];
+
+    if (reader->given_node[index])
+        return refuse(reader, "node '%s' appears twice; remove one", node->name);
+    if (node->compute && (control[0] != 0 || runs != BY_SITE_BANYAN))
+        return refuse(reader,
+                      "node '%s' is a host: only switches have a control channel, or run something else "
+                      "than banyan",
+                      node->name);
+    if (control[0] != 0 && runs != BY_SITE_BANYAN)
+        return refuse(reader,
+                      "node '%s' does not run banyan, so it has no control channel: remove one of both",
+                      node->name);
+    reader->given_node[index] = true;
+    reader->site->nodes[index] =
+        (struct by_site_node){.control = control[0] != 0 ? by_copy_text(control) : NULL, .runs = runs};
+    return true;
+}
+
+static bool read_site_node(struct site_reader *reader)
+{
+    enum by_site_runs runs = BY_SITE_BANYAN;
+    uint32_t index = UINT32_MAX;
+    char control[CONTROL_BYTES] = "";
+    const char *key;
+    size_t bytes;
+    bool right = true;
+
+    if (by_json_peek(&reader->json) != '{')
+        return refuse(reader, "a node must be an object such as {\"name\": \"leaf0\", \"control\": "
+                              "\"tls:10.0.0.5:7700\"}");
+    for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "name"))
+            right = read_node(reader, &index);
+        else if (by_json_is(key, bytes, "control"))
+            right = read_text(reader, "the address of a control channel", control, sizeof(control));
+        else if (by_json_is(key, bytes, "runs"))
+            right = read_runs(reader, &runs);
+        else
+            right = refuse(reader, "key '%.*s' of a node is unknown; a node has name, control and runs",
+                           bytes > 40 ? 40 : (int)bytes, key);
+    }
+    if (!right || reader->json.failed)
+        return false;
+    if (index == UINT32_MAX)
+        return refuse(reader, "a node must have a \"name\", that of a node of the topology");
+    return enter_node(reader, index, control, runs);
+}
+
+static bool read_udp_port(struct site_reader *reader)
+{
+    uint32_t port;
+
+    if (!read_number(reader, "the UDP port of job 1", UDP_PORT_MIN, UDP_PORT_MAX, &port))
+        return false;
+    reader->site->udp_port = (uint16_t)port;
+    return true;
 }
 
 static bool read_root(struct site_reader *reader)
@@ -267,8 +397,16 @@ static bool read_root(struct site_reader *reader)
                 return refuse(reader, "\"links\" must be an array");
             for (bool begin = true; right && by_json_element(&reader->json, &begin);)
                 right = read_link(reader);
+        } else if (by_json_is(key, bytes, "nodes")) {
+            if (by_json_peek(&reader->json) != '[')
+                return refuse(reader, "\"nodes\" must be an array");
+            for (bool begin = true; right && by_json_element(&reader->json, &begin);)
+                right = read_site_node(reader);
+        } else if (by_json_is(key, bytes, "udp_port")) {
+            right = read_udp_port(reader);
         } else {
-            right = refuse(reader, "key '%.*s' of a site is unknown; a site has format and links",
+            right = refuse(reader,
+                           "key '%.*s' of a site is unknown; a site has format, udp_port, nodes and links",
                            bytes > 40 ? 40 : (int)bytes, key);
         }
     }
@@ -285,8 +423,12 @@ int by_site_parse(const char *json, size_t bytes, struct by_topology *topology, 
     reader.keys = sort_links(topology);
     reader.given = by_alloc(topology->link_count, sizeof(bool));
     reader.site = by_alloc(1, sizeof(*reader.site));
+    reader.given_node = by_alloc(topology->node_count, sizeof(bool));
     reader.site->ends = by_alloc(2 * (size_t)topology->link_count, sizeof(struct by_site_end));
-    reader.site->mtu = by_alloc(topology->link_count, sizeof(uint32_t));
+    for (uint32_t i = 0; i < 2 * topology->link_count; i++)
+        reader.site->ends[i].vlan = BY_SITE_VLAN_NONE;
+    reader.site->node_count = topology->node_count;
+    reader.site->nodes = by_alloc(topology->node_count, sizeof(struct by_site_node));
     by_json_open(&reader.json, json, bytes);
     read_root(&reader);
     if (reader.error == 0)
@@ -295,6 +437,7 @@ int by_site_parse(const char *json, size_t bytes, struct by_topology *topology, 
     by_names_free(reader.names);
     free(reader.keys);
     free(reader.given);
+    free(reader.given_node);
     if (reader.error != 0) {
         by_site_free(reader.site);
         return reader.error;
@@ -316,11 +459,80 @@ int by_site_read(const char *path, struct by_topology *topology, struct by_probl
     return error;
 }
 
+/* Reads the name and the address of the control channel of one node; "" if it has none. */
+static bool read_control(struct site_reader *reader, char name[BY_NAME_MAX + 1], char control[CONTROL_BYTES])
+{
+    const char *key;
+    size_t bytes;
+    bool right = true;
+
+    name[0] = control[0] = 0;
+    if (by_json_peek(&reader->json) != '{')
+        return refuse(reader, "a node must be an object");
+    for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
+        if (by_json_is(key, bytes, "name"))
+            right = read_text(reader, "the name of a node", name, BY_NAME_MAX + 1);
+        else if (by_json_is(key, bytes, "control"))
+            right = read_text(reader, "the address of a control channel", control, CONTROL_BYTES);
+        else
+            by_json_skip(&reader->json);
+    }
+    if (right && !reader->json.failed && name[0] == 0)
+        return refuse(reader, "a node must have a \"name\"");
+    return right && !reader->json.failed;
+}
+
+int by_site_controls(const char *path, void (*add)(void *context, const char *name, const char *address),
+                     void *context, struct by_problem *problem)
+{
+    struct site_reader reader = {.problem = problem};
+    char *text = NULL, name[BY_NAME_MAX + 1], control[CONTROL_BYTES];
+    const char *key;
+    size_t bytes = 0, key_bytes;
+    bool right = true;
+
+    reader.error = by_text_read(path, FILE_BYTES_MAX, &text, &bytes, problem);
+    if (reader.error != 0)
+        return reader.error;
+    by_json_open(&reader.json, text, bytes);
+    if (!by_json_has_format(text, bytes, FORMAT))
+        right = refuse(&reader, "it does not begin with \"format\": \"" FORMAT "\"");
+    for (bool first = true; right && by_json_member(&reader.json, &first, &key, &key_bytes);) {
+        if (!by_json_is(key, key_bytes, "nodes")) {
+            by_json_skip(&reader.json);
+            continue;
+        }
+        for (bool begin = true; right && by_json_element(&reader.json, &begin);) {
+            right = read_control(&reader, name, control);
+            if (right && control[0] != 0)
+                add(context, name, control);
+        }
+    }
+    if (reader.error == 0)
+        reader.error = by_json_finish(&reader.json, problem);
+    by_json_close(&reader.json);
+    free(text);
+    return reader.error;
+}
+
 void by_site_free(struct by_site *site)
 {
     if (site == NULL)
         return;
+    for (uint32_t i = 0; i < site->node_count; i++)
+        free(site->nodes[i].control);
     free(site->ends);
-    free(site->mtu);
+    free(site->nodes);
     free(site);
+}
+
+uint32_t by_site_mtu(const struct by_topology *topology, uint32_t link)
+{
+    uint32_t a, b;
+
+    if (topology->site == NULL)
+        return 0;
+    a = topology->site->ends[2 * link].mtu;
+    b = topology->site->ends[2 * link + 1].mtu;
+    return a == 0 || (b != 0 && b < a) ? b : a;
 }

@@ -68,6 +68,10 @@ static int start(struct lab *lab)
              lab->options.keys.cover ? lab->options.keys.cover : "header");
     argv[count++] = "banyand";
     argv[count++] = topology;
+    if (lab->options.site != NULL) {
+        argv[count++] = "--site";
+        argv[count++] = (char *)(uintptr_t)lab->options.site;
+    }
     argv[count++] = "--sockets";
     argv[count++] = sockets;
     argv[count++] = "--state";

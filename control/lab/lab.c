@@ -79,7 +79,7 @@ static int check_programs(const struct lab *lab)
 
         snprintf(name, sizeof(name), "%.*s", (int)(equals - options->program[i]), options->program[i]);
         node = by_topology_find(lab->topology, name);
-        if (node < 0 || lab->topology->nodes[node].compute)
+        if (node < 0 || !by_site_is_switch(lab->topology, (uint32_t)node))
             return by_cli_fail(BY_EXIT_USAGE, "--switch %s: no switch with that name in %s",
                                options->program[i], options->topology);
         if (options->in_process)
@@ -117,6 +117,13 @@ static int check(struct lab *lab)
     uint32_t ranks = by_topology_compute_count(lab->topology);
     int64_t node;
 
+    for (uint32_t i = 0; options->in_process && i < lab->topology->node_count; i++)
+        if (by_site_runs(lab->topology, i) != BY_SITE_BANYAN)
+            return by_cli_fail(
+                BY_EXIT_USAGE,
+                "--in-process runs banyan at every node, and the site states that '%s' does not "
+                "run it: leave out --in-process",
+                lab_name(lab, i));
     if (options->root >= ranks)
         return by_cli_fail(BY_EXIT_USAGE, "--root %u: %s has ranks 0 to %u", options->root, options->topology,
                            ranks - 1);
@@ -125,7 +132,7 @@ static int check(struct lab *lab)
                            options->count_count, options->topology, ranks);
     if (options->kill_node != NULL) {
         node = by_topology_find(lab->topology, options->kill_node);
-        if (node < 0 || lab->topology->nodes[node].compute)
+        if (node < 0 || !by_site_is_switch(lab->topology, (uint32_t)node))
             return by_cli_fail(BY_EXIT_USAGE, "--kill %s: no switch with that name in %s", options->kill_node,
                                options->topology);
         if (options->in_process)
@@ -261,7 +268,7 @@ static void explain(const struct lab *lab)
                    lab->ns[i], lab_has_shm(&lab->options) ? "BANYAN_TRANSPORT=shm BANYAN_SHM=" : "",
                    lab_has_shm(&lab->options) ? lab->folder : "", lab_has_shm(&lab->options) ? " " : "",
                    lab->folder, name);
-        else
+        else if (by_site_is_switch(lab->topology, i))
             printf("switch %-12s banyan show unix:%s/%s.sock\n", name, lab->folder, name);
     }
     if (lab->options.controller)

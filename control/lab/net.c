@@ -35,6 +35,10 @@
  * lost.
  */
 #define INDEX_BASE 1000
+/* Name of a bridge. */
+#define BRIDGE "br0"
+/* " address " or " lladdr " and a MAC address. */
+#define MAC_TEXT 32
 
 int lab_net_ip(const char *ns, const char *batch, size_t bytes)
 {
@@ -118,13 +122,25 @@ static int add_namespaces(struct lab *lab)
     return status;
 }
 
-static char *mac_text(const struct lab *lab, uint32_t link, uint32_t node, char text[18])
+/* Writes " WORD MAC" for an end of a link; nothing if its neighbours learn the MAC address. */
+static char *mac_text(const struct lab *lab, const char *word, uint32_t link, uint32_t node,
+                      char text[MAC_TEXT])
 {
     uint8_t mac[6];
 
-    by_address_mac(lab->topology, link, node, mac);
-    snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    text[0] = 0;
+    if (by_address_mac(lab->topology, link, node, mac))
+        snprintf(text, MAC_TEXT, " %s %02x:%02x:%02x:%02x:%02x:%02x", word, mac[0], mac[1], mac[2], mac[3],
+                 mac[4], mac[5]);
     return text;
+}
+
+/* Returns the MTU of a node's end of a link: the site's, else that of the tables. */
+static uint32_t mtu_of(const struct lab *lab, uint32_t link, uint32_t node)
+{
+    const struct by_site_end *end = by_site_end(lab->topology, link, node);
+
+    return end != NULL && end->mtu != 0 ? end->mtu : lab->lowering->mtu;
 }
 
 static int add_cables(struct lab *lab)
@@ -137,14 +153,15 @@ static int add_cables(struct lab *lab)
 
     for (uint32_t i = 0; i < topology->link_count; i++) {
         uint32_t a = topology->links[i].a, b = topology->links[i].b;
-        char name_a[16], name_b[16], mac_a[18], mac_b[18];
+        char name_a[16], name_b[16], mac_a[MAC_TEXT], mac_b[MAC_TEXT];
         by_address_interface(&lab->lowering->map, i, a, name_a);
         by_address_interface(&lab->lowering->map, i, b, name_b);
         fprintf(stream,
-                "link add %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s type veth "
-                "peer name %s index %u mtu %u address %s numtxqueues 1 numrxqueues 1 netns %s\n",
-                name_a, INDEX_BASE + 2 * i, lab->lowering->mtu, mac_text(lab, i, a, mac_a), lab->ns[a],
-                name_b, INDEX_BASE + 2 * i + 1, lab->lowering->mtu, mac_text(lab, i, b, mac_b), lab->ns[b]);
+                "link add %s index %u mtu %u%s numtxqueues 1 numrxqueues 1 netns %s type veth "
+                "peer name %s index %u mtu %u%s numtxqueues 1 numrxqueues 1 netns %s\n",
+                name_a, INDEX_BASE + 2 * i, mtu_of(lab, i, a), mac_text(lab, "address", i, a, mac_a),
+                lab->ns[a], name_b, INDEX_BASE + 2 * i + 1, mtu_of(lab, i, b),
+                mac_text(lab, "address", i, b, mac_b), lab->ns[b]);
     }
     fclose(stream);
     status = lab_net_ip(NULL, batch, bytes);
@@ -153,38 +170,80 @@ static int add_cables(struct lab *lab)
 }
 
 /*
- * Configures a node: sets its interfaces up. A host also gets an address, the neighbour across each
- * cable, and a routing table for each interface, so packets sent from an interface's address leave
- * by it, also to nodes behind the switch there.
+ * Configures one interface of a host: an address, the neighbour across the cable unless its MAC
+ * address is learned, and a routing table, so that packets from this address leave by this
+ * interface, also to nodes behind the switch there. Behind a bridge, all receivers are neighbours.
  */
+static void configure_host(const struct lab *lab, FILE *stream, uint32_t node, uint32_t port,
+                           const char *name)
+{
+    const struct by_topology *topology = lab->topology;
+    uint32_t link = by_address_link(&lab->lowering->map, node, port);
+    uint32_t peer = by_address_peer(topology, link, node);
+    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT], way[2 * BY_ADDRESS_TEXT] = "";
+
+    by_address_text(by_address_ip(topology, link, node), own);
+    by_address_text(by_address_ip(topology, link, peer), other);
+    if (by_site_runs(topology, peer) == BY_SITE_BRIDGE) {
+        fprintf(stream, "addr add %s/32 dev %s\nlink set %s up\n", own, name, name);
+    } else {
+        fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n", own, other, name, name);
+        if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
+            fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
+        snprintf(way, sizeof(way), " via %s", other);
+    }
+    fprintf(stream, "route add default%s dev %s table %u\n", way, name, TABLE_BASE + port);
+    fprintf(stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
+    if (port == 0)
+        fprintf(stream, "route add default%s dev %s\n", way, name);
+}
+
+/* Configures one interface of a node that does not run banyan: a router has an address and a route
+ * to the other end, a bridge has the interface as its port. */
+static void configure_plain(const struct lab *lab, FILE *stream, uint32_t node, uint32_t port,
+                            const char *name)
+{
+    const struct by_topology *topology = lab->topology;
+    uint32_t link = by_address_link(&lab->lowering->map, node, port);
+    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT];
+    uint32_t peer = by_address_peer(topology, link, node);
+
+    if (by_site_runs(topology, node) == BY_SITE_BRIDGE) {
+        fprintf(stream, "link set %s master %s up\n", name, BRIDGE);
+        return;
+    }
+    fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n",
+            by_address_text(by_address_ip(topology, link, node), own),
+            by_address_text(by_address_ip(topology, link, peer), other), name, name);
+    if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
+        fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
+}
+
+/* Configures a node: its interfaces, and the bridge of a node that bridges. */
 static int configure(struct lab *lab, uint32_t node)
 {
     const struct by_topology *topology = lab->topology;
+    enum by_site_runs runs = by_site_runs(topology, node);
     char *batch = NULL;
     size_t bytes = 0;
     FILE *stream = open_memstream(&batch, &bytes);
     int status;
 
     fprintf(stream, "link set lo up\n");
+    if (runs == BY_SITE_BRIDGE)
+        fprintf(stream, "link add %s type bridge stp_state 0 mcast_snooping 0\nlink set %s up\n", BRIDGE,
+                BRIDGE);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
-        uint32_t link = by_address_link(&lab->lowering->map, node, port),
-                 peer = by_address_peer(topology, link, node);
-        uint32_t own_ip = by_address_ip(topology, link, node), peer_ip = by_address_ip(topology, link, peer);
-        char name[16], own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[18];
-        by_address_interface(&lab->lowering->map, link, node, name);
-        by_address_text(own_ip, own);
-        by_address_text(peer_ip, other);
-        if (!topology->nodes[node].compute) {
+        char name[16];
+
+        by_address_interface(&lab->lowering->map, by_address_link(&lab->lowering->map, node, port), node,
+                             name);
+        if (topology->nodes[node].compute)
+            configure_host(lab, stream, node, port, name);
+        else if (runs != BY_SITE_BANYAN)
+            configure_plain(lab, stream, node, port, name);
+        else
             fprintf(stream, "link set %s arp off up\n", name);
-            continue;
-        }
-        fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n", own, other, name, name);
-        fprintf(stream, "neigh replace %s lladdr %s dev %s nud permanent\n", other,
-                mac_text(lab, link, peer, mac), name);
-        fprintf(stream, "route add default via %s dev %s table %u\n", other, name, TABLE_BASE + port);
-        fprintf(stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
-        if (port == 0)
-            fprintf(stream, "route add default via %s dev %s\n", other, name);
     }
     fclose(stream);
     status = lab_net_ip(lab->ns[node], batch, bytes);
@@ -235,7 +294,8 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     write_setting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
     write_setting("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
-    write_setting("/proc/sys/net/ipv4/ip_forward", "0");
+    write_setting("/proc/sys/net/ipv4/ip_forward",
+                  by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];

@@ -260,7 +260,7 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
         status = check_controller(options);
     if (status != 0)
         return status;
-    if (options->lower.mtu == 0)
+    if (options->lower.mtu == 0 && options->site == NULL)
         options->lower.mtu = lab_has_shm(options) ? SHM_MTU : BY_LOWER_MTU;
     options->cut =
         options->cut || strcmp(options->driver, "ring") == 0; /* the ring driver accepts only single frames */

@@ -17,7 +17,7 @@ int lab_run_fabric(struct lab *lab)
     lab->processes = by_alloc((size_t)n * (lab->options.jobs + 1) + 1, sizeof(*lab->processes));
     status = lab_net_up(lab);
     for (uint32_t i = 0; i < n && status == 0; i++)
-        if (!lab->topology->nodes[i].compute && lab_switch_start(lab, i) == NULL)
+        if (by_site_is_switch(lab->topology, i) && lab_switch_start(lab, i) == NULL)
             status = BY_EXIT_ENVIRONMENT;
     if (status == 0 && lab->process_count > 0)
         status = lab_switch_await(lab);

@@ -179,7 +179,7 @@ static void await_carriers(const struct lab *lab)
     double deadline = lab_now() + CARRIERS_S;
 
     for (uint32_t i = 0; i < lab->topology->node_count; i++)
-        while (!lab->topology->nodes[i].compute && is_cut_off(lab, i) && lab_now() < deadline)
+        while (by_site_is_switch(lab->topology, i) && is_cut_off(lab, i) && lab_now() < deadline)
             usleep(20000);
 }
 
@@ -223,7 +223,7 @@ int lab_switch_push(struct lab *lab)
     for (uint32_t i = 0; i < n && status == 0; i++) {
         char path[LAB_PATH + 64];
         uint8_t *bytes;
-        if (lab->topology->nodes[i].compute)
+        if (!by_site_is_switch(lab->topology, i))
             continue;
         snprintf(path, sizeof(path), "%.480s/%.47s.table", lab->folder, lab_name(lab, i));
         lab_switch_address(lab, i, addresses[count]);

@@ -176,14 +176,26 @@ uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32
     return BY_ADDRESS_BASE + 2 * link + (topology->links[link].a == node ? 0 : 1);
 }
 
-void by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6])
+/* Whether the MAC address of `node`'s end is learned: if the site says so, or if it states the
+ * address of the end, or what routes there, without it. */
+static bool is_learned(const struct by_topology *topology, const struct by_site_end *end, uint32_t node)
+{
+    if (end->mac_from != BY_SITE_MAC_DEFAULT)
+        return end->mac_from == BY_SITE_MAC_ARP;
+    return end->ip != 0 || by_site_runs(topology, node) != BY_SITE_BANYAN;
+}
+
+bool by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6])
 {
     const struct by_site_end *end = by_site_end(topology, link, node);
     uint32_t ip = by_address_ip(topology, link, node);
 
-    if (end != NULL && end->has_mac) {
+    memset(mac, 0, 6);
+    if (end != NULL && is_learned(topology, end, node))
+        return false;
+    if (end != NULL && end->mac_from == BY_SITE_MAC_STATED) {
         memcpy(mac, end->mac, 6);
-        return;
+        return true;
     }
     mac[0] = 0x02;
     mac[1] = 0x62;
@@ -191,6 +203,14 @@ void by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t 
     mac[3] = (uint8_t)(ip >> 16);
     mac[4] = (uint8_t)(ip >> 8);
     mac[5] = (uint8_t)ip;
+    return true;
+}
+
+uint16_t by_address_vlan(const struct by_topology *topology, uint32_t link)
+{
+    const struct by_site_end *end = by_site_end(topology, link, topology->links[link].a);
+
+    return end == NULL || end->vlan == BY_SITE_VLAN_NONE ? 0 : end->vlan;
 }
 
 uint32_t by_address_peer(const struct by_topology *topology, uint32_t link, uint32_t node)

@@ -51,8 +51,11 @@ void by_address_map_free(struct by_address_map *map);
  */
 uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32_t node);
 /* Sets the MAC address of `node`'s end of `link`: the site's, else 02:62 and the four bytes of the
- * IPv4 address. */
-void by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6]);
+ * IPv4 address. Returns false, with `mac` zero, if it is unknown: the end keeps that of its
+ * interface, and its neighbours learn it by ARP. */
+bool by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6]);
+/* Returns the VLAN of frames on `link`; 0: they have no tag. */
+uint16_t by_address_vlan(const struct by_topology *topology, uint32_t link);
 /* Returns the node at the other end of `link`. */
 uint32_t by_address_peer(const struct by_topology *topology, uint32_t link, uint32_t node);
 /* Returns the port number of `link` at `node`. */

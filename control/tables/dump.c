@@ -58,7 +58,10 @@ static char *port_text(uint16_t port, char text[16])
 
 static char *mac_text(const uint8_t mac[6], char text[18])
 {
-    snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
+    if ((mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]) == 0)
+        snprintf(text, 18, "%s", "ARP");
+    else
+        snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
     return text;
 }
 
@@ -86,6 +89,8 @@ static void port_line(const uint8_t *image, uint32_t index, char *line)
                     by_address_text(port.own_ip, own), mac_text(port.own_mac, own_mac), port.mtu,
                     node_name(image, port.peer_node, name), by_address_text(port.peer_ip, peer),
                     mac_text(port.peer_mac, peer_mac));
+    if (port.vlan != 0)
+        used += snprintf(line + used, LINE_BYTES - (size_t)used, ", VLAN %u", port.vlan);
     if (port.rate_in > 0 || port.rate_out > 0)
         snprintf(line + used, LINE_BYTES - (size_t)used, ", %g GB/s in, %g out", port.rate_in / 1e6,
                  port.rate_out / 1e6);

@@ -34,11 +34,11 @@ static json_t *ports_json(const uint8_t *image, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_port port;
         by_image_port(image, i, &port);
-        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o, s:i, s:I, s:I}", "name", port.name,
-                                               "own_ip", ip_json(port.own_ip), "peer_ip",
-                                               ip_json(port.peer_ip), "peer_node", or_null(port.peer_node),
-                                               "mtu", port.mtu, "rate_in", (json_int_t)port.rate_in * 1000,
-                                               "rate_out", (json_int_t)port.rate_out * 1000));
+        json_array_append_new(
+            array, json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:I}", "name", port.name, "own_ip",
+                             ip_json(port.own_ip), "peer_ip", ip_json(port.peer_ip), "peer_node",
+                             or_null(port.peer_node), "mtu", port.mtu, "vlan", port.vlan, "rate_in",
+                             (json_int_t)port.rate_in * 1000, "rate_out", (json_int_t)port.rate_out * 1000));
     }
     return array;
 }

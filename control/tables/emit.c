@@ -9,6 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/fabric/unit.h"
+#include "control/tables/cable.h"
 #include "control/tables/lower.h"
 #include "control/tables/tree.h"
 #include "offload/base/errors.h"
@@ -90,7 +91,7 @@ static void count_records(const struct emit_writer *w, uint32_t count[BY_SECTION
  */
 static uint16_t udp_port(const struct by_lowering *lowering, uint32_t node, uint16_t job)
 {
-    return lowering->topology->nodes[node].compute ? (uint16_t)(BY_UDP_PORT + job - 1)
+    return lowering->topology->nodes[node].compute ? by_lower_udp_port(lowering->topology, job)
                                                    : (uint16_t)BY_UDP_PORT;
 }
 
@@ -148,10 +149,13 @@ static void put_ports(struct emit_writer *w)
         struct by_image_port port = {.own_ip = by_address_ip(topology, link, w->node),
                                      .peer_ip = by_address_ip(topology, link, peer),
                                      .peer_node = (uint16_t)peer,
-                                     .mtu = (uint16_t)lowering->mtu};
+                                     .mtu = (uint16_t)by_cable_port_mtu(topology, link, lowering->mtu),
+                                     .vlan = by_address_vlan(topology, link)};
         by_address_interface(&lowering->map, link, w->node, port.name);
         by_address_mac(topology, link, w->node, port.own_mac);
         by_address_mac(topology, link, peer, port.peer_mac);
+        if (by_site_runs(topology, peer) == BY_SITE_BRIDGE)
+            port.peer_ip = 0;
         put_rates(w, link, &port);
         by_image_put_port(w->image, i, &port);
     }

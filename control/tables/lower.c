@@ -12,6 +12,7 @@
 #include "control/fabric/build.h"
 #include "control/fabric/members.h"
 #include "control/tables/able.h"
+#include "control/tables/cable.h"
 #include "control/tables/group.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
@@ -26,6 +27,14 @@ uint32_t by_lower_payload(uint32_t mtu)
     return payload > BY_PAYLOAD_MAX ? BY_PAYLOAD_MAX : payload;
 }
 
+uint16_t by_lower_udp_port(const struct by_topology *topology, uint16_t job)
+{
+    uint32_t first =
+        topology->site != NULL && topology->site->udp_port != 0 ? topology->site->udp_port : BY_UDP_PORT;
+
+    return (uint16_t)(first + job - 1);
+}
+
 static void add_note(struct by_lowering *lowering, const char *text)
 {
     lowering->notes = by_realloc(lowering->notes, lowering->note_count + 1, sizeof(char *));
@@ -38,13 +47,12 @@ static int check_options(const struct by_lower_options *given, struct by_lower_o
     *options = *given;
     options->window = options->window ? options->window : BY_LOWER_WINDOW;
     options->slots = options->slots ? options->slots : BY_LOWER_SLOTS;
-    options->mtu = options->mtu ? options->mtu : BY_LOWER_MTU;
     options->gen = options->gen ? options->gen : 1;
     if ((options->window & (options->window - 1)) != 0 || options->window > BY_WINDOW_MAX)
         return by_problem_say(problem, BY_EINVAL,
                               "a window of %u slots: it must be a power of two, at most %u", options->window,
                               BY_WINDOW_MAX);
-    if (by_lower_payload(options->mtu) == 0 || options->mtu > 65535)
+    if (options->mtu != 0 && (by_lower_payload(options->mtu) == 0 || options->mtu > 65535))
         return by_problem_say(problem, BY_EINVAL,
                               "an MTU of %u: it must be between 132 (headers and 64 bytes) and 65535",
                               options->mtu);
@@ -186,7 +194,7 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
         .rank_count = (uint16_t)map.rank_count,
         .rank = BY_RANK_NONE,
         .tree_count = (uint16_t)(lowering->tree_count - before),
-        .udp_port = (uint16_t)(BY_UDP_PORT + job->job - 1),
+        .udp_port = by_lower_udp_port(lowering->topology, job->job),
     };
     return 0;
 }
@@ -296,6 +304,8 @@ static void add_relays(struct by_lowering *lowering, const struct by_lowered_tre
     const struct by_topology *topology = lowering->topology;
 
     for (uint32_t i = 0; i + 1 < count; i++) {
+        if (by_site_runs(topology, way[i].to) != BY_SITE_BANYAN)
+            continue;
         BY_GROW(lowering->relays, lowering->relay_count, *room);
         lowering->relays[lowering->relay_count++] = (struct by_lowered_relay){
             .node = way[i].to,
@@ -460,19 +470,6 @@ static void count_hops(struct by_lowering *lowering)
     add_note(lowering, text);
 }
 
-/* Packets must fit the links that a site describes. */
-static int check_mtu(const struct by_topology *topology, uint32_t mtu, struct by_problem *problem)
-{
-    for (uint32_t i = 0; i < topology->link_count && topology->site != NULL; i++)
-        if (topology->site->mtu[i] != 0 && topology->site->mtu[i] < mtu)
-            return by_problem_say(
-                problem, BY_EINVAL,
-                "the link '%s' - '%s' has an MTU of %u bytes, and tables are made for %u: use --mtu %u",
-                topology->nodes[topology->links[i].a].name, topology->nodes[topology->links[i].b].name,
-                topology->site->mtu[i], mtu, topology->site->mtu[i]);
-    return 0;
-}
-
 int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs, uint32_t job_count,
              const struct by_lower_options *given, struct by_lowering **result, struct by_problem *problem)
 {
@@ -487,14 +484,14 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     lowering->slot_base = by_alloc(job_count, sizeof(*lowering->slot_base));
     if (error == 0)
         error = by_address_map_make(topology, &lowering->map, problem);
-    if (error == 0)
-        error = check_mtu(topology, options.mtu, problem);
     lowering->det = options.det;
     lowering->bare = options.bare;
-    lowering->mtu = options.mtu;
-    lowering->payload_max = by_lower_payload(options.mtu);
     for (uint32_t i = 0; i < job_count && error == 0; i++)
         error = add_job(lowering, &jobs[i], options.gen, problem);
+    if (error == 0)
+        error = by_cable_check(lowering, problem);
+    if (error == 0)
+        error = by_cable_mtu(lowering, options.mtu, problem);
     if (error == 0)
         count_hops(lowering);
     if (error == 0)

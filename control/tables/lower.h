@@ -49,14 +49,23 @@ struct by_lower_options {
      */
     uint32_t window;
     uint32_t slots; /* slots of one node for all jobs; 0 = BY_LOWER_SLOTS */
-    uint32_t mtu;   /* IP packet size of every link, in bytes; 0 = BY_LOWER_MTU */
-    uint16_t gen;   /* install generation; 0 = 1 */
-    uint8_t det;    /* entries get the slots for sums in mode DET: one for each two children */
+    /* IP packet size of every link that trees use, in bytes; 0 = the smallest of these links that
+     * the site states, BY_LOWER_MTU for a link without a statement */
+    uint32_t mtu;
+    uint16_t gen; /* install generation; 0 = 1 */
+    uint8_t det;  /* entries get the slots for sums in mode DET: one for each two children */
     /* Omits HOP and NAME, which only error texts need, from the images of hosts: for simulation. */
     uint8_t bare;
     uint8_t cover;    /* of the tags of keyed jobs: enum by_cover (offload/wire/seal.h); by_lower_keyed() */
     uint8_t seed[16]; /* derives the keys of jobs without their own: secret, different for each lowering */
 };
+
+/* Returns the smallest MTU of all links of the fabric, where a link without a statement of the site
+ * counts as BY_LOWER_MTU. */
+uint32_t by_lower_mtu_least(const struct by_topology *topology);
+/* Returns the UDP port of the hosts of `job`: the site's, else BY_UDP_PORT, of job 1, and one more
+ * for each job. */
+uint16_t by_lower_udp_port(const struct by_topology *topology, uint16_t job);
 
 /* The plans of one job: at most one for each collective and root, all on the same compute nodes. */
 struct by_lower_job {

@@ -2,6 +2,7 @@
 control_SRC += \
 	control/tables/able.c \
 	control/tables/address.c \
+	control/tables/cable.c \
 	control/tables/dump.c \
 	control/tables/dump_json.c \
 	control/tables/emit.c \

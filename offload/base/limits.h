@@ -49,6 +49,8 @@
 /* UDP port of a node (host order); not assigned by IANA. The host of a job may listen on another
  * port, which its table gives. */
 #define BY_UDP_PORT 46247u
+/* Largest identifier of a VLAN (IEEE 802.1Q: 0 and 4095 are reserved). */
+#define BY_VLAN_MAX 4094u
 /* TCP port of a node's control channel (host order). */
 #define BY_CONTROL_PORT 46248u
 

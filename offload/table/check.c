@@ -144,7 +144,7 @@ static int check_frame(struct table_check *check, size_t bytes)
     if (by_get32(image + BY_IMAGE_AT_MAGIC) != BY_IMAGE_MAGIC)
         return refuse(check, BY_EFORMAT, "not a table image: it begins with", by_get32(image));
     if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION)
-        return refuse(check, BY_EVERSION, "version is not 1", by_get16(image + BY_IMAGE_AT_VERSION));
+        return refuse(check, BY_EVERSION, "version is not 2", by_get16(image + BY_IMAGE_AT_VERSION));
     if (by_get16(image + BY_IMAGE_AT_HEADER_BYTES) != BY_IMAGE_HEADER_BYTES)
         return refuse(check, BY_EFORMAT, "header length is not 128",
                       by_get16(image + BY_IMAGE_AT_HEADER_BYTES));
@@ -166,7 +166,7 @@ static int check_frame(struct table_check *check, size_t bytes)
     return 0;
 }
 
-BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 1,
+BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 2,
                  "named in texts above");
 
 static int check_header(struct table_check *check)
@@ -234,6 +234,10 @@ static int check_ports(struct table_check *check)
         if ((port.own_mac[0] | port.peer_mac[0]) & 1)
             return refuse(check, BY_EFORMAT, "MAC address is a multicast address; it begins with",
                           port.own_mac[0] & 1 ? port.own_mac[0] : port.peer_mac[0]);
+        if (port.peer_ip == 0 && !all_zero(port.peer_mac, sizeof(port.peer_mac)))
+            return refuse(check, BY_EFORMAT, "a bridge has no MAC address; it begins with", port.peer_mac[0]);
+        if (port.vlan > BY_VLAN_MAX)
+            return refuse(check, BY_EFORMAT, "VLAN is not in 0..4094", port.vlan);
         if (port.mtu < MTU_MIN)
             return refuse(check, BY_EFORMAT, "MTU is below 68", port.mtu);
         for (uint32_t i = 0; i < check->index; i++) {
@@ -247,7 +251,7 @@ static int check_ports(struct table_check *check)
     return 0;
 }
 
-BY_STATIC_ASSERT(MTU_MIN == 68, "named in a text above");
+BY_STATIC_ASSERT(MTU_MIN == 68 && BY_VLAN_MAX == 4094, "named in texts above");
 
 static int check_jobs(struct table_check *check)
 {

@@ -24,7 +24,7 @@
 #include "offload/base/limits.h"
 
 #define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
-#define BY_IMAGE_VERSION      1u
+#define BY_IMAGE_VERSION      2u
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
@@ -35,7 +35,7 @@ enum by_node_kind { BY_NODE_SWITCH = 1, BY_NODE_HOST = 2 };
 
 /* X(NAME, value, record bytes): sections in file order. */
 #define BY_SECTION_LIST(X)                                                                                   \
-    X(PORT, 0, 80)                                                                                           \
+    X(PORT, 0, 84)                                                                                           \
     X(JOB, 1, 16)                                                                                            \
     X(ENTRY, 2, 40)                                                                                          \
     X(CHILD, 3, 16)                                                                                          \
@@ -65,14 +65,15 @@ struct by_image_header {
 struct by_image_port {
     char name[BY_NAME_MAX + 1]; /* interface: "p0" on switches, "eth0" on hosts of the test network */
     uint32_t own_ip;            /* host order */
-    uint32_t peer_ip;
-    uint8_t own_mac[6];
-    uint8_t peer_mac[6];
+    uint32_t peer_ip;           /* 0: a bridge; neighbours are the receivers of packets themselves */
+    uint8_t own_mac[6];         /* 0: that of the interface */
+    uint8_t peer_mac[6];        /* 0: learned by ARP */
     uint16_t peer_node;
     uint16_t mtu; /* bytes of an IP packet */
     /* The rates of the cable to and from this node, in 1000 bytes of whole frames per second; 0:
      * unknown, and then its shares are not enforced. */
     uint32_t rate_in, rate_out;
+    uint16_t vlan; /* of the frames on the cable, 1 to BY_VLAN_MAX (IEEE 802.1Q); 0: they have no tag */
 };
 
 struct by_image_job {

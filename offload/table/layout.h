@@ -45,7 +45,8 @@ enum by_image_at {
     X(U16, peer_node, 68)                                                                                    \
     X(U16, mtu, 70)                                                                                          \
     X(U32, rate_in, 72)                                                                                      \
-    X(U32, rate_out, 76)
+    X(U32, rate_out, 76)                                                                                     \
+    X(U16, vlan, 80)
 #define BY_IMAGE_JOB_FIELDS(X)                                                                               \
     X(U16, job, 0)                                                                                           \
     X(U16, gen, 2)                                                                                           \

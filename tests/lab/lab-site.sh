@@ -45,7 +45,7 @@ check "a switch's table names those of its ports" grep -q 'port 1 enp2s1: 10.20.
 check "a link without names keeps the generated ones" grep -q 'port 0 eth0: 198.18.0.6 02:62:c6:12:00:06,' "$dir/tables/host3.txt"
 
 refused "a site that is not there" 2 "$dir/none.site: " "$banyan" tables "$dir/star4.json" "$dir/a.plan" --site "$dir/none.site" -o "$dir/no"
-refused "a link with a smaller MTU than the tables" 2 "has an MTU of 1500 bytes, and tables are made for 9000: use --mtu 1500" \
+refused "a link with a smaller MTU than the tables" 2 "has an MTU of 1500 bytes at 'host0' (enp1s0), and tables are made for 9000: use --mtu 1500" \
     "$banyan" lab run "$dir/star4.json" --site "$dir/star4.site" --mtu 9000
 sed 's/10\.20\.1\.11/10.20.0.11/' "$dir/star4.site" >"$dir/twice.site"
 refused "an address twice" 2 "node 'host0' has the address 10.20.0.11 on its link to 'switch0', and node 'host1' has it" \

@@ -22,7 +22,7 @@ int by_admit_fabric(const struct by_topology *topology, const struct by_lowering
         const char *name = topology->nodes[i].name;
         uint32_t ports = lowering->map.port_count[i];
 
-        if (topology->nodes[i].compute)
+        if (!by_site_is_switch(topology, i))
             continue;
         if (limits[i].ports > 0 && ports > limits[i].ports)
             return by_problem_say(
@@ -229,7 +229,7 @@ static int check_sharers(const struct by_topology *topology, const struct by_adm
     for (uint32_t i = 0; i < topology->node_count; i++) {
         uint32_t most = limits[i].shares > 0 ? limits[i].shares : BY_SHARES_MAX;
 
-        if (!topology->nodes[i].compute && found >= most)
+        if (by_site_is_switch(topology, i) && found >= most)
             return by_problem_say(
                 problem, BY_ELIMIT,
                 "job %u: no share is left on %s, which supports %u (held by %s): end a job, or create this "

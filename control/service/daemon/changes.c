@@ -221,7 +221,7 @@ static int make_images(struct by_change *change)
     for (uint32_t i = 0; i < change->topology->node_count && error == 0; i++) {
         struct by_change_image *image = &change->images[i];
 
-        if (change->topology->nodes[i].compute)
+        if (!by_site_is_switch(change->topology, i))
             continue;
         error = by_lowering_image(lowering, i, &image->bytes, &image->size, &change->problem);
         if (error == 0)

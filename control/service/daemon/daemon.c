@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
+#include "control/service/controller/target.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/http.h"
@@ -36,9 +37,13 @@ static int refuse(const char *file, const struct by_problem *problem)
     return EXIT_USAGE;
 }
 
-/* Finds the address of a switch: from --to, else in --sockets. Returns 0 or EXIT_USAGE. */
-static int find_address(const struct by_daemon_options *options, struct by_daemon_switch *device)
+/* Finds the address of a switch: from --to, else in --sockets, else from the site. Returns 0 or
+ * EXIT_USAGE. */
+static int find_address(const struct by_daemon_options *options, const struct by_topology *topology,
+                        struct by_daemon_switch *device)
 {
+    const char *control = by_site_control(topology, device->node);
+    struct by_problem problem = {0};
     size_t length = strlen(device->name);
     int used = 0;
 
@@ -48,9 +53,17 @@ static int find_address(const struct by_daemon_options *options, struct by_daemo
     if (used == 0 && options->sockets != NULL)
         used = snprintf(device->address, sizeof(device->address), "unix:%s/%s.sock", options->sockets,
                         device->name);
+    if (used == 0 && control != NULL) {
+        used = snprintf(device->address, sizeof(device->address), "%s", control);
+        if (by_target_check(control, &problem) != 0) {
+            fprintf(stderr, "banyand: %s: switch %s: %s\n", options->site, device->name, problem.text);
+            return EXIT_USAGE;
+        }
+    }
     if (used == 0)
-        fprintf(stderr, "banyand: %s: no address for switch %s: add --to %s=ADDR\n", options->topology,
-                device->name, device->name);
+        fprintf(stderr,
+                "banyand: %s: no address for switch %s: add --to %s=ADDR, or its \"control\" to the site\n",
+                options->topology, device->name, device->name);
     else if (used >= (int)sizeof(device->address))
         fprintf(stderr, "banyand: the address of switch %s has %d characters; the limit is %zu\n",
                 device->name, used, sizeof(device->address) - 1);
@@ -69,7 +82,7 @@ static int check_to(const struct by_daemon *daemon)
 
         snprintf(name, sizeof(name), "%.*s", length, options->to[i]);
         node = by_topology_find(daemon->topology, name);
-        if (node >= 0 && !daemon->topology->nodes[node].compute)
+        if (node >= 0 && by_site_is_switch(daemon->topology, (uint32_t)node))
             continue;
         fprintf(stderr, "banyand: --to %s: no switch '%.*s' in %s\n", options->to[i], (int)length,
                 options->to[i], options->topology);
@@ -90,12 +103,12 @@ static int find_switches(struct by_daemon *daemon)
         struct by_daemon_switch *device = &daemon->switches[daemon->switch_count];
 
         daemon->switch_of[i] = UINT32_MAX;
-        if (topology->nodes[i].compute)
+        if (!by_site_is_switch(topology, i))
             continue;
         daemon->switch_of[i] = daemon->switch_count++;
         device->node = i;
         device->name = topology->nodes[i].name;
-        status = find_address(options, device);
+        status = find_address(options, topology, device);
     }
     return status == 0 ? check_to(daemon) : status;
 }
@@ -133,6 +146,8 @@ static int open_daemon(struct by_daemon *daemon)
         return refuse(daemon->options.topology, &problem);
     if (daemon->options.site != NULL && by_site_read(daemon->options.site, daemon->topology, &problem) != 0)
         return refuse(daemon->options.site, &problem);
+    if (daemon->options.lower.mtu == 0)
+        daemon->options.lower.mtu = by_lower_mtu_least(daemon->topology);
     if (by_address_map_make(daemon->topology, &daemon->map, &problem) != 0)
         return refuse(daemon->options.topology, &problem);
     status = find_switches(daemon);

@@ -30,7 +30,7 @@ void by_notice_open(struct by_daemon *daemon)
     for (uint32_t l = 0; l < topology->link_count; l++)
         links[l] = (struct by_blackhole_link){.node = {topology->links[l].a, topology->links[l].b}};
     for (uint32_t n = 0; n < topology->node_count; n++)
-        switches[n] = !topology->nodes[n].compute;
+        switches[n] = by_site_is_switch(topology, n);
     daemon->notice = by_alloc(1, sizeof(*daemon->notice));
     daemon->notice->used = by_alloc(topology->link_count, sizeof(bool));
     daemon->notice->blackhole = by_blackhole_open(links, topology->link_count, switches, topology->node_count,

@@ -106,9 +106,11 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "timeout", "S", AT(access.timeout_ms), 1, 60,
                    "wait S seconds for a switch in a push, %r (default 2)"),
      .scale = 1000},
-    {BY_ROW_TEXT(0, "site", "FILE", AT(site),
-                 "use the interfaces, addresses and MAC addresses of FILE, see banyan-site(5)")},
-    {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216, "the MTU of every link, %r (default 1500)")},
+    {BY_ROW_TEXT(
+        0, "site", "FILE", AT(site),
+        "use the names and addresses of FILE, of switches' control channels too, see banyan-site(5)")},
+    {BY_ROW_NUMBER(0, "mtu", "N", AT(lower.mtu), 576, 9216,
+                   "the MTU of every link, %r (default: the smallest of the site, else 1500)")},
     {BY_ROW_FLAG(0, "det", AT(lower.det), "make tables with which switches can sum in mode det")},
     {BY_ROW_TEXT(0, "state", "DIR", AT(state),
                  "keep jobs and tables in DIR, so that a restarted banyand continues with them"),
@@ -130,7 +132,7 @@ static const struct by_option rows[] = {
 
 static const struct by_options command_line = {
     .program = "banyand",
-    .usage = "banyand TOPOLOGY --to NAME=ADDR... | --sockets DIR [options]",
+    .usage = "banyand TOPOLOGY --to NAME=ADDR... | --sockets DIR | --site FILE [options]",
     .about = "The controller of a fabric: plans jobs, loads the switches' tables, watches the switches, and "
              "plans again when a part of the fabric fails or returns.",
     .epilog = "Exit status: 0 after SIGTERM or SIGINT, 2 after bad usage or input, 3 after a failure of the "
@@ -152,7 +154,6 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
                                           .http = true,
                                           .http_port = BY_HTTP_PORT,
                                           .renew_after = BY_RENEW_AFTER,
-                                          .lower = {.mtu = BY_LOWER_MTU},
                                           .access = {.timeout_ms = 2000}};
     if (by_http_socket(options->socket_default))
         options->socket = options->socket_default;
@@ -161,9 +162,10 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
         return status;
     by_session_access_complete(&options->access);
     options->topology = argv[1];
-    if (options->to_count > 0 || options->sockets != NULL)
+    if (options->to_count > 0 || options->sockets != NULL || options->site != NULL)
         return -1;
-    fprintf(stderr, "banyand: %s: no addresses of switches: give --to for each, or --sockets DIR\n",
+    fprintf(stderr,
+            "banyand: %s: no addresses of switches: give --to for each, --sockets DIR, or --site FILE\n",
             options->topology);
     return BY_OPTIONS_USAGE;
 }

@@ -13,7 +13,8 @@
 #include "control/tables/address.h"
 #include "offload/base/errors.h"
 
-#define SITE(links) "{\"format\": \"banyan-site-1\", \"links\": [" links "]}"
+#define SITE(links)  "{\"format\": \"banyan-site-1\", \"links\": [" links "]}"
+#define NODES(nodes) "{\"format\": \"banyan-site-1\", \"nodes\": [" nodes "]}"
 #define END(interface, address, mac)                                                                         \
     "{\"interface\": \"" interface "\", \"address\": \"" address "\", \"mac\": \"" mac "\"}"
 
@@ -70,9 +71,54 @@ static void what_is_stated_is_used_and_the_rest_is_generated(void **state)
     assert_string_equal(name, "p0");
     by_address_interface(&map, 0, 0, name);
     assert_string_equal(name, "eth0");
-    assert_int_equal(topology->site->mtu[2], 9000);
-    assert_int_equal(topology->site->mtu[0], 0);
+    assert_int_equal(by_site_mtu(topology, 2), 9000);
+    assert_int_equal(by_site_mtu(topology, 0), 0);
     by_address_map_free(&map);
+    by_topology_free(topology);
+}
+
+static void ends_of_a_link_have_its_mtu_and_vlan_unless_they_state_their_own(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_problem problem = {0};
+    uint8_t mac[6];
+
+    (void)state;
+    assert_int_equal(parse(topology,
+                           SITE("{\"between\": [\"a\", \"b\"], \"mtu\": 9000, \"vlan\": 4094, \"ends\": "
+                                "[{\"mtu\": 1500, \"mac\": \"arp\"}, {\"address\": \"10.0.0.1\"}]},"
+                                "{\"between\": [\"b\", \"c\"], \"ends\": [{\"vlan\": 3}, {\"mtu\": 4000}]}"),
+                           &problem),
+                     0);
+    assert_int_equal(by_site_mtu(topology, 0), 1500);
+    assert_int_equal(by_site_end(topology, 0, 1)->mtu, 9000);
+    assert_int_equal(by_site_mtu(topology, 1), 4000);
+    assert_int_equal(by_address_vlan(topology, 0), 4094);
+    assert_int_equal(by_address_vlan(topology, 1), 3); /* one end states it */
+    assert_int_equal(by_address_vlan(topology, 2), 0);
+    assert_false(by_address_mac(topology, 0, 0, mac));
+    assert_false(by_address_mac(topology, 0, 1, mac)); /* its address is the site's */
+    assert_true(by_address_mac(topology, 1, 1, mac));
+    by_topology_free(topology);
+}
+
+static void nodes_have_control_addresses_and_what_they_run(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_problem problem = {0};
+    uint8_t mac[6];
+
+    (void)state;
+    assert_int_equal(
+        parse(topology, NODES("{\"name\": \"b\", \"control\": \"tls:10.0.0.5:7700\"}"), &problem), 0);
+    assert_string_equal(by_site_control(topology, 1), "tls:10.0.0.5:7700");
+    assert_null(by_site_control(topology, 0));
+    assert_true(by_site_is_switch(topology, 1));
+    assert_false(by_site_is_switch(topology, 0));
+    assert_int_equal(parse(topology, NODES("{\"name\": \"b\", \"runs\": \"router\"}"), &problem), 0);
+    assert_false(by_site_is_switch(topology, 1));
+    assert_false(by_address_mac(topology, 0, 1, mac));
+    assert_true(by_address_mac(topology, 0, 0, mac));
     by_topology_free(topology);
 }
 
@@ -137,6 +183,26 @@ static void a_file_that_cannot_be_right_is_refused(void **state)
          "one station"},
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"01:00:5e:00:00:01\"}, {}]}"),
          "one station"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mac\": \"ARP\"}, {}]}"), "nor \"arp\""},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"mtu\": 100}, {}]}"), "the MTU of an end"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"vlan\": 4095}"), "from 0 to 4094"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"vlan\": -1}, {}]}"), "from 0 to 4094"},
+        {SITE("{\"between\": [\"b\", \"a\"], \"ends\": [{\"vlan\": 5}, {\"vlan\": 6}]}"),
+         "link 0 between 'b' and 'a' has VLAN 6 at 'a' and VLAN 5 at 'b'"},
+        {SITE("{\"between\": [\"b\", \"a\"], \"vlan\": 5, \"ends\": [{\"vlan\": 0}, {}]}"),
+         "has VLAN 5 at 'a' and VLAN 0 at 'b' (0: no tag)"},
+        {NODES("{}"), "must have a \"name\""},
+        {NODES("5"), "a node must be an object"},
+        {NODES("{\"name\": \"d\"}"), "has no node 'd'"},
+        {NODES("{\"name\": \"b\"}, {\"name\": \"b\"}"), "node 'b' appears twice"},
+        {NODES("{\"name\": \"b\", \"address\": 1}"), "key 'address' of a node is unknown"},
+        {NODES("{\"name\": \"b\", \"runs\": \"linux\"}"), "it runs banyan, router or bridge"},
+        {NODES("{\"name\": \"a\", \"runs\": \"router\"}"), "node 'a' is a host"},
+        {NODES("{\"name\": \"c\", \"control\": \"tcp:a:1\"}"), "node 'c' is a host"},
+        {NODES("{\"name\": \"b\", \"control\": \"tcp:a:1\", \"runs\": \"bridge\"}"), "remove one of both"},
+        {NODES("{\"name\": \"b\", \"control\": \"\"}"), "1 to 255"},
+        {"{\"format\": \"banyan-site-1\", \"udp_port\": 1023}", "from 1024 to 64513"},
+        {"{\"format\": \"banyan-site-1\", \"udp_port\": 64514}", "from 1024 to 64513"},
         {SITE("") "x", "x"},
     };
 
@@ -213,6 +279,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_stated_is_used_and_the_rest_is_generated),
+        cmocka_unit_test(ends_of_a_link_have_its_mtu_and_vlan_unless_they_state_their_own),
+        cmocka_unit_test(nodes_have_control_addresses_and_what_they_run),
         cmocka_unit_test(a_later_site_replaces_an_earlier_one),
         cmocka_unit_test(a_file_that_cannot_be_right_is_refused),
         cmocka_unit_test(a_file_that_is_cut_anywhere_is_refused),

@@ -25,3 +25,7 @@ TESTS += lower-shape
 lower-shape_SRC    := tests/unit/control/tables/shape.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-shape_LIBS   := control offload
 lower-shape_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-site
+lower-site_SRC    := tests/unit/control/tables/site.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-site_LIBS   := control offload
+lower-site_LDLIBS := -lcmocka -ljansson -lgmp

@@ -109,6 +109,8 @@ static const struct image_row rows[] = {
     ROW(port, 0, own_mac[0], 3, "multicast"),
     ROW(port, 0, peer_mac[0], 1, "multicast"),
     ROW(port, 0, mtu, 67, "MTU"),
+    ROW(port, 0, vlan, 4095, "VLAN"),
+    ROW(port, 0, peer_ip, 0, "bridge"),
     LIMIT(job, 1, job, 1024, "1024"),
     ROW(job, 1, job, 1, "ascend"),
     ROW(job, 1, job, 0, "ascend"),
@@ -286,9 +288,9 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
         int error;
     } cases[] = {
         {0, 0x42594e55, "not a table image", BY_EFORMAT},
-        {4, 0u << 16 | 128, "version", BY_EVERSION},
-        {4, 2u << 16 | 128, "version", BY_EVERSION},
-        {4, 1u << 16 | 136, "header length", BY_EFORMAT},
+        {4, 1u << 16 | 128, "version", BY_EVERSION},
+        {4, 3u << 16 | 128, "version", BY_EVERSION},
+        {4, 2u << 16 | 136, "header length", BY_EFORMAT},
         {8, 5000, "length", BY_EFORMAT},
         {32, 3, "add up", BY_EFORMAT},
         {36, 0xffffffff, "add up", BY_EFORMAT},

@@ -1,0 +1,258 @@
+/* Tables of a site: MTUs of links, learned MAC addresses, VLANs, UDP ports, and nodes that do not
+ * run banyan. Single-threaded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/base/errors.h"
+#include "offload/wire/types.h"
+#include "tests/unit/control/tables/bench.h"
+
+#define SITE(text) "{\"format\": \"banyan-site-1\", " text "}"
+
+/* h0 and h1 under sw0*, h2 and h3 under sw1*, and the plain switch x0 between sw0 and sw1. */
+struct site_rig {
+    struct by_topology *topology;
+    struct by_lowering *lowering;
+    struct by_problem problem;
+};
+
+static int lower(struct site_rig *rig, const char *site, uint32_t mtu, const char *tree)
+{
+    const char *trees[] = {tree, NULL};
+    struct by_plan *plan;
+    struct by_lower_job job = {.job = 2, .plan_count = 1};
+    int error;
+
+    *rig = (struct site_rig){.topology =
+                                 bench_topology("h0 h1 h2 sw0* sw1* x0 h3",
+                                                "h0-sw0 h1-sw0 sw0-x0 x0-sw1 h2-sw1 h1-h2 h3-sw1 h2-h3")};
+    plan = bench_plan(rig->topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
+    job.plans = (const struct by_plan *const *)&plan;
+    if (by_site_parse(site, strlen(site), rig->topology, &rig->problem) != 0)
+        fail_msg("%s: %s", site, rig->problem.text);
+    error = by_lower(rig->topology, &job, 1, &(struct by_lower_options){.mtu = mtu}, &rig->lowering,
+                     &rig->problem);
+    bench_plan_free(plan);
+    return error;
+}
+
+static void done(struct site_rig *rig)
+{
+    by_lowering_free(rig->lowering);
+    by_topology_free(rig->topology);
+}
+
+static const char two_level[] = "10 sw0: sw0>h0 sw0>h1 sw0>x0>sw1 sw1>h2 sw1>h3";
+
+/* The image of a node, which the caller frees. */
+static uint8_t *image_of(const struct site_rig *rig, uint32_t node)
+{
+    struct by_problem problem = {0};
+    uint8_t *image;
+    size_t bytes;
+
+    if (by_lowering_image(rig->lowering, node, &image, &bytes, &problem) != 0)
+        fail_msg("%s", problem.text);
+    return image;
+}
+
+static void packets_are_as_long_as_the_smallest_link_that_a_tree_uses(void **state)
+{
+    static const struct {
+        const char *site;
+        uint32_t given, mtu;
+    } rows[] = {
+        {SITE("\"links\": []"), 0, 1500},
+        {SITE("\"links\": []"), 9000, 9000},
+        /* links that state nothing have 1500 */
+        {SITE("\"links\": [{\"between\": [\"h0\", \"sw0\"], \"mtu\": 9000}]"), 0, 1500},
+        {SITE("\"links\": [{\"between\": [\"h0\", \"sw0\"], \"mtu\": 1400}]"), 0, 1400},
+        {SITE("\"links\": [{\"between\": [\"h0\", \"sw0\"], \"mtu\": 1400}]"), 1000, 1000},
+        {SITE("\"links\": [{\"between\": [\"sw0\", \"x0\"], \"ends\": [{\"mtu\": 1450}, {\"mtu\": 1300}]}]"),
+         0, 1300},
+        /* no tree uses this link */
+        {SITE("\"links\": [{\"between\": [\"h1\", \"h2\"], \"mtu\": 600}]"), 0, 1500},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct site_rig rig;
+
+        if (lower(&rig, rows[i].site, rows[i].given, two_level) != 0)
+            fail_msg("%s: %s", rows[i].site, rig.problem.text);
+        assert_int_equal(rig.lowering->mtu, rows[i].mtu);
+        assert_int_equal(rig.lowering->payload_max, by_lower_payload(rows[i].mtu));
+        done(&rig);
+    }
+}
+
+static void a_port_has_the_mtu_of_its_link(void **state)
+{
+    struct by_image_port port;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(
+        lower(&rig, SITE("\"links\": [{\"between\": [\"h1\", \"h2\"], \"mtu\": 600}]"), 0, two_level), 0);
+    image = image_of(&rig, 1);
+    by_image_port(image, 0, &port);
+    assert_int_equal(port.mtu, 1500);
+    by_image_port(image, 1, &port);
+    assert_int_equal(port.mtu, 600);
+    free(image);
+    done(&rig);
+}
+
+static void refused(const char *site, uint32_t mtu, const char *tree, int error, const char *words)
+{
+    struct site_rig rig;
+
+    assert_int_equal(lower(&rig, site, mtu, tree), error);
+    if (strstr(rig.problem.text, words) == NULL)
+        fail_msg("'%s' is not in '%s'", words, rig.problem.text);
+    by_topology_free(rig.topology);
+}
+
+static void the_end_of_a_link_that_is_too_small_is_named(void **state)
+{
+    (void)state;
+    refused(
+        SITE("\"links\": [{\"between\": [\"sw0\", \"h1\"], \"mtu\": 9000, \"ends\": [{}, "
+             "{\"interface\": \"enp1s0\", \"mtu\": 1500}]}]"),
+        9000, two_level, BY_EINVAL,
+        "the link 'h1' - 'sw0' has an MTU of 1500 bytes at 'h1' (enp1s0), and tables are made for 9000: use "
+        "--mtu 1500");
+    refused(SITE("\"links\": [{\"between\": [\"sw0\", \"h1\"], \"mtu\": 1500}]"), 1501, two_level, BY_EINVAL,
+            "at 'h1' (eth0)");
+}
+
+static void an_address_without_a_mac_address_is_learned(void **state)
+{
+    static const uint8_t none[6] = {0};
+    struct by_image_port port;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(
+        lower(&rig,
+              SITE("\"links\": [{\"between\": [\"h0\", \"sw0\"], \"vlan\": 7, \"ends\": [{\"address\": "
+                   "\"10.0.0.1\"}, {\"address\": \"10.0.0.2\", \"mac\": \"0c:42:a1:00:00:01\"}]},"
+                   "{\"between\": [\"h1\", \"sw0\"], \"ends\": [{}, {\"mac\": \"arp\"}]}]"),
+              0, two_level),
+        0);
+    image = image_of(&rig, 3);
+    by_image_port(image, 0, &port);
+    assert_memory_equal(port.own_mac, "\x0c\x42\xa1\x00\x00\x01", 6);
+    assert_memory_equal(port.peer_mac, none, 6);
+    assert_int_equal(port.peer_ip, 0x0a000001);
+    assert_int_equal(port.vlan, 7);
+    by_image_port(image, 1, &port);
+    assert_memory_equal(port.own_mac, none, 6);
+    assert_memory_equal(port.peer_mac, "\x02\x62\xc6\x12\x00\x02", 6);
+    assert_int_equal(port.vlan, 0);
+    free(image);
+    done(&rig);
+}
+
+static void hosts_listen_on_the_ports_of_the_site(void **state)
+{
+    struct by_image_job job;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(lower(&rig, SITE("\"udp_port\": 20000"), 0, two_level), 0);
+    image = image_of(&rig, 0);
+    by_image_job(image, 0, &job);
+    assert_int_equal(job.udp_port, 20001); /* of job 2 */
+    free(image);
+    image = image_of(&rig, 3);
+    by_image_job(image, 0, &job);
+    assert_int_equal(job.udp_port, 20001);
+    free(image);
+    done(&rig);
+}
+
+/* A router has no table; the switches before and after it send to each other, by its MAC address. */
+static void a_router_gets_no_relays(void **state)
+{
+    static const uint8_t none[6] = {0};
+    struct by_image_port port;
+    struct by_image_child child;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(lower(&rig, SITE("\"nodes\": [{\"name\": \"x0\", \"runs\": \"router\"}]"), 0, two_level),
+                     0);
+    assert_int_equal(rig.lowering->relay_count, 0);
+    image = image_of(&rig, 3);
+    by_image_port(image, 2, &port);
+    assert_int_equal(port.peer_ip, by_address_ip(rig.topology, 2, 5));
+    assert_memory_equal(port.peer_mac, none, 6);
+    by_image_child(image, 2, &child);
+    assert_int_equal(child.ip, by_address_ip(rig.topology, 3, 4));
+    free(image);
+    done(&rig);
+    assert_int_equal(lower(&rig, SITE("\"links\": []"), 0, two_level), 0);
+    assert_int_equal(rig.lowering->relay_count, 2);
+    done(&rig);
+}
+
+static void neighbours_behind_a_bridge_are_the_receivers(void **state)
+{
+    struct by_image_port port;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(lower(&rig, SITE("\"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}]"), 0, two_level),
+                     0);
+    assert_int_equal(rig.lowering->relay_count, 0);
+    image = image_of(&rig, 3);
+    by_image_port(image, 2, &port);
+    assert_int_equal(port.peer_ip, 0);
+    free(image);
+    done(&rig);
+}
+
+static void a_node_that_does_not_run_banyan_cannot_add(void **state)
+{
+    (void)state;
+    refused(SITE("\"nodes\": [{\"name\": \"sw1\", \"runs\": \"router\"}]"), 0, two_level, BY_EUNSUPPORTED,
+            "lets 'sw1' add or copy, and the site states that it is a router");
+}
+
+static void a_relay_behind_a_bridge_is_refused(void **state)
+{
+    (void)state;
+    refused(SITE("\"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}]"), 0,
+            "10 sw0: sw0>h0 sw0>h1 sw0>x0>sw1>h2 h2>h3", BY_EUNSUPPORTED,
+            "the bridge 'x0' is followed by 'sw1', which only forwards");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(packets_are_as_long_as_the_smallest_link_that_a_tree_uses),
+        cmocka_unit_test(a_port_has_the_mtu_of_its_link),
+        cmocka_unit_test(the_end_of_a_link_that_is_too_small_is_named),
+        cmocka_unit_test(an_address_without_a_mac_address_is_learned),
+        cmocka_unit_test(hosts_listen_on_the_ports_of_the_site),
+        cmocka_unit_test(a_router_gets_no_relays),
+        cmocka_unit_test(neighbours_behind_a_bridge_are_the_receivers),
+        cmocka_unit_test(a_node_that_does_not_run_banyan_cannot_add),
+        cmocka_unit_test(a_relay_behind_a_bridge_is_refused),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
