@@ -135,8 +135,8 @@ static bool matches(const struct by_dp_group *group, uint64_t ports, uint32_t tr
     return true;
 }
 
-static struct by_dp_group *make(struct by_dp_groups *groups, uint64_t ports, uint32_t tree,
-                                const struct by_tx *tx, uint32_t count)
+static struct by_dp_group *make(struct by_dp_groups *groups, struct by_batch *batch, uint64_t ports,
+                                uint32_t tree, const struct by_tx *tx, uint32_t count)
 {
     struct by_dp_group *group;
 
@@ -153,16 +153,20 @@ static struct by_dp_group *make(struct by_dp_groups *groups, uint64_t ports, uin
     group->queued = 0;
     for (uint32_t i = 0; i < count; i++) {
         struct group_member *member = &group->member[i];
+        const uint8_t *mac = by_batch_mac(batch, tx[i].port, tx[i].dst_ip);
 
         member->port = &groups->ports[tx[i].port];
         member->to = member->port->carrier;
+        if (mac) /* the batch sends nothing to an unknown neighbour */
+            memcpy(member->to.dst_mac, mac, BY_MAC_BYTES);
         member->to.dst_ip = tx[i].dst_ip;
         member->to.dst_port = tx[i].udp_port;
     }
     return group;
 }
 
-struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_tx *tx, uint32_t count)
+struct by_dp_group *by_groups_find(struct by_dp_groups *groups, struct by_batch *batch,
+                                   const struct by_tx *tx, uint32_t count)
 {
     uint32_t tree = by_get32(tx->header + BY_HEADER_AT_JOB);
     uint64_t ports = 0;
@@ -184,7 +188,7 @@ struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_
             return &groups->group[at];
         }
     }
-    return make(groups, ports, tree, tx, count);
+    return make(groups, batch, ports, tree, tx, count);
 }
 
 /* ---- sending ---- */

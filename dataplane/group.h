@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "dataplane/port.h"
+#include "offload/shell/batch.h"
 #include "offload/wire/packet.h"
 
 struct by_dp_groups;
@@ -32,7 +33,8 @@ void by_groups_forget(struct by_dp_groups *groups);
 
 /* Returns the group of the receivers of `count` results, which differ only in their receivers. NULL
  * if the receivers are not each behind a served port of their own. */
-struct by_dp_group *by_groups_find(struct by_dp_groups *groups, const struct by_tx *tx, uint32_t count);
+struct by_dp_group *by_groups_find(struct by_dp_groups *groups, struct by_batch *batch,
+                                   const struct by_tx *tx, uint32_t count);
 /* Queues the first receiver's frame for all receivers; sends a full queue. */
 void by_group_send(struct by_dp_groups *groups, struct by_dp_group *group, struct rte_mbuf *frame);
 /* Sends the queued frames; frames that no port accepts are dropped, and counted at the port. */

@@ -108,6 +108,20 @@ out:
     return result;
 }
 
+void by_interface_mac(const char *name, uint8_t mac[6])
+{
+    struct ifreq request = {0};
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+    memset(mac, 0, 6);
+    if (fd < 0)
+        return;
+    snprintf(request.ifr_name, sizeof request.ifr_name, "%.*s", IFNAMSIZ - 1, name);
+    if (ioctl(fd, SIOCGIFHWADDR, &request) == 0)
+        memcpy(mac, request.ifr_hwaddr.sa_data, 6);
+    close(fd);
+}
+
 bool by_interface_is_down(const char *name)
 {
     struct ifreq request = {0};

@@ -3,9 +3,11 @@
  * is nothing to do. The control channel and requests of other threads are served between rounds, so
  * between two packets. Loop's thread.
  */
+#include <arpa/inet.h>
 #include <string.h>
 #include <time.h>
 
+#include "dataplane/say.h"
 #include "dataplane/state.h"
 
 /* Interval of control channel checks while packets flow (ns). */
@@ -171,6 +173,29 @@ static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint
     return true;
 }
 
+/* Reports a neighbour that does not answer ARP, or answers again. */
+static void batch_neighbour(void *context, const struct by_neighbour *neighbour)
+{
+    const struct by_shell *shell = context;
+    const char *name = shell->ports[neighbour->port].name;
+    struct in_addr address = {.s_addr = htonl(neighbour->ip)};
+    char ip[INET_ADDRSTRLEN];
+
+    inet_ntop(AF_INET, &address, ip, sizeof ip);
+    if (!neighbour->silent)
+        by_say("the neighbour %s at port %s answers ARP again", ip, name);
+    else if (neighbour->known)
+        by_say(
+            "the neighbour %s at port %s does not answer ARP any more: packets for it are sent to its last "
+            "MAC address; check its cable, address and VLAN",
+            ip, name);
+    else
+        by_say(
+            "the neighbour %s at port %s does not answer ARP: packets for it are dropped; check its cable, "
+            "address and VLAN",
+            ip, name);
+}
+
 /* Hosts may reuse the memory of the packets that they have sent. */
 static void batch_done(void *context)
 {
@@ -190,6 +215,7 @@ const struct by_batch_ops by_shell_batch = {
     .forward = batch_forward,
     .reply = batch_reply,
     .send = by_shell_send,
+    .neighbour = batch_neighbour,
     .done = batch_done,
 };
 
@@ -202,6 +228,8 @@ unsigned by_shell_round(struct by_shell *shell)
     received = by_batch_round(&shell->batch);
     if (shell->workers)
         received += by_workers_send(shell);
+    if (shell->moves != shell->batch.moves)
+        by_shell_readdress(shell);
     if (shell->groups)
         by_groups_flush(shell->groups); /* payloads before packets without payload */
     for (unsigned i = 0; i < shell->port_count; i++)

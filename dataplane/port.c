@@ -12,6 +12,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <rte_ethdev.h>
 #include <rte_ether.h>
 
 #include "dataplane/pci.h"
@@ -92,6 +93,16 @@ static int probe_interface(struct by_port *port, unsigned driver)
     }
 }
 
+/* Reads the MAC address of a device of DPDK. */
+static int read_mac(struct by_port *port, int result)
+{
+    struct rte_ether_addr address;
+
+    if (result == 0 && rte_eth_macaddr_get(port->id, &address) == 0)
+        memcpy(port->mac, address.addr_bytes, BY_MAC_BYTES);
+    return result;
+}
+
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver)
 {
     *port = (struct by_port){.kind = spec->kind, .index = (uint16_t)index};
@@ -100,11 +111,12 @@ int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spe
     case BY_PORT_SHM:
         return by_port_link_open(port);
     case BY_PORT_IFACE:
+        by_interface_mac(port->name, port->mac);
         return probe_interface(port, driver);
     case BY_PORT_VDEV:
-        return by_port_dpdk_vdev(port, spec->text);
+        return read_mac(port, by_port_dpdk_vdev(port, spec->text));
     case BY_PORT_PCI:
-        return by_port_dpdk_pci(port);
+        return read_mac(port, by_port_dpdk_pci(port));
     default:
         return BY_EINVAL;
     }

@@ -105,7 +105,8 @@ struct by_port {
     struct by_dp_port_counters counters;
     struct rte_mbuf *queue[BY_PORT_BURST];
     char name[BY_NAME_MAX + 1];
-    char device[64]; /* DPDK's name */
+    char device[64];           /* DPDK's name */
+    uint8_t mac[BY_MAC_BYTES]; /* of the interface or card */
     uint8_t kind;
     uint8_t driver;  /* of an interface: enum by_port_driver */
     bool automatic;  /* the driver was selected automatically, so another may replace it */

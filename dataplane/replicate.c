@@ -73,10 +73,13 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
 
 /* Rebuilds the headers if the next packet differs from the last one in its length, receiver, tree
  * or class. */
-static void cut_stencil(struct by_port *port, const struct by_tx *tx)
+static void cut_stencil(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct by_frame *frame = &port->carrier;
+    const uint8_t *mac = by_batch_mac(&shell->batch, port->index, tx->dst_ip);
 
+    if (mac) /* the batch sends nothing to an unknown neighbour */
+        memcpy(frame->dst_mac, mac, BY_MAC_BYTES);
     frame->dst_ip = tx->dst_ip;
     frame->src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB));
     frame->dst_port = tx->udp_port;
@@ -86,13 +89,13 @@ static void cut_stencil(struct by_port *port, const struct by_tx *tx)
 }
 
 /* Writes the 82 bytes before a payload. */
-static void write_headers(struct by_port *port, const struct by_tx *tx, uint8_t *room)
+static void write_headers(struct by_shell *shell, struct by_port *port, const struct by_tx *tx, uint8_t *room)
 {
     uint64_t receiver = (uint64_t)tx->dst_ip << 32 | (uint32_t)tx->udp_port << 16 | tx->payload_bytes;
     uint64_t tree = (uint64_t)by_get32(tx->header + 4) << 8 | tx->ecn; /* tree and job */
 
     if (port->stencil_receiver != receiver || port->stencil_tree != tree) {
-        cut_stencil(port, tx);
+        cut_stencil(shell, port, tx);
         port->stencil_receiver = receiver;
         port->stencil_tree = tree;
     }
@@ -110,7 +113,7 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
     char *room = frame ? rte_pktmbuf_append(frame, bytes) : NULL;
 
     if (room) {
-        write_headers(port, tx, (uint8_t *)room);
+        write_headers(shell, port, tx, (uint8_t *)room);
         memcpy(room + BY_PORT_FRAME_OVERHEAD, payload, tx->payload_bytes);
         if (tx->payload_bytes)
             shell->batch.counters.tx_copied++;
@@ -161,7 +164,7 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
         shell->batch.counters.tx_no_memory++;
         return;
     }
-    write_headers(port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
+    write_headers(shell, port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
     if (port->gathered)
         by_port_send(port, port->gathered);
     port->gathered = frame;
@@ -198,7 +201,7 @@ static bool send_shared(struct by_shell *shell, const struct by_tx *tx, uint32_t
     for (uint32_t i = 0; i < count; i++) {
         struct by_port *port = &shell->ports[tx[i].port];
 
-        write_headers(port, &tx[i], rte_pktmbuf_mtod(head[i], uint8_t *));
+        write_headers(shell, port, &tx[i], rte_pktmbuf_mtod(head[i], uint8_t *));
         chain(head[i], segment);
         by_port_send(port, head[i]);
     }
@@ -222,7 +225,7 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
         struct by_port *port = &shell->ports[tx[i].port];
         uint8_t *room = rte_pktmbuf_mtod(frame[i], uint8_t *);
 
-        write_headers(port, &tx[i], room);
+        write_headers(shell, port, &tx[i], room);
         memcpy(room + BY_PORT_FRAME_OVERHEAD, tx->payload, tx->payload_bytes);
         frame[i]->data_len = bytes;
         frame[i]->pkt_len = bytes;
@@ -278,11 +281,11 @@ static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t 
 
     if (shell->xdp)
         return send_xdp(shell, tx, count);
-    group = shell->groups ? by_groups_find(shell->groups, tx, count) : NULL;
+    group = shell->groups ? by_groups_find(shell->groups, &shell->batch, tx, count) : NULL;
     one = group ? make_one(shell, tx, count) : NULL;
     if (!one)
         return false;
-    write_headers(&shell->ports[tx->port], tx, rte_pktmbuf_mtod(one, uint8_t *));
+    write_headers(shell, &shell->ports[tx->port], tx, rte_pktmbuf_mtod(one, uint8_t *));
     by_group_send(shell->groups, group, one);
     return true;
 }

@@ -97,6 +97,8 @@ unsigned by_shell_port_count(const struct by_shell *shell);
 struct by_port *by_shell_port(struct by_shell *shell, unsigned index);
 /* The counters of port `index`, of all workers. */
 void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_port_counters *counters);
+/* Returns the address of a neighbour at a port that does not answer ARP; 0: there is none. */
+uint32_t by_shell_silent(const struct by_shell *shell, unsigned index);
 const struct by_shell_counters *by_shell_counters(struct by_shell *shell);
 /* facts.c: sends an LLDP frame on each port that has a cable. It states `name`, the switch's,
  * and the name of the port. */

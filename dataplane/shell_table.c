@@ -62,12 +62,10 @@ void by_shell_abort(struct by_shell *shell)
         by_engine_abort(worker_of(shell, w)->engine);
 }
 
-/* Sets the ports' addresses from the active table. */
-static void readdress(struct by_shell *shell)
+void by_shell_readdress(struct by_shell *shell)
 {
     size_t bytes;
 
-    by_batch_address(&shell->batch);
     for (uint32_t i = 0; i < shell->port_count; i++) {
         const struct by_batch_port *from = &shell->batch.port[i];
         struct by_port *port = &shell->ports[i];
@@ -82,7 +80,8 @@ static void readdress(struct by_shell *shell)
     if (shell->groups)
         by_groups_forget(shell->groups);
     if (shell->xdp)
-        by_xdp_load(shell->xdp, by_engine_image(shell->engine, &bytes));
+        by_xdp_load(shell->xdp, by_engine_image(shell->engine, &bytes), shell->batch.port);
+    shell->moves = shell->batch.moves;
 }
 
 int by_shell_commit(struct by_shell *shell)
@@ -92,8 +91,10 @@ int by_shell_commit(struct by_shell *shell)
     hold(shell);
     for (unsigned w = 0; w < worker_count(shell) && result == 0; w++) {
         result = by_engine_commit(worker_of(shell, w)->engine);
-        if (result == 0)
-            readdress(worker_of(shell, w));
+        if (result != 0)
+            break;
+        by_batch_address(&worker_of(shell, w)->batch);
+        by_shell_readdress(worker_of(shell, w));
     }
     return result;
 }
@@ -195,4 +196,11 @@ void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_por
     for (unsigned w = 0; w < worker_count(shell); w++)
         if (!by_workers_own(worker_of(shell, w), index))
             counters->tx_dropped += worker_of(shell, w)->ports[index].counters.tx_dropped;
+}
+
+uint32_t by_shell_silent(const struct by_shell *shell, unsigned index)
+{
+    const struct by_neighbour *neighbour = by_batch_silent(&shell->batch, (uint16_t)index);
+
+    return neighbour ? neighbour->ip : 0;
 }

@@ -37,6 +37,7 @@ struct by_shell {
     struct rte_mempool *header_pool; /* headers of chained packets */
     struct rte_mempool *share_pool;  /* segments that point into the engine's memory */
     struct by_shell_counters counters;
+    uint32_t moves;      /* of the batch, when the ports got their MAC addresses */
     uint64_t counted_ns; /* time of the last read of the kernel's counters */
     struct by_parked parked[BY_PARK_MAX];
     struct by_idle idle;
@@ -64,6 +65,9 @@ void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping);
 int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config);
 int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config);
 void by_shell_strip(struct by_shell *shell);
+/* shell_table.c: sets what is built from the addresses of the batch's ports: after a commit, and when a
+ * neighbour has got another MAC address. */
+void by_shell_readdress(struct by_shell *shell);
 /* loop.c: what the batch does with mbufs and ports; the context is the shell. */
 extern const struct by_batch_ops by_shell_batch;
 /* replicate.c: sends outputs of the engine, for by_shell_batch. */

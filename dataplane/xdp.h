@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "dataplane/gso.h"
+#include "offload/shell/batch.h"
 #include "offload/wire/packet.h"
 #include "offload/xdp/switch.h"
 
@@ -35,8 +36,9 @@ int by_xdp_add(struct by_xdp *xdp, uint32_t port, const char *interface, int soc
 /* Detaches and frees everything. Accepts NULL. */
 void by_xdp_close(struct by_xdp *xdp);
 
-/* Installs a table. `image` must stay valid until the next call. */
-void by_xdp_load(struct by_xdp *xdp, const uint8_t *image);
+/* Installs a table, with the MAC addresses of the batch's `ports`. `image` and `ports` must stay
+ * valid until the next call. */
+void by_xdp_load(struct by_xdp *xdp, const uint8_t *image, const struct by_batch_port *ports);
 /* Queries from time to time which ports accept frames from the kernel; call it often. */
 void by_xdp_refresh(struct by_xdp *xdp, uint64_t now_ns);
 /*

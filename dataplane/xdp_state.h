@@ -35,6 +35,7 @@ struct by_xdp {
     int link[BY_XDP_PORTS_MAX];           /* or -1 */
     uint32_t interface[BY_XDP_PORTS_MAX]; /* index; 0: not a port of this switch */
     const uint8_t *image;                 /* NULL: no table yet */
+    const struct by_batch_port *ports;    /* of the batch: MAC addresses, as learned or stated */
     struct by_xdp_tree *tree;             /* ascending */
     uint32_t tree_count;
     uint32_t group_count;

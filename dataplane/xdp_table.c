@@ -31,15 +31,13 @@ static void load_ports(struct by_xdp *xdp, const struct by_image_header *header,
     *addressed = 0;
     for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++) {
         struct by_xdp_inside inside = {.port = i};
-        struct by_image_port port;
 
         if (xdp->interface[i] == 0)
             continue;
         if (i < header->count[BY_SECTION_PORT]) {
-            by_image_port(xdp->image, i, &port);
-            memcpy(inside.own_mac, port.own_mac, sizeof inside.own_mac);
+            memcpy(inside.own_mac, xdp->ports[i].mac, sizeof inside.own_mac);
             inside.addressed = 1;
-            *addressed |= UINT64_C(1) << i;
+            *addressed |= (uint64_t)(xdp->ports[i].reach == BY_REACH_PEER) << i;
         }
         bpf_map_update_elem(xdp->inside, &xdp->interface[i], &inside, BPF_ANY);
     }
@@ -62,7 +60,6 @@ static void load_relays(struct by_xdp *xdp, const struct by_image_header *header
 {
     for (uint32_t i = 0; i < header->count[BY_SECTION_RELAY]; i++) {
         struct by_image_relay relay;
-        struct by_image_port port;
         struct by_xdp_relay_key key;
         struct by_xdp_relay value = {0};
 
@@ -70,14 +67,13 @@ static void load_relays(struct by_xdp *xdp, const struct by_image_header *header
         if (relay.port >= BY_XDP_PORTS_MAX || !(usable >> relay.port & 1) ||
             is_own(xdp, header, relay.dst_ip))
             continue;
-        by_image_port(xdp->image, relay.port, &port);
         key = (struct by_xdp_relay_key){.tree = htonl((uint32_t)relay.job << 16 | relay.tree),
                                         .src_ip = htonl(relay.src_ip),
                                         .dst_ip = htonl(relay.dst_ip)};
         value.port = relay.port;
         value.from = relay.from;
-        memcpy(value.peer_mac, port.peer_mac, sizeof value.peer_mac);
-        memcpy(value.own_mac, port.own_mac, sizeof value.own_mac);
+        memcpy(value.peer_mac, xdp->ports[relay.port].peer_mac, sizeof value.peer_mac);
+        memcpy(value.own_mac, xdp->ports[relay.port].mac, sizeof value.own_mac);
         bpf_map_update_elem(xdp->relay_map, &key, &value, BPF_ANY);
     }
 }
@@ -113,8 +109,8 @@ static uint64_t load_children(struct by_xdp *xdp, const struct by_image_entry *e
             value.src_ip = htonl(port.own_ip);
             value.dst_ip = htonl(child.ip);
             value.udp_port = htons(child.udp_port);
-            memcpy(value.peer_mac, port.peer_mac, sizeof value.peer_mac);
-            memcpy(value.own_mac, port.own_mac, sizeof value.own_mac);
+            memcpy(value.peer_mac, xdp->ports[child.port].peer_mac, sizeof value.peer_mac);
+            memcpy(value.own_mac, xdp->ports[child.port].mac, sizeof value.own_mac);
             if (bpf_map_update_elem(xdp->child_map, &key, &value, BPF_ANY) != 0)
                 twice |= bit;
         }
@@ -136,7 +132,7 @@ static bool has_shares(const uint8_t *image, const struct by_image_header *heade
     return false;
 }
 
-void by_xdp_load(struct by_xdp *xdp, const uint8_t *image)
+void by_xdp_load(struct by_xdp *xdp, const uint8_t *image, const struct by_batch_port *ports)
 {
     struct by_image_header header;
     uint64_t addressed;
@@ -150,6 +146,7 @@ void by_xdp_load(struct by_xdp *xdp, const uint8_t *image)
     xdp->group_count = 0;
     xdp->tree_count = 0;
     xdp->image = image;
+    xdp->ports = ports;
     by_image_header(image, &header);
     load_ports(xdp, &header, &addressed);
     for (uint32_t i = 0; i < header.count[BY_SECTION_ENTRY] && xdp->tree_count < xdp->entry_count; i++) {
@@ -183,8 +180,9 @@ void by_xdp_refresh(struct by_xdp *xdp, uint64_t now_ns)
         return;
     clear(xdp->relay_map);
     by_image_header(xdp->image, &header);
-    for (uint32_t i = header.count[BY_SECTION_PORT]; i < BY_XDP_PORTS_MAX; i++)
-        ready &= ~(UINT64_C(1) << i);
+    for (uint32_t i = 0; i < BY_XDP_PORTS_MAX; i++)
+        if (i >= header.count[BY_SECTION_PORT] || xdp->ports[i].reach != BY_REACH_PEER)
+            ready &= ~(UINT64_C(1) << i);
     load_relays(xdp, &header, ready);
 }
 

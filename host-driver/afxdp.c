@@ -20,6 +20,7 @@
 
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
+#include "host-driver/neighbour.h"
 #include "host-driver/transport.h"
 #include "host-driver/xdp_program.h"
 #include "offload/linux/xdp_socket.h"
@@ -40,6 +41,9 @@ struct afxdp {
     struct by_transport base;
     struct by_image_port port[BY_PORTS_MAX];
     struct by_xdp_program program[BY_PORTS_MAX];
+    uint32_t interface[BY_PORTS_MAX];      /* indices of the ports' interfaces */
+    bool is_learned[BY_PORTS_MAX];         /* the table does not state the peer's MAC address */
+    struct by_host_neighbours *neighbours; /* NULL: it states all of them */
     /* sockets bound to the job's address, so that no second process uses it */
     int reserved[BY_PORTS_MAX];
     uint16_t udp_port;
@@ -108,6 +112,17 @@ static void afxdp_rx_done(struct by_transport *transport)
 
 /* ---- send ---- */
 
+/* Returns the MAC address to which a packet must be sent, or NULL: it is not known yet. */
+static const uint8_t *next_mac(struct afxdp *afxdp, const struct by_tx *tx)
+{
+    const struct by_image_port *port = &afxdp->port[tx->port];
+
+    if (!afxdp->is_learned[tx->port])
+        return port->peer_mac;
+    return by_host_neighbour(afxdp->neighbours, afxdp->interface[tx->port],
+                             port->peer_ip != 0 ? port->peer_ip : tx->dst_ip);
+}
+
 static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
 {
     struct by_xdp_socket *socket = afxdp->sockets[afxdp->queue_of_port[tx->port]];
@@ -123,9 +138,16 @@ static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
     struct by_xdp_piece pieces[3] = {{headers, sizeof(headers)},
                                      {tx->header, BY_WIRE_HEADER_BYTES},
                                      {by_tx_payload(tx), tx->payload_bytes}};
+    const uint8_t *mac = next_mac(afxdp, tx);
 
+    if (mac == NULL) {
+        counters->tx_drop++;
+        afxdp->base.last_errno = EHOSTUNREACH;
+        afxdp->base.last_errno_port = tx->port;
+        return;
+    }
     memcpy(frame.src_mac, port->own_mac, sizeof(frame.src_mac));
-    memcpy(frame.dst_mac, port->peer_mac, sizeof(frame.dst_mac));
+    memcpy(frame.dst_mac, mac, sizeof(frame.dst_mac));
     by_frame_build(&frame, headers);
     for (unsigned tries = 0; by_xdp_socket_put(socket, pieces, tx->payload_bytes > 0 ? 3 : 2) != 0; tries++) {
         if (tries == SEND_TRIES) {
@@ -183,6 +205,7 @@ static void afxdp_close(struct by_transport *transport)
     }
     for (uint32_t i = 0; i < afxdp->socket_count; i++)
         by_xdp_socket_free(afxdp->sockets[i]);
+    by_host_neighbours_close(afxdp->neighbours);
     free(afxdp->flat);
     free(afxdp);
 }
@@ -309,6 +332,29 @@ static int add_socket(struct afxdp *afxdp, uint32_t index, uint32_t queue, bool 
     return by_xdp_program_add(&afxdp->program[index], queue, by_xdp_socket_fd(socket));
 }
 
+static bool is_zero(const uint8_t mac[6])
+{
+    static const uint8_t none[6] = {0};
+
+    return memcmp(mac, none, sizeof(none)) == 0;
+}
+
+/* Completes the MAC addresses that the table does not state: the own one from the interface, the
+ * neighbour's from the kernel, which is asked early. */
+static int find_macs(struct afxdp *afxdp, uint32_t index)
+{
+    struct by_image_port *port = &afxdp->port[index];
+    int error = is_zero(port->own_mac) ? by_host_mac(port->name, port->own_mac) : 0;
+
+    afxdp->interface[index] = if_nametoindex(port->name);
+    afxdp->is_learned[index] = is_zero(port->peer_mac);
+    if (error == 0 && afxdp->is_learned[index] && afxdp->neighbours == NULL)
+        error = by_host_neighbours_open(&afxdp->neighbours);
+    if (error == 0 && afxdp->is_learned[index] && port->peer_ip != 0)
+        by_host_neighbour(afxdp->neighbours, afxdp->interface[index], port->peer_ip);
+    return error;
+}
+
 static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transport_config *config)
 {
     const struct by_image_port *port = &afxdp->port[index];
@@ -327,6 +373,8 @@ static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transp
         strcmp(steer.mode, "generic") != 0)
         return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; use auto, native or generic", steer.mode);
     error = look_at(port, config->payload_max, &queues);
+    if (error == 0)
+        error = find_macs(afxdp, index);
     if (error == 0)
         error = reserve(afxdp, index);
     if (error == 0)

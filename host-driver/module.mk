@@ -38,6 +38,7 @@ host-driver_SRC := \
 	host-driver/member.c \
 	host-driver/memory.c \
 	host-driver/openssl.c \
+	host-driver/neighbour.c \
 	host-driver/operation.c \
 	host-driver/progress.c \
 	host-driver/query.c \

@@ -65,7 +65,8 @@ static int same_ports(const uint8_t *a, const uint8_t *b)
         by_image_port(b, i, &right);
         if (left.own_ip != right.own_ip || left.peer_ip != right.peer_ip ||
             memcmp(left.own_mac, right.own_mac, sizeof(left.own_mac)) != 0 ||
-            memcmp(left.peer_mac, right.peer_mac, sizeof(left.peer_mac)) != 0 || left.mtu != right.mtu)
+            memcmp(left.peer_mac, right.peer_mac, sizeof(left.peer_mac)) != 0 || left.mtu != right.mtu ||
+            left.vlan != right.vlan)
             return 0;
     }
     return 1;

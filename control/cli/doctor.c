@@ -52,6 +52,14 @@ static void add_switch(void *context, const char *name, size_t length, const cha
     *facts = (struct by_switch_facts){.name = by_copy_part(name, length), .address = by_copy_text(address)};
 }
 
+/* Whether the table states the own MAC address of a port. */
+static bool has_mac(const struct by_image_port *port)
+{
+    static const uint8_t none[6] = {0};
+
+    return memcmp(port->own_mac, none, sizeof(none)) != 0;
+}
+
 /* Adds the ports of this machine's table, and the peers at their other ends. */
 static int add_table(struct by_doctor *doctor, const char *path)
 {
@@ -72,10 +80,12 @@ static int add_table(struct by_doctor *doctor, const char *path)
         place->table = path;
         place->header = header;
         place->port = port;
-        if (place->interface.exists && place->interface.is_up &&
+        /* Behind a bridge there is no single peer. */
+        if (port.peer_ip != 0 && place->interface.exists && place->interface.is_up &&
             !(place->interface.has_program && header.kind == BY_NODE_SWITCH))
             place->peer =
-                by_peer_ask(port.name, port.own_ip, port.own_mac, port.peer_ip, PEER_MS, place->peer_mac);
+                by_peer_ask(port.name, port.own_ip, has_mac(&port) ? port.own_mac : place->interface.mac,
+                            port.peer_ip, PEER_MS, place->peer_mac);
     }
     free(image);
     return 0;

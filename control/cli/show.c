@@ -16,6 +16,7 @@
 #include "control/service/controller/counters.h"
 #include "control/service/controller/session.h"
 #include "control/service/controller/target.h"
+#include "control/tables/address.h"
 #include "control/tables/dump.h"
 #include "control/tables/file.h"
 #include "offload/base/errors.h"
@@ -148,12 +149,16 @@ static json_t *counters_json(const by_CountersReply *reply)
 
     for (pb_size_t i = 0; i < reply->ports_count; i++) {
         const by_PortCounters *port = &reply->ports[i];
+        char ip[BY_ADDRESS_TEXT];
+
         json_array_append_new(
-            ports, json_pack("{s:s, s:b, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "down",
-                             (int)port->down, "rx_packets", (json_int_t)port->rx_packets, "rx_bytes",
-                             (json_int_t)port->rx_bytes, "tx_packets", (json_int_t)port->tx_packets,
-                             "tx_bytes", (json_int_t)port->tx_bytes, "rx_dropped",
-                             (json_int_t)port->rx_dropped, "tx_dropped", (json_int_t)port->tx_dropped));
+            ports,
+            json_pack("{s:s, s:b, s:s*, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "down",
+                      (int)port->down, "silent", port->silent ? by_address_text(port->silent, ip) : NULL,
+                      "rx_packets", (json_int_t)port->rx_packets, "rx_bytes", (json_int_t)port->rx_bytes,
+                      "tx_packets", (json_int_t)port->tx_packets, "tx_bytes", (json_int_t)port->tx_bytes,
+                      "rx_dropped", (json_int_t)port->rx_dropped, "tx_dropped",
+                      (json_int_t)port->tx_dropped));
     }
     return json_pack("{s:o, s:o, s:o}", "engine", by_counters_engine_json(reply), "ports", ports, "shares",
                      by_counters_shares_json(reply));
@@ -179,11 +184,14 @@ static int show_counters(struct table *table, json_t *object)
             printf("  counter %s: %" PRIu64 "\n", reply->engine[i].name, (uint64_t)reply->engine[i].value);
     for (pb_size_t i = 0; i < reply->ports_count; i++) {
         const by_PortCounters *port = &reply->ports[i];
+        char ip[BY_ADDRESS_TEXT];
+
         printf("  traffic %s: in %" PRIu64 " packets %" PRIu64 " bytes, out %" PRIu64 " packets %" PRIu64
-               " bytes, dropped %" PRIu64 " in %" PRIu64 " out%s\n",
+               " bytes, dropped %" PRIu64 " in %" PRIu64 " out%s%s%s\n",
                port->name, (uint64_t)port->rx_packets, (uint64_t)port->rx_bytes, (uint64_t)port->tx_packets,
                (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped,
-               port->down ? ", no carrier" : "");
+               port->down ? ", no carrier" : "", port->silent ? ", no answer to ARP from " : "",
+               port->silent ? by_address_text(port->silent, ip) : "");
     }
     show_shares(reply);
     free(reply);

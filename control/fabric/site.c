@@ -377,21 +377,26 @@ static bool read_udp_port(struct site_reader *reader)
     return true;
 }
 
+static bool read_format(struct site_reader *reader)
+{
+    char text[32];
+
+    if (!read_text(reader, "the format", text, sizeof(text)))
+        return false;
+    return strcmp(text, FORMAT) == 0 || refuse(reader, "the format is '%s'; it must be " FORMAT, text);
+}
+
 static bool read_root(struct site_reader *reader)
 {
     const char *key;
     size_t bytes;
     bool right = true, format = false;
-    char text[32];
 
     if (by_json_peek(&reader->json) != '{')
         return refuse(reader, "a site must be an object with \"format\" and \"links\"");
     for (bool first = true; right && by_json_member(&reader->json, &first, &key, &bytes);) {
         if (by_json_is(key, bytes, "format")) {
-            right = read_text(reader, "the format", text, sizeof(text));
-            format = right && strcmp(text, FORMAT) == 0;
-            if (right && !format)
-                right = refuse(reader, "the format is '%s'; it must be " FORMAT, text);
+            right = format = read_format(reader);
         } else if (by_json_is(key, bytes, "links")) {
             if (by_json_peek(&reader->json) != '[')
                 return refuse(reader, "\"links\" must be an array");
@@ -489,25 +494,27 @@ int by_site_controls(const char *path, void (*add)(void *context, const char *na
     char *text = NULL, name[BY_NAME_MAX + 1], control[CONTROL_BYTES];
     const char *key;
     size_t bytes = 0, key_bytes;
-    bool right = true;
+    bool right = true, format = false;
 
     reader.error = by_text_read(path, FILE_BYTES_MAX, &text, &bytes, problem);
     if (reader.error != 0)
         return reader.error;
     by_json_open(&reader.json, text, bytes);
-    if (!by_json_has_format(text, bytes, FORMAT))
-        right = refuse(&reader, "it does not begin with \"format\": \"" FORMAT "\"");
     for (bool first = true; right && by_json_member(&reader.json, &first, &key, &key_bytes);) {
-        if (!by_json_is(key, key_bytes, "nodes")) {
+        if (by_json_is(key, key_bytes, "format"))
+            right = format = read_format(&reader);
+        else if (!by_json_is(key, key_bytes, "nodes"))
             by_json_skip(&reader.json);
+        if (!right || !by_json_is(key, key_bytes, "nodes"))
             continue;
-        }
         for (bool begin = true; right && by_json_element(&reader.json, &begin);) {
             right = read_control(&reader, name, control);
             if (right && control[0] != 0)
                 add(context, name, control);
         }
     }
+    if (right && !reader.json.failed && !format)
+        refuse(&reader, "the site has no \"format\"; add \"format\": \"" FORMAT "\"");
     if (reader.error == 0)
         reader.error = by_json_finish(&reader.json, problem);
     by_json_close(&reader.json);

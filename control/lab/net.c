@@ -219,6 +219,52 @@ static void configure_plain(const struct lab *lab, FILE *stream, uint32_t node, 
         fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
 }
 
+/* Sets, for each node, the link by which shortest paths from it to `to` begin; UINT32_MAX: none. */
+static void find_ways(const struct by_topology *topology, uint32_t to, uint32_t *first, uint32_t *queue)
+{
+    uint32_t head = 0, tail = 0;
+
+    memset(first, 0xff, topology->node_count * sizeof(*first));
+    for (queue[tail++] = to; head < tail; head++)
+        for (uint32_t i = 0; i < topology->link_count; i++) {
+            const struct by_link *link = &topology->links[i];
+            uint32_t near = queue[head], far = link->a == near ? link->b : link->a;
+
+            if ((link->a != near && link->b != near) || far == to || first[far] != UINT32_MAX)
+                continue;
+            first[far] = i;
+            queue[tail++] = far;
+        }
+}
+
+/* Gives a router routes to the addresses of all links that it is not at, by shortest paths. */
+static void route(const struct lab *lab, FILE *stream, uint32_t node)
+{
+    const struct by_topology *topology = lab->topology;
+    uint32_t *first = by_alloc(topology->node_count, sizeof(*first)),
+             *queue = by_alloc(topology->node_count, sizeof(*queue));
+
+    for (uint32_t i = 0; i < 2 * topology->link_count; i++) {
+        uint32_t end = i % 2 == 0 ? topology->links[i / 2].a : topology->links[i / 2].b,
+                 before = by_address_peer(topology, i / 2, end);
+        char to[BY_ADDRESS_TEXT], via[BY_ADDRESS_TEXT], name[16];
+
+        if (end == node || before == node)
+            continue;
+        find_ways(topology, before, first, queue);
+        if (first[node] == UINT32_MAX)
+            continue;
+        by_address_interface(&lab->lowering->map, first[node], node, name);
+        fprintf(stream, "route replace %s via %s dev %s onlink\n",
+                by_address_text(by_address_ip(topology, i / 2, end), to),
+                by_address_text(
+                    by_address_ip(topology, first[node], by_address_peer(topology, first[node], node)), via),
+                name);
+    }
+    free(first);
+    free(queue);
+}
+
 /* Configures a node: its interfaces, and the bridge of a node that bridges. */
 static int configure(struct lab *lab, uint32_t node)
 {
@@ -245,6 +291,8 @@ static int configure(struct lab *lab, uint32_t node)
         else
             fprintf(stream, "link set %s arp off up\n", name);
     }
+    if (runs == BY_SITE_ROUTER)
+        route(lab, stream, node);
     fclose(stream);
     status = lab_net_ip(lab->ns[node], batch, bytes);
     free(batch);

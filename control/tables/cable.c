@@ -121,14 +121,14 @@ static int check_way(struct by_lowering *lowering, uint32_t from, const struct b
             continue;
         while (next < count && by_site_runs(topology, way[next].to) == BY_SITE_BRIDGE)
             next++;
-        if (next + 1 < count)
+        if (next < count && by_site_runs(topology, way[next].to) == BY_SITE_ROUTER)
             return by_problem_say(
                 problem, BY_EUNSUPPORTED,
-                "between '%s' and '%s' the bridge '%s' is followed by '%s', which only forwards: a sender "
-                "finds the receiver itself behind a bridge; plan with '%s' as a switch that adds or copies, "
-                "or connect it without a bridge",
+                "between '%s' and '%s' the bridge '%s' is followed by the router '%s': behind a bridge a "
+                "sender asks for the receiver itself, for which a router does not answer; connect the router "
+                "without a bridge",
                 name_of(lowering, from), name_of(lowering, way[count - 1].to), name_of(lowering, way[i].to),
-                name_of(lowering, way[next].to), name_of(lowering, way[next].to));
+                name_of(lowering, way[next].to));
     }
     return 0;
 }

@@ -17,8 +17,8 @@ int by_cable_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *
 uint32_t by_cable_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu);
 /*
  * Checks the routers and bridges in the trees' paths. Returns 0, or BY_EUNSUPPORTED with `problem`
- * filled if one would have to add or copy, or if a bridge is followed by a node that only forwards,
- * whose MAC address the sender cannot learn from the receiver's address.
+ * filled if one would have to add or copy, or if a bridge is followed by a router, which does not
+ * answer for the receiver, as a switch that runs banyan does.
  */
 int by_cable_check(const struct by_lowering *lowering, struct by_problem *problem);
 

@@ -148,6 +148,7 @@ void by_agent_answer_counters(struct by_agent *agent)
         row->rx_dropped = port.rx_dropped;
         row->tx_dropped = port.tx_dropped;
         row->down = port.down != 0;
+        row->silent = port.silent;
         reply->ports_count = (pb_size_t)(i + 1);
     }
     for (uint32_t i = 0; agent->config.ops->share && i < sizeof reply->shares / sizeof reply->shares[0];

@@ -86,6 +86,30 @@ static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint
     return true;
 }
 
+static void add_address(struct by_text *text, uint32_t ip)
+{
+    for (unsigned shift = 32; shift > 0; shift -= 8) {
+        by_text_number(text, ip >> (shift - 8) & 0xff);
+        by_text_add(text, shift > 8 ? "." : "");
+    }
+}
+
+/* Reports a neighbour that does not answer ARP, or answers again. */
+static void batch_neighbour(void *context, const struct by_neighbour *neighbour)
+{
+    const struct by_metal_switch *self = context;
+    struct by_log log;
+    struct by_text *text = by_log_start(&log);
+
+    by_text_add(text, "the neighbour ");
+    add_address(text, neighbour->ip);
+    by_text_add(text, " at port ");
+    by_text_add(text, self->net[neighbour->port]->name);
+    by_text_add(text, neighbour->silent ? " does not answer ARP: check its cable, address and VLAN"
+                                        : " answers ARP again");
+    by_log_end(&log);
+}
+
 const struct by_batch_ops by_switch_batch = {
     .receive = batch_receive,
     .data = batch_data,
@@ -95,6 +119,7 @@ const struct by_batch_ops by_switch_batch = {
     .forward = batch_forward,
     .reply = batch_reply,
     .send = by_switch_send,
+    .neighbour = batch_neighbour,
     .done = NULL,
 };
 

@@ -197,6 +197,8 @@ static void read_faults(struct by_fault *fault)
 static void open_batch(void)
 {
     by_batch_open(&self.batch, &by_switch_batch, &self, self.engine, self.port_count);
+    for (uint32_t i = 0; i < self.port_count; i++)
+        by_copy(self.batch.port[i].hardware_mac, self.net[i]->mac, BY_MAC_BYTES);
     by_park_open(&self.batch.park, self.parked, BY_PARK_MAX);
     self.batch.timeless = by_setting_number("timeless", 0, 1) != 0;
     read_faults(&self.batch.hold.fault);

@@ -7,6 +7,8 @@
 #include "offload/base/bytes.h"
 
 enum { QUEUE_RX = 0, QUEUE_TX = 1 };
+/* The feature VIRTIO_NET_F_MAC: the device's configuration begins with its MAC address. */
+#define FEATURE_MAC (UINT64_C(1) << 5)
 /* The feature VIRTIO_NET_F_STATUS, and the offset of the low byte of `status` in the device's
  * configuration. */
 #define FEATURE_STATUS (UINT64_C(1) << 16)
@@ -38,6 +40,8 @@ static void refill(struct by_metal_net *net)
 void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virtio *device,
                  struct by_pool *pool, struct by_engine *engine)
 {
+    uint64_t features;
+
     *net = (struct by_metal_net){.device = *device, .pool = pool, .engine = engine, .name = "p"};
     net->name[1] = (char)('0' + index / 10);
     net->name[2] = (char)('0' + index % 10);
@@ -45,7 +49,10 @@ void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virti
         net->name[1] = net->name[2];
         net->name[2] = 0;
     }
-    net->tells_link = by_virtio_start(device, FEATURE_STATUS) != 0;
+    features = by_virtio_start(device, FEATURE_MAC | FEATURE_STATUS);
+    net->tells_link = (features & FEATURE_STATUS) != 0;
+    for (uint32_t i = 0; i < sizeof(net->mac) && (features & FEATURE_MAC) != 0; i++)
+        net->mac[i] = by_virtio_config8(device, i);
     by_virtio_ring(device, QUEUE_RX, &net->rx);
     by_virtio_ring(device, QUEUE_TX, &net->tx);
     net->slot_count = net->tx.size / 2;

@@ -30,6 +30,7 @@ struct by_metal_net {
     struct by_engine *engine;
     char name[8];    /* "p0" */
     bool tells_link; /* the device reports its carrier */
+    uint8_t mac[6];  /* of the device; zero if it has none */
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
     uint16_t posted[BY_RING_MAX]; /* rx: the buffer of each descriptor */
     uint16_t idle[BY_RING_MAX];   /* rx: descriptors without a buffer */

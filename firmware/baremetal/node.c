@@ -89,18 +89,21 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
     const struct by_metal_switch *self = node;
+    const struct by_neighbour *silent;
     const struct by_metal_net *net;
 
     if (index >= self->port_count)
         return BY_ENOENT;
     net = self->net[index];
+    silent = by_batch_silent(&self->batch, (uint16_t)index);
     *out = (struct by_agent_port){.name = net->name,
                                   .rx_packets = net->rx_packets,
                                   .rx_bytes = net->rx_bytes,
                                   .tx_packets = net->tx_packets,
                                   .tx_bytes = net->tx_bytes,
                                   .tx_dropped = net->tx_dropped,
-                                  .down = by_net_is_down(net)};
+                                  .down = by_net_is_down(net),
+                                  .silent = silent != NULL ? silent->ip : 0};
     return 0;
 }
 

@@ -8,8 +8,10 @@
 
 #define HEADERS (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
-static void write_headers(const struct by_batch_port *port, const struct by_tx *tx, uint8_t *room)
+static void write_headers(struct by_batch *batch, const struct by_tx *tx, uint8_t *room)
 {
+    const struct by_batch_port *port = &batch->port[tx->port];
+    const uint8_t *mac = by_batch_mac(batch, tx->port, tx->dst_ip);
     struct by_frame frame = {
         .src_ip = port->ip,
         .dst_ip = tx->dst_ip,
@@ -20,7 +22,7 @@ static void write_headers(const struct by_batch_port *port, const struct by_tx *
     };
 
     by_copy(frame.src_mac, port->mac, BY_MAC_BYTES);
-    by_copy(frame.dst_mac, port->peer_mac, BY_MAC_BYTES);
+    by_copy(frame.dst_mac, mac != NULL ? mac : port->peer_mac, BY_MAC_BYTES);
     by_frame_build(&frame, room);
     by_copy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
@@ -55,7 +57,7 @@ static void send_one(struct by_metal_switch *self, const struct by_tx *tx)
             by_engine_release(self->engine, tx->ref);
         return;
     }
-    write_headers(&self->batch.port[tx->port], tx, head);
+    write_headers(&self->batch, tx, head);
     if (payload) {
         self->batch.counters.tx_shared += tx->ref != BY_REF_NONE;
         by_net_send(net, HEADERS, payload, tx->payload_bytes, tx->ref, buffer);

@@ -99,7 +99,8 @@ static int node_port(void *node, uint32_t index, struct by_agent_port *out)
                                   .tx_bytes = counters.tx_bytes,
                                   .rx_dropped = counters.rx_dropped,
                                   .tx_dropped = counters.tx_dropped,
-                                  .down = by_port_is_down(port)};
+                                  .down = by_port_is_down(port),
+                                  .silent = by_shell_silent(shell_of(node), index)};
     return 0;
 }
 

@@ -25,6 +25,7 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
         batch->burst = BY_BATCH_BURST;
     if (batch->burst < BY_BATCH_BURST_MIN)
         batch->burst = BY_BATCH_BURST_MIN;
+    batch->neighbours.due_ns = UINT64_MAX;
 }
 
 void by_batch_close(struct by_batch *batch)
@@ -36,11 +37,40 @@ void by_batch_close(struct by_batch *batch)
     batch->hold.count = batch->park.count = 0;
 }
 
+static bool is_zero(const uint8_t mac[BY_MAC_BYTES])
+{
+    return (by_get32(mac) | by_get16(mac + 4)) == 0;
+}
+
+/* Sets where the packets of a port go. */
+static void aim(struct by_batch *batch, uint16_t index, const struct by_image_port *record)
+{
+    struct by_batch_port *port = &batch->port[index];
+    const struct by_neighbour *neighbour;
+
+    by_copy(port->peer_mac, record->peer_mac, BY_MAC_BYTES);
+    port->reach = BY_REACH_PEER;
+    if (port->is_memory || !is_zero(record->peer_mac))
+        return;
+    port->reach = BY_REACH_BRIDGE;
+    if (record->peer_ip == 0)
+        return;
+    neighbour = by_neighbours_find(&batch->neighbours, index, record->peer_ip);
+    port->reach = neighbour != NULL && neighbour->known ? BY_REACH_PEER : BY_REACH_WAITS;
+    if (port->reach == BY_REACH_PEER)
+        by_copy(port->peer_mac, neighbour->mac, BY_MAC_BYTES);
+}
+
 void by_batch_address(struct by_batch *batch)
 {
     struct by_image_header header;
     size_t bytes;
     const uint8_t *image = by_engine_image(batch->engine, &bytes);
+    uint64_t exempt = 0;
+
+    for (uint32_t i = 0; i < batch->port_count; i++)
+        exempt |= (uint64_t)batch->port[i].is_memory << i;
+    by_neighbours_load(&batch->neighbours, image, exempt, batch->now_ns);
 
     by_image_header(image, &header);
     for (uint32_t i = 0; i < batch->port_count; i++) {
@@ -48,13 +78,34 @@ void by_batch_address(struct by_batch *batch)
         struct by_image_port record;
 
         port->addressed = i < header.count[BY_SECTION_PORT];
+        port->reach = BY_REACH_NONE;
         if (!port->addressed)
             continue;
         by_image_port(image, i, &record);
         port->ip = record.own_ip;
-        by_copy(port->mac, record.own_mac, BY_MAC_BYTES);
-        by_copy(port->peer_mac, record.peer_mac, BY_MAC_BYTES);
+        by_copy(port->mac, is_zero(record.own_mac) ? port->hardware_mac : record.own_mac, BY_MAC_BYTES);
+        aim(batch, (uint16_t)i, &record);
     }
+}
+
+const uint8_t *by_batch_mac(struct by_batch *batch, uint16_t port, uint32_t ip)
+{
+    const struct by_neighbour *neighbour;
+
+    if (batch->port[port].reach == BY_REACH_PEER)
+        return batch->port[port].peer_mac;
+    if (batch->port[port].reach != BY_REACH_BRIDGE)
+        return NULL;
+    neighbour = by_neighbours_find(&batch->neighbours, port, ip);
+    return neighbour != NULL && neighbour->known ? neighbour->mac : NULL;
+}
+
+const struct by_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port)
+{
+    for (uint32_t i = 0; i < batch->neighbours.count; i++)
+        if (batch->neighbours.at[i].port == port && batch->neighbours.at[i].silent)
+            return &batch->neighbours.at[i];
+    return NULL;
 }
 
 /* Returns whether `ip` is the address of one of the own ports. */
@@ -66,18 +117,87 @@ static bool is_own_ip(const struct by_batch *batch, uint32_t ip)
     return false;
 }
 
+/* Notes the MAC address of the sender of an ARP packet, if it is a neighbour whose address is
+ * learned. */
+static void learn(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
+{
+    struct by_batch_port *port = &batch->port[index];
+    struct by_neighbour *neighbour;
+    struct by_arp arp;
+    bool was_silent;
+
+    if (batch->neighbours.count == 0 || by_arp_parse(data, bytes, &arp) != 0)
+        return;
+    neighbour = by_neighbours_find(&batch->neighbours, index, arp.src_ip);
+    if (neighbour == NULL)
+        return;
+    was_silent = neighbour->silent;
+    if (!neighbour->known || !by_equal(neighbour->mac, arp.src_mac, BY_MAC_BYTES)) {
+        batch->counters.arp_learned++;
+        batch->moves++;
+        if (port->reach != BY_REACH_BRIDGE) {
+            by_copy(port->peer_mac, arp.src_mac, BY_MAC_BYTES);
+            port->reach = BY_REACH_PEER;
+        }
+    }
+    by_neighbours_hear(&batch->neighbours, neighbour, arp.src_mac, batch->now_ns);
+    if (was_silent && batch->ops->neighbour != NULL)
+        batch->ops->neighbour(batch->context, neighbour);
+}
+
+/* Asks the neighbours whose requests are due. One that is known is asked alone, unless it has not
+ * answered. */
+static void ask(struct by_batch *batch)
+{
+    struct by_neighbour *neighbour;
+    uint32_t from = 0;
+
+    for (uint32_t i = 0; i < BY_NEIGHBOUR_BURST; i++) {
+        const struct by_batch_port *port;
+        uint8_t request[BY_FRAME_HEADER_BYTES];
+
+        neighbour = by_neighbours_ask(&batch->neighbours, &from, batch->now_ns);
+        if (neighbour == NULL)
+            break;
+        port = &batch->port[neighbour->port];
+        if (neighbour->port < batch->port_count && port->addressed) {
+            by_arp_request(port->mac, port->ip,
+                           neighbour->known && neighbour->tries < 3 ? neighbour->mac : NULL, neighbour->ip,
+                           request);
+            if (batch->ops->reply(batch->context, neighbour->port, request, sizeof request))
+                batch->counters.arp_requests++;
+            else
+                batch->counters.tx_no_memory++;
+        }
+        if (neighbour->tries < BY_NEIGHBOUR_TRIES || neighbour->silent)
+            continue;
+        neighbour->silent = true;
+        batch->counters.arp_silent++;
+        if (batch->ops->neighbour != NULL)
+            batch->ops->neighbour(batch->context, neighbour);
+    }
+    by_neighbours_settle(&batch->neighbours);
+}
+
 /* Answers an ARP request for the port's own address, so that hosts and routers with an ordinary
- * stack can reach the switch. Returns true if the frame is ARP, answered or not. */
+ * stack can reach the switch; and behind a bridge for the receivers of relays. Returns true if the frame is
+ * ARP, answered or not. */
 static bool answer_arp(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
 {
     const struct by_batch_port *port = &batch->port[index];
     uint8_t reply[BY_FRAME_HEADER_BYTES];
     size_t reply_bytes = 0;
+    uint32_t ip = port->ip;
+    struct by_arp arp;
 
     if (bytes < BY_FRAME_HEADER_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != ETHERTYPE_ARP)
         return false;
+    learn(batch, index, data, bytes);
+    if (port->reach == BY_REACH_BRIDGE && by_arp_parse(data, bytes, &arp) == 0 &&
+        by_neighbours_proxy(&batch->neighbours, index, arp.dst_ip))
+        ip = arp.dst_ip;
     if (port->addressed)
-        reply_bytes = by_arp_reply(data, bytes, port->ip, port->mac, reply);
+        reply_bytes = by_arp_reply(data, bytes, ip, port->mac, reply);
     if (reply_bytes == 0)
         return true;
     if (batch->ops->reply(batch->context, index, reply, (uint32_t)reply_bytes))
@@ -209,7 +329,7 @@ static void relay(struct by_batch *batch, const struct by_tx *tx, uint32_t index
     if (frame == NULL)
         return;
     data = batch->ops->data(batch->context, frame, &bytes);
-    by_copy(data, port->peer_mac, BY_MAC_BYTES);
+    by_copy(data, by_batch_mac(batch, tx->port, batch->rx[index].dst_ip), BY_MAC_BYTES);
     by_copy(data + BY_MAC_BYTES, port->mac, BY_MAC_BYTES);
     /* A checksum that the sender left to its link is invalid. Zero, for no checksum, is legal (RFC
      * 768). */
@@ -237,6 +357,17 @@ static bool is_addressed(const struct by_batch *batch, uint16_t port)
     return port < batch->port_count && batch->port[port].addressed;
 }
 
+/* Whether the next node on the way of an output is known. */
+static bool can_reach(struct by_batch *batch, const struct by_tx *tx, uint32_t rx_first)
+{
+    if (batch->port[tx->port].reach == BY_REACH_PEER)
+        return true;
+    if (tx->kind == BY_TX_SEND)
+        return by_batch_mac(batch, tx->port, tx->dst_ip) != NULL;
+    return tx->kind != BY_TX_RELAY ||
+           by_batch_mac(batch, tx->port, batch->rx[rx_first + tx->rx_index].dst_ip) != NULL;
+}
+
 /* Carries out `tx_count` outputs; `rx_first` is the index of their step's first packet. */
 static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_first)
 {
@@ -245,15 +376,19 @@ static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_firs
 
     for (; tx < end; tx += run) {
         run = 0;
-        while (tx + run < end && tx[run].kind == BY_TX_SEND && is_addressed(batch, tx[run].port))
+        while (tx + run < end && tx[run].kind == BY_TX_SEND && is_addressed(batch, tx[run].port) &&
+               can_reach(batch, &tx[run], rx_first))
             run++;
         if (run > 0) {
             batch->ops->send(batch->context, tx, run);
             continue;
         }
         run = 1;
-        if (!is_addressed(batch, tx->port)) {
-            batch->counters.tx_no_port++;
+        if (!is_addressed(batch, tx->port) || !can_reach(batch, tx, rx_first)) {
+            if (is_addressed(batch, tx->port))
+                batch->counters.tx_no_neighbour++;
+            else
+                batch->counters.tx_no_port++;
             if (tx->kind == BY_TX_SEND && tx->ref != BY_REF_NONE)
                 by_engine_release(batch->engine, tx->ref);
         } else if (tx->kind == BY_TX_RELAY) {
@@ -333,6 +468,8 @@ uint32_t by_batch_round(struct by_batch *batch)
 {
     uint32_t received = 0;
 
+    if (batch->now_ns >= batch->neighbours.due_ns)
+        ask(batch);
     for (uint32_t i = 0; i < batch->port_count; i++) {
         received +=
             batch->ops->receive(batch->context, (uint16_t)((batch->first_port + i) % batch->port_count));
@@ -366,6 +503,8 @@ uint64_t by_batch_idle_ns(const struct by_batch *batch, uint64_t most_ns)
 
     if (batch->hold.count > 0 && most_ns > BY_HOLD_NS)
         most_ns = BY_HOLD_NS;
+    if (due_ns > batch->neighbours.due_ns)
+        due_ns = batch->neighbours.due_ns;
     if (due_ns <= batch->now_ns)
         return 0;
     return due_ns - batch->now_ns < most_ns ? due_ns - batch->now_ns : most_ns;

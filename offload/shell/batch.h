@@ -13,6 +13,7 @@
 #include "offload/base/park.h"
 #include "offload/engine/engine.h"
 #include "offload/shell/hold.h"
+#include "offload/shell/neighbour.h"
 #include "offload/wire/frame.h"
 #include "offload/wire/lldp.h"
 
@@ -37,6 +38,9 @@
     X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
     X(rx_unaddressed, "frames on a port that the table does not name")                                       \
     X(arp_replies, "ARP requests answered")                                                                  \
+    X(arp_requests, "ARP requests sent")                                                                     \
+    X(arp_learned, "MAC addresses of neighbours learned or changed")                                         \
+    X(arp_silent, "times that a neighbour was found not to answer ARP")                                      \
     X(fault_dropped, "frames dropped on purpose (--loss)")                                                   \
     X(fault_duplicated, "frames duplicated on purpose (--dup)")                                              \
     X(fault_held, "frames held back on purpose (--reorder)")                                                 \
@@ -44,7 +48,8 @@
     X(tx_copied, "packets sent as a copy: the port accepts no chains, or the payload is not shared")         \
     X(tx_relayed, "packets relayed in the buffer in which they arrived")                                     \
     X(tx_no_memory, "packets dropped: no packet buffer, or the port was full")                               \
-    X(tx_no_port, "packets dropped: the port does not exist or has no address")
+    X(tx_no_port, "packets dropped: the port does not exist or has no address")                              \
+    X(tx_no_neighbour, "packets dropped: the receiver's MAC address has not been learned")
 
 struct by_batch_counters {
 #define X(name, help) uint64_t name;
@@ -52,11 +57,23 @@ struct by_batch_counters {
 #undef X
 };
 
+/* Where packets of a port go. */
+enum by_batch_reach {
+    BY_REACH_NONE = 0, /* the table does not name this port */
+    BY_REACH_PEER,     /* to peer_mac */
+    BY_REACH_BRIDGE,   /* to the MAC address of each receiver */
+    BY_REACH_WAITS,    /* nowhere: the peer's MAC address has not been learned */
+};
+
 /* What the active table tells about a port. */
 struct by_batch_port {
     bool addressed; /* the table names this port: the rest is valid */
+    uint8_t reach;  /* enum by_batch_reach */
     uint32_t ip;
     uint8_t mac[BY_MAC_BYTES], peer_mac[BY_MAC_BYTES];
+    /* Of the platform, set before the first table. */
+    uint8_t hardware_mac[BY_MAC_BYTES]; /* used where the table states none */
+    bool is_memory;                     /* packets of this port are no frames and need no MAC address */
 };
 
 /* The neighbour that a port has heard last. */
@@ -87,6 +104,8 @@ struct by_batch_ops {
     /* Carries out `count` outputs of kind BY_TX_SEND to addressed ports; returns the references
      * of their payloads to the engine when they have been sent, or cannot be. */
     void (*send)(void *context, const struct by_tx *tx, uint32_t count);
+    /* A neighbour does not answer (neighbour->silent), or answers again. NULL: not reported. */
+    void (*neighbour)(void *context, const struct by_neighbour *neighbour);
     /* The batch is consumed: the data of packets without a frame are no longer in use. NULL: all
      * packets have frames. */
     void (*done)(void *context);
@@ -104,6 +123,8 @@ struct by_batch {
                        ports, so that the packets of a chunk meet in it */
     struct by_batch_port port[BY_PORTS_MAX];
     struct by_batch_neighbour neighbour[BY_PORTS_MAX];
+    struct by_neighbours neighbours;
+    uint32_t moves; /* counts changes of peers' MAC addresses: what was built from them is invalid */
     struct by_hold hold;
     struct by_park park; /* frames that wait for the shares of their jobs */
     struct by_batch_counters counters;
@@ -124,8 +145,12 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
                    struct by_engine *engine, uint32_t port_count);
 /* Frees all frames that are held or wait. */
 void by_batch_close(struct by_batch *batch);
-/* Sets the ports' addresses from the engine's active table. */
+/* Sets the ports' addresses and neighbours from the engine's active table. */
 void by_batch_address(struct by_batch *batch);
+/* Returns the MAC address to which packets for `ip` leave by a port, or NULL: it is unknown. */
+const uint8_t *by_batch_mac(struct by_batch *batch, uint16_t port, uint32_t ip);
+/* Returns a neighbour at `port` that does not answer, or NULL. */
+const struct by_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port);
 /* Runs one round over all ports. Returns the number of frames received. */
 uint32_t by_batch_round(struct by_batch *batch);
 /* Adds a frame that a port has received, of `bytes` bytes at `data`; takes ownership. For

@@ -105,26 +105,64 @@ void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADE
     by_put16(headers + BY_FRAME_AT_UDP_CHECKSUM, 0);
 }
 
+/* Ethernet, IPv4, address lengths 6 and 4; the operation follows. */
+static const uint8_t arp_kind[6] = {0, 1, 8, 0, 6, 4};
+
+enum { ARP_REQUEST = 1, ARP_REPLY = 2 };
+
+/* Writes an ARP frame. The target's MAC address, which a request asks for, may be NULL. */
+static void put_arp(uint8_t *frame, const uint8_t *to, uint16_t operation, const uint8_t *own_mac,
+                    uint32_t own_ip, const uint8_t *target_mac, uint32_t target_ip)
+{
+    uint8_t *arp = frame + ETHERNET_BYTES;
+
+    by_copy(frame, to, BY_MAC_BYTES);
+    by_copy(frame + BY_MAC_BYTES, own_mac, BY_MAC_BYTES);
+    by_put16(frame + BY_FRAME_AT_TYPE, TYPE_ARP);
+    by_copy(arp, arp_kind, sizeof(arp_kind));
+    by_put16(arp + 6, operation);
+    by_copy(arp + 8, own_mac, BY_MAC_BYTES);
+    by_put32(arp + 14, own_ip);
+    by_zero(arp + 18, BY_MAC_BYTES);
+    if (target_mac != NULL)
+        by_copy(arp + 18, target_mac, BY_MAC_BYTES);
+    by_put32(arp + 24, target_ip);
+}
+
+int by_arp_parse(const uint8_t *data, size_t bytes, struct by_arp *arp)
+{
+    const uint8_t *packet = data + ETHERNET_BYTES;
+    uint16_t operation;
+
+    if (bytes < ETHERNET_BYTES + ARP_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != TYPE_ARP ||
+        !by_equal(packet, arp_kind, sizeof(arp_kind)))
+        return BY_EFORMAT;
+    operation = by_get16(packet + 6);
+    by_copy(arp->src_mac, packet + 8, BY_MAC_BYTES);
+    if ((operation != ARP_REQUEST && operation != ARP_REPLY) || (arp->src_mac[0] & 1) != 0 ||
+        (by_get32(arp->src_mac) | by_get16(arp->src_mac + 4)) == 0)
+        return BY_EFORMAT;
+    arp->is_request = operation == ARP_REQUEST;
+    arp->src_ip = by_get32(packet + 14);
+    arp->dst_ip = by_get32(packet + 24);
+    return 0;
+}
+
+void by_arp_request(const uint8_t own_mac[BY_MAC_BYTES], uint32_t own_ip, const uint8_t *to_mac, uint32_t ip,
+                    uint8_t request[BY_FRAME_HEADER_BYTES])
+{
+    static const uint8_t all[BY_MAC_BYTES] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+
+    put_arp(request, to_mac != NULL ? to_mac : all, ARP_REQUEST, own_mac, own_ip, NULL, ip);
+}
+
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],
                     uint8_t reply[BY_FRAME_HEADER_BYTES])
 {
-    /* Ethernet, IPv4, address lengths 6 and 4; the operation follows. */
-    static const uint8_t kind[6] = {0, 1, 8, 0, 6, 4};
-    const uint8_t *arp;
-    uint8_t *out = reply + ETHERNET_BYTES;
+    struct by_arp arp;
 
-    if (bytes < ETHERNET_BYTES + ARP_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != TYPE_ARP)
+    if (by_arp_parse(data, bytes, &arp) != 0 || !arp.is_request || arp.dst_ip != ip)
         return 0;
-    arp = data + ETHERNET_BYTES;
-    if (!by_equal(arp, kind, sizeof(kind)) || by_get16(arp + 6) != 1 || by_get32(arp + 24) != ip)
-        return 0;
-    by_copy(reply, arp + 8, BY_MAC_BYTES);
-    by_copy(reply + BY_MAC_BYTES, mac, BY_MAC_BYTES);
-    by_put16(reply + BY_FRAME_AT_TYPE, TYPE_ARP);
-    by_copy(out, kind, sizeof(kind));
-    by_put16(out + 6, 2);
-    by_copy(out + 8, mac, BY_MAC_BYTES);
-    by_put32(out + 14, ip);
-    by_copy(out + 18, arp + 8, BY_MAC_BYTES + 4u); /* the requester's MAC and IP */
+    put_arp(reply, arp.src_mac, ARP_REPLY, mac, ip, arp.src_mac, arp.src_ip);
     return ETHERNET_BYTES + ARP_BYTES;
 }

@@ -6,6 +6,7 @@
 #ifndef BY_WIRE_FRAME_H
 #define BY_WIRE_FRAME_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -56,6 +57,19 @@ static inline uint16_t by_frame_source_port(uint32_t tree)
     return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
 }
 
+/* An ARP packet (RFC 826) for Ethernet and IPv4. */
+struct by_arp {
+    bool is_request; /* else a reply */
+    uint8_t src_mac[BY_MAC_BYTES];
+    uint32_t src_ip, dst_ip; /* host order; dst_ip is the address that a request asks for */
+};
+
+/* Parses a frame as an ARP request or reply from one station. Returns 0, or BY_EFORMAT. */
+int by_arp_parse(const uint8_t *data, size_t bytes, struct by_arp *arp);
+/* Writes the 42-byte request of a node at `own_mac` and `own_ip` for the MAC address of `ip`, to
+ * `to_mac`, or to all stations if that is NULL. */
+void by_arp_request(const uint8_t own_mac[BY_MAC_BYTES], uint32_t own_ip, const uint8_t *to_mac, uint32_t ip,
+                    uint8_t request[BY_FRAME_HEADER_BYTES]);
 /* If the frame is an ARP request (RFC 826) for `ip`, writes the 42-byte reply from `mac` and
  * returns 42; else 0. */
 size_t by_arp_reply(const uint8_t *data, size_t bytes, uint32_t ip, const uint8_t mac[BY_MAC_BYTES],

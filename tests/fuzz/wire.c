@@ -50,6 +50,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const uint8_t mac[BY_MAC_BYTES] = {2, 0x62, 198, 18, 0, 1};
     uint8_t reply[BY_FRAME_HEADER_BYTES];
     struct by_frame frame;
+    struct by_arp arp;
     struct by_header header;
     struct input input = {data, size};
     uint8_t packet[BY_WIRE_HEADER_BYTES + BY_FRAME_HEADER_BYTES + 64];
@@ -62,6 +63,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_packet(frame.data, frame.bytes);
     }
     by_arp_reply(data, size, 0xc6120001, mac, reply);
+    if (by_arp_parse(data, size, &arp) == 0)
+        FUZZ_CHECK(!(arp.src_mac[0] & 1));
     /* The same bytes after a valid header, since a fuzzer does not find a CRC. */
     fuzz_header(&input, &header, 0);
     rest = input.size < 64 ? input.size : 64;

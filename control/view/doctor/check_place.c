@@ -143,6 +143,14 @@ static bool has_address(const struct by_interface *interface, uint32_t ip)
     return false;
 }
 
+/* Whether the table leaves a MAC address to ARP. */
+static bool is_zero(const uint8_t mac[6])
+{
+    static const uint8_t none[6] = {0};
+
+    return memcmp(mac, none, sizeof(none)) == 0;
+}
+
 void by_check_address(struct by_doctor *doctor)
 {
     const struct by_doctor_place *place;
@@ -161,7 +169,7 @@ void by_check_address(struct by_doctor *doctor)
             snprintf(remedy, sizeof(remedy), "ip addr add %s/31 dev %s", ip, interface->name);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
                           "does not have the table's address %s", ip);
-        } else if (memcmp(interface->mac, place->port.own_mac, 6) != 0) {
+        } else if (!is_zero(place->port.own_mac) && memcmp(interface->mac, place->port.own_mac, 6) != 0) {
             snprintf(remedy, sizeof(remedy), "ip link set %s address %s", interface->name, wanted);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
                           "is %s, the table sends to %s", mac, wanted);
@@ -212,7 +220,7 @@ void by_check_peer(struct by_doctor *doctor)
         else if (place->peer == BY_PEER_UNSEEN)
             by_report_add(&doctor->report, BY_GRADE_UNSEEN, name, "run as root to send a request",
                           "it is unknown whether %s (node %u) is present", ip, place->port.peer_node);
-        else if (memcmp(place->peer_mac, place->port.peer_mac, 6) != 0)
+        else if (!is_zero(place->port.peer_mac) && memcmp(place->peer_mac, place->port.peer_mac, 6) != 0)
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, name,
                           "check cables, and that both ends have tables of one lowering",
                           "%s answers as %s; the table states %s", ip, mac, wanted);

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "control/tables/address.h"
 #include "control/view/doctor/doctor.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -268,12 +269,22 @@ void by_check_ports(struct by_doctor *doctor)
 
     for (uint32_t i = 0; (facts = next_switch(doctor, &i)) != NULL;) {
         uint32_t before = doctor->report.count;
+        char ip[BY_ADDRESS_TEXT];
 
         for (pb_size_t port = 0; port < facts->counters.ports_count; port++)
             if (facts->counters.ports[port].down)
                 by_report_add(&doctor->report, BY_GRADE_TROUBLE, facts->name,
                               "check the cable, and that the other end is up", "port %s is down",
                               facts->counters.ports[port].name);
+        for (pb_size_t port = 0; port < facts->counters.ports_count; port++)
+            if (facts->counters.ports[port].silent != 0)
+                by_report_add(
+                    &doctor->report, BY_GRADE_TROUBLE, facts->name,
+                    "check that the neighbour is up and has this address, and that both ends of the "
+                    "cable have one VLAN",
+                    "the neighbour %s at port %s does not answer ARP",
+                    by_address_text(facts->counters.ports[port].silent, ip),
+                    facts->counters.ports[port].name);
         if (doctor->report.count == before)
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "%u ports",
                           (unsigned)facts->counters.ports_count);
@@ -318,6 +329,8 @@ static const struct {
      "give hosts and switches tables of one lowering", BY_GRADE_ADVICE},
     {"drop_ingress", "packets arrived from a port or address that differs from the table's",
      "check cables, and whether a sender uses the address of another", BY_GRADE_ADVICE},
+    {"shell_tx_no_neighbour", "packets were for a neighbour whose MAC address was not known yet",
+     "check the neighbours of its ports, unless it has just got its table", BY_GRADE_ADVICE},
     {"drop_psum", "payloads arrived damaged", "check cables and NICs for errors (ethtool -S)",
      BY_GRADE_ADVICE},
     {"alarm_lost_state", "results arrived for chunks that it had not finished",

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -275,6 +276,52 @@ static void a_file_that_is_not_there_is_named(void **state)
     by_topology_free(topology);
 }
 
+static void count_control(void *context, const char *name, const char *address)
+{
+    assert_string_equal(name, "b");
+    assert_string_equal(address, "unix:/b.sock");
+    ++*(unsigned *)context;
+}
+
+static void control_addresses_are_read_without_a_topology(void **state)
+{
+    static const struct {
+        const char *json;
+        unsigned count;
+        int error;
+    } rows[] = {
+        {"{\"nodes\": [{\"control\": \"unix:/b.sock\", \"name\": \"b\"}, {\"name\": \"x\", \"runs\": "
+         "\"router\"}], \"links\": [5], \"format\": \"banyan-site-1\"}",
+         1, 0},
+        {"{\"format\": \"banyan-site-1\"}", 0, 0},
+        {"{\"nodes\": []}", 0, BY_EFORMAT},
+        {"{\"format\": \"banyan-site-2\"}", 0, BY_EFORMAT},
+        {NODES("{\"control\": \"unix:/b.sock\"}"), 0, BY_EFORMAT},
+        {NODES("{\"name\": \"b\", \"control\": 5}"), 0, BY_EFORMAT},
+        {NODES("5"), 0, BY_EFORMAT},
+        {NODES("{\"name\": \"b\"}") "x", 0, BY_EFORMAT},
+        {"", 0, BY_EFORMAT},
+    };
+    char path[] = "/tmp/test-site-XXXXXX";
+    int fd = mkstemp(path);
+
+    (void)state;
+    assert_true(fd >= 0);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_problem problem = {0};
+        unsigned count = 0;
+        ssize_t bytes = (ssize_t)strlen(rows[i].json);
+
+        assert_int_equal(ftruncate(fd, 0), 0);
+        assert_int_equal(pwrite(fd, rows[i].json, (size_t)bytes, 0), bytes);
+        if (by_site_controls(path, count_control, &count, &problem) != rows[i].error ||
+            count != rows[i].count || (rows[i].error != 0) != (problem.text[0] != 0))
+            fail_msg("%s: %u: %s", rows[i].json, count, problem.text);
+    }
+    close(fd);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -285,6 +332,7 @@ int main(void)
         cmocka_unit_test(a_file_that_cannot_be_right_is_refused),
         cmocka_unit_test(a_file_that_is_cut_anywhere_is_refused),
         cmocka_unit_test(two_ends_with_one_address_or_interface_are_named),
+        cmocka_unit_test(control_addresses_are_read_without_a_topology),
         cmocka_unit_test(a_file_that_is_not_there_is_named),
     };
 

@@ -232,12 +232,14 @@ static void a_node_that_does_not_run_banyan_cannot_add(void **state)
             "lets 'sw1' add or copy, and the site states that it is a router");
 }
 
-static void a_relay_behind_a_bridge_is_refused(void **state)
+static void a_router_behind_a_bridge_is_refused(void **state)
 {
     (void)state;
-    refused(SITE("\"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}]"), 0,
-            "10 sw0: sw0>h0 sw0>h1 sw0>x0>sw1>h2 h2>h3", BY_EUNSUPPORTED,
-            "the bridge 'x0' is followed by 'sw1', which only forwards");
+    refused(
+        SITE(
+            "\"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}, {\"name\": \"sw1\", \"runs\": \"router\"}]"),
+        0, "10 sw0: sw0>h0 sw0>h1 sw0>x0>sw1>h2 h2>h3", BY_EUNSUPPORTED,
+        "the bridge 'x0' is followed by the router 'sw1'");
 }
 
 int main(void)
@@ -251,7 +253,7 @@ int main(void)
         cmocka_unit_test(a_router_gets_no_relays),
         cmocka_unit_test(neighbours_behind_a_bridge_are_the_receivers),
         cmocka_unit_test(a_node_that_does_not_run_banyan_cannot_add),
-        cmocka_unit_test(a_relay_behind_a_bridge_is_refused),
+        cmocka_unit_test(a_router_behind_a_bridge_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -41,6 +41,8 @@ struct batch_platform {
     unsigned sent[HOSTS], forwarded, replies, dones;
     struct batch_frame last; /* copy of the last frame forwarded or replied */
     bool is_full;            /* no buffer for a reply */
+    unsigned notices;        /* about neighbours; the last one: */
+    struct by_neighbour notice;
 };
 
 static uint32_t platform_receive(void *context, uint16_t port)
@@ -131,6 +133,14 @@ static void platform_send(void *context, const struct by_tx *tx, uint32_t count)
     }
 }
 
+static void platform_neighbour(void *context, const struct by_neighbour *neighbour)
+{
+    struct batch_platform *self = context;
+
+    self->notices++;
+    self->notice = *neighbour;
+}
+
 static void platform_done(void *context)
 {
     ((struct batch_platform *)context)->dones++;
@@ -145,6 +155,7 @@ static const struct by_batch_ops ops = {
     .forward = platform_forward,
     .reply = platform_reply,
     .send = platform_send,
+    .neighbour = platform_neighbour,
     .done = platform_done,
 };
 
@@ -294,6 +305,7 @@ static void an_arp_request_is_answered_if_there_is_a_buffer(void **state)
         struct batch_frame *frame = inject(self, 2, BY_FRAME_HEADER_BYTES);
 
         memcpy(frame->data + BY_FRAME_AT_TYPE, head, sizeof head);
+        frame->data[22] = 2; /* the requester's MAC address */
         by_put32(frame->data + 28, star_host_ip(2));
         by_put32(frame->data + 38, star_port_ip(2));
         self->is_full = i == 1;
@@ -460,6 +472,232 @@ static void closing_frees_frames_that_are_held_or_wait(void **state)
     platform_close(self);
 }
 
+/* What the table of a star leaves open in these tests. */
+enum star_change { LEARNED, BRIDGED };
+
+/* A platform whose table leaves all MAC addresses to ARP; with BRIDGED, port 0 leads to a bridge. */
+static struct batch_platform *platform_learned(enum star_change change)
+{
+    struct batch_platform *self = platform_open();
+    size_t bytes;
+    uint8_t *image = star_image(&star, &bytes);
+
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct by_image_port port;
+
+        star_mac(star_port_ip(i), self->batch.port[i].hardware_mac);
+        by_image_port(image, i, &port);
+        memset(port.own_mac, 0, sizeof port.own_mac);
+        memset(port.peer_mac, 0, sizeof port.peer_mac);
+        if (change == BRIDGED && i == 0)
+            port.peer_ip = 0;
+        by_image_put_port(image, i, &port);
+    }
+    by_image_seal(image);
+    platform_load(self, image, bytes);
+    free(image);
+    return self;
+}
+
+/* Host `host` sends an ARP packet from `mac`: an answer to the switch. */
+static void announce(struct batch_platform *self, unsigned host, const uint8_t mac[BY_MAC_BYTES])
+{
+    static const uint8_t head[] = {0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 2};
+    struct batch_frame *frame = inject(self, host, BY_FRAME_HEADER_BYTES);
+
+    memcpy(frame->data + BY_FRAME_AT_TYPE, head, sizeof head);
+    memcpy(frame->data + 22, mac, BY_MAC_BYTES);
+    by_put32(frame->data + 28, star_host_ip(host));
+    by_put32(frame->data + 38, star_port_ip(host));
+}
+
+static void contribute_all(struct batch_platform *self, uint32_t seq)
+{
+    for (unsigned host = 0; host < HOSTS; host++)
+        contribute(self, host, seq);
+    by_batch_round(&self->batch);
+}
+
+static void a_neighbour_is_asked_for_its_mac_address_and_gets_packets_when_it_has_answered(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+    struct by_batch_counters *counters = &self->batch.counters;
+    struct by_bank_view view;
+    uint8_t mac[BY_MAC_BYTES], want[BY_FRAME_HEADER_BYTES];
+
+    (void)state;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->replies, HOSTS);
+    assert_int_equal(counters->arp_requests, HOSTS);
+    star_mac(star_port_ip(3), mac);
+    by_arp_request(mac, star_port_ip(3), NULL, star_host_ip(3), want);
+    assert_memory_equal(self->last.data, want, sizeof want);
+    contribute_all(self, 0);
+    assert_int_equal(counters->tx_no_neighbour, HOSTS);
+    assert_int_equal(by_engine_bank(self->engine, 0, 0, 0, &view), 0);
+    assert_int_equal(view.refs, 0);
+    announce(self, 2, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    by_batch_round(&self->batch);
+    assert_int_equal(counters->arp_learned, 1);
+    assert_int_equal(self->batch.moves, 1);
+    assert_memory_equal(by_batch_mac(&self->batch, 2, 1), "\x02\0\0\0\0\x09", BY_MAC_BYTES);
+    assert_null(by_batch_mac(&self->batch, 1, 1));
+    contribute_all(self, 1);
+    assert_int_equal(self->sent[2], 1);
+    assert_int_equal(counters->tx_no_neighbour, 2 * HOSTS - 1);
+    platform_close(self);
+}
+
+static void a_neighbour_that_moves_is_followed_and_others_are_not_believed(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+
+    (void)state;
+    announce(self, 2, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    announce(self, 2, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    announce(self, 2, (const uint8_t[]){2, 0, 0, 0, 0, 8});
+    announce(self, 2, (const uint8_t[]){3, 0, 0, 0, 0, 7}); /* a group */
+    announce(self, 2, (const uint8_t[]){0, 0, 0, 0, 0, 0});
+    announce(self, 2, (const uint8_t[]){2, 0, 0, 0, 0, 6});
+    by_put32(self->waiting[2][5]->data + 28, star_host_ip(1)); /* another port's neighbour */
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.moves, 2);
+    assert_memory_equal(by_batch_mac(&self->batch, 2, 1), "\x02\0\0\0\0\x08", BY_MAC_BYTES);
+    assert_null(by_batch_mac(&self->batch, 1, 1));
+    platform_close(self);
+}
+
+static void a_neighbour_that_does_not_answer_is_reported_once(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+    uint64_t start_ns = self->batch.now_ns;
+    unsigned rounds = 0;
+
+    (void)state;
+    for (unsigned host = 1; host < HOSTS; host++)
+        announce(self, host, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    by_batch_round(&self->batch);
+    while (self->notices == 0 && rounds++ < 100) {
+        self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
+        by_batch_round(&self->batch);
+    }
+    assert_int_equal(rounds, BY_NEIGHBOUR_TRIES - 1);
+    assert_in_range(self->batch.now_ns - start_ns, BY_NEIGHBOUR_SLOW_NS, 4 * BY_NEIGHBOUR_SLOW_NS);
+    assert_int_equal(self->notice.ip, star_host_ip(0));
+    assert_true(self->notice.silent);
+    assert_non_null(by_batch_silent(&self->batch, 0));
+    assert_null(by_batch_silent(&self->batch, 1));
+    self->batch.now_ns += by_batch_idle_ns(&self->batch, UINT64_MAX);
+    by_batch_round(&self->batch);
+    assert_int_equal(self->notices, 1);
+    announce(self, 0, (const uint8_t[]){2, 0, 0, 0, 0, 8});
+    by_batch_round(&self->batch);
+    assert_int_equal(self->notices, 2);
+    assert_false(self->notice.silent);
+    assert_null(by_batch_silent(&self->batch, 0));
+    assert_int_equal(self->batch.counters.arp_silent, 1);
+    platform_close(self);
+}
+
+static void a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_table(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+    size_t bytes;
+    const uint8_t *image;
+
+    (void)state;
+    by_batch_round(&self->batch);
+    for (unsigned host = 0; host < HOSTS; host++)
+        announce(self, host, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    by_batch_round(&self->batch);
+    assert_int_equal(by_batch_idle_ns(&self->batch, UINT64_MAX), BY_NEIGHBOUR_AGAIN_NS);
+    self->batch.now_ns += BY_NEIGHBOUR_AGAIN_NS;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.arp_requests, 2 * HOSTS);
+    assert_memory_equal(self->last.data, "\x02\0\0\0\0\x09", BY_MAC_BYTES); /* it alone */
+    image = by_engine_image(self->engine, &bytes);
+    assert_non_null(image);
+    by_batch_address(&self->batch);
+    assert_non_null(by_batch_mac(&self->batch, 3, 1));
+    assert_int_equal(self->batch.neighbours.count, HOSTS);
+    platform_close(self);
+}
+
+static void behind_a_bridge_each_receiver_is_a_neighbour(void **state)
+{
+    struct batch_platform *self = platform_learned(BRIDGED);
+
+    (void)state;
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.arp_requests, HOSTS);
+    announce(self, 0, (const uint8_t[]){2, 0, 0, 0, 0, 9});
+    by_batch_round(&self->batch);
+    assert_memory_equal(by_batch_mac(&self->batch, 0, star_host_ip(0)), "\x02\0\0\0\0\x09", BY_MAC_BYTES);
+    assert_null(by_batch_mac(&self->batch, 0, star_host_ip(1)));
+    contribute_all(self, 0);
+    assert_int_equal(self->sent[0], 1);
+    assert_int_equal(self->batch.counters.tx_no_neighbour, HOSTS - 1);
+    platform_close(self);
+}
+
+/* Host 0 is behind a bridge and asks for host 1, to which the switch relays. */
+static void behind_a_bridge_the_switch_answers_for_those_it_relays_to(void **state)
+{
+    static const uint8_t head[] = {0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1};
+    struct batch_platform *self = platform_open();
+    size_t bytes;
+    uint8_t *image = star_relay_image(0, 0, &bytes), own[BY_MAC_BYTES];
+    struct by_image_relay relay;
+    struct by_image_port port;
+
+    (void)state;
+    by_image_port(image, 0, &port);
+    memset(port.peer_mac, 0, sizeof port.peer_mac);
+    port.peer_ip = 0;
+    by_image_put_port(image, 0, &port);
+    by_image_relay(image, 0, &relay);
+    relay.from = 1;
+    by_image_put_relay(image, 0, &relay);
+    by_image_seal(image);
+    platform_load(self, image, bytes);
+    free(image);
+    for (unsigned i = 0; i < 2; i++) {
+        struct batch_frame *frame = inject(self, i, BY_FRAME_HEADER_BYTES);
+
+        memcpy(frame->data + BY_FRAME_AT_TYPE, head, sizeof head);
+        frame->data[22] = 2;
+        by_put32(frame->data + 28, star_host_ip(i));
+        by_put32(frame->data + 38, star_host_ip(1));
+    }
+    by_batch_round(&self->batch);
+    assert_int_equal(self->batch.counters.arp_replies, 1);
+    star_mac(star_port_ip(0), own);
+    assert_memory_equal(self->last.data + 22, own, sizeof own);
+    assert_int_equal(by_get32(self->last.data + 28), star_host_ip(1));
+    platform_close(self);
+}
+
+static void ports_of_shared_memory_need_no_mac_address(void **state)
+{
+    struct batch_platform *self = platform_open();
+    size_t bytes;
+    uint8_t *image = star_image(&star, &bytes);
+    struct by_image_port port;
+
+    (void)state;
+    self->batch.port[1].is_memory = true;
+    by_image_port(image, 1, &port);
+    memset(port.peer_mac, 0, sizeof port.peer_mac);
+    by_image_put_port(image, 1, &port);
+    by_image_seal(image);
+    platform_load(self, image, bytes);
+    free(image);
+    contribute_all(self, 0);
+    assert_int_equal(self->sent[1], 1);
+    assert_int_equal(self->batch.counters.arp_requests, 0);
+    platform_close(self);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +711,13 @@ int main(void)
         cmocka_unit_test(a_frame_that_waits_for_its_share_leaves_when_it_is_due),
         cmocka_unit_test(injected_faults_free_each_frame_exactly_once),
         cmocka_unit_test(closing_frees_frames_that_are_held_or_wait),
+        cmocka_unit_test(a_neighbour_is_asked_for_its_mac_address_and_gets_packets_when_it_has_answered),
+        cmocka_unit_test(a_neighbour_that_moves_is_followed_and_others_are_not_believed),
+        cmocka_unit_test(a_neighbour_that_does_not_answer_is_reported_once),
+        cmocka_unit_test(a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_table),
+        cmocka_unit_test(behind_a_bridge_each_receiver_is_a_neighbour),
+        cmocka_unit_test(behind_a_bridge_the_switch_answers_for_those_it_relays_to),
+        cmocka_unit_test(ports_of_shared_memory_need_no_mac_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

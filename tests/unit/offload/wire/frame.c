@@ -188,6 +188,30 @@ static void an_arp_request_for_our_address_gets_our_mac(void **state)
     assert_int_equal(by_arp_reply(request, 42, 0x0a000002, mac, reply), 0);
 }
 
+static void an_arp_request_is_that_of_a_known_frame(void **state)
+{
+    static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
+    static const uint8_t other[6] = {2, 0, 0, 0, 0, 8};
+    uint8_t bytes[42];
+    struct by_arp arp;
+
+    (void)state;
+    by_arp_request(mac, 0x0a000009, NULL, 0x0a000001, bytes);
+    assert_memory_equal(bytes, request, 42);
+    assert_int_equal(by_arp_parse(bytes, 42, &arp), 0);
+    assert_true(arp.is_request);
+    assert_int_equal(arp.src_ip, 0x0a000009);
+    assert_int_equal(arp.dst_ip, 0x0a000001);
+    assert_memory_equal(arp.src_mac, mac, 6);
+    by_arp_request(mac, 0x0a000009, other, 0x0a000001, bytes);
+    assert_memory_equal(bytes, other, 6);
+    assert_memory_equal(bytes + 6, request + 6, 36);
+    bytes[22] = 3; /* from a group */
+    assert_int_equal(by_arp_parse(bytes, 42, &arp), BY_EFORMAT);
+    memset(bytes + 22, 0, 6); /* no address */
+    assert_int_equal(by_arp_parse(bytes, 42, &arp), BY_EFORMAT);
+}
+
 static void other_arp_and_cut_arp_get_no_reply(void **state)
 {
     static const uint8_t mac[6] = {2, 0x62, 10, 0, 0, 1};
@@ -219,6 +243,7 @@ int main(void)
         cmocka_unit_test(frames_that_are_not_a_sound_datagram_are_refused),
         cmocka_unit_test(a_frame_cut_anywhere_is_refused),
         cmocka_unit_test(an_arp_request_for_our_address_gets_our_mac),
+        cmocka_unit_test(an_arp_request_is_that_of_a_known_frame),
         cmocka_unit_test(other_arp_and_cut_arp_get_no_reply),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
