@@ -108,6 +108,16 @@ out:
     return result;
 }
 
+unsigned by_interface_vlan(const char *name)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    unsigned vlan = fd >= 0 ? by_feature_vlan(fd, name) : 0;
+
+    if (fd >= 0)
+        close(fd);
+    return vlan;
+}
+
 void by_interface_mac(const char *name, uint8_t mac[6])
 {
     struct ifreq request = {0};

@@ -35,6 +35,8 @@ unsigned by_driver_named(const char *source, const char *text);
 int by_interface_check(const char *name);
 /* Reads the MTU and brings the interface up. 0, BY_EPERM or BY_EIO, reported. */
 int by_interface_ready(const char *name, uint16_t *mtu);
+/* Returns the VLAN whose tags the kernel adds and removes; 0: none. */
+unsigned by_interface_vlan(const char *name);
 /* Reads the MAC address; zero if there is no such interface. */
 void by_interface_mac(const char *name, uint8_t mac[6]);
 /* Whether the interface is missing, not up, or without carrier. Three short system calls; may be

@@ -90,7 +90,14 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
     for (uint16_t i = 0; i < count; i++) {
         struct rte_mbuf *frame = frames[i]->nb_segs == 1 ? frames[i] : join(shell, frames[i]);
 
-        if (frame && (!shell->workers || by_workers_keep(shell, index, frame)))
+        if (!frame)
+            continue;
+        if (!by_vlan_strip(frame, shell->batch.port[index].vlan)) {
+            shell->batch.counters.rx_vlan++;
+            rte_pktmbuf_free(frame);
+            continue;
+        }
+        if (!shell->workers || by_workers_keep(shell, index, frame))
             by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
                              frame->data_len);
     }

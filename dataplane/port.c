@@ -151,8 +151,7 @@ void by_port_flush(struct by_port *port)
 
     /* otherwise at the end of the round */
     if (port->gathered && port->queued < BY_PORT_BURST) {
-        port->queued_bytes += port->gathered->pkt_len;
-        port->queue[port->queued++] = port->gathered;
+        by_port_append(port, port->gathered);
         port->gathered = NULL;
     }
     while (done < port->queued) {

@@ -86,6 +86,7 @@ struct by_port {
     struct by_xdp_port *xsk; /* of port_xdp.c, else NULL */
     uint16_t id;             /* DPDK's */
     uint16_t queued;
+    uint16_t vlan;   /* tag of frames sent; 0: none */
     bool multi_segs; /* takes chains of mbufs */
     /* of port_hand.c: the ring to the port's owner, and the word in which its bit is set */
     struct rte_ring *to_owner;

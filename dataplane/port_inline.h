@@ -2,6 +2,8 @@
 #ifndef BY_DATAPLANE_PORT_INLINE_H
 #define BY_DATAPLANE_PORT_INLINE_H
 
+#include "dataplane/vlan.h"
+
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     uint16_t received = port->ops->receive(port, frames, count);
@@ -12,10 +14,20 @@ static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **f
     return received;
 }
 
-static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame)
+/* Appends a frame to the queue, which has room, with the tag of the port's VLAN. */
+static inline void by_port_append(struct by_port *port, struct rte_mbuf *frame)
 {
+    if (port->vlan != 0 && !(frame = by_vlan_tag(frame, port->vlan))) {
+        port->counters.tx_dropped++;
+        return;
+    }
     port->queue[port->queued++] = frame;
     port->queued_bytes += frame->pkt_len;
+}
+
+static inline void by_port_send(struct by_port *port, struct rte_mbuf *frame)
+{
+    by_port_append(port, frame);
     if (port->queued == BY_PORT_BURST)
         by_port_flush(port);
 }

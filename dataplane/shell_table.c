@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "dataplane/interface.h"
 #include "dataplane/state.h"
 #include "offload/base/errors.h"
 
@@ -43,6 +44,41 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
 
 /* ---- the table ---- */
 
+/* Checks an image that the engines accept against the ports. */
+static int check_ports(const struct by_shell *shell, const uint8_t *image, struct by_image_fault *fault)
+{
+    static const uint8_t unknown[BY_MAC_BYTES];
+    struct by_image_header header;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < shell->port_count && i < header.count[BY_SECTION_PORT]; i++) {
+        struct by_image_port port;
+        unsigned vlan;
+
+        by_image_port(image, i, &port);
+        if (shell->workers && memcmp(port.peer_mac, unknown, sizeof unknown) == 0) {
+            *fault = (struct by_image_fault){
+                .section = "port",
+                .index = i,
+                .what = "MAC addresses are learned by ARP with one worker only: state them in the site file, "
+                        "or start the switch with --cores 1; workers",
+                .value = worker_count(shell)};
+            return BY_EINVAL;
+        }
+        if (shell->ports[i].kind != BY_PORT_IFACE ||
+            (vlan = by_interface_vlan(shell->ports[i].name)) == port.vlan)
+            continue;
+        *fault = (struct by_image_fault){
+            .section = "port",
+            .index = i,
+            .what = "the interface is not one of the VLAN that the table states (ip link add ... type vlan), "
+                    "but of VLAN",
+            .value = vlan};
+        return BY_EINVAL;
+    }
+    return 0;
+}
+
 /* Only the main worker's thread changes tables, and a worker reads its active one alone, so no
  * worker is held while an image is copied and checked. */
 int by_shell_stage(struct by_shell *shell, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
@@ -51,6 +87,8 @@ int by_shell_stage(struct by_shell *shell, const uint8_t *image, size_t bytes, s
 
     for (unsigned w = 0; w < worker_count(shell) && result == 0; w++)
         result = by_engine_stage(worker_of(shell, w)->engine, image, bytes, fault);
+    if (result == 0)
+        result = check_ports(shell, image, fault);
     if (result != 0)
         by_shell_abort(shell);
     return result;
@@ -73,6 +111,7 @@ void by_shell_readdress(struct by_shell *shell)
         if (!from->addressed)
             continue;
         port->carrier.src_ip = from->ip;
+        port->vlan = port->to_owner ? 0 : from->vlan; /* the owner of a port writes its tags */
         port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
         memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);

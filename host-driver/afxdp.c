@@ -374,6 +374,8 @@ static int open_port(struct afxdp *afxdp, uint32_t index, const struct by_transp
         return by_fail(BY_EINVAL, "BANYAN_XDP_MODE is '%s'; use auto, native or generic", steer.mode);
     error = look_at(port, config->payload_max, &queues);
     if (error == 0)
+        error = by_host_vlan_check(port->name, port->vlan);
+    if (error == 0)
         error = find_macs(afxdp, index);
     if (error == 0)
         error = reserve(afxdp, index);

@@ -16,6 +16,7 @@
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "offload/base/errors.h"
+#include "offload/linux/feature.h"
 
 /* States in which the kernel would send to the address. */
 #define VALID (NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY)
@@ -165,4 +166,33 @@ int by_host_mac(const char *interface, uint8_t mac[6])
     if (fd >= 0)
         close(fd);
     return error;
+}
+
+int by_host_vlan_check(const char *interface, uint16_t vlan)
+{
+    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    unsigned own;
+
+    if (fd < 0)
+        return by_fail(BY_EIO, "no socket: %s", strerror(errno));
+    own = by_feature_vlan(fd, interface);
+    close(fd);
+    if (own == vlan)
+        return 0;
+    if (vlan == 0)
+        return by_fail(
+            BY_EINVAL,
+            "%s is the interface of VLAN %u, and the table states no VLAN: name its VLAN, or another "
+            "interface, in the site file",
+            interface, own);
+    if (own != 0)
+        return by_fail(BY_EINVAL,
+                       "%s is the interface of VLAN %u, and the table states VLAN %u: name the interface of "
+                       "that VLAN in the site file",
+                       interface, own, vlan);
+    return by_fail(
+        BY_EINVAL,
+        "%s has no VLAN, and the table states VLAN %u: make an interface for it (ip link add link %s "
+        "name %s.%u type vlan id %u) and name that one in the site file",
+        interface, vlan, interface, interface, vlan, vlan);
 }

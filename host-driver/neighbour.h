@@ -1,5 +1,6 @@
 /*
- * MAC addresses of neighbours from the kernel's table, for transports that build frames themselves.
+ * What the kernel has on a port's interface: its own MAC address, its VLAN, and the MAC addresses of
+ * neighbours from the kernel's table, for transports that build frames themselves.
  * An address that the kernel does not have is requested from it (ARP), without waiting. Thread: the
  * communicator's.
  */
@@ -23,6 +24,9 @@ void by_host_neighbours_close(struct by_host_neighbours *neighbours);
 /* Returns the MAC address of `ip` (host order) behind the interface with this index, or NULL: it is
  * not known yet, and has been requested. Valid until the next call. */
 const uint8_t *by_host_neighbour(struct by_host_neighbours *neighbours, uint32_t interface, uint32_t ip);
+/* Checks that the kernel tags the frames of a port's interface as the table states. 0, or an error
+ * with its text. */
+int by_host_vlan_check(const char *interface, uint16_t vlan);
 /* Reads the MAC address of an interface. 0, or an error with its text. */
 int by_host_mac(const char *interface, uint8_t mac[6]);
 

@@ -23,6 +23,7 @@
 
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
+#include "host-driver/neighbour.h"
 #include "host-driver/segments.h"
 #include "host-driver/transport.h"
 #include "offload/linux/feature.h"
@@ -492,6 +493,8 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     if (fd < 0)
         return by_fail(BY_EIO, "no socket for %s: %s", port->name, strerror(errno));
     error = check_mtu(fd, port, config->payload_max);
+    if (error == 0)
+        error = by_host_vlan_check(port->name, port->vlan);
     if (error != 0)
         return error;
     by_ip_text(port->own_ip, ip);

@@ -37,6 +37,8 @@
 #define INDEX_BASE 1000
 /* Name of a bridge. */
 #define BRIDGE "br0"
+/* Start of the name of a cable that carries a VLAN. */
+#define CABLE "cable"
 /* " address " or " lladdr " and a MAC address. */
 #define MAC_TEXT 32
 
@@ -143,6 +145,27 @@ static uint32_t mtu_of(const struct lab *lab, uint32_t link, uint32_t node)
     return end != NULL && end->mtu != 0 ? end->mtu : lab->lowering->mtu;
 }
 
+void lab_net_cable(const struct lab *lab, uint32_t link, uint32_t node, char name[16])
+{
+    if (by_address_vlan(lab->topology, link) != 0)
+        snprintf(name, 16, CABLE "%u", link);
+    else
+        by_address_interface(&lab->lowering->map, link, node, name);
+}
+
+/* Adds the interface of a VLAN at a node's end of a link; the cable's own interface is called CABLE
+ * and the number of the link. */
+static void add_vlan(const struct lab *lab, FILE *stream, uint32_t link, uint32_t node, const char *name)
+{
+    uint16_t vlan = by_address_vlan(lab->topology, link);
+    char mac[MAC_TEXT];
+
+    if (vlan != 0)
+        fprintf(stream,
+                "link add link " CABLE "%u name %s%s type vlan id %u\nlink set " CABLE "%u arp off up\n",
+                link, name, mac_text(lab, "address", link, node, mac), vlan, link);
+}
+
 static int add_cables(struct lab *lab)
 {
     const struct by_topology *topology = lab->topology;
@@ -154,8 +177,8 @@ static int add_cables(struct lab *lab)
     for (uint32_t i = 0; i < topology->link_count; i++) {
         uint32_t a = topology->links[i].a, b = topology->links[i].b;
         char name_a[16], name_b[16], mac_a[MAC_TEXT], mac_b[MAC_TEXT];
-        by_address_interface(&lab->lowering->map, i, a, name_a);
-        by_address_interface(&lab->lowering->map, i, b, name_b);
+        lab_net_cable(lab, i, a, name_a);
+        lab_net_cable(lab, i, b, name_b);
         fprintf(stream,
                 "link add %s index %u mtu %u%s numtxqueues 1 numrxqueues 1 netns %s type veth "
                 "peer name %s index %u mtu %u%s numtxqueues 1 numrxqueues 1 netns %s\n",
@@ -280,16 +303,19 @@ static int configure(struct lab *lab, uint32_t node)
         fprintf(stream, "link add %s type bridge stp_state 0 mcast_snooping 0\nlink set %s up\n", BRIDGE,
                 BRIDGE);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
-        char name[16];
+        char name[16], cable[16];
 
         by_address_interface(&lab->lowering->map, by_address_link(&lab->lowering->map, node, port), node,
                              name);
+        lab_net_cable(lab, by_address_link(&lab->lowering->map, node, port), node, cable);
+        if (!by_site_is_switch(topology, node))
+            add_vlan(lab, stream, by_address_link(&lab->lowering->map, node, port), node, name);
         if (topology->nodes[node].compute)
             configure_host(lab, stream, node, port, name);
         else if (runs != BY_SITE_BANYAN)
             configure_plain(lab, stream, node, port, name);
         else
-            fprintf(stream, "link set %s arp off up\n", name);
+            fprintf(stream, "link set %s arp off up\n", cable);
     }
     if (runs == BY_SITE_ROUTER)
         route(lab, stream, node);
@@ -347,8 +373,7 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
     fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     for (uint32_t port = 0; port < lab->lowering->map.port_count[node]; port++) {
         char name[16];
-        by_address_interface(&lab->lowering->map, by_address_link(&lab->lowering->map, node, port), node,
-                             name);
+        lab_net_cable(lab, by_address_link(&lab->lowering->map, node, port), node, name);
         for (size_t i = 0; !whole && i < (offload_sums ? 3 : 5); i++)
             set_offload(fd, name, commands[i], false);
         /*

@@ -72,6 +72,16 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
             by_address_text(by_address_ip(lab->topology, link, peer), ip);
             snprintf(names[port], sizeof(names[port]), "%.480s/%s", lab->folder, ip);
             argv[count++] = "--shm";
+        } else if (by_address_vlan(lab->topology, link) != 0) {
+            /* The switch writes and strips the tags itself; on interfaces the kernel does. */
+            char cable[16];
+            bool jumbo = lab->lowering->mtu > BY_LOWER_MTU;
+
+            lab_net_cable(lab, link, node, cable);
+            snprintf(names[port], sizeof(names[port]),
+                     "net_af_packet%u,iface=%s,qpairs=1,framesz=%u,blocksz=%u", port, cable,
+                     jumbo ? 16384 : 2048, jumbo ? 16384 : 4096);
+            argv[count++] = "--vdev";
         } else {
             by_address_interface(&lab->lowering->map, link, node, names[port]);
             argv[count++] = "--iface";

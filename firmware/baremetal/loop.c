@@ -30,6 +30,11 @@ static uint32_t batch_receive(void *context, uint16_t port)
     for (uint32_t i = 0; i < count; i++) {
         struct by_metal_buffer *buffer = &self->pool.buffer[buffers[i]];
 
+        if (!by_net_untag(self->net[port], buffers[i], self->batch.port[port].vlan)) {
+            self->batch.counters.rx_vlan++;
+            by_pool_drop(&self->pool, buffers[i]);
+            continue;
+        }
         by_batch_receive(&self->batch, port, buffer, by_pool_frame(&self->pool, buffers[i]), buffer->bytes);
     }
     return count;

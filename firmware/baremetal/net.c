@@ -29,8 +29,8 @@ static void refill(struct by_metal_net *net)
         net->posted[at] = buffer;
         by_cache_drop(net->pool->buffer[buffer].data, net->pool->room);
         net->rx.descriptor[at] =
-            (struct by_ring_descriptor){.address = (uintptr_t)net->pool->buffer[buffer].data,
-                                        .bytes = net->pool->room,
+            (struct by_ring_descriptor){.address = (uintptr_t)net->pool->buffer[buffer].data + BY_BUFFER_LEAD,
+                                        .bytes = net->pool->room - BY_BUFFER_LEAD,
                                         .flags = BY_RING_DEVICE_WRITES};
         by_virtio_ring_offer(&net->rx, at);
     }
@@ -78,11 +78,11 @@ uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t mo
         uint16_t buffer = net->posted[at];
 
         net->idle[net->idle_count++] = at;
-        if (bytes < BY_NET_HEADER_BYTES || bytes > net->pool->room) {
+        if (bytes < BY_NET_HEADER_BYTES || bytes > net->pool->room - BY_BUFFER_LEAD) {
             by_pool_drop(net->pool, buffer);
             continue;
         }
-        by_cache_drop(net->pool->buffer[buffer].data, bytes);
+        by_cache_drop(net->pool->buffer[buffer].data, BY_BUFFER_LEAD + bytes);
         net->pool->buffer[buffer].bytes = (uint16_t)(bytes - BY_NET_HEADER_BYTES);
         net->rx_packets++;
         net->rx_bytes += bytes - BY_NET_HEADER_BYTES;
@@ -91,6 +91,20 @@ uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t mo
     if (net->idle_count > 0)
         refill(net);
     return count;
+}
+
+bool by_net_untag(struct by_metal_net *net, uint16_t buffer, uint16_t vlan)
+{
+    struct by_metal_buffer *frame = &net->pool->buffer[buffer];
+    uint8_t *data = frame->data + frame->at;
+    uint16_t tag = by_frame_vlan(data, frame->bytes);
+
+    if (tag != 0 && tag == vlan) {
+        by_frame_untag(data);
+        frame->at += BY_FRAME_TAG_BYTES;
+        frame->bytes -= BY_FRAME_TAG_BYTES;
+    }
+    return tag == vlan;
 }
 
 void by_net_reclaim(struct by_metal_net *net)
@@ -133,7 +147,7 @@ uint8_t *by_net_head(struct by_metal_net *net)
 {
     if (!await_slot(net))
         return NULL;
-    return net->slot[net->slot_free[net->slot_free_count - 1]].head + BY_NET_HEADER_BYTES;
+    return net->slot[net->slot_free[net->slot_free_count - 1]].head + BY_BUFFER_LEAD + BY_NET_HEADER_BYTES;
 }
 
 /* Offers the next slot to the device: `head_bytes` at `head` and the descriptors chained to
@@ -157,22 +171,41 @@ static void offer(struct by_metal_net *net, const uint8_t *head, uint32_t head_b
     by_virtio_ring_offer(&net->tx, at);
 }
 
+/* Writes the device's header before the frame at `frame`, and a tag if the port has a VLAN. Returns
+ * where the device begins to read; adds the bytes to `*bytes`. */
+static uint8_t *begin(const struct by_metal_net *net, uint8_t *frame, uint32_t *bytes)
+{
+    uint8_t *start = frame - BY_NET_HEADER_BYTES;
+
+    if (net->vlan != 0) {
+        by_frame_tag(frame, net->vlan);
+        start -= BY_FRAME_TAG_BYTES;
+        *bytes += BY_FRAME_TAG_BYTES;
+    }
+    by_zero(start, BY_NET_HEADER_BYTES);
+    *bytes += BY_NET_HEADER_BYTES;
+    return start;
+}
+
 void by_net_send(struct by_metal_net *net, uint32_t head_bytes, const uint8_t *payload,
                  uint32_t payload_bytes, uint32_t ref, uint16_t buffer)
 {
     struct by_net_slot *slot = &net->slot[net->slot_free[net->slot_free_count - 1]];
+    const uint8_t *start;
 
     BY_ASSERT(net->slot_free_count > 0 && head_bytes <= BY_NET_HEAD_BYTES);
     slot->ref = ref;
     slot->buffer = buffer;
-    by_zero(slot->head, BY_NET_HEADER_BYTES);
-    offer(net, slot->head, BY_NET_HEADER_BYTES + head_bytes, payload, payload_bytes);
+    start = begin(net, slot->head + BY_BUFFER_LEAD + BY_NET_HEADER_BYTES, &head_bytes);
+    offer(net, start, head_bytes, payload, payload_bytes);
 }
 
 void by_net_forward(struct by_metal_net *net, uint16_t buffer)
 {
     const struct by_metal_buffer *frame = &net->pool->buffer[buffer];
     struct by_net_slot *slot;
+    const uint8_t *start;
+    uint32_t bytes;
 
     if (!await_slot(net)) {
         by_pool_drop(net->pool, buffer);
@@ -181,8 +214,9 @@ void by_net_forward(struct by_metal_net *net, uint16_t buffer)
     slot = &net->slot[net->slot_free[net->slot_free_count - 1]];
     slot->ref = BY_REF_NONE;
     slot->buffer = buffer;
-    by_zero(frame->data, BY_NET_HEADER_BYTES);
-    offer(net, frame->data, BY_NET_HEADER_BYTES + frame->bytes, NULL, 0);
+    bytes = frame->bytes;
+    start = begin(net, frame->data + frame->at, &bytes);
+    offer(net, start, bytes, NULL, 0);
 }
 
 void by_net_flush(struct by_metal_net *net)

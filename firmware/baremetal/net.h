@@ -20,7 +20,7 @@
 struct by_net_slot {
     uint32_t ref;    /* of the engine, or BY_REF_NONE */
     uint16_t buffer; /* or BY_BUFFER_NONE */
-    uint8_t head[BY_NET_HEADER_BYTES + BY_NET_HEAD_BYTES];
+    uint8_t head[BY_BUFFER_LEAD + BY_NET_HEADER_BYTES + BY_NET_HEAD_BYTES];
 };
 
 struct by_metal_net {
@@ -31,6 +31,7 @@ struct by_metal_net {
     char name[8];    /* "p0" */
     bool tells_link; /* the device reports its carrier */
     uint8_t mac[6];  /* of the device; zero if it has none */
+    uint16_t vlan;   /* tag of frames sent; 0: none */
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, tx_dropped;
     uint16_t posted[BY_RING_MAX]; /* rx: the buffer of each descriptor */
     uint16_t idle[BY_RING_MAX];   /* rx: descriptors without a buffer */
@@ -45,9 +46,13 @@ void by_net_open(struct by_metal_net *net, uint32_t index, const struct by_virti
                  struct by_pool *pool, struct by_engine *engine);
 /* Returns whether the device reports no carrier. */
 bool by_net_is_down(const struct by_metal_net *net);
-/* Receives up to `most` frames, each in a buffer that then belongs to the caller. */
+/* Receives up to `most` frames, each in a buffer that then belongs to the caller. Tags of VLANs are
+ * left to by_net_untag. */
 uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t most);
 
+/* Removes the tag of a received frame, if it has one. Returns whether the frame belongs to `vlan`; 0:
+ * frames without a tag. */
+bool by_net_untag(struct by_metal_net *net, uint16_t buffer, uint16_t vlan);
 /* Returns room for the headers of a packet to send, BY_NET_HEAD_BYTES; NULL when the device accepts
  * no more (counted as dropped). by_net_send must follow. */
 uint8_t *by_net_head(struct by_metal_net *net);

@@ -17,9 +17,12 @@ static int node_commit(void *node)
     struct by_metal_switch *self = node;
     int result = by_engine_commit(self->engine);
 
-    if (result == 0)
-        by_batch_address(&self->batch);
-    return result;
+    if (result != 0)
+        return result;
+    by_batch_address(&self->batch);
+    for (uint32_t i = 0; i < self->port_count; i++)
+        self->net[i]->vlan = self->batch.port[i].vlan;
+    return 0;
 }
 
 static void node_abort(void *node)

@@ -8,7 +8,7 @@
 
 void by_pool_open(struct by_pool *pool, uint16_t count, uint32_t frame_bytes)
 {
-    uint32_t room = (BY_NET_HEADER_BYTES + frame_bytes + LINE - 1) / LINE * LINE;
+    uint32_t room = (BY_BUFFER_LEAD + BY_NET_HEADER_BYTES + frame_bytes + LINE - 1) / LINE * LINE;
     uint8_t *data = by_memory_take("the frame buffers", (uint64_t)count * room);
 
     BY_ASSERT(count < BY_BUFFER_NONE);
@@ -32,6 +32,7 @@ uint16_t by_pool_take(struct by_pool *pool)
         return index;
     pool->free = pool->buffer[index].next;
     pool->buffer[index].users = 1;
+    pool->buffer[index].at = BY_BUFFER_LEAD + BY_NET_HEADER_BYTES;
     return index;
 }
 

@@ -9,8 +9,13 @@
 #define BY_NET_HEADER_BYTES 12u
 #define BY_BUFFER_NONE      0xffffu
 
+/* Offset in a buffer at which the device's header begins: before it is room for the tag of a VLAN,
+ * which is inserted into a frame that leaves. */
+#define BY_BUFFER_LEAD 4u
+
 struct by_metal_buffer {
-    uint8_t *data;  /* BY_NET_HEADER_BYTES, then the frame */
+    uint8_t *data;  /* BY_BUFFER_LEAD, BY_NET_HEADER_BYTES, then the frame */
+    uint16_t at;    /* offset of the frame */
     uint16_t bytes; /* size of the frame */
     uint16_t users;
     uint16_t next; /* in the free list */
@@ -32,7 +37,7 @@ void by_pool_drop(struct by_pool *pool, uint16_t index);
 
 static inline uint8_t *by_pool_frame(const struct by_pool *pool, uint16_t index)
 {
-    return pool->buffer[index].data + BY_NET_HEADER_BYTES;
+    return pool->buffer[index].data + pool->buffer[index].at;
 }
 
 #endif

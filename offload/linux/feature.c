@@ -2,6 +2,7 @@
 #include "offload/linux/feature.h"
 
 #include <linux/ethtool.h>
+#include <linux/if_vlan.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <stdint.h>
@@ -92,4 +93,12 @@ bool by_feature_virtual(int fd, const char *interface)
         if (strcmp(info.bus_info, none[i]) == 0)
             return true;
     return false;
+}
+
+unsigned by_feature_vlan(int fd, const char *interface)
+{
+    struct vlan_ioctl_args request = {.cmd = GET_VLAN_VID_CMD};
+
+    snprintf(request.device1, sizeof(request.device1), "%s", interface);
+    return ioctl(fd, SIOCGIFVLAN, &request) == 0 && request.u.VID > 0 ? (unsigned)request.u.VID : 0;
 }

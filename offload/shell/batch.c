@@ -83,6 +83,7 @@ void by_batch_address(struct by_batch *batch)
             continue;
         by_image_port(image, i, &record);
         port->ip = record.own_ip;
+        port->vlan = port->is_memory || port->is_untagged ? 0 : record.vlan;
         by_copy(port->mac, is_zero(record.own_mac) ? port->hardware_mac : record.own_mac, BY_MAC_BYTES);
         aim(batch, (uint16_t)i, &record);
     }

@@ -36,6 +36,7 @@
     X(steps, "batches given to the engine")                                                                  \
     X(rx_other, "frames that are not banyan's: ignored")                                                     \
     X(rx_not_ours, "banyan frames for another MAC address or UDP port")                                      \
+    X(rx_vlan, "frames of another VLAN than the port's")                                                     \
     X(rx_unaddressed, "frames on a port that the table does not name")                                       \
     X(arp_replies, "ARP requests answered")                                                                  \
     X(arp_requests, "ARP requests sent")                                                                     \
@@ -69,11 +70,13 @@ enum by_batch_reach {
 struct by_batch_port {
     bool addressed; /* the table names this port: the rest is valid */
     uint8_t reach;  /* enum by_batch_reach */
+    uint16_t vlan;  /* of frames on the wire, whose tags the platform writes and strips; 0: no tags */
     uint32_t ip;
     uint8_t mac[BY_MAC_BYTES], peer_mac[BY_MAC_BYTES];
     /* Of the platform, set before the first table. */
     uint8_t hardware_mac[BY_MAC_BYTES]; /* used where the table states none */
     bool is_memory;                     /* packets of this port are no frames and need no MAC address */
+    bool is_untagged;                   /* the platform sees no tags: it adds and removes them below */
 };
 
 /* The neighbour that a port has heard last. */

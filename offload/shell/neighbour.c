@@ -41,6 +41,8 @@ static void list(struct by_neighbours *neighbours, uint16_t port, uint32_t ip, u
 
     if (place < neighbours->count && at->port == port && at->ip == ip) {
         at->listed = true;
+        at->tries = 0;
+        at->due_ns = now_ns;
         return;
     }
     if (neighbours->count == BY_NEIGHBOURS_MAX)

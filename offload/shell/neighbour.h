@@ -52,7 +52,8 @@ struct by_neighbours {
 
 /*
  * Replaces the neighbours by those of a checked `image`, except on the ports in `exempt` (bit 1 <<
- * port). Addresses that are known stay known; those that are not are asked for at once.
+ * port). Addresses that are known stay known; all are asked for at once, because the port may have
+ * another VLAN.
  */
 void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, uint64_t exempt,
                         uint64_t now_ns);

@@ -14,6 +14,8 @@ enum {
     ARP_BYTES = 28,
     TYPE_IPV4 = 0x0800,
     TYPE_ARP = 0x0806,
+    TYPE_VLAN = 0x8100,
+    VLAN_BITS = 0x0fff, /* of a tag; the others are priority and drop eligibility */
     PROTOCOL_UDP = 17,
     IP_DONT_FRAGMENT = 0x4000,
     TTL = 64,
@@ -103,6 +105,36 @@ void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADE
     by_put64(headers + AT_WORD4, (uint64_t)frame->dst_ip << 48 | (uint64_t)frame->src_port << 32 |
                                      (uint64_t)frame->dst_port << 16 | (UDP_BYTES + (uint64_t)frame->bytes));
     by_put16(headers + BY_FRAME_AT_UDP_CHECKSUM, 0);
+}
+
+uint16_t by_frame_vlan(const uint8_t *data, size_t bytes)
+{
+    uint16_t vlan;
+
+    if (bytes < ETHERNET_BYTES + BY_FRAME_TAG_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != TYPE_VLAN)
+        return 0;
+    vlan = by_get16(data + BY_FRAME_AT_TYPE + 2) & VLAN_BITS;
+    return vlan != 0 ? vlan : BY_FRAME_VLAN_NONE;
+}
+
+/* The MAC addresses are moved as words, which may overlap. */
+void by_frame_tag(uint8_t *frame, uint16_t vlan)
+{
+    uint64_t first = by_get64(frame);
+    uint32_t second = by_get32(frame + 8);
+
+    by_put64(frame - BY_FRAME_TAG_BYTES, first);
+    by_put32(frame + 8 - BY_FRAME_TAG_BYTES, second);
+    by_put32(frame + BY_FRAME_AT_TYPE - BY_FRAME_TAG_BYTES, (uint32_t)TYPE_VLAN << 16 | vlan);
+}
+
+void by_frame_untag(uint8_t *frame)
+{
+    uint64_t first = by_get64(frame);
+    uint32_t second = by_get32(frame + 8);
+
+    by_put64(frame + BY_FRAME_TAG_BYTES, first);
+    by_put32(frame + 8 + BY_FRAME_TAG_BYTES, second);
 }
 
 /* Ethernet, IPv4, address lengths 6 and 4; the operation follows. */

@@ -57,6 +57,19 @@ static inline uint16_t by_frame_source_port(uint32_t tree)
     return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
 }
 
+/* Bytes of a tag of IEEE 802.1Q, between the MAC addresses and the type. */
+#define BY_FRAME_TAG_BYTES 4u
+/* `by_frame_vlan` of a frame whose tag names no VLAN (a priority tag). */
+#define BY_FRAME_VLAN_NONE 0xffffu
+
+/* Returns the VLAN of a frame, or 0 if it has no tag. */
+uint16_t by_frame_vlan(const uint8_t *data, size_t bytes);
+/* Inserts a tag: the frame then begins BY_FRAME_TAG_BYTES before `frame`, where the caller has room.
+ * The rest stays in place. */
+void by_frame_tag(uint8_t *frame, uint16_t vlan);
+/* Removes the tag: the frame then begins BY_FRAME_TAG_BYTES after `frame`. */
+void by_frame_untag(uint8_t *frame);
+
 /* An ARP packet (RFC 826) for Ethernet and IPv4. */
 struct by_arp {
     bool is_request; /* else a reply */

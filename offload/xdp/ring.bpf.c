@@ -35,8 +35,11 @@ unsigned long long load_byte(void *skb, unsigned long long at) asm("llvm.bpf.loa
 unsigned long long load_half(void *skb, unsigned long long at) asm("llvm.bpf.load.half");
 unsigned long long load_word(void *skb, unsigned long long at) asm("llvm.bpf.load.word");
 
+/* Frames with a tag are for the kernel's interface of their VLAN. */
 static __always_inline int is_wanted(struct __sk_buff *skb)
 {
+    if (skb->vlan_present)
+        return 0;
     return by_constants.all ||
            (load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IP && load_byte(skb, BY_FRAME_AT_IP) == BY_IP_HEAD &&
             load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP &&

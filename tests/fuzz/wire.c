@@ -62,6 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_CHECK(frame.data >= data && frame.data + frame.bytes <= data + size);
         check_packet(frame.data, frame.bytes);
     }
+    by_frame_vlan(data, size);
     by_arp_reply(data, size, 0xc6120001, mac, reply);
     if (by_arp_parse(data, size, &arp) == 0)
         FUZZ_CHECK(!(arp.src_mac[0] & 1));

@@ -61,6 +61,34 @@ for runs in router bridge; do
     done
 done
 
+# VLANs: the switch writes and removes the tags; a frame of another VLAN is counted.
+vlan() {
+    perl -MJSON::PP -0777 -e '
+        my $topology = decode_json(<STDIN>);
+        my @links = map { {between => $_->{between}, vlan => '"$2"', ends => [{mac => "arp"}, {mac => "arp"}]} }
+            grep { "@{$_->{between}}" =~ /spine/ } @{$topology->{links}};
+        print JSON::PP->new->canonical->encode({format => "banyan-site-1", links => \@links});' <"$dir/$1.json"
+}
+vlan leafspine 7 >"$dir/vlan7.site"
+vlan leafspine 8 >"$dir/vlan8.site"
+lab_right "a VLAN between leaves and spine" leafspine --site "$dir/vlan7.site" --bytes 64K --iters 1
+most=3 lab_right "a VLAN through a spine that only forwards, with loss and duplicates" relay-spine --site "$dir/vlan7.site" --bytes 64K --iters 1 --loss 0.01 --dup 0.02
+attended "$banyan" lab up "$dir/leafspine.json" --site "$dir/vlan7.site" >"$dir/up.out" 2>&1
+id=$(id_of "$dir/up.out")
+run=/run/banyan/lab-$id
+check "plans and tables of another VLAN" bash -c "'$banyan' plan '$dir/leafspine.json' -c allreduce -o '$dir/l.plan' && '$banyan' tables '$dir/leafspine.json' '$dir/l.plan' --site '$dir/vlan8.site' --gen 9 -o '$dir/vlan8' && '$banyan' push '$dir/vlan8/spine0.table' --to spine0=unix:$run/spine0.sock"
+check "a switch counts frames of another VLAN" bash -c "for i in {1..60}; do '$banyan' show unix:$run/leaf0.sock --counters | grep -q 'rx_vlan: [1-9]' && exit 0; sleep 0.1; done; exit 1"
+check "doctor names the VLAN" bash -c "'$banyan' doctor --to leaf0=unix:$run/leaf0.sock | grep 'frames of another VLAN'"
+check "tables with a VLAN at a host" bash -c "sed 's/\"mtu\"/\"vlan\":7,&/' '$dir/leafspine.arp' >'$dir/host.site' && '$banyan' tables '$dir/leafspine.json' '$dir/l.plan' --site '$dir/host.site' --gen 9 -o '$dir/hostvlan'"
+refused "a switch's interface without the VLAN of its table" 3 "port 0: the interface is not one of the VLAN that the table states (ip link add ... type vlan), but of VLAN (0)" \
+    "$banyan" push "$dir/hostvlan/leaf0.table" --to leaf0="unix:$run/leaf0.sock"
+"$banyan" lab down "$id" >"$dir/down.out" 2>&1
+attended "$banyan" lab up "$dir/leafspine.json" --site "$dir/leafspine.arp" >"$dir/up.out" 2>&1
+id=$(id_of "$dir/up.out")
+refused "a host's interface without the VLAN of its table" 2 "has no VLAN, and the table states VLAN 7: make an interface for it (ip link add link " \
+    ip netns exec "lab-$id-host0" env BANYAN_TABLE="$dir/hostvlan/host0.table" "$build/bin/banyan-perf"
+"$banyan" lab down "$id" >"$dir/down.out" 2>&1
+
 check "tables of a site" bash -c "'$banyan' plan '$dir/star4.json' -c allreduce -o '$dir/a.plan' && '$banyan' tables '$dir/star4.json' '$dir/a.plan' --site '$dir/star4.site' -o '$dir/tables'"
 check "a host's table names its interface, address and MAC address" grep -q 'port 0 enp1s0: 10.20.0.11 0c:42:a1:00:00:00,' "$dir/tables/host0.txt"
 check "a switch's table names those of its ports" grep -q 'port 1 enp2s1: 10.20.1.101 0c:42:a1:01:00:01, mtu 1500, to node 1 10.20.1.11 0c:42:a1:01:00:00' "$dir/tables/switch0.txt"

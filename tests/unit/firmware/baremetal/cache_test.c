@@ -15,6 +15,7 @@
 #include "firmware/baremetal/console.h"
 #include "firmware/baremetal/memory.h"
 #include "firmware/baremetal/net.h"
+#include "offload/base/bytes.h"
 #include "offload/base/prng.h"
 #include "tests/unit/firmware/baremetal/model.h"
 
@@ -216,6 +217,82 @@ static void frames_come_and_go_right_though_the_device_sees_no_cache(void **stat
     }
 }
 
+/* Writes `frame` with a tag to `tagged`; returns its bytes. */
+static size_t tag(const uint8_t *frame, size_t bytes, uint16_t vlan, uint8_t *tagged)
+{
+    memcpy(tagged, frame, 12);
+    by_put16(tagged + 12, 0x8100);
+    by_put16(tagged + 14, vlan);
+    memcpy(tagged + 16, frame + 12, bytes - 12);
+    return bytes + 4;
+}
+
+/* The next frame that the device takes must be these bytes. */
+static void takes(struct port *port, const uint8_t *wanted, size_t wanted_bytes)
+{
+    uint8_t frame[BY_NET_HEADER_BYTES + FRAME_BYTES];
+    static const uint8_t zero[BY_NET_HEADER_BYTES];
+
+    by_net_flush(port->net);
+    assert_int_equal(model_take(MODEL_NET, 1, frame, sizeof frame), BY_NET_HEADER_BYTES + wanted_bytes);
+    assert_memory_equal(frame, zero, sizeof zero);
+    assert_memory_equal(frame + BY_NET_HEADER_BYTES, wanted, wanted_bytes);
+    by_net_reclaim(port->net);
+}
+
+/* Receives a frame and removes its tag. Returns its buffer. */
+static uint16_t receive_tagged(struct port *port, const uint8_t *frame, size_t bytes, uint16_t vlan,
+                               bool belongs)
+{
+    uint8_t given[BY_NET_HEADER_BYTES + FRAME_BYTES] = {0};
+    uint16_t buffer;
+
+    memcpy(given + BY_NET_HEADER_BYTES, frame, bytes);
+    assert_true(model_give(MODEL_NET, 0, given, BY_NET_HEADER_BYTES + bytes));
+    assert_int_equal(by_net_receive(port->net, &buffer, 1), 1);
+    assert_int_equal(by_net_untag(port->net, buffer, vlan), belongs);
+    return buffer;
+}
+
+static void tags_of_a_vlan_are_written_and_removed(void **state)
+{
+    static struct port port;
+    uint8_t frame[200], tagged[204], *head;
+    uint16_t buffer;
+
+    (void)state;
+    for (unsigned coherent = 0; coherent < 2; coherent++) {
+        prng.state = seed();
+        model_start(seed(), coherent != 0);
+        open_port(&port);
+        fill(frame, sizeof frame);
+        by_put16(frame + 12, 0x0800);
+        tag(frame, sizeof frame, 7, tagged);
+
+        buffer = receive_tagged(&port, tagged, sizeof tagged, 7, true);
+        assert_int_equal(port.pool->buffer[buffer].bytes, sizeof frame);
+        assert_memory_equal(by_pool_frame(port.pool, buffer), frame, sizeof frame);
+        by_net_forward(port.net, buffer); /* to a port without a VLAN */
+        takes(&port, frame, sizeof frame);
+
+        port.net->vlan = 7;
+        by_net_forward(port.net, receive_tagged(&port, tagged, sizeof tagged, 7, true));
+        takes(&port, tagged, sizeof tagged);
+        by_net_forward(port.net, receive_tagged(&port, frame, sizeof frame, 0, true));
+        takes(&port, tagged, sizeof tagged);
+        by_pool_drop(port.pool, receive_tagged(&port, tagged, sizeof tagged, 8, false));
+        by_pool_drop(port.pool, receive_tagged(&port, tagged, sizeof tagged, 0, false));
+        by_pool_drop(port.pool, receive_tagged(&port, frame, sizeof frame, 7, false));
+
+        head = by_net_head(port.net);
+        assert_non_null(head);
+        memcpy(head, frame, 60);
+        memcpy(port.payload[0], frame + 60, sizeof frame - 60);
+        by_net_send(port.net, 60, port.payload[0], sizeof frame - 60, 1, BY_BUFFER_NONE);
+        takes(&port, tagged, sizeof tagged);
+    }
+}
+
 /* Descriptors 3 and 4 are in different cache lines. */
 static void run_chain(uint64_t at)
 {
@@ -358,6 +435,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_come_and_go_right_though_the_device_sees_no_cache),
+        cmocka_unit_test(tags_of_a_vlan_are_written_and_removed),
         cmocka_unit_test(a_chain_over_several_lines_is_seen_whole),
         cmocka_unit_test(frames_come_and_go_right_where_it_does),
         cmocka_unit_test(control_messages_and_bytes_of_lines_come_and_go_right),

@@ -188,6 +188,29 @@ static void an_arp_request_for_our_address_gets_our_mac(void **state)
     assert_int_equal(by_arp_reply(request, 42, 0x0a000002, mac, reply), 0);
 }
 
+static void a_tag_is_that_of_a_known_frame(void **state)
+{
+    /* two MAC addresses, 802.1Q with priority 0 and VLAN 4094, IPv4 */
+    static const uint8_t want[20] = {2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 0x81, 0, 0x0f, 0xfe, 8, 0, 0x45, 0};
+    uint8_t bytes[20] = {0xaa, 0xaa, 0xaa, 0xaa, 2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8, 8, 0, 0x45, 0};
+
+    (void)state;
+    assert_int_equal(by_frame_vlan(bytes + 4, 16), 0);
+    by_frame_tag(bytes + 4, 4094);
+    assert_memory_equal(bytes, want, sizeof want);
+    for (size_t size = 0; size < 18; size++)
+        assert_int_equal(by_frame_vlan(bytes, size), 0);
+    assert_int_equal(by_frame_vlan(bytes, sizeof bytes), 4094);
+    bytes[14] = 0xef; /* priority 7 */
+    assert_int_equal(by_frame_vlan(bytes, sizeof bytes), 4094);
+    by_frame_untag(bytes);
+    assert_memory_equal(bytes + 4, want, 12);
+    assert_memory_equal(bytes + 16, want + 16, 4);
+    bytes[12] = 0x81;
+    bytes[13] = bytes[14] = bytes[15] = 0;
+    assert_int_equal(by_frame_vlan(bytes, sizeof bytes), BY_FRAME_VLAN_NONE); /* a priority tag */
+}
+
 static void an_arp_request_is_that_of_a_known_frame(void **state)
 {
     static const uint8_t mac[6] = {2, 0, 0, 0, 0, 9};
@@ -243,6 +266,7 @@ int main(void)
         cmocka_unit_test(frames_that_are_not_a_sound_datagram_are_refused),
         cmocka_unit_test(a_frame_cut_anywhere_is_refused),
         cmocka_unit_test(an_arp_request_for_our_address_gets_our_mac),
+        cmocka_unit_test(a_tag_is_that_of_a_known_frame),
         cmocka_unit_test(an_arp_request_is_that_of_a_known_frame),
         cmocka_unit_test(other_arp_and_cut_arp_get_no_reply),
     };
