@@ -109,6 +109,10 @@ check "doctor names it, and the remedy" bash -c "'$banyan' doctor --site '$dir/c
 check "top finds the switches of a site" bash -c "'$banyan' top --once --site '$dir/control.site' | grep switch0"
 ip netns exec "lab-$id-host1" ip addr add 10.20.1.77 dev enp2s0 2>/dev/null || ip netns exec "lab-$id-host1" ip addr add 10.20.1.77 dev enp1s0
 check "a neighbour that answers again is in the log" bash -c "for i in {1..50}; do grep -q 'the neighbour 10.20.1.77 at port enp2s1 answers ARP again' '$run/switch0.log' && exit 0; sleep 0.1; done; cat '$run/switch0.log'; exit 1"
+timeout 3 "$build/bin/banyand" "$dir/star4.json" --site "$dir/control.site" --http off --socket off >"$dir/banyand.out" 2>&1
+check "banyand finds the switches of a site" grep -q 'switch switch0 has table\|switch switch0 is up' "$dir/banyand.out"
+refused "banyand without a control channel" 2 'no address for switch switch0: add --to switch0=ADDR, or its "control" to the site' \
+    "$build/bin/banyand" "$dir/star4.json" --site "$dir/star4.arp" --http off --socket off
 refused "show of a switch that the site does not have" 2 "no switch 'switch9' with a control channel" "$banyan" show switch9 --site "$dir/control.site"
 refused "push with a site without control channels" 2 'no node has a control channel: add "nodes"' "$banyan" push "$dir/silent" --site "$dir/star4.arp"
 "$banyan" lab down "$id" >"$dir/down.out" 2>&1

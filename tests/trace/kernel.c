@@ -22,6 +22,7 @@
 
 static struct by_xdp *xdp;
 static struct by_image_port ports[TRACE_PORTS];
+static struct by_batch_port addresses[BY_XDP_PORTS_MAX];
 static int program;
 
 int trace_kernel_open(const uint8_t *image)
@@ -35,12 +36,15 @@ int trace_kernel_open(const uint8_t *image)
         const struct bpf_devmap_val out = {.ifindex = LOOPBACK};
 
         by_image_port(image, i, &ports[i]);
+        addresses[i] = (struct by_batch_port){.addressed = true, .reach = BY_REACH_PEER};
+        memcpy(addresses[i].mac, ports[i].own_mac, BY_MAC_BYTES);
+        memcpy(addresses[i].peer_mac, ports[i].peer_mac, BY_MAC_BYTES);
         xdp->interface[i] = LOOPBACK;
         xdp->ready_ports |= UINT64_C(1) << i;
         if (bpf_map_update_elem(xdp->out, &i, &out, BPF_ANY) != 0)
             abort();
     }
-    by_xdp_load(xdp, image);
+    by_xdp_load(xdp, image, addresses);
     found = bpf_object__find_program_by_name(xdp->object, "by_port");
     program = found ? bpf_program__fd(found) : -1;
     return 1;
