@@ -72,7 +72,7 @@ static int lower_mtu(struct by_lowering *lowering, uint32_t from, const struct b
     return 0;
 }
 
-int by_cable_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem)
+int by_lower_set_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem)
 {
     int error;
 
@@ -97,7 +97,7 @@ uint32_t by_lower_mtu_least(const struct by_topology *topology)
     return least == 0 ? BY_LOWER_MTU : least;
 }
 
-uint32_t by_cable_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu)
+uint32_t by_lower_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu)
 {
     uint32_t stated = by_site_mtu(topology, link);
 
@@ -133,7 +133,7 @@ static int check_way(struct by_lowering *lowering, uint32_t from, const struct b
     return 0;
 }
 
-int by_cable_check(const struct by_lowering *lowering, struct by_problem *problem)
+int by_lower_check_ways(const struct by_lowering *lowering, struct by_problem *problem)
 {
     const struct by_topology *topology = lowering->topology;
 

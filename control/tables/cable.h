@@ -12,14 +12,14 @@
  * site states for a link that a tree uses, where a link without a statement counts as BY_LOWER_MTU.
  * Returns 0, or BY_EINVAL with `problem` filled if packets of `mtu` bytes do not fit such a link.
  */
-int by_cable_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem);
+int by_lower_set_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem);
 /* Returns the MTU of a port to `link` for packets of at most `mtu` bytes. */
-uint32_t by_cable_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu);
+uint32_t by_lower_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu);
 /*
  * Checks the routers and bridges in the trees' paths. Returns 0, or BY_EUNSUPPORTED with `problem`
  * filled if one would have to add or copy, or if a bridge is followed by a router, which does not
  * answer for the receiver, as a switch that runs banyan does.
  */
-int by_cable_check(const struct by_lowering *lowering, struct by_problem *problem);
+int by_lower_check_ways(const struct by_lowering *lowering, struct by_problem *problem);
 
 #endif

@@ -149,7 +149,7 @@ static void put_ports(struct emit_writer *w)
         struct by_image_port port = {.own_ip = by_address_ip(topology, link, w->node),
                                      .peer_ip = by_address_ip(topology, link, peer),
                                      .peer_node = (uint16_t)peer,
-                                     .mtu = (uint16_t)by_cable_port_mtu(topology, link, lowering->mtu),
+                                     .mtu = (uint16_t)by_lower_port_mtu(topology, link, lowering->mtu),
                                      .vlan = by_address_vlan(topology, link)};
         by_address_interface(&lowering->map, link, w->node, port.name);
         by_address_mac(topology, link, w->node, port.own_mac);

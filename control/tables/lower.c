@@ -489,9 +489,9 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
     for (uint32_t i = 0; i < job_count && error == 0; i++)
         error = add_job(lowering, &jobs[i], options.gen, problem);
     if (error == 0)
-        error = by_cable_check(lowering, problem);
+        error = by_lower_check_ways(lowering, problem);
     if (error == 0)
-        error = by_cable_mtu(lowering, options.mtu, problem);
+        error = by_lower_set_mtu(lowering, options.mtu, problem);
     if (error == 0)
         count_hops(lowering);
     if (error == 0)

@@ -205,7 +205,8 @@ static void check_names(const struct check_cable *check, uint32_t link, uint32_t
         by_report_add(check->report, BY_GRADE_TROUBLE, subject, remedy,
                       "the site gives it the address %s, and it has %s", ip,
                       interface->addresses[0] != 0 ? interface->addresses : "none");
-    if (site->has_mac && interface->has_mac && memcmp(site->mac, interface->mac, 6) != 0)
+    if (site->mac_from == BY_SITE_MAC_STATED && interface->has_mac &&
+        memcmp(site->mac, interface->mac, 6) != 0)
         by_report_add(check->report, BY_GRADE_TROUBLE, subject,
                       "correct the site file (`banyan discover` writes it again), and make new tables",
                       "its MAC address is %s, and the site states %s", by_mac_write(interface->mac, macs[0]),
@@ -214,7 +215,7 @@ static void check_names(const struct check_cable *check, uint32_t link, uint32_t
 
 static void check_mtu(const struct check_cable *check, uint32_t link, const struct by_cable *cable)
 {
-    uint32_t stated = check->topology->site == NULL ? 0 : check->topology->site->mtu[link];
+    uint32_t stated = by_site_mtu(check->topology, link);
 
     for (unsigned s = 0; s < 2; s++) {
         const struct by_facts_interface *own = by_cables_interface(&check->cables, &cable->ends[s]);

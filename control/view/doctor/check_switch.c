@@ -332,7 +332,7 @@ static const struct {
     {"shell_tx_no_neighbour", "packets were for a neighbour whose MAC address was not known yet",
      "check the neighbours of its ports, unless it has just got its table", BY_GRADE_ADVICE},
     {"shell_rx_vlan", "frames of another VLAN than that of the port arrived",
-     "give both ends of each link one VLAN, at the machines and in the site file", BY_GRADE_TROUBLE},
+     "give both ends of each link one VLAN, at the machines and in the site file", BY_GRADE_ADVICE},
     {"drop_psum", "payloads arrived damaged", "check cables and NICs for errors (ethtool -S)",
      BY_GRADE_ADVICE},
     {"alarm_lost_state", "results arrived for chunks that it had not finished",
