@@ -602,8 +602,6 @@ static void a_neighbour_that_does_not_answer_is_reported_once(void **state)
 static void a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_table(void **state)
 {
     struct batch_platform *self = platform_learned(LEARNED);
-    size_t bytes;
-    const uint8_t *image;
 
     (void)state;
     by_batch_round(&self->batch);
@@ -615,8 +613,6 @@ static void a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_t
     by_batch_round(&self->batch);
     assert_int_equal(self->batch.counters.arp_requests, 2 * HOSTS);
     assert_memory_equal(self->last.data, "\x02\0\0\0\0\x09", BY_MAC_BYTES); /* it alone */
-    image = by_engine_image(self->engine, &bytes);
-    assert_non_null(image);
     by_batch_address(&self->batch);
     assert_non_null(by_batch_mac(&self->batch, 3, 1));
     assert_int_equal(self->batch.neighbours.count, HOSTS);
@@ -677,27 +673,6 @@ static void behind_a_bridge_the_switch_answers_for_those_it_relays_to(void **sta
     platform_close(self);
 }
 
-static void ports_of_shared_memory_need_no_mac_address(void **state)
-{
-    struct batch_platform *self = platform_open();
-    size_t bytes;
-    uint8_t *image = star_image(&star, &bytes);
-    struct by_image_port port;
-
-    (void)state;
-    self->batch.port[1].is_memory = true;
-    by_image_port(image, 1, &port);
-    memset(port.peer_mac, 0, sizeof port.peer_mac);
-    by_image_put_port(image, 1, &port);
-    by_image_seal(image);
-    platform_load(self, image, bytes);
-    free(image);
-    contribute_all(self, 0);
-    assert_int_equal(self->sent[1], 1);
-    assert_int_equal(self->batch.counters.arp_requests, 0);
-    platform_close(self);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -717,7 +692,6 @@ int main(void)
         cmocka_unit_test(a_known_neighbour_is_asked_again_and_keeps_its_address_in_the_next_table),
         cmocka_unit_test(behind_a_bridge_each_receiver_is_a_neighbour),
         cmocka_unit_test(behind_a_bridge_the_switch_answers_for_those_it_relays_to),
-        cmocka_unit_test(ports_of_shared_memory_need_no_mac_address),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
