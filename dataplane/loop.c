@@ -181,7 +181,7 @@ static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint
 }
 
 /* Reports a neighbour that does not answer ARP, or answers again. */
-static void batch_neighbour(void *context, const struct by_neighbour *neighbour)
+static void batch_neighbour(void *context, const struct by_shell_neighbour *neighbour)
 {
     const struct by_shell *shell = context;
     const char *name = shell->ports[neighbour->port].name;

@@ -22,8 +22,9 @@ static void add_names(uint64_t offloads, const char *(*name)(uint64_t), const ch
     }
 }
 
-/* Why a device gets its results in one piece, or which results it gets so. A device that reads memory
- * by physical addresses cannot read a payload that crosses two hugepages, which need not be adjacent. */
+/* Why a device gets its results in one piece, or which results it gets so. A device that reads
+ * memory by physical addresses cannot read a payload that crosses two hugepages, which need not be
+ * adjacent. */
 static const char *reason(const struct by_port *port, const struct rte_eth_dev_info *info)
 {
     if (port->multi_segs)

@@ -1,6 +1,6 @@
 /*
- * How a port moves packets: its driver, rings, offloads, and whether results leave by reference. For
- * the controller and the line at the start. The loop's thread.
+ * How a port moves packets: its driver, rings, offloads, and whether results leave by reference.
+ * For the controller and the line at the start. The loop's thread.
  */
 #ifndef BY_DATAPLANE_PORT_WAY_H
 #define BY_DATAPLANE_PORT_WAY_H

@@ -1,7 +1,7 @@
 /*
  * Messages on stderr, or where the program takes them. stdout is reserved for the one line that
- * reports that the switch is ready, so that a script can wait for it. Any thread: a line is formatted
- * on the stack and written at once.
+ * reports that the switch is ready, so that a script can wait for it. Any thread: a line is
+ * formatted on the stack and written at once.
  */
 #include "dataplane/say.h"
 

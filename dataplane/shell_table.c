@@ -111,7 +111,7 @@ void by_shell_readdress(struct by_shell *shell)
         if (!from->addressed)
             continue;
         port->carrier.src_ip = from->ip;
-        port->vlan = port->to_owner ? 0 : from->vlan; /* the owner of a port writes its tags */
+        port->vlan = port->to_owner ? 0 : from->vlan;             /* the owner of a port writes its tags */
         port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
         memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);
@@ -239,7 +239,7 @@ void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_por
 
 uint32_t by_shell_silent(const struct by_shell *shell, unsigned index)
 {
-    const struct by_neighbour *neighbour = by_batch_silent(&shell->batch, (uint16_t)index);
+    const struct by_shell_neighbour *neighbour = by_batch_silent(&shell->batch, (uint16_t)index);
 
     return neighbour ? neighbour->ip : 0;
 }

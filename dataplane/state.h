@@ -65,8 +65,8 @@ void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping);
 int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config);
 int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config);
 void by_shell_strip(struct by_shell *shell);
-/* shell_table.c: sets what is built from the addresses of the batch's ports: after a commit, and when a
- * neighbour has got another MAC address. */
+/* shell_table.c: sets what is built from the addresses of the batch's ports: after a commit, and
+ * when a neighbour has got another MAC address. */
 void by_shell_readdress(struct by_shell *shell);
 /* loop.c: what the batch does with mbufs and ports; the context is the shell. */
 extern const struct by_batch_ops by_shell_batch;

@@ -1,7 +1,7 @@
 /*
  * Tags of VLANs (IEEE 802.1Q) on the ports whose frames DPDK moves: inserted into frames that leave
- * by a port with a VLAN, and removed from those that arrive. Kernel interfaces have their VLANs from
- * the kernel. Loop's thread.
+ * by a port with a VLAN, and removed from those that arrive. Kernel interfaces have their VLANs
+ * from the kernel. Loop's thread.
  */
 #ifndef BY_DATAPLANE_VLAN_H
 #define BY_DATAPLANE_VLAN_H

@@ -95,7 +95,8 @@ bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *fr
         return true;
     for (bool taken = (targets & own) != 0; others != 0; others &= others - 1, taken = true) {
         struct by_workers_burst *burst = &self->burst[__builtin_ctzll(others)];
-        /* A datagram of several workers is short; each gets its own, so that they share no buffer. */
+        /* A datagram of several workers is short; each gets its own, so that they share no
+         * buffer. */
         struct rte_mbuf *one = taken ? rte_pktmbuf_copy(frame, shell->frame_pool, 0, UINT32_MAX) : frame;
 
         if (!one) {

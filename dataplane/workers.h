@@ -33,10 +33,10 @@ struct by_workers_burst {
 /* What one worker writes. */
 struct by_worker {
     struct by_shell *shell;
-    /* references that other workers give back: ref | count << 32; the last ring is for a thread that
-     * is no worker */
+    /* references that other workers give back: ref | count << 32; the last ring is for a thread
+     * that is no worker */
     struct rte_ring *returned[BY_WORKERS_MAX + 1];
-    uint64_t touched;          /* workers with new work in their rings since the last wake, as bits */
+    uint64_t touched; /* workers with new work in their rings since the last wake, as bits */
     struct by_workers_burst burst[BY_WORKERS_MAX];
     pthread_t thread;
     bool running;
@@ -57,8 +57,8 @@ struct by_workers {
     /* what the main worker has summed while it holds the others */
     struct by_engine_counters engine;
     struct by_shell_counters counters;
-    /* for by_workers_pulse: the last pulse of each worker, those that have moved since, as bits, and
-     * how often all had */
+    /* for by_workers_pulse: the last pulse of each worker, those that have moved since, as bits,
+     * and how often all had */
     uint64_t pulse[BY_WORKERS_MAX], moved, rounds;
 };
 

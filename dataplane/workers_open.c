@@ -18,8 +18,8 @@
  * it can send in one round beside them. */
 #define RETURNED 16384u
 
-/* A ring in ordinary memory: EAL's own are limited in number. Each has one producer, so that a worker
- * that loses its core stops no other one. */
+/* A ring in ordinary memory: EAL's own are limited in number. Each has one producer, so that a
+ * worker that loses its core stops no other one. */
 static struct rte_ring *ring_make(unsigned count)
 {
     ssize_t bytes = rte_ring_get_memsize(count);

@@ -1,7 +1,7 @@
 /*
  * The transport dpdk: loads its plugin, which has the port drivers of the switch. libbanyan itself
- * does not need DPDK. The plugin stays loaded until the process ends, because DPDK cannot be started
- * twice. Any thread.
+ * does not need DPDK. The plugin stays loaded until the process ends, because DPDK cannot be
+ * started twice. Any thread.
  */
 #include <dlfcn.h>
 #include <libgen.h>

@@ -1,7 +1,8 @@
 /*
  * The interface between libbanyan and its plugin for DPDK (libbanyan-dpdk.so.0, host-driver/plugin/
  * dpdk), which is loaded when a communicator uses the transport dpdk. Only the plugin links with
- * DPDK. Both are built from one tree: a plugin of another version, or with other structs, is refused.
+ * DPDK. Both are built from one tree: a plugin of another version, or with other structs, is
+ * refused.
  */
 #ifndef BY_HOST_DPDK_PLUGIN_H
 #define BY_HOST_DPDK_PLUGIN_H

@@ -102,7 +102,8 @@ static void take(struct neighbour_row *row, const struct nlmsghdr *head)
         }
 }
 
-/* Asks the kernel for the address; lets it send a request if it has none, and confirm an old one. */
+/* Asks the kernel for the address; lets it send a request if it has none, and confirm an old
+ * one. */
 static void look_up(struct by_host_neighbours *neighbours, struct neighbour_row *row)
 {
     _Alignas(struct nlmsghdr) char answer[ANSWER_BYTES];

@@ -1,6 +1,6 @@
 /*
- * What the kernel has on a port's interface: its own MAC address, its VLAN, and the MAC addresses of
- * neighbours from the kernel's table, for transports that build frames themselves.
+ * What the kernel has on a port's interface: its own MAC address, its VLAN, and the MAC addresses
+ * of neighbours from the kernel's table, for transports that build frames themselves.
  * An address that the kernel does not have is requested from it (ARP), without waiting. Thread: the
  * communicator's.
  */

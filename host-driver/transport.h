@@ -1,9 +1,9 @@
 /*
  * Moves packets between a node and its cables, behind the functions of by_transport_ops: UDP
  * sockets or rings of frames (udp.c), AF_XDP (afxdp.c), ports of DPDK (dpdk.c), memory shared with
- * the switch (shm.c) or memory of one process (memory.c). Thread: the thread of the communicator that owns
- * the transport. A transport makes no protocol decisions: it neither retries nor reorders. It drops and
- * counts a packet that it cannot send, and the protocol retransmits it.
+ * the switch (shm.c) or memory of one process (memory.c). Thread: the thread of the communicator
+ * that owns the transport. A transport makes no protocol decisions: it neither retries nor
+ * reorders. It drops and counts a packet that it cannot send, and the protocol retransmits it.
  */
 #ifndef BY_HOST_TRANSPORT_H
 #define BY_HOST_TRANSPORT_H

@@ -32,8 +32,8 @@
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
-/* The least timeout, as a multiple of the time in which the chunks in flight return; endpoints use the
- * second value (ns) on their own. */
+/* The least timeout, as a multiple of the time in which the chunks in flight return; endpoints use
+ * the second value (ns) on their own. */
 #define RTO_TRIPS    3.0
 #define RTO_USUAL_NS 50e3
 /* A tree's window is this multiple of its part of the chunks in flight, plus some chunks. */
@@ -263,9 +263,9 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
 }
 
 /*
- * Returns the least timeout (ns): RTO_TRIPS times the time in which the chunks in flight return at the
- * plan's rate, if that is longer than what endpoints assume of an unknown path. On slow links a path
- * holds its chunks for longer, and each would be sent twice before the first answer.
+ * Returns the least timeout (ns): RTO_TRIPS times the time in which the chunks in flight return at
+ * the plan's rate, if that is longer than what endpoints assume of an unknown path. On slow links a
+ * path holds its chunks for longer, and each would be sent twice before the first answer.
  */
 static uint64_t choose_rto(const struct sim *sim, double rate)
 {

@@ -19,9 +19,9 @@ int by_cli_target(const char *text, by_cli_target_fn *add, void *context);
 int by_cli_target_folder(const char *folder, by_cli_target_fn *add, void *context);
 
 /*
- * Calls `add` for every node of the site file `path` that has a control channel, in the order of the
- * file. Returns 0, or BY_EXIT_USAGE after it printed an error: the file, no such node, or an address
- * of a wrong form.
+ * Calls `add` for every node of the site file `path` that has a control channel, in the order of
+ * the file. Returns 0, or BY_EXIT_USAGE after it printed an error: the file, no such node, or an
+ * address of a wrong form.
  */
 int by_cli_target_site(const char *path, by_cli_target_fn *add, void *context);
 

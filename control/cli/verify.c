@@ -138,8 +138,8 @@ static int verify_series(const struct by_topology *topology, const char *path, c
     return verdict.verdict == BY_VERDICT_INVALID ? BY_EXIT_NO : BY_EXIT_DONE;
 }
 
-/* Compiles the plan. This reads the file once more, because the verifier keeps no data structure that
- * it shares with the planner. */
+/* Compiles the plan. This reads the file once more, because the verifier keeps no data structure
+ * that it shares with the planner. */
 static void find_runs(const struct by_topology *topology, const char *text, size_t bytes,
                       struct by_runs *runs)
 {

@@ -166,8 +166,8 @@ int lab_outside_up(struct lab *lab);
  * number of variables, 6. */
 uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t job, char texts[6][48],
                                  char *environment[]);
-/* Writes the name of a cable's interface at a node; where the link has a VLAN, the interface that the
- * site names is that of the VLAN. */
+/* Writes the name of a cable's interface at a node; where the link has a VLAN, the interface that
+ * the site names is that of the VLAN. */
 void lab_net_cable(const struct lab *lab, uint32_t link, uint32_t node, char name[16]);
 void lab_net_down(struct lab *lab);
 

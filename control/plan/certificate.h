@@ -21,8 +21,8 @@ enum by_certificate_kind {
 struct by_part {
     uint32_t node_count;
     uint32_t *nodes;
-    /* cuts only: the weight, > 0, and whether trees that carry up leave the set, or trees that carry
-     * down enter it */
+    /* cuts only: the weight, > 0, and whether trees that carry up leave the set, or trees that
+     * carry down enter it */
     int64_t weight;
     bool up;
 };
@@ -50,7 +50,8 @@ struct by_certificate *by_certificate_of_parts(const uint32_t *part, uint32_t no
 /*
  * Makes the certificate of prices and cuts (both given away), where `floor` is the least sum of the
  * weights of the cuts that a pair of trees from one root crosses, and computes the bound that it
- * proves: `value` (capacities times prices) / floor. Returns NULL if the bound does not fit 63 bits.
+ * proves: `value` (capacities times prices) / floor. Returns NULL if the bound does not fit 63
+ * bits.
  */
 struct by_certificate *by_certificate_of_cuts(struct by_price *prices, uint32_t price_count,
                                               struct by_part *cuts, uint32_t cut_count, __int128 value,

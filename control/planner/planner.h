@@ -12,9 +12,9 @@ struct by_tree_list;
 
 /*
  * Finds trees for allreduce on a fabric whose switches only forward, and a bound on every fabric,
- * with methods outside the planner (control/study/bound/pack.h). Appends the best trees to the empty
- * list and fills `packed`, with rate 0 when it finds none. The graphs are those of the fabric for both
- * directions, up and down. Returns 0, or a negative BY_E* with `problem` filled.
+ * with methods outside the planner (control/study/bound/pack.h). Appends the best trees to the
+ * empty list and fills `packed`, with rate 0 when it finds none. The graphs are those of the fabric
+ * for both directions, up and down. Returns 0, or a negative BY_E* with `problem` filled.
  */
 typedef int by_plan_forwarding_fn(const struct by_graph *both, const struct by_graph *up,
                                   const struct by_graph *down, double deadline, struct by_tree_list *list,

@@ -102,7 +102,7 @@ static void add_tree(struct by_table_group *group, struct by_hops hops, struct b
 }
 
 /* What the trees of one plan are laid with. */
-struct laying {
+struct group_laying {
     const struct by_address_map *map;
     const struct by_lower_job *job;
     const struct by_plan *plan;
@@ -111,7 +111,7 @@ struct laying {
 };
 
 /* Lays tree `i` of the plan with the weight given. */
-static int lay_tree(struct laying *laying, uint32_t i, struct by_fraction weight, struct by_hops *hops)
+static int lay_tree(struct group_laying *laying, uint32_t i, struct by_fraction weight, struct by_hops *hops)
 {
     const struct by_plan *plan = laying->plan;
     struct by_tree tree = plan->trees[i];
@@ -128,7 +128,7 @@ static int lay_tree(struct laying *laying, uint32_t i, struct by_fraction weight
     return by_hops_make(laying->map, plan, &tree, flow, &laying->load, where, hops, laying->problem);
 }
 
-static int add_whole(struct laying *laying, uint32_t i, struct by_table_groups *groups)
+static int add_whole(struct group_laying *laying, uint32_t i, struct by_table_groups *groups)
 {
     const struct by_plan *plan = laying->plan;
     const struct by_tree *tree = &plan->trees[i];
@@ -167,10 +167,10 @@ static uint32_t next_half(const struct by_plan *plan, const struct by_fraction *
 }
 
 /*
- * Joins trees up and trees down of one root to pairs: each pair takes the lesser of the weights that
- * two trees have left. The trees of a root carry as much up as down.
+ * Joins trees up and trees down of one root to pairs: each pair takes the lesser of the weights
+ * that two trees have left. The trees of a root carry as much up as down.
  */
-static int add_pairs(struct laying *laying, uint32_t root, struct by_fraction *left,
+static int add_pairs(struct group_laying *laying, uint32_t root, struct by_fraction *left,
                      struct by_table_groups *groups)
 {
     const struct by_plan *plan = laying->plan;
@@ -215,7 +215,7 @@ static int add_pairs(struct laying *laying, uint32_t root, struct by_fraction *l
 static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
                     const struct by_plan *plan, struct by_table_groups *groups, struct by_problem *problem)
 {
-    struct laying laying = {
+    struct group_laying laying = {
         map, job, plan, {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))}, problem};
     struct by_fraction *left = by_alloc(plan->tree_count, sizeof(*left));
     int error = 0;

@@ -174,8 +174,8 @@ static inline uint32_t by_lower_depth(const struct by_lowering *lowering, const 
                                                                   : 1;
 }
 
-/* Returns the further slots for each position, for sets of more than 64 children; at the root of a pair
- * those of both trees. */
+/* Returns the further slots for each position, for sets of more than 64 children; at the root of a
+ * pair those of both trees. */
 static inline uint32_t by_lower_sets(const struct by_lowered_tree *tree, const struct by_hop *hop)
 {
     uint32_t both = tree->half == BY_HALF_UP && hop == tree->hops ? tree[1].hops->child_count : 0;

@@ -1,7 +1,7 @@
 /*
- * Answers whether a plan can run. Small plans are compiled, so the answer is that of `banyan tables`.
- * In plans of very many edges whose links have both directions, only limits of numbers can fail, and
- * these are counted from the edges in one pass. See runs.h.
+ * Answers whether a plan can run. Small plans are compiled, so the answer is that of `banyan
+ * tables`. In plans of very many edges whose links have both directions, only limits of numbers can
+ * fail, and these are counted from the edges in one pass. See runs.h.
  */
 #include "control/tables/runs.h"
 
@@ -30,8 +30,8 @@ static uint64_t path_nodes(const struct by_plan *plan)
     return count;
 }
 
-/* Whether each link has both directions and each tree carries both or all carry one: then cables and
- * ways back can always be chosen. */
+/* Whether each link has both directions and each tree carries both or all carry one: then cables
+ * and ways back can always be chosen. */
 static bool is_plain(const struct by_topology *topology, const struct by_plan *plan)
 {
     for (uint32_t i = 0; i < topology->link_count; i++)

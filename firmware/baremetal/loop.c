@@ -100,7 +100,7 @@ static void add_address(struct by_text *text, uint32_t ip)
 }
 
 /* Reports a neighbour that does not answer ARP, or answers again. */
-static void batch_neighbour(void *context, const struct by_neighbour *neighbour)
+static void batch_neighbour(void *context, const struct by_shell_neighbour *neighbour)
 {
     const struct by_metal_switch *self = context;
     struct by_log log;

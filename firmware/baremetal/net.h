@@ -50,8 +50,8 @@ bool by_net_is_down(const struct by_metal_net *net);
  * left to by_net_untag. */
 uint32_t by_net_receive(struct by_metal_net *net, uint16_t *buffers, uint32_t most);
 
-/* Removes the tag of a received frame, if it has one. Returns whether the frame belongs to `vlan`; 0:
- * frames without a tag. */
+/* Removes the tag of a received frame, if it has one. Returns whether the frame belongs to `vlan`;
+ * 0: frames without a tag. */
 bool by_net_untag(struct by_metal_net *net, uint16_t buffer, uint16_t vlan);
 /* Returns room for the headers of a packet to send, BY_NET_HEAD_BYTES; NULL when the device accepts
  * no more (counted as dropped). by_net_send must follow. */

@@ -92,7 +92,7 @@ static int node_counter(void *node, uint32_t index, struct by_agent_counter *out
 static int node_port(void *node, uint32_t index, struct by_agent_port *out)
 {
     const struct by_metal_switch *self = node;
-    const struct by_neighbour *silent;
+    const struct by_shell_neighbour *silent;
     const struct by_metal_net *net;
 
     if (index >= self->port_count)

@@ -289,7 +289,8 @@ static inline int by_lane_is_done(const struct by_ep_lane *lane, uint32_t seq)
     return (int32_t)(seq - lane->base) < 0 || !(flight->flags & BY_FLIGHT_SENT) || flight->seq != seq;
 }
 
-/* Returns the lane that defines which chunks a lane carries: that of the tree up for a tree down. */
+/* Returns the lane that defines which chunks a lane carries: that of the tree up for a tree
+ * down. */
 static inline const struct by_ep_lane *by_lane_lead(const struct by_ep_lane *lane)
 {
     return lane->half == BY_HALF_DOWN ? lane - 1 : lane;

@@ -234,8 +234,8 @@ static uint32_t count_run(const struct by_step *step, const struct by_packet *pa
 
 /*
  * Sums the payloads of a run of packets into a bank that has no data yet: one pass combines and
- * checks them. Returns 1 when all of them hold; else the bank still has no data, and the caller adds
- * them one by one.
+ * checks them. Returns 1 when all of them hold; else the bank still has no data, and the caller
+ * adds them one by one.
  */
 static int gather(struct by_step *step, const struct by_packet *packet, uint32_t run,
                   const struct by_reducer *reducer)
@@ -266,8 +266,8 @@ static int gather(struct by_step *step, const struct by_packet *packet, uint32_t
     return 1;
 }
 
-/* Adds the packet's payload, unless a gather has. Returns 0 when the bank's memory has changed; then
- * the chunk is poisoned. */
+/* Adds the packet's payload, unless a gather has. Returns 0 when the bank's memory has changed;
+ * then the chunk is poisoned. */
 static int take_one(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer,
                     int gathered)
 {

@@ -42,8 +42,8 @@ static int is_missing(const struct by_step *step, const struct by_packet *packet
     return !is_begun(step, packet) || !(set->have & by_child_bit(child));
 }
 
-/* Writes the missing children of one tree, children [first, end) of the entry: the bits of the first
- * 64 numbers in that tree among which any is missing. */
+/* Writes the missing children of one tree, children [first, end) of the entry: the bits of the
+ * first 64 numbers in that tree among which any is missing. */
 static void list_missing(const struct by_step *step, const struct by_packet *packet, uint32_t first,
                          uint32_t end, struct by_wait *wait)
 {
@@ -62,8 +62,8 @@ static void list_missing(const struct by_step *step, const struct by_packet *pac
 }
 
 /*
- * Finds the deepest place that is known to wait for the packet's chunk: this node, or the one that a
- * missing child reported. The root of a pair reports itself to children of either tree, because
+ * Finds the deepest place that is known to wait for the packet's chunk: this node, or the one that
+ * a missing child reported. The root of a pair reports itself to children of either tree, because
  * places in the other tree mean nothing to them.
  */
 static void find_place(const struct by_step *step, const struct by_packet *packet, struct by_wait *wait)

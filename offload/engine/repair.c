@@ -176,8 +176,8 @@ static void objection(struct by_step *step, const struct by_packet *packet, unsi
     by_err_encode(&err, payload);
 }
 
-/* Voids the bank's chunk permanently, and sends the objection to all children but `except` and, with
- * `up`, to the parent. */
+/* Voids the bank's chunk permanently, and sends the objection to all children but `except` and,
+ * with `up`, to the parent. */
 static void poison(struct by_step *step, const struct by_packet *packet, const uint8_t payload[BY_ERR_BYTES],
                    uint32_t except, int up)
 {

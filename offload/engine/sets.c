@@ -1,8 +1,8 @@
 /*
  * The bitmaps of children. The first 64 children of an entry have their bits in the chunk's bank;
  * each further 64 have theirs in a bank of their own, which holds nothing else (by_set_of). So an
- * entry of up to 64 children touches one cache line, and the sum exists once however many there are.
- * Runs in the engine's thread.
+ * entry of up to 64 children touches one cache line, and the sum exists once however many there
+ * are. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
 

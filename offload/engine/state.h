@@ -374,8 +374,8 @@ static inline void by_child_address(const struct by_entry *entry, unsigned child
 }
 
 /*
- * An entry of more than 64 children has further banks for each chunk, which hold only bitmaps: have,
- * want and told of 64 children each, under a seal of their own.
+ * An entry of more than 64 children has further banks for each chunk, which hold only bitmaps:
+ * have, want and told of 64 children each, under a seal of their own.
  */
 static inline uint32_t by_set_index(const struct by_entry *entry, uint32_t bank, uint32_t set)
 {
@@ -430,7 +430,8 @@ static inline uint32_t by_relay_key(uint32_t key, uint32_t src_ip, uint32_t dst_
 void by_spares_start(struct by_engine *engine);
 int by_spare_take(struct by_engine *engine, uint32_t bank);
 
-/* worker.c: assigns the entries of a staged table to workers. An entry that stays keeps its lanes. */
+/* worker.c: assigns the entries of a staged table to workers. An entry that stays keeps its
+ * lanes. */
 void by_lanes_assign(const struct by_engine *engine, struct by_table *table);
 /* Whether `rx` is addressed to this node. */
 int by_address_is_own(const struct by_table *table, const struct by_rx *rx);

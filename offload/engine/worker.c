@@ -3,8 +3,8 @@
  * are this engine's, and to which workers a received datagram goes. Some entries cannot be spread,
  * and all their chunks have one lane: those with slots for mode DET, whose chunks share places for
  * waiting values, those with a small window, and those of tables that enforce shares, whose meters
- * count what passes one engine. Neighbours: load.c, engine.c. Runs in the engine's thread, and reads
- * only what commits change.
+ * count what passes one engine. Neighbours: load.c, engine.c. Runs in the engine's thread, and
+ * reads only what commits change.
  */
 #include "offload/engine/state.h"
 

@@ -16,8 +16,8 @@
 int by_feature_get(int fd, const char *interface, const char *name);
 /* Returns 0, or -1. */
 int by_feature_set(int fd, const char *interface, const char *name, bool on);
-/* Returns the VLAN of an interface whose frames the kernel tags (`ip link add ... type vlan`); 0 for
- * other interfaces. */
+/* Returns the VLAN of an interface whose frames the kernel tags (`ip link add ... type vlan`); 0
+ * for other interfaces. */
 unsigned by_feature_vlan(int fd, const char *interface);
 /* Returns whether the interface reports no hardware: veth, bridges, tap devices. */
 bool by_feature_virtual(int fd, const char *interface);

@@ -55,9 +55,9 @@ struct by_reducer {
     int (*accumulate_pair)(void *restrict acc, const void *restrict a, const void *restrict b, uint32_t psum,
                            uint32_t count, uint32_t *guard);
     /*
-     * acc[i] = in[0][i] op in[1][i] op ..., in this order, for 2 to BY_GATHER_MAX inputs in one pass;
-     * the previous contents of acc are not read. Has the bits of load and accumulate. Writes the psum
-     * of each input to `psums`, and returns the guard. NULL without BY_GATHERS.
+     * acc[i] = in[0][i] op in[1][i] op ..., in this order, for 2 to BY_GATHER_MAX inputs in one
+     * pass; the previous contents of acc are not read. Has the bits of load and accumulate. Writes
+     * the psum of each input to `psums`, and returns the guard. NULL without BY_GATHERS.
      */
     uint32_t (*gather)(void *restrict acc, const void *const *in, uint32_t inputs, uint32_t count,
                        uint32_t *restrict psums);

@@ -46,7 +46,7 @@ static bool is_zero(const uint8_t mac[BY_MAC_BYTES])
 static void aim(struct by_batch *batch, uint16_t index, const struct by_image_port *record)
 {
     struct by_batch_port *port = &batch->port[index];
-    const struct by_neighbour *neighbour;
+    const struct by_shell_neighbour *neighbour;
 
     by_copy(port->peer_mac, record->peer_mac, BY_MAC_BYTES);
     port->reach = BY_REACH_PEER;
@@ -91,7 +91,7 @@ void by_batch_address(struct by_batch *batch)
 
 const uint8_t *by_batch_mac(struct by_batch *batch, uint16_t port, uint32_t ip)
 {
-    const struct by_neighbour *neighbour;
+    const struct by_shell_neighbour *neighbour;
 
     if (batch->port[port].reach == BY_REACH_PEER)
         return batch->port[port].peer_mac;
@@ -101,7 +101,7 @@ const uint8_t *by_batch_mac(struct by_batch *batch, uint16_t port, uint32_t ip)
     return neighbour != NULL && neighbour->known ? neighbour->mac : NULL;
 }
 
-const struct by_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port)
+const struct by_shell_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port)
 {
     for (uint32_t i = 0; i < batch->neighbours.count; i++)
         if (batch->neighbours.at[i].port == port && batch->neighbours.at[i].silent)
@@ -123,7 +123,7 @@ static bool is_own_ip(const struct by_batch *batch, uint32_t ip)
 static void learn(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
 {
     struct by_batch_port *port = &batch->port[index];
-    struct by_neighbour *neighbour;
+    struct by_shell_neighbour *neighbour;
     struct by_arp arp;
     bool was_silent;
 
@@ -150,7 +150,7 @@ static void learn(struct by_batch *batch, uint16_t index, const uint8_t *data, u
  * answered. */
 static void ask(struct by_batch *batch)
 {
-    struct by_neighbour *neighbour;
+    struct by_shell_neighbour *neighbour;
     uint32_t from = 0;
 
     for (uint32_t i = 0; i < BY_NEIGHBOUR_BURST; i++) {
@@ -181,8 +181,8 @@ static void ask(struct by_batch *batch)
 }
 
 /* Answers an ARP request for the port's own address, so that hosts and routers with an ordinary
- * stack can reach the switch; and behind a bridge for the receivers of relays. Returns true if the frame is
- * ARP, answered or not. */
+ * stack can reach the switch; and behind a bridge for the receivers of relays. Returns true if the
+ * frame is ARP, answered or not. */
 static bool answer_arp(struct by_batch *batch, uint16_t index, const uint8_t *data, uint32_t bytes)
 {
     const struct by_batch_port *port = &batch->port[index];

@@ -108,7 +108,7 @@ struct by_batch_ops {
      * of their payloads to the engine when they have been sent, or cannot be. */
     void (*send)(void *context, const struct by_tx *tx, uint32_t count);
     /* A neighbour does not answer (neighbour->silent), or answers again. NULL: not reported. */
-    void (*neighbour)(void *context, const struct by_neighbour *neighbour);
+    void (*neighbour)(void *context, const struct by_shell_neighbour *neighbour);
     /* The batch is consumed: the data of packets without a frame are no longer in use. NULL: all
      * packets have frames. */
     void (*done)(void *context);
@@ -153,7 +153,7 @@ void by_batch_address(struct by_batch *batch);
 /* Returns the MAC address to which packets for `ip` leave by a port, or NULL: it is unknown. */
 const uint8_t *by_batch_mac(struct by_batch *batch, uint16_t port, uint32_t ip);
 /* Returns a neighbour at `port` that does not answer, or NULL. */
-const struct by_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port);
+const struct by_shell_neighbour *by_batch_silent(const struct by_batch *batch, uint16_t port);
 /* Runs one round over all ports. Returns the number of frames received. */
 uint32_t by_batch_round(struct by_batch *batch);
 /* Adds a frame that a port has received, of `bytes` bytes at `data`; takes ownership. For

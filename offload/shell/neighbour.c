@@ -16,7 +16,7 @@ static uint32_t place_of(const struct by_neighbours *neighbours, uint16_t port, 
 
     while (begin < end) {
         uint32_t middle = begin + (end - begin) / 2;
-        const struct by_neighbour *at = &neighbours->at[middle];
+        const struct by_shell_neighbour *at = &neighbours->at[middle];
 
         if (at->port < port || (at->port == port && at->ip < ip))
             begin = middle + 1;
@@ -26,10 +26,10 @@ static uint32_t place_of(const struct by_neighbours *neighbours, uint16_t port, 
     return begin;
 }
 
-struct by_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16_t port, uint32_t ip)
+struct by_shell_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16_t port, uint32_t ip)
 {
     uint32_t place = place_of(neighbours, port, ip);
-    struct by_neighbour *at = &neighbours->at[place];
+    struct by_shell_neighbour *at = &neighbours->at[place];
 
     return place < neighbours->count && at->port == port && at->ip == ip ? at : NULL;
 }
@@ -37,7 +37,7 @@ struct by_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16
 static void list(struct by_neighbours *neighbours, uint16_t port, uint32_t ip, uint64_t now_ns)
 {
     uint32_t place = place_of(neighbours, port, ip);
-    struct by_neighbour *at = &neighbours->at[place];
+    struct by_shell_neighbour *at = &neighbours->at[place];
 
     if (place < neighbours->count && at->port == port && at->ip == ip) {
         at->listed = true;
@@ -49,7 +49,7 @@ static void list(struct by_neighbours *neighbours, uint16_t port, uint32_t ip, u
         return;
     for (uint32_t i = neighbours->count++; i > place; i--)
         neighbours->at[i] = neighbours->at[i - 1];
-    *at = (struct by_neighbour){.ip = ip, .port = port, .listed = true, .due_ns = now_ns};
+    *at = (struct by_shell_neighbour){.ip = ip, .port = port, .listed = true, .due_ns = now_ns};
 }
 
 /* Removes the neighbours that the table does not list. */
@@ -142,7 +142,7 @@ void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, 
     by_neighbours_settle(neighbours);
 }
 
-void by_neighbours_hear(struct by_neighbours *neighbours, struct by_neighbour *neighbour,
+void by_neighbours_hear(struct by_neighbours *neighbours, struct by_shell_neighbour *neighbour,
                         const uint8_t mac[BY_MAC_BYTES], uint64_t now_ns)
 {
     by_copy(neighbour->mac, mac, BY_MAC_BYTES);
@@ -153,10 +153,11 @@ void by_neighbours_hear(struct by_neighbours *neighbours, struct by_neighbour *n
     by_neighbours_settle(neighbours);
 }
 
-struct by_neighbour *by_neighbours_ask(struct by_neighbours *neighbours, uint32_t *from, uint64_t now_ns)
+struct by_shell_neighbour *by_neighbours_ask(struct by_neighbours *neighbours, uint32_t *from,
+                                             uint64_t now_ns)
 {
     for (; *from < neighbours->count; ++*from) {
-        struct by_neighbour *at = &neighbours->at[*from];
+        struct by_shell_neighbour *at = &neighbours->at[*from];
 
         if (at->due_ns > now_ns)
             continue;

@@ -26,7 +26,7 @@
 /* Maximum requests of one round (count). */
 #define BY_NEIGHBOUR_BURST 16u
 
-struct by_neighbour {
+struct by_shell_neighbour {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[BY_MAC_BYTES];
@@ -45,8 +45,8 @@ struct by_neighbour_proxy {
 
 struct by_neighbours {
     uint32_t count, proxy_count;
-    uint64_t due_ns;                           /* of the first that must be asked; UINT64_MAX: none */
-    struct by_neighbour at[BY_NEIGHBOURS_MAX]; /* sorted by port and address */
+    uint64_t due_ns;                                 /* of the first that must be asked; UINT64_MAX: none */
+    struct by_shell_neighbour at[BY_NEIGHBOURS_MAX]; /* sorted by port and address */
     struct by_neighbour_proxy proxy[BY_NEIGHBOURS_MAX];
 };
 
@@ -58,16 +58,17 @@ struct by_neighbours {
 void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, uint64_t exempt,
                         uint64_t now_ns);
 /* Returns a neighbour, or NULL if the table has none with this address at this port. */
-struct by_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16_t port, uint32_t ip);
+struct by_shell_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16_t port, uint32_t ip);
 /* Whether the switch answers ARP at `port` for `ip`: on a port to a bridge, the receivers of relays
  * that begin there (RFC 1027). */
 bool by_neighbours_proxy(const struct by_neighbours *neighbours, uint16_t port, uint32_t ip);
 /* Notes that a neighbour is alive at `mac`, the address of one station. */
-void by_neighbours_hear(struct by_neighbours *neighbours, struct by_neighbour *neighbour,
+void by_neighbours_hear(struct by_neighbours *neighbours, struct by_shell_neighbour *neighbour,
                         const uint8_t mac[BY_MAC_BYTES], uint64_t now_ns);
 /* Returns the next neighbour from index `*from` on that must be asked now, and counts the request;
  * NULL if there are no more. */
-struct by_neighbour *by_neighbours_ask(struct by_neighbours *neighbours, uint32_t *from, uint64_t now_ns);
+struct by_shell_neighbour *by_neighbours_ask(struct by_neighbours *neighbours, uint32_t *from,
+                                             uint64_t now_ns);
 /* Sets due_ns after a series of requests. */
 void by_neighbours_settle(struct by_neighbours *neighbours);
 

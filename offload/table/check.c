@@ -483,8 +483,8 @@ static int check_leaf(struct table_check *check, const struct by_image_leaf *lea
     return check_address(check, leaf->parent_port, leaf->parent_ip, leaf->parent_udp_port, leaf->payload_max);
 }
 
-/* Checks the halves of pairs: a tree down follows its tree up, and serves the same. `up` is the leaf
- * before, or NULL if that is not a tree up; so is `leaf` behind the last one. */
+/* Checks the halves of pairs: a tree down follows its tree up, and serves the same. `up` is the
+ * leaf before, or NULL if that is not a tree up; so is `leaf` behind the last one. */
 static int check_half(struct table_check *check, const struct by_image_leaf *leaf,
                       const struct by_image_leaf *up)
 {

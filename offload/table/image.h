@@ -204,8 +204,9 @@ static inline int by_image_hop_is_own(const struct by_image_hop *hop)
     return hop->child != BY_HOP_RELAY;
 }
 
-/* Finds the numbers of a parent's children from their records: they follow each other in the order of
- * the numbers, without a host's own leaf, which has number 0. All zero before the first record. */
+/* Finds the numbers of a parent's children from their records: they follow each other in the order
+ * of the numbers, without a host's own leaf, which has number 0. All zero before the first
+ * record. */
 struct by_hop_count {
     uint32_t next;
 };
@@ -215,7 +216,8 @@ static inline uint32_t by_hop_number(struct by_hop_count *count, const struct by
 {
     if (count->next == 0)
         count->next = hop->child;
-    /* Where records are not in that order, as in images of up to 64 children, the bit is the number. */
+    /* Where records are not in that order, as in images of up to 64 children, the bit is the
+     * number. */
     return count->next++ % BY_CHILDREN_MAX == hop->child ? count->next - 1 : hop->child;
 }
 

@@ -64,8 +64,8 @@ static inline uint16_t by_frame_source_port(uint32_t tree)
 
 /* Returns the VLAN of a frame, or 0 if it has no tag. */
 uint16_t by_frame_vlan(const uint8_t *data, size_t bytes);
-/* Inserts a tag: the frame then begins BY_FRAME_TAG_BYTES before `frame`, where the caller has room.
- * The rest stays in place. */
+/* Inserts a tag: the frame then begins BY_FRAME_TAG_BYTES before `frame`, where the caller has
+ * room. The rest stays in place. */
 void by_frame_tag(uint8_t *frame, uint16_t vlan);
 /* Removes the tag: the frame then begins BY_FRAME_TAG_BYTES after `frame`. */
 void by_frame_untag(uint8_t *frame);

@@ -82,8 +82,8 @@ int fabric_job_add(struct fabric *fabric, uint16_t job, uint16_t gen);
 struct fabric_tree *fabric_tree_add(struct fabric *fabric, int job, int root, int through_hosts,
                                     struct by_prng *prng);
 
-/* Makes tree `tree` of a job the tree up of a pair: inserts a tree down with the same root behind it.
- * Returns 0 if there is no room for it. */
+/* Makes tree `tree` of a job the tree up of a pair: inserts a tree down with the same root behind
+ * it. Returns 0 if there is no room for it. */
 int fabric_pair_make(struct fabric *fabric, int job, int tree, int through_hosts, struct by_prng *prng);
 
 /* Returns the address of a node's port on a link. */

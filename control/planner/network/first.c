@@ -1,6 +1,6 @@
 /*
- * The first trees. See first.h. Where data can branch at every node, a tree has the fewest hops, and
- * each node takes the parent whose link has the least load so far. Elsewhere trees are grown
+ * The first trees. See first.h. Where data can branch at every node, a tree has the fewest hops,
+ * and each node takes the parent whose link has the least load so far. Elsewhere trees are grown
  * (grow.h) at prices that rise with the load.
  */
 #include "control/planner/network/first.h"

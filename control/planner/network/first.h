@@ -21,8 +21,8 @@ int by_first_make(const struct by_topology *topology, const struct by_plan_optio
                   struct by_plan *plan, struct by_problem *problem);
 /*
  * The same for allreduce: a tree, or with `pairs` a pair of trees, from each compute node, of equal
- * weight. Fills the empty list, and `rate` in units of capacity: 0 and no trees when some node cannot
- * be reached. Returns 0 or BY_ERANGE.
+ * weight. Fills the empty list, and `rate` in units of capacity: 0 and no trees when some node
+ * cannot be reached. Returns 0 or BY_ERANGE.
  */
 int by_first_both(const struct by_graph *both, const struct by_graph *up, const struct by_graph *down,
                   bool pairs, struct by_tree_list *list, struct by_fraction *rate);

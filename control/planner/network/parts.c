@@ -1,11 +1,11 @@
 /*
  * Bounds by disjoint sets. See parts.h.
  *
- * If no node outside can multicast, all nodes of a tree down are in sets. It has m - 1 or more paths
- * from one set to another, and each leaves a set. The tree up leaves each set but that of the root.
- * Together they pass links that leave sets 2 (m - 1) times. If no node outside can aggregate, the
- * same holds for links that enter sets. If both occur outside, a path may both leave a set and enter
- * another at once, and only links that touch a set count.
+ * If no node outside can multicast, all nodes of a tree down are in sets. It has m - 1 or more
+ * paths from one set to another, and each leaves a set. The tree up leaves each set but that of the
+ * root. Together they pass links that leave sets 2 (m - 1) times. If no node outside can aggregate,
+ * the same holds for links that enter sets. If both occur outside, a path may both leave a set and
+ * enter another at once, and only links that touch a set count.
  */
 #include "control/planner/network/parts.h"
 

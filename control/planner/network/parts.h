@@ -1,7 +1,8 @@
 /*
- * What disjoint sets of nodes prove about trees for allreduce. All trees but its own enter and leave
- * each set; where the nodes outside the sets have at most one capability, this bounds the links that
- * leave the sets, or those that enter them, which no tree can save. Pure functions: any thread.
+ * What disjoint sets of nodes prove about trees for allreduce. All trees but its own enter and
+ * leave each set; where the nodes outside the sets have at most one capability, this bounds the
+ * links that leave the sets, or those that enter them, which no tree can save. Pure functions: any
+ * thread.
  */
 #ifndef BY_PLANNER_NETWORK_PARTS_H
 #define BY_PLANNER_NETWORK_PARTS_H

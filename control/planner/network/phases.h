@@ -28,8 +28,8 @@ struct by_phases {
     struct by_spanning spanning; /* if symmetric and without switches */
 };
 
-/* Finds the rates; after the deadline, those found so far. The caller keeps ownership of the graphs.
- * Free after success and failure. */
+/* Finds the rates; after the deadline, those found so far. The caller keeps ownership of the
+ * graphs. Free after success and failure. */
 int by_phases_find(struct by_graph *both, struct by_graph *up, struct by_graph *down, double deadline,
                    struct by_phases *phases, struct by_problem *problem);
 void by_phases_free(struct by_phases *phases);

@@ -383,7 +383,8 @@ uint32_t by_split_order(const struct by_split *split, uint32_t *level, uint32_t 
     return count;
 }
 
-/* Returns 0, or BY_ETIMEDOUT when the deadline has passed: the switch may then have capacity left. */
+/* Returns 0, or BY_ETIMEDOUT when the deadline has passed: the switch may then have capacity
+ * left. */
 static int remove_switch(struct by_split *split, uint32_t node, struct learned *cuts)
 {
     uint32_t n = split->node_count;

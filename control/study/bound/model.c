@@ -5,9 +5,9 @@
  * behind switches that are no sites. These switches conserve it. The amount that reaches site b is
  * the capacity from a to b for that use. All flows share an arc's capacity.
  *
- * On a symmetric fabric whose sites are the same for both uses the trees up can be the trees down reversed,
- * because the mean of a solution and its mirror image is also a solution. Then only the flows down are
- * variables, and each uses a link equally in both directions.
+ * On a symmetric fabric whose sites are the same for both uses the trees up can be the trees down
+ * reversed, because the mean of a solution and its mirror image is also a solution. Then only the
+ * flows down are variables, and each uses a link equally in both directions.
  */
 #include "control/study/bound/model.h"
 

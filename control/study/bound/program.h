@@ -6,9 +6,9 @@
  * Zhou and Sun, "On the Computation Rate of All-Reduce", theorem 2, define the program over all
  * K^(2K-3) tree pairs. ForestColl (NSDI'26), appendix G, defines it over shares of the links and
  * flows, with the same optimum. Switches that multicast or aggregate are nodes that trees of one
- * direction may have, but need not. Here cuts replace the flows to each node. Maximum flows find the
- * violated cuts one by one, so the program stays small. Switches are handled as in ForestColl, by
- * one level of indirection: flows between compute nodes.
+ * direction may have, but need not. Here cuts replace the flows to each node. Maximum flows find
+ * the violated cuts one by one, so the program stays small. Switches are handled as in ForestColl,
+ * by one level of indirection: flows between compute nodes.
  */
 #ifndef BY_STUDY_BOUND_PROGRAM_H
 #define BY_STUDY_BOUND_PROGRAM_H
@@ -55,9 +55,9 @@ struct by_bound_program {
 uint64_t by_program_size(const struct by_program_graphs *graphs);
 /*
  * Solves the program. Where switches branch, its value is an upper bound for any trees, and there
- * are no ways: trees that reach it need not exist. Limits of additions are left out. Returns 0, or with
- * `problem` filled: BY_ERANGE; BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for none); BY_ESTATE
- * if a verification failed. The caller frees `program` after success and failure.
+ * are no ways: trees that reach it need not exist. Limits of additions are left out. Returns 0, or
+ * with `problem` filled: BY_ERANGE; BY_ETIMEDOUT after `deadline` (a time of by_plan_clock, 0 for
+ * none); BY_ESTATE if a verification failed. The caller frees `program` after success and failure.
  */
 int by_program_solve(const struct by_program_graphs *graphs, double deadline,
                      struct by_bound_program *program, struct by_problem *problem);

@@ -22,8 +22,8 @@ struct by_dpdk_device {
 
 /*
  * Assigns a device to each of `count` ports from `list`: devices separated by semicolons, in the
- * order of the ports, or each as PORT=DEVICE. A port that the list does not name is the interface of
- * its own name. 0, or BY_EINVAL with the reason in `why`.
+ * order of the ports, or each as PORT=DEVICE. A port that the list does not name is the interface
+ * of its own name. 0, or BY_EINVAL with the reason in `why`.
  */
 int by_dpdk_devices_read(const char *list, const struct by_image_port *ports, uint32_t count,
                          struct by_dpdk_device *devices, char *why, size_t why_bytes);

@@ -1,9 +1,9 @@
 /*
  * Packets over ports of DPDK: the plugin that libbanyan loads for the transport dpdk. The ports are
- * those of the switch (dataplane/port.h): network cards by PCI address, kernel interfaces and virtual
- * devices. Frames carry the addresses of the table; on a card the kernel does not take part, so ARP
- * requests are answered here. DPDK starts with the first transport of the process and stays until the
- * process ends. Thread: the communicator's; opening and closing take turns.
+ * those of the switch (dataplane/port.h): network cards by PCI address, kernel interfaces and
+ * virtual devices. Frames carry the addresses of the table; on a card the kernel does not take
+ * part, so ARP requests are answered here. DPDK starts with the first transport of the process and
+ * stays until the process ends. Thread: the communicator's; opening and closing take turns.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,8 @@
 #include "offload/base/errors.h"
 #include "offload/wire/frame.h"
 
-/* Buffers beside those that ports hold: received packets of one step, and frames to send (count). */
+/* Buffers beside those that ports hold: received packets of one step, and frames to send
+ * (count). */
 #define FRAMES_BASE 1024u
 /* Frames that the receive ring of every driver holds (count). */
 #define RX_FRAMES 512u
@@ -320,7 +321,8 @@ static int start_dpdk(const struct dpdk *dpdk, const struct by_transport_config 
     return outcome;
 }
 
-/* Reserves the job's address where the kernel sees the packets too. It need not have the address. */
+/* Reserves the job's address where the kernel sees the packets too. It need not have the
+ * address. */
 static int reserve(struct dpdk *dpdk, uint32_t index)
 {
     struct sockaddr_in address = {.sin_family = AF_INET,

@@ -126,8 +126,10 @@ static void wire_close(struct by_port *port)
     wire[port->index].device->close(port);
 }
 
-static const struct by_port_ops wire_ops = {.receive = wire_receive,
+static const struct by_port_ops wire_ops = {.start = NULL,
+                                            .receive = wire_receive,
                                             .send = wire_send,
+                                            .flush = NULL,
                                             .settle = wire_settle,
                                             .count = wire_count,
                                             .is_down = wire_is_down,
@@ -186,8 +188,8 @@ void wires_open(struct wires *wires, const struct star *star, unsigned workers, 
     if (by_shell_open(&wires->shell, &config) != 0)
         fail("the switch");
     lay_wires(wires->shell);
-    /* These ports take chains. A switch with one worker frees them in its own thread, not in that of
-     * the hosts. */
+    /* These ports take chains. A switch with one worker frees them in its own thread, not in that
+     * of the hosts. */
     for (unsigned i = 0; i < star->hosts && workers > 1; i++)
         for (unsigned w = 0; w < workers; w++)
             wires->shell->workers->worker[w].shell->ports[i].multi_segs = true;

@@ -16,7 +16,8 @@
 static char fake[512];
 static char folder[64];
 
-/* Creates a communicator with these settings in a child, which must fail with `status` and `words`. */
+/* Creates a communicator with these settings in a child, which must fail with `status` and
+ * `words`. */
 static void fails(const char *const settings[][2], banyan_status_t status, const char *words)
 {
     pid_t pid = fork();

@@ -1,4 +1,5 @@
-/* Which device of DPDK serves each port of a host, and messages of the dataplane in a host's terms. */
+/* Which device of DPDK serves each port of a host, and messages of the dataplane in a host's
+ * terms. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /*
  * The gap between the rates of allreduce plans and their proved bounds, by family of fabrics whose
- * switches have mixed capabilities: none, multicast, aggregation, or both, each at random. Every plan
- * is verified. `make planner-gap` prints the table. Single-threaded.
+ * switches have mixed capabilities: none, multicast, aggregation, or both, each at random. Every
+ * plan is verified. `make planner-gap` prints the table. Single-threaded.
  */
 #include <getopt.h>
 #include <stdio.h>

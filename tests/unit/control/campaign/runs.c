@@ -1,6 +1,6 @@
 /*
- * Every plan runs: plans of random fabrics of mixed capabilities for each collective. The verifier must
- * accept each plan, and each must fit tables. --out FOLDER writes fabric and plans for
+ * Every plan runs: plans of random fabrics of mixed capabilities for each collective. The verifier
+ * must accept each plan, and each must fit tables. --out FOLDER writes fabric and plans for
  * tests/oracle/runs.sh, which simulates them. Ends with a table of gaps by family. Single-threaded.
  */
 #include <errno.h>

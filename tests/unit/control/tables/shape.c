@@ -1,6 +1,6 @@
 /*
- * Tables of trees of special shapes: pairs of trees up and down, and nodes of more than 64 children.
- * Single-threaded.
+ * Tables of trees of special shapes: pairs of trees up and down, and nodes of more than 64
+ * children. Single-threaded.
  */
 #include <setjmp.h>
 #include <stdarg.h>

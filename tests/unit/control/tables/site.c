@@ -182,7 +182,8 @@ static void hosts_listen_on_the_ports_of_the_site(void **state)
     done(&rig);
 }
 
-/* A router has no table; the switches before and after it send to each other, by its MAC address. */
+/* A router has no table; the switches before and after it send to each other, by its MAC
+ * address. */
 static void a_router_gets_no_relays(void **state)
 {
     static const uint8_t none[6] = {0};

@@ -42,7 +42,7 @@ struct batch_platform {
     struct batch_frame last; /* copy of the last frame forwarded or replied */
     bool is_full;            /* no buffer for a reply */
     unsigned notices;        /* about neighbours; the last one: */
-    struct by_neighbour notice;
+    struct by_shell_neighbour notice;
 };
 
 static uint32_t platform_receive(void *context, uint16_t port)
@@ -133,7 +133,7 @@ static void platform_send(void *context, const struct by_tx *tx, uint32_t count)
     }
 }
 
-static void platform_neighbour(void *context, const struct by_neighbour *neighbour)
+static void platform_neighbour(void *context, const struct by_shell_neighbour *neighbour)
 {
     struct batch_platform *self = context;
 
@@ -475,7 +475,8 @@ static void closing_frees_frames_that_are_held_or_wait(void **state)
 /* What the table of a star leaves open in these tests. */
 enum star_change { LEARNED, BRIDGED };
 
-/* A platform whose table leaves all MAC addresses to ARP; with BRIDGED, port 0 leads to a bridge. */
+/* A platform whose table leaves all MAC addresses to ARP; with BRIDGED, port 0 leads to a
+ * bridge. */
 static struct batch_platform *platform_learned(enum star_change change)
 {
     struct batch_platform *self = platform_open();
