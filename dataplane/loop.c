@@ -308,7 +308,7 @@ static bool rest(struct by_shell *shell)
     return slept;
 }
 
-void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping)
+static void run_loop(struct by_shell *shell, const _Atomic int *stopping)
 {
     bool busy = false;
 
@@ -337,9 +337,9 @@ void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping)
 
 void by_shell_run(struct by_shell *shell)
 {
-    if (shell->workers && by_workers_start(shell->workers) != 0)
+    if (shell->workers && by_workers_start(shell->workers, run_loop) != 0)
         atomic_store_explicit(&shell->stopping, 1, memory_order_relaxed);
-    by_shell_loop(shell, &shell->stopping);
+    run_loop(shell, &shell->stopping);
     if (shell->workers)
         by_workers_join(shell->workers);
 }

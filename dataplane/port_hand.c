@@ -2,7 +2,7 @@
  * go to the owner through a ring. See port.h and workers.h; the worker's thread. */
 #include <stdio.h>
 
-#include "dataplane/workers.h"
+#include "dataplane/state.h"
 
 /* Frames come by by_workers_take. */
 static uint16_t receive_frames(struct by_port *port, struct rte_mbuf **frames, uint16_t count)

@@ -58,8 +58,6 @@ struct by_shell {
 /* loop.c: runs one round over all ports: receives, steps, sends. Returns the number of received
  * frames. */
 unsigned by_shell_round(struct by_shell *shell);
-/* loop.c: runs rounds until *stopping. */
-void by_shell_loop(struct by_shell *shell, const _Atomic int *stopping);
 /* shell.c: makes the engine and the segments of a shell with ports, and what else its loop needs.
  * by_shell_strip frees the former. */
 int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config);

@@ -303,17 +303,18 @@ static void *work(void *argument)
         by_say("worker %u has no cache of packet buffers: too many threads use DPDK", shell->worker);
     by_idle_here();
     by_workers_rise(shell);
-    by_shell_loop(shell, &shell->workers->worker[0].shell->stopping);
+    shell->workers->loop(shell, &shell->workers->worker[0].shell->stopping);
     by_gate_rest(&shell->workers->gate[shell->worker]);
     rte_thread_unregister();
     return NULL;
 }
 
-int by_workers_start(struct by_workers *workers)
+int by_workers_start(struct by_workers *workers, by_workers_loop_fn *loop)
 {
     sigset_t all, before;
     int result = 0;
 
+    workers->loop = loop;
     pin(workers->worker[0].cpu);
     here = workers->worker[0].shell;
     by_workers_rise(workers->worker[0].shell);

@@ -43,7 +43,11 @@ struct by_worker {
     int cpu; /* it is pinned to, or -1 */
 };
 
+/* Runs rounds until *stopping. */
+typedef void by_workers_loop_fn(struct by_shell *shell, const _Atomic int *stopping);
+
 struct by_workers {
+    by_workers_loop_fn *loop; /* of each thread */
     unsigned count;
     unsigned port_count;
     bool held, counted;
@@ -68,7 +72,7 @@ int by_workers_open(struct by_shell *shell, const struct by_shell_config *config
 /* Closes the other workers and their ports. No thread may be running. NULL is allowed. */
 void by_workers_close(struct by_workers *workers);
 /* Starts the threads of the other workers. 0 or BY_EIO, reported. */
-int by_workers_start(struct by_workers *workers);
+int by_workers_start(struct by_workers *workers, by_workers_loop_fn *loop);
 /* Waits for their end; by_shell_stop was called. */
 void by_workers_join(struct by_workers *workers);
 

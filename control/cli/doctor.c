@@ -255,12 +255,6 @@ static int take_sockets(void *object, const char *folder, struct by_option_why *
     return by_cli_target_folder(folder, add_switch, &((struct doctor_arguments *)object)->doctor);
 }
 
-static int take_site(void *object, const char *path, struct by_option_why *why)
-{
-    (void)why;
-    return by_cli_target_site(path, add_switch, &((struct doctor_arguments *)object)->doctor);
-}
-
 #define AT(member) BY_OPTION_AT(struct doctor_arguments, member)
 
 static const struct by_option rows[] = {
@@ -269,12 +263,12 @@ static const struct by_option rows[] = {
                  "check what this machine's table names: its interfaces, addresses, MTUs and peers")},
     {BY_ROW_CALL(0, "to", "NAME=ADDR", take_switch, "check this switch; may be repeated")},
     {BY_ROW_CALL(0, "sockets", "DIR", take_sockets, "check every switch that has a socket in this folder")},
-    {BY_ROW_CALL(0, "site", "FILE", take_site,
-                 "check every switch that has a control channel in this file, see banyan-site(5)")},
+    {BY_ROW_TEXT(0, "site", "FILE", AT(site),
+                 "check every switch that has a control channel in this file, see banyan-site(5); with "
+                 "--topology, compare the cables with its names, too")},
     {BY_ROW_TEXT(0, "tables", "DIR", AT(tables), "the tables that these switches should have")},
     {BY_ROW_TEXT(0, "topology", "FILE", AT(topology),
                  "compare the cables with this topology; the nodes are asked as by banyan discover")},
-    {BY_ROW_TEXT(0, "site", "FILE", AT(site), "compare them with the names of this site, too")},
     {BY_ROW_CALL(0, "host", "NAME[=COMMAND]", take_host,
                  "ask this host about its cables, as for banyan discover; may be repeated")},
     {BY_ROW_CALL(0, "facts", "FILE", take_facts,
@@ -316,6 +310,11 @@ static int parse(int argc, char **argv, struct doctor_arguments *arguments)
     if (arguments->checks) {
         list_checks();
         return -1;
+    }
+    if (arguments->site != NULL) {
+        status = by_cli_target_site(arguments->site, arguments->topology == NULL, add_switch, doctor);
+        if (status != 0)
+            return status;
     }
     if (arguments->tables != NULL && doctor->switch_count == 0)
         return by_cli_fail(BY_EXIT_USAGE, "--tables %s: name the switches with --to, --sockets or --site",

@@ -192,7 +192,7 @@ static int take_site(void *object, const char *path, struct by_option_why *why)
 
     (void)why;
     arguments->site = path;
-    return by_cli_target_site(path, add_place, arguments);
+    return by_cli_target_site(path, true, add_place, arguments);
 }
 
 static int add_to(void *object, const char *text, struct by_option_why *why)

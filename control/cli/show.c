@@ -438,7 +438,7 @@ static void take_address(void *context, const char *name, size_t length, const c
 /* Replaces the name of a switch by its address. */
 static int find_address(const struct show_arguments *arguments, struct show_site *site)
 {
-    int status = by_cli_target_site(arguments->site, take_address, site);
+    int status = by_cli_target_site(arguments->site, true, take_address, site);
 
     if (status == 0 && site->address == NULL)
         return by_cli_fail(BY_EXIT_USAGE, "--site %s: no switch '%s' with a control channel", arguments->site,

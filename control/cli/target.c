@@ -46,14 +46,14 @@ static void add_site(void *object, const char *name, const char *address)
     site->count++;
 }
 
-int by_cli_target_site(const char *path, by_cli_target_fn *add, void *context)
+int by_cli_target_site(const char *path, bool needed, by_cli_target_fn *add, void *context)
 {
     struct target_site site = {.path = path, .add = add, .context = context};
     struct by_problem problem = {0};
 
     if (by_site_controls(path, add_site, &site, &problem) != 0)
         return by_cli_refuse(path, &problem);
-    if (site.status == 0 && site.count == 0)
+    if (needed && site.status == 0 && site.count == 0)
         return by_cli_fail(BY_EXIT_USAGE,
                            "--site %s: no node has a control channel: add \"nodes\": [{\"name\": \"leaf0\", "
                            "\"control\": \"tls:10.0.0.5:46248\"}]",

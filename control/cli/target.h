@@ -5,6 +5,7 @@
 #ifndef BY_CLI_TARGET_H
 #define BY_CLI_TARGET_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Receives a switch: `length` characters of `name`, and its address. */
@@ -20,9 +21,9 @@ int by_cli_target_folder(const char *folder, by_cli_target_fn *add, void *contex
 
 /*
  * Calls `add` for every node of the site file `path` that has a control channel, in the order of
- * the file. Returns 0, or BY_EXIT_USAGE after it printed an error: the file, no such node, or an
- * address of a wrong form.
+ * the file. Returns 0, or BY_EXIT_USAGE after it printed an error: the file, no such node although
+ * one is `needed`, or an address of a wrong form.
  */
-int by_cli_target_site(const char *path, by_cli_target_fn *add, void *context);
+int by_cli_target_site(const char *path, bool needed, by_cli_target_fn *add, void *context);
 
 #endif

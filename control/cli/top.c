@@ -58,7 +58,7 @@ static int take_sockets(void *object, const char *folder, struct by_option_why *
 static int take_site(void *object, const char *path, struct by_option_why *why)
 {
     (void)why;
-    return by_cli_target_site(path, add_target, &((struct top_arguments *)object)->source);
+    return by_cli_target_site(path, true, add_target, &((struct top_arguments *)object)->source);
 }
 
 #define AT(member) BY_OPTION_AT(struct top_arguments, member)

@@ -19,7 +19,7 @@ refused "tables: jobs out of order" 2 "ascending" "$banyan" tables "$dir/star4.j
 refused "tables: a plan for another fabric" 2 "l.plan" "$banyan" tables "$dir/star4.json" "$dir/l.plan" -o "$dir/t"
 refused "tables: no such topology" 2 "nowhere.json" "$banyan" tables "$dir/nowhere.json" "$dir/a.plan" -o "$dir/t"
 refused "tables: a folder that cannot be" 3 "cannot make the folder" "$banyan" tables "$dir/star4.json" "$dir/a.plan" -o "$dir/no/t"
-refused "push without an address" 2 "--to or --sockets" "$banyan" push "$dir"
+refused "push without an address" 2 "--to, --sockets or --site" "$banyan" push "$dir"
 refused "diff of one" 2 "give two switches or files" "$banyan" diff a
 refused "lab without a verb" 2 "run, up or down" "$banyan" lab
 refused "lab: no such collective" 2 "-c is 'gossip'" "$banyan" lab run "$dir/star4.json" -c gossip
