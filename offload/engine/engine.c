@@ -14,7 +14,7 @@
 
 /* Packets decoded ahead (count): enough to hide a miss of the last-level cache behind the work on
  * the others. */
-#define BATCH 8u
+#define BATCH 6u
 /* Cache lines of a bank's payload to prefetch (count); the processor's own prefetcher does the
  * rest. */
 #define AHEAD 4u
@@ -464,7 +464,7 @@ static uint32_t handle_all(struct by_step *step, struct by_packet *packet, uint3
         at += handle(step, &packet[at], alike);
     }
     for (uint32_t i = at; i < count; i++)
-        packet[i - at] = packet[i];
+        by_copy(&packet[i - at], &packet[i], sizeof(packet[i]));
     return count - at;
 }
 

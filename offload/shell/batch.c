@@ -217,7 +217,7 @@ static bool hear(struct by_batch *batch, uint16_t index, const uint8_t *data, ui
     if (!by_lldp_parse(data, bytes, &lldp))
         return false;
     neighbour->until_ns = lldp.ttl_s == 0 ? 0 : batch->now_ns + lldp.ttl_s * SECOND_NS;
-    neighbour->lldp = lldp;
+    by_copy(&neighbour->lldp, &lldp, sizeof(lldp));
     return true;
 }
 
