@@ -369,7 +369,7 @@ static bool read_site_node(struct site_reader *reader)
 
 static bool read_udp_port(struct site_reader *reader)
 {
-    uint32_t port;
+    uint32_t port = 0;
 
     if (!read_number(reader, "the UDP port of job 1", UDP_PORT_MIN, UDP_PORT_MAX, &port))
         return false;

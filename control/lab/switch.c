@@ -80,7 +80,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
             lab_net_cable(lab, link, node, cable);
             snprintf(names[port], sizeof(names[port]),
                      "net_af_packet%u,iface=%s,qpairs=1,framesz=%u,blocksz=%u", port, cable,
-                     jumbo ? 16384 : 2048, jumbo ? 16384 : 4096);
+                     jumbo ? 16384u : 2048u, jumbo ? 16384u : 4096u);
             argv[count++] = "--vdev";
         } else {
             by_address_interface(&lab->lowering->map, link, node, names[port]);

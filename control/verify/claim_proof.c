@@ -86,7 +86,8 @@ static bool read_prices(struct by_claim *claim, struct by_json *json, const stru
     claim->proof = BY_CLAIM_PROOF_PRICES;
     for (bool first = true; by_json_element(json, &first);) {
         BY_GROW(claim->prices, claim->price_count, room);
-        claim->prices[claim->price_count] = (struct by_claim_price){0, 0, 0};
+        claim->prices[claim->price_count] = /* NOLINT(clang-analyzer-core.NullDereference): BY_GROW sets it */
+            (struct by_claim_price){0, 0, 0};
         if (!read_price(claim, json, names, &claim->prices[claim->price_count++]))
             return false;
     }

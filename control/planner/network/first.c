@@ -118,7 +118,7 @@ static bool search_tree(struct first_work *work, enum by_tree_use use, uint32_t 
         kept++;
     }
     by_tree_list_add(&work->list, graph, root, use, (struct by_fraction){share, 1}, work->paths, kept);
-    return missing == 0;
+    return missing == 0; /* NOLINT(clang-analyzer-unix.Malloc): work_free frees the list's trees */
 }
 
 /* Grows the tree of one root; false when a compute node cannot be reached. */
@@ -244,7 +244,7 @@ int by_first_make(const struct by_topology *topology, const struct by_plan_optio
          rises = by_collective_way(options->collective) == BY_DATA_UP, reached = true;
     struct by_graph *up = by_graph_make_sparse(topology, BY_DIRECTION_UP, options->in_network);
     struct by_graph *down = by_graph_make_sparse(topology, BY_DIRECTION_DOWN, options->in_network);
-    struct by_fraction rate;
+    struct by_fraction rate = {0, 1};
     struct first_work work;
     int64_t share_sum = 0;
     int error = 0;

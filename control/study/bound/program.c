@@ -209,7 +209,8 @@ static void find_ways(const struct by_model *model, const struct by_model_amount
     struct program_walk walk = {.model = model, .amounts = amounts};
 
     walk.left = by_alloc(model->share_count, sizeof(*walk.left));
-    memcpy(walk.left, amounts->shares, model->share_count * sizeof(*walk.left));
+    if (amounts->shares != NULL)
+        memcpy(walk.left, amounts->shares, model->share_count * sizeof(*walk.left));
     walk.nodes = by_alloc((size_t)n + 1, sizeof(*walk.nodes));
     walk.shares = by_alloc((size_t)n + 1, sizeof(*walk.shares));
     walk.visited = by_alloc(n, sizeof(*walk.visited));
@@ -264,7 +265,7 @@ int by_program_solve(const struct by_program_graphs *graphs, double deadline,
     if (!error && exact && !branches && by_fraction_set(amounts.total, amounts.scale, &program->rate) == 0) {
         program->scale = amounts.scale;
         program->roots = by_alloc(graphs->both->node_count, sizeof(*program->roots));
-        for (uint32_t i = 0; i < model->root_count; i++)
+        for (uint32_t i = 0; amounts.roots != NULL && i < model->root_count; i++)
             program->roots[model->roots[i].node] = amounts.roots[i];
         find_ways(model, &amounts, program);
     }

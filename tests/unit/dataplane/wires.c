@@ -436,7 +436,7 @@ bool wires_send(struct wires *wires, unsigned trees, uint32_t chunks)
 {
     bool done = true;
 
-    for (uint16_t tree = 0; tree < trees; tree++)
+    for (unsigned tree = 0; tree < trees; tree++)
         done = advance(wires, tree, chunks) && done;
     return done;
 }
@@ -460,7 +460,7 @@ bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned se
             continue;
         repaired_ns = now_ns;
         wires->repairs++;
-        for (uint16_t tree = 0; tree < trees; tree++)
+        for (unsigned tree = 0; tree < trees; tree++)
             for (unsigned host = 0; host < wires->star.hosts; host++)
                 contribute(wires, host, tree, wires->tree[tree].done, wires->tree[tree].sent);
     }

@@ -106,7 +106,7 @@ static void say_many(unsigned child, uint32_t seq)
 
 static void an_entry_of_more_than_64_children_sums_each_once(void **state)
 {
-    const float sum[2] = {MANY * (MANY - 1) / 2, MANY};
+    const float sum[2] = {0.5f * (float)(MANY * (MANY - 1)), (float)MANY};
 
     (void)state;
     rig_start(&rig, &many, 1);
