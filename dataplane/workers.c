@@ -140,10 +140,10 @@ static uint32_t send_from(struct by_port *port, struct rte_ring *ring)
 
     while (sent < BY_HAND_FRAMES &&
            (count = rte_ring_sc_dequeue_burst(ring, (void **)frames, BY_PORT_BURST, NULL)) > 0) {
+        /* The ring has written `count` of them. */
         for (unsigned i = 0; i < count; i++)
-            rte_prefetch0(frames[i]);
+            rte_prefetch0(frames[i]); /* NOLINT(clang-analyzer-core.CallAndMessage) */
         for (unsigned i = 0; i < count; i++)
-            /* The ring has written `count` of them. NOLINTNEXTLINE(clang-analyzer-core.CallAndMessage) */
             by_port_send(port, frames[i]);
         sent += count;
     }
