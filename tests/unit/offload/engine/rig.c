@@ -58,7 +58,7 @@ static void put_entry(const struct rig_entry *entry, uint32_t index, uint32_t fi
                                        .node = (uint16_t)(100 + c),
                                        .ip = RIG_CHILD_IP + c,
                                        .udp_port = (uint16_t)(6000 + c),
-                                       .rank = entry->ranks >> c & 1 ? (uint16_t)c : BY_RANK_NONE};
+                                       .rank = entry->ranks >> c % 64 & 1 ? (uint16_t)c : BY_RANK_NONE};
 
         by_image_put_child(image, first_child + c, &child);
     }
