@@ -20,7 +20,7 @@ static void write_files(struct discover_bench *bench)
         by_site_parse(bench->site, strlen(bench->site), bench->discovery.topology, &bench->problem), 0);
 }
 
-/* Lets one interface hear nobody. */
+/* Removes the neighbours of one interface. */
 static void unplug(struct discover_bench *bench, const char *node, const char *port)
 {
     bench_interface(bench, node, port)->neighbour_count = 0;
