@@ -9,6 +9,8 @@
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
 #define STEP_PACKETS 16u
+/* Classes by which contributions of one chunk find each other (count). */
+#define SORT_CLASSES 64u
 #define NONE         UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
@@ -400,42 +402,51 @@ static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_firs
     }
 }
 
-/* Returns a number below BY_BATCH_CLASSES that is equal for all packets of a chunk. */
-static uint32_t class_of(const struct by_rx *rx)
+static bool is_contribution(const struct by_rx *rx)
 {
-    if (rx->bytes < BY_WIRE_HEADER_BYTES)
-        return 0;
-    return (by_get32(rx->data + BY_HEADER_AT_SEQ) + by_get32(rx->data + BY_HEADER_AT_JOB) * 7) %
-           BY_BATCH_CLASSES;
+    return rx->bytes >= BY_WIRE_HEADER_BYTES && rx->data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB;
+}
+
+/* Returns the chunk of a contribution: job, tree and sequence number. */
+static uint64_t chunk_of(const struct by_rx *rx)
+{
+    return (uint64_t)by_get32(rx->data + BY_HEADER_AT_JOB) << 32 | by_get32(rx->data + BY_HEADER_AT_SEQ);
 }
 
 /*
- * Brings together the packets of a chunk, which have arrived by several ports: the engine takes
- * them as one run if they follow one another. Within a class, packets keep their order.
+ * Brings together the contributions to a chunk, which have arrived by several ports: the engine
+ * takes them as one run if they follow one another. A run takes the place of its last packet, and
+ * other packets keep their places. So chunks complete in the order in which they would without
+ * this: receivers take a sequence number that is missing as evidence of a loss.
  */
 static void sort(struct by_batch *batch)
 {
-    uint16_t *next = batch->next, *first = batch->first, *last = batch->last;
-    uint8_t *class = batch->class;
-    uint32_t sorted = 0;
+    uint16_t latest[SORT_CLASSES]; /* of each class of chunks: the latest packet */
+    uint32_t at = batch->count;
 
-    for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++)
-        first[i] = NONE;
+    for (uint32_t i = 0; i < SORT_CLASSES; i++)
+        latest[i] = NONE;
     for (uint32_t i = 0; i < batch->count; i++) {
-        uint32_t c = class_of(&batch->arrived[i]);
+        uint32_t class, before;
+        uint64_t chunk;
 
-        class[i] = (uint8_t)c;
-        next[i] = NONE;
-        if (first[c] == NONE)
-            first[c] = (uint16_t)i;
-        else
-            next[last[c]] = (uint16_t)i;
-        last[c] = (uint16_t)i;
+        batch->before[i] = NONE;
+        batch->is_last[i] = true;
+        if (!is_contribution(&batch->arrived[i]))
+            continue;
+        chunk = chunk_of(&batch->arrived[i]);
+        class = (uint32_t)(chunk + (chunk >> 32) * 7) % SORT_CLASSES;
+        before = latest[class];
+        latest[class] = (uint16_t)i;
+        if (before != NONE && chunk_of(&batch->arrived[before]) == chunk) {
+            batch->before[i] = (uint16_t)before;
+            batch->is_last[before] = false;
+        }
     }
-    for (uint32_t i = 0; i < batch->count; i++)
-        for (uint32_t j = first[class[i]] == i ? i : NONE; j != NONE; j = next[j]) {
-            batch->rx[sorted] = batch->arrived[j];
-            batch->frame[sorted++] = batch->arrived_frame[j];
+    for (uint32_t i = batch->count; i-- > 0;)
+        for (uint32_t j = batch->is_last[i] ? i : NONE; j != NONE; j = batch->before[j]) {
+            batch->rx[--at] = batch->arrived[j];
+            batch->frame[at] = batch->arrived_frame[j];
         }
 }
 

@@ -24,8 +24,6 @@
 #define BY_BATCH_BURST_MIN 8u
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
-/* Classes into which packets are divided to bring those of a chunk together (count). */
-#define BY_BATCH_CLASSES 64u
 /* Maximum outputs of one step of the engine (count). */
 #define BY_TX_MAX (BY_FAMILY_MAX + 2u)
 
@@ -136,9 +134,8 @@ struct by_batch {
     void *arrived_frame[BY_BATCH_ROOM]; /* NULL: the packet came without a frame */
     struct by_rx rx[BY_BATCH_ROOM];     /* the same packets in the order of their chunks */
     void *frame[BY_BATCH_ROOM];         /* of rx; NULL: there is none, or a relay has it */
-    /* of arrived: its class, and the next packet of that; of a class: its first and last packet */
-    uint8_t class[BY_BATCH_ROOM];
-    uint16_t next[BY_BATCH_ROOM], first[BY_BATCH_CLASSES], last[BY_BATCH_CLASSES];
+    uint16_t before[BY_BATCH_ROOM]; /* of arrived: the contribution before it to the same chunk */
+    bool is_last[BY_BATCH_ROOM];    /* of arrived: no such contribution follows */
     struct by_tx tx[BY_TX_MAX];
 };
 

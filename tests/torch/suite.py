@@ -3,13 +3,17 @@ three processes between hosts on the loopback interface.
 
     suite.py [unittest's arguments]       python3 -m unittest's -k selects tests
 """
+import atexit
 import os
+import shutil
 import sys
 import tempfile
 
 os.environ.setdefault("BACKEND", "banyan")
 os.environ.setdefault("WORLD_SIZE", "3")
-os.environ.setdefault("TEMP_DIR", tempfile.mkdtemp(prefix="banyan-torch-"))
+if "TEMP_DIR" not in os.environ:  # in the processes that this one starts, it is the same
+    os.environ["TEMP_DIR"] = tempfile.mkdtemp(prefix="banyan-torch-")
+    atexit.register(shutil.rmtree, os.environ["TEMP_DIR"], ignore_errors=True)
 os.environ.setdefault("INIT_METHOD", "file://" + os.environ["TEMP_DIR"] + "/init")
 os.environ.setdefault("BANYAN_OFFLOAD", "off")
 os.environ.setdefault("BANYAN_LOG", "0")

@@ -1,7 +1,10 @@
-TESTS += hold_test batch_test
+TESTS += hold_test batch_test batch_order_test
 hold_test_SRC := tests/unit/offload/shell/hold_test.c
 hold_test_LIBS := offload
 hold_test_LDLIBS := -lcmocka
 batch_test_SRC := tests/unit/offload/shell/batch_test.c tests/unit/firmware/star.c
 batch_test_LIBS := offload
 batch_test_LDLIBS := -lcmocka
+batch_order_test_SRC := tests/unit/offload/shell/batch_order_test.c tests/unit/firmware/star.c
+batch_order_test_LIBS := offload
+batch_order_test_LDLIBS := -lcmocka

@@ -1,0 +1,130 @@
+/* The packet loop of a switch brings the contributions to a chunk together, and the chunks of a tree
+ * still complete in order: a receiver takes a sequence number that is missing as a loss. Streams of
+ * several trees, whose packets arrive by four ports that lag behind each other at random. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "offload/base/bytes.h"
+#include "offload/base/prng.h"
+#include "offload/reduce/reduce.h"
+#include "offload/shell/batch.h"
+#include "offload/table/image.h"
+#include "tests/unit/firmware/star.h"
+
+#define HOSTS     4u
+#define TREES     9u /* sequence numbers of different trees then share classes of the sort */
+#define WINDOW    128u
+#define COUNT     4u
+#define CHUNKS    2000u
+#define FRAME_MAX 256u
+
+static const struct star star = {
+    .hosts = HOSTS, .trees = TREES, .window = WINDOW, .payload_max = 64, .mtu = 1500};
+
+static struct {
+    struct by_engine *engine;
+    struct by_batch batch;
+    struct by_prng prng;
+    uint32_t next[HOSTS][TREES]; /* sequence number that a host sends next */
+    uint32_t done[HOSTS][TREES]; /* sequence number of which a host expects the result */
+    uint8_t frame[HOSTS][BY_BATCH_BURST][FRAME_MAX];
+} world;
+
+static uint32_t world_receive(void *context, uint16_t port)
+{
+    uint32_t count = 0, most = (uint32_t)by_prng_below(&world.prng, world.batch.burst + 1);
+
+    (void)context;
+    for (uint32_t tries = 0; tries < 2 * most && count < most; tries++) {
+        uint16_t tree = (uint16_t)by_prng_below(&world.prng, TREES);
+        uint32_t seq = world.next[port][tree];
+        uint8_t packet[FRAME_MAX], *frame = world.frame[port][count];
+        size_t bytes;
+
+        if (seq == CHUNKS || seq >= world.done[port][tree] + WINDOW)
+            continue;
+        bytes = star_frame(port, packet, star_contribution(&star, port, tree, seq, COUNT, packet), frame);
+        world.next[port][tree]++;
+        count++;
+        by_batch_receive(&world.batch, port, NULL, frame, (uint32_t)bytes);
+    }
+    return count;
+}
+
+static void world_drop(void *context, void **frames, uint32_t count)
+{
+    (void)context;
+    for (uint32_t i = 0; i < count; i++)
+        assert_null(frames[i]);
+}
+
+static void world_send(void *context, const struct by_tx *tx, uint32_t count)
+{
+    (void)context;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t tree = by_get16(tx[i].header + BY_HEADER_AT_TREE);
+
+        assert_int_equal(tx[i].header[BY_HEADER_AT_TYPE], BY_TYPE_RESULT);
+        assert_in_range(tree, 0, TREES - 1);
+        assert_int_equal(by_get32(tx[i].header + BY_HEADER_AT_SEQ), world.done[tx[i].port][tree]);
+        world.done[tx[i].port][tree]++;
+        if (tx[i].ref != BY_REF_NONE)
+            by_engine_release(world.engine, tx[i].ref);
+    }
+}
+
+static const struct by_batch_ops ops = {.receive = world_receive, .drop = world_drop, .send = world_send};
+
+static void chunks_of_a_tree_complete_in_order(void **state)
+{
+    const struct by_engine_config config = {.slot_count_max = TREES * WINDOW,
+                                            .payload_max = 64,
+                                            .image_bytes_max = 8192,
+                                            .entry_count_max = TREES,
+                                            .repair_interval_ns = 1000000000,
+                                            .isa = by_isa_best()};
+    const char *text = getenv("BY_TEST_SEED");
+    uint64_t seed = text ? strtoull(text, NULL, 0) : (uint64_t)time(NULL);
+    size_t bytes = by_engine_size(&config), image_bytes;
+    void *memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    uint8_t *image = star_image(&star, &image_bytes);
+    struct by_image_fault fault;
+    uint32_t rounds = 0;
+
+    (void)state;
+    printf("replay: BY_TEST_SEED=%llu build/release/tests/batch_order_test\n", (unsigned long long)seed);
+    world.prng.state = seed;
+    assert_non_null(memory);
+    assert_int_equal(by_engine_init(&world.engine, memory, bytes, &config), 0);
+    by_batch_open(&world.batch, &ops, NULL, world.engine, HOSTS);
+    world.batch.now_ns = 1000000;
+    assert_int_equal(by_engine_stage(world.engine, image, image_bytes, &fault), 0);
+    assert_int_equal(by_engine_commit(world.engine), 0);
+    by_batch_address(&world.batch);
+    for (bool done = false; !done; rounds++) {
+        by_batch_round(&world.batch);
+        assert_true(rounds < 100 * TREES * CHUNKS);
+        done = true;
+        for (unsigned i = 0; i < HOSTS * TREES; i++)
+            done &= world.done[i / TREES][i % TREES] == CHUNKS;
+    }
+    assert_int_equal(by_engine_counters(world.engine)->contrib, HOSTS * TREES * CHUNKS);
+    assert_int_equal(by_engine_counters(world.engine)->duplicate, 0);
+    by_batch_close(&world.batch);
+    free(image);
+    free(memory);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(chunks_of_a_tree_complete_in_order)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
