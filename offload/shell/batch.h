@@ -134,8 +134,8 @@ struct by_batch {
     void *arrived_frame[BY_BATCH_ROOM]; /* NULL: the packet came without a frame */
     struct by_rx rx[BY_BATCH_ROOM];     /* the same packets in the order of their chunks */
     void *frame[BY_BATCH_ROOM];         /* of rx; NULL: there is none, or a relay has it */
-    uint16_t before[BY_BATCH_ROOM]; /* of arrived: the contribution before it to the same chunk */
-    bool is_last[BY_BATCH_ROOM];    /* of arrived: no such contribution follows */
+    uint16_t before[BY_BATCH_ROOM];     /* of arrived: the contribution before it to the same chunk */
+    bool is_last[BY_BATCH_ROOM];        /* of arrived: no such contribution follows */
     struct by_tx tx[BY_TX_MAX];
 };
 
