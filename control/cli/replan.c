@@ -8,37 +8,9 @@
 
 #include "control/base/alloc.h"
 #include "control/cli/cli.h"
+#include "control/cli/links.h"
 #include "control/fabric/vary.h"
 #include "offload/wire/types.h"
-
-/* Marks all links between the two nodes in "A,B". */
-static int lose_link(const struct by_topology *topology, const char *path, const char *text, bool *lost)
-{
-    const char *comma = strchr(text, ',');
-    char name[2][128];
-    int64_t ends[2];
-    bool any = false;
-
-    if (!comma || strchr(comma + 1, ',') || (size_t)(comma - text) >= sizeof(name[0]))
-        return by_cli_fail(BY_EXIT_USAGE, "--fail-link is '%.100s': it must be two node names, A,B", text);
-    snprintf(name[0], sizeof(name[0]), "%.*s", (int)(comma - text), text);
-    snprintf(name[1], sizeof(name[1]), "%s", comma + 1);
-    for (unsigned i = 0; i < 2; i++) {
-        ends[i] = by_topology_find(topology, name[i]);
-        if (ends[i] < 0)
-            return by_cli_fail(BY_EXIT_USAGE, "--fail-link %.100s: %s has no node '%.60s'", text, path,
-                               name[i]);
-    }
-    for (uint32_t i = 0; i < topology->link_count; i++) {
-        const struct by_link *link = &topology->links[i];
-        bool here = (link->a == ends[0] && link->b == ends[1]) || (link->a == ends[1] && link->b == ends[0]);
-
-        lost[i] |= here;
-        any |= here;
-    }
-    return any ? -1
-               : by_cli_fail(BY_EXIT_USAGE, "--fail-link %.100s: %s has no link between the two", text, path);
-}
 
 /* Makes the fabric without the elements of --fail-link and --fail-node. */
 static int lose(const struct by_cli_from *from, const char *path, const struct by_topology *topology,
@@ -50,7 +22,7 @@ static int lose(const struct by_cli_from *from, const char *path, const struct b
     int status = -1;
 
     for (uint32_t i = 0; i < from->link_count && status < 0; i++)
-        status = lose_link(topology, path, from->links[i], links);
+        status = by_cli_mark_links(topology, path, "--fail-link", from->links[i], links);
     for (uint32_t i = 0; i < from->node_count && status < 0; i++) {
         int64_t node = by_topology_find(topology, from->nodes[i]);
 
