@@ -18,6 +18,7 @@
 
 #define SIM_PLANS_MAX 16u
 #define SIM_PATH      512u
+#define SIM_LOSSY_MAX 64u
 /*
  * Bytes that a packet occupies on a cable in addition to its payload: banyan, UDP, IP and Ethernet
  * headers, preamble, check sequence and gap.
@@ -34,8 +35,11 @@ struct sim_options {
     uint64_t bytes;
     uint32_t chunk, window, inflight, batch; /* 0: recommended values */
     uint64_t latency_ps;
-    uint32_t loss, dup, reorder; /* probabilities in units of 2^-32 */
-    uint64_t seed, buffer, mark;
+    uint32_t loss, dup, reorder, link_loss; /* probabilities in units of 2^-32 */
+    uint32_t loss_run;                      /* mean length of a run of losses; 0: each by itself */
+    uint32_t lossy_count;
+    const char *lossy[SIM_LOSSY_MAX]; /* "A,B": links that lose packets */
+    uint64_t seed, buffer, shared, mark;
     uint32_t warmup;
     const char *report;
     bool json, keep, spoil;
@@ -50,8 +54,9 @@ struct sim_choice {
     double fill_ps;     /* picoseconds that each byte of a chunk adds to the first chunk's longest way */
     double mean_height; /* the same two values as means over trees, weighted by their load */
     double mean_fill_ps;
-    double tree_rate; /* bytes/s of the fastest tree */
-    double pair_part; /* part of the data on pairs of trees */
+    double latency_bound_ps; /* no call is faster: the slowest first chunk, without queues */
+    double tree_rate;        /* bytes/s of the fastest tree */
+    double pair_part;        /* part of the data on pairs of trees */
 };
 
 struct sim {

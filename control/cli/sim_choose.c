@@ -276,6 +276,53 @@ static uint64_t choose_rto(const struct sim *sim, double rate)
     return RTO_TRIPS * trip_ns > RTO_USUAL_NS ? (uint64_t)fmin(RTO_TRIPS * trip_ns, 1e8) : 0;
 }
 
+/*
+ * Returns the time in which one packet of a tree, `bytes` long on a cable, crosses the unloaded way
+ * that the collective requires: from the farthest leaf to the root, to the farthest leaf, or both.
+ */
+static double unloaded_ps(const struct sim *sim, const struct by_lowered_tree *tree, int is_up, double bytes)
+{
+    double *ways = by_alloc(tree->hop_count, sizeof(*ways)), longest = 0;
+
+    for (uint32_t i = 1; i < tree->hop_count; i++) {
+        const struct by_hop *hop = &tree->hops[i];
+        uint32_t cables = is_up ? hop->up_count : hop->down_count;
+
+        ways[i] = ways[tree->hop_of[hop->parent]] + cables * (double)sim->options.latency_ps +
+                  bytes * (is_up ? way_ps(sim, hop->up, hop->up_count, hop->node)
+                                 : way_ps(sim, hop->down, hop->down_count, hop->parent));
+        longest = fmax(longest, ways[i]);
+    }
+    free(ways);
+    return longest;
+}
+
+/* Returns a lower bound on the call's time (ps): the slowest first chunk of all trees, without any
+ * queue. */
+static double bound_latency(const struct sim *sim, const struct sim_choose_load *load)
+{
+    const struct sim_choice *choice = &sim->choice;
+    int is_barrier = sim->collective == BY_COLLECTIVE_BARRIER;
+    int up_too = is_barrier || goes_up(sim);
+    int down_too = is_barrier || by_collective_way(sim->collective) != BY_DATA_UP;
+    double bound = 0;
+
+    for (uint32_t i = 0; i < sim->lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &sim->lowering->trees[i];
+        double part = part_of(sim, load, tree);
+        double elements =
+            is_barrier ? 0 : floor(part * (double)sim->options.bytes / choice->batch / SIM_ELEMENT);
+        double bytes = (fmin(choice->chunk, elements * SIM_ELEMENT) + SIM_HEADER_BYTES) * choice->batch;
+
+        if (part <= 0 || tree->half == BY_HALF_DOWN)
+            continue;
+        bound =
+            fmax(bound, (up_too ? unloaded_ps(sim, tree, 1, bytes) : 0) +
+                            (down_too ? unloaded_ps(sim, tree + (tree->half == BY_HALF_UP), 0, bytes) : 0));
+    }
+    return bound;
+}
+
 void sim_choose(struct sim *sim)
 {
     const struct sim_options *options = &sim->options;
@@ -294,5 +341,6 @@ void sim_choose(struct sim *sim)
     window = (goes_up(sim) ? WINDOW_UP_PARTS : WINDOW_PARTS) * choice->inflight * choice->tree_rate / rate +
              WINDOW_MORE;
     choice->window = options->window ? options->window : fit_memory(sim, power_of_two(window), choice->chunk);
+    choice->latency_bound_ps = bound_latency(sim, &load);
     free(load.shares);
 }

@@ -61,12 +61,22 @@ static const struct by_option rows[] = {
     {BY_ROW_CHANCE(0, "loss", "P", AT(loss),
                    "lose packets with this probability at every switch (at hosts if the fabric has no "
                    "switch)")},
+    {BY_ROW_NUMBER(0, "loss-run", "N", AT(loss_run), 1, 4096,
+                   "lose packets of a link in runs of N on average; --loss remains the lost part "
+                   "(default 1: each by itself)")},
+    {BY_ROW_TEXT(0, "lossy-link", "A,B", AT(lossy),
+                 "lose packets on this link, in both directions; may be repeated"),
+     .count = AT(lossy_count)},
+    {BY_ROW_CHANCE(0, "link-loss", "P", AT(link_loss), "the probability of --lossy-link (default 0.001)")},
     {BY_ROW_CHANCE(0, "dup", "P", AT(dup), "duplicate packets with this probability")},
     {BY_ROW_CHANCE(0, "reorder", "P", AT(reorder), "reorder packets with this probability")},
     {BY_ROW_NUMBER(0, "seed", "N", AT(seed), 0, UINT64_MAX,
                    "the seed of faults, nonces and data (default 1)")},
     {BY_ROW_SIZE(0, "buffer", "SIZE", AT(buffer), 1, UINT64_C(1) << 40,
                  "let at most SIZE bytes wait at a port, and drop further packets (default: no limit)")},
+    {BY_ROW_SIZE(0, "shared-buffer", "SIZE", AT(shared), 1, UINT64_C(1) << 40,
+                 "let at most SIZE bytes wait at all ports of a switch, and at one port at most as many as "
+                 "are still free (default: no limit)")},
     {BY_ROW_SIZE(0, "mark", "SIZE", AT(mark), 1, UINT64_C(1) << 40,
                  "mark a packet CE if more than SIZE bytes wait at its port (default: never)")},
     {BY_ROW_NUMBER(0, "warmup", "N", AT(warmup), 0, 1000,
@@ -97,7 +107,11 @@ int sim_options_read(int argc, char **argv, struct sim_options *options)
 {
     int status;
 
-    *options = (struct sim_options){.bytes = UINT64_C(64) << 20, .latency_ps = 500000, .seed = 1, .root = -1};
+    *options = (struct sim_options){.bytes = UINT64_C(64) << 20,
+                                    .latency_ps = 500000,
+                                    .seed = 1,
+                                    .root = -1,
+                                    .link_loss = UINT32_MAX / 1000};
     status = by_options_read(&command_line, options, &argc, argv);
     if (status >= 0)
         return status == 0 ? -1 : status;

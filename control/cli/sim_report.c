@@ -12,12 +12,14 @@
 #include "control/cli/sim.h"
 
 #define LINKS_SHOWN 8u
-#define PS          INT64_C(1000000000000)
+/* The latency bound is compared with calls that take less than this many times as long. */
+#define LATENCY_PART 20
+#define PS           INT64_C(1000000000000)
 
 /* The use of one direction of a link. */
 struct sim_report_row {
     uint32_t arc;
-    uint64_t packets, payload, header, busy_ps, queue_high, dropped, marked;
+    uint64_t packets, payload, header, busy_ps, queue_high, lost, dropped, marked;
 };
 
 struct sim_report_verdict {
@@ -66,6 +68,7 @@ static void read_rows(const struct sim *sim, struct sim_report_verdict *verdict)
                                        .header = number(arc, "header_bytes"),
                                        .busy_ps = number(arc, "busy_ps"),
                                        .queue_high = number(arc, "queue_high"),
+                                       .lost = number(arc, "lost"),
                                        .dropped = number(arc, "dropped"),
                                        .marked = number(arc, "marked")};
         if (payload_time(sim, row) > payload_time(sim, best) ||
@@ -83,7 +86,8 @@ static const char *compare_traffic(const struct sim *sim, const struct sim_repor
     struct by_traffic_arc *arcs;
     const char *answer = "equal";
 
-    if (options->loss | options->dup | options->reorder || options->buffer > 0 || verdict->repairs)
+    if (options->loss | options->dup | options->reorder | options->lossy_count || options->buffer > 0 ||
+        options->shared > 0 || verdict->repairs)
         return NULL;
     arcs = by_alloc(2 * (size_t)sim->topology->link_count, sizeof(*arcs));
     if (by_traffic_add(sim->lowering, &call, arcs) != 0)
@@ -157,12 +161,13 @@ static json_t *json_rows(const struct sim *sim, const struct sim_report_verdict 
         const struct by_arc *arc = &sim->topology->arcs[row->arc];
 
         json_array_append_new(
-            rows, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:I, s:I, s:I}", "from",
+            rows, json_pack("{s:s, s:s, s:i, s:I, s:I, s:I, s:f, s:I, s:I, s:I, s:I}", "from",
                             sim->topology->nodes[arc->from].name, "to", sim->topology->nodes[arc->to].name,
                             "link", (int)arc->link, "packets", (json_int_t)row->packets, "payload_bytes",
                             (json_int_t)row->payload, "header_bytes", (json_int_t)row->header, "utilisation",
-                            used(verdict, row), "queue_high", (json_int_t)row->queue_high, "dropped",
-                            (json_int_t)row->dropped, "marked", (json_int_t)row->marked));
+                            used(verdict, row), "queue_high", (json_int_t)row->queue_high, "lost",
+                            (json_int_t)row->lost, "dropped", (json_int_t)row->dropped, "marked",
+                            (json_int_t)row->marked));
     }
     return rows;
 }
@@ -216,6 +221,7 @@ static json_t *make_json(const struct sim *sim, const struct sim_report_verdict 
     json_object_set_new(object, "bound_ratio", verdict->net > 0 ? json_real(verdict->net) : json_null());
     json_object_set_new(object, "bound_ratio_with_headers",
                         verdict->raw > 0 ? json_real(verdict->raw) : json_null());
+    json_object_set_new(object, "latency_bound_us", json_real(choice->latency_bound_ps / 1e6));
     json_object_set_new(object, "header_share", json_real(verdict->header_share));
     json_object_set_new(object, "impossible", json_boolean(verdict->impossible));
     json_object_set_new(object, "predicted_traffic",
@@ -301,6 +307,10 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
         printf(", %.2f%% of the optimum %s (%.2f%% with headers, which are %.2f%% of the fullest link)",
                100 * verdict->net, by_fraction_text(sim->plan->optimum, optimum), 100 * verdict->raw,
                100 * verdict->header_share);
+    printf("\nlatency bound %.3f us", choice->latency_bound_ps / 1e6);
+    if (choice->latency_bound_ps * LATENCY_PART > (double)verdict->time_ps)
+        printf(", the longest way of a first chunk without queues; this call took %.2f times as long",
+               (double)verdict->time_ps / choice->latency_bound_ps);
     printf("\nchecked %" PRIu64 " elements, %" PRIu64 " wrong, %" PRIu64 " chunks missing; %" PRIu64
            " retransmissions, %" PRIu64 " events\n",
            number(sim->result, "checked_elements"), number(sim->result, "wrong_elements"),

@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/fraction.h"
+#include "control/cli/links.h"
 #include "control/cli/sim.h"
 #include "control/tables/file.h"
 
@@ -51,6 +53,23 @@ static int write_limit(const struct sim *sim, uint32_t node, FILE *stream)
     return 0;
 }
 
+/* The links of --lossy-link, both directions of each. */
+static int write_lossy(const struct sim *sim, FILE *stream)
+{
+    const struct sim_options *options = &sim->options;
+    bool *lossy = by_alloc(sim->topology->link_count, sizeof(*lossy));
+    int status = -1;
+
+    for (uint32_t i = 0; i < options->lossy_count && status < 0; i++)
+        status =
+            by_cli_mark_links(sim->topology, options->topology, "--lossy-link", options->lossy[i], lossy);
+    for (uint32_t a = 0; a < sim->topology->arc_count && status < 0; a++)
+        if (lossy[sim->topology->arcs[a].link])
+            fprintf(stream, "lose %u %u\n", a, options->link_loss);
+    free(lossy);
+    return status < 0 ? 0 : status;
+}
+
 static int write_lines(const struct sim *sim, FILE *stream)
 {
     const struct sim_options *options = &sim->options;
@@ -61,13 +80,16 @@ static int write_lines(const struct sim *sim, FILE *stream)
             "\nwarmup %u\nseed %" PRIu64 "\n",
             sim->collective, sim->root, sim->count, sim->choice.batch, sim->choice.inflight,
             sim->choice.rto_ns, options->warmup, options->seed);
-    fprintf(stream, "loss %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nmark %" PRIu64 "\nspoil %d\n",
-            options->loss, options->dup, options->reorder, options->buffer, options->mark, options->spoil);
+    fprintf(stream,
+            "loss %u\nloss_run %u\ndup %u\nreorder %u\nbuffer %" PRIu64 "\nshared %" PRIu64 "\nmark %" PRIu64
+            "\nspoil %d\n",
+            options->loss, options->loss_run, options->dup, options->reorder, options->buffer,
+            options->shared, options->mark, options->spoil);
     for (uint32_t n = 0; n < sim->topology->node_count && status == 0; n++)
         status = write_limit(sim, n, stream);
     for (uint32_t a = 0; a < sim->topology->arc_count && status == 0; a++)
         status = write_arc(sim, a, stream);
-    return status;
+    return status != 0 ? status : write_lossy(sim, stream);
 }
 
 /* Files are named by node number, which exists in every topology. */

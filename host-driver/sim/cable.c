@@ -105,6 +105,25 @@ static int burst_takes(struct by_world *world, uint32_t node, uint64_t at_ps)
            (uint32_t)by_prng_next(&world->prng) <= config->burst_loss;
 }
 
+/*
+ * 1 if a packet is lost, of which `part` (2^-32) are. Runs of losses (Gilbert, "Capacity of a
+ * burst-noise channel", 1960): each lost packet is followed by another with a probability that gives
+ * the configured mean length; a run begins with the probability that gives `part`.
+ */
+static int is_lost(struct by_world *world, struct by_sim_direction *direction, uint32_t part)
+{
+    uint64_t length = world->config.loss_run > 0 ? world->config.loss_run : 1;
+    uint64_t begin = ((uint64_t)part << 32) / (part + length * ((UINT64_C(1) << 32) - part));
+
+    if (part == 0)
+        return 0;
+    if (direction->is_losing && by_prng_below(&world->prng, length) != 0)
+        return 1;
+    /* after the last packet of a run, a new one may begin at once */
+    direction->is_losing = (uint32_t)by_prng_next(&world->prng) < begin;
+    return direction->is_losing;
+}
+
 static uint64_t hold_ps(struct by_world *world)
 {
     return by_sim_ps(by_prng_below(&world->prng, world->config.hold_ns + 1));
@@ -139,21 +158,27 @@ static void corrupt(struct by_world *world, struct by_sim_parcel *parcel)
     world->counters.corrupted_headers += word < header;
 }
 
-/* Applies the receiving node's faults to an arriving packet. */
-static void arrive_later(struct by_world *world, uint32_t node, struct by_sim_parcel *parcel, uint64_t at_ps)
+/* Applies the faults of the cable and of the receiving node to an arriving packet. */
+static void arrive_later(struct by_world *world, struct by_sim_direction *direction,
+                         struct by_sim_parcel *parcel, uint64_t at_ps)
 {
     struct by_world_config *config = &world->config;
-    uint64_t extra = 0;
+    uint32_t node = direction->arc.to;
+    int has_faults = world->nodes[node].kind == BY_NODE_SWITCH || config->host_faults;
+    uint64_t extra = 0, part = direction->arc.loss + (has_faults ? (uint64_t)world->run_loss : 0);
 
-    if (burst_takes(world, node, at_ps)) {
+    if (burst_takes(world, node, at_ps) ||
+        is_lost(world, direction, part < UINT32_MAX ? (uint32_t)part : UINT32_MAX)) {
         world->counters.lost++;
+        direction->use.lost++;
         by_parcel_put(world, parcel);
         return;
     }
-    if (world->nodes[node].kind == BY_NODE_SWITCH || config->host_faults) {
+    if (has_faults) {
         switch (by_fault_draw(&config->fault)) {
         case BY_FAULT_DROP:
             world->counters.lost++;
+            direction->use.lost++;
             by_parcel_put(world, parcel);
             return;
         case BY_FAULT_DUPLICATE:
@@ -199,7 +224,7 @@ static void depart(struct by_world *world, struct by_sim_direction *direction, s
     world->spare_departure = departure;
     world->counters.sent++;
     parcel->port = arc->to_port;
-    arrive_later(world, arc->to, parcel, direction->free_ps + arc->latency_ps);
+    arrive_later(world, direction, parcel, direction->free_ps + arc->latency_ps);
 }
 
 static void schedule(struct by_world *world, uint32_t index)
@@ -237,6 +262,22 @@ static struct by_departure *departure_get(struct by_world *world)
     return departure;
 }
 
+/* 1 if the port's queue, or the memory that a switch's ports share, has room for `bytes` more. */
+static int has_room(const struct by_world *world, uint32_t node, const struct by_sim_direction *direction,
+                    uint64_t bytes)
+{
+    const struct by_world_config *config = &world->config;
+    uint64_t used = world->nodes[node].queue_bytes, free_bytes;
+
+    if (direction->count >= config->queue_max ||
+        (direction->count > 0 && direction->queue_bytes + bytes > config->queue_bytes_max))
+        return 0;
+    if (world->nodes[node].kind != BY_NODE_SWITCH)
+        return 1;
+    free_bytes = used < config->shared_bytes_max ? config->shared_bytes_max - used : 0;
+    return direction->queue_bytes + bytes <= free_bytes;
+}
+
 void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx,
                    struct by_sim_parcel *relayed)
 {
@@ -247,8 +288,7 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     struct by_departure *departure;
 
     bytes = (bytes + BY_WORLD_FRAME_BYTES) * config->batch;
-    if (direction->count >= config->queue_max ||
-        (direction->count > 0 && direction->queue_bytes + bytes > config->queue_bytes_max)) {
+    if (!has_room(world, node, direction, bytes)) {
         drop(world, node, direction, tx, relayed);
         return;
     }
@@ -273,6 +313,7 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     direction->tail = &departure->next;
     direction->count++;
     direction->queue_bytes += bytes;
+    world->nodes[node].queue_bytes += bytes;
     if (direction->queue_bytes > direction->use.queue_high)
         direction->use.queue_high = direction->queue_bytes;
     schedule(world, index);
@@ -289,6 +330,7 @@ void by_cable_on_depart(struct by_world *world, uint32_t index)
     direction->head = departure->next;
     direction->count--;
     direction->queue_bytes -= departure->bytes;
+    world->nodes[direction->arc.from].queue_bytes -= departure->bytes;
     depart(world, direction, departure);
     schedule(world, index);
 }

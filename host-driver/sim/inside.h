@@ -46,6 +46,7 @@ struct by_sim_direction {
     uint64_t queue_bytes;
     uint64_t free_ps;
     int scheduled;
+    int is_losing; /* within a run of losses */
     struct by_world_use use;
 };
 
@@ -67,6 +68,7 @@ struct by_sim_node {
     /* per port: index of the outgoing direction, UINT32_MAX: none */
     uint32_t *direction_of;
     uint64_t add_num, add_den;
+    uint64_t queue_bytes;     /* of all its ports */
     uint64_t adds_ps;         /* end of the current additions */
     struct by_engine *engine; /* NULL without entries and relays */
     struct by_endpoint *endpoint[BY_WORLD_JOBS_MAX];
@@ -94,6 +96,7 @@ struct by_world {
     by_world_host_step *step;
     void *context;
     struct by_prng prng, nonces;
+    uint32_t run_loss; /* config.fault.loss, if packets are lost in runs */
     uint64_t now_ps;
     struct by_heap heap;
     struct by_sim_parcel *spare[2]; /* small, large */

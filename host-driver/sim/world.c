@@ -164,8 +164,14 @@ static void take_config(struct by_world *world, const struct by_world_config *co
         world->config.queue_max = UINT32_MAX;
     if (config->queue_bytes_max == 0)
         world->config.queue_bytes_max = UINT64_MAX;
+    if (config->shared_bytes_max == 0)
+        world->config.shared_bytes_max = UINT64_MAX;
     if (config->batch == 0)
         world->config.batch = 1;
+    if (config->loss_run > 1) {
+        world->run_loss = config->fault.loss;
+        world->config.fault.loss = 0;
+    }
 }
 
 static void lay_cables(struct by_world *world, const struct by_world_fabric *fabric)
@@ -375,4 +381,7 @@ void by_world_calm(struct by_world *world)
 {
     world->config.fault.loss = world->config.fault.duplicate = world->config.fault.reorder = 0;
     world->config.corrupt = 0;
+    world->run_loss = 0;
+    for (uint32_t a = 0; a < world->direction_count; a++)
+        world->directions[a].arc.loss = 0;
 }

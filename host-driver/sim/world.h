@@ -35,6 +35,7 @@ struct by_world_arc {
     uint16_t from_port, to_port;
     uint64_t ps_num, ps_den;
     uint64_t latency_ps;
+    uint32_t loss; /* part of its packets that is lost, in 2^-32 */
 };
 
 /* The caller owns the arrays, but not the images in them. */
@@ -58,6 +59,9 @@ struct by_world_config {
     uint64_t seed;
     /* at the receive side of every switch; with host_faults also of every host */
     struct by_fault fault;
+    /* Mean length of the runs in which packets of a direction are lost (fault.loss, arc.loss stay the
+     * lost parts); 0 or 1: each is lost by itself */
+    uint32_t loss_run;
     /* parts of 2^32: one bit, or any of 32 adjacent bits, of header or payload */
     uint32_t corrupt;
     int host_faults;
@@ -71,6 +75,9 @@ struct by_world_config {
     /* maximum packets in the queue of a direction; further packets are lost; 0: unlimited */
     uint32_t queue_max;
     uint64_t queue_bytes_max; /* the same in bytes */
+    /* bytes that may wait at all ports of a switch together; a port may use at most as much as is
+     * free (dynamic thresholds; Choudhury, Hahne, IEEE/ACM ToN 1998); 0: unlimited */
+    uint64_t shared_bytes_max;
     /* a packet that joins a queue of this many packets is marked (ECN); 0: never */
     uint32_t mark_at;
     uint64_t mark_bytes; /* a packet that finds a longer queue is marked CE; 0: none */
@@ -101,7 +108,7 @@ struct by_world_use {
     uint64_t header_bytes; /* banyan's headers and BY_WORLD_FRAME_BYTES */
     uint64_t busy_ps;
     uint64_t queue_high; /* maximum bytes in the queue */
-    uint64_t dropped, marked;
+    uint64_t lost, dropped, marked;
 };
 
 /* Creates a world; aborts if memory is short. */

@@ -64,6 +64,12 @@ check "trees of allreduce serve an allgather" sim star star-allreduce -c allgath
 survives "loss, duplication and reordering are repaired" retransmissions a100 a100-allreduce -b 4M --loss 0.001 --dup 0.001 --reorder 0.001
 survives "on hosts too, where there is no switch" retransmissions ring ring -b 2M --loss 0.001
 survives "short buffers lose, and nothing is wrong" overflowed star star-allreduce -b 4M --buffer 100K --inflight 1000 --window 512
+survives "a buffer that all ports share loses, and nothing is wrong" overflowed star star-allgather -b 4M --shared-buffer 100K
+survives "losses in runs" lost star star-allreduce -b 32M --chunk 2048 --loss 0.01 --loss-run 10
+check "are as many as without runs" awk -v n="$(field lost)" 'BEGIN { exit !(n > 128000 * 0.006 && n < 128000 * 0.014) }'
+lost_on() { perl -MJSON::PP -0777 -ne 'print join " ", map { "$_->{from}-$_->{to}" } grep { $_->{lost} } @{decode_json($_)->{links}}' "$dir/report"; }
+survives "a link that loses packets" lost star star-allreduce -b 32M --lossy-link switch0,host3 --link-loss 0.01
+check "others lose none" [ "$(lost_on)" = "host3-switch0 switch0-host3" ]
 survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K --inflight 1000 --window 512
 survives "batches" checked_elements star star-allreduce -b 64M --batch 8
 
@@ -81,12 +87,16 @@ refused "what is faster than the proven optimum is not believed" 1 "faster than 
 refused "no plan" 2 "at least one plan" "$banyan" sim "$dir/star.json"
 refused "a plan of another fabric" 2 "banyan: " sim star ring
 refused "a chunk of odd length" 2 "multiple of 64" sim star star-allreduce --chunk 100
+refused "a lossy link that is not there" 2 "has no link between the two" sim star star-allreduce --lossy-link host0,host1
 refused "a window that is no power of two" 2 "power of two" sim star star-allreduce --window 3
 refused "a time without its unit" 2 "such as 500ns" sim star star-allreduce --latency 5
 refused "a rank that is not there" 2 "ranks 0 to 7" sim star star-reduce --root 8
 refused "a unit without seconds" 2 "GB/s" sim furlongs star-allreduce
 refused "less than an element for each rank" 2 "needs" sim star star-allgather -b 8
 refused "a folder that is none" 2 "banyan sim --keep" "$build/bin/banyan-sim" "$dir/nowhere"
+latency() { sim "$@" | sed -n 's/^latency bound .* this call took \([0-9.]*\) times as long$/\1/p'; }
+check "an allreduce of 8 bytes takes the time of its latency bound" [ "$(latency star star-allreduce -b 8)" = 1.00 ]
+check "so does a barrier" [ "$(latency star star-barrier -c barrier)" = 1.00 ]
 kept=$("$banyan" sim "$dir/star.json" "$dir/star-allreduce.plan" -b 64K --keep | sed -n 's/^# the folder of banyan-sim: //p')
 check "a folder that is kept runs again" "$build/bin/banyan-sim" "$kept"
 mkdir "$dir/tmp"

@@ -42,10 +42,11 @@ static void print_arcs(const struct sim_run *run)
 
         printf("%s\n  {\"from\": %u, \"from_port\": %u, \"to\": %u, \"to_port\": %u, \"packets\": %" PRIu64
                ", \"payload_bytes\": %" PRIu64 ", \"header_bytes\": %" PRIu64 ", \"busy_ps\": %" PRIu64
-               ", \"queue_high\": %" PRIu64 ", \"dropped\": %" PRIu64 ", \"marked\": %" PRIu64 "}",
+               ", \"queue_high\": %" PRIu64 ", \"lost\": %" PRIu64 ", \"dropped\": %" PRIu64
+               ", \"marked\": %" PRIu64 "}",
                a > 0 ? "," : "", fabric->arcs[a].from, fabric->arcs[a].from_port, fabric->arcs[a].to,
                fabric->arcs[a].to_port, use->packets, use->payload_bytes, use->header_bytes, use->busy_ps,
-               use->queue_high, use->dropped, use->marked);
+               use->queue_high, use->lost, use->dropped, use->marked);
     }
     printf("],\n \"slots_high\": [");
     for (uint32_t n = 0; n < fabric->node_count; n++)

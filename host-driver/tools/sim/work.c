@@ -4,6 +4,7 @@
  *
  *   arc FROM PORT TO PORT NUM DEN LATENCY
  *                      one direction of a cable: a byte takes NUM / DEN ps; LATENCY is in ps
+ *   lose ARC PART      a direction (numbered as the arc lines are) that loses PART / 2^32 of its packets
  *   node ID NUM DEN    a node with limited additions: a byte takes NUM / DEN ps
  *   WORD NUMBER        see SIM_WORD_LIST
  *
@@ -174,6 +175,12 @@ static int read_line(struct sim_work *work, char *line, uint32_t *room)
             return -1;
         work->fabric.nodes[number[0]].add_num = number[1];
         work->fabric.nodes[number[0]].add_den = number[2];
+        return 0;
+    }
+    if (strcmp(line, "lose") == 0) {
+        if (count != 2 || number[0] >= work->fabric.arc_count || number[1] > UINT32_MAX)
+            return -1;
+        work->fabric.arcs[number[0]].loss = (uint32_t)number[1];
         return 0;
     }
     return count == 1 ? set_word(work, line, number[0]) : -1;

@@ -16,10 +16,12 @@
     X(warmup, 0, 1000, "calls of the same size before the timed one")                                        \
     X(seed, 0, UINT64_MAX, "seed of data, nonces and faults")                                                \
     X(loss, 0, UINT32_MAX, "packets lost at every switch, or without switches at hosts, in 2^-32")           \
+    X(loss_run, 0, 4096, "mean number of packets lost one after another on a link; 0: each by itself")       \
     X(dup, 0, UINT32_MAX, "the same for duplicates")                                                         \
     X(reorder, 0, UINT32_MAX, "the same for reordered packets")                                              \
     X(hold_ns, 0, UINT64_C(1000000000), "longest time that a packet is held back to be reordered")           \
     X(buffer, 0, UINT64_MAX, "limit on bytes that wait at a port; 0: no limit")                              \
+    X(shared, 0, UINT64_MAX, "limit on bytes that wait at all ports of a switch; 0: no limit")               \
     X(mark, 0, UINT64_MAX, "bytes waiting at a port above which packets are marked; 0: never")               \
     X(limit_ns, 1, UINT64_C(1000000000000), "virtual time after which the run has failed")                   \
     X(spoil, 0, 1, "1: flip a bit of an input after the result is known, so that the check must fail")
