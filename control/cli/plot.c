@@ -9,6 +9,7 @@
 #include "control/base/json.h"
 #include "control/cli/cli.h"
 #include "control/plan/plan.h"
+#include "control/view/plot/course.h"
 #include "control/view/plot/gantt.h"
 #include "control/view/plot/picture.h"
 #include "control/view/plot/summary.h"
@@ -39,9 +40,11 @@ static const struct by_option rows[] = {
 
 static const struct by_options command_line = {
     .program = "banyan plot",
-    .usage = "banyan plot TOPO [PLAN|SCHEDULE] -o FILE.svg|FILE.dot [options]",
-    .about = "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in "
-             "different colours. For a schedule of banyan steady it draws one period as a Gantt chart.",
+    .usage = "banyan plot TOPO [PLAN|SCHEDULE|SERIES] -o FILE.svg|FILE.dot [options]",
+    .about =
+        "Draws the fabric; with a plan also the load of each link, the bottleneck, and trees in "
+        "different colours. For a schedule of banyan steady it draws one period as a Gantt chart, for a series "
+        "of banyan sim the queues and loads of links over time.",
     .rows = rows,
     .least = 1,
     .most = 2,
@@ -107,29 +110,57 @@ static int write_picture(const struct plot_arguments *arguments, const struct by
     return by_cli_finish(&output, true);
 }
 
-/* Draws a schedule instead of a plan. Returns -1 if the file holds no schedule. */
-static int draw_series(const struct plot_arguments *arguments, const struct by_topology *topology)
+static int draw_schedule(const struct plot_arguments *arguments, const struct by_topology *topology,
+                         const char *text, size_t bytes)
 {
-    struct by_series *series;
     struct by_problem problem = {0};
-    size_t bytes;
-    char *text;
+    struct by_series *series;
     struct by_output output;
     int status;
 
+    if (by_series_parse(text, bytes, topology, &series, &problem) != 0)
+        return by_cli_refuse(arguments->plan, &problem);
+    if (open_output(arguments, false, &output, &status)) {
+        by_gantt_write(series, topology, output.stream);
+        status = by_cli_finish(&output, true);
+    }
+    by_series_free(series);
+    return status;
+}
+
+static int draw_course(const struct plot_arguments *arguments, const struct by_topology *topology,
+                       const char *text)
+{
+    struct by_problem problem = {0};
+    struct by_course *course;
+    struct by_output output;
+    int status;
+
+    if (by_course_parse(text, topology, &course, &problem) != 0)
+        return by_cli_refuse(arguments->plan, &problem);
+    if (open_output(arguments, false, &output, &status)) {
+        by_course_write(course, output.stream);
+        status = by_cli_finish(&output, true);
+    }
+    by_course_free(course);
+    return status;
+}
+
+/* Draws a schedule, or the course of a simulated call, instead of a plan. Returns -1 if the file
+ * holds neither. */
+static int draw_other(const struct plot_arguments *arguments, const struct by_topology *topology)
+{
+    struct by_problem problem = {0};
+    int status = -1;
+    size_t bytes;
+    char *text;
+
     if (by_text_read(arguments->plan, SERIES_BYTES_MAX, &text, &bytes, &problem) != 0)
         return -1; /* reading it as a plan reports the error */
-    if (!by_series_suits(text, bytes))
-        status = -1;
-    else if (by_series_parse(text, bytes, topology, &series, &problem) != 0)
-        status = by_cli_refuse(arguments->plan, &problem);
-    else {
-        if (open_output(arguments, false, &output, &status)) {
-            by_gantt_write(series, topology, output.stream);
-            status = by_cli_finish(&output, true);
-        }
-        by_series_free(series);
-    }
+    if (by_series_suits(text, bytes))
+        status = draw_schedule(arguments, topology, text, bytes);
+    else if (by_course_suits(text))
+        status = draw_course(arguments, topology, text);
     free(text);
     return status;
 }
@@ -172,7 +203,7 @@ int by_command_plot(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (topology == NULL)
         return BY_EXIT_USAGE;
-    status = arguments.plan != NULL ? draw_series(&arguments, topology) : -1;
+    status = arguments.plan != NULL ? draw_other(&arguments, topology) : -1;
     if (status < 0 && arguments.plan != NULL && by_plan_read(arguments.plan, topology, &plan, &problem) != 0)
         status = by_cli_refuse(arguments.plan, &problem);
     else if (status < 0)

@@ -224,6 +224,8 @@ static int simulate(struct sim *sim)
         status = sim_work_write(sim);
     if (status == 0)
         status = run(sim);
+    if (status == 0 && sim->options.series != NULL)
+        status = sim_series_write(sim);
     return status != 0 ? status : sim_report(sim);
 }
 

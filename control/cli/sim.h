@@ -1,7 +1,7 @@
 /*
  * The command `banyan sim`: runs plans on a simulated fabric. Files: sim.c (the command),
  * sim_options.c, sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim
- * runs) and sim_report.c. Single-threaded.
+ * runs), sim_series.c (samples) and sim_report.c. Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
 #define BY_CLI_SIM_H
@@ -41,7 +41,8 @@ struct sim_options {
     const char *lossy[SIM_LOSSY_MAX]; /* "A,B": links that lose packets */
     uint64_t seed, buffer, shared, mark;
     uint32_t warmup;
-    const char *report;
+    const char *report, *series;
+    uint64_t sample_ns;
     bool json, keep, spoil;
 };
 
@@ -82,6 +83,8 @@ int sim_options_read(int argc, char **argv, struct sim_options *options);
 void sim_choose(struct sim *sim);
 /* Writes the tables and `work` into sim->folder. Returns 0 or an exit status. */
 int sim_work_write(const struct sim *sim);
+/* Writes --series from the samples of banyan-sim. Returns 0 or an exit status. */
+int sim_series_write(const struct sim *sim);
 /* Prints the result; returns the corresponding exit status. */
 int sim_report(const struct sim *sim);
 

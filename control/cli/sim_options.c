@@ -82,6 +82,10 @@ static const struct by_option rows[] = {
     {BY_ROW_NUMBER(0, "warmup", "N", AT(warmup), 0, 1000,
                    "run N calls before the one that is timed, %r (default 0)")},
     {BY_ROW_TEXT(0, "report", "FILE", AT(report), "write the whole report to FILE as JSON")},
+    {BY_ROW_TEXT(0, "series", "FILE", AT(series),
+                 "write queues and rates of all links over time to FILE as CSV; `banyan plot` draws it")},
+    {BY_ROW_NUMBER(0, "sample-ns", "N", AT(sample_ns), 1, 1000000000,
+                   "the interval of --series in nanoseconds, %r (default 1000)")},
     {BY_ROW_FLAG(0, "json", AT(json), "print the report as one JSON object")},
     {BY_ROW_FLAG(0, "keep", AT(keep), "keep the folder that banyan-sim ran")},
     {BY_ROW_FLAG(0, "spoil", AT(spoil),
@@ -111,7 +115,8 @@ int sim_options_read(int argc, char **argv, struct sim_options *options)
                                     .latency_ps = 500000,
                                     .seed = 1,
                                     .root = -1,
-                                    .link_loss = UINT32_MAX / 1000};
+                                    .link_loss = UINT32_MAX / 1000,
+                                    .sample_ns = 1000};
     status = by_options_read(&command_line, options, &argc, argv);
     if (status >= 0)
         return status == 0 ? -1 : status;

@@ -98,6 +98,7 @@ struct by_world {
     struct by_prng prng, nonces;
     uint32_t run_loss; /* config.fault.loss, if packets are lost in runs */
     uint64_t now_ps;
+    uint64_t sample_ps; /* time of the next sample */
     struct by_heap heap;
     struct by_sim_parcel *spare[2]; /* small, large */
     struct by_departure *spare_departure;

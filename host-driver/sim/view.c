@@ -38,10 +38,19 @@ const struct by_world_use *by_world_use(const struct by_world *world, uint32_t a
     return &world->directions[arc].use;
 }
 
+uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t at_ns)
+{
+    const struct by_sim_direction *direction = &world->directions[arc];
+    uint64_t ahead_ps = direction->free_ps > by_sim_ps(at_ns) ? direction->free_ps - by_sim_ps(at_ns) : 0;
+
+    return direction->use.busy_ps > ahead_ps ? direction->use.busy_ps - ahead_ps : 0;
+}
+
 void by_world_use_reset(struct by_world *world)
 {
     for (uint32_t a = 0; a < world->direction_count; a++)
-        world->directions[a].use = (struct by_world_use){.queue_high = world->directions[a].queue_bytes};
+        world->directions[a].use = (struct by_world_use){.queue_high = world->directions[a].queue_bytes,
+                                                         .queue_now = world->directions[a].queue_bytes};
     for (uint32_t n = 0; n < world->node_count; n++)
         world->nodes[n].slots_high = world->nodes[n].slots_now;
 }

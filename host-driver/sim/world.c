@@ -334,6 +334,16 @@ void by_world_wake(struct by_world *world, uint32_t node, uint64_t at_ns)
     by_world_wake_ps(world, node, by_sim_ps(at_ns));
 }
 
+/* Takes the samples that are due before `until_ps`. */
+static void sample(struct by_world *world, uint64_t until_ps)
+{
+    const struct by_world_config *config = &world->config;
+
+    for (; config->sample != NULL && world->sample_ps <= until_ps;
+         world->sample_ps += by_sim_ps(config->sample_ns))
+        config->sample(world->context, world, world->sample_ps / 1000);
+}
+
 void by_world_run(struct by_world *world, const int *done, uint64_t until_ns)
 {
     uint64_t until_ps = by_sim_ps(until_ns);
@@ -344,6 +354,7 @@ void by_world_run(struct by_world *world, const int *done, uint64_t until_ns)
             by_heap_push(&world->heap, event.at_ps, event.kind, event.index, event.parcel);
             return;
         }
+        sample(world, event.at_ps);
         world->now_ps = event.at_ps;
         world->counters.events++;
         if (event.kind == BY_EVENT_POLL)

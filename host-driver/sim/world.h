@@ -55,8 +55,13 @@ typedef void by_world_watch(void *context, struct by_world *world, uint32_t node
  * posted: the host then steps once more. */
 typedef int by_world_host_step(void *context, struct by_world *world, uint32_t node);
 
+/* Called at each multiple of config.sample_ns, before the events of that time. */
+typedef void by_world_sample(void *context, struct by_world *world, uint64_t at_ns);
+
 struct by_world_config {
     uint64_t seed;
+    by_world_sample *sample; /* may be NULL */
+    uint64_t sample_ns;      /* > 0 if there is `sample` */
     /* at the receive side of every switch; with host_faults also of every host */
     struct by_fault fault;
     /* Mean length of the runs in which packets of a direction are lost (fault.loss, arc.loss stay the
@@ -108,6 +113,7 @@ struct by_world_use {
     uint64_t header_bytes; /* banyan's headers and BY_WORLD_FRAME_BYTES */
     uint64_t busy_ps;
     uint64_t queue_high; /* maximum bytes in the queue */
+    uint64_t queue_now;  /* bytes in the queue; not reset */
     uint64_t lost, dropped, marked;
 };
 
@@ -152,6 +158,8 @@ const uint8_t *by_world_image(const struct by_world *world, uint32_t node);
 const struct by_world_counters *by_world_counters(const struct by_world *world);
 /* The traffic of direction `arc` of the fabric. */
 const struct by_world_use *by_world_use(const struct by_world *world, uint32_t arc);
+/* Returns the time (ps) for which direction `arc` has sent until `at_ns`, since the reset. */
+uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t at_ns);
 /* Resets the traffic of all directions and the high-water marks of slots. */
 void by_world_use_reset(struct by_world *world);
 /* Maximum number of slots that a node's chunks occupied at a time, from the first contribution to

@@ -97,6 +97,20 @@ refused "a folder that is none" 2 "banyan sim --keep" "$build/bin/banyan-sim" "$
 latency() { sim "$@" | sed -n 's/^latency bound .* this call took \([0-9.]*\) times as long$/\1/p'; }
 check "an allreduce of 8 bytes takes the time of its latency bound" [ "$(latency star star-allreduce -b 8)" = 1.00 ]
 check "so does a barrier" [ "$(latency star star-barrier -c barrier)" = 1.00 ]
+# The rates of a direction over time, summed, are its bytes; no rate exceeds the bandwidth.
+series() {
+    awk -F, -v want="$1" 'NR > 1 { bytes[$2 " " $3] += $6 * 1000; if ($7 > 1.000001 || $4 > 7) bad = 1; if ($1 <= last[$2 " " $3]) bad = 1
+            last[$2 " " $3] = $1 } END { r = bytes["host3 switch0"] / want; exit !(NR > 1000 && !bad && r > 0.999 && r < 1.001) }' "$dir/series.csv"
+}
+sim star star-allgather -b 4M --series "$dir/series.csv" --report "$dir/report" >/dev/null
+bytes=$(perl -MJSON::PP -0777 -ne 'print map { $_->{payload_bytes} + $_->{header_bytes} } grep { $_->{from} eq "host3" } @{decode_json($_)->{links}}' "$dir/report")
+check "a series of samples holds every byte" series "$bytes"
+check "and is drawn" "$banyan" plot "$dir/star.json" "$dir/series.csv" -o "$dir/series.svg"
+check "with its queues" grep -q "switch0 .* host3" "$dir/series.svg"
+refused "on its own topology only" 2 "of another topology" "$banyan" plot "$dir/a100.json" "$dir/series.csv" -o "$dir/series.svg"
+head -c 3000 "$dir/series.csv" >"$dir/cut.csv"
+refused "a series that was cut" 2 "the last row is not complete" "$banyan" plot "$dir/star.json" "$dir/cut.csv" -o "$dir/series.svg"
+refused "a series that cannot be written" 3 "none/s.csv" sim star star-allreduce -b 1M --series "$dir/none/s.csv"
 kept=$("$banyan" sim "$dir/star.json" "$dir/star-allreduce.plan" -b 64K --keep | sed -n 's/^# the folder of banyan-sim: //p')
 check "a folder that is kept runs again" "$build/bin/banyan-sim" "$kept"
 mkdir "$dir/tmp"

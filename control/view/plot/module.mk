@@ -3,6 +3,7 @@ control_SRC += \
 	control/view/plot/classes.c \
 	control/view/plot/clique.c \
 	control/view/plot/color.c \
+	control/view/plot/course.c \
 	control/view/plot/crown.c \
 	control/view/plot/dot.c \
 	control/view/plot/fabric.c \

@@ -3,6 +3,7 @@
  * nodes, and prints the result as JSON. `banyan sim` prepares its folder and interprets its output.
  * Single-threaded.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,15 +120,31 @@ static void print_report(const struct sim_run *run)
     printf("}\n");
 }
 
+/* Opens DIR/series for the samples, if the work asks for them. */
+static int open_series(const char *folder, const struct sim_work *work, FILE **series)
+{
+    char path[4096];
+
+    *series = NULL;
+    if (work->sample_ns == 0)
+        return 0;
+    snprintf(path, sizeof(path), "%s/series", folder);
+    *series = fopen(path, "we");
+    return *series != NULL ? 0 : by_fail(BY_EINVAL, "%s: %s", path, strerror(errno));
+}
+
 static enum sim_exit simulate(const char *folder)
 {
     struct sim_work work;
     struct sim_run run = {0};
     enum sim_exit status = SIM_RIGHT;
+    FILE *series = NULL;
     int error = sim_work_read(folder, &work);
 
     if (error == 0)
-        error = run_all(&run, &work);
+        error = open_series(folder, &work, &series);
+    if (error == 0)
+        error = run_all(&run, &work, series);
     if (error != 0) {
         fprintf(stderr, "banyan-sim: %s\n", by_fail_text());
         status = error == BY_ENOMEM ? SIM_ENVIRONMENT : SIM_USAGE;
@@ -137,6 +154,10 @@ static enum sim_exit simulate(const char *folder)
             status = SIM_ENVIRONMENT;
         else if (run.check.wrong > 0 || run.missing > 0)
             status = SIM_WRONG;
+    }
+    if (series != NULL && fclose(series) != 0) {
+        fprintf(stderr, "banyan-sim: %s/series: cannot write: %s\n", folder, strerror(errno));
+        status = SIM_ENVIRONMENT;
     }
     for (uint32_t n = 0; n < work.fabric.node_count && run.world == NULL; n++)
         free(work.fabric.nodes[n].image);

@@ -83,6 +83,22 @@ static void on_burst(void *context, struct by_world *world, uint32_t node, uint3
         check_burst(&run->check, run->rank_of[node], rx, count, done);
 }
 
+static void on_sample(void *context, struct by_world *world, uint64_t at_ns)
+{
+    struct sim_run *run = context;
+
+    for (uint32_t a = 0; a < run->work->fabric.arc_count && run->is_timed && at_ns * 1000 > run->begin_ps;
+         a++) {
+        uint64_t busy_ps = by_world_busy_ps(world, a, at_ns), before_ps = run->busy_ps[a];
+        uint64_t queue = by_world_use(world, a)->queue_now;
+
+        run->busy_ps[a] = busy_ps;
+        if (queue > 0 || busy_ps != before_ps)
+            fprintf(run->series, "%llu %u %llu %llu\n", (unsigned long long)(at_ns - run->begin_ps / 1000), a,
+                    (unsigned long long)queue, (unsigned long long)(busy_ps - before_ps));
+    }
+}
+
 /* Finds the hosts of all ranks. */
 static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
 {
@@ -113,6 +129,8 @@ static struct by_world *make_world(struct sim_run *run)
     const struct sim_work *work = run->work;
     struct by_world_config config = {
         .seed = work->seed,
+        .sample = run->series != NULL ? on_sample : NULL,
+        .sample_ns = work->sample_ns,
         .fault = {.loss = (uint32_t)work->loss,
                   .duplicate = (uint32_t)work->dup,
                   .reorder = (uint32_t)work->reorder},
@@ -141,19 +159,20 @@ static struct by_world *make_world(struct sim_run *run)
 /* Runs one call on all ranks. */
 static int run_round(struct sim_run *run)
 {
+    uint64_t unit_ps = run->series != NULL ? run->work->sample_ns * 1000 : 1000;
     int error = check_begin(&run->check);
 
     if (error != 0)
         return by_fail(error, error == BY_ENOMEM ? "no memory for the call's chunks"
                                                  : "no tree of these plans serves the collective");
     run->begin_ps = run->round == 0 ? 0 : by_world_now_ps(run->world) + PAUSE_PS;
+    run->begin_ps = (run->begin_ps + unit_ps - 1) / unit_ps * unit_ps; /* samples are whole intervals */
     run->ended = 0;
     run->done = 0;
     for (uint32_t r = 0; r < run->rank_count; r++) {
         run->ranks[r].posted = run->ranks[r].ended = 0;
-        by_world_wake(run->world, run->ranks[r].node, (run->begin_ps + 999) / 1000);
+        by_world_wake(run->world, run->ranks[r].node, run->begin_ps / 1000);
     }
-    run->begin_ps = (run->begin_ps + 999) / 1000 * 1000;
     by_world_run(run->world, &run->done, run->begin_ps / 1000 + run->work->limit_ns);
     run->time_ps = 0;
     for (uint32_t r = 0; r < run->rank_count; r++)
@@ -181,13 +200,17 @@ static int run_opening(struct sim_run *run)
     return error;
 }
 
-int run_all(struct sim_run *run, const struct sim_work *work)
+int run_all(struct sim_run *run, const struct sim_work *work, FILE *series)
 {
     struct by_endpoint_counters counters;
     int error;
 
     memset(run, 0, sizeof(*run));
     run->work = work;
+    run->series = series;
+    run->busy_ps = calloc(work->fabric.arc_count + 1, sizeof(*run->busy_ps));
+    if (run->busy_ps == NULL)
+        return by_fail(BY_ENOMEM, "no memory for %u directions", work->fabric.arc_count);
     error = find_ranks(run, &work->fabric);
     if (error == 0 && work->root >= run->rank_count)
         error = by_fail(BY_EINVAL, "root %llu: ranks are 0 to %u", (unsigned long long)work->root,
@@ -208,6 +231,7 @@ int run_all(struct sim_run *run, const struct sim_work *work)
     by_world_use_reset(run->world);
     by_world_sum_endpoints(run->world, &counters);
     run->warm_retx = counters.retx;
+    run->is_timed = 1;
     return run_round(run);
 }
 
@@ -218,4 +242,5 @@ void run_close(struct sim_run *run)
     check_close(&run->check);
     free(run->ranks);
     free(run->rank_of);
+    free(run->busy_ps);
 }

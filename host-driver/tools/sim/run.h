@@ -4,6 +4,8 @@
 #ifndef BY_SIM_RUN_H
 #define BY_SIM_RUN_H
 
+#include <stdio.h>
+
 #include "host-driver/tools/sim/check.h"
 #include "host-driver/tools/sim/work.h"
 
@@ -31,12 +33,19 @@ struct sim_run {
     struct by_call_status status;
     uint64_t time_ps; /* of the timed call */
     uint64_t warm_retx;
-    uint64_t missing; /* chunks, over all calls */
+    uint64_t missing;  /* chunks, over all calls */
+    int is_timed;      /* the last round */
+    FILE *series;      /* samples of the timed call; NULL: none */
+    uint64_t *busy_ps; /* by direction: time for which it has sent until the last sample */
 };
 
-/* Runs `work`; the world owns the images of its fabric afterwards. 0 (also if results are wrong or
- * a call ended with an error: see `run`), or a negative BY_E* with the error text set. */
-int run_all(struct sim_run *run, const struct sim_work *work);
+/* Runs `work`, and writes a line for each sample and each direction in use to `series` (may be
+ * NULL): nanoseconds since the call began, the direction, bytes in its queue, and the time (ps) for
+ * which it has sent since the last sample. `run` is otherwise zero; the world owns the images of its fabric
+ * afterwards. 0 (also if results are wrong or a call ended with an error: see `run`), or a negative BY_E*
+ * with the error text set.
+ */
+int run_all(struct sim_run *run, const struct sim_work *work, FILE *series);
 void run_close(struct sim_run *run);
 
 #endif

@@ -24,6 +24,7 @@
     X(shared, 0, UINT64_MAX, "limit on bytes that wait at all ports of a switch; 0: no limit")               \
     X(mark, 0, UINT64_MAX, "bytes waiting at a port above which packets are marked; 0: never")               \
     X(limit_ns, 1, UINT64_C(1000000000000), "virtual time after which the run has failed")                   \
+    X(sample_ns, 0, UINT64_C(1000000000), "interval of samples, written to DIR/series; 0: none")             \
     X(spoil, 0, 1, "1: flip a bit of an input after the result is known, so that the check must fail")
 
 struct sim_work {
