@@ -50,7 +50,7 @@ calls() {
     plot) echo "$dir/star.json -o -" ;;
     doctor) echo "--json" ;;
     info) printf '%s\n' "" "--json" ;;
-    keys | push | explain | job | lab | top) ;; # --help alone: the others need a fabric that runs, or print nothing
+    keys | push | explain | job | lab | top | discover) ;; # --help alone: the others need a fabric that runs, or print nothing
     *) return 1 ;;
     esac
 }
