@@ -49,8 +49,9 @@ calls() {
     sim) echo "$dir/star.json $dir/star.plan --bytes 64K" ;;
     plot) echo "$dir/star.json -o -" ;;
     doctor) echo "--json" ;;
+    discover) echo "--local --seconds 0" ;;
     info) printf '%s\n' "" "--json" ;;
-    keys | push | explain | job | lab | top | discover) ;; # --help alone: the others need a fabric that runs, or print nothing
+    keys | push | explain | job | lab | top) ;; # --help alone: the others need a fabric that runs, or print nothing
     *) return 1 ;;
     esac
 }
