@@ -29,6 +29,12 @@
 /* Trees of a single root when the time for the optimal number has run out (count). */
 #define HURRIED_TREES 16
 
+/* Trees of a single root that are made where fewer are high: of more than HIGH_FACTOR times the hops
+ * to the farthest node and HIGH_MIN more (count, hops). */
+#define LOW_TREES   32
+#define HIGH_FACTOR 3u
+#define HIGH_MIN    16u
+
 /* Nodes of a fabric that is planned as a whole (count). Some tables have an entry for each pair of
  * nodes of a piece. */
 #define PLAN_NODES_MAX 16384u
@@ -282,25 +288,33 @@ static int describe_cut(const struct planner_task *task, const struct by_plan_op
     return 0;
 }
 
-static int make_trees(const struct planner_task *task, const struct by_plan_options *options,
-                      struct by_plan *plan, struct by_problem *problem)
+/* Makes the trees of `task` into the empty list, and sets k, the rate and the heights of the plan. */
+static int make_list(const struct planner_task *task, const struct by_plan_options *options,
+                     struct by_tree_list *list, struct by_plan *plan, struct by_problem *problem)
 {
     struct by_forest forest = {.graph = task->graph, .capacity = task->capacity, .roots = task->roots};
-    struct by_tree_list list = {0};
     int64_t roots = by_collective_is_rooted(options->collective) ? 1 : task->share_sum;
     struct by_fraction scale = {task->q, task->p};
-    int error;
 
     forest.deadline = task->deadline;
     forest.stage = options->stage;
     forest.use = by_collective_way(options->collective) == BY_DATA_UP ? BY_TREE_UP : BY_TREE_DOWN;
+    plan->packed = (struct by_heights){0, 0};
+    plan->k = task->k;
     if (by_fraction_multiply(task->graph->unit, scale, &forest.weight) != 0 ||
         by_fraction_set((__int128)forest.weight.num * task->k * roots, forest.weight.den, &plan->achieved) !=
             0)
         return by_problem_set(problem, BY_ERANGE, nowhere,
                               "a tree's weight needs more than 63 bits; round the bandwidths");
-    error = by_budget_forest(&forest, task->graph, &list, plan, problem);
-    plan->k = task->k;
+    return by_budget_forest(&forest, task->graph, list, plan, problem);
+}
+
+static int make_trees(const struct planner_task *task, const struct by_plan_options *options,
+                      struct by_plan *plan, struct by_problem *problem)
+{
+    struct by_tree_list list = {0};
+    int error = make_list(task, options, &list, plan, problem);
+
     if (error)
         by_tree_list_free(&list);
     else
@@ -335,6 +349,52 @@ static int hurry(struct planner_task *task, const struct by_plan_options *option
     return make_trees(task, options, plan, problem);
 }
 
+/*
+ * One root: where hosts have one link each, a tree at the full rate is a chain through all of them,
+ * and a few trees are chains of subtrees. More trees of smaller weight at the same rate can be
+ * complementary: a node has many children in one tree and is a leaf of the others (SplitStream,
+ * Castro et al. 2003; two trees: Sanders, Speck and Traeff 2009). Replaces the trees by about
+ * LOW_TREES if these are much lower. Errors leave the trees as they are.
+ */
+static void lower_rooted(struct planner_task *task, const struct by_plan_options *options,
+                         struct by_plan *plan)
+{
+    uint32_t n = task->graph->node_count, high = by_plan_heights(plan, n).max;
+    struct by_plan before = *plan;
+    struct by_tree_list list = {0};
+    struct by_fraction scale = {0, 1};
+    struct by_problem problem = {0};
+    int64_t k = (LOW_TREES + task->k - 1) / task->k * task->k;
+
+    if (!by_collective_is_rooted(options->collective) || options->fixed_k > 0 || options->loss.num > 0 ||
+        task->k >= LOW_TREES ||
+        high <= HIGH_FACTOR * by_mesh_farthest(task->graph->net, (uint32_t)options->root) + HIGH_MIN)
+        return;
+    if (fix_k(task, options, k, &scale, &problem) != 0)
+        return;
+    task->k = k;
+    task->p = scale.num;
+    task->q = scale.den;
+    if (make_list(task, options, &list, plan, &problem) == 0 &&
+        by_fraction_compare(plan->achieved, before.achieved) == 0) {
+        struct by_plan made = {.trees = list.trees, .tree_count = list.count, .paths = list.paths};
+
+        made.edges = list.edges;
+        if (2 * by_plan_heights(&made, n).max <= high) {
+            struct by_heights packed = plan->packed;
+
+            by_tree_list_replace(&list, before.achieved, plan);
+            plan->packed = packed;
+            plan->k = k;
+            return;
+        }
+    }
+    by_tree_list_free(&list);
+    plan->packed = before.packed;
+    plan->achieved = before.achieved;
+    plan->k = before.k;
+}
+
 static int plan_rooted(const struct by_topology *topology, const struct by_plan_options *options,
                        struct by_plan *plan, struct by_problem *problem)
 {
@@ -364,6 +424,8 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     plan->seconds.optimum = by_plan_clock() - start;
     if (!error)
         error = make_trees(&task, options, plan, problem);
+    if (!error)
+        lower_rooted(&task, options, plan);
     plan->hurried = error == BY_ETIMEDOUT;
     if (error == BY_ETIMEDOUT && yields && bounded)
         error = hurry(&task, options, start + limit, plan, problem);

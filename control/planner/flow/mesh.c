@@ -159,3 +159,28 @@ uint32_t by_mesh_find(const struct by_mesh *net, uint32_t from, uint32_t to)
     }
     return low < net->first[to + 1] && net->near[low].node == from ? net->near[low].half : UINT32_MAX;
 }
+
+uint32_t by_mesh_farthest(const struct by_mesh *net, uint32_t start)
+{
+    uint32_t *queue = by_alloc(net->node_count, sizeof(*queue)), head = 0, tail = 0, farthest;
+    uint32_t *hops = by_alloc(net->node_count, sizeof(*hops)); /* plus one; 0 for nodes not reached */
+
+    hops[start] = 1;
+    queue[tail++] = start;
+    while (head < tail) {
+        uint32_t node = queue[head++];
+
+        for (uint32_t i = net->first[node]; i < net->first[node + 1]; i++) {
+            uint32_t other = net->near[i].node;
+
+            if (hops[other] > 0 || net->capacity[net->near[i].half ^ 1] == 0)
+                continue;
+            hops[other] = hops[node] + 1;
+            queue[tail++] = other;
+        }
+    }
+    farthest = hops[queue[tail - 1]] - 1;
+    free(queue);
+    free(hops);
+    return farthest;
+}

@@ -49,5 +49,7 @@ int64_t by_mesh_leaving(const struct by_mesh *net, uint32_t node);
 int64_t by_mesh_entering_set(const struct by_mesh *net, const bool *inside);
 /* Returns the half from `from` to `to`, or UINT32_MAX when the nodes are not neighbours. */
 uint32_t by_mesh_find(const struct by_mesh *net, uint32_t from, uint32_t to);
+/* Returns the hops from `start` to the farthest node that it reaches. */
+uint32_t by_mesh_farthest(const struct by_mesh *net, uint32_t start);
 
 #endif

@@ -137,8 +137,8 @@ static int pack_trees(const struct by_phases *phases, const struct packing *pack
     return error;
 }
 
-/* Packs trees of a fabric without switches, all from one root, into links that are
- * directed for it. */
+/* Packs trees of a fabric without switches, from roots everywhere, into links that are directed for
+ * them. */
 static int spanning_trees(const struct by_phases *phases, struct by_tree_list *list, struct by_plan *plan,
                           struct by_problem *problem)
 {
@@ -148,8 +148,8 @@ static int spanning_trees(const struct by_phases *phases, struct by_tree_list *l
     struct packing packing = {phases->both, directed, 2 * spanning->den, roots, 0, {1, 1}, BY_TREE_BOTH};
     int error;
 
-    roots[0] = 2 * spanning->num;
-    by_spanning_direct(phases->both, spanning, directed);
+    by_spanning_roots(spanning, (uint32_t)n, roots);
+    by_spanning_direct(phases->both, spanning, roots, directed);
     error = pack_trees(phases, &packing, list, plan, problem);
     free(directed);
     free(roots);

@@ -220,16 +220,32 @@ void by_spanning_free(struct by_spanning *spanning)
     *spanning = (struct by_spanning){0};
 }
 
-/* Both directions start with half of each link. The surplus that enters some nodes is turned along
- * the links towards the nodes that lack capacity. */
-void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning, int64_t *directed)
+void by_spanning_roots(const struct by_spanning *spanning, uint32_t node_count, int64_t *roots)
+{
+    int64_t trees = 2 * spanning->num;
+
+    /* Number i of the trees starts at node i * node_count / trees: evenly spread. */
+    for (uint32_t i = 0; i < node_count; i++)
+        roots[i] = (int64_t)((__int128)trees * (i + 1) / node_count - (__int128)trees * i / node_count);
+}
+
+/*
+ * Both directions start with half of each link. The surplus that enters some nodes is turned along
+ * the links towards the nodes that lack capacity.
+ *
+ * With X trees, m(T) + r(T) >= within(T) + X for every set T, where r counts the trees that start in
+ * T: for all of them at the root by the choice of m. Only the sum m + r matters, so other nodes may
+ * be roots instead, for as much less capacity into them; and m + r is at least X at every node.
+ */
+void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning,
+                        const int64_t *roots, int64_t *directed)
 {
     uint32_t n = graph->node_count, *arc = by_alloc((size_t)n * n, sizeof(*arc));
     struct by_flow *flow = by_flow_new(n + 2);
     int64_t missing = 0, found;
 
     for (uint32_t i = 0; i < n; i++) {
-        int64_t excess = -2 * spanning->entering[i];
+        int64_t excess = roots[i] - 2 * spanning->entering[i] - (i == ROOT ? 2 * spanning->num : 0);
 
         for (uint32_t j = 0; j < n; j++) {
             size_t cell = (size_t)i * n + j;

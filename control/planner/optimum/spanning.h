@@ -26,11 +26,15 @@ struct by_spanning {
 int by_spanning_find(const struct by_graph *graph, double deadline, struct by_spanning *spanning,
                      struct by_problem *problem);
 void by_spanning_free(struct by_spanning *spanning);
+/* Spreads the roots of 2 num trees evenly over the nodes: `roots` (by node, caller's memory). Trees
+ * from many roots are lower, and much quicker to pack, than as many from one. */
+void by_spanning_roots(const struct by_spanning *spanning, uint32_t node_count, int64_t *roots);
 /*
  * Directs the links: `directed` ([from * node_count + to], caller's memory) receives capacities in
- * 1/(2 den) such that 2 num out-trees from node 0 fit. The two directions between two nodes add up
- * to the link's capacity.
+ * 1/(2 den) such that 2 num out-trees fit, roots[v] of them from each node v. The two directions
+ * between two nodes add up to the link's capacity.
  */
-void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning, int64_t *directed);
+void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning,
+                        const int64_t *roots, int64_t *directed);
 
 #endif

@@ -20,9 +20,11 @@
  * packing. */
 #define EXCESS_LARGE_FINE 9u
 #define LARGE             1100u
-/* Minimum and maximum of steps for each edge. */
+/* Minimum and maximum of steps for each edge. Plans of few trees, such as those of one root, take
+ * more if all of them together are at most STEPS_FEW, about a tenth of a second. */
 #define STEPS_EACH_MIN 2u
 #define STEPS_EACH_MAX 40u
+#define STEPS_FEW      ((uint64_t)16 << 20)
 /* Maximum of steps in total: about a second. */
 #define STEPS_MAX ((uint64_t)120 << 20)
 /* Trees without any move after which the search stops (count). */
@@ -325,12 +327,15 @@ static void write_trees(struct by_height_work *work, struct by_tree_list *list)
 static uint64_t steps_for(const struct by_tree_list *list, const struct height_entry *entries, uint32_t count,
                           uint32_t excess)
 {
-    uint64_t edges = 0, each = (uint64_t)excess * excess / 16;
+    uint64_t edges = 0, each = (uint64_t)excess * excess / 16, wanted, most;
 
     for (uint32_t i = 0; i < count; i++)
         edges += list->trees[entries[i].number].edge_count;
-    edges *= (each < STEPS_EACH_MIN ? STEPS_EACH_MIN : each < STEPS_EACH_MAX ? each : STEPS_EACH_MAX);
-    return edges < STEPS_MAX ? edges : STEPS_MAX;
+    each = each < STEPS_EACH_MIN ? STEPS_EACH_MIN : each;
+    wanted = edges * each;
+    most = edges * STEPS_EACH_MAX > STEPS_FEW ? edges * STEPS_EACH_MAX : STEPS_FEW;
+    most = most < STEPS_MAX ? most : STEPS_MAX;
+    return wanted < most ? wanted : most;
 }
 
 static bool has_budget(const struct by_graph *graph)

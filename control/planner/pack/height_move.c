@@ -13,10 +13,10 @@
 #include "control/base/alloc.h"
 #include "offload/base/assert.h"
 
-/* Nodes near the root of a tree whose edges in other trees are examined (count), and edges of each
- * (count). */
-#define TAILS_MAX 12u
-#define USES_MAX  768u
+/* Edges of other trees that a search examines (count): those of the nodes nearest to the root of
+ * the branch's tree first, at most USES_EACH_MAX of each node. */
+#define USES_MAX      9216u
+#define USES_EACH_MAX 768u
 /* Links that a search for unused capacity examines (count), and hops. */
 #define LINKS_MAX 1500u
 #define HOPS_MAX  10u
@@ -122,15 +122,16 @@ static uint32_t cross(struct by_path head, uint32_t i, struct by_path tail, uint
     return by_tree_cut_loops(nodes, i + 1 + rest);
 }
 
-/* Tries edges of other trees that start at `tail` and pass a switch on the branch's path. */
-static void try_tail(struct by_height_work *work, const struct height_move_branch *branch, uint32_t tail,
-                     uint32_t early, struct by_height_move *best)
+/* Tries edges of other trees that start at `tail` and pass a switch on the branch's path; returns
+ * their number. */
+static uint32_t try_tail(struct by_height_work *work, const struct height_move_branch *branch, uint32_t tail,
+                         uint32_t early, struct by_height_move *best)
 {
     const struct by_height_uses *leaving = &work->leaving[tail];
     struct by_path own = by_paths_get(work->paths, branch->path);
-    uint32_t start = branch->node * 7 + branch->tree; /* a different part of long lists each time */
+    uint32_t start = branch->node * 7 + branch->tree, k; /* a different part of long lists each time */
 
-    for (uint32_t k = 0; k < leaving->count && k < USES_MAX && best->arrival > branch->enough; k++) {
+    for (k = 0; k < leaving->count && k < USES_EACH_MAX && best->arrival > branch->enough; k++) {
         struct by_height_use use = leaving->uses[(start + k) % leaving->count];
         struct by_path path;
 
@@ -157,13 +158,14 @@ static void try_tail(struct by_height_work *work, const struct height_move_branc
             break;
         }
     }
+    return k;
 }
 
 static void try_crossing(struct by_height_work *work, const struct height_move_branch *branch,
                          struct by_height_move *best)
 {
     struct by_path own = by_paths_get(work->paths, branch->path);
-    uint32_t tails = 0;
+    uint32_t uses = 0;
 
     if (own.node_count < 3)
         return;
@@ -172,14 +174,13 @@ static void try_crossing(struct by_height_work *work, const struct height_move_b
         work->seen[own.nodes[j]] = work->stamp;
         work->towards[own.nodes[j]] = j;
     }
-    for (uint32_t i = 0; i < work->order_count && tails < TAILS_MAX && best->arrival > branch->enough; i++) {
+    for (uint32_t i = 0; i < work->order_count && uses < USES_MAX && best->arrival > branch->enough; i++) {
         uint32_t tail = work->order[i], early = work->arrival[by_height_cell(work, branch->tree, tail)];
 
         if (tail == branch->parent || tail == branch->node || early + 2 >= best->arrival ||
             early >= branch->arrival)
             continue;
-        tails++;
-        try_tail(work, branch, tail, early, best);
+        uses += 1 + try_tail(work, branch, tail, early, best);
     }
 }
 

@@ -5,7 +5,7 @@
  * used. All trees stay free of cycles, because only the links into this one node change. If there
  * is no chain, the node is attached below one of its own descendants over a free link, and the
  * resulting cycle is broken at another of its nodes, which then is the missing one: a step of a
- * random walk.
+ * random walk. Other steps of it move a part of what is below the node to the rest of the tree.
  */
 #include "control/planner/pack/pack_repair.h"
 
@@ -18,8 +18,11 @@
 /* Work before giving up (trees visited): little on small nets, because growth packs them quickly;
  * above that size it increases with the fourth power of the nodes, as the work of growth does. */
 #define SMALL_NODES 48u
+#define SCALE_LARGE 5u /* times SMALL_NODES */
 #define WORK_SMALL  ((uint64_t)2000000)
 #define WORK_LARGE  ((uint64_t)600000000)
+/* One step in so many is a bridge. */
+#define BRIDGE_RARITY 4
 
 struct lack {
     uint32_t tree;
@@ -163,6 +166,68 @@ static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
     return false;
 }
 
+/* Whether `node` is in the part of the tree below `above`, or is `above`; `side` remembers the answers
+ * (1 below, 2 not). */
+static bool is_below(struct repairer *repairer, uint32_t tree, uint32_t node, uint32_t above, uint8_t *side)
+{
+    const struct by_mesh *net = repairer->units->net;
+    uint32_t at = node;
+    uint8_t answer;
+
+    side[above] = 1;
+    while (side[at] == 0 && *parent_of(repairer, at, tree) != BY_UNIT_MISSING)
+        at = net->tail[*parent_of(repairer, at, tree)];
+    answer = side[at] == 1 ? 1 : 2;
+    for (at = node; side[at] == 0; at = net->tail[*parent_of(repairer, at, tree)]) {
+        side[at] = answer;
+        repairer->work++;
+        if (*parent_of(repairer, at, tree) == BY_UNIT_MISSING)
+            break;
+    }
+    return answer == 1;
+}
+
+/*
+ * Moves a random node below `node` to the rest of the tree, over a link that another tree may have to
+ * give up for it; that tree then lacks the moved node. So a root whose links all serve other trees
+ * gets one. `node` is still missing. Returns false if no link joins the two parts.
+ */
+static bool bridge(struct repairer *repairer, uint32_t tree, uint32_t node)
+{
+    const struct by_mesh *net = repairer->units->net;
+    uint8_t *side = by_alloc(net->node_count, sizeof(*side));
+    uint32_t half = NONE, seen = 0, to, first, count;
+
+    for (uint32_t i = 0; i < net->node_count; i++) {
+        if (i == node || !is_below(repairer, tree, i, node, side))
+            continue;
+        for (uint32_t j = net->first[i]; j < net->first[i + 1]; j++)
+            if (net->capacity[net->near[j].half] > 0 &&
+                !is_below(repairer, tree, net->near[j].node, node, side) &&
+                by_prng_below(&repairer->prng, ++seen) == 0)
+                half = net->near[j].half;
+    }
+    free(side);
+    if (half == NONE)
+        return false;
+    to = by_mesh_head(net, half);
+    sort_trees(repairer, to);
+    first = repairer->begin[repairer->slot[half]];
+    count = repairer->begin[repairer->slot[half] + 1] - first;
+    if (repairer->left[half] > 0) {
+        repairer->left[half]--;
+    } else {
+        uint32_t other = repairer->sorted[first + by_prng_below(&repairer->prng, count)];
+
+        *parent_of(repairer, to, other) = BY_UNIT_MISSING;
+        note_lack(repairer, other, to);
+    }
+    repairer->left[*parent_of(repairer, to, tree)]++;
+    *parent_of(repairer, to, tree) = half;
+    note_lack(repairer, tree, node);
+    return true;
+}
+
 /* Attaches the node below its own descendant, and breaks the cycle elsewhere. */
 static void kick(struct repairer *repairer, uint32_t tree, uint32_t node)
 {
@@ -237,7 +302,7 @@ bool by_pack_repair(struct by_units *units, double deadline)
     uint64_t scale = (units->net->node_count + SMALL_NODES - 1) / SMALL_NODES, work_max = WORK_LARGE;
     bool right = true;
 
-    if (scale < 5)
+    if (scale < SCALE_LARGE)
         work_max = WORK_SMALL * scale * scale * scale * scale;
     repairer_make(&repairer, units);
     right = (uint64_t)repairer.lack_count * units->count < work_max;
@@ -250,7 +315,11 @@ bool by_pack_repair(struct by_units *units, double deadline)
 
         repairer.lacks[pick] = repairer.lacks[--repairer.lack_count];
         right = repairer.work < work_max && (step % 64 || !by_plan_late(deadline));
-        if (right && !find_chain(&repairer, lack.tree, lack.node))
+        /* Kicks alone may move the same tree to and fro for ever. Small nets are left to growth then,
+         * which makes fewer trees. */
+        if (right && !find_chain(&repairer, lack.tree, lack.node) &&
+            (scale < SCALE_LARGE || by_prng_below(&repairer.prng, BRIDGE_RARITY) > 0 ||
+             !bridge(&repairer, lack.tree, lack.node)))
             kick(&repairer, lack.tree, lack.node);
     }
     repairer_free(&repairer);

@@ -92,12 +92,54 @@ static void lowered_trees_are_right_on_many_fabrics(void **state)
     assert_true(lowered >= 20);
 }
 
+/* One root: where nodes have many children in one tree and none in the others, trees at the full rate
+ * have few hops. Chains would have 78 hops at the A100 boxes, and 254 or more at the leaves. */
+static void trees_of_one_root_are_complementary(void **state)
+{
+    static const struct {
+        const char *name, *parameters[4];
+        uint32_t most;
+    } cases[] = {
+        {"a100", {"128"}, 30}, {"leafspine", {"8", "8", "16", "10"}, 24}, {"star", {"100", "10"}, 12}};
+    static const unsigned collectives[] = {BY_COLLECTIVE_BROADCAST, BY_COLLECTIVE_REDUCE};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+        for (size_t c = 0; c < sizeof(collectives) / sizeof(collectives[0]); c++) {
+            const char *list[5] = {cases[i].parameters[0], cases[i].parameters[1], cases[i].parameters[2],
+                                   cases[i].parameters[3], NULL};
+            struct by_topology *topology = rig_preset_list(cases[i].name, "none", list);
+            struct by_plan *plan = rig_verified(topology, collectives[c], 0, 0, true, BY_VERDICT_OPTIMAL);
+
+            if (by_plan_heights(plan, topology->node_count).max > cases[i].most)
+                fail_msg("%s: height %u", cases[i].name, by_plan_heights(plan, topology->node_count).max);
+            assert_true(plan->tree_count <= 32);
+            by_plan_free(plan);
+            by_topology_free(topology);
+        }
+}
+
+/* Thousands of trees into links that are used completely: the trees of the last few nodes are found
+ * only by exchanges far from these nodes. All roots at one node took minutes, and 62 hops. */
+static void a_damaged_torus_is_filled_with_low_trees(void **state)
+{
+    struct by_topology *topology = damaged(rig_preset("torus", NULL, "10x10x10", "10", NULL), 5, 1);
+    struct by_plan *plan = rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL);
+
+    (void)state;
+    assert_true(by_plan_heights(plan, topology->node_count).max <= 20);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fat_tree_is_entered_once_in_each_pod_and_leaf),
         cmocka_unit_test(lost_links_do_not_make_towers),
         cmocka_unit_test(lowered_trees_are_right_on_many_fabrics),
+        cmocka_unit_test(trees_of_one_root_are_complementary),
+        cmocka_unit_test(a_damaged_torus_is_filled_with_low_trees),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
