@@ -18,7 +18,7 @@
 #include "firmware/linux/board.h"
 #include "firmware/linux/cores.h"
 #include "firmware/linux/node.h"
-#include "firmware/linux/notify.h"
+#include "offload/linux/notify.h"
 #include "firmware/linux/options.h"
 #include "firmware/linux/server.h"
 #include "firmware/linux/watchdog.h"

@@ -5,11 +5,11 @@ banyan-switchd_SRC := \
 	firmware/linux/cores.c \
 	firmware/linux/main.c \
 	firmware/linux/node.c \
-	firmware/linux/notify.c \
 	firmware/linux/options.c \
 	firmware/linux/server.c \
 	firmware/linux/store.c \
 	firmware/linux/watchdog.c \
+	offload/linux/notify.c \
 	offload/linux/options.c \
 	offload/linux/options_help.c \
 	offload/linux/options_value.c \

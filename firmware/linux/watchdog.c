@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "firmware/linux/notify.h"
+#include "offload/linux/notify.h"
 #include "offload/base/errors.h"
 
 /* Checks within a limit (count), and the minimum interval between two (ms). */

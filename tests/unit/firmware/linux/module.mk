@@ -14,5 +14,5 @@ store_test_LIBS := offload
 store_test_LDLIBS := -lcmocka -lpthread -Wl,--wrap=fsync,--wrap=rename
 # The watchdog of the loop.
 TESTS += watchdog_test
-watchdog_test_SRC := tests/unit/firmware/linux/watchdog_test.c firmware/linux/watchdog.c firmware/linux/notify.c
+watchdog_test_SRC := tests/unit/firmware/linux/watchdog_test.c firmware/linux/watchdog.c offload/linux/notify.c
 watchdog_test_LDLIBS := -lcmocka -lpthread

@@ -1,5 +1,5 @@
 /* One datagram to the socket that systemd names; see notify.h. */
-#include "firmware/linux/notify.h"
+#include "offload/linux/notify.h"
 
 #include <stddef.h>
 #include <stdlib.h>
