@@ -7,6 +7,7 @@ control_SRC += \
 	control/base/problem.c \
 	control/base/report.c \
 	control/base/xml.c \
+	offload/linux/notify.c \
 	offload/linux/options.c \
 	offload/linux/options_help.c \
 	offload/linux/options_value.c \

@@ -18,11 +18,11 @@
 #include "firmware/linux/board.h"
 #include "firmware/linux/cores.h"
 #include "firmware/linux/node.h"
-#include "offload/linux/notify.h"
 #include "firmware/linux/options.h"
 #include "firmware/linux/server.h"
 #include "firmware/linux/watchdog.h"
 #include "offload/base/errors.h"
+#include "offload/linux/notify.h"
 #include "offload/linux/output.h"
 #include "proto/control.pb.h"
 
@@ -165,7 +165,7 @@ static void on_stuck(void *shell, uint64_t last, uint32_t still_ms)
 static int run_shell(struct by_shell *shell, const struct by_switchd_options *options)
 {
     const struct by_watchdog_config config = {.limit_ms = options->watchdog_s * 1000,
-                                              .notify_ms = by_watchdog_notify_ms(),
+                                              .notify_ms = by_notify_watchdog_ms(),
                                               .pulse = pulse,
                                               .stuck = on_stuck,
                                               .context = shell};

@@ -6,10 +6,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <time.h>
-#include <unistd.h>
 
-#include "offload/linux/notify.h"
 #include "offload/base/errors.h"
+#include "offload/linux/notify.h"
 
 /* Checks within a limit (count), and the minimum interval between two (ms). */
 #define LOOKS       4u
@@ -25,15 +24,6 @@ struct by_watchdog {
     pthread_cond_t more;
     bool end;
 };
-
-uint32_t by_watchdog_notify_ms(void)
-{
-    const char *microseconds = getenv("WATCHDOG_USEC"), *process = getenv("WATCHDOG_PID");
-
-    if (!microseconds || (process && strtol(process, NULL, 10) != (long)getpid()))
-        return 0;
-    return (uint32_t)(strtoul(microseconds, NULL, 10) / 1000);
-}
 
 /* Waits for the next check; returns true when the thread must end. */
 static bool wait_look(struct by_watchdog *watchdog)

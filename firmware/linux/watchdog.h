@@ -14,15 +14,13 @@ struct by_watchdog;
 
 struct by_watchdog_config {
     uint32_t limit_ms;                /* how long the pulse may stay unchanged; 0: no limit */
-    uint32_t notify_ms;               /* systemd's timeout (by_watchdog_notify_ms); 0: none */
+    uint32_t notify_ms;               /* systemd's timeout (by_notify_watchdog_ms); 0: none */
     uint64_t (*pulse)(void *context); /* changes whenever the loop has run; any thread */
     void (*stuck)(void *context, uint64_t pulse,
                   uint32_t still_ms); /* called once, by the watchdog's thread */
     void *context;
 };
 
-/* Returns systemd's timeout ($WATCHDOG_USEC of this process), 0 when there is none. */
-uint32_t by_watchdog_notify_ms(void);
 /* Starts the thread. Returns 0, with NULL when there is nothing to watch; BY_ENOMEM or BY_EIO. */
 int by_watchdog_start(struct by_watchdog **watchdog, const struct by_watchdog_config *config);
 /* Ends the thread. NULL is allowed. */

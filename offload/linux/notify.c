@@ -26,3 +26,12 @@ void by_notify(const char *state)
            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path)));
     close(fd);
 }
+
+uint32_t by_notify_watchdog_ms(void)
+{
+    const char *microseconds = getenv("WATCHDOG_USEC"), *process = getenv("WATCHDOG_PID");
+
+    if (!microseconds || (process && strtol(process, NULL, 10) != (long)getpid()))
+        return 0;
+    return (uint32_t)(strtoul(microseconds, NULL, 10) / 1000);
+}

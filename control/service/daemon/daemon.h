@@ -89,6 +89,8 @@ struct by_daemon {
     struct by_recovery *recovery; /* recovery.c: recovery */
     struct by_recover *recover;   /* recover.c: decisions */
     struct by_notice *notice;     /* notice.c: evaluation of counters */
+    uint32_t alive_ms;            /* systemd's watchdog period; 0: none */
+    uint64_t reported_ms;         /* last notification of systemd */
     bool renews;                  /* renew.c has seen the jobs of the last run */
     struct {
         uint64_t pushes, push_errors, switch_downs, switch_reboots, link_downs, swallows;

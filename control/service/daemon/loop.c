@@ -16,6 +16,7 @@
 
 #include "control/service/daemon/daemon.h"
 #include "offload/base/errors.h"
+#include "offload/linux/notify.h"
 
 /* Maximum number of descriptors that one wait reports (count). */
 #define EVENTS_MAX 64
@@ -31,6 +32,7 @@ void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...
     vsnprintf(text, sizeof(text), format, arguments);
     va_end(arguments);
     by_daemon_say("%s", text);
+    by_notify("STOPPING=1");
     daemon->ending = true;
     daemon->status = status;
 }
@@ -81,13 +83,25 @@ static void on_queue(struct by_daemon *daemon, struct by_watcher *watcher, uint3
         by_daemon_tell(daemon, &event);
 }
 
+/* Notifies systemd twice in its period, as sd_watchdog_enabled(3) advises. A loop that hangs does
+ * not, and is restarted. */
+static void report_alive(struct by_daemon *daemon)
+{
+    if (daemon->alive_ms == 0 || daemon->now_ms - daemon->reported_ms < daemon->alive_ms / 2)
+        return;
+    by_notify("WATCHDOG=1");
+    daemon->reported_ms = daemon->now_ms;
+}
+
 static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
 {
     uint64_t count;
 
     (void)events;
-    if (read(watcher->fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
-        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_TICK});
+    if (read(watcher->fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return;
+    by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_TICK});
+    report_alive(daemon);
 }
 
 static void on_signal(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -133,6 +147,7 @@ void by_daemon_run(struct by_daemon *daemon)
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i].fd < 0 || by_daemon_watch(daemon, &own[i], EPOLLIN) != 0)
             by_daemon_end(daemon, 3, "cannot wait for events: %s", strerror(errno));
+    daemon->alive_ms = by_notify_watchdog_ms();
     update_clock(daemon);
     while (!daemon->ending) {
         int count = epoll_wait(daemon->epoll, events, EVENTS_MAX, -1);

@@ -13,6 +13,7 @@
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/file.h"
+#include "offload/linux/notify.h"
 
 /* How long a writer's requests are counted (milliseconds): longer than the longest heartbeat. */
 #define LOOK_MS 1200u
@@ -191,6 +192,7 @@ static void go(struct by_daemon *daemon)
            up, daemon->switch_count, daemon->job_count, daemon->election_id,
            daemon->options.socket != NULL ? daemon->options.socket : "off", http);
     fflush(stdout);
+    by_notify("READY=1");
     by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_LED});
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         struct by_daemon_switch *device = &daemon->switches[i];

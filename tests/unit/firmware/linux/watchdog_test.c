@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "firmware/linux/watchdog.h"
+#include "offload/linux/notify.h"
 
 struct loop {
     atomic_uint_fast64_t pulse;
@@ -137,14 +138,14 @@ static void systemds_time_counts_only_for_its_own_process(void **state)
     (void)state;
     unsetenv("WATCHDOG_PID");
     unsetenv("WATCHDOG_USEC");
-    assert_int_equal(by_watchdog_notify_ms(), 0);
+    assert_int_equal(by_notify_watchdog_ms(), 0);
     setenv("WATCHDOG_USEC", "20000000", 1);
-    assert_int_equal(by_watchdog_notify_ms(), 20000);
+    assert_int_equal(by_notify_watchdog_ms(), 20000);
     setenv("WATCHDOG_PID", "1", 1);
-    assert_int_equal(by_watchdog_notify_ms(), 0);
+    assert_int_equal(by_notify_watchdog_ms(), 0);
     snprintf(process, sizeof process, "%ld", (long)getpid());
     setenv("WATCHDOG_PID", process, 1);
-    assert_int_equal(by_watchdog_notify_ms(), 20000);
+    assert_int_equal(by_notify_watchdog_ms(), 20000);
 }
 
 int main(void)

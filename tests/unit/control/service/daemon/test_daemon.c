@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -539,6 +541,57 @@ static void a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation
     }
 }
 
+/* Waits until the socket in place of systemd's receives `text`, and skips other messages. */
+static void await_notification(int fd, const char *text)
+{
+    char got[128];
+    ssize_t bytes;
+
+    do {
+        bytes = recv(fd, got, sizeof(got) - 1, 0);
+        assert_true(bytes > 0);
+        got[bytes] = 0;
+    } while (strcmp(got, text) != 0);
+}
+
+static void systemd_is_notified_of_the_start_the_loop_and_the_end(void **state)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    struct timeval patience = {.tv_sec = PATIENCE_MS / 1000};
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    char got[128];
+    int fd;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/notify", rig.folder);
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, sizeof(address)), 0);
+    setenv("NOTIFY_SOCKET", address.sun_path, 1);
+    setenv("WATCHDOG_USEC", "300000", 1);
+    daemon = rig_start(&rig, (const char *const[]){NULL});
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    await_notification(fd, "READY=1");
+    await_notification(fd, "WATCHDOG=1");
+    await_notification(fd, "WATCHDOG=1");
+    kill(daemon.process, SIGSTOP);
+    usleep(100000);
+    while (recv(fd, got, sizeof(got), MSG_DONTWAIT) > 0)
+        ;
+    usleep(600000); /* two periods */
+    assert_true(recv(fd, got, sizeof(got), MSG_DONTWAIT) < 0);
+    kill(daemon.process, SIGCONT);
+    await_notification(fd, "WATCHDOG=1");
+    assert_int_equal(rig_stop(&daemon), 0);
+    await_notification(fd, "STOPPING=1");
+    close(fd);
+    unlink(address.sun_path);
+    rig_close(&rig);
+}
+
 /* Started as "banyand", this program is the daemon of rig_start. */
 int main(int argc, char **argv)
 {
@@ -546,6 +599,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
         cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
         cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
+        cmocka_unit_test(systemd_is_notified_of_the_start_the_loop_and_the_end),
         cmocka_unit_test(a_second_controller_is_refused_or_takes_over),
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
         cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
