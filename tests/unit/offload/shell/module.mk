@@ -1,4 +1,4 @@
-TESTS += hold_test batch_test batch_order_test
+TESTS += hold_test batch_test batch_order_test neighbour_test
 hold_test_SRC := tests/unit/offload/shell/hold_test.c
 hold_test_LIBS := offload
 hold_test_LDLIBS := -lcmocka
@@ -8,3 +8,6 @@ batch_test_LDLIBS := -lcmocka
 batch_order_test_SRC := tests/unit/offload/shell/batch_order_test.c tests/unit/firmware/star.c
 batch_order_test_LIBS := offload
 batch_order_test_LDLIBS := -lcmocka
+neighbour_test_SRC := tests/unit/offload/shell/neighbour_test.c tests/unit/firmware/star.c
+neighbour_test_LIBS := offload
+neighbour_test_LDLIBS := -lcmocka

@@ -1,0 +1,127 @@
+/* The neighbours whose MAC addresses a switch learns: which the table lists, when each is asked, and
+ * what is kept when the next table lists others. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "offload/shell/neighbour.h"
+#include "offload/table/image.h"
+#include "tests/unit/firmware/star.h"
+
+#define HOSTS 4u
+
+static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
+static struct by_neighbours neighbours;
+
+/* Loads the table of a star whose ports in `stated` (bits) state their neighbours' MAC addresses. */
+static void load(unsigned stated, uint64_t exempt, uint64_t now_ns)
+{
+    size_t bytes;
+    uint8_t *image = star_image(&star, &bytes);
+
+    for (uint32_t i = 0; i < HOSTS; i++) {
+        struct by_image_port port;
+
+        by_image_port(image, i, &port);
+        if (!(stated >> i & 1))
+            memset(port.peer_mac, 0, sizeof port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+    by_image_seal(image);
+    by_neighbours_load(&neighbours, image, exempt, now_ns);
+    free(image);
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    memset(&neighbours, 0, sizeof neighbours);
+    return 0;
+}
+
+static void ports_that_state_an_address_or_need_none_have_no_neighbour(void **state)
+{
+    (void)state;
+    load(1u << 1, UINT64_C(1) << 2, 7);
+    assert_int_equal(neighbours.count, 2);
+    assert_non_null(by_neighbours_find(&neighbours, 0, star_host_ip(0)));
+    assert_null(by_neighbours_find(&neighbours, 1, star_host_ip(1)));
+    assert_null(by_neighbours_find(&neighbours, 2, star_host_ip(2)));
+    assert_non_null(by_neighbours_find(&neighbours, 3, star_host_ip(3)));
+    assert_null(by_neighbours_find(&neighbours, 3, star_host_ip(0)));
+    assert_int_equal(neighbours.due_ns, 7);
+}
+
+static void requests_are_frequent_at_first_and_then_rare(void **state)
+{
+    uint64_t now_ns = 100;
+    uint32_t from;
+
+    (void)state;
+    load(0xe, 0, now_ns);
+    for (unsigned i = 0; i < 300; i++) {
+        from = 0;
+        assert_null(by_neighbours_ask(&neighbours, &from, now_ns - 1));
+        from = 0;
+        assert_ptr_equal(by_neighbours_ask(&neighbours, &from, now_ns), &neighbours.at[0]);
+        assert_null(by_neighbours_ask(&neighbours, &from, now_ns));
+        by_neighbours_settle(&neighbours);
+        now_ns += i < BY_NEIGHBOUR_QUICK ? BY_NEIGHBOUR_SOON_NS : BY_NEIGHBOUR_SLOW_NS;
+        assert_int_equal(neighbours.due_ns, now_ns);
+        assert_int_equal(neighbours.at[0].tries, i < UINT8_MAX ? i + 1 : UINT8_MAX);
+    }
+}
+
+static void the_neighbour_that_is_due_first_sets_the_time(void **state)
+{
+    static const uint8_t mac[BY_MAC_BYTES] = {2, 0, 0, 0, 0, 1};
+    uint32_t from = 0;
+
+    (void)state;
+    load(0, 0, 50);
+    for (unsigned i = 0; i < HOSTS; i++)
+        assert_ptr_equal(by_neighbours_ask(&neighbours, &from, 50 + i), &neighbours.at[i]);
+    by_neighbours_hear(&neighbours, &neighbours.at[0], mac, 60);
+    assert_int_equal(neighbours.due_ns, 51 + BY_NEIGHBOUR_SOON_NS);
+    for (unsigned i = 1; i < HOSTS; i++)
+        by_neighbours_hear(&neighbours, &neighbours.at[i], mac, 60 + i);
+    assert_int_equal(neighbours.due_ns, 60 + BY_NEIGHBOUR_AGAIN_NS);
+    assert_int_equal(neighbours.at[3].tries, 0);
+}
+
+static void the_next_table_keeps_what_is_known_and_asks_at_once(void **state)
+{
+    static const uint8_t mac[BY_MAC_BYTES] = {2, 0, 0, 0, 0, 1};
+    const struct by_shell_neighbour *kept;
+
+    (void)state;
+    load(0, 0, 50);
+    for (unsigned i = 0; i < HOSTS; i++)
+        by_neighbours_hear(&neighbours, &neighbours.at[i], mac, 50);
+    load(1u << 0 | 1u << 3, 0, 80);
+    assert_int_equal(neighbours.count, 2);
+    kept = by_neighbours_find(&neighbours, 2, star_host_ip(2));
+    assert_non_null(kept);
+    assert_true(kept->known);
+    assert_memory_equal(kept->mac, mac, sizeof mac);
+    assert_int_equal(neighbours.due_ns, 80);
+    load(0xf, 0, 90);
+    assert_int_equal(neighbours.count, 0);
+    assert_int_equal(neighbours.due_ns, UINT64_MAX);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(ports_that_state_an_address_or_need_none_have_no_neighbour, begin),
+        cmocka_unit_test_setup(requests_are_frequent_at_first_and_then_rare, begin),
+        cmocka_unit_test_setup(the_neighbour_that_is_due_first_sets_the_time, begin),
+        cmocka_unit_test_setup(the_next_table_keeps_what_is_known_and_asks_at_once, begin),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
