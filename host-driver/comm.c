@@ -163,29 +163,39 @@ void by_comm_alone(struct banyan_comm *comm, uint32_t rank, uint32_t rank_count,
     comm->job.job = (uint16_t)(job > 0 ? job : 1);
     comm->job.rank = (uint16_t)rank;
     comm->job.rank_count = (uint16_t)rank_count;
+    comm->rank = rank;
+    comm->rank_count = rank_count;
 }
 
 uint32_t banyan_comm_rank(const struct banyan_comm *comm)
 {
-    return by_comm_is(comm, "banyan_comm_rank") ? comm->job.rank : 0;
+    return by_comm_is(comm, "banyan_comm_rank") ? comm->rank : 0;
 }
 
 uint32_t banyan_comm_size(const struct banyan_comm *comm)
 {
-    return by_comm_is(comm, "banyan_comm_size") ? comm->job.rank_count : 0;
+    return by_comm_is(comm, "banyan_comm_size") ? comm->rank_count : 0;
 }
 
 int banyan_comm_serves(const struct banyan_comm *comm, banyan_collective_t collective, uint32_t root)
 {
-    return by_comm_is(comm, "banyan_comm_serves") && comm->progress.endpoint != NULL &&
-           by_endpoint_serves(comm->progress.endpoint, (unsigned)collective, root);
+    if (!by_comm_is(comm, "banyan_comm_serves") || comm->progress.endpoint == NULL)
+        return 0;
+    if (comm->local != NULL && by_collective_is_rooted((unsigned)collective)) {
+        if (root >= comm->rank_count)
+            return 0;
+        root = by_local_seats(comm->local)->host_of[root];
+    }
+    return by_endpoint_serves(comm->progress.endpoint, (unsigned)collective, root);
 }
 
 const char *banyan_comm_transport(const struct banyan_comm *comm)
 {
     if (!by_comm_is(comm, "banyan_comm_transport"))
         return NULL;
-    return comm->transport != NULL ? comm->transport->ops->name : "tcp";
+    if (comm->transport == NULL)
+        return comm->local != NULL ? "ranks" : "tcp";
+    return comm->transport->ops->name;
 }
 
 banyan_mode_t banyan_comm_mode(const struct banyan_comm *comm)
@@ -228,6 +238,8 @@ void by_comm_end(struct banyan_comm *comm, int error, const char *text)
     comm->verdict.error = error;
     snprintf(comm->verdict.text, sizeof(comm->verdict.text), "%s", text);
     by_staging_abort(comm, error);
+    if (comm->local != NULL)
+        by_local_abort(comm->local, error, text);
     if (comm->progress.endpoint != NULL)
         by_endpoint_abort(comm->progress.endpoint);
     if (comm->hosts.fallback != NULL)
@@ -240,7 +252,7 @@ void by_comm_end(struct banyan_comm *comm, int error, const char *text)
 static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t deadline_ns)
 {
     uint64_t wait_ns = deadline_ns > now_ns ? deadline_ns - now_ns : 0;
-    struct pollfd fds[BY_TRANSPORT_FDS_MAX + BY_MESH_FDS + BY_MEMBER_FDS + 1];
+    struct pollfd fds[BY_TRANSPORT_FDS_MAX + BY_MATES_FDS + BY_MESH_FDS + BY_MEMBER_FDS + 1];
     struct timespec wait;
     uint32_t count = 0, member;
 
@@ -250,6 +262,8 @@ static void sleep_until(struct banyan_comm *comm, uint64_t now_ns, uint64_t dead
     wait.tv_nsec = (long)(wait_ns % 1000000000u);
     if (comm->transport != NULL)
         count = comm->transport->ops->fds(comm->transport, fds);
+    if (comm->local != NULL)
+        count += by_local_fds(comm->local, fds + count);
     if (comm->hosts.fallback != NULL)
         count += by_fallback_fds(comm->hosts.fallback, fds + count);
     member = count;
@@ -268,6 +282,8 @@ static uint64_t step_all(struct banyan_comm *comm, uint64_t now_ns)
 
     if (comm->transport != NULL)
         moved += by_progress_step(&comm->progress, now_ns);
+    if (comm->local != NULL)
+        moved += by_local_step(comm->local, now_ns);
     if (comm->hosts.fallback != NULL)
         moved += by_fallback_step(comm->hosts.fallback, now_ns);
     return moved;
@@ -278,8 +294,10 @@ static uint64_t deadline_of(const struct banyan_comm *comm)
     uint64_t trees = comm->transport != NULL ? by_progress_deadline(&comm->progress) : UINT64_MAX;
     uint64_t hosts = comm->hosts.fallback != NULL ? by_fallback_deadline(comm->hosts.fallback) : UINT64_MAX;
 
+    uint64_t local = comm->local != NULL ? by_local_deadline(comm->local) : UINT64_MAX;
     uint64_t member = by_member_deadline(comm);
 
+    member = local < member ? local : member;
     hosts = trees < hosts ? trees : hosts;
     return member < hosts ? member : hosts;
 }
@@ -319,6 +337,8 @@ void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns)
 {
     if (atomic_load_explicit(&comm->abort_wanted, memory_order_relaxed) && atomic_load(&comm->error) == 0) {
         by_staging_abort(comm, BY_EABORTED);
+        if (comm->local != NULL)
+            by_local_abort(comm->local, BY_EABORTED, "banyan_abort was called at another rank of this host");
         if (comm->progress.endpoint != NULL)
             by_endpoint_abort(comm->progress.endpoint);
         if (comm->hosts.fallback != NULL)

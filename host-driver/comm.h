@@ -15,6 +15,7 @@
 #include "host-driver/fabric.h"
 #include "host-driver/gpu/staged.h"
 #include "host-driver/hosts.h"
+#include "host-driver/local/local.h"
 #include "host-driver/member.h"
 #include "host-driver/progress.h"
 #include "host-driver/settings.h"
@@ -72,8 +73,12 @@ struct banyan_comm {
     uint16_t payload_max;     /* for which the transport was opened */
     struct by_member *member; /* or NULL: without a controller */
     struct by_host_verdict verdict;
-    struct by_image_job job;
-    struct by_transport *transport; /* or NULL without a table; progress is then empty */
+    struct by_image_job job;   /* with the host's place in the table */
+    uint32_t rank, rank_count; /* of this process; with `local` they differ from those of `job` */
+    struct by_local *local;    /* or NULL: this rank has its host to itself */
+    /* or NULL without a table, when progress is empty; also with `local` at a rank that does not lead
+     * its host, when nothing steps its endpoint */
+    struct by_transport *transport;
     struct by_progress progress;
     struct by_hosts hosts;
     uint32_t spin_max;     /* empty polls before a sleep */
@@ -166,6 +171,10 @@ const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct b
 /* describe.c: writes a readable reason why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *text, size_t bytes);
+/* describe.c: its parts: "allreduce of 10 f32", and the reason. */
+void by_describe_call(const struct by_call *call, char *text, size_t bytes);
+void by_describe_reason(const struct banyan_comm *comm, const struct by_call *call,
+                        const struct by_call_status *status, char *text, size_t bytes);
 /* describe.c: prints the line with the transport and trees that a communicator uses. */
 void by_announce(const struct banyan_comm *comm);
 

@@ -10,6 +10,10 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
+#include "host-driver/ranks.h"
+
+/* Empty polls that yield to the other ranks of the host, which may share this core. */
+#define FOLLOWER_YIELDS 50u
 
 static int open_transport(struct banyan_comm *comm)
 {
@@ -43,6 +47,8 @@ static int open_trees(struct banyan_comm *comm, uint32_t job)
 {
     int error = by_image_job_find(comm->image, job, &comm->job);
 
+    comm->rank = comm->job.rank;
+    comm->rank_count = comm->job.rank_count;
     if (error == 0)
         error = open_transport(comm);
     return error != 0 ? error : open_progress(comm);
@@ -59,11 +65,22 @@ static int open_alone(struct banyan_comm *comm, uint32_t job)
     return error;
 }
 
+/* Opens the parts that the first rank of each host has. */
+static int open_host(struct banyan_comm *comm, uint32_t job)
+{
+    int error = by_member_open(comm, job);
+
+    if (error != 0)
+        return error;
+    return comm->image != NULL ? open_trees(comm, job) : open_alone(comm, job);
+}
+
 static int open_all(struct banyan_comm *comm, uint32_t wanted)
 {
     const struct by_settings *settings = &comm->context->settings;
     uint64_t job = wanted;
     uint64_t spin, linger_ms;
+    struct by_ranks *ranks;
     int error = 0;
 
     if (job == 0)
@@ -77,15 +94,19 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
     comm->spin_max = (uint32_t)spin;
     comm->linger_ns = linger_ms * 1000000u;
     by_comm_image(comm, comm->context->image, comm->context->image_bytes);
-    error = by_member_open(comm, (uint32_t)job);
+    error = by_ranks_meet(comm, (uint32_t)job, &ranks);
     if (error != 0)
         return error;
-    error = comm->image != NULL ? open_trees(comm, (uint32_t)job) : open_alone(comm, (uint32_t)job);
+    if (by_ranks_lead(ranks))
+        error = open_host(comm, (uint32_t)job);
+    error = by_ranks_connect(comm, ranks, (uint32_t)job, error);
     if (error == 0)
         error = by_hosts_open(comm);
     if (error == 0)
         error = by_staging_open(comm);
-    if (error == 0 && comm->transport != NULL)
+    if (error == 0)
+        comm->yield_max = comm->local != NULL ? FOLLOWER_YIELDS : 0;
+    if (error == 0 && comm->transport != NULL && comm->transport->yields > comm->yield_max)
         comm->yield_max = comm->transport->yields;
     if (error == 0)
         by_member_ready(comm);
@@ -103,6 +124,7 @@ static void close_all(struct banyan_comm *comm)
     if (comm->transport != NULL)
         comm->transport->ops->close(comm->transport);
     by_member_close(comm);
+    by_local_close(comm->local);
     if (comm->wake_fd >= 0)
         close(comm->wake_fd);
     comm->magic = 0;

@@ -39,10 +39,33 @@ static void add(struct text *text, const char *format, ...)
     text->room -= (size_t)wrote;
 }
 
+/* Adds a host and its ranks: "host2 (ranks 4, 5)". */
+static void add_host(struct text *text, const struct banyan_comm *comm, const struct by_image_name *host)
+{
+    const struct by_seats *seats = by_local_seats(comm->local);
+    uint32_t first = seats->first[host->rank], count = seats->first[host->rank + 1] - first;
+
+    add(text, "%s (rank%s ", host->name, count > 1 ? "s" : "");
+    for (uint32_t i = 0; i < count && i < NAMED_MAX; i++)
+        add(text, "%s%u", i > 0 ? ", " : "", seats->order[first + i]);
+    if (count > NAMED_MAX)
+        add(text, " and %u more", count - NAMED_MAX);
+    add(text, ")");
+}
+
 static void add_node(struct text *text, const struct banyan_comm *comm, uint16_t node)
 {
     char name[BY_NAME_MAX + 32];
 
+    for (uint32_t i = 0; comm->local != NULL && i < comm->header.count[BY_SECTION_NAME]; i++) {
+        struct by_image_name host;
+
+        by_image_name(comm->image, i, &host);
+        if (host.node != node || host.rank >= by_local_seats(comm->local)->host_count)
+            continue;
+        add_host(text, comm, &host);
+        return;
+    }
     by_image_node_name(comm->image, node, name, sizeof(name));
     add(text, "%s", name);
 }
@@ -440,18 +463,14 @@ static void describe_damage(struct text *text, const struct banyan_comm *comm,
         status->seq, status->err.reason == BY_ERR_MEMORY ? "" : " and of the nodes below it");
 }
 
-void by_describe(const struct banyan_comm *comm, const struct by_call *call,
-                 const struct by_call_status *status, char *out, size_t bytes)
+void by_describe_reason(const struct banyan_comm *comm, const struct by_call *call,
+                        const struct by_call_status *status, char *out, size_t bytes)
 {
     struct text text = {out, bytes};
 
     if (bytes == 0)
         return;
     out[0] = 0;
-    add(&text, "%s", by_collective_name(call->collective));
-    if (call->collective != BY_COLLECTIVE_BARRIER)
-        add(&text, " of %llu %s", (unsigned long long)call->count, by_dtype_name(call->dtype));
-    add(&text, ": ");
     switch (status->error) {
     case BY_ETIMEDOUT:
         describe_timeout(&text, comm, status);
@@ -479,6 +498,31 @@ void by_describe(const struct banyan_comm *comm, const struct by_call *call,
     }
 }
 
+void by_describe_call(const struct by_call *call, char *out, size_t bytes)
+{
+    struct text text = {out, bytes};
+
+    if (bytes == 0)
+        return;
+    out[0] = 0;
+    add(&text, "%s", by_collective_name(call->collective));
+    if (call->collective != BY_COLLECTIVE_BARRIER)
+        add(&text, " of %llu %s", (unsigned long long)call->count, by_dtype_name(call->dtype));
+}
+
+void by_describe(const struct banyan_comm *comm, const struct by_call *call,
+                 const struct by_call_status *status, char *out, size_t bytes)
+{
+    size_t used;
+
+    by_describe_call(call, out, bytes);
+    used = strlen(out);
+    if (used + 2 >= bytes)
+        return;
+    memcpy(out + used, ": ", 3);
+    by_describe_reason(comm, call, status, out + used + 2, bytes - used - 2);
+}
+
 /* ---- the transport and trees of a communicator ---- */
 
 void by_announce(const struct banyan_comm *comm)
@@ -487,13 +531,23 @@ void by_announce(const struct banyan_comm *comm)
     int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
     unsigned trees = 0;
     unsigned switched = 0;
+    char ranks[96] = "";
 
-    if (level < 1 || (level < 2 && comm->job.rank != 0))
+    if (level < 1 || (level < 2 && comm->rank != 0))
         return;
     if (comm->hosts.fallback != NULL)
         by_hosts_announce(comm);
     if (comm->image == NULL)
         return;
+    if (comm->local != NULL && !by_local_leads(comm->local)) {
+        fprintf(stderr, "banyan: job %u rank %u of %u (%s): by shared memory to rank %u, which leads %s\n",
+                comm->job.job, comm->rank, comm->rank_count, header->name,
+                by_seats_mate(by_local_seats(comm->local), 0), header->name);
+        return;
+    }
+    if (comm->local != NULL)
+        snprintf(ranks, sizeof(ranks), "; %u ranks on %u hosts, joined by shared memory in each",
+                 comm->rank_count, comm->job.rank_count);
     for (uint32_t i = 0; i < header->count[BY_SECTION_LEAF]; i++) {
         struct by_image_leaf leaf;
 
@@ -505,10 +559,10 @@ void by_announce(const struct banyan_comm *comm)
     }
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): %s: %u trees, %u of them through switches at this rank%s; "
-            "mode %s; transport %s%s%s\n",
-            comm->job.job, comm->job.rank, comm->job.rank_count, header->name,
+            "mode %s; transport %s%s%s%s\n",
+            comm->job.job, comm->rank, comm->rank_count, header->name,
             switched > 0 ? "offloaded" : "host trees only", trees, switched,
             comm->progress.engine != NULL ? ", inner node of other trees" : "",
             by_mode_name(comm->context->mode), comm->transport->ops->name,
-            comm->transport->note[0] != 0 ? ": " : "", comm->transport->note);
+            comm->transport->note[0] != 0 ? ": " : "", comm->transport->note, ranks);
 }

@@ -9,6 +9,7 @@
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
+#include "host-driver/ranks.h"
 #include "offload/wire/types.h"
 
 static int read_way(const struct by_settings *settings, enum by_way *way)
@@ -92,7 +93,8 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     if (comm->image == NULL && hosts->way == 0)
         return by_fail(BY_EINVAL, "BANYAN_TABLE is not set and BANYAN_FALLBACK is off; set BANYAN_TABLE, or "
                                   "choose a BANYAN_FALLBACK");
-    *wanted = context->bootstrap.source != BY_SOURCE_NONE && hosts->way != 0 && context->fabric == NULL &&
+    *wanted = context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only &&
+              hosts->way != 0 && context->fabric == NULL &&
               (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm) ||
                find_unable(comm, &op, &dtype));
     return 0;
@@ -103,15 +105,14 @@ static int check_meeting(const struct banyan_comm *comm)
 {
     const struct by_meeting *meeting = &comm->context->bootstrap.meeting;
 
-    if (comm->image == NULL ||
-        (meeting->rank == comm->job.rank && meeting->rank_count == comm->job.rank_count))
+    if (comm->image == NULL || (meeting->rank == comm->rank && meeting->rank_count == comm->rank_count))
         return 0;
     return by_fail(BY_EMISMATCH,
                    "%s%u of %s%u, but the table of %s specifies rank %u of %u in job %u; start the ranks in "
                    "the tables' order",
                    meeting->ip_count > 0 ? "the launcher reports rank " : "RANK ", meeting->rank,
                    meeting->ip_count > 0 ? "" : "WORLD_SIZE ", meeting->rank_count, comm->header.name,
-                   comm->job.rank, comm->job.rank_count, comm->job.job);
+                   comm->rank, comm->rank_count, comm->job.job);
 }
 
 int by_hosts_open(struct banyan_comm *comm)
@@ -170,14 +171,17 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
     bool sharded = by_collective_is_sharded(call->collective);
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
     enum by_hosts_why reason = BY_HOSTS_TREES;
+    uint64_t offsets[BY_PEERS_MAX + 1];
+    struct by_call outer;
+    const struct by_call *seen = by_ranks_outer(comm, call, &outer, offsets);
 
     if (sharded && call->offsets == NULL)
-        bytes *= comm->job.rank_count;
+        bytes *= comm->rank_count;
     if (comm->progress.endpoint == NULL)
         reason = BY_HOSTS_NO_TABLE;
-    else if (!by_endpoint_serves_call(comm->progress.endpoint, call))
+    else if (!by_endpoint_serves_call(comm->progress.endpoint, seen))
         reason = BY_HOSTS_NO_TREES;
-    else if (by_work_supports(call) && !by_endpoint_can(comm->progress.endpoint, call))
+    else if (by_work_supports(call) && !by_endpoint_can(comm->progress.endpoint, seen))
         reason = BY_HOSTS_UNABLE;
     else if (comm->hosts.ready && by_work_supports(call) && comm->hosts.small_bytes > 0 &&
              bytes <= comm->hosts.small_bytes)
@@ -218,13 +222,13 @@ void by_hosts_say_unable(struct banyan_comm *comm, const struct by_call *call)
     int level = atoi(comm->context->settings.value[BY_SETTING_LOG]);
     unsigned said = comm->hosts.said | 1u << comm->context->mode;
 
-    if ((said >> call->mode & 1) || level < 1 || (level < 2 && comm->job.rank != 0))
+    if ((said >> call->mode & 1) || level < 1 || (level < 2 && comm->rank != 0))
         return;
     comm->hosts.said = (uint8_t)(said | 1u << call->mode);
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s of %s in mode %s, which nodes of the trees "
             "cannot compute, runs between hosts over TCP%s\n",
-            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, by_op_name(call->op),
+            comm->job.job, comm->rank, comm->rank_count, comm->header.name, by_op_name(call->op),
             by_dtype_name(call->dtype), by_mode_name(call->mode),
             call->mode == BY_MODE_DET ? " (banyan tables --det gives them slots)" : "");
 }
@@ -280,6 +284,6 @@ void by_hosts_announce(const struct banyan_comm *comm)
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over TCP, by %s "
             "schedules; a message takes %.1f us and %.3f ns a byte\n",
-            comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, why,
-            by_way_name(team->way), (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
+            comm->job.job, comm->rank, comm->rank_count, comm->header.name, why, by_way_name(team->way),
+            (double)team->latency_ns / 1e3, (double)team->gap_ps / 1e3);
 }

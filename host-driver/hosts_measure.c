@@ -16,8 +16,8 @@
 static banyan_status_t run_over_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
                                       uint64_t bytes)
 {
-    uint64_t shard = bytes / comm->job.rank_count;
-    uint8_t *own = buffer + comm->job.rank * shard;
+    uint64_t shard = bytes / comm->rank_count;
+    uint8_t *own = buffer + comm->rank * shard;
 
     switch ((enum by_collective)collective) {
     case BY_COLLECTIVE_ALLREDUCE:
@@ -57,7 +57,7 @@ static int time_trees(struct banyan_comm *comm, unsigned collective, uint8_t *bu
 static int measure_trees(struct banyan_comm *comm, unsigned collective, uint8_t *buffer,
                          struct by_tree_time *time)
 {
-    uint64_t least = comm->job.rank_count, small_ns = 0, large_ns = 0;
+    uint64_t least = comm->rank_count, small_ns = 0, large_ns = 0;
     int error = time_trees(comm, collective, buffer, least, &small_ns);
 
     if (error == 0 && collective != BY_COLLECTIVE_BARRIER)
@@ -80,10 +80,10 @@ int by_hosts_measure(struct banyan_comm *comm)
 
     if (!comm->hosts.by_time || comm->hosts.fallback == NULL || comm->progress.endpoint == NULL)
         return 0;
-    buffer = calloc(comm->job.rank_count, MEASURED_SHARD);
+    buffer = calloc(comm->rank_count, MEASURED_SHARD);
     if (buffer == NULL)
         return by_fail(BY_ENOMEM, "no memory to measure the trees: %u bytes for each of %u ranks",
-                       MEASURED_SHARD, comm->job.rank_count);
+                       MEASURED_SHARD, comm->rank_count);
     for (unsigned c = BY_COLLECTIVE_ALLREDUCE; c < BY_COLLECTIVE_COUNT && error == 0; c++)
         if (by_hosts_has_trees(comm, c))
             error = measure_trees(comm, c, buffer, &tree[c]);

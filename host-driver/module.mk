@@ -5,6 +5,7 @@ host-driver_SRC := \
 	host-driver/arena.c \
 	host-driver/blocking.c \
 	host-driver/bootstrap/bootstrap.c \
+	host-driver/bootstrap/gather.c \
 	host-driver/bootstrap/place.c \
 	host-driver/bootstrap/pmi.c \
 	host-driver/bootstrap/pmi_line.c \
@@ -35,6 +36,11 @@ host-driver_SRC := \
 	host-driver/hosts_measure.c \
 	host-driver/image_file.c \
 	host-driver/line.c \
+	host-driver/local/local.c \
+	host-driver/local/mates.c \
+	host-driver/local/seats.c \
+	host-driver/local/slices.c \
+	host-driver/local/sum.c \
 	host-driver/member.c \
 	host-driver/memory.c \
 	host-driver/openssl.c \
@@ -42,6 +48,7 @@ host-driver_SRC := \
 	host-driver/operation.c \
 	host-driver/progress.c \
 	host-driver/query.c \
+	host-driver/ranks.c \
 	host-driver/register.c \
 	host-driver/request.c \
 	host-driver/segments.c \

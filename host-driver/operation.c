@@ -23,11 +23,11 @@ struct operation_shape {
 
 static struct operation_shape shape_of(const struct banyan_comm *comm, const struct by_call *call)
 {
-    uint32_t rank = comm->job.rank;
+    uint32_t rank = comm->rank;
     uint64_t element = by_dtype_bytes(call->dtype);
     uint64_t own = call->offsets != NULL ? call->offsets[rank + 1] - call->offsets[rank] : call->count;
     uint64_t at = call->offsets != NULL ? call->offsets[rank] : rank * call->count;
-    uint64_t all = call->offsets != NULL ? call->count : comm->job.rank_count * call->count;
+    uint64_t all = call->offsets != NULL ? call->count : comm->rank_count * call->count;
     struct operation_shape shape = {.send_bytes = own * element, .recv_bytes = own * element};
 
     switch ((enum by_collective)call->collective) {
@@ -83,9 +83,9 @@ static int check_buffers(const char *name, const struct banyan_comm *comm, const
     if (send == 0 && shape->send_bytes > 0)
         return by_fail(BY_EINVAL, "%s: send is NULL", name);
     if (recv == 0 && shape->recv_bytes > 0 &&
-        (call->collective != BY_COLLECTIVE_REDUCE || call->root == comm->job.rank))
+        (call->collective != BY_COLLECTIVE_REDUCE || call->root == comm->rank))
         return by_fail(BY_EINVAL, "%s: recv is NULL", name);
-    if (call->collective == BY_COLLECTIVE_REDUCE && call->root != comm->job.rank)
+    if (call->collective == BY_COLLECTIVE_REDUCE && call->root != comm->rank)
         return 0;
     if (shape->send_bytes == 0 || shape->recv_bytes == 0)
         return 0;
@@ -105,10 +105,10 @@ static int check_words(const char *name, const struct banyan_comm *comm, const s
 {
     if (by_dtype_bytes(call->dtype) == 0)
         return by_fail(BY_EINVAL, "%s: type %u is unknown; see banyan_dtype_t", name, call->dtype);
-    if (call->root >= comm->job.rank_count)
+    if (call->root >= comm->rank_count)
         return by_fail(BY_EINVAL, "%s: root %u is not a rank; the job has %u", name, call->root,
-                       comm->job.rank_count);
-    if (call->count > (call->offsets != NULL ? COUNT_MAX : COUNT_MAX / comm->job.rank_count))
+                       comm->rank_count);
+    if (call->count > (call->offsets != NULL ? COUNT_MAX : COUNT_MAX / comm->rank_count))
         return by_fail(BY_ELIMIT, "%s: %llu elements do not fit an address space", name,
                        (unsigned long long)call->count);
     *shape = shape_of(comm, call);
@@ -214,7 +214,7 @@ banyan_status_t banyan_allgather_init(struct banyan_comm *comm, const void *send
 static int take_counts(const char *name, const struct banyan_comm *comm, const uint64_t *counts,
                        struct by_call *call, uint64_t **offsets)
 {
-    uint32_t n = comm->job.rank_count;
+    uint32_t n = comm->rank_count;
     uint64_t *sums;
     bool equal = true;
 
@@ -290,7 +290,7 @@ banyan_status_t banyan_reduce_scatterv_init(struct banyan_comm *comm, const void
 banyan_status_t banyan_broadcast_init(struct banyan_comm *comm, void *buffer, uint64_t count,
                                       banyan_dtype_t dtype, uint32_t root, struct banyan_request **request)
 {
-    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
+    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->rank;
     struct by_call call = {.collective = BY_COLLECTIVE_BROADCAST,
                            .op = BY_OP_BOR,
                            .dtype = narrow(dtype),
@@ -306,7 +306,7 @@ banyan_status_t banyan_reduce_init(struct banyan_comm *comm, const void *send, v
                                    banyan_dtype_t dtype, banyan_op_t op, uint32_t root,
                                    struct banyan_request **request)
 {
-    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->job.rank;
+    int is_root = comm != NULL && comm->magic == BY_COMM_MAGIC && root == comm->rank;
     struct by_call call = {.collective = BY_COLLECTIVE_REDUCE,
                            .op = narrow(op),
                            .dtype = narrow(dtype),

@@ -11,6 +11,7 @@
 #include "host-driver/error.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/image_file.h"
+#include "host-driver/ranks.h"
 
 void banyan_query_init(struct banyan_query *query)
 {
@@ -113,11 +114,14 @@ static void answer(const struct banyan_comm *comm, const struct by_call *call, s
     const struct by_tree_time *tree = &comm->hosts.tree[call->collective];
     enum by_hosts_why why;
     const char *field = NULL;
+    uint64_t offsets[BY_PEERS_MAX + 1];
+    struct by_call outer;
+    const struct by_call *seen = by_ranks_outer(comm, call, &outer, offsets);
     int error;
 
     query->status = BANYAN_OK;
-    query->rank = comm->job.rank;
-    query->rank_count = comm->job.rank_count;
+    query->rank = comm->rank;
+    query->rank_count = comm->rank_count;
     query->tree_count = 0;
     query->packet_count = query->round_count = query->predicted_ns = 0;
     query->packet_bytes = 0;
@@ -129,14 +133,18 @@ static void answer(const struct banyan_comm *comm, const struct by_call *call, s
             say_hosts(comm, call, why, query);
         return;
     }
-    error = comm->progress.endpoint != NULL ? by_endpoint_refusal(comm->progress.endpoint, call, &field)
+    error = comm->progress.endpoint != NULL ? by_endpoint_refusal(comm->progress.endpoint, seen, &field)
                                             : BY_EUNSUPPORTED;
+    if (error == 0 && comm->local != NULL && by_local_refuses(call)) {
+        error = BY_EUNSUPPORTED;
+        field = "ranks";
+    }
     if (error != 0) {
         say_refusal(comm, call, error, field, 0, query);
         return;
     }
     query->path = BANYAN_TREES;
-    list_trees(comm, call, query);
+    list_trees(comm, seen, query);
     if (tree->latency_ns > 0)
         query->predicted_ns =
             tree->latency_ns + query->packet_count * query->packet_bytes * tree->gap_ps / 1000u;
@@ -214,6 +222,8 @@ static int expect_comm(struct banyan_context *context, uint32_t wanted, struct b
     error = by_image_job_find(context->image, (uint32_t)job, &comm->job);
     if (error != 0)
         return error;
+    comm->rank = comm->job.rank;
+    comm->rank_count = comm->job.rank_count;
     config.job = comm->job.job;
     bytes = by_endpoint_size(&config);
     if (bytes == 0)

@@ -1,10 +1,12 @@
 /* Requests: a described operation, its posts and its end. Thread: the communicator's. */
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/ranks.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
@@ -102,9 +104,19 @@ void by_request_give(struct banyan_request *request)
     comm->spare_last = request;
 }
 
+static bool is_running(const struct banyan_comm *comm)
+{
+    for (const struct banyan_request *request = comm->requests; request != NULL; request = request->next)
+        if (request->state == BY_REQUEST_RUNNING)
+            return true;
+    return false;
+}
+
 void by_requests_free(struct banyan_comm *comm)
 {
     by_staging_abort(comm, BY_EABORTED);
+    if (comm->local != NULL && is_running(comm))
+        by_local_abort(comm->local, BY_EABORTED, "a rank of this host has left the job during the call");
     if (comm->progress.endpoint != NULL)
         by_endpoint_abort(comm->progress.endpoint);
     if (comm->hosts.fallback != NULL)
@@ -152,11 +164,11 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
                        "%s: mode %s does not support %s of %s, which depends on the order; use mode det or "
                        "fast (banyan_request_mode, BANYAN_MODE)",
                        name, by_mode_name(call->mode), by_op_name(call->op), by_dtype_name(call->dtype));
-    if (by_dtype_bytes(call->dtype) == 2 && request->comm->job.rank_count > BY_EXACT_HALF_RANKS_MAX)
+    if (by_dtype_bytes(call->dtype) == 2 && request->comm->rank_count > BY_EXACT_HALF_RANKS_MAX)
         return by_fail(BY_EUNSUPPORTED,
                        "%s: mode %s adds %s over at most %u ranks, and the job has %u; use f32, or mode det",
                        name, by_mode_name(call->mode), by_dtype_name(call->dtype), BY_EXACT_HALF_RANKS_MAX,
-                       request->comm->job.rank_count);
+                       request->comm->rank_count);
     return by_fail(
         BY_EUNSUPPORTED,
         "%s: in mode %s the ranks first agree on scales by an allreduce, for which the table of %s holds "
@@ -231,6 +243,11 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
             return mode_failed(request);
         if (field != NULL && strcmp(field, "tree") == 0)
             return tree_failed(request);
+        if (field != NULL && strcmp(field, "ranks") == 0)
+            return by_fail(error,
+                           "%s: mode %s does not add %s where several ranks share a host; use mode det or "
+                           "fast, or start one rank on each host",
+                           name, by_mode_name(request->call.mode), by_dtype_name(request->call.dtype));
         if (request->between_hosts)
             return by_fail(error, "%s: mode %s of %s of %s does not run between hosts; use det or fast", name,
                            by_mode_name(request->call.mode), by_op_name(request->call.op),
@@ -246,8 +263,21 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
 
 static int post_to_trees(struct banyan_request *request, const char **field)
 {
-    struct by_endpoint *endpoint = request->comm->progress.endpoint;
+    struct banyan_comm *comm = request->comm;
+    struct by_endpoint *endpoint = comm->progress.endpoint;
 
+    if (comm->local != NULL) {
+        uint64_t offsets[BY_PEERS_MAX + 1];
+        struct by_call outer;
+        int error =
+            by_endpoint_refusal(endpoint, by_ranks_outer(comm, &request->call, &outer, offsets), field);
+
+        if (error != 0)
+            return error;
+        error = by_local_post(comm->local, &request->call, &request->id);
+        *field = error == BY_ESTATE ? by_local_text(comm->local) : "ranks";
+        return error;
+    }
     if (take_scratch(request) != 0) {
         *field = "memory of the mode";
         return BY_ENOMEM;
@@ -316,8 +346,24 @@ static void collect_from_hosts(struct banyan_request *request)
     if (result == 0)
         return;
     snprintf(request->text, sizeof(request->text), "%s between hosts, rank %u of %u: %s: %s",
-             by_collective_name(request->call.collective), request->comm->job.rank,
-             request->comm->job.rank_count, by_error_text(result), by_fallback_text(fallback));
+             by_collective_name(request->call.collective), request->comm->rank, request->comm->rank_count,
+             by_error_text(result), by_fallback_text(fallback));
+    by_comm_fail(request->comm, result);
+}
+
+static void collect_from_local(struct banyan_request *request)
+{
+    struct by_local *local = request->comm->local;
+    int result = by_local_test(local, request->id);
+
+    if (result == BY_EAGAIN)
+        return;
+    request->state = BY_REQUEST_ENDED;
+    request->result = result;
+    if (result == 0)
+        return;
+    by_describe_call(&request->call, request->text, sizeof(request->text));
+    by_append(request->text, sizeof(request->text), ": %s", by_local_text(local));
     by_comm_fail(request->comm, result);
 }
 
@@ -334,6 +380,10 @@ void by_request_collect(struct banyan_request *request)
     }
     if (request->between_hosts) {
         collect_from_hosts(request);
+        return;
+    }
+    if (request->comm->local != NULL) {
+        collect_from_local(request);
         return;
     }
     result = by_endpoint_test(request->comm->progress.endpoint, request->id, &status);

@@ -96,8 +96,10 @@ int by_bootstrap_find(struct by_bootstrap *bootstrap, const struct by_settings *
     const char *way = config->launcher != NULL ? config->launcher : settings->value[BY_SETTING_BOOTSTRAP];
     char tried[200];
 
-    if (config->bootstrap != NULL)
+    if (config->bootstrap != NULL) {
+        bootstrap->places_only = config->launcher != NULL && strcmp(way, "none") == 0;
         return take_caller(bootstrap, config->bootstrap);
+    }
     if (strcmp(way, "auto") == 0)
         return find_automatically(bootstrap);
     if (strcmp(way, "none") == 0)
@@ -180,6 +182,17 @@ static int who_we_are(const struct by_bootstrap *bootstrap, struct by_meeting *m
     default:
         return by_fail(BY_EINVAL, "no setting states where ranks meet");
     }
+}
+
+uint32_t by_bootstrap_rank_count(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
+{
+    struct by_meeting meeting = {0};
+
+    if (bootstrap->joined)
+        return bootstrap->meeting.rank_count;
+    if (bootstrap->source == BY_SOURCE_NONE || who_we_are(bootstrap, &meeting, deadline_ns) != 0)
+        return 0;
+    return meeting.rank_count;
 }
 
 static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)

@@ -25,6 +25,8 @@ struct by_bootstrap {
     struct banyan_bootstrap caller;
     struct by_meeting meeting; /* complete after by_bootstrap_join */
     bool joined;
+    /* the ranks only learn which of them share a host; nothing runs between the hosts */
+    bool places_only;
     pthread_mutex_t lock; /* held while joining */
 };
 
@@ -35,6 +37,8 @@ void by_bootstrap_init(struct by_bootstrap *bootstrap);
  * its text. */
 int by_bootstrap_find(struct by_bootstrap *bootstrap, const struct by_settings *settings,
                       const struct banyan_config *config);
+/* Returns the job's number of ranks without waiting for them; 0 if the launcher does not tell. */
+uint32_t by_bootstrap_rank_count(struct by_bootstrap *bootstrap, uint64_t deadline_ns);
 /* Fills the meeting; collective, unless the source is the four variables. 0, or an error with its
  * text. */
 int by_bootstrap_join(struct by_bootstrap *bootstrap, uint64_t deadline_ns);

@@ -378,6 +378,33 @@ int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, ui
     return 0;
 }
 
+int by_peers_gather(struct by_peers *peers, const void *mine, void *all, size_t bytes, uint64_t deadline_ns)
+{
+    size_t whole = bytes * peers->rank_count;
+    int error = 0;
+
+    if (peers->rank != 0) {
+        error = by_peer_write(peers->link[0], mine, bytes, deadline_ns);
+        if (error == 0)
+            error = by_peer_read(peers->link[0], all, whole, deadline_ns + VERDICT_GRACE_NS);
+        return error == 0 ? 0
+                          : by_fail(error, "rank %u waits for facts about the other ranks, and rank 0 %s",
+                                    peers->rank,
+                                    error == BY_ETIMEDOUT ? "is silent" : "has ended; see its error message");
+    }
+    memcpy(all, mine, bytes);
+    for (uint32_t rank = 1; rank < peers->rank_count; rank++) {
+        error = by_peer_read(peers->link[rank], (uint8_t *)all + rank * bytes, bytes, deadline_ns);
+        if (error != 0)
+            return by_fail(error, "rank %u has joined and then %s", rank,
+                           error == BY_ETIMEDOUT ? "is silent; is it stopped?" : "ended");
+    }
+    for (uint32_t rank = 1; rank < peers->rank_count; rank++)
+        if (by_peer_write(peers->link[rank], all, whole, deadline_ns) != 0)
+            return by_fail(BY_EIO, "rank %u left while the ranks met: %s", rank, strerror(errno));
+    return 0;
+}
+
 void by_peers_part(struct by_peers *peers)
 {
     for (uint32_t rank = 0; peers->link != NULL && rank < peers->rank_count; rank++)

@@ -48,6 +48,8 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
                   uint64_t deadline_ns);
 /* Waits for all ranks; afterwards all have rank 0's `numbers`. */
 int by_peers_agree(struct by_peers *peers, uint64_t *numbers, uint32_t count, uint64_t deadline_ns);
+/* Collects `bytes` bytes of every rank, in rank order, at all ranks: all[rank_count * bytes]. */
+int by_peers_gather(struct by_peers *peers, const void *mine, void *all, size_t bytes, uint64_t deadline_ns);
 /* Lists the ranks from `first` on that `link` has no connection to and that are wanted (NULL: all),
  * such as "2, 3 and 4 more". */
 void by_peers_missing(const int *link, const bool *wanted, uint32_t first, uint32_t count, char *text,

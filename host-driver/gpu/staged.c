@@ -68,7 +68,7 @@ int by_staging_open(struct banyan_comm *comm)
 
 static uint32_t shards_of(const struct by_staged *staged, unsigned which)
 {
-    return staged->side[which].strided ? staged->request->comm->job.rank_count : 1;
+    return staged->side[which].strided ? staged->request->comm->rank_count : 1;
 }
 
 /* Returns the elements [first, end) of shard `shard` on a side. */
@@ -76,7 +76,7 @@ static void shard_of(const struct by_staged *staged, unsigned which, uint32_t sh
                      uint64_t *end)
 {
     const struct by_call *call = &staged->request->call;
-    uint32_t rank = staged->request->comm->job.rank;
+    uint32_t rank = staged->request->comm->rank;
 
     if (call->offsets == NULL) {
         *first = shard * call->count;
@@ -159,7 +159,7 @@ static int describe(struct by_staged *staged, struct staged_slice *slice)
 {
     const struct banyan_request *request = staged->request;
     struct banyan_request *child = slice->child;
-    uint32_t count = request->comm->job.rank_count;
+    uint32_t count = request->comm->rank_count;
 
     child->call = request->call;
     child->call.scratch = NULL;
@@ -215,7 +215,7 @@ static uint64_t slices_of(const struct banyan_request *request)
     uint64_t chunk = request->comm->staging.chunk, elements = call->count, bytes;
 
     if (call->offsets == NULL && (by_collective_is_sharded(call->collective)))
-        elements *= request->comm->job.rank_count;
+        elements *= request->comm->rank_count;
     bytes = elements * by_dtype_bytes(call->dtype);
     if (chunk == 0 || bytes <= chunk)
         return 1;

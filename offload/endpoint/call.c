@@ -126,16 +126,19 @@ int by_endpoint_serves_call(const struct by_endpoint *endpoint, const struct by_
 }
 
 /* Returns the counts for a call's optag: the count, or with unequal shards a hash of their offsets
- * (FNV-1a of whole numbers), so that ranks that divide the same data differently are detected. */
+ * (FNV-1a of whole numbers), so that ranks that divide the same data differently are detected. The
+ * hash of a part of a larger call includes that call. */
 static uint64_t told_count(const struct by_endpoint *endpoint, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
 
     if (call->collective == BY_COLLECTIVE_BARRIER)
         return 0;
-    if (call->offsets == NULL)
+    if (call->offsets == NULL && call->whole == 0)
         return call->count;
-    for (uint32_t rank = 1; rank <= endpoint->rank_count; rank++) {
+    if (call->whole != 0)
+        hash = ((hash ^ call->whole) * UINT64_C(0x100000001b3) ^ call->count) * UINT64_C(0x100000001b3);
+    for (uint32_t rank = 1; call->offsets != NULL && rank <= endpoint->rank_count; rank++) {
         hash = (hash ^ call->offsets[rank]) * UINT64_C(0x100000001b3);
         hash ^= hash >> 29;
     }

@@ -40,16 +40,16 @@ static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_
     return size;
 }
 
-/* For unequal shards an optag has a hash: this rank can resolve it only if it has such a call
- * itself. */
+/* For unequal shards, and for a part of a larger call, an optag has a hash: this rank can resolve it
+ * only if it has such a call itself. */
 static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *said)
 {
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {
         const struct by_call_state *call = &endpoint->calls[c];
 
-        if (call->call.offsets == NULL || call->told_count != said->count)
+        if ((call->call.offsets == NULL && call->call.whole == 0) || call->told_count != said->count)
             continue;
-        said->unequal = 1;
+        said->unequal = call->call.offsets != NULL;
         said->count = call->call.count;
         return;
     }

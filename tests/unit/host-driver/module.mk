@@ -98,3 +98,9 @@ $(B)/lib/libfake-dpdk.so: $(B)/obj/tests/unit/host-driver/fake_dpdk.o
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDSAN) -shared -o $@ $<
 $(B)/tests/test_host_dpdk: | $(B)/lib/libfake-dpdk.so $(DPDK_PLUGIN)
+
+# Each rank is a process.
+TESTS += test_host_ranks
+test_host_ranks_SRC    := tests/unit/host-driver/test_ranks.c tests/unit/host-driver/fallback/team.c $(HOST_RIG)
+test_host_ranks_LIBS   := $(HOST_LIBS)
+test_host_ranks_LDLIBS = -lcmocka $(host-driver_LDLIBS)

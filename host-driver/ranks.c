@@ -1,0 +1,294 @@
+/* Opens communicators with several ranks on a host; see ranks.h. */
+#include "host-driver/ranks.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "host-driver/bootstrap/gather.h"
+#include "host-driver/clock.h"
+#include "host-driver/comm.h"
+#include "host-driver/error.h"
+#include "host-driver/image_file.h"
+#include "host-driver/local/slices.h"
+
+#define RANKS_KEY UINT32_C(0x52000000) /* separates these meetings from those between hosts */
+
+/* First exchange: where a rank runs. */
+struct ranks_place {
+    char host[BY_NAME_MAX + 1]; /* of the table */
+    uint8_t pad[7];
+    uint64_t key; /* for the socket of the ranks of its host, if it leads them */
+};
+
+/* Second exchange: how opening the trees ended at a leader. */
+struct ranks_result {
+    int32_t error;
+    uint16_t host, host_count; /* of the table */
+    char text[240];
+};
+
+struct by_ranks {
+    struct by_gather gather;
+    uint32_t rank, rank_count, leader;
+    struct ranks_place *place; /* by rank */
+    uint64_t deadline_ns;
+    struct by_mates mates;
+};
+
+void by_ranks_free(struct by_ranks *ranks)
+{
+    if (ranks == NULL)
+        return;
+    by_gather_close(&ranks->gather);
+    by_mates_close(&ranks->mates);
+    free(ranks->place);
+    free(ranks);
+}
+
+bool by_ranks_lead(const struct by_ranks *ranks)
+{
+    return ranks == NULL || ranks->leader == ranks->rank;
+}
+
+/* Whether the ranks must tell each other where they run. */
+static bool is_wanted(struct banyan_comm *comm, uint32_t job)
+{
+    struct banyan_context *context = comm->context;
+    struct by_image_job of;
+
+    if (context->fabric != NULL || context->bootstrap.source == BY_SOURCE_NONE)
+        return false;
+    if (comm->image == NULL)
+        return by_member_wanted(context);
+    if (by_image_job_find(comm->image, job, &of) != 0)
+        return false; /* opening the trees reports it */
+    return by_bootstrap_rank_count(&context->bootstrap, by_clock_ns() + context->stall_ns) > of.rank_count;
+}
+
+static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
+{
+    struct ranks_place mine = {0};
+    int error;
+
+    snprintf(mine.host, sizeof(mine.host), "%s", comm->header.name);
+    if (getrandom(&mine.key, sizeof(mine.key), 0) != (ssize_t)sizeof(mine.key))
+        return by_fail(BY_EIO, "no random number for the ranks of this host: %s", strerror(errno));
+    ranks->place = calloc(ranks->rank_count, sizeof(*ranks->place));
+    if (ranks->place == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the places of %u ranks", ranks->rank_count);
+    error = by_gather_run(&ranks->gather, &mine, ranks->place, sizeof(mine), ranks->deadline_ns);
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++)
+        ranks->place[rank].host[BY_NAME_MAX] = 0;
+    while (error == 0 && strcmp(ranks->place[ranks->leader].host, mine.host) != 0)
+        ranks->leader++;
+    return error;
+}
+
+/* Whether no host has several ranks. */
+static bool is_spread(const struct by_ranks *ranks)
+{
+    for (uint32_t rank = 1; rank < ranks->rank_count; rank++)
+        for (uint32_t other = 0; other < rank; other++)
+            if (strcmp(ranks->place[rank].host, ranks->place[other].host) == 0)
+                return false;
+    return true;
+}
+
+int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out)
+{
+    struct banyan_context *context = comm->context;
+    struct by_ranks *ranks;
+    int error;
+
+    *out = NULL;
+    if (!is_wanted(comm, job))
+        return 0;
+    ranks = calloc(1, sizeof(*ranks));
+    if (ranks == NULL)
+        return by_fail(BY_ENOMEM, "no memory to find the ranks of this host");
+    by_mates_init(&ranks->mates);
+    ranks->deadline_ns = by_clock_ns() + context->stall_ns;
+    error = by_gather_open(&ranks->gather, &context->bootstrap,
+                           RANKS_KEY ^ job << 16 ^ atomic_fetch_add(&context->meeting_count, 1),
+                           ranks->deadline_ns);
+    if (error == 0) {
+        ranks->rank = ranks->gather.rank;
+        ranks->rank_count = ranks->gather.rank_count;
+        error = exchange_places(comm, ranks);
+    }
+    if (error == 0 && is_spread(ranks)) {
+        by_ranks_free(ranks);
+        return 0;
+    }
+    if (error == 0 && by_ranks_lead(ranks))
+        error = by_mates_listen(&ranks->mates, ranks->place[ranks->rank].key);
+    if (error != 0) {
+        by_ranks_free(ranks);
+        return error;
+    }
+    *out = ranks;
+    return 0;
+}
+
+/* ---- the trees of the leader */
+
+static int post(void *context, const struct by_call *call, uint32_t *id)
+{
+    const struct banyan_comm *comm = context;
+    const char *field = NULL;
+
+    return by_endpoint_post(comm->progress.endpoint, call, id, &field);
+}
+
+static int test(void *context, uint32_t id, const struct by_call *call, char *text, size_t bytes)
+{
+    const struct banyan_comm *comm = context;
+    struct by_call_status status = {0};
+    int result = by_endpoint_test(comm->progress.endpoint, id, &status);
+
+    if (result == 0 || result == BY_EAGAIN)
+        return result;
+    status.error = result;
+    if (result == BY_EABORTED && comm->verdict.error != 0) {
+        snprintf(text, bytes, "%s", comm->verdict.text);
+        return comm->verdict.error;
+    }
+    by_describe_reason(comm, call, &status, text, bytes);
+    return result;
+}
+
+static void end(void *context)
+{
+    struct banyan_comm *comm = context;
+
+    if (comm->progress.endpoint != NULL)
+        by_endpoint_abort(comm->progress.endpoint);
+}
+
+/* A rank that does not lead takes the leader's table, for queries only: nothing steps its
+ * endpoint. */
+static int follow(struct banyan_comm *comm, const struct by_mates *mates, uint32_t job)
+{
+    const uint8_t *image = by_mates_image(mates);
+    struct by_endpoint_config config = {.image = image, .image_bytes = mates->head->image_bytes};
+    size_t bytes;
+    int error;
+
+    by_comm_image(comm, image, config.image_bytes); /* the leader has checked it */
+    error = by_image_job_find(image, job, &comm->job);
+    if (error != 0)
+        return error;
+    config.job = comm->job.job;
+    bytes = by_endpoint_size(&config);
+    comm->progress.endpoint_memory = bytes > 0 ? aligned_alloc(64, bytes) : NULL;
+    if (comm->progress.endpoint_memory == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the endpoint of %s: %zu bytes", comm->header.name, bytes);
+    error = by_endpoint_init(&comm->progress.endpoint, comm->progress.endpoint_memory, bytes, &config);
+    return error == 0 ? 0
+                      : by_fail(error, "the endpoint of %s cannot start: %s", comm->header.name,
+                                by_error_text(error));
+}
+
+/* ---- the second exchange */
+
+/* Fills `host_of` from the results of all leaders, or reports the first error. */
+static int judge(const struct by_ranks *ranks, const struct ranks_result *result, uint16_t *host_of,
+                 uint32_t *host_count)
+{
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++)
+        if (result[rank].error != 0)
+            return by_fail(result[rank].error, "rank %u on %s: %.239s", rank, ranks->place[rank].host,
+                           result[rank].text);
+    *host_count = result[0].host_count; /* rank 0 leads its host */
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++) {
+        uint32_t leader = 0;
+
+        while (strcmp(ranks->place[leader].host, ranks->place[rank].host) != 0)
+            leader++;
+        host_of[rank] = result[leader].host;
+        if (result[leader].host_count != *host_count)
+            return by_fail(
+                BY_EMISMATCH,
+                "the table of %s has %u hosts, that of %s has %u; use tables that were made together",
+                ranks->place[leader].host, result[leader].host_count, ranks->place[0].host, *host_count);
+    }
+    return 0;
+}
+
+static int exchange_results(struct banyan_comm *comm, struct by_ranks *ranks, int error, uint16_t *host_of,
+                            uint32_t *host_count)
+{
+    struct ranks_result mine = {.error = error, .host = comm->job.rank, .host_count = comm->job.rank_count};
+    struct ranks_result *all = calloc(ranks->rank_count, sizeof(*all));
+    int failed;
+
+    if (all == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the results of %u ranks", ranks->rank_count);
+    if (error != 0)
+        snprintf(mine.text, sizeof(mine.text), "%s", by_fail_text());
+    /* a leader may have waited for its switch, or for the controller, as long as all others */
+    failed =
+        by_gather_run(&ranks->gather, &mine, all, sizeof(mine), by_clock_ns() + 2 * comm->context->stall_ns);
+    if (failed == 0)
+        failed = judge(ranks, all, host_of, host_count);
+    free(all);
+    return failed;
+}
+
+static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const uint16_t *host_of,
+                      uint32_t host_count, uint32_t job)
+{
+    const struct by_local_config config = {.net = {comm, post, test, end},
+                                           .stall_ns = comm->context->stall_ns,
+                                           .host = comm->context->header.name};
+    uint64_t key = ranks->place[ranks->leader].key;
+    uint64_t deadline_ns = by_clock_ns() + comm->context->stall_ns;
+    struct by_seats seats;
+    int error = by_seats_make(&seats, host_of, ranks->rank_count, host_count, ranks->rank);
+
+    if (error != 0)
+        return error;
+    error = by_ranks_lead(ranks)
+                ? by_mates_admit(&ranks->mates, &seats, key, comm->image, comm->image_bytes, deadline_ns)
+                : by_mates_join(&ranks->mates, &seats, key, deadline_ns);
+    if (error == 0 && !by_ranks_lead(ranks))
+        error = follow(comm, &ranks->mates, job);
+    if (error != 0) {
+        by_seats_free(&seats);
+        return error;
+    }
+    comm->rank = ranks->rank;
+    comm->rank_count = ranks->rank_count;
+    return by_local_open(&comm->local, &seats, &ranks->mates, &config);
+}
+
+int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t job, int error)
+{
+    uint16_t *host_of;
+    uint32_t host_count = 0;
+
+    if (ranks == NULL)
+        return error;
+    host_of = calloc(ranks->rank_count, sizeof(*host_of));
+    if (host_of == NULL)
+        error = by_fail(BY_ENOMEM, "no memory for the hosts of %u ranks", ranks->rank_count);
+    else
+        error = exchange_results(comm, ranks, error, host_of, &host_count);
+    if (error == 0)
+        error = open_local(comm, ranks, host_of, host_count, job);
+    free(host_of);
+    by_ranks_free(ranks);
+    return error;
+}
+
+const struct by_call *by_ranks_outer(const struct banyan_comm *comm, const struct by_call *call,
+                                     struct by_call *outer, uint64_t *offsets)
+{
+    if (comm->local == NULL)
+        return call;
+    by_slices_whole(call, by_local_seats(comm->local), outer, offsets);
+    return outer;
+}
