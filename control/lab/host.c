@@ -129,11 +129,12 @@ static void host_files(const struct lab *lab, uint32_t node, uint32_t job, char 
 
 /* Starts the user's program. Its settings are in the environment, its stderr is shown with its
  * stdout. */
-static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_t job, const char *table,
-                                         char *environment[], uint32_t set)
+static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_t local, uint32_t job,
+                                         const char *table, char *environment[], uint32_t set)
 {
     const struct lab_options *options = &lab->options;
-    char texts[6][LAB_PATH + 96], outside[6][48];
+    char texts[6][LAB_PATH + 96], outside[LAB_OUTSIDE_VARIABLES][48];
+    struct lab_process *process;
 
     snprintf(texts[0], sizeof(texts[0]), "BANYAN_JOB=%u", job);
     snprintf(texts[1], sizeof(texts[1]), "BANYAN_TRANSPORT=%s", lab_transport(options));
@@ -143,19 +144,22 @@ static struct lab_process *start_command(struct lab *lab, uint32_t node, uint32_
     snprintf(texts[5], sizeof(texts[5]), "BANYAN_TABLE=%s", table);
     for (uint32_t i = 0; i < (options->controller ? 5 : 6); i++)
         environment[set++] = texts[i];
-    set += lab_outside_environment(lab, node, job, outside, environment + set);
+    set += lab_outside_environment(lab, node, local, job, outside, environment + set);
     environment[set] = NULL;
-    return lab_process_start(lab, node, job, options->command, environment, NULL, true);
+    process = lab_process_start(lab, node, job, options->command, environment, NULL, true);
+    if (process != NULL)
+        process->local = local;
+    return process;
 }
 
-struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
+struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t local, uint32_t job)
 {
     char *argv[ARGUMENTS_MAX], numbers[4][16], optimum[512], log[LAB_PATH + 64], report[LAB_PATH + 64],
         seed[24];
     char table[LAB_PATH + 64], job_text[16], sockets[LAB_PATH + 64], controller[LAB_PATH + 96], name[64];
     char segments[] = "BANYAN_SEGMENTS=on", ring[] = "BANYAN_RING=on";
     char no_huge[] = "BANYAN_DPDK_OPTIONS=--no-huge";
-    char *environment[21] = {NULL};
+    char *environment[15 + LAB_OUTSIDE_VARIABLES] = {NULL};
     uint32_t set = 0;
     bool switches = lab->topology->node_count > lab->lowering->map.rank_count;
     int count;
@@ -193,7 +197,7 @@ struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job)
         environment[set++] = name;
     }
     if (lab->options.command != NULL)
-        return start_command(lab, node, job, table, environment, set);
+        return start_command(lab, node, local, job, table, environment, set);
     return lab_process_start(lab, node, job, argv, environment, log, true);
 }
 
@@ -217,6 +221,15 @@ struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job)
     return lab_process_start(lab, 0, job, argv, NULL, log, true);
 }
 
+/* The host, and with several processes on it the number there: "host2.1: ". */
+static void print_name(const struct lab *lab, const struct lab_process *process)
+{
+    printf("%s", lab_name(lab, process->node));
+    if (lab->options.ranks_each != NULL)
+        printf(".%u", process->local);
+    printf(": ");
+}
+
 /* Prints a line of a host's output. Of banyan-perf only rank 0 of each job has output: the results
  * table. */
 static void host_line(struct lab *lab, struct lab_process *process, const char *line)
@@ -227,7 +240,7 @@ static void host_line(struct lab *lab, struct lab_process *process, const char *
     if (lab->options.jobs > 1)
         printf("job %u: ", process->job);
     if (lab->options.command != NULL)
-        printf("%s: ", lab_name(lab, process->node));
+        print_name(lab, process);
     printf("%s\n", line);
     fflush(stdout);
 }

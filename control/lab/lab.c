@@ -216,6 +216,8 @@ static int open_lab(struct lab *lab)
         status = take_shares(lab);
     if (status == 0)
         status = check(lab);
+    if (status == 0)
+        status = lab_ranks_check(lab);
     if (status != 0)
         return status;
     lab_state_sweep(NULL, false, true);

@@ -28,7 +28,9 @@
 #include "control/tables/lower.h"
 #include "offload/wire/types.h"
 
-#define LAB_JOBS_MAX 8u
+#define LAB_JOBS_MAX  8u
+#define LAB_RANKS_MAX 512u /* processes of a job */
+#define LAB_EACH_MAX  64u  /* processes of a job on one host */
 /* Most switches that run another program than banyan-switchd (count). */
 #define LAB_PROGRAMS_MAX 64u
 #define LAB_PATH         512u
@@ -57,6 +59,8 @@ struct lab_options {
     const char *report;
     /* the user's program for the hosts, with its arguments; NULL: banyan-perf */
     char *const *command;
+    const char *ranks_each; /* processes on each host, "2" or "3,1,2,2"; NULL: one */
+    uint32_t ranks_each_count, ranks_each_sum;
     const char *kill_node; /* a node that is killed during the run, or NULL */
     double kill_seconds;
     /* NODE=PROGRAM: the program of that switch instead of banyan-switchd */
@@ -77,6 +81,7 @@ struct lab_options {
 struct lab_process {
     pid_t pid; /* 0: not started */
     uint32_t node;
+    uint32_t local;    /* number among the processes of its host and job */
     uint32_t job;      /* 0: a switch; or LAB_CONTROLLER */
     int out;           /* its stdout, or -1 */
     bool ready, ended; /* ready: a switch has reported that it is ready */
@@ -162,10 +167,16 @@ void lab_net_delete(const char *ns);
 int lab_net_ip(const char *ns, const char *batch, size_t bytes);
 /* Joins the hosts by a second network. Returns as lab_net_up; lab_net_down removes it. */
 int lab_outside_up(struct lab *lab);
-/* Writes RANK, WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the interface of a host on it. Returns the
- * number of variables, 6. */
-uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t job, char texts[6][48],
-                                 char *environment[]);
+#define LAB_OUTSIDE_VARIABLES 8u
+/* Writes RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR, MASTER_PORT and the interface
+ * on it, for process `local` of a host. Returns the number of variables. */
+uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t local, uint32_t job,
+                                 char texts[LAB_OUTSIDE_VARIABLES][48], char *environment[]);
+/* Returns the processes of a job on the compute node `node`. */
+uint32_t lab_ranks_on(const struct lab *lab, uint32_t node);
+/* Refuses --ranks-per-host with numbers for more or fewer hosts than the topology has. Returns 0 or
+ * BY_EXIT_USAGE. */
+int lab_ranks_check(const struct lab *lab);
 /* Writes the name of a cable's interface at a node; where the link has a VLAN, the interface that
  * the site names is that of the VLAN. */
 void lab_net_cable(const struct lab *lab, uint32_t link, uint32_t node, char name[16]);
@@ -270,7 +281,7 @@ int lab_controller_fail(struct lab *lab, const char *what);
  * Start hosts: one process of a job, or all hosts of a job in one process. Return NULL after they
  * printed an error.
  */
-struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t job);
+struct lab_process *lab_host_start(struct lab *lab, uint32_t node, uint32_t local, uint32_t job);
 struct lab_process *lab_host_start_all(struct lab *lab, uint32_t job);
 /* Watches the hosts until all have ended or must be stopped. */
 void lab_host_watch(struct lab *lab);

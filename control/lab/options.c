@@ -24,6 +24,33 @@ static int read_kill(void *object, const char *text, struct by_option_why *why)
     return 0;
 }
 
+/* Checks the processes on each host, "2" or "3,1,2,2". */
+static int read_each(void *object, const char *text, struct by_option_why *why)
+{
+    struct lab_options *options = object;
+    const char *at = text;
+    bool good = true;
+
+    options->ranks_each = text;
+    options->ranks_each_count = options->ranks_each_sum = 0;
+    while (good) {
+        size_t digits = strspn(at, "0123456789");
+        unsigned long number = digits > 0 && digits < 4 ? strtoul(at, NULL, 10) : 0;
+
+        options->ranks_each_count++;
+        options->ranks_each_sum += (uint32_t)number;
+        at += digits;
+        good = number >= 1 && number <= LAB_EACH_MAX && options->ranks_each_sum <= LAB_RANKS_MAX;
+        if (*at != ',')
+            break;
+        at++;
+    }
+    if (good && *at == 0)
+        return 0;
+    return by_option_refuse(why,
+                            "it must be whole numbers from 1 to 64 with commas between, at most 512 in all");
+}
+
 static int check_program(void *object, const char *text, struct by_option_why *why)
 {
     const char *equals = strchr(text, '=');
@@ -125,6 +152,10 @@ static const struct by_option rows[] = {
      .text = AT(reorder)},
     {BY_ROW_NUMBER(0, "seed", "N", BY_OPTION_NONE, 0, UINT64_MAX, "the seed of these faults (default 1)"),
      .text = AT(seed)},
+    {BY_ROW_CALL(
+        0, "ranks-per-host", "LIST", read_each,
+        "start several processes of PROGRAM on each host: one number for all hosts, or one for each, "
+        "with commas between")},
     {BY_ROW_NUMBER(0, "jobs", "N", AT(jobs), 1, LAB_JOBS_MAX,
                    "run N jobs at once on the same switches, %r (default 1)")},
     BY_CLI_KEYED_ROWS(keys),
@@ -248,6 +279,12 @@ int lab_options_read(int argc, char **argv, struct lab_options *options)
     options->verb = argv[1];
     options->topology = argc > 2 ? argv[2] : NULL;
     status = argc > 3 ? take_command(argv + 3, options) : 0;
+    if (status != 0)
+        return status;
+    if (status == 0 && options->ranks_each != NULL && options->command == NULL)
+        status = by_cli_fail(
+            BY_EXIT_USAGE, "--ranks-per-host requires a program: `banyan lab run TOPO --ranks-per-host N -- "
+                           "PROGRAM`; banyan-perf is one");
     if (status != 0)
         return status;
     options->lower.det = options->mode == BY_MODE_DET;

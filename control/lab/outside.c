@@ -64,15 +64,53 @@ int lab_outside_up(struct lab *lab)
     return status;
 }
 
-uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t job, char texts[6][48],
-                                 char *environment[])
+static uint32_t hosts_before(const struct lab *lab, uint32_t node)
 {
-    uint32_t rank = 0, size = 0;
+    uint32_t hosts = 0;
+
+    for (uint32_t i = 0; i < node; i++)
+        hosts += lab->topology->nodes[i].compute;
+    return hosts;
+}
+
+uint32_t lab_ranks_on(const struct lab *lab, uint32_t node)
+{
+    const char *at = lab->options.ranks_each;
+
+    if (at == NULL)
+        return 1;
+    for (uint32_t host = hosts_before(lab, node); host > 0 && strchr(at, ',') != NULL; host--)
+        at = strchr(at, ',') + 1;
+    return (uint32_t)strtoul(at, NULL, 10);
+}
+
+int lab_ranks_check(const struct lab *lab)
+{
+    uint32_t hosts = hosts_before(lab, lab->topology->node_count), given = lab->options.ranks_each_count;
+
+    if (given > 1 && given != hosts)
+        return by_cli_fail(
+            BY_EXIT_USAGE,
+            "--ranks-per-host %.60s: %u numbers for %u hosts; give one number, or one for each host",
+            lab->options.ranks_each, given, hosts);
+    if (given == 1 && lab->options.ranks_each_sum * hosts > LAB_RANKS_MAX)
+        return by_cli_fail(BY_EXIT_USAGE, "--ranks-per-host %.60s: %u ranks on %u hosts; the limit is %u",
+                           lab->options.ranks_each, lab->options.ranks_each_sum * hosts, hosts,
+                           LAB_RANKS_MAX);
+    return 0;
+}
+
+uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t local, uint32_t job,
+                                 char texts[LAB_OUTSIDE_VARIABLES][48], char *environment[])
+{
+    uint32_t rank = local, size = 0;
     char first[20];
 
     for (uint32_t i = 0; i < lab->topology->node_count; i++) {
-        rank += lab->topology->nodes[i].compute && i < node;
-        size += lab->topology->nodes[i].compute;
+        uint32_t ranks = lab->topology->nodes[i].compute ? lab_ranks_on(lab, i) : 0;
+
+        rank += i < node ? ranks : 0;
+        size += ranks;
     }
     address(0, first);
     snprintf(texts[0], 48, "RANK=%u", rank);
@@ -81,7 +119,9 @@ uint32_t lab_outside_environment(const struct lab *lab, uint32_t node, uint32_t 
     snprintf(texts[3], 48, "MASTER_PORT=%u", PORT_BASE + job);
     snprintf(texts[4], 48, "GLOO_SOCKET_IFNAME=out0"); /* else its host name selects the interface */
     snprintf(texts[5], 48, "NCCL_SOCKET_IFNAME=out0");
-    for (uint32_t i = 0; i < 6; i++)
+    snprintf(texts[6], 48, "LOCAL_RANK=%u", local);
+    snprintf(texts[7], 48, "LOCAL_WORLD_SIZE=%u", lab_ranks_on(lab, node));
+    for (uint32_t i = 0; i < LAB_OUTSIDE_VARIABLES; i++)
         environment[i] = texts[i];
-    return 6;
+    return LAB_OUTSIDE_VARIABLES;
 }

@@ -14,7 +14,8 @@ int lab_run_fabric(struct lab *lab)
     uint32_t n = lab->topology->node_count;
     int status;
 
-    lab->processes = by_alloc((size_t)n * (lab->options.jobs + 1) + 1, sizeof(*lab->processes));
+    lab->processes =
+        by_alloc((size_t)n * (1 + lab->options.jobs * LAB_EACH_MAX) + 1, sizeof(*lab->processes));
     status = lab_net_up(lab);
     for (uint32_t i = 0; i < n && status == 0; i++)
         if (by_site_is_switch(lab->topology, i) && lab_switch_start(lab, i) == NULL)
@@ -24,6 +25,17 @@ int lab_run_fabric(struct lab *lab)
     if (status == 0 && lab->process_count > 0)
         status = lab->options.controller ? lab_controller_up(lab) : lab_switch_push(lab);
     return status;
+}
+
+/* Starts a host's processes of a job. Returns 0 or an exit status. */
+static int start_host(struct lab *lab, uint32_t node, uint32_t job)
+{
+    uint32_t ranks = lab->topology->nodes[node].compute ? lab_ranks_on(lab, node) : 0;
+
+    for (uint32_t local = 0; local < ranks; local++)
+        if (lab_host_start(lab, node, local, job) == NULL)
+            return BY_EXIT_ENVIRONMENT;
+    return 0;
 }
 
 int lab_run_namespaces(struct lab *lab)
@@ -36,8 +48,7 @@ int lab_run_namespaces(struct lab *lab)
     lab->kernel_seconds = -lab_process_kernel_seconds();
     for (uint32_t job = 1; job <= lab->options.jobs && status == 0; job++)
         for (uint32_t node = 0; node < lab->topology->node_count && status == 0; node++)
-            if (lab->topology->nodes[node].compute && lab_host_start(lab, node, job) == NULL)
-                status = BY_EXIT_ENVIRONMENT;
+            status = start_host(lab, node, job);
     if (status != 0)
         return status;
     lab_host_watch(lab);
