@@ -107,8 +107,8 @@ static int burst_takes(struct by_world *world, uint32_t node, uint64_t at_ps)
 
 /*
  * 1 if a packet is lost, of which `part` (2^-32) are. Runs of losses (Gilbert, "Capacity of a
- * burst-noise channel", 1960): each lost packet is followed by another with a probability that gives
- * the configured mean length; a run begins with the probability that gives `part`.
+ * burst-noise channel", 1960): each lost packet is followed by another with a probability that
+ * gives the configured mean length; a run begins with the probability that gives `part`.
  */
 static int is_lost(struct by_world *world, struct by_sim_direction *direction, uint32_t part)
 {

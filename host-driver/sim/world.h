@@ -64,8 +64,8 @@ struct by_world_config {
     uint64_t sample_ns;      /* > 0 if there is `sample` */
     /* at the receive side of every switch; with host_faults also of every host */
     struct by_fault fault;
-    /* Mean length of the runs in which packets of a direction are lost (fault.loss, arc.loss stay the
-     * lost parts); 0 or 1: each is lost by itself */
+    /* Mean length of the runs in which packets of a direction are lost (fault.loss, arc.loss stay
+     * the lost parts); 0 or 1: each is lost by itself */
     uint32_t loss_run;
     /* parts of 2^32: one bit, or any of 32 adjacent bits, of header or payload */
     uint32_t corrupt;

@@ -68,8 +68,8 @@ struct by_call {
     uint16_t root;
     uint64_t count;
     const uint64_t *offsets; /* NULL: equal shards of `count`. In use until the call has ended */
-    /* 0, or a number for the larger call of which this one is a part. Parts of different calls do not
-     * match, even if they have the same size. */
+    /* 0, or a number for the larger call of which this one is a part. Parts of different calls do
+     * not match, even if they have the same size. */
     uint64_t whole;
     const void *send;
     void *recv;

@@ -40,8 +40,8 @@ static uint32_t list_counts(const struct by_endpoint *endpoint, const struct by_
     return size;
 }
 
-/* For unequal shards, and for a part of a larger call, an optag has a hash: this rank can resolve it
- * only if it has such a call itself. */
+/* For unequal shards, and for a part of a larger call, an optag has a hash: this rank can resolve
+ * it only if it has such a call itself. */
 static void say_shards(const struct by_endpoint *endpoint, struct by_call_said *said)
 {
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++) {

@@ -9,8 +9,6 @@
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
 #define STEP_PACKETS 16u
-/* Classes by which contributions of one chunk find each other (count). */
-#define SORT_CLASSES 64u
 #define NONE         UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
@@ -421,10 +419,10 @@ static uint64_t chunk_of(const struct by_rx *rx)
  */
 static void sort(struct by_batch *batch)
 {
-    uint16_t latest[SORT_CLASSES]; /* of each class of chunks: the latest packet */
+    uint16_t *latest = batch->latest;
     uint32_t at = batch->count;
 
-    for (uint32_t i = 0; i < SORT_CLASSES; i++)
+    for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++)
         latest[i] = NONE;
     for (uint32_t i = 0; i < batch->count; i++) {
         uint32_t class, before;
@@ -435,7 +433,7 @@ static void sort(struct by_batch *batch)
         if (!is_contribution(&batch->arrived[i]))
             continue;
         chunk = chunk_of(&batch->arrived[i]);
-        class = (uint32_t)(chunk + (chunk >> 32) * 7) % SORT_CLASSES;
+        class = (uint32_t)(chunk + (chunk >> 32) * 7) % BY_BATCH_CLASSES;
         before = latest[class];
         latest[class] = (uint16_t)i;
         if (before != NONE && chunk_of(&batch->arrived[before]) == chunk) {

@@ -24,6 +24,8 @@
 #define BY_BATCH_BURST_MIN 8u
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
+/* Classes by which contributions to one chunk find each other (count). */
+#define BY_BATCH_CLASSES 64u
 /* Maximum outputs of one step of the engine (count). */
 #define BY_TX_MAX (BY_FAMILY_MAX + 2u)
 
@@ -136,6 +138,7 @@ struct by_batch {
     void *frame[BY_BATCH_ROOM];         /* of rx; NULL: there is none, or a relay has it */
     uint16_t before[BY_BATCH_ROOM];     /* of arrived: the contribution before it to the same chunk */
     bool is_last[BY_BATCH_ROOM];        /* of arrived: no such contribution follows */
+    uint16_t latest[BY_BATCH_CLASSES];  /* of a class of chunks: the latest packet; while it sorts */
     struct by_tx tx[BY_TX_MAX];
 };
 

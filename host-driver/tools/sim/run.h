@@ -41,9 +41,9 @@ struct sim_run {
 
 /* Runs `work`, and writes a line for each sample and each direction in use to `series` (may be
  * NULL): nanoseconds since the call began, the direction, bytes in its queue, and the time (ps) for
- * which it has sent since the last sample. `run` is otherwise zero; the world owns the images of its fabric
- * afterwards. 0 (also if results are wrong or a call ended with an error: see `run`), or a negative BY_E*
- * with the error text set.
+ * which it has sent since the last sample. The world owns the images of its fabric afterwards.
+ * Returns 0 (also if results are wrong or a call ended with an error: see `run`), or a negative
+ * BY_E* with the error text set.
  */
 int run_all(struct sim_run *run, const struct sim_work *work, FILE *series);
 void run_close(struct sim_run *run);

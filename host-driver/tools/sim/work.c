@@ -4,7 +4,8 @@
  *
  *   arc FROM PORT TO PORT NUM DEN LATENCY
  *                      one direction of a cable: a byte takes NUM / DEN ps; LATENCY is in ps
- *   lose ARC PART      a direction (numbered as the arc lines are) that loses PART / 2^32 of its packets
+ *   lose ARC PART      a direction (numbered as the arc lines are) that loses PART / 2^32 of its
+ *                      packets
  *   node ID NUM DEN    a node with limited additions: a byte takes NUM / DEN ps
  *   WORD NUMBER        see SIM_WORD_LIST
  *

@@ -1,7 +1,7 @@
 /*
- * Several ranks on a host: two hosts on the loopback interface, joined by one cable, with any number
- * of ranks on each, in any layout. Each rank is a process. Every collective is compared with what
- * its definition says; ranks that are killed, late or in another call are named.
+ * Several ranks on a host: two hosts on the loopback interface, joined by one cable, with any
+ * number of ranks on each, in any layout. Each rank is a process. Every collective is compared with
+ * what its definition says; ranks that are killed, late or in another call are named.
  */
 #include <setjmp.h>
 #include <signal.h>

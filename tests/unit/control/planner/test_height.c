@@ -92,8 +92,9 @@ static void lowered_trees_are_right_on_many_fabrics(void **state)
     assert_true(lowered >= 20);
 }
 
-/* One root: where nodes have many children in one tree and none in the others, trees at the full rate
- * have few hops. Chains would have 78 hops at the A100 boxes, and 254 or more at the leaves. */
+/* One root: where nodes have many children in one tree and none in the others, trees at the full
+ * rate have few hops. Chains would have 78 hops at the A100 boxes, and 254 or more at the leaves.
+ */
 static void trees_of_one_root_are_complementary(void **state)
 {
     static const struct {

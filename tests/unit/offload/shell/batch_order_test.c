@@ -1,6 +1,6 @@
-/* The packet loop of a switch brings the contributions to a chunk together, and the chunks of a tree
- * still complete in order: a receiver takes a sequence number that is missing as a loss. Streams of
- * several trees, whose packets arrive by four ports that lag behind each other at random. */
+/* The packet loop of a switch brings the contributions to a chunk together, and the chunks of a
+ * tree still complete in order: a receiver takes a sequence number that is missing as a loss.
+ * Streams of several trees, whose packets arrive by four ports that lag behind each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,7 +80,17 @@ static void world_send(void *context, const struct by_tx *tx, uint32_t count)
     }
 }
 
-static const struct by_batch_ops ops = {.receive = world_receive, .drop = world_drop, .send = world_send};
+/* The batch calls no other operation in this test. */
+static const struct by_batch_ops ops = {.receive = world_receive,
+                                        .data = NULL,
+                                        .share = NULL,
+                                        .drop = world_drop,
+                                        .make = NULL,
+                                        .forward = NULL,
+                                        .reply = NULL,
+                                        .send = world_send,
+                                        .neighbour = NULL,
+                                        .done = NULL};
 
 static void chunks_of_a_tree_complete_in_order(void **state)
 {

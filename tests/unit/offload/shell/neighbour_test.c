@@ -1,5 +1,5 @@
-/* The neighbours whose MAC addresses a switch learns: which the table lists, when each is asked, and
- * what is kept when the next table lists others. */
+/* The neighbours whose MAC addresses a switch learns: which the table lists, when each is asked,
+ * and what is kept when the next table lists others. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,7 +17,7 @@
 static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
 static struct by_neighbours neighbours;
 
-/* Loads the table of a star whose ports in `stated` (bits) state their neighbours' MAC addresses. */
+/* Loads the table of a star whose ports in `stated` (bits) state their peers' MAC addresses. */
 static void load(unsigned stated, uint64_t exempt, uint64_t now_ns)
 {
     size_t bytes;
