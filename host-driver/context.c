@@ -92,7 +92,7 @@ static int image_path(const char *path, char found[PATH_MAX])
 /* Without a table: only the host's own name and the bootstrap. */
 static int take_no_image(struct banyan_context *context, int off)
 {
-    if (context->bootstrap.source == BY_SOURCE_NONE) {
+    if (context->bootstrap.source == BY_SOURCE_NONE || context->bootstrap.places_only) {
         char tried[200];
 
         by_bootstrap_tried(tried, sizeof(tried));

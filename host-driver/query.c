@@ -190,7 +190,7 @@ static int expect_ranks(struct banyan_comm *comm, uint32_t job)
 {
     const struct by_bootstrap *bootstrap = &comm->context->bootstrap;
 
-    if (bootstrap->source == BY_SOURCE_CALLER)
+    if (bootstrap->source == BY_SOURCE_CALLER && !bootstrap->places_only)
         by_comm_alone(comm, bootstrap->caller.rank, bootstrap->caller.rank_count, job);
     else if (bootstrap->joined)
         by_comm_alone(comm, bootstrap->meeting.rank, bootstrap->meeting.rank_count, job);

@@ -49,16 +49,24 @@ env_options() {
     for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
 }
 
-# The command that starts $each ranks (default 1) on each of $machines hosts (default: all), $ranks
-# in all (default: as many as hosts).
+# The command that starts $each ranks (default 1) on each of $machines hosts (default: all), or as
+# many as $uneven lists for each host, $ranks in all (default: as many as hosts). by=node deals them
+# out over the hosts (Open MPI).
 launcher_of() { # openmpi|mpich
-    local each=${each:-1} list
+    local each=${each:-1} list i slots counts
     list=$(address_list "${machines:-$hosts}")
+    slots=${list//,/:$each,}:$each
+    if [ -n "${uneven:-}" ]; then
+        IFS=, read -ra counts <<<"$uneven"
+        slots=$subnet.1:${counts[0]}
+        for ((i = 1; i < hosts; i++)); do slots=$slots,$subnet.$((i + 1)):${counts[i]}; done
+        list=$slots
+    fi
     if [ "$1" = openmpi ]; then
-        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host ${list//,/:$each,}:$each --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
+        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host $slots --map-by ${by:-slot} --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
         printf '%s' " --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
     else
-        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} -ppn $each -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $list"
+        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} $([ -n "${uneven:-}" ] || echo "-ppn $each") -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $list"
     fi
 }
 # launch openmpi|mpich WORD...: a program without MPI, started by the launcher of an MPI, without
@@ -197,9 +205,17 @@ renew=no left "openmpi, tables that have served a run" "has already served a run
 for mpi in openmpi mpich; do
     ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, but MPI runs 3" run $mpi "$dir/reductions.$mpi"
 done
+# Several ranks on a host, in the order of hosts and dealt out over them, and more on some hosts.
 for mpi in openmpi mpich; do
-    each=2 ranks=$((2 * hosts)) left "$mpi, two ranks on a host" "ranks 0 and 1 both run on host0" run $mpi "$dir/reductions.$mpi"
-    check "$mpi, two ranks on a host open no socket" lacks 'cannot be bound|transport' "$dir/run.out"
+    each=2 ranks=$((2 * hosts)) shown "$mpi, two ranks on each host, C" 34 run $mpi "$dir/collectives.$mpi"
+    check "$mpi, two ranks on each host share memory" grep -q '8 ranks on 4 hosts, joined by shared memory' "$dir/run.out"
+    each=2 ranks=$((2 * hosts)) shown "$mpi, two ranks on each host, Fortran" 4 run $mpi "$dir/reductions.$mpi"
+done
+each=3 by=node ranks=$((3 * hosts)) shown "openmpi, three ranks on each host, dealt out" 34 run openmpi "$dir/collectives.openmpi"
+uneven=3,1,2,2 ranks=8 shown "openmpi, 3, 1, 2 and 2 ranks" 34 run openmpi "$dir/collectives.openmpi"
+uneven=3,1,2,2 ranks=8 shown "mpich, 3, 1, 2 and 2 ranks" 34 run mpich "$dir/collectives.mpich"
+for mpi in openmpi mpich; do
+    each=4 ranks=4 left "$mpi, a host without a rank" "none of the 4 ranks runs on host 1 of the 4 hosts" run $mpi "$dir/reductions.$mpi"
 done
 environment=BANYAN_TRANSPORT=pigeon left "openmpi, a setting that is wrong" "transport 'pigeon' is unknown" run openmpi "$dir/reductions.openmpi"
 mv "/run/banyan/lab-$lab/host2.table" "$dir/"

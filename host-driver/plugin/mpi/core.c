@@ -8,7 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define SLICE_US 500u /* maximum delay of MPI's own messages */
+#define RANKS_MAX 1000u /* of a job with several on a host (banyan_bootstrap) */
+#define SLICE_US  500u  /* maximum delay of MPI's own messages */
 
 static struct banyan_context *context;
 static struct banyan_comm *comm;
@@ -113,7 +114,7 @@ static void find_reduces(struct by_mpi_facts *facts)
     memcpy(reduces, facts->reduces, sizeof(reduces));
 }
 
-void by_mpi_prepare(struct by_mpi_facts *facts)
+void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *places)
 {
     struct banyan_config config;
     struct banyan_query query;
@@ -134,6 +135,7 @@ void by_mpi_prepare(struct by_mpi_facts *facts)
     facts->least = (uint64_t)least;
     banyan_config_init(&config);
     config.launcher = "none"; /* MPI executes what the table does not support */
+    config.bootstrap = places->rank_count <= RANKS_MAX ? places : NULL;
     status = banyan_init(&config, &context);
     if (status != BANYAN_OK) {
         fail(facts, status);
@@ -174,10 +176,11 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
             rank, facts->host, facts->version, all[0].version);
     else if (facts->size == 0)
         return 0;
-    else if (facts->size != count)
-        add(sentence, "the tables are for %u ranks, but MPI runs %u; start one rank on each host of the job",
+    else if (facts->size > count)
+        add(sentence,
+            "the tables are for %u ranks, but MPI runs %u; start at least one rank on each host of the job",
             facts->size, count);
-    else if (facts->rank != rank)
+    else if (facts->size == count && facts->rank != rank)
         add(sentence,
             "MPI's rank %u runs on %s, which is rank %u of the tables; start the ranks in the tables' order "
             "(mpirun --host ...)",
@@ -202,21 +205,44 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     return 1;
 }
 
-/* Finds the first two ranks with the same place in the tables. */
-static int share_host(const struct by_mpi_facts *all, uint32_t count, struct sentence *sentence)
+static int has_rank(const struct by_mpi_facts *all, uint32_t count, uint32_t host)
 {
-    for (uint32_t rank = 1; rank < count; rank++)
-        for (uint32_t other = 0; other < rank; other++) {
-            if (all[rank].size == 0 || all[other].size == 0 || all[rank].rank != all[other].rank ||
-                strcmp(all[rank].host, all[other].host) != 0)
-                continue;
-            add(sentence,
-                "ranks %u and %u both run on %s, and a host has one rank of the tables; start one rank on "
-                "each host (Open MPI: mpirun --map-by ppr:1:node; MPICH: mpirun -ppn 1)",
-                other, rank, all[rank].host);
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (all[rank].rank == host)
             return 1;
-        }
     return 0;
+}
+
+/* Finds the first host of the tables without a rank. */
+static int lack_rank(const struct by_mpi_facts *all, uint32_t count, struct sentence *sentence)
+{
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (all[rank].size == 0 || all[rank].size > count || all[rank].status != 0)
+            return 0;
+    for (uint32_t host = 0; host < all[0].size; host++) {
+        if (has_rank(all, count, host))
+            continue;
+        add(sentence,
+            "none of the %u ranks runs on host %u of the %u hosts in the tables; start at least one rank on "
+            "each (Open MPI: mpirun --map-by ppr:N:node; MPICH: mpirun -ppn N)",
+            count, host, all[0].size);
+        return 1;
+    }
+    return 0;
+}
+
+static uint32_t count_hosts(const struct by_mpi_facts *all, uint32_t count)
+{
+    uint32_t hosts = 0;
+
+    for (uint32_t rank = 0; rank < count; rank++) {
+        uint32_t other = 0;
+
+        while (strcmp(all[other].host, all[rank].host) != 0)
+            other++;
+        hosts += other == rank;
+    }
+    return hosts;
 }
 
 int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX])
@@ -224,7 +250,7 @@ int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI
     struct sentence sentence = {text, BY_MPI_TEXT_MAX};
 
     add(&sentence, "not offloaded: ");
-    if (share_host(all, count, &sentence))
+    if (lack_rank(all, count, &sentence))
         return 0;
     for (uint32_t rank = 0; rank < count; rank++)
         if (refuse(all, count, rank, &sentence))
@@ -258,6 +284,8 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
         between = ", ";
     }
     add(&sentence, "; %u ranks", count);
+    if (count_hosts(all, count) < count)
+        add(&sentence, " on %u hosts", count_hosts(all, count));
     if (all[0].least > 0)
         add(&sentence, ", from %" PRIu64 " bytes", all[0].least);
     between = "; left to MPI, as nodes of the trees cannot compute it: ";

@@ -18,8 +18,9 @@ struct by_mpi_facts {
     uint32_t version; /* BANYAN_VERSION of the plugin */
     /* banyan_status_t; if not 0, `text` is the reason why this rank cannot offload */
     int32_t status;
-    uint32_t rank;   /* of the table */
-    uint32_t size;   /* 0: unknown before by_mpi_join, for example without a table */
+    uint32_t rank;   /* before by_mpi_join: of this host in the table */
+    uint32_t size;   /* before by_mpi_join: hosts of the table; 0: unknown before by_mpi_join, for example
+                        without a table */
     uint32_t serves; /* bit banyan_collective_t: the table has trees, for every root */
     uint32_t log;    /* BANYAN_LOG */
     uint32_t mode;   /* banyan_mode_t */
@@ -62,11 +63,12 @@ struct by_mpi_call {
 };
 
 /* Reads the settings and the table of the environment. Opens no socket, and prints nothing. Always
- * fills the `facts` that these define. */
-void by_mpi_prepare(struct by_mpi_facts *facts);
+ * fills the `facts` that these define. by_mpi_join calls `places`, if several ranks may share a
+ * host. */
+void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *places);
 
-/* Decides, from the facts of all ranks after by_mpi_prepare, whether each rank has its own place in
- * the tables; 1 if so. `text` as for by_mpi_agree. */
+/* Decides, from the facts of all ranks after by_mpi_prepare, whether each rank has a place in the
+ * tables, and each host of the tables a rank; 1 if so. `text` as for by_mpi_agree. */
 int by_mpi_seat(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
 /* Joins the job of the environment, after by_mpi_prepare succeeded. Always completes `facts`. */

@@ -2,6 +2,7 @@
 #include "host-driver/plugin/mpi/shim.h"
 
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -106,13 +107,26 @@ static int make_silent(void)
     return made;
 }
 
+/* Lets the ranks of a host find each other, while they join. */
+static int gather_places(void *context, const void *mine, void *all, size_t bytes)
+{
+    const struct by_shim_gather *on = context;
+
+    return on->gather(on, mine, all, (int)bytes) == MPI_SUCCESS ? 0 : -1;
+}
+
 /* No rank opens a socket before all ranks have a place; then all ranks join, and the first
  * operation shows whether the switches accept them. */
 static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
 {
+    const struct banyan_bootstrap places = {.size = sizeof(places),
+                                            .rank = (uint32_t)self.rank,
+                                            .rank_count = (uint32_t)self.size,
+                                            .context = (void *)(uintptr_t)on,
+                                            .allgather = gather_places};
     struct by_mpi_facts mine;
 
-    by_mpi_prepare(&mine);
+    by_mpi_prepare(&mine, &places);
     if (!agree(on, by_mpi_seat, &mine, text))
         return 0;
     by_mpi_join(&mine);

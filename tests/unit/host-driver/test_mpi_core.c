@@ -83,17 +83,24 @@ static void more_or_fewer_ranks_than_the_tables_have_are_refused(void **state)
     refused("the tables are for 5 ranks, but MPI runs 4");
 }
 
-static void ranks_that_share_a_host_are_named_before_any_other_reason(void **state)
+static void ranks_that_share_a_host_are_seated_if_each_host_has_one(void **state)
 {
     (void)state;
     assert_int_equal(by_mpi_seat(facts, RANKS, text), 1);
-    for (uint32_t r = 0; r < RANKS; r++) { /* two ranks on each of two hosts, with tables for two */
+    for (uint32_t r = 0; r < RANKS; r++) { /* two ranks on each of two hosts, by node */
         facts[r].size = RANKS / 2;
-        facts[r].rank = r / 2;
-        snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r / 2);
+        facts[r].rank = r % 2;
+        snprintf(facts[r].host, sizeof(facts[r].host), "h%u", r % 2);
     }
+    assert_int_equal(by_mpi_seat(facts, RANKS, text), 1);
+    for (uint32_t r = 0; r < RANKS; r++) /* as the ranks are after they have joined */
+        facts[r].size = RANKS, facts[r].rank = r;
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 1);
+    assert_non_null(strstr(text, "4 ranks on 2 hosts"));
+    for (uint32_t r = 0; r < RANKS; r++)
+        facts[r].size = 3, facts[r].rank = r % 2;
     assert_int_equal(by_mpi_seat(facts, RANKS, text), 0);
-    assert_non_null(strstr(text, "not offloaded: ranks 0 and 1 both run on h0, and a host has one rank"));
+    assert_non_null(strstr(text, "not offloaded: none of the 4 ranks runs on host 2 of the 3 hosts"));
 }
 
 static void ranks_of_which_the_place_is_not_known_yet_are_seated(void **state)
@@ -149,18 +156,29 @@ static void a_long_reason_is_cut_not_overrun(void **state)
     assert_int_equal(strlen(text), BY_MPI_TEXT_MAX - 1);
 }
 
+static int gather_nothing(void *context, const void *mine, void *all, size_t bytes)
+{
+    (void)context;
+    (void)mine;
+    (void)all;
+    (void)bytes;
+    return -1;
+}
+
 static void a_process_without_a_table_says_so_and_counts(void **state)
 {
+    const struct banyan_bootstrap places = {
+        .size = sizeof(places), .rank_count = 2, .allgather = gather_nothing};
     struct by_mpi_facts mine;
 
     (void)state;
     rig_set("BANYAN_TABLE", NULL);
     rig_set("BANYAN_LOG", "0");
-    by_mpi_prepare(&mine);
+    by_mpi_prepare(&mine, &places);
     assert_int_equal(mine.status, BANYAN_EINVAL);
     assert_non_null(strstr(mine.text, "set BANYAN_TABLE"));
     rig_set("BANYAN_MPI_LEAST", "many");
-    by_mpi_prepare(&mine);
+    by_mpi_prepare(&mine, &places);
     assert_int_equal(mine.status, BANYAN_EINVAL);
     assert_non_null(strstr(mine.text, "BANYAN_MPI_LEAST"));
     rig_set("BANYAN_MPI_LEAST", NULL);
@@ -183,7 +201,7 @@ int main(void)
         cmocka_unit_test_setup(one_rank_that_cannot_is_named_with_its_reason, all_can),
         cmocka_unit_test_setup(ranks_in_another_order_are_told_how_to_start, all_can),
         cmocka_unit_test_setup(more_or_fewer_ranks_than_the_tables_have_are_refused, all_can),
-        cmocka_unit_test_setup(ranks_that_share_a_host_are_named_before_any_other_reason, all_can),
+        cmocka_unit_test_setup(ranks_that_share_a_host_are_seated_if_each_host_has_one, all_can),
         cmocka_unit_test_setup(ranks_of_which_the_place_is_not_known_yet_are_seated, all_can),
         cmocka_unit_test_setup(settings_versions_and_tables_that_differ_are_refused, all_can),
         cmocka_unit_test_setup(a_single_rank_has_no_network_to_use, all_can),
