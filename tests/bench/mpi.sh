@@ -3,7 +3,7 @@
 # same kind of veth links.
 #
 #   mpi.sh [--hosts LIST] [--collective LIST] [--bytes LIST] [--mtu LIST] [--offload LIST] [--afxdp]
-#          [--rounds N] [--limit SECONDS]
+#          [--ranks N] [--rounds N] [--limit SECONDS]
 #   mpi.sh --full      4 and 8 hosts, 1 MB to 64 MB, MTU 1500 and 9000, offload off and on: an hour
 #
 # The MPIs run on a star: a network namespace for each host, with a veth pair into one namespace
@@ -28,6 +28,8 @@
 # is part of the hosts' time, because their system calls carry the frames across. A round runs each
 # contender once; the first round always runs, further ones while they fit in the limit. A start
 # that fails is reported and skipped; the table needs one of each.
+# With --ranks each host has N ranks. Open MPI's ranks of a host then use shared memory; MPICH's use
+# TCP, since UCX's shared memory would join all hosts. banyan's processor time is not shown then.
 # Needs root. Exit 0; 1 wrong results; 2 bad usage; 3 something never ran; 77 cannot run here.
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 3
@@ -38,6 +40,7 @@ sizes=16M
 mtus=1500,9000
 offloads=off,on
 afxdp=no
+each=1
 rounds=5
 limit=600
 warmup=1
@@ -59,7 +62,7 @@ declare -A costs   # the same -> ns of processor time for a byte of data
 
 usage() {
     echo "usage: mpi.sh [--hosts 4,8] [--collective allreduce,broadcast,allgather] [--bytes 1M,16M] [--mtu 1500,9000] [--offload off,on]" \
-        "[--afxdp] [--rounds N] [--limit SECONDS] [--full]"
+        "[--afxdp] [--ranks N] [--rounds N] [--limit SECONDS] [--full]"
 }
 
 refuse() { # STATUS TEXT
@@ -91,7 +94,7 @@ arguments() {
         --help) usage && exit 0 ;;
         --afxdp) afxdp=yes && shift && continue ;;
         --full) sizes=1M,4M,16M,64M rounds=3 limit=5400 && shift && continue ;;
-        --hosts | --collective | --bytes | --mtu | --offload | --rounds | --limit) [ $# -ge 2 ] || refuse 2 "$1: its value is missing" ;;
+        --hosts | --collective | --bytes | --mtu | --offload | --ranks | --rounds | --limit) [ $# -ge 2 ] || refuse 2 "$1: its value is missing" ;;
         *) usage >&2 && refuse 2 "unknown argument '$1'" ;;
         esac
         case $1 in
@@ -100,6 +103,7 @@ arguments() {
         --bytes) sizes=$2 ;;
         --mtu) mtus=$2 ;;
         --offload) offloads=$2 ;;
+        --ranks) whole "$1" "$2" 1 16 && each=$2 ;;
         --rounds) whole "$1" "$2" 1 1000 && rounds=$2 ;;
         --limit) whole "$1" "$2" 1 86400 && limit=$2 ;;
         esac
@@ -280,7 +284,7 @@ address_list() { # HOSTS
 
 # One start of one MPI on the first host's machine, for all collectives and sizes.
 mpi_start() { # openmpi|mpich HOSTS
-    local collective size arguments=() common program lines=0
+    local collective size arguments=() common program lines=0 list inside=tcp
     program=$(realpath "$out/bench/mpi_collective.$1")
     for collective in $collectives; do
         for size in $sizes; do
@@ -288,15 +292,17 @@ mpi_start() { # openmpi|mpich HOSTS
             lines=$((lines + 1))
         done
     done
+    list=$(address_list "$2")
+    [ "$each" -eq 1 ] || inside=tcp,vader
     common="cd '$PWD'; export HOME='$work' TMPDIR='$work' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
     if [ "$1" = openmpi ]; then
-        bounded $lines "$work/agent" $subnet.1 "$common; exec mpirun.openmpi -n $2 --host $(address_list "$2")" \
-            "--mca plm_rsh_agent '$work/agent' --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include eth0" \
+        bounded $lines "$work/agent" $subnet.1 "$common; exec mpirun.openmpi -n $(($2 * each)) --host ${list//,/:$each,}:$each" \
+            "--mca plm_rsh_agent '$work/agent' --mca pml ob1 --mca btl $inside,self --mca btl_tcp_if_include eth0" \
             "--mca oob_tcp_if_include eth0 --mca mpi_yield_when_idle 1 --mca btl_base_warn_component_unused 0 --bind-to none" \
             "'$program' ${arguments[*]}"
     else
-        bounded $lines "$work/agent" $subnet.1 "$common UCX_TLS=tcp,self UCX_NET_DEVICES=eth0; exec mpirun.mpich -n $2 -ppn 1" \
-            "-launcher rsh -launcher-exec '$work/agent' -iface eth0 -hosts $(address_list "$2")" \
+        bounded $lines "$work/agent" $subnet.1 "$common UCX_TLS=tcp,self UCX_NET_DEVICES=eth0; exec mpirun.mpich -n $(($2 * each)) -ppn $each" \
+            "-launcher rsh -launcher-exec '$work/agent' -iface eth0 -hosts $list" \
             "'$program' ${arguments[*]}"
     fi
 }
@@ -393,13 +399,36 @@ banyan_run() { # banyan|afxdp HOSTS MTU off|on
     done
 }
 
+# The same with several ranks on each host, from the table that banyan-perf prints.
+banyan_ranks() { # HOSTS MTU off|on
+    local collective size result algbw
+    for collective in $collectives; do
+        for size in $sizes; do
+            result=0
+            # shellcheck disable=SC2046 # words
+            bounded 0 "$out/bin/banyan" lab run "$work/star$1.json" --mtu "$2" $(banyan_words banyan "$2" "$3") --limit $(($(allowance 1) * 3 / 4)) \
+                --ranks-per-host "$each" -- banyan-perf -c "$collective" -b "$size" -e "$size" -n "$(iterations "$size")" -w $warmup || result=$?
+            algbw=$(sed -nE "s/^host0\.0: +$collective //p" "$work/out" | awk '{print $11}')
+            if [ $result -ne 0 ] || [ -z "$algbw" ] || ! grep -q "$(($1 * each)) ranks on $1 hosts, joined by shared memory" "$work/out"; then
+                failed banyan "$collective, $1 hosts with $each ranks, $size bytes, MTU $2, offload $3, status $result"
+            else
+                samples["banyan $1 $collective $size $2 $3"]+=" $algbw"
+            fi
+        done
+    done
+}
+
 # Runs each contender once.
 round() {
     local hosts mtu offload
     for hosts in $hosts_list; do
         for mtu in $mtus; do
             for offload in $offloads; do
-                [ "$banyan" = no ] || banyan_run banyan "$hosts" "$mtu" "$offload"
+                if [ "$each" -gt 1 ]; then
+                    [ "$banyan" = no ] || banyan_ranks "$hosts" "$mtu" "$offload"
+                else
+                    [ "$banyan" = no ] || banyan_run banyan "$hosts" "$mtu" "$offload"
+                fi
                 [ "$banyan" = no ] || [ $afxdp = no ] || [ "$offload" = on ] || banyan_run afxdp "$hosts" "$mtu" off
                 links_set "$mtu" "$offload"
                 mpi_run openmpi "$hosts" "$mtu" "$offload"
@@ -436,7 +465,7 @@ row() { # HOSTS COLLECTIVE SIZE MTU OFFLOAD
 table() { # ROUNDS
     local hosts collective size mtu offload more=
     [ $afxdp = no ] || more=$(printf ' %8s' AF_XDP)
-    echo "# f32, in place, one call at a time, hosts on one switch, all on $(nproc) cores; median of rounds: $1"
+    echo "# f32, in place, one call at a time, hosts on one switch, ranks on each: $each, all on $(nproc) cores; median of rounds: $1"
     printf '#%5s %-9s %5s %5s %7s  %-32s  %8s  %s\n' "" "" "" "" "" "algbw, GB/s" ratio "processor time, ns for a byte"
     printf '#%5s %-9s %5s %5s %7s  %7s%s %8s %7s  %8s  %7s%s %8s %7s\n' \
         hosts "" size MTU offload banyan "$more" "Open MPI" MPICH "to best" banyan "$more" "Open MPI" MPICH

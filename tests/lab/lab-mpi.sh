@@ -245,6 +245,21 @@ for mpi in openmpi mpich; do
     done
 done
 
+# The same with two ranks on each host: rank 2 leads host1, rank 3 is beside it.
+for mpi in openmpi mpich; do
+    each=2 ranks=$((2 * hosts)) environment=BANYAN_TIMEOUT=2 run $mpi "$dir/stops.$mpi" stop
+    status=$?
+    slowest=$(sed -n 's/.*an error, as it must be after \([0-9.]*\) s$/\1/p' "$dir/run.out" | sort -g | tail -n 1)
+    said=$(grep -cE 'rank [0-7]: an error, as it must be' "$dir/run.out")
+    if [ $status -ne 124 ] && [ "$said" -eq 7 ] && grep -q "host1 (ranks 2, 3) has not contributed" "$dir/run.out" &&
+        grep -q "rank 2 on host1 has not contributed" "$dir/run.out" && awk -v t="$slowest" 'BEGIN { exit !(t <= 4) }'; then
+        pass "$mpi, two ranks on each host, rank 2 stops: $slowest s: $(grep -m1 -o 'allreduce of .* for 2 s' "$dir/run.out")"
+    else
+        echo "(exit status $status; $said of 7 ranks said their error; the slowest after $slowest s)" >>"$dir/run.out"
+        fail "$mpi, two ranks on each host, rank 2 stops" "$dir/run.out"
+    fi
+done
+
 # The plugin of the wrong MPI.
 refused "the preload for MPICH in a program of Open MPI" 3 "was preloaded into a program of Open MPI" \
     env LD_PRELOAD="$build/lib/banyan/libbanyan-mpich.so" "$dir/reductions.openmpi"

@@ -240,8 +240,8 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
  * have no table, or a table without trees for some collective (banyan_comm_create).
  *
  * `allgather` collects `bytes` bytes from every rank and returns them to all ranks in rank order:
- * all[rank_count * bytes]. The first banyan_comm_create of a context that needs it calls it, in
- * the calling thread, on all ranks. It may block. It returns 0 on success and any other value on
+ * all[rank_count * bytes]. A banyan_comm_create that needs it calls it, once or more, in the calling
+ * thread, on all ranks. It may block. It returns 0 on success and any other value on
  * failure. An MPI program can pass MPI_Allgather here.
  */
 struct banyan_bootstrap {
@@ -274,7 +274,8 @@ struct banyan_config {
     const char *mode;
     /* "auto", "env", "pmix", "pmi" or "none" (BANYAN_BOOTSTRAP) */
     const char *launcher;
-    /* replaces `launcher`, or NULL; copied */
+    /* replaces `launcher`, or NULL; copied. With launcher "none" ranks only find those of their host
+     * with it, and nothing runs between the hosts. */
     const struct banyan_bootstrap *bootstrap;
 };
 
@@ -307,6 +308,11 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
  * and MASTER_PORT are set. The ranks then connect to each other, and operations without trees run
  * between the hosts (BANYAN_FALLBACK).
  *
+ * Several ranks may run on a host of the table: if the launcher reports more ranks than the table
+ * has hosts, the call is collective as well, and the ranks find those of their host. These share
+ * memory, and the first of them uses the trees as that host. The rank and the number of ranks are
+ * then those of the launcher, in any layout; each host of the table must have a rank.
+ *
  * Rank 0 prints one line on stderr with the transport and the trees in use, and the reason.
  *
  * Errors: BANYAN_ENOENT (no such job, several jobs, or an interface is missing), BANYAN_EBUSY
@@ -335,7 +341,8 @@ BANYAN_API uint32_t banyan_comm_size(const struct banyan_comm *comm);
 
 /*
  * Returns the name of the transport that moves this communicator's packets: "afxdp", "udp",
- * "dpdk", "shm" or "memory"; "tcp" without a table. Static memory. NULL for NULL.
+ * "dpdk", "shm" or "memory"; "tcp" without a table; "ranks" if another rank of the host moves them.
+ * Static memory. NULL for NULL.
  */
 BANYAN_API const char *banyan_comm_transport(const struct banyan_comm *comm);
 
@@ -410,7 +417,7 @@ BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, str
 /*
  * Like banyan_comm_query, before a communicator exists: uses the table, job `job` as in
  * banyan_comm_create, and the settings. Opens nothing and contacts no rank, so there are no
- * measurements yet. Errors: the errors of both functions. Any thread.
+ * measurements yet, and ranks are hosts of the table. Errors: the errors of both functions. Any thread.
  */
 BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
                                                 struct banyan_query *query);
