@@ -48,7 +48,7 @@ PERF
     took=$((($(date +%s%N) - begin) / 1000000))
     if [ "$(grep -c "banyan-perf: rank [0-9]*: allreduce of .*: $near" "$dir/run.out")" -eq "$4" ] &&
         [ "$(grep -c "banyan-perf: rank [0-9]*: allreduce of .*: $far" "$dir/run.out")" -eq "$5" ]; then
-        pass "$what, $took ms with start and end: $(grep -Em1 -o "allreduce of .*: ($near|$far).*" "$dir/run.out")"
+        pass "$what, $took ms with start and end: $(grep -m1 -o "allreduce of .*: $near.*" "$dir/run.out" || grep -m1 -o "allreduce of .*: $far.*" "$dir/run.out")"
     else
         fail "$what" "$dir/run.out"
     fi
