@@ -31,7 +31,9 @@ banyan_SRC += \
 	control/cli/sim_choose.c \
 	control/cli/sim_options.c \
 	control/cli/sim_report.c \
-	control/cli/sim_work.c control/cli/sim_series.c \
+	control/cli/sim_series.c \
+	control/cli/sim_sweep.c \
+	control/cli/sim_work.c \
 	control/cli/target.c \
 	control/cli/tables.c \
 	control/cli/top.c

@@ -171,12 +171,16 @@ static void become(const struct sim *sim, const char *result)
     _exit(BY_EXIT_ENVIRONMENT);
 }
 
-static int run(struct sim *sim)
+int sim_run(struct sim *sim)
 {
     char result[SIM_PATH + 32];
-    int ended = 0;
+    int ended = 0, status = sim_work_write(sim);
     pid_t pid;
 
+    if (status != 0)
+        return status;
+    json_decref(sim->result);
+    sim->result = NULL;
     snprintf(result, sizeof(result), "%s/result.json", sim->folder);
     fflush(NULL);
     catch_signals(true);
@@ -220,10 +224,10 @@ static int simulate(struct sim *sim)
         status = lower(sim, sim->choice.chunk + BY_LOWER_HEADER_BYTES - 14, sim->choice.window);
     if (status == 0)
         status = make_folder(sim);
+    if (status == 0 && sim->options.sweep.word != NULL)
+        return sim_sweep(sim);
     if (status == 0)
-        status = sim_work_write(sim);
-    if (status == 0)
-        status = run(sim);
+        status = sim_run(sim);
     if (status == 0 && sim->options.series != NULL)
         status = sim_series_write(sim);
     return status != 0 ? status : sim_report(sim);

@@ -1,7 +1,8 @@
 /*
  * The command `banyan sim`: runs plans on a simulated fabric. Files: sim.c (the command),
  * sim_options.c, sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim
- * runs), sim_series.c (samples) and sim_report.c. Single-threaded.
+ * runs), sim_series.c (samples), sim_report.c (one run) and sim_sweep.c (one run for each of several
+ * probabilities). Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
 #define BY_CLI_SIM_H
@@ -19,12 +20,22 @@
 #define SIM_PLANS_MAX 16u
 #define SIM_PATH      512u
 #define SIM_LOSSY_MAX 64u
+#define SIM_SWEEP_MAX 32u
 /*
  * Bytes that a packet occupies on a cable in addition to its payload: banyan, UDP, IP and Ethernet
  * headers, preamble, check sequence and gap.
  */
 #define SIM_HEADER_BYTES 106u
 #define SIM_ELEMENT      4u /* f32 */
+
+/* --sweep: the probability that differs from run to run. */
+struct sim_sweep {
+    const char *word; /* NULL: one run */
+    size_t at;        /* of its member in struct sim_options */
+    uint32_t count;
+    uint32_t parts[SIM_SWEEP_MAX];
+    char text[SIM_SWEEP_MAX][24]; /* as given */
+};
 
 struct sim_options {
     const char *topology;
@@ -41,6 +52,7 @@ struct sim_options {
     const char *lossy[SIM_LOSSY_MAX]; /* "A,B": links that lose packets */
     uint64_t seed, buffer, shared, mark;
     uint32_t warmup;
+    struct sim_sweep sweep;
     const char *report, *series;
     uint64_t sample_ns;
     bool json, keep, spoil;
@@ -77,15 +89,56 @@ struct sim {
     int status;     /* exit status of banyan-sim */
 };
 
+/* The use of one direction of a link. */
+struct sim_report_row {
+    uint32_t arc;
+    uint64_t packets, payload, header, busy_ps, queue_high, lost, dropped, marked;
+};
+
+struct sim_report_verdict {
+    uint64_t time_ps;
+    uint32_t row_count;
+    struct sim_report_row *rows;
+    uint32_t fullest;    /* row with the longest payload time */
+    double algbw;        /* in the topology's unit */
+    double header_share; /* part of the most loaded link's busy time */
+    double raw, net;     /* parts of the optimum: measured, and without headers; 0: unknown */
+    int wrong;           /* elements with a wrong value, or chunks that are missing */
+    int impossible;      /* the run was faster than the bound */
+    int repairs;
+    /*
+     * Comparison of the counted bytes with the prediction of the tables: "equal" or "differs". NULL
+     * if injected faults make it meaningless.
+     */
+    const char *traffic;
+};
+
 /* Parses the options. Returns 0, -1 after --help, or BY_EXIT_USAGE. */
 int sim_options_read(int argc, char **argv, struct sim_options *options);
 /* Recommends sizes for the collective on the trees of sim->lowering. Sizes that were given stay. */
 void sim_choose(struct sim *sim);
 /* Writes the tables and `work` into sim->folder. Returns 0 or an exit status. */
 int sim_work_write(const struct sim *sim);
+/* Writes the folder, runs banyan-sim on it, and reads its result. Returns 0 or an exit status. */
+int sim_run(struct sim *sim);
 /* Writes --series from the samples of banyan-sim. Returns 0 or an exit status. */
 int sim_series_write(const struct sim *sim);
 /* Prints the result; returns the corresponding exit status. */
 int sim_report(const struct sim *sim);
+/* Runs each point of --sweep, and prints a table. Returns the status of the first that failed. */
+int sim_sweep(struct sim *sim);
+
+/* Parses --sweep WORD=P,P,... */
+int sim_sweep_read(void *object, const char *text, struct by_option_why *why);
+/* Judges the result of a run. The caller frees `rows`. */
+void sim_report_judge(const struct sim *sim, struct sim_report_verdict *verdict);
+/* Prints what is run, in lines that begin with '#'. */
+void sim_report_call(const struct sim *sim);
+json_t *sim_report_json(const struct sim *sim, const struct sim_report_verdict *verdict);
+/* Returns the exit status of a judged run, after an error message if it is not 0. */
+int sim_report_status(const struct sim *sim, const struct sim_report_verdict *verdict);
+/* Prints the JSON object where --json requires it, and writes the file of --report. Returns 0 or an
+ * exit status. */
+int sim_report_give(const struct sim *sim, const json_t *object);
 
 #endif

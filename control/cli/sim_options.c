@@ -81,6 +81,9 @@ static const struct by_option rows[] = {
                  "mark a packet CE if more than SIZE bytes wait at its port (default: never)")},
     {BY_ROW_NUMBER(0, "warmup", "N", AT(warmup), 0, 1000,
                    "run N calls before the one that is timed, %r (default 0)")},
+    {BY_ROW_CALL(0, "sweep", "WORD=P,P...", sim_sweep_read,
+                 "run once with each of these values of loss, link-loss, dup or reorder, and print a table"),
+     .once = true},
     {BY_ROW_TEXT(0, "report", "FILE", AT(report), "write the whole report to FILE as JSON")},
     {BY_ROW_TEXT(0, "series", "FILE", AT(series),
                  "write queues and rates of all links over time to FILE as CSV; `banyan plot` draws it")},
@@ -120,6 +123,15 @@ int sim_options_read(int argc, char **argv, struct sim_options *options)
     status = by_options_read(&command_line, options, &argc, argv);
     if (status >= 0)
         return status == 0 ? -1 : status;
+    if (options->sweep.word != NULL && options->series != NULL)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--sweep and --series exclude each other: --series samples one run");
+    if (options->sweep.word != NULL && options->keep)
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--sweep and --keep exclude each other: --keep keeps one run's folder");
+    if (options->sweep.word != NULL && strcmp(options->sweep.word, "link-loss") == 0 &&
+        options->lossy_count == 0)
+        return by_cli_fail(BY_EXIT_USAGE, "--sweep link-loss requires the links of --lossy-link");
     options->topology = argv[1];
     for (int i = 2; i < argc; i++)
         options->plans[options->plan_count++] = argv[i];

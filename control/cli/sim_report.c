@@ -16,30 +16,6 @@
 #define LATENCY_PART 20
 #define PS           INT64_C(1000000000000)
 
-/* The use of one direction of a link. */
-struct sim_report_row {
-    uint32_t arc;
-    uint64_t packets, payload, header, busy_ps, queue_high, lost, dropped, marked;
-};
-
-struct sim_report_verdict {
-    uint64_t time_ps;
-    uint32_t row_count;
-    struct sim_report_row *rows;
-    uint32_t fullest;    /* row with the longest payload time */
-    double algbw;        /* in the topology's unit */
-    double header_share; /* part of the most loaded link's busy time */
-    double raw, net;     /* parts of the optimum: measured, and without headers; 0: unknown */
-    int wrong;           /* elements with a wrong value, or chunks that are missing */
-    int impossible;      /* the run was faster than the bound */
-    int repairs;
-    /*
-     * Comparison of the counted bytes with the prediction of the tables: "equal" or "differs". NULL
-     * if injected faults make it meaningless.
-     */
-    const char *traffic;
-};
-
 static uint64_t number(const json_t *object, const char *key)
 {
     return (uint64_t)json_integer_value(json_object_get(object, key));
@@ -119,7 +95,7 @@ static int is_impossible(const struct sim *sim, uint64_t time_ps)
     return left > right;
 }
 
-static void judge(const struct sim *sim, struct sim_report_verdict *verdict)
+void sim_report_judge(const struct sim *sim, struct sim_report_verdict *verdict)
 {
     const struct sim_report_row *fullest;
     double seconds;
@@ -201,7 +177,7 @@ static json_t *json_fraction(struct by_fraction value)
     return json_loads(by_fraction_json(value, text), 0, NULL);
 }
 
-static json_t *make_json(const struct sim *sim, const struct sim_report_verdict *verdict)
+json_t *sim_report_json(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const struct sim_options *options = &sim->options;
     const struct sim_choice *choice = &sim->choice;
@@ -287,10 +263,9 @@ static void print_slots(const struct sim *sim)
            json_integer_value(json_array_get(high, best)), sim->topology->nodes[best].name);
 }
 
-static void print_text(const struct sim *sim, const struct sim_report_verdict *verdict)
+void sim_report_call(const struct sim *sim)
 {
     const struct sim_choice *choice = &sim->choice;
-    char optimum[BY_FRACTION_TEXT_BYTES];
 
     printf("# %s of %" PRIu64 " bytes over %u ranks of %s, seed %" PRIu64 "\n",
            by_collective_name(sim->collective), sim->bytes, sim->ranks, sim->topology->name,
@@ -301,6 +276,14 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
            sim->options.chunk ? "" : " (recommended)", choice->window,
            sim->options.window ? "" : " (recommended)", choice->inflight,
            sim->options.inflight ? "" : " (recommended)", choice->batch, by_plural(choice->batch));
+}
+
+static void print_text(const struct sim *sim, const struct sim_report_verdict *verdict)
+{
+    const struct sim_choice *choice = &sim->choice;
+    char optimum[BY_FRACTION_TEXT_BYTES];
+
+    sim_report_call(sim);
     printf("time %.3f us, algbw %.3f %s", (double)verdict->time_ps / 1e6, verdict->algbw,
            sim->topology->unit);
     if (verdict->raw > 0)
@@ -322,42 +305,50 @@ static void print_text(const struct sim *sim, const struct sim_report_verdict *v
     print_slots(sim);
 }
 
-static int write_report(const struct sim *sim, const json_t *object)
+int sim_report_give(const struct sim *sim, const json_t *object)
 {
+    if (sim->options.json) {
+        json_dumpf(object, stdout, JSON_INDENT(1));
+        putchar('\n');
+    }
     if (sim->options.report != NULL && json_dump_file(object, sim->options.report, JSON_INDENT(1)) != 0)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s: cannot write the report: %s", sim->options.report,
                            strerror(errno));
     return 0;
 }
 
-int sim_report(const struct sim *sim)
+int sim_report_status(const struct sim *sim, const struct sim_report_verdict *verdict)
 {
     const char *error = json_string_value(json_object_get(sim->result, "error"));
+
+    if (error != NULL)
+        return by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: %s", error);
+    if (verdict->wrong)
+        return by_cli_fail(BY_EXIT_NO, "sim: wrong results: %" PRIu64 " elements, first at rank %d",
+                           number(sim->result, "wrong_elements"),
+                           (int)json_integer_value(json_object_get(sim->result, "first_wrong_rank")));
+    if (verdict->impossible)
+        return by_cli_fail(BY_EXIT_NO,
+                           "sim: faster than the plan's proven optimum: the plan's claim or this simulator "
+                           "is wrong; see banyan verify");
+    if (verdict->traffic != NULL && strcmp(verdict->traffic, "equal") != 0)
+        return by_cli_fail(BY_EXIT_NO, "sim: the bytes on links differ from those that the tables predict");
+    return 0;
+}
+
+int sim_report(const struct sim *sim)
+{
     struct sim_report_verdict verdict;
     json_t *object;
     int status;
 
-    judge(sim, &verdict);
-    object = make_json(sim, &verdict);
-    if (sim->options.json) {
-        json_dumpf(object, stdout, JSON_INDENT(1));
-        putchar('\n');
-    } else if (error == NULL) {
+    sim_report_judge(sim, &verdict);
+    object = sim_report_json(sim, &verdict);
+    if (!sim->options.json && json_is_null(json_object_get(sim->result, "error")))
         print_text(sim, &verdict);
-    }
-    status = write_report(sim, object);
-    if (status == 0 && error != NULL)
-        status = by_cli_fail(BY_EXIT_ENVIRONMENT, "sim: %s", error);
-    if (status == 0 && verdict.wrong)
-        status = by_cli_fail(BY_EXIT_NO, "sim: wrong results: %" PRIu64 " elements, first at rank %d",
-                             number(sim->result, "wrong_elements"),
-                             (int)json_integer_value(json_object_get(sim->result, "first_wrong_rank")));
-    if (status == 0 && verdict.impossible)
-        status = by_cli_fail(BY_EXIT_NO,
-                             "sim: faster than the plan's proven optimum: the plan's claim or this simulator "
-                             "is wrong; see banyan verify");
-    if (status == 0 && verdict.traffic != NULL && strcmp(verdict.traffic, "equal") != 0)
-        status = by_cli_fail(BY_EXIT_NO, "sim: the bytes on links differ from those that the tables predict");
+    status = sim_report_give(sim, object);
+    if (status == 0)
+        status = sim_report_status(sim, &verdict);
     json_decref(object);
     free(verdict.rows);
     return status;

@@ -180,8 +180,24 @@ static int read_number(const struct by_option *row, const char *text, uint64_t *
                                                              : ", or 0");
 }
 
-/* A probability in decimal notation as parts of 2^32, rounded down. */
-static int read_chance(const char *text, uint64_t *parts, struct by_option_why *why)
+/* The part of "e-3", with its letter, that divides a number by 1,000; 0 when `text` is nothing such. */
+static uint64_t read_exponent(const char *text)
+{
+    uint64_t power = 1;
+    unsigned long places;
+    char *end;
+
+    if ((text[0] != 'e' && text[0] != 'E') || text[1] != '-' || text[2] < '0' || text[2] > '9')
+        return 0;
+    places = strtoul(text + 2, &end, 10);
+    if (*end != 0)
+        return 0;
+    for (; places > 0 && power < 10000000000u; places--) /* further places change nothing */
+        power *= 10;
+    return power;
+}
+
+int by_option_chance(const char *text, uint64_t *parts, struct by_option_why *why)
 {
     uint64_t digits = 0, scale = 1;
     bool point = false, some = false;
@@ -195,14 +211,20 @@ static int read_chance(const char *text, uint64_t *parts, struct by_option_why *
         some = true;
         if (scale >= 1000000000u)
             continue; /* further digits change nothing */
+        if (digits >= 1000000000u)
+            break;
         digits = digits * 10 + (uint64_t)(*text - '0');
         scale *= point ? 10 : 1;
-        if (digits > scale)
-            break;
     }
-    if (!some || *text != 0)
-        return by_option_refuse(why, "it must be a probability from 0 to 1, such as 0.01");
-    *parts = digits == scale ? UINT32_MAX : (digits << 32) / scale;
+    if (some && *text != 0) {
+        uint64_t power = read_exponent(text);
+
+        scale *= power;
+        some = power > 0;
+    }
+    if (!some || digits > scale)
+        return by_option_refuse(why, "it must be a probability from 0 to 1, such as 0.01 or 1e-2");
+    *parts = digits == scale ? UINT32_MAX : (uint64_t)(((unsigned __int128)digits << 32) / scale);
     return 0;
 }
 
@@ -281,7 +303,7 @@ int by_option_value(const struct by_option *row, void *object, const char *text,
         value *= row->scale != 0 ? row->scale : 1;
         break;
     case BY_OPTION_CHANCE:
-        status = read_chance(text, &value, why);
+        status = by_option_chance(text, &value, why);
         break;
     case BY_OPTION_CHOICE:
         value = row->most;

@@ -46,6 +46,7 @@ everything() {
     part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
     part push "tables onto 64 switches, whole and what differs" tests/bench/push.sh "$build"
     part sim "plans on simulated fabrics, beside their proven optimum" tests/bench/sim.sh "$build"
+    part lossy "what losses cost on simulated fabrics" tests/bench/lossy.sh "$build"
     part hosts "broadcasts between 8 hosts without offload, beside Open MPI" tests/bench/hosts.sh "$build"
     part broadcast "broadcasts between 8 namespaces: over TCP, over trees and UDP, and Open MPI's" with_packages tests/bench/broadcast.sh "$build"
     part switchd "banyan-switchd summing and copying, beside dpdk-testpmd and the loop of ipv4_multicast on the same ports" with_packages tests/bench/switchd.sh "$build"

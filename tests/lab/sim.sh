@@ -73,6 +73,23 @@ check "others lose none" [ "$(lost_on)" = "host3-switch0 switch0-host3" ]
 survives "long queues are marked" marked star star-allreduce -b 4M --mark 100K --inflight 1000 --window 512
 survives "batches" checked_elements star star-allreduce -b 64M --batch 8
 
+sweep() { sim star star-allreduce -b 4M --sweep "$@"; }
+table=$(sweep loss=0,1e-4,0.001 | sed 1,4d)
+check "a sweep prints a line for each value" [ "$(awk '{ print $1, $8 }' <<<"$table" | tr '\n' ' ')" = "0 0 1e-4 0 0.001 0 " ]
+check "the first is the measure of the others" [ "$(awk 'NR == 1 { a = $5 } NR == 3 { b = $5 } END { print a, b > 0.1 && b < 1 }' <<<"$table")" = "1.0000 1" ]
+sim star star-allreduce -b 4M --loss 0.001 --report "$dir/one" >/dev/null
+sweep loss=0,1e-3 --json >"$dir/report"
+of_point() { perl -MJSON::PP -0777 -ne 'print decode_json($_)->{points}[1]{'"$1"'}' "$dir/report"; }
+check "a point is the run with this value" [ "$(of_point time_us)" = "$(perl -MJSON::PP -0777 -ne 'print decode_json($_)->{time_us}' "$dir/one")" ]
+check "as JSON it has the value as given" [ "$(of_point loss)" = 1e-3 ]
+refused "a wrong point of a sweep is called so" 1 "wrong results: " sweep loss=0 --spoil
+refused "a sweep of what is no probability" 2 "loss, link-loss, dup or reorder" sweep window=1,2
+refused "a sweep without values" 2 "such as loss=0,1e-4,1e-3" sweep loss
+refused "an empty value in a sweep" 2 "each value must be a probability" sweep loss=0,,1
+refused "a sweep over lossy links that are not named" 2 "requires the links of --lossy-link" sweep link-loss=0,0.1
+refused "samples of a sweep" 2 "exclude each other" sweep loss=0 --series "$dir/series.csv"
+refused "a sweep whose folder is to be kept" 2 "exclude each other" sweep loss=0 --keep
+
 faulty=(a100 a100-allgather -b 2M --loss 0.001 --seed 7 --report)
 sim "${faulty[@]}" "$dir/one" >/dev/null
 sim "${faulty[@]}" "$dir/two" >/dev/null

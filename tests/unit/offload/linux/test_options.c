@@ -174,6 +174,24 @@ static void values_are_stored_by_their_kind(void **state)
     assert_int_equal(sample.port, 9);
 }
 
+static void probabilities_may_have_an_exponent(void **state)
+{
+    static const struct {
+        const char *line;
+        uint32_t parts;
+    } cases[] = {
+        {"--loss 1e-3 a", 4294967},     {"--loss 0.001 a", 4294967},   {"--loss 25E-2 a", 0x40000000u},
+        {"--loss 1.5e-1 a", 644245094}, {"--loss 1e-0 a", UINT32_MAX}, {"--loss 10e-1 a", UINT32_MAX},
+        {"--loss 1e-5 a", 42949},       {"--loss 1e-99 a", 0},         {"--loss 0e-2 a", 0}};
+    struct sample sample;
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_int_equal(parse(&sample, cases[i].line), -1);
+        assert_int_equal(sample.loss, cases[i].parts);
+    }
+}
+
 static void options_and_operands_may_alternate(void **state)
 {
     struct sample sample;
@@ -252,9 +270,13 @@ static void a_fault_is_one_line_with_the_remedy(void **state)
         {"--seconds 61 a", "--seconds is '61'"},
         {"--seconds 0x10 a", "--seconds is '0x10'"},
         {"--seconds nan a", "--seconds is 'nan'"},
-        {"--loss 1.01 a", "--loss is '1.01'; it must be a probability from 0 to 1, such as 0.01"},
+        {"--loss 1.01 a", "--loss is '1.01'; it must be a probability from 0 to 1, such as 0.01 or 1e-2"},
         {"--loss . a", "--loss is '.'"},
-        {"--loss 1e-3 a", "--loss is '1e-3'"},
+        {"--loss 11e-1 a", "--loss is '11e-1'"},
+        {"--loss 1e-3x a", "--loss is '1e-3x'"},
+        {"--loss 1e- a", "--loss is '1e-'"},
+        {"--loss 1e3 a", "--loss is '1e3'"},
+        {"--loss e-3 a", "--loss is 'e-3'"},
         {"--loss 0.1.2 a", "--loss is '0.1.2'"},
         {"--colour gren a", "--colour is 'gren'; it must be red, green or blue; did you mean green?"},
         {"--colour ? a", "--colour is '?'; it must be red, green or blue\n"},
@@ -325,6 +347,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored_by_their_kind),
+        cmocka_unit_test(probabilities_may_have_an_exponent),
         cmocka_unit_test(options_and_operands_may_alternate),
         cmocka_unit_test(a_long_name_may_be_shortened_while_it_is_unique),
         cmocka_unit_test(a_fault_is_one_line_with_the_remedy),
