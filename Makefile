@@ -159,7 +159,7 @@ INSTALL_UNITS := $(wildcard firmware/linux/*.service control/service/daemon/*.se
 install: build-all ## install programs, library, headers, Python package, pkg-config file, manuals and units under PREFIX
 	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/banyan lib/systemd/system)
 	$(Q)install -m 755 $(foreach p,$(PROGS),$(B)/bin/$(p)) $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DPDK_PLUGIN) $(DESTDIR)$(PREFIX)/lib/
+	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DPDK_PLUGIN) $(NCCL_PLUGIN) $(DESTDIR)$(PREFIX)/lib/
 	$(Q)ln -sf libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/libbanyan.so
 	$(Q)if [ -d $(MPI_LIB) ]; then mkdir -p $(DESTDIR)$(PREFIX)/lib && cp -r $(MPI_LIB) $(DESTDIR)$(PREFIX)/lib/; fi
 	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(PREFIX)/lib/

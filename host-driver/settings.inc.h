@@ -61,6 +61,13 @@
     X(CUDA_LIBRARY, "",                                                                                      \
       "GPU: path of the CUDA driver library; if empty: the one that the program has loaded")                 \
     X(MPI_LEAST, "0", "MPI: least size in bytes from which a collective is offloaded")                       \
+    X(NCCL_INTERFACE, "",                                                                                    \
+      "NCCL: interfaces of the plugin, separated by commas; if empty: all that are up with an address, "     \
+      "except the loopback interface")                                                                       \
+    X(NCCL_STREAMS, "2", "NCCL: TCP streams of a connection, 1 to 8")                                        \
+    X(NCCL_COLLNET, "auto",                                                                                  \
+      "NCCL: offer collectives (CollNet): auto (with the trees of a table), on (also between the hosts) "    \
+      "or off")                                                                                              \
     X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
     X(DUP, "0", "fault injection: probability that a received packet is duplicated")                         \
     X(REORDER, "0", "fault injection: probability that a received packet is overtaken by later ones")        \

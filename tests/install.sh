@@ -58,6 +58,8 @@ python_dir=$(echo "$prefix"/lib/python3.*/dist-packages)
 check "the Python package finds the library" env PYTHONPATH="$python_dir" LD_LIBRARY_PATH="$prefix/lib" /usr/bin/python3 -c \
     'import banyan; assert banyan.version() == banyan.__version__ == "0.1.0"'
 check "only banyan_ is seen in the shared library" bash -c "! nm -D --defined-only '$prefix/lib/libbanyan.so.0' | awk '{print \$3}' | grep -v -e '^banyan_' -e '^LIBBANYAN' -e '^BANYAN' | grep ."
+check "NCCL's plugin has a table for each version" bash -c "[ \$(nm -D --defined-only '$prefix/lib/libnccl-net-banyan.so' | grep -cE ' D nccl(Coll)?NetPlugin_v(8|9|10|11|12)\$') -eq 10 ]"
+check "and loads libbanyan from its own folder" bash -c "ldd '$prefix/lib/libnccl-net-banyan.so' | grep -qF '$prefix/lib/libbanyan.so.0'"
 for program in banyan banyan-perf banyan-switchd banyand; do
     check "$program --version" says "banyan" "$prefix/bin/$program" --version
 done
