@@ -293,6 +293,7 @@ int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config)
     by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
     by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
     for (unsigned i = 0; i < shell->port_count; i++) {
+        shell->batch.late |= (uint64_t)!by_workers_own(shell, i) << i;
         shell->batch.port[i].is_memory = shell->ports[i].link != NULL;
         shell->batch.port[i].is_untagged = shell->ports[i].kind == BY_PORT_IFACE;
         memcpy(shell->batch.port[i].hardware_mac, shell->ports[i].mac, BY_MAC_BYTES);

@@ -64,12 +64,13 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->count = header->count;
     bank->nleaf = 0;
     bank->state = BY_BANK_AGG;
-    bank->op = header->op;
-    bank->dtype = header->dtype;
-    bank->mode = header->mode;
+    /* one store, because the seal reads all four at once */
+    bank->claimed =
+        (struct by_bank){
+            .op = header->op, .dtype = header->dtype, .mode = header->mode, .claimer = header->child}
+            .claimed;
     bank->flags = 0;
     bank->waits = 0;
-    bank->claimer = header->child;
 }
 
 /* Completes the chunk at this node, after all children have contributed. */

@@ -54,9 +54,11 @@ struct by_bank {
     uint32_t psum;      /* first of the accumulators (their guard), then of the sum, then of the result */
     uint32_t refs : 24; /* packets that still point into the payload */
     uint32_t waits : 8; /* WAITs of the parent passed down since the last sending up */
+    /* nleaf is not beside count: a compiler would read both at once, and such a read waits until the
+     * store to one of them has left the processor */
     uint16_t count;
-    uint16_t nleaf;
     uint16_t seal; /* by_bank_seal_of the other fields, except those that only space repairs */
+    uint16_t nleaf;
     uint8_t state; /* enum by_bank_state; 0: belongs to no entry yet */
     uint8_t flags; /* enum by_bank_flag */
     union {

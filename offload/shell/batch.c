@@ -474,18 +474,32 @@ static void step(struct by_batch *batch)
         batch->ops->done(batch->context);
 }
 
-uint32_t by_batch_round(struct by_batch *batch)
+/* Polls the ports whose bit in `late` is this. */
+static uint32_t poll(struct by_batch *batch, unsigned late)
 {
     uint32_t received = 0;
 
-    if (batch->now_ns >= batch->neighbours.due_ns)
-        ask(batch);
     for (uint32_t i = 0; i < batch->port_count; i++) {
-        received +=
-            batch->ops->receive(batch->context, (uint16_t)((batch->first_port + i) % batch->port_count));
+        uint32_t port = (batch->first_port + i) % batch->port_count;
+
+        if ((batch->late >> port & 1) != late)
+            continue;
+        received += batch->ops->receive(batch->context, (uint16_t)port);
         if (batch->count >= BY_BATCH_MAX)
             step(batch);
     }
+    return received;
+}
+
+uint32_t by_batch_round(struct by_batch *batch)
+{
+    uint32_t received;
+
+    if (batch->now_ns >= batch->neighbours.due_ns)
+        ask(batch);
+    received = poll(batch, 0);
+    if (batch->late != 0)
+        received += poll(batch, 1);
     batch->first_port = (batch->first_port + 1) % batch->port_count;
     while (batch->hold.count > 0 && batch->count < BY_BATCH_MAX) {
         struct by_held held;

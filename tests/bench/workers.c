@@ -1,28 +1,62 @@
 /*
  * bench-workers: how much faster two workers of a switch are than one, on memory ports in this
- * process. Frames with 1408 bytes of payload wait at four ports; the time is that until all sums
- * have left, one thread for each worker, without the hosts' part. All sums are checked. Needs two
- * idle cores, no root and no hugepages.
+ * process. Three steps alternate: each worker's thread puts frames with 1408 bytes of payload onto
+ * the ports that it owns, the workers' loops run until all sums have left, and each thread checks
+ * and frees what its ports have sent. Only the second step is timed. So hosts take no part of a
+ * core, and frames are made and freed on the core of their port, as a network card's queues are.
+ * All sums are checked. Needs two cores, no root and no hugepages.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include <rte_lcore.h>
+#include <rte_pause.h>
 
 #include "dataplane/eal.h"
 #include "dataplane/say.h"
+#include "offload/base/bytes.h"
 #include "tests/unit/dataplane/wires.h"
 
 #define PORTS   4u
-#define PAYLOAD 1408u
-/* Chunks of a phase, and phases of a run (count). */
-#define CHUNKS 512u
-#define PHASES 60u
-#define RUNS   5u
+#define COUNT   352u
+#define PAYLOAD (4u * COUNT)
+/* Chunks of a phase, phases of a measurement, and rounds of measurements (count). */
+#define CHUNKS     512u
+#define PHASES     60u
+#define PHASES_MAX 4096u
+#define ROUNDS     7u
+#define TREES_MAX  16u
+/* Messages from one core to the other and back (count). */
+#define TURNS 200000u
+/* Frames that a thread takes from a ring at a time (count). */
+#define BURST 32u
+
+enum step { REST, FILL, RUN, CHECK, END };
+
+/* What a thread does: the number of the step, and its kind in the low bits. */
+#define STEP_BITS 3u
 
 static struct wires wires;
-static _Atomic unsigned phase, idle;
+static unsigned worker_count, tree_count;
+static _Atomic unsigned wanted;  /* the step that the second thread takes */
+static _Atomic unsigned reached; /* the step that it has finished */
+static _Atomic unsigned wrong;
+static uint64_t results_due;                     /* results of all phases */
+static uint32_t first;                           /* chunk of each tree in this phase */
+static uint8_t frame_of[PORTS][TREES_MAX][2048]; /* contributions to chunk 0 */
+static uint16_t frame_bytes;
+static uint8_t expected[PAYLOAD];
+static uint8_t seen[PORTS][CHUNKS]; /* results of this phase */
+
+static _Noreturn void fail(const char *what)
+{
+    fprintf(stderr, "bench-workers: %s failed\n", what);
+    exit(3);
+}
 
 static uint64_t clock_ns(void)
 {
@@ -32,101 +66,338 @@ static uint64_t clock_ns(void)
     return (uint64_t)time.tv_sec * 1000000000u + (uint64_t)time.tv_nsec;
 }
 
-/* The second worker's thread: runs in odd phases, and ends at phase 0. */
-static void *second(void *shell)
+/* Runs this thread on the core with this number among those that the process may use: a scheduler
+ * may leave two threads on one core for seconds. */
+static void pin(unsigned number)
+{
+    static cpu_set_t all;
+    cpu_set_t one;
+
+    if (CPU_COUNT(&all) == 0 && pthread_getaffinity_np(pthread_self(), sizeof all, &all) != 0)
+        fail("sched_getaffinity");
+    CPU_ZERO(&one);
+    for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
+        if (CPU_ISSET(cpu, &all) && number-- == 0)
+            CPU_SET(cpu, &one);
+    if (CPU_COUNT(&one) == 1 && pthread_setaffinity_np(pthread_self(), sizeof one, &one) == 0)
+        return;
+    fprintf(stderr, "bench-workers: skipped: two workers need a core each\n");
+    exit(77);
+}
+
+static struct by_shell *shell_of(unsigned worker)
+{
+    return worker_count > 1 ? wires.shell->workers->worker[worker].shell : wires.shell;
+}
+
+/* ---- the hosts of one port ---- */
+
+static void make_frames(void)
+{
+    uint8_t packet[BY_WIRE_HEADER_BYTES + PAYLOAD];
+
+    for (unsigned host = 0; host < PORTS; host++)
+        for (uint16_t tree = 0; tree < TREES_MAX; tree++) {
+            size_t bytes = star_contribution(&wires.star, host, tree, 0, COUNT, packet);
+
+            frame_bytes = (uint16_t)star_frame(host, packet, bytes, frame_of[host][tree]);
+        }
+    for (unsigned k = 0; k < COUNT; k++) {
+        int32_t sum = star_sum(&(struct star){.hosts = PORTS}, 0, k);
+
+        memcpy(expected + 4 * k, &sum, sizeof sum);
+    }
+}
+
+static void fill(unsigned host)
+{
+    uint32_t chunks = CHUNKS / tree_count;
+    struct rte_mbuf *frames[BURST];
+
+    for (uint32_t i = 0; i < CHUNKS; i += BURST) {
+        if (rte_pktmbuf_alloc_bulk(wires.shell->frame_pool, frames, BURST) != 0)
+            fail("a buffer");
+        for (uint32_t j = 0; j < BURST; j++) {
+            uint8_t *data = rte_pktmbuf_mtod(frames[j], uint8_t *), *packet = data + BY_FRAME_HEADER_BYTES;
+
+            memcpy(data, frame_of[host][(i + j) / chunks], frame_bytes);
+            by_put32(packet + BY_HEADER_AT_SEQ, first + (i + j) % chunks);
+            star_retag(packet);
+            frames[j]->data_len = frame_bytes;
+            frames[j]->pkt_len = frame_bytes;
+        }
+        if (rte_ring_sp_enqueue_bulk(wires_ring(host, true), (void **)frames, BURST, NULL) != BURST)
+            fail("a memory port");
+    }
+}
+
+static bool is_right(const struct rte_mbuf *frame, unsigned host)
+{
+    uint8_t room[BY_PORT_FRAME_OVERHEAD + PAYLOAD];
+    struct by_header header;
+    const uint8_t *payload, *sum = room + BY_PORT_FRAME_OVERHEAD;
+    bool chained = frame->nb_segs == 2 && frame->data_len == BY_PORT_FRAME_OVERHEAD;
+    uint32_t place;
+
+    if (frame->pkt_len != sizeof room)
+        return false;
+    if (chained) {
+        memcpy(room, rte_pktmbuf_mtod(frame, const uint8_t *), BY_PORT_FRAME_OVERHEAD);
+        sum = rte_pktmbuf_mtod(frame->next, const uint8_t *);
+    } else if (rte_pktmbuf_read(frame, 0, sizeof room, room) != room) {
+        memcpy(room, rte_pktmbuf_mtod(frame, const uint8_t *), sizeof room);
+    }
+    if (by_header_decode(room + BY_FRAME_HEADER_BYTES, BY_WIRE_HEADER_BYTES + PAYLOAD, &header, &payload) !=
+            (int32_t)PAYLOAD ||
+        header.type != BY_TYPE_RESULT || header.nleaf != PORTS || header.tree >= tree_count ||
+        header.seq - first >= CHUNKS / tree_count || memcmp(sum, expected, PAYLOAD) != 0)
+        return false;
+    place = header.tree * (CHUNKS / tree_count) + (header.seq - first);
+    return seen[host][place]++ == 0;
+}
+
+static void check(unsigned host)
+{
+    struct rte_mbuf *frames[BURST];
+    unsigned count;
+
+    memset(seen[host], 0, sizeof seen[host]);
+    while ((count = rte_ring_sc_dequeue_burst(wires_ring(host, false), (void **)frames, BURST, NULL)) > 0) {
+        for (unsigned i = 0; i < count; i++)
+            if (!is_right(frames[i], host))
+                atomic_fetch_add_explicit(&wrong, 1, memory_order_relaxed);
+        rte_pktmbuf_free_bulk(frames, count);
+    }
+}
+
+/* ---- threads ---- */
+
+/* Takes a step for the ports of one worker. */
+static void take_step(enum step step, unsigned worker)
+{
+    for (unsigned host = worker; host < PORTS; host += worker_count) {
+        if (step == FILL)
+            fill(host);
+        else
+            check(host);
+    }
+    /* Gives references back that the freed frames have held. */
+    if (worker_count > 1)
+        by_workers_begin(shell_of(worker));
+}
+
+/* Runs rounds of a worker until its ports have sent all results of the phase. */
+static void run(unsigned worker, unsigned step)
+{
+    struct by_shell *shell = shell_of(worker);
+    uint64_t sent;
+
+    do {
+        by_shell_round(shell);
+        sent = 0;
+        for (unsigned host = worker; host < PORTS; host += worker_count)
+            sent += shell->ports[host].counters.tx_packets;
+    } while (sent < results_due / worker_count);
+    if (worker > 0)
+        atomic_store_explicit(&reached, step, memory_order_release);
+}
+
+static void *second(void *unused)
 {
     unsigned now;
 
+    (void)unused;
+    pin(1);
     rte_thread_register();
-    while ((now = atomic_load_explicit(&phase, memory_order_acquire)) != UINT32_MAX) {
-        if (now % 2 == 0) {
-            atomic_store_explicit(&idle, now, memory_order_release);
+    by_workers_rise(shell_of(1));
+    for (unsigned last = 0; last % (1u << STEP_BITS) != END; last = now) {
+        while ((now = atomic_load_explicit(&wanted, memory_order_acquire)) == last)
+            rte_pause();
+        if (now % (1u << STEP_BITS) == RUN) {
+            run(1, now);
+            while (atomic_load_explicit(&wanted, memory_order_acquire) == now)
+                by_shell_round(shell_of(1));
             continue;
         }
-        by_shell_round(shell);
+        if (now % (1u << STEP_BITS) != END)
+            take_step(now % (1u << STEP_BITS), 1);
+        atomic_store_explicit(&reached, now, memory_order_release);
     }
     rte_thread_unregister();
     return NULL;
 }
 
-/* Runs one phase; returns its time (ns). */
-static uint64_t run_phase(unsigned trees, uint32_t chunks, bool two)
+/* Tells the second thread its next step. */
+static unsigned command(enum step step)
 {
+    unsigned next =
+        ((atomic_load_explicit(&wanted, memory_order_relaxed) >> STEP_BITS) + 1) << STEP_BITS | step;
+
+    atomic_store_explicit(&wanted, next, memory_order_release);
+    return next;
+}
+
+static void await(unsigned step)
+{
+    while (worker_count > 1 && atomic_load_explicit(&reached, memory_order_acquire) != step)
+        rte_pause();
+}
+
+/* Runs one phase; returns its time (ns). */
+static uint64_t run_phase(void)
+{
+    unsigned step = command(FILL);
     uint64_t begin, end;
 
-    wires_send(&wires, trees, chunks);
+    take_step(FILL, 0);
+    await(step);
+    results_due += CHUNKS * PORTS;
     begin = clock_ns();
-    if (two)
-        atomic_fetch_add_explicit(&phase, 1, memory_order_release);
-    while (wires_pending(&wires) < CHUNKS * PORTS)
+    step = command(RUN);
+    run(0, step);
+    while (worker_count > 1 && atomic_load_explicit(&reached, memory_order_acquire) != step)
         by_shell_round(wires.shell);
     end = clock_ns();
-    if (two) {
-        unsigned now = atomic_fetch_add_explicit(&phase, 1, memory_order_release) + 1;
-
-        while (atomic_load_explicit(&idle, memory_order_acquire) != now)
-            ;
-    }
-    while (wires_receive(&wires))
-        ;
+    step = command(CHECK);
+    take_step(CHECK, 0);
+    await(step);
     return end - begin;
 }
 
-/* Nanoseconds for each frame sent: the least of some runs. */
-static double measure(unsigned trees, unsigned workers)
+static int compare(const void *a, const void *b)
 {
-    const struct star star = {
-        .hosts = PORTS, .trees = (uint16_t)trees, .window = CHUNKS, .payload_max = PAYLOAD, .mtu = 1500};
-    uint64_t least = UINT64_MAX, results;
-    uint32_t chunks = 0;
-    pthread_t thread;
+    double x = *(const double *)a, y = *(const double *)b;
 
-    wires_open(&wires, &star, workers, NULL);
-    wires.flight = CHUNKS / trees;
-    for (unsigned w = 0; w < workers; w++)
-        for (unsigned i = 0; i < PORTS; i++)
-            (workers > 1 ? wires.shell->workers->worker[w].shell : wires.shell)->ports[i].multi_segs = true;
-    wires_load(&wires, STAR_GEN);
-    atomic_store(&phase, 0);
-    if (workers > 1 && pthread_create(&thread, NULL, second, wires.shell->workers->worker[1].shell) != 0)
-        abort();
-    for (unsigned run = 0; run < RUNS; run++) {
-        uint64_t spent = 0;
-
-        for (unsigned i = 0; i < PHASES; i++) {
-            chunks += wires.flight;
-            spent += run_phase(trees, chunks, workers > 1);
-        }
-        least = spent < least ? spent : least;
-    }
-    atomic_store(&phase, UINT32_MAX);
-    if (workers > 1)
-        pthread_join(thread, NULL);
-    results = (uint64_t)RUNS * PHASES * CHUNKS * PORTS;
-    if (wires.wrong > 0 || wires.results != results) {
-        fprintf(stderr, "bench-workers: %llu of %llu results, %llu wrong\n",
-                (unsigned long long)wires.results, (unsigned long long)results,
-                (unsigned long long)wires.wrong);
-        exit(1);
-    }
-    wires_close(&wires);
-    return (double)least / (PHASES * CHUNKS * PORTS);
+    return (x > y) - (x < y);
 }
 
-int main(void)
+static double median(double *values, unsigned count)
+{
+    qsort(values, count, sizeof *values, compare);
+    return values[count / 2];
+}
+
+static double least(const double *values, unsigned count)
+{
+    double value = values[0];
+
+    for (unsigned i = 1; i < count; i++)
+        value = values[i] < value ? values[i] : value;
+    return value;
+}
+
+/* ---- the cores ---- */
+
+static _Atomic unsigned turn;
+
+static void *answer_turns(void *unused)
+{
+    (void)unused;
+    pin(1);
+    for (unsigned i = 0; i < TURNS; i++) {
+        while (atomic_load_explicit(&turn, memory_order_acquire) != 2 * i + 1)
+            ;
+        atomic_store_explicit(&turn, 2 * i + 2, memory_order_release);
+    }
+    return NULL;
+}
+
+/* The time in which one core sees what the other has written (ns): some 40 where they share a cache,
+ * and some 200 where they do not. A hypervisor may move a virtual machine from one case to the
+ * other. */
+static double line_ns(void)
+{
+    uint64_t begin;
+    pthread_t thread;
+
+    atomic_store(&turn, 0);
+    if (pthread_create(&thread, NULL, answer_turns, NULL) != 0)
+        fail("a thread");
+    begin = clock_ns();
+    for (unsigned i = 0; i < TURNS; i++) {
+        if (i == TURNS / 10)
+            begin = clock_ns(); /* the other thread runs on its core */
+        atomic_store_explicit(&turn, 2 * i + 1, memory_order_release);
+        while (atomic_load_explicit(&turn, memory_order_acquire) != 2 * i + 2)
+            ;
+    }
+    begin = clock_ns() - begin;
+    pthread_join(thread, NULL);
+    return (double)begin / (2.0 * (TURNS - TURNS / 10));
+}
+
+/* Nanoseconds for each frame sent: the median of the phases, few of which lose a core to another
+ * program. */
+static double measure(unsigned trees, unsigned workers, unsigned phases)
+{
+    static double spent[PHASES_MAX];
+    const struct star star = {
+        .hosts = PORTS, .trees = (uint16_t)trees, .window = CHUNKS, .payload_max = PAYLOAD, .mtu = 1500};
+    pthread_t thread;
+
+    worker_count = workers;
+    tree_count = trees;
+    first = 0;
+    results_due = 0;
+    wires_open(&wires, &star, workers, NULL);
+    make_frames();
+    for (unsigned w = 0; w < workers; w++)
+        for (unsigned i = 0; i < PORTS; i++)
+            shell_of(w)->ports[i].multi_segs = true;
+    wires_load(&wires, STAR_GEN);
+    if (workers > 1) {
+        by_workers_release(wires.shell->workers);
+        by_workers_rise(wires.shell);
+        if (pthread_create(&thread, NULL, second, NULL) != 0)
+            fail("a thread");
+    }
+    for (unsigned i = 0; i < phases; i++) {
+        spent[i] = (double)run_phase() / (CHUNKS * PORTS);
+        first += CHUNKS / trees;
+    }
+    command(END);
+    if (workers > 1)
+        pthread_join(thread, NULL);
+    if (wrong > 0)
+        fail("a sum");
+    wires_close(&wires);
+    return median(spent, phases);
+}
+
+int main(int argc, char **argv)
 {
     struct by_eal_config config = {.name = "bench", .no_huge = true};
 
     by_say_name("bench");
     if (by_eal_start(&config) != 0)
         return 3;
-    puts(
-        "# workers of a switch on memory ports, 4 ports, 1408 bytes of payload: ns for each frame sent, best of 5");
-    printf("# %5s %9s %9s %7s\n", "trees", "1 worker", "2 workers", "ratio");
-    for (unsigned trees = 1; trees <= 16; trees *= 16) {
-        double one = measure(trees, 1), two = measure(trees, 2);
+    pin(0);
+    if (argc == 4) { /* TREES WORKERS PHASES: only this, for a profiler */
+        unsigned trees = (unsigned)atoi(argv[1]), workers = (unsigned)atoi(argv[2]),
+                 phases = (unsigned)atoi(argv[3]);
 
-        printf("  %5u %9.1f %9.1f %7.2f\n", trees, one, two, one / two);
+        if (trees == 0 || trees > TREES_MAX || CHUNKS % trees != 0 || workers == 0 || workers > 2 ||
+            phases == 0 || phases > PHASES_MAX)
+            fail("reading its arguments");
+        printf("%.1f\n", measure(trees, workers, phases));
+        by_eal_stop();
+        return 0;
+    }
+    printf("# a line of memory passes from core to core in %.0f ns\n", line_ns());
+    puts("# workers of a switch on memory ports, 4 ports, 1408 bytes of payload: ns for each frame sent, "
+         "best of 7 rounds; their ratios");
+    printf("# %5s %9s %9s %7s %s\n", "trees", "1 worker", "2 workers", "ratio", "in the rounds");
+    for (unsigned trees = 1; trees <= TREES_MAX; trees *= 16) {
+        double one[ROUNDS], two[ROUNDS], ratio[ROUNDS];
+
+        for (unsigned i = 0; i < ROUNDS; i++) {
+            one[i] = measure(trees, 1, PHASES);
+            two[i] = measure(trees, 2, PHASES);
+            ratio[i] = one[i] / two[i];
+        }
+        qsort(ratio, ROUNDS, sizeof ratio[0], compare);
+        printf("  %5u %9.1f %9.1f %7.2f %5.2f to %.2f\n", trees, least(one, ROUNDS), least(two, ROUNDS),
+               least(one, ROUNDS) / least(two, ROUNDS), ratio[0], ratio[ROUNDS - 1]);
     }
     by_eal_stop();
     return 0;

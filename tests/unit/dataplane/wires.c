@@ -385,16 +385,13 @@ static void take(struct wires *wires, unsigned host, struct rte_mbuf *frame)
         take_result(wires, host, &header, payload, bytes);
 }
 
-unsigned wires_pending(const struct wires *wires)
+struct rte_ring *wires_ring(unsigned port, bool to_switch)
 {
-    unsigned count = 0;
-
-    for (unsigned host = 0; host < wires->star.hosts; host++)
-        count += rte_ring_count(wire[host].from_switch);
-    return count;
+    return to_switch ? wire[port].to_switch : wire[port].from_switch;
 }
 
-bool wires_receive(struct wires *wires)
+/* Takes some of what the switch has sent; false if there was nothing. */
+static bool receive_some(struct wires *wires)
 {
     bool any = false;
 
@@ -432,7 +429,8 @@ static bool advance(struct wires *wires, uint16_t number, uint32_t chunks)
     return tree->done == chunks;
 }
 
-bool wires_send(struct wires *wires, unsigned trees, uint32_t chunks)
+/* Sends what the trees' windows allow up to chunk `chunks`; returns whether all are done. */
+static bool send_more(struct wires *wires, unsigned trees, uint32_t chunks)
 {
     bool done = true;
 
@@ -447,9 +445,9 @@ bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned se
 
     for (;;) {
         uint64_t results = wires->results, now_ns;
-        if (wires_send(wires, trees, chunks))
+        if (send_more(wires, trees, chunks))
             return true;
-        if (!wires_receive(wires))
+        if (!receive_some(wires))
             sched_yield();
         now_ns = clock_ns();
         if (wires->results != results)

@@ -47,11 +47,9 @@ uint64_t wires_load(struct wires *wires, uint16_t gen);
 /* Runs all hosts until each of the first `trees` trees has completed `chunks` chunks in all; false
  * after `seconds` without progress. */
 bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds);
-/* The parts of wires_run, for a bench: sends what the trees' windows allow up to chunk `chunks`;
- * returns how many frames the switch has sent; receives some of them, or returns false. */
-bool wires_send(struct wires *wires, unsigned trees, uint32_t chunks);
-unsigned wires_pending(const struct wires *wires);
-bool wires_receive(struct wires *wires);
+/* For a bench, which plays the hosts itself: the ring in which frames for the switch wait at a port,
+ * or those that it has sent. */
+struct rte_ring *wires_ring(unsigned port, bool to_switch);
 /* Calls `function` on the main worker. */
 void wires_ask(struct wires *wires, void (*function)(void *context), void *context);
 /* Ends the switch's threads and closes it. */
