@@ -254,12 +254,12 @@ def describe(source, mutant):
 
 
 def reasons(path):
-    """The lines "FILE | OLD | NEW | REASON" of survivors.txt, as a map."""
+    """The lines "FILE @@ OLD @@ NEW @@ REASON" of survivors.txt, as a map."""
     known = {}
     with open(path) as lines:
         for line in lines:
             if line.strip() and not line.startswith("#"):
-                file, old, new, reason = (part.strip() for part in line.split(" | "))
+                file, old, new, reason = (part.strip() for part in line.split(" @@ "))
                 known[file, old, new] = reason
     return known
 

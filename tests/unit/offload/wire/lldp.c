@@ -67,6 +67,19 @@ static void a_frame_of_another_program_reads(void **state)
     assert_int_equal(got.source[5], 2);
 }
 
+static void what_is_no_printable_character_is_replaced(void **state)
+{
+    struct by_lldp got, odd = sample;
+    uint8_t frame[BY_LLDP_BYTES_MAX];
+    size_t bytes;
+
+    (void)state;
+    memcpy(odd.node, "\x1f !~\x7f\x80", 7);
+    bytes = by_lldp_encode(&odd, frame);
+    assert_true(by_lldp_parse(frame, bytes, &got));
+    assert_string_equal(got.node, "?\?!~?\?");
+}
+
 static void a_frame_that_ends_within_an_element_is_refused(void **state)
 {
     struct by_lldp got;
@@ -126,6 +139,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_frame_reads_as_what_it_was_written_from),
         cmocka_unit_test(a_frame_of_another_program_reads),
+        cmocka_unit_test(what_is_no_printable_character_is_replaced),
         cmocka_unit_test(a_frame_that_ends_within_an_element_is_refused),
         cmocka_unit_test(a_frame_with_changed_bytes_is_refused_or_reads_as_texts_that_end),
         cmocka_unit_test(the_mandatory_elements_must_come_first_and_in_order),

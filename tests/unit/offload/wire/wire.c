@@ -233,6 +233,29 @@ static void names_are_known_for_every_type(void **state)
     assert_int_equal(by_dtype_bytes(BY_DTYPE_BF16), 2);
 }
 
+static void collectives_have_their_properties(void **state)
+{
+    static const struct {
+        unsigned collective, rooted, sharded, reduces, way;
+    } rows[] = {{0, 0, 0, 0, 0},
+                {BY_COLLECTIVE_ALLREDUCE, 0, 0, 1, BY_DATA_BOTH},
+                {BY_COLLECTIVE_REDUCE_SCATTER, 0, 1, 1, BY_DATA_UP},
+                {BY_COLLECTIVE_ALLGATHER, 0, 1, 0, BY_DATA_DOWN},
+                {BY_COLLECTIVE_BROADCAST, 1, 0, 0, BY_DATA_DOWN},
+                {BY_COLLECTIVE_REDUCE, 1, 0, 1, BY_DATA_UP},
+                {BY_COLLECTIVE_BARRIER, 0, 0, 0, BY_DATA_BOTH},
+                {BY_COLLECTIVE_COUNT, 0, 0, 0, 0},
+                {255, 0, 0, 0, 0}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(by_collective_is_rooted(rows[i].collective), rows[i].rooted);
+        assert_int_equal(by_collective_is_sharded(rows[i].collective), rows[i].sharded);
+        assert_int_equal(by_collective_reduces(rows[i].collective), rows[i].reduces);
+        assert_int_equal(by_collective_way(rows[i].collective), rows[i].way);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,6 +268,7 @@ int main(void)
         cmocka_unit_test(an_optag_depends_on_each_part_of_the_call),
         cmocka_unit_test(wait_and_err_of_another_size_or_kind_are_refused),
         cmocka_unit_test(names_are_known_for_every_type),
+        cmocka_unit_test(collectives_have_their_properties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
