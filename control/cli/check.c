@@ -95,6 +95,7 @@ void by_cli_check(const struct by_plan *plan, const struct by_topology *topology
     claim.path_nodes = plan->paths.nodes;
     claim.edges = plan->edges;
     claim.hosts_only = plan->hosts_only;
+    claim.trees_max = plan->trees_max;
     claim.ordered = plan->ordered;
     claim_proof(&claim, plan->proof);
     claim_trees(&claim, plan);

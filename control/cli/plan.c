@@ -87,6 +87,9 @@ static const struct by_option rows[] = {
     {BY_ROW_CALL(0, "fixed-k", "K", read_fixed_k,
                  "make the best plan with K trees for each root; auto:1%: the smallest K that loses at most "
                  "1 % of the rate")},
+    {BY_ROW_NUMBER(0, "trees-max", "N", AT(options.trees_max), 1, 1000000,
+                   "make the best plan that is found with at most N trees for each root; for allreduce in "
+                   "all")},
     {BY_ROW_TEXT(0, "ranks", "LIST", AT(ranks), "use these compute nodes only: A,B,C or @FILE")},
     {BY_ROW_TEXT(0, "shares", "FILE", AT(shares),
                  "use shards of unequal size, from JSON: {\"NODE\": SHARE, ...} or an array by rank")},
@@ -149,9 +152,12 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
         (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
         return by_cli_fail(BY_EXIT_USAGE, "%s requires the forest, and cannot be combined with --from",
                            arguments->ranks ? "--ranks" : "--shares");
-    if (arguments->from.plan &&
-        (arguments->options.fixed_k || arguments->options.loss.num || arguments->root))
-        return by_cli_fail(BY_EXIT_USAGE, "--from uses root and k of the previous plan; leave them out");
+    if (arguments->from.plan && (arguments->options.fixed_k || arguments->options.loss.num ||
+                                 arguments->options.trees_max || arguments->root))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "--from uses root and k of the previous plan; leave them and --trees-max out");
+    if (arguments->options.trees_max && arguments->algorithm != BY_ALGORITHM_FOREST)
+        return by_cli_fail(BY_EXIT_USAGE, "--trees-max requires the forest; leave out --algorithm");
     if (arguments->options.collective == 0 && !arguments->from.plan)
         return by_cli_fail(BY_EXIT_USAGE, "name a collective with -c");
     return -1;
@@ -265,6 +271,8 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
         by_shares_write(plan->shares, topology, plan->member, stdout);
         printf(",\n");
     }
+    if (plan->trees_max > 0)
+        printf(" \"trees_max\": %lld,\n", (long long)plan->trees_max);
     printf(" \"k\": %lld, \"tree_count\": %u, \"height\": {\"max\": %u, \"mean\": %.4g", (long long)plan->k,
            plan->tree_count, heights.max, heights.mean);
     if (plan->packed.max > 0)
@@ -401,6 +409,9 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     fprintf(stream, "  trees       %u", plan->tree_count);
     if (plan->k > 0)
         fprintf(stream, ", k = %lld%s", (long long)plan->k, plan->shares ? " for each part" : "");
+    if (plan->trees_max > 0)
+        fprintf(stream, "; at most %lld %s", (long long)plan->trees_max,
+                by_collective_way(plan->collective) == BY_DATA_BOTH ? "in all" : "for each root");
     fprintf(stream, "; height %u, mean %.3g hops", heights.max, heights.mean);
     if (plan->packed.max > heights.max || plan->packed.mean > heights.mean + 0.005)
         fprintf(stream, " (as packed %u, %.3g)", plan->packed.max, plan->packed.mean);

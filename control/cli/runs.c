@@ -5,18 +5,26 @@
 
 void by_cli_runs_people(FILE *stream, const struct by_runs *runs)
 {
-    if (runs->runs)
-        fprintf(stream, "yes; at most %u tree%s and %u slots at a node", runs->trees, by_plural(runs->trees),
-                runs->slots);
-    else
+    if (!runs->runs) {
         fprintf(stream, "no: %s", runs->problem.text);
+        return;
+    }
+    fprintf(stream, "yes; at most %u tree%s and %u slots at a node", runs->trees, by_plural(runs->trees),
+            runs->slots);
+    if (runs->fullest)
+        fprintf(stream, "; at switches %u and %u (%s)", runs->fullest_trees, runs->fullest_slots,
+                runs->fullest);
 }
 
 void by_cli_runs_json(FILE *stream, const struct by_runs *runs)
 {
     if (runs->runs) {
-        fprintf(stream, "\"runs\": {\"tables\": true, \"trees\": %u, \"slots\": %u, \"window\": %u}",
+        fprintf(stream, "\"runs\": {\"tables\": true, \"trees\": %u, \"slots\": %u, \"window\": %u",
                 runs->trees, runs->slots, runs->window);
+        if (runs->fullest)
+            fprintf(stream, ", \"switch\": \"%s\", \"switch_trees\": %u, \"switch_slots\": %u", runs->fullest,
+                    runs->fullest_trees, runs->fullest_slots);
+        fputc('}', stream);
         return;
     }
     fputs("\"runs\": {\"tables\": false, \"reason\": \"", stream);

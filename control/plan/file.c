@@ -153,6 +153,11 @@ static void put_head(struct file_writer *writer, const struct by_plan *plan,
     put(writer, "},\n ");
     if (plan->hosts_only)
         put(writer, "\"in_network\": \"none\",\n ");
+    if (plan->trees_max > 0) {
+        put(writer, "\"trees_max\": ");
+        put_number(writer, (uint64_t)plan->trees_max);
+        put(writer, ",\n ");
+    }
     if (plan->ordered)
         put(writer, "\"ordered\": true,\n ");
     if (plan->proof) {

@@ -369,6 +369,9 @@ static void read_head(struct file_read_reader *reader, struct by_plan *plan, con
     } else if (by_json_is(key, bytes, "bottleneck") && !reader->has.bottleneck) {
         reader->has.bottleneck = true;
         read_bottleneck(reader, plan);
+    } else if (by_json_is(key, bytes, "trees_max")) {
+        if (!read_integer(reader, &plan->trees_max) || plan->trees_max < 1)
+            refuse(reader, "\"trees_max\" must be a positive integer");
     } else if (by_json_is(key, bytes, "ordered")) {
         plan->ordered = by_json_peek(&reader->json) == 't';
         by_json_skip(&reader->json);

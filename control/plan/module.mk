@@ -3,6 +3,7 @@ control_SRC += \
 	control/plan/certificate.c \
 	control/plan/file.c \
 	control/plan/file_read.c \
+	control/plan/merge.c \
 	control/plan/paths.c \
 	control/plan/plan.c \
 	control/plan/shares.c \

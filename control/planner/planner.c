@@ -9,9 +9,11 @@
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
 #include "control/fabric/members.h"
+#include "control/plan/merge.h"
 #include "control/plan/shares.h"
 #include "control/planner/network/allreduce.h"
 #include "control/planner/network/budget.h"
+#include "control/planner/network/few.h"
 #include "control/planner/network/first.h"
 #include "control/planner/network/ordered.h"
 #include "control/planner/network/shallow.h"
@@ -25,6 +27,10 @@
 #define FIXED_K_MAX 1000000
 /* The largest k tried for a plan that may lose a part of the rate (count). */
 #define CHEAP_K_MAX 256
+
+/* More trees for each root than this times --trees-max are not packed: merging equal ones would hardly
+ * leave few enough (count). */
+#define MERGED_MAX 4
 
 /* Trees of a single root when the time for the optimal number has run out (count). */
 #define HURRIED_TREES 16
@@ -68,11 +74,31 @@ static int check_shares(const struct by_topology *topology, const struct by_plan
                                     "all shares are 0: no node has data; at least one must be positive");
 }
 
+/* Checks the limit of the number of trees. */
+static int check_count(const struct by_plan_options *options, struct by_problem *problem)
+{
+    if (options->trees_max == 0)
+        return 0;
+    if (options->trees_max < 0 || options->trees_max > FIXED_K_MAX)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "the largest number of trees is %lld; it must be from 1 to %d",
+                              (long long)options->trees_max, FIXED_K_MAX);
+    if (options->fixed_k > 0 || options->loss.num > 0)
+        return by_problem_set(problem, BY_EINVAL, nowhere,
+                              "a largest number of trees and a fixed k exclude each other; leave out one");
+    if (options->shares || options->latency_aware || options->ordered)
+        return by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                              "a largest number of trees cannot be combined with shares, and with ordered or "
+                              "latency-aware trees; leave out one");
+    return 0;
+}
+
 static int check_options(const struct by_topology *topology, const struct by_plan_options *options,
                          struct by_problem *problem)
 {
     const char *name = by_collective_name(options->collective);
     bool both_ways = by_collective_way(options->collective) == BY_DATA_BOTH;
+    int error;
 
     if (options->collective == 0 || options->collective >= BY_COLLECTIVE_COUNT)
         return by_problem_set(problem, BY_EINVAL, nowhere, "collective number %u is unknown",
@@ -104,7 +130,8 @@ static int check_options(const struct by_topology *topology, const struct by_pla
                               "allgather, reduce-scatter, "
                               "broadcast and reduce",
                               name);
-    return check_shares(topology, options, problem);
+    error = check_count(options, problem);
+    return error ? error : check_shares(topology, options, problem);
 }
 
 /* The capacities and roots that the trees are packed into. */
@@ -228,6 +255,48 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
     return error;
 }
 
+/* Finds the k up to `most` with the best rate, and sets the capacities and roots of `task` for it. */
+static int fix_few(struct planner_task *task, const struct by_plan_options *options, int64_t most,
+                   struct by_problem *problem)
+{
+    struct by_fraction u = {0, 1}, scale = {0, 1}, rate = {0, 1}, best = {0, 1};
+    bool switches = task->graph->compute_count < task->graph->node_count;
+    bool rooted = by_collective_is_rooted(options->collective);
+    int64_t k = 0;
+    int error = 0;
+
+    most = most < CHEAP_K_MAX ? most : CHEAP_K_MAX;
+    by_stage_begin(options->stage, "trying fewer trees", (uint64_t)most);
+    for (int64_t tried = 1; tried <= most && !error; tried++) {
+        if (by_plan_late(task->deadline))
+            break;
+        error = fix_k(task, options, tried, &u, problem);
+        if (!error && scale_of(task, rooted, tried, &scale) == 0 &&
+            by_fraction_divide(scale, u, &rate) == 0 && by_fraction_compare(rate, best) > 0 &&
+            (!switches || by_optimum_balanced(task->graph->net, task->capacity))) {
+            best = rate;
+            k = tried;
+        }
+        by_stage_add(options->stage, 1);
+    }
+    if (!error && k == 0)
+        error = by_plan_late(task->deadline)
+                    ? by_problem_set(problem, BY_ETIMEDOUT, nowhere,
+                                     "the time limit passed while trying fewer trees; allow more time")
+                    : by_problem_set(problem, BY_EUNSUPPORTED, nowhere,
+                                     "no number of trees up to %lld gives each node as much capacity in as "
+                                     "out; allow more with --trees-max",
+                                     (long long)most);
+    if (!error)
+        error = fix_k(task, options, k, &u, problem);
+    if (!error) {
+        task->k = k;
+        task->p = u.num;
+        task->q = u.den;
+    }
+    return error;
+}
+
 /* Finds the bound, the scale at which one tree has capacity 1, and the trees at each root. */
 static int find_bound(struct planner_task *task, const struct by_plan_options *options, struct by_plan *plan,
                       struct by_problem *problem)
@@ -309,11 +378,37 @@ static int make_list(const struct planner_task *task, const struct by_plan_optio
     return by_budget_forest(&forest, task->graph, list, plan, problem);
 }
 
-static int make_trees(const struct planner_task *task, const struct by_plan_options *options,
-                      struct by_plan *plan, struct by_problem *problem)
+/* Makes the trees of `task`; with a largest number of trees those of a smaller k, if there are too
+ * many. */
+static int make_trees(struct planner_task *task, const struct by_plan_options *options, struct by_plan *plan,
+                      struct by_problem *problem)
 {
     struct by_tree_list list = {0};
-    int error = make_list(task, options, &list, plan, problem);
+    bool many = options->trees_max > 0 && task->k / MERGED_MAX > options->trees_max;
+    int error = many ? 0 : make_list(task, options, &list, plan, problem);
+
+    if (!error && !many && options->trees_max > 0) {
+        by_tree_list_move(&list, plan);
+        by_plan_merge(plan);
+        if (by_plan_trees_each(plan, task->graph->node_count) <= options->trees_max)
+            return 0;
+        many = true;
+    }
+    if (!error && many) {
+        error = fix_few(task, options, options->trees_max, problem);
+        if (error == BY_EUNSUPPORTED) /* one tree for each root, without flows */
+            return by_first_make(task->graph->topology, options, plan, problem);
+        if (!error)
+            error = make_list(task, options, &list, plan, problem);
+        if (!error && plan->tree_count > 0) {
+            struct by_heights packed = plan->packed;
+
+            by_tree_list_replace(&list, plan->achieved, plan);
+            plan->packed = packed;
+            plan->k = task->k;
+            return 0;
+        }
+    }
 
     if (error)
         by_tree_list_free(&list);
@@ -364,10 +459,11 @@ static void lower_rooted(struct planner_task *task, const struct by_plan_options
     struct by_tree_list list = {0};
     struct by_fraction scale = {0, 1};
     struct by_problem problem = {0};
-    int64_t k = (LOW_TREES + task->k - 1) / task->k * task->k;
+    int64_t most = options->trees_max > 0 && options->trees_max < LOW_TREES ? options->trees_max : LOW_TREES;
+    int64_t k = most / task->k * task->k;
 
     if (!by_collective_is_rooted(options->collective) || options->fixed_k > 0 || options->loss.num > 0 ||
-        task->k >= LOW_TREES ||
+        k <= task->k ||
         high <= HIGH_FACTOR * by_mesh_farthest(task->graph->net, (uint32_t)options->root) + HIGH_MIN)
         return;
     if (fix_k(task, options, k, &scale, &problem) != 0)
@@ -402,7 +498,8 @@ static int plan_rooted(const struct by_topology *topology, const struct by_plan_
     size_t n = topology->node_count;
     double start = by_plan_clock(), limit = options->time_limit_s;
     /* The search may switch from the optimal k to a small one halfway. */
-    bool yields = limit > 0 && options->fixed_k == 0 && options->loss.num == 0, bounded;
+    bool yields = limit > 0 && options->trees_max == 0 && options->fixed_k == 0 && options->loss.num == 0,
+         bounded;
     int error;
 
     task.graph = by_graph_make_sparse(
@@ -487,6 +584,9 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_allreduce_plan(topology, options, made, problem);
     else
         error = plan_rooted(topology, options, made, problem);
+    if (!error && options->trees_max > 0 && by_collective_way(options->collective) == BY_DATA_BOTH)
+        error = by_few_make(topology, options, made, problem);
+    made->trees_max = options->trees_max;
     if (used.time_limit_s > 0) { /* the remaining time; afterwards the plan found so far stays */
         used.time_limit_s -= by_plan_clock() - start;
         used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
@@ -495,6 +595,8 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         error = by_shallow_make(topology, options, made, problem);
     if (!error && options->ordered)
         error = by_ordered_make(topology, options, made, problem);
+    if (!error)
+        by_plan_merge(made);
     made->seconds.total = by_plan_clock() - start;
     if (error) {
         by_plan_free(made);

@@ -81,6 +81,17 @@ static int count_tree(const struct by_topology *topology, const struct by_plan *
     return error;
 }
 
+/* Notes the switch with the most slots. */
+static void note_switch(const struct by_topology *topology, uint32_t node, uint32_t trees, uint64_t slots,
+                        struct by_runs *runs)
+{
+    if (topology->nodes[node].compute || slots <= runs->fullest_slots)
+        return;
+    runs->fullest = topology->nodes[node].name;
+    runs->fullest_trees = trees;
+    runs->fullest_slots = (uint32_t)slots;
+}
+
 /* Compares the counts with the limits, and chooses the window like set_windows() in lower.c. */
 static int judge(const struct by_topology *topology, const struct runs_node *nodes, struct by_runs *runs)
 {
@@ -99,6 +110,8 @@ static int judge(const struct by_topology *topology, const struct runs_node *nod
     for (runs->window = BY_LOWER_WINDOW; places * runs->window > BY_LOWER_SLOTS;)
         runs->window /= 2;
     runs->slots = (uint32_t)places * runs->window;
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        note_switch(topology, i, nodes[i].trees, nodes[i].places * runs->window, runs);
     return 0;
 }
 
@@ -132,6 +145,7 @@ static int compile_plan(const struct by_topology *topology, const struct by_plan
         size_t size;
 
         runs->trees = need.entries > runs->trees ? need.entries : runs->trees;
+        note_switch(topology, i, need.entries, need.slots, runs);
         error = by_lowering_image(lowering, i, &bytes, &size, &runs->problem);
         free(bytes);
     }

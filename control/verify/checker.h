@@ -25,6 +25,7 @@ struct by_checker {
 bool by_check_trees(struct by_checker *checker);   /* shape.c: each tree alone */
 bool by_check_loads(struct by_checker *checker);   /* load.c: all trees together, on every link */
 bool by_check_order(struct by_checker *checker);   /* order.c: intervals of ranks, if the plan is ordered */
+bool by_check_count(struct by_checker *checker);   /* few.c: the number of trees, if it is limited */
 bool by_check_budgets(struct by_checker *checker); /* budget.c: additions of switches */
 bool by_check_shares(struct by_checker *checker);  /* share.c: shares of the roots */
 bool by_check_figures(struct by_checker *checker); /* share.c: rate, cut and the figures stated */

@@ -34,6 +34,7 @@ enum claim_member {
     MEMBER_ACHIEVED,
     MEMBER_K,
     MEMBER_BOTTLENECK,
+    MEMBER_TREES_MAX,
     MEMBER_ORDERED,
     MEMBER_PROOF,
     MEMBER_PATHS,
@@ -41,8 +42,8 @@ enum claim_member {
     MEMBER_COUNT
 };
 static const char *const member_names[MEMBER_COUNT] = {
-    "format",  "topology", "unit", "collective", "root",    "in_network", "ranks", "shares", "inv_x",
-    "optimum", "achieved", "k",    "bottleneck", "ordered", "proof",      "paths", "trees"};
+    "format",  "topology", "unit", "collective", "root",      "in_network", "ranks", "shares", "inv_x",
+    "optimum", "achieved", "k",    "bottleneck", "trees_max", "ordered",    "proof", "paths",  "trees"};
 
 struct claim_reader {
     struct by_claim *claim;
@@ -467,6 +468,9 @@ static bool read_member(struct claim_reader *reader, enum claim_member member)
         return read_small(reader, "k", &claim->k);
     case MEMBER_BOTTLENECK:
         return read_bottleneck(reader);
+    case MEMBER_TREES_MAX:
+        return read_small(reader, "trees_max", &claim->trees_max) &&
+               (claim->trees_max > 0 || by_claim_violate(claim, "trees_max is 0"));
     case MEMBER_ORDERED:
         claim->ordered = by_json_peek(&reader->json) == 't';
         if (!claim->ordered && by_json_peek(&reader->json) != 'f')
@@ -536,8 +540,8 @@ int by_claim_read(struct by_claim *claim, const char *text, size_t bytes, struct
     arrays->path_start = by_alloc(reader.path_room = 2, sizeof(*arrays->path_start));
     for (int i = 0; i < MEMBER_COUNT && !error && *right; i++) {
         bool optional = i == MEMBER_ROOT || i == MEMBER_IN_NETWORK || i == MEMBER_RANKS ||
-                        i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_ORDERED || i == MEMBER_PROOF ||
-                        i == MEMBER_PATHS;
+                        i == MEMBER_SHARES || i == MEMBER_INV_X || i == MEMBER_TREES_MAX ||
+                        i == MEMBER_ORDERED || i == MEMBER_PROOF || i == MEMBER_PATHS;
 
         reader.json.at = places[i];
         reader.json.depth = 1;

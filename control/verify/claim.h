@@ -49,9 +49,10 @@ struct by_claim {
     bool *member;    /* by node: the compute nodes that take part; NULL: all */
     int64_t *shares; /* by node: parts of the data; NULL: equal shares */
     int64_t cut_compute_count;
-    bool *cut;       /* by node */
-    bool hosts_only; /* no switch branches, and the bound is for a fabric whose switches only forward */
-    bool ordered;    /* every partial sum covers a contiguous interval of ranks */
+    bool *cut;         /* by node */
+    bool hosts_only;   /* no switch branches, and the bound is for a fabric whose switches only forward */
+    int64_t trees_max; /* the trees that may share the data of one rank, 0: any number */
+    bool ordered;      /* every partial sum covers a contiguous interval of ranks */
     enum by_claim_proof proof;
     uint32_t part_count;
     uint32_t *part; /* by node: the number of its part, from 1; 0 for none */

@@ -4,6 +4,7 @@ control_SRC += \
 	control/verify/claim.c \
 	control/verify/claim_proof.c \
 	control/verify/cut.c \
+	control/verify/few.c \
 	control/verify/load.c \
 	control/verify/order.c \
 	control/verify/price.c \

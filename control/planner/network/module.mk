@@ -5,6 +5,7 @@ control_SRC += \
 	control/planner/network/arborescence.c \
 	control/planner/network/blocks.c \
 	control/planner/network/budget.c \
+	control/planner/network/few.c \
 	control/planner/network/fill.c \
 	control/planner/network/first.c \
 	control/planner/network/grow.c \

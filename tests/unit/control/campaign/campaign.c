@@ -107,11 +107,13 @@ static void fail(struct campaign *campaign, const char *format, ...)
 /* Makes a plan and lets the verifier check its file. Returns NULL after a failure. The verdict goes
  * to `report`. */
 static struct by_plan *plan(struct campaign *campaign, unsigned collective, int64_t root,
-                            const int64_t *shares, bool in_network, struct by_verify_report *report)
+                            const int64_t *shares, int64_t trees_max, bool in_network,
+                            struct by_verify_report *report)
 {
     struct by_plan_options options = {.collective = collective,
                                       .root = root,
                                       .shares = shares,
+                                      .trees_max = trees_max,
                                       .in_network = in_network,
                                       .forwarding = by_program_pack};
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
@@ -155,7 +157,7 @@ static void check_exact(struct campaign *campaign, unsigned collective, int64_t 
                         bool in_network, struct cut_value value, bool inverse)
 {
     struct by_verify_report report;
-    struct by_plan *made = plan(campaign, collective, root, shares, in_network, &report);
+    struct by_plan *made = plan(campaign, collective, root, shares, 0, in_network, &report);
     const char *name = by_collective_name(collective), *mode = in_network ? "auto" : "none";
     struct by_fraction found;
 
@@ -178,7 +180,7 @@ static void check_exact(struct campaign *campaign, unsigned collective, int64_t 
 static void check_allreduce(struct campaign *campaign, bool in_network)
 {
     struct by_verify_report report;
-    struct by_plan *made = plan(campaign, BY_COLLECTIVE_ALLREDUCE, -1, NULL, in_network, &report);
+    struct by_plan *made = plan(campaign, BY_COLLECTIVE_ALLREDUCE, -1, NULL, 0, in_network, &report);
     bool reached;
 
     if (!made)
@@ -232,6 +234,26 @@ static void check_shares(struct campaign *campaign, bool in_network)
                 in_network, value, true);
 }
 
+/* Few trees: each fabric tests one collective; the plan must be right and not better than its bound. */
+static void check_few(struct campaign *campaign, bool in_network)
+{
+    static const unsigned collectives[] = {BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_ALLGATHER,
+                                           BY_COLLECTIVE_REDUCE_SCATTER, BY_COLLECTIVE_BROADCAST,
+                                           BY_COLLECTIVE_REDUCE};
+    unsigned collective = collectives[(now.seed / 4 + in_network) % 5];
+    bool rooted = collective == BY_COLLECTIVE_BROADCAST || collective == BY_COLLECTIVE_REDUCE;
+    struct by_verify_report report;
+    struct by_plan *made;
+
+    if (!campaign->allreduce && collective == BY_COLLECTIVE_ALLREDUCE)
+        return;
+    made = plan(campaign, collective, rooted ? (int64_t)now.root : -1, NULL, 1 + (int64_t)(now.seed % 4),
+                in_network, &report);
+    if (made && by_fraction_compare(made->achieved, made->optimum) > 0)
+        fail(campaign, "%s on few trees: the plan is better than its bound", by_collective_name(collective));
+    by_plan_free(made);
+}
+
 static void dump_fabric(FILE *dump)
 {
     const struct by_topology *topology = now.topology;
@@ -267,6 +289,7 @@ static void check_fabric(struct campaign *campaign, uint64_t seed)
         check_exact(campaign, BY_COLLECTIVE_BROADCAST, now.root, NULL, in_network, now.cuts.broadcast, false);
         check_exact(campaign, BY_COLLECTIVE_REDUCE, now.root, NULL, in_network, now.cuts.reduce, false);
         check_shares(campaign, in_network);
+        check_few(campaign, in_network);
         if (campaign->allreduce)
             check_allreduce(campaign, in_network);
     }
