@@ -76,8 +76,8 @@ struct banyan_comm {
     struct by_image_job job;   /* with the host's place in the table */
     uint32_t rank, rank_count; /* of this process; with `local` they differ from those of `job` */
     struct by_local *local;    /* or NULL: this rank has its host to itself */
-    /* or NULL without a table, when progress is empty; also with `local` at a rank that does not lead
-     * its host, when nothing steps its endpoint */
+    /* or NULL without a table, when progress is empty; also with `local` at a rank that does not
+     * lead its host, when nothing steps its endpoint */
     struct by_transport *transport;
     struct by_progress progress;
     struct by_hosts hosts;

@@ -74,11 +74,13 @@ static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
     int error;
 
     snprintf(mine.host, sizeof(mine.host), "%s", comm->header.name);
+    ranks->place = calloc(ranks->rank_count, sizeof(*ranks->place));
+    if (ranks->place == NULL) {
+        by_fail(BY_ENOMEM, "no memory for the places of %u ranks", ranks->rank_count);
+        return BY_ENOMEM;
+    }
     if (getrandom(&mine.key, sizeof(mine.key), 0) != (ssize_t)sizeof(mine.key))
         return by_fail(BY_EIO, "no random number for the ranks of this host: %s", strerror(errno));
-    ranks->place = calloc(ranks->rank_count, sizeof(*ranks->place));
-    if (ranks->place == NULL)
-        return by_fail(BY_ENOMEM, "no memory for the places of %u ranks", ranks->rank_count);
     error = by_gather_run(&ranks->gather, &mine, ranks->place, sizeof(mine), ranks->deadline_ns);
     for (uint32_t rank = 0; rank < ranks->rank_count; rank++)
         ranks->place[rank].host[BY_NAME_MAX] = 0;

@@ -144,7 +144,7 @@ static int prepare(struct by_mates *mates, uint32_t index, uint32_t count, uint3
 {
     mates->index = index;
     mates->count = count;
-    mates->socket = malloc(links * sizeof(*mates->socket));
+    mates->socket = calloc(links, sizeof(*mates->socket));
     mates->gone = calloc(links, sizeof(*mates->gone));
     if (mates->socket == NULL || mates->gone == NULL)
         return by_fail(BY_ENOMEM, "no memory for the %u ranks of this host", count);

@@ -45,8 +45,8 @@ void by_slices_unpack(const struct by_slices *slices, uint64_t index, const uint
  * numbers, which the call may use. */
 void by_slices_outer(const struct by_slices *slices, uint64_t index, uint8_t *slot, struct by_call *outer,
                      uint64_t *offsets);
-/* Puts the user's buffers into such a call, which must have no shards: of the only rank of a host.
- */
+/* Puts the user's buffers into such a call, which must have no shards, at the only rank of a
+ * host. */
 void by_slices_direct(const struct by_slices *slices, uint64_t index, struct by_call *outer);
 /* The whole call as one between hosts, without buffers: to ask what serves it. `offsets` as
  * above. */

@@ -40,7 +40,8 @@ void by_mates_sum(unsigned op, unsigned dtype, void *out, const void *const *in,
         uint8_t *to = (uint8_t *)out + at * reducer->element_bytes;
         uint8_t *acc = reducer->acc_bytes == reducer->element_bytes ? to : wide;
 
-        for (uint32_t i = 0; i < inputs; i++)
+        block[0] = (const uint8_t *)in[0] + at * reducer->element_bytes;
+        for (uint32_t i = 1; i < inputs; i++)
             block[i] = (const uint8_t *)in[i] + at * reducer->element_bytes;
         sum_block(reducer, acc, block, inputs, part);
         if (acc != to)

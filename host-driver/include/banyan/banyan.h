@@ -240,8 +240,8 @@ BANYAN_API banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric
  * have no table, or a table without trees for some collective (banyan_comm_create).
  *
  * `allgather` collects `bytes` bytes from every rank and returns them to all ranks in rank order:
- * all[rank_count * bytes]. A banyan_comm_create that needs it calls it, once or more, in the calling
- * thread, on all ranks. It may block. It returns 0 on success and any other value on
+ * all[rank_count * bytes]. A banyan_comm_create that needs it calls it, once or more, in the
+ * calling thread, on all ranks. It may block. It returns 0 on success and any other value on
  * failure. An MPI program can pass MPI_Allgather here.
  */
 struct banyan_bootstrap {
@@ -274,8 +274,8 @@ struct banyan_config {
     const char *mode;
     /* "auto", "env", "pmix", "pmi" or "none" (BANYAN_BOOTSTRAP) */
     const char *launcher;
-    /* replaces `launcher`, or NULL; copied. With launcher "none" ranks only find those of their host
-     * with it, and nothing runs between the hosts. */
+    /* replaces `launcher`, or NULL; copied. With launcher "none" ranks only find those of their
+     * host with it, and nothing runs between the hosts. */
     const struct banyan_bootstrap *bootstrap;
 };
 
@@ -417,7 +417,8 @@ BANYAN_API banyan_status_t banyan_comm_query(const struct banyan_comm *comm, str
 /*
  * Like banyan_comm_query, before a communicator exists: uses the table, job `job` as in
  * banyan_comm_create, and the settings. Opens nothing and contacts no rank, so there are no
- * measurements yet, and ranks are hosts of the table. Errors: the errors of both functions. Any thread.
+ * measurements yet, and ranks are hosts of the table. Errors: the errors of both functions. Any
+ * thread.
  */
 BANYAN_API banyan_status_t banyan_context_query(struct banyan_context *context, uint32_t job,
                                                 struct banyan_query *query);

@@ -217,6 +217,11 @@ static void many_calls_run_at_once(void **state)
     team_must(4, run_many, "0110");
 }
 
+static bool same_bytes(const void *a, const void *b, size_t bytes)
+{
+    return memcmp(a, b, bytes) == 0;
+}
+
 /* A sum of floats that depends on the order has the same bits at all ranks. */
 static int run_floats(struct team_member *member)
 {
@@ -233,7 +238,7 @@ static int run_floats(struct team_member *member)
         if (banyan_allreduce(member->comm, into, into, COUNT, BANYAN_F32, BANYAN_SUM) != BANYAN_OK)
             wrong = member_wrong(member, "%s", banyan_last_error());
     }
-    if (wrong == 0 && memcmp(buffer, again, COUNT * sizeof(*buffer)) != 0)
+    if (wrong == 0 && !same_bytes(buffer, again, COUNT * sizeof(*buffer)))
         wrong = member_wrong(member, "two sums of the same numbers differ");
     for (uint64_t i = 0; i < COUNT; i++) {
         uint32_t bits;
@@ -332,7 +337,7 @@ static int suffer(struct team_member *member)
             if (accident->how == KILLED || accident->how == STOPPED)
                 raise(accident->how == KILLED ? SIGKILL : SIGSTOP);
             if (accident->how == ABSENT) {
-                sleep(5);
+                sleep(4);
                 _exit(0);
             }
             if (accident->how == OTHER_CALL)
@@ -370,7 +375,7 @@ static void happens(const struct accident *accident)
             /* a stopped rank keeps its parent waiting */
             snprintf(
                 words, sizeof(words),
-                "sleep 6; for p in $(cat /proc/%d/task/%d/children); do case $(cat /proc/$p/stat) in *') T '*) "
+                "sleep 4; for p in $(cat /proc/%d/task/%d/children); do case $(cat /proc/$p/stat) in *') T '*) "
                 "kill -9 $p;; esac; done",
                 (int)getppid(), (int)getppid());
             execl("/bin/sh", "sh", "-c", words, (char *)NULL);
