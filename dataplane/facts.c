@@ -98,8 +98,3 @@ void by_shell_announce(struct by_shell *shell, const char *name)
         by_batch_announce(&shell->batch, (uint16_t)i, &own);
     }
 }
-
-const struct by_lldp *by_shell_neighbour(const struct by_shell *shell, unsigned index)
-{
-    return index < shell->port_count ? by_batch_neighbour(&shell->batch, (uint16_t)index) : NULL;
-}

@@ -1,6 +1,7 @@
 /* A worker's view of a port that another worker owns and that has no transmit queue for it: frames
  * go to the owner through a ring. See port.h and workers.h; the worker's thread. */
 #include <stdio.h>
+#include <string.h>
 
 #include "dataplane/state.h"
 
@@ -61,5 +62,6 @@ void by_port_hand_open(struct by_port *port, const struct by_port *from, struct 
                              .driver = from->driver,
                              .index = from->index,
                              .mtu = from->mtu};
+    memcpy(port->mac, from->mac, sizeof port->mac);
     snprintf(port->name, sizeof port->name, "%s", from->name);
 }

@@ -47,7 +47,6 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
 /* Checks an image that the engines accept against the ports. */
 static int check_ports(const struct by_shell *shell, const uint8_t *image, struct by_image_fault *fault)
 {
-    static const uint8_t unknown[BY_MAC_BYTES];
     struct by_image_header header;
 
     by_image_header(image, &header);
@@ -56,15 +55,6 @@ static int check_ports(const struct by_shell *shell, const uint8_t *image, struc
         unsigned vlan;
 
         by_image_port(image, i, &port);
-        if (shell->workers && memcmp(port.peer_mac, unknown, sizeof unknown) == 0) {
-            *fault = (struct by_image_fault){
-                .section = "port",
-                .index = i,
-                .what = "MAC addresses are learned by ARP with one worker only: state them in the site file, "
-                        "or start the switch with --cores 1; workers",
-                .value = worker_count(shell)};
-            return BY_EINVAL;
-        }
         if (shell->ports[i].kind != BY_PORT_IFACE ||
             (vlan = by_interface_vlan(shell->ports[i].name)) == port.vlan)
             continue;
@@ -237,9 +227,22 @@ void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_por
             counters->tx_dropped += worker_of(shell, w)->ports[index].counters.tx_dropped;
 }
 
-uint32_t by_shell_silent(const struct by_shell *shell, unsigned index)
+/* Only the batch of a port's owner asks its neighbours, and hears all of them. */
+static const struct by_batch *batch_of(struct by_shell *shell, unsigned index)
 {
-    const struct by_shell_neighbour *neighbour = by_batch_silent(&shell->batch, (uint16_t)index);
+    hold(shell);
+    return &worker_of(shell, shell->workers ? shell->workers->owner[index] : 0)->batch;
+}
+
+uint32_t by_shell_silent(struct by_shell *shell, unsigned index)
+{
+    const struct by_shell_neighbour *neighbour =
+        index < shell->port_count ? by_batch_silent(batch_of(shell, index), (uint16_t)index) : NULL;
 
     return neighbour ? neighbour->ip : 0;
+}
+
+const struct by_lldp *by_shell_neighbour(struct by_shell *shell, unsigned index)
+{
+    return index < shell->port_count ? by_batch_neighbour(batch_of(shell, index), (uint16_t)index) : NULL;
 }

@@ -8,11 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <rte_ether.h>
 #include <rte_lcore.h>
 
 #include "dataplane/say.h"
 #include "dataplane/state.h"
 #include "offload/base/assert.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
 /* References given back at once (count). */
@@ -77,6 +79,12 @@ uint32_t by_workers_take(struct by_shell *shell, uint16_t index, struct rte_mbuf
     return rte_ring_sc_dequeue_burst(ring, (void **)frames, count, NULL);
 }
 
+static bool is_arp(const struct rte_mbuf *frame)
+{
+    return frame->data_len >= BY_FRAME_HEADER_BYTES &&
+           by_get16(rte_pktmbuf_mtod_offset(frame, const uint8_t *, BY_FRAME_AT_TYPE)) == RTE_ETHER_TYPE_ARP;
+}
+
 bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *frame)
 {
     struct by_worker *self = &shell->workers->worker[shell->worker];
@@ -89,13 +97,15 @@ bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *fr
         rx.bytes = fields.bytes;
         rx.dst_ip = fields.dst_ip;
         targets = by_engine_workers(shell->engine, &rx);
+    } else if (shell->batch.neighbours.count > 0 && is_arp(frame)) {
+        targets = (UINT64_C(2) << (shell->workers->count - 1)) - 1; /* all of them learn */
     }
     others = targets & ~own;
     if (others == 0)
         return true;
     for (bool taken = (targets & own) != 0; others != 0; others &= others - 1, taken = true) {
         struct by_workers_burst *burst = &self->burst[__builtin_ctzll(others)];
-        /* A datagram of several workers is short; each gets its own, so that they share no
+        /* A frame for several workers is short; each gets its own, so that they share no
          * buffer. */
         struct rte_mbuf *one = taken ? rte_pktmbuf_copy(frame, shell->frame_pool, 0, UINT32_MAX) : frame;
 

@@ -70,7 +70,7 @@ void by_batch_address(struct by_batch *batch)
 
     for (uint32_t i = 0; i < batch->port_count; i++)
         exempt |= (uint64_t)batch->port[i].is_memory << i;
-    by_neighbours_load(&batch->neighbours, image, exempt, batch->now_ns);
+    by_neighbours_load(&batch->neighbours, image, exempt, batch->late, batch->now_ns);
 
     by_image_header(image, &header);
     for (uint32_t i = 0; i < batch->port_count; i++) {
@@ -170,7 +170,7 @@ static void ask(struct by_batch *batch)
             else
                 batch->counters.tx_no_memory++;
         }
-        if (neighbour->tries < BY_NEIGHBOUR_TRIES || neighbour->silent)
+        if (neighbour->tries < BY_NEIGHBOUR_TRIES || neighbour->silent || neighbour->elsewhere)
             continue;
         neighbour->silent = true;
         batch->counters.arp_silent++;
@@ -194,6 +194,8 @@ static bool answer_arp(struct by_batch *batch, uint16_t index, const uint8_t *da
     if (bytes < BY_FRAME_HEADER_BYTES || by_get16(data + BY_FRAME_AT_TYPE) != ETHERTYPE_ARP)
         return false;
     learn(batch, index, data, bytes);
+    if (batch->late >> index & 1)
+        return true; /* the port's worker answers */
     if (port->reach == BY_REACH_BRIDGE && by_arp_parse(data, bytes, &arp) == 0 &&
         by_neighbours_proxy(&batch->neighbours, index, arp.dst_ip))
         ip = arp.dst_ip;

@@ -30,10 +30,11 @@ struct by_shell_neighbour {
     uint32_t ip;
     uint16_t port;
     uint8_t mac[BY_MAC_BYTES];
-    bool known;    /* `mac` is valid: it has answered */
-    bool silent;   /* it has not answered the last BY_NEIGHBOUR_TRIES requests */
-    bool listed;   /* by the table that is being loaded */
-    uint8_t tries; /* requests since the last answer */
+    bool known;     /* `mac` is valid: it has answered */
+    bool silent;    /* it has not answered the last BY_NEIGHBOUR_TRIES requests */
+    bool listed;    /* by the table that is being loaded */
+    bool elsewhere; /* another worker asks it, as long as this one has heard an answer */
+    uint8_t tries;  /* requests since the last answer */
     uint64_t due_ns;
 };
 
@@ -53,10 +54,11 @@ struct by_neighbours {
 /*
  * Replaces the neighbours by those of a checked `image`, except on the ports in `exempt` (bit 1 <<
  * port). Addresses that are known stay known; all are asked for at once, because the port may have
- * another VLAN.
+ * another VLAN. Those at the ports in `elsewhere` are asked by another worker, whose answers this one
+ * gets too; they are asked here only if none has come for BY_NEIGHBOUR_SLOW_NS.
  */
 void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, uint64_t exempt,
-                        uint64_t now_ns);
+                        uint64_t elsewhere, uint64_t now_ns);
 /* Returns a neighbour, or NULL if the table has none with this address at this port. */
 struct by_shell_neighbour *by_neighbours_find(struct by_neighbours *neighbours, uint16_t port, uint32_t ip);
 /* Whether the switch answers ARP at `port` for `ip`: on a port to a bridge, the receivers of relays

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include <rte_errno.h>
+#include <rte_ether.h>
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
@@ -235,7 +236,7 @@ void wires_close(struct wires *wires)
     }
 }
 
-void wires_ask(struct wires *wires, void (*function)(void *context), void *context)
+void wires_ask(const struct wires *wires, void (*function)(void *context), void *context)
 {
     if (!by_handoff_call(&wires->shell->handoff, function, context))
         fail("the switch's answer");
@@ -248,6 +249,7 @@ struct wires_table {
     uint64_t ns;
 };
 
+/* The workers stand still from the commit until the loop has served the request. */
 static void load(void *context)
 {
     struct wires_table *table = context;
@@ -259,10 +261,24 @@ static void load(void *context)
     begin = clock_ns();
     if (by_shell_commit(table->shell) != 0)
         fail("a commit");
+    if (table->shell->workers)
+        by_workers_release(table->shell->workers);
     table->ns = clock_ns() - begin;
 }
 
-uint64_t wires_load(struct wires *wires, uint16_t gen)
+/* Has the switch learn the hosts' MAC addresses. */
+static void forget_macs(uint8_t *image, unsigned hosts)
+{
+    for (unsigned i = 0; i < hosts; i++) {
+        struct by_image_port port;
+
+        by_image_port(image, i, &port);
+        memset(port.peer_mac, 0, sizeof port.peer_mac);
+        by_image_put_port(image, i, &port);
+    }
+}
+
+uint64_t wires_push(const struct wires *wires, uint16_t gen)
 {
     struct wires_table table = {.shell = wires->shell};
     struct by_image_job job;
@@ -271,19 +287,41 @@ uint64_t wires_load(struct wires *wires, uint16_t gen)
     by_image_job(table.image, 0, &job);
     job.gen = gen;
     by_image_put_job(table.image, 0, &job);
+    if (wires->learned)
+        forget_macs(table.image, wires->star.hosts);
     by_image_seal(table.image);
     if (wires->thread)
         wires_ask(wires, load, &table);
     else
         load(&table);
     free(table.image);
-    if (gen != wires->gen)
-        memset(wires->tree, 0, sizeof wires->tree);
-    wires->gen = gen;
     return table.ns;
 }
 
+void wires_renew(struct wires *wires, uint16_t gen)
+{
+    if (gen != wires->gen)
+        memset(wires->tree, 0, sizeof wires->tree);
+    wires->gen = gen;
+}
+
+uint64_t wires_load(struct wires *wires, uint16_t gen)
+{
+    uint64_t ns = wires_push(wires, gen);
+
+    wires_renew(wires, gen);
+    return ns;
+}
+
 /* ---- hosts ---- */
+
+/* Puts a frame on the wire of a host, which frees it if there is no room. */
+static void put_frame(unsigned host, struct rte_mbuf *frame)
+{
+    frame->pkt_len = frame->data_len;
+    if (rte_ring_sp_enqueue(wire[host].to_switch, frame) != 0)
+        rte_pktmbuf_free(frame);
+}
 
 /* Puts a packet of `bytes` bytes on the wire of a host. */
 static void put(struct wires *wires, unsigned host, const uint8_t *packet, size_t bytes)
@@ -293,15 +331,38 @@ static void put(struct wires *wires, unsigned host, const uint8_t *packet, size_
     if (!frame)
         return; /* lost: the hosts repair it */
     frame->data_len = (uint16_t)star_frame(host, packet, bytes, rte_pktmbuf_mtod(frame, uint8_t *));
-    frame->pkt_len = frame->data_len;
-    if (rte_ring_sp_enqueue(wire[host].to_switch, frame) != 0)
+    put_frame(host, frame);
+}
+
+/* Answers the switch's question for a host's MAC address. */
+static void answer(struct wires *wires, unsigned host, const uint8_t *question, size_t bytes)
+{
+    struct rte_mbuf *frame = rte_pktmbuf_alloc(wires->shell->frame_pool);
+    uint8_t mac[BY_MAC_BYTES];
+
+    if (!frame)
+        return; /* it asks again */
+    star_mac(star_host_ip(host), mac);
+    frame->data_len =
+        (uint16_t)by_arp_reply(question, bytes, star_host_ip(host), mac, rte_pktmbuf_mtod(frame, uint8_t *));
+    if (frame->data_len > 0)
+        put_frame(host, frame);
+    else
         rte_pktmbuf_free(frame);
+}
+
+/* The values of each generation differ, so that a sum over two of them is wrong. */
+static uint32_t shift_of(uint16_t gen)
+{
+    return 7919u * gen;
 }
 
 static size_t make(struct wires *wires, unsigned host, uint16_t tree, uint32_t seq, uint8_t *packet)
 {
-    size_t bytes = star_contribution(&wires->star, host, tree, seq, wires->count, packet);
+    size_t bytes =
+        star_contribution(&wires->star, host, tree, seq + shift_of(wires->gen), wires->count, packet);
 
+    by_put32(packet + BY_HEADER_AT_SEQ, seq);
     by_put16(packet + BY_HEADER_AT_GEN, wires->gen);
     if (wires->credits >> host & 1) {
         packet[BY_HEADER_AT_FLAGS] |= BY_FLAG_NODATA;
@@ -335,14 +396,14 @@ static void contribute(struct wires *wires, unsigned host, uint16_t tree, uint32
         put(wires, host, packet, gathered);
 }
 
-/* The sum of element k of chunk `seq`, over the hosts that send data. */
-static int32_t sum_of(const struct wires *wires, uint32_t seq, unsigned k)
+/* The sum of element k of a chunk, over the hosts that send data. */
+static int32_t sum_of(const struct wires *wires, const struct by_header *header, unsigned k)
 {
     int32_t sum = 0;
 
     for (unsigned host = 0; host < wires->star.hosts; host++)
         if (!(wires->credits >> host & 1))
-            sum += (int32_t)(1000 * host + seq + k);
+            sum += (int32_t)(1000 * host + header->seq + shift_of(header->gen) + k);
     return sum;
 }
 
@@ -353,15 +414,16 @@ static void take_result(struct wires *wires, unsigned host, const struct by_head
     uint32_t *got = &tree->got[header->seq % wires->star.window];
     bool right = bytes == 4 * wires->count && header->nleaf == wires->star.hosts;
 
-    if (header->gen != wires->gen || header->seq - tree->done >= tree->sent - tree->done || *got >> host & 1)
-        return; /* late, or a repetition */
     for (unsigned k = 0; k < wires->count && right; k++) {
         int32_t value;
 
         memcpy(&value, payload + 4 * k, sizeof value);
-        right = value == sum_of(wires, header->seq, k);
+        right = value == sum_of(wires, header, k);
     }
     wires->wrong += !right;
+    wires->late += header->gen != wires->gen;
+    if (header->gen != wires->gen || header->seq - tree->done >= tree->sent - tree->done || *got >> host & 1)
+        return; /* late, or a repetition */
     wires->results++;
     *got |= UINT32_C(1) << host;
 }
@@ -373,11 +435,18 @@ static void take(struct wires *wires, unsigned host, struct rte_mbuf *frame)
         frame->pkt_len <= sizeof room ? rte_pktmbuf_read(frame, 0, frame->pkt_len, room) : NULL;
     struct by_frame fields;
     struct by_header header;
+    uint8_t mac[BY_MAC_BYTES];
     const uint8_t *payload;
     int32_t bytes;
 
+    if (whole && wires->learned && by_get16(whole + BY_FRAME_AT_TYPE) == RTE_ETHER_TYPE_ARP) {
+        answer(wires, host, whole, frame->pkt_len);
+        return;
+    }
     if (!whole || by_frame_parse(whole, frame->pkt_len, &fields) != 0)
         fail("a frame from the switch");
+    star_mac(star_host_ip(host), mac);
+    wires->wrong += memcmp(mac, fields.dst_mac, sizeof mac) != 0;
     bytes = by_header_decode(fields.data, fields.bytes, &header, &payload);
     if (bytes < 0 || by_psum(payload, (uint32_t)bytes) != header.psum)
         wires->wrong++; /* nothing between the switch and here damages frames */
@@ -437,6 +506,13 @@ static bool send_more(struct wires *wires, unsigned trees, uint32_t chunks)
     for (unsigned tree = 0; tree < trees; tree++)
         done = advance(wires, tree, chunks) && done;
     return done;
+}
+
+void wires_step(struct wires *wires, unsigned trees, uint32_t chunks)
+{
+    (void)send_more(wires, trees, chunks);
+    if (!receive_some(wires))
+        sched_yield();
 }
 
 bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds)

@@ -31,7 +31,9 @@ struct wires {
     uint32_t credits; /* hosts that send no data, but credits in shared datagrams, as bits */
     double loss;      /* of frames from the switch */
     uint64_t wrong;   /* results with wrong values */
+    bool learned;     /* the table states no MAC addresses of hosts; they answer ARP */
     uint64_t results, repairs;
+    uint64_t late; /* results of earlier generations */
     struct by_prng prng;
     struct wires_tree tree[WIRES_TREES_MAX];
     pthread_t thread;
@@ -42,16 +44,22 @@ void wires_open(struct wires *wires, const struct star *star, unsigned workers, 
 /* Starts the switch's main worker. */
 void wires_start(struct wires *wires);
 /* Loads the star's table with generation `gen` by the main worker, as the control channel would;
- * returns the time that it took (ns). A new generation begins at chunk 0. */
+ * returns the time for which the workers stood still (ns). A new generation begins at chunk 0. */
 uint64_t wires_load(struct wires *wires, uint16_t gen);
+/* The two parts of wires_load. The first changes nothing of the hosts, so another thread may call it
+ * while they run. */
+uint64_t wires_push(const struct wires *wires, uint16_t gen);
+void wires_renew(struct wires *wires, uint16_t gen);
 /* Runs all hosts until each of the first `trees` trees has completed `chunks` chunks in all; false
  * after `seconds` without progress. */
 bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds);
+/* One step of wires_run: sends what the windows allow, and takes some results. */
+void wires_step(struct wires *wires, unsigned trees, uint32_t chunks);
 /* For a bench, which plays the hosts itself: the ring in which frames for the switch wait at a port,
  * or those that it has sent. */
 struct rte_ring *wires_ring(unsigned port, bool to_switch);
 /* Calls `function` on the main worker. */
-void wires_ask(struct wires *wires, void (*function)(void *context), void *context);
+void wires_ask(const struct wires *wires, void (*function)(void *context), void *context);
 /* Ends the switch's threads and closes it. */
 void wires_stop(struct wires *wires);
 void wires_close(struct wires *wires);

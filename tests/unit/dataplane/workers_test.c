@@ -72,6 +72,52 @@ static void all_sums_are_right_under_faults(void **state)
     }
 }
 
+/* An answer to ARP arrives at one worker, and all of them send to the host. */
+static void all_workers_learn_mac_addresses(void **state)
+{
+    (void)state;
+    for (unsigned workers = 1; workers <= 8; workers *= 2) {
+        const struct star star = {.hosts = 4, .trees = 2, .window = 64, .payload_max = 256, .mtu = 1500};
+
+        for (unsigned faulty = 0; faulty < 2; faulty++) {
+            wires_open(&wires, &star, workers, faulty ? &faults : NULL);
+            wires.learned = true;
+            wires_load(&wires, STAR_GEN);
+            wires_start(&wires);
+            run(2, CHUNKS / 4);
+            wires_stop(&wires);
+            assert_int_equal(wires.wrong, 0);
+            assert_true(by_shell_counters(wires.shell)->batch.arp_learned >= 4 * workers);
+            for (unsigned i = 0; i < 4; i++)
+                assert_int_equal(by_shell_silent(wires.shell, i), 0);
+            wires_close(&wires);
+        }
+    }
+}
+
+/* A host that does not answer is named, whichever worker has its port. */
+static void a_silent_neighbour_is_named_with_any_number_of_workers(void **state)
+{
+    const struct star star = {.hosts = 4, .trees = 1, .window = 64, .payload_max = 256, .mtu = 1500};
+
+    (void)state;
+    wires_open(&wires, &star, 4, NULL);
+    wires.learned = true;
+    wires_load(&wires, STAR_GEN);
+    for (unsigned i = 0; i < 4; i++) {
+        struct by_batch *batch = &wires.shell->workers->worker[i].shell->batch;
+
+        for (unsigned second = 0; second < 60; second++) {
+            batch->now_ns += UINT64_C(1000000000);
+            by_batch_round(batch);
+        }
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(by_shell_silent(wires.shell, i), star_host_ip(i));
+    assert_int_equal(by_shell_counters(wires.shell)->batch.arp_silent, 4); /* each is reported once */
+    wires_close(&wires);
+}
+
 static void each_worker_does_its_part_of_one_tree(void **state)
 {
     (void)state;
@@ -166,6 +212,7 @@ static void the_pulse_stands_still_when_one_worker_does(void **state)
 
     (void)state;
     open_star(3, 1, 64, NULL);
+    run(1, 64); /* each worker's loop has run */
     wires_stop(&wires);
     pulse = by_shell_pulse(wires.shell);
     for (unsigned i = 0; i < 3; i++) {
@@ -187,6 +234,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_sums_are_right_with_any_number_of_workers),
         cmocka_unit_test(all_sums_are_right_under_faults),
+        cmocka_unit_test(all_workers_learn_mac_addresses),
+        cmocka_unit_test(a_silent_neighbour_is_named_with_any_number_of_workers),
         cmocka_unit_test(each_worker_does_its_part_of_one_tree),
         cmocka_unit_test(an_entry_with_a_small_window_stays_on_one_worker),
         cmocka_unit_test(tables_change_and_counters_are_read_while_chunks_flow),
