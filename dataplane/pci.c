@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -106,9 +107,31 @@ static int check_neighbours(const char *root, const char *address, const char *g
     return result;
 }
 
+/* Opens the group, as DPDK will. */
+static int check_group(const char *path, const char *address, const char *group)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+
+    if (fd >= 0) {
+        close(fd);
+        return 0;
+    }
+    if (errno == EBUSY) {
+        by_say("--pci %s: another process uses its IOMMU group (%s), and vfio gives a group to one process: "
+               "`fuser -v /dev/vfio/%s` names it; end it, or use another card",
+               address, group, group);
+        return BY_EIO;
+    }
+    by_say("--pci %s: cannot use /dev/vfio/%s (%s): run as root, or give your group this file (and raise "
+           "`ulimit -l`)",
+           address, group, strerror(errno));
+    return errno == EACCES || errno == EPERM ? BY_EPERM : BY_EIO;
+}
+
 static int check_vfio(const char *root, const char *address)
 {
     char group[NAME], path[PATH];
+    int result;
 
     read_link(root, address, "iommu_group", group);
     if (group[0] == 0) {
@@ -121,13 +144,8 @@ static int check_vfio(const char *root, const char *address)
     snprintf(path, sizeof path, "%s/dev/vfio/%s", root, group);
     if (access(path, F_OK) != 0)
         snprintf(path, sizeof path, "%s/dev/vfio/noiommu-%s", root, group);
-    if (access(path, R_OK | W_OK) != 0) {
-        by_say("--pci %s: cannot use /dev/vfio/%s (%s): run as root, or give your group this file (and raise "
-               "`ulimit -l`)",
-               address, group, strerror(errno));
-        return errno == EACCES ? BY_EPERM : BY_EIO;
-    }
-    return check_neighbours(root, address, group);
+    result = check_group(path, address, group);
+    return result != 0 ? result : check_neighbours(root, address, group);
 }
 
 int by_pci_check(const char *root, const char *address)

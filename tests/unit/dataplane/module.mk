@@ -21,5 +21,5 @@ handoff_test_LIBS := dataplane offload
 handoff_test_LDLIBS := $(dataplane_test_LDLIBS)
 pci_test_SRC := tests/unit/dataplane/pci_test.c
 pci_test_LIBS := dataplane offload
-pci_test_LDLIBS := $(dataplane_test_LDLIBS)
+pci_test_LDLIBS := $(dataplane_test_LDLIBS) -Wl,--wrap=open
 $(foreach s,memory wires replicate_test workers_test commits_test handoff_test link_test link_rig,$(eval SRCFLAGS_tests/unit/dataplane/$(s).c := $$(DPDK_TEST_CFLAGS)))

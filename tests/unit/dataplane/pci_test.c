@@ -4,8 +4,10 @@
  */
 #include "dataplane/pci.h"
 
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -16,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "dataplane/eal.h"
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
@@ -23,6 +26,7 @@
 
 static char root[] = "/tmp/pci_test.XXXXXX";
 static char said[4096];
+static bool is_busy;
 
 /* Makes the folders of `path` below the root, and with `content` a file. */
 static void put(const char *path, const char *content)
@@ -62,8 +66,33 @@ static void card(const char *address, const char *class)
     put(path, class);
 }
 
-/* Checks the card; the message is in `said`. */
-static int check(const char *address)
+/* Opens files for by_pci_check (the linker replaces its calls): a group that another process has open
+ * is busy. */
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...)
+{
+    if (is_busy && strstr(path, "/dev/vfio/")) {
+        errno = EBUSY;
+        return -1;
+    }
+    return __real_open(path, flags);
+}
+
+static int check_card(const char *const *address)
+{
+    return by_pci_check(root, *address);
+}
+
+static int start_without_hugepages(const char *const *address)
+{
+    const struct by_eal_config config = {.name = "unit", .pci = address, .pci_count = 1, .no_huge = true};
+
+    return by_eal_start(&config);
+}
+
+/* Calls a function with an address; the message is in `said`. */
+static int listen_to(int (*function)(const char *const *address), const char *address)
 {
     FILE *file = tmpfile();
     int before = dup(STDERR_FILENO), result;
@@ -72,7 +101,7 @@ static int check(const char *address)
     assert_non_null(file);
     fflush(stderr);
     dup2(fileno(file), STDERR_FILENO);
-    result = by_pci_check(root, address);
+    result = function(&address);
     fflush(stderr);
     dup2(before, STDERR_FILENO);
     close(before);
@@ -81,6 +110,11 @@ static int check(const char *address)
     said[bytes] = 0;
     fclose(file);
     return result;
+}
+
+static int check(const char *address)
+{
+    return listen_to(check_card, address);
 }
 
 static void expect(int result, const char *text)
@@ -180,6 +214,23 @@ static void a_group_that_cannot_be_opened_is_refused(void **state)
     assert_int_equal(check(CARD), 0);
 }
 
+static void a_group_that_another_process_uses_is_refused(void **state)
+{
+    (void)state;
+    is_busy = true;
+    expect(BY_EIO, "another process uses its IOMMU group (7), and vfio gives a group to one process: "
+                   "`fuser -v /dev/vfio/7` names it");
+    is_busy = false;
+    assert_int_equal(check(CARD), 0);
+}
+
+static void a_card_without_hugepages_is_refused(void **state)
+{
+    (void)state;
+    assert_int_equal(listen_to(start_without_hugepages, CARD), BY_EIO);
+    assert_non_null(strstr(said, "--pci " CARD " needs hugepages: `sysctl vm.nr_hugepages="));
+}
+
 static void a_group_with_a_device_of_the_kernel_is_refused(void **state)
 {
     (void)state;
@@ -201,6 +252,8 @@ int main(void)
         TEST(an_address_that_is_no_card_is_refused_with_the_list),
         TEST(a_card_without_an_iommu_is_refused),
         TEST(a_group_that_cannot_be_opened_is_refused),
+        TEST(a_group_that_another_process_uses_is_refused),
+        TEST(a_card_without_hugepages_is_refused),
         TEST(a_group_with_a_device_of_the_kernel_is_refused),
     };
 

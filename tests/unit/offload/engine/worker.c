@@ -143,6 +143,95 @@ static void entries_that_share_places_or_have_few_slots_stay_on_one_worker(void 
     close_all(4);
 }
 
+/* Sends packets of one chunk to all engines, each in a step of its own. Returns the engines that sent
+ * `results` packets at the end, as bits. */
+static uint64_t serve_packets(unsigned workers, const struct rig_packet *packets, unsigned count,
+                              uint32_t results)
+{
+    uint64_t served = 0;
+
+    for (unsigned w = 0; w < workers; w++)
+        for (unsigned i = 0; i < count; i++) {
+            rig_send(&node[w], &packets[i]);
+            if (node[w].tx_count == 0)
+                continue;
+            assert_int_equal(i, count - 1);
+            assert_int_equal(node[w].tx_count, results);
+            for (uint32_t t = 0; t < results; t++)
+                assert_int_equal(node[w].tx[t].header[BY_HEADER_AT_TYPE], BY_TYPE_RESULT);
+            served |= UINT64_C(1) << w;
+        }
+    return served;
+}
+
+/* The bank of a chunk is one for both trees of a pair, so its worker is, too. */
+static void both_trees_of_a_pair_are_served_by_the_worker_of_the_tree_up(void **state)
+{
+    static const struct rig_entry pair[2] = {
+        {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 2, .window = WINDOW, .nleaf = 3},
+        {.job = 1, .tree = 1, .gen = 7, .root = 1, .children = 3, .window = WINDOW, .nleaf = 3, .joined = 1}};
+
+    (void)state;
+    assert_int_not_equal(by_lane_first(1u << 16), by_lane_first(1u << 16 | 1));
+    for (unsigned workers = 2; workers <= 8; workers++) {
+        uint64_t seen = 0;
+
+        open_all(workers, pair, 2);
+        for (uint32_t seq = 0; seq < 3 * WINDOW; seq++) {
+            struct rig_packet packets[5];
+            uint64_t served;
+
+            for (unsigned c = 0; c < 3; c++)
+                packets[c] = rig_credit(&pair[1], c, seq, 4, 0);
+            for (unsigned c = 0; c < 2; c++) {
+                packets[3 + c] = rig_contrib(&pair[0], c, seq, values, 4);
+                packets[3 + c].header.flags = BY_FLAG_ACKONLY;
+                packets[3 + c].header.nleaf = c == 0 ? 2 : 1;
+            }
+            served = serve_packets(workers, packets, 5, 5);
+            assert_int_equal(served, worker_of_chunk(&pair[0], seq));
+            assert_int_equal(served, worker_of_chunk(&pair[1], seq));
+            seen |= served;
+            for (unsigned w = 0; w < workers; w++)
+                if (served >> w & 1)
+                    rig_release(&node[w]);
+        }
+        assert_int_equal(seen, (UINT64_C(1) << workers) - 1);
+        close_all(workers);
+    }
+}
+
+/* The slots of an entry's further sets of children have the lanes of their chunks. */
+static void an_entry_of_more_than_64_children_is_spread(void **state)
+{
+    static const struct rig_entry wide = {
+        .job = 1, .tree = 3, .gen = 7, .root = 1, .children = 70, .window = 16};
+    uint64_t seen = 0;
+
+    (void)state;
+    open_all(4, &wide, 1);
+    for (uint32_t seq = 0; seq < 4 * 16; seq++) {
+        struct rig_packet packets[70];
+        uint64_t served;
+
+        for (unsigned c = 0; c < 70; c++)
+            packets[c] = rig_contrib(&wide, c, seq, values, 4);
+        served = serve_packets(4, packets, 70, 70);
+        assert_int_equal(served, worker_of_chunk(&wide, seq));
+        seen |= served;
+        for (unsigned w = 0; w < 4; w++)
+            if (served >> w & 1) {
+                float sum;
+
+                memcpy(&sum, node[w].tx[69].payload, sizeof sum);
+                assert_true(sum == 70 * values[0]);
+                rig_release(&node[w]);
+            }
+    }
+    assert_int_equal(seen, 15);
+    close_all(4);
+}
+
 /* Writes `count` credits of consecutive chunks. */
 static size_t credits(uint8_t *bytes, uint32_t seq, unsigned count)
 {
@@ -321,6 +410,8 @@ int main(void)
         cmocka_unit_test(each_chunk_is_served_by_the_worker_that_the_function_names),
         cmocka_unit_test(the_only_engine_of_a_node_has_all_chunks),
         cmocka_unit_test(entries_that_share_places_or_have_few_slots_stay_on_one_worker),
+        cmocka_unit_test(both_trees_of_a_pair_are_served_by_the_worker_of_the_tree_up),
+        cmocka_unit_test(an_entry_of_more_than_64_children_is_spread),
         cmocka_unit_test(a_datagram_goes_to_each_worker_that_has_packets_of_it),
         cmocka_unit_test(a_datagram_for_others_goes_to_one_worker),
         cmocka_unit_test(a_table_with_shares_is_served_by_worker_0_except_entries_that_run),
