@@ -24,3 +24,9 @@ nccl-sanitizers: ## test the NCCL plugin under ThreadSanitizer, then with addres
 	$(Q)for test in $(call nccl_sanitized,thread); do TSAN_OPTIONS=exitcode=66 $$test || exit 1; done
 	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) $(call nccl_sanitized,address-undefined)
 	$(Q)for test in $(call nccl_sanitized,address-undefined); do $$test || exit 1; done
+
+# A rank on a host of a lab, for lab-nccl.sh.
+TOOLS += nccl-rank
+nccl-rank_SRC    := tests/nccl/rank.c tests/nccl/work.c tests/nccl/coll.c tests/nccl/driver.c
+nccl-rank_LDLIBS := -ldl -lpthread
+$(B)/tools/nccl-rank: | $(NCCL_PLUGIN)

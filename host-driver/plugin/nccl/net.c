@@ -18,6 +18,7 @@
 #define HEADER_BYTES 16u         /* magic (4), tag (4), size (8); little-endian */
 #define PART_LEAST   65536u      /* fewer bytes are not worth another stream */
 #define MOVES_MAX    16          /* system calls for a stream in one call of NCCL */
+#define MOVE_BYTES   262144u     /* limit of each; with the above, a call copies 4 MiB for a stream */
 #define CHECK_NS     1000000000u /* period of looking for a dead peer behind a full buffer */
 
 struct net_request {
@@ -200,7 +201,7 @@ static int move(struct net_comm *comm, unsigned index, struct net_request *reque
     if (!comm->sends && !request->known)
         return index == 0 ? receive_header(comm, stream, request) : 0;
     part = part_of(request->bytes, comm->streams, index, &start);
-    rest = part - stream->moved;
+    rest = part - stream->moved < MOVE_BYTES ? part - stream->moved : MOVE_BYTES;
     if (comm->sends && (stream->header_moved < header_bytes || rest > 0)) {
         if (index == 0 && stream->header_moved == 0)
             write_header(stream->header, request->tag, request->bytes);
