@@ -274,6 +274,7 @@ static void closed_and_foreign_objects_are_refused(void **state)
     sender = pair.sender;
     receiver = pair.receiver;
     pair_close(&pair);
+    pair_open(&pair, 64); /* in the places of the closed objects */
     assert_int_equal(pair_driver.test(request, &done, NULL), BY_NCCL_ARGUMENT);
     assert_int_equal(nccl_send(&pair_driver, sender, other, 1, 5, NULL, &none), BY_NCCL_ARGUMENT);
     assert_int_equal(nccl_receive(&pair_driver, receiver, 1, other, 1, 5, NULL, &none), BY_NCCL_ARGUMENT);
@@ -281,6 +282,7 @@ static void closed_and_foreign_objects_are_refused(void **state)
     assert_int_equal(pair_driver.close_sender(sender), BY_NCCL_ARGUMENT);
     assert_int_equal(pair_driver.close_receiver(receiver), BY_NCCL_ARGUMENT);
     assert_int_equal(pair_driver.close_sender(NULL), BY_NCCL_ARGUMENT);
+    pair_close(&pair);
 }
 
 static int call_in(const uint8_t *handle, const void *data, size_t bytes)

@@ -322,9 +322,9 @@ static int translate(int type, int op, struct kind *kind)
 {
     kind->dtype = dtype_of(type);
     kind->op = op_of(op);
+    kind->bytes = banyan_dtype_size(kind->dtype);
     if (kind->dtype == 0 || kind->op == 0 || !banyan_supports(kind->op, kind->dtype))
         return by_nccl_fail(BY_NCCL_ARGUMENT, "operator %d on type %d is not supported", op, type);
-    kind->bytes = banyan_dtype_size(kind->dtype);
     return BY_NCCL_OK;
 }
 
@@ -349,7 +349,7 @@ int by_nccl_coll_allreduce(void *handle, void *send, void *recv, size_t count, i
                            void *send_memory, void *recv_memory, void **request)
 {
     struct coll_comm *coll = enter(handle, "allreduce");
-    struct kind kind;
+    struct kind kind = {0};
     int result;
 
     if (coll == NULL)
@@ -396,7 +396,7 @@ static int cut_window(struct coll_comm *coll, size_t rank_bytes, size_t offset, 
 static int allgather(struct coll_comm *coll, const void *send, const struct by_nccl_piece *recv,
                      size_t rank_bytes, size_t offset, size_t bytes, void *send_memory, void **request)
 {
-    size_t own;
+    size_t own = 0;
     int result = cut_window(coll, rank_bytes, offset, bytes, 1, &own);
     struct coll_request *place = free_place(coll);
 
@@ -440,7 +440,7 @@ static int reduce_scatter(struct coll_comm *coll, const struct by_nccl_piece *se
                           size_t rank_bytes, size_t offset, size_t bytes, const struct kind *kind,
                           void *recv_memory, void **request)
 {
-    size_t own;
+    size_t own = 0;
     int result = cut_window(coll, rank_bytes, offset, bytes, kind->bytes, &own);
     struct coll_request *place = free_place(coll);
 
@@ -469,7 +469,7 @@ int by_nccl_coll_reduce_scatter(void *handle, const struct by_nccl_piece *send, 
                                 void *recv_memory, void **request)
 {
     struct coll_comm *coll = enter(handle, "reduce-scatter");
-    struct kind kind;
+    struct kind kind = {0};
     int result;
 
     if (coll == NULL)
