@@ -114,7 +114,8 @@ struct banyan_request {
     struct by_staged *staged;
     int between_hosts; /* the posted call runs between hosts, and `id` is an id there */
     uint32_t id;
-    int posted; /* at least once */
+    int posted;           /* at least once */
+    uint64_t measured_ns; /* when it was posted, if its duration is reported to the controller; else 0 */
     int result;
     char text[512]; /* of an error */
 };

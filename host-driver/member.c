@@ -17,6 +17,7 @@
 #include "host-driver/survive.h"
 #include "host-driver/transport.h"
 #include "offload/base/bytes.h"
+#include "offload/wire/latency.h"
 
 /* interval between reads of the connection, unless poll reports input */
 #define LOOK_NS  500000u
@@ -30,6 +31,8 @@ struct by_member {
     uint64_t nonce, looked_ns, alive_ns;
     uint16_t job, rank;
     bool ready, welcome;
+    bool measured; /* an operation has ended since the last report */
+    struct by_latency latency[BY_COLLECTIVE_COUNT];
 };
 
 int by_member_wanted(const struct banyan_context *context)
@@ -196,6 +199,38 @@ static uint32_t put_ports(const struct by_transport *transport,
     return count * BY_MEMBER_PORT_BYTES;
 }
 
+bool by_member_measures(const struct banyan_comm *comm)
+{
+    return comm->member != NULL;
+}
+
+void by_member_measure(struct banyan_comm *comm, const struct by_call *call, uint64_t duration_ns)
+{
+    bool shards = call->offsets == NULL && by_collective_is_sharded(call->collective);
+
+    if (comm->member == NULL)
+        return;
+    by_latency_add(&comm->member->latency[call->collective],
+                   call->count * by_dtype_bytes(call->dtype) * (shards ? comm->job.rank_count : 1u),
+                   duration_ns);
+    comm->member->measured = true;
+}
+
+static void say_measured(struct by_member *member, uint64_t now_ns)
+{
+    uint8_t bytes[BY_LATENCY_ALL_BYTES];
+
+    if (!member->measured)
+        return;
+    member->measured = false;
+    for (uint32_t i = 1; i < BY_COLLECTIVE_COUNT; i++)
+        by_latency_put(&member->latency[i], bytes + (size_t)(i - 1) * BY_LATENCY_BYTES);
+    put(member,
+        (struct by_member_frame){
+            .type = BY_MEMBER_MEASURED, .number = member->nonce, .data = bytes, .bytes = sizeof(bytes)},
+        now_ns);
+}
+
 static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
@@ -205,6 +240,7 @@ static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
     struct by_call_status status;
 
     member->alive_ns = now_ns;
+    say_measured(member, now_ns);
     put(member,
         (struct by_member_frame){.type = BY_MEMBER_ALIVE,
                                  .gen = comm->job.gen,
@@ -347,6 +383,7 @@ void by_member_close(struct banyan_comm *comm)
     if (member->ready && comm->verdict.error == 0 && atomic_load(&comm->error) == 0) {
         uint64_t now_ns = by_clock_ns();
 
+        say_measured(member, now_ns);
         put(member, (struct by_member_frame){.type = BY_MEMBER_BYE, .gen = comm->job.gen}, now_ns);
     }
     by_host_line_close(&member->line);

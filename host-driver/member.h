@@ -9,10 +9,12 @@
 #ifndef BY_HOST_MEMBER_H
 #define BY_HOST_MEMBER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct banyan_comm;
 struct banyan_context;
+struct by_call;
 struct by_member;
 struct pollfd;
 
@@ -32,6 +34,10 @@ void by_member_ready(struct banyan_comm *comm);
 /* Announces that this rank leaves and frees everything, including the table, which the communicator
  * must no longer use. */
 void by_member_close(struct banyan_comm *comm);
+/* Whether durations of operations are reported to the controller. */
+bool by_member_measures(const struct banyan_comm *comm);
+/* Counts an operation that has ended without an error. */
+void by_member_measure(struct banyan_comm *comm, const struct by_call *call, uint64_t duration_ns);
 /* Runs one round, cheap if nothing is due. 1 if something arrived or the calls continue in another
  * generation. */
 uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns);

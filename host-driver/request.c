@@ -4,8 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/member.h"
 #include "host-driver/ranks.h"
 #include "offload/reduce/exact.h"
 #include "offload/reduce/reduce.h"
@@ -324,6 +326,7 @@ banyan_status_t banyan_post(struct banyan_request *request)
                        comm->job.job, comm->verdict.error != 0 ? comm->verdict.text : by_error_text(error));
     request->result = 0;
     request->text[0] = 0;
+    request->measured_ns = by_member_measures(comm) ? by_clock_ns() : 0;
     if (!is_empty(&request->call) && by_staging_wanted(request))
         error = by_staging_post(request);
     else
@@ -367,7 +370,7 @@ static void collect_from_local(struct banyan_request *request)
     by_comm_fail(request->comm, result);
 }
 
-void by_request_collect(struct banyan_request *request)
+static void collect(struct banyan_request *request)
 {
     struct by_call_status status = {0};
     int result;
@@ -402,6 +405,16 @@ void by_request_collect(struct banyan_request *request)
         }
         by_comm_fail(request->comm, result);
     }
+}
+
+void by_request_collect(struct banyan_request *request)
+{
+    collect(request);
+    if (request->measured_ns == 0 || request->state != BY_REQUEST_ENDED)
+        return;
+    if (request->result == 0)
+        by_member_measure(request->comm, &request->call, by_clock_ns() - request->measured_ns);
+    request->measured_ns = 0;
 }
 
 static banyan_status_t result_of(const struct banyan_request *request)

@@ -9,6 +9,7 @@ offload_SRC := \
 	offload/base/siphash.c \
 	offload/wire/frame.c \
 	offload/wire/lldp.c \
+	offload/wire/latency.c \
 	offload/wire/member.c \
 	offload/wire/seal.c \
 	offload/wire/types.c \

@@ -55,6 +55,7 @@ size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBE
     switch (frame->type) {
     case BY_MEMBER_HELLO:
     case BY_MEMBER_ALIVE:
+    case BY_MEMBER_MEASURED:
         by_put64(at, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
@@ -79,6 +80,7 @@ static void get_fields(const uint8_t *at, struct by_member_frame *frame)
     switch (frame->type) {
     case BY_MEMBER_HELLO:
     case BY_MEMBER_ALIVE:
+    case BY_MEMBER_MEASURED:
         frame->number = by_get64(at);
         break;
     case BY_MEMBER_SUSPECT:

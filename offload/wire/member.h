@@ -11,8 +11,9 @@
 #include <stdint.h>
 
 #include "offload/base/limits.h"
+#include "offload/wire/latency.h"
 
-#define BY_MEMBER_VERSION 2u
+#define BY_MEMBER_VERSION 3u
 /* Size of the head of every frame: length of the rest (4), version (1), type (1), job, rank and
  * generation (2 each). */
 #define BY_MEMBER_HEAD_BYTES 12u
@@ -37,6 +38,7 @@ enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
     X(SAY, 4, HOST, 2, 1, BY_MEMBER_SAY_MAX)                                                                 \
     X(CARRIED, 5, HOST, 0, 0, 0)                                                                             \
     X(BYE, 6, HOST, 0, 0, 0)                                                                                 \
+    X(MEASURED, 7, HOST, 8, BY_LATENCY_ALL_BYTES, BY_LATENCY_ALL_BYTES)                                                                                 \
     X(WELCOME, 17, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                     \
     X(FREEZE, 18, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                      \
     X(HEARD, 19, CONTROLLER, 2, 1, BY_MEMBER_SAY_MAX)                                                        \
@@ -55,11 +57,12 @@ struct by_member_frame {
     uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
     uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
     int32_t code;    /* SUSPECT, FAIL: enum by_error */
-    uint64_t number; /* HELLO: the process's nonce; ALIVE: chunks done */
+    uint64_t number; /* HELLO, MEASURED: the process's nonce; ALIVE: chunks done */
     /*
      * The data, by type:
      *   HELLO            the node's name
      *   ALIVE            the counters of its ports, in order
+     *   MEASURED         the histograms of its operations, by collective (latency.h)
      *   SAY, HEARD       a message of resume.h
      *   WELCOME, FREEZE  a table image, or nothing if the host has it
      *   FAIL             the reason

@@ -82,6 +82,11 @@ list_json() { job list --json | is_json; }
 check "the list as JSON" list_json
 status_json() { http GET /v1/status "Host: localhost" | sed '1,/^\r$/d' | is_json; }
 check "the status as JSON" status_json
+refused "metrics of operations" 0 'banyan_job_operation_seconds_count{job="1",collective="allreduce"}' http GET /metrics "Host: localhost"
+if command -v promtool >/dev/null; then
+    promtool_accepts() { http GET /metrics "Host: localhost" | sed '1,/^\r$/d' | promtool check metrics; }
+    check "promtool accepts the metrics" promtool_accepts
+fi
 refused "metrics" 0 'banyan_switch_up{switch="leaf0"} 1' http GET /metrics "Host: localhost"
 refused "the port that every user reaches makes no jobs" 0 "403 Forbidden" http POST /v1/jobs "Host: localhost"
 refused "and ends none" 0 "read-only" http DELETE /v1/jobs/1 "Host: localhost"

@@ -1,7 +1,7 @@
 # lint: static checks. Each check runs alone (`make lint-arrows`); tests/lint/selftest.sh shows that
 # each one detects its faults.
 
-LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide
+LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide lint-alerts lint-abi
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
 lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
 # Sources of the build, without generated ones.
@@ -61,6 +61,17 @@ lint-names: lint-build
 
 lint-guide:
 	$(Q)tests/lint/guide.sh
+
+lint-alerts:
+	$(Q)tests/lint/alerts.py
+
+lint-abi: $(LIBBANYAN_SO)
+	$(Q)tests/lint/abi.sh $(LIBBANYAN_SO)
+
+.PHONY: abi
+abi: $(LIBBANYAN_SO) ## store the interface of libbanyan, after something was added, for make lint-abi
+	$(Q)abidw --headers-dir host-driver/include --no-show-locs --no-corpus-path --no-comp-dir-path --no-elf-needed \
+	    --drop-private-types --exported-interfaces-only --out-file host-driver/libbanyan.abi $(LIBBANYAN_SO)
 
 format: ## format all C files
 	$(Q)clang-format -i $(lint_files)

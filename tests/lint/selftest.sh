@@ -295,6 +295,23 @@ fault "a function without a docstring is caught" $header "without a docstring: B
 fault "an exported function that is not declared is caught" $header "exports banyan_version, which" api < <(sed '/int banyan_version(void)/d' $header)
 fault "a page of no function is caught" docs/man/banyan_planted.3 "declares no such function" api < docs/man/libbanyan.3
 fault "an example that nobody builds and runs is caught" host-driver/examples/planted.c "does not run it" api < host-driver/examples/barrier.c
+# A library of another interface.
+if command -v abidiff >/dev/null; then
+    echo 'struct banyan_planted { int a, b; }; int banyan_planted(struct banyan_planted *p) { return p->a; }' >objects/abi.c
+    cc -g -shared -fPIC -o objects/abi.so objects/abi.c
+    sed 's/int a, b/int b, c, a/' objects/abi.c >objects/changed.c
+    cc -g -shared -fPIC -o objects/changed.so objects/changed.c
+    stored() { abidw objects/abi.so; }
+    fault "a changed struct of the interface is caught" host-driver/libbanyan.abi "banyan_planted" tests/lint/abi.sh objects/changed.so < <(stored)
+    fault "a removed function of the interface is caught" host-driver/libbanyan.abi "1 Removed" tests/lint/abi.sh objects/api.so < <(stored)
+fi
+# Rules, dashboard and the page of alerts.
+alerts() { tests/lint/alerts.py; }
+sound "the alerts pass" docs/planted.md alerts < <(echo "A page.")
+fault "an alert without advice is caught" docs/operate.md "no section '### BanyanPortDown'" alerts < <(sed 's/^### BanyanPortDown$/### BanyanPort/' docs/operate.md)
+fault "a rule of a metric that nothing writes is caught" docs/operate/banyan.rules.yml "banyan_port_upp is not a metric" alerts < <(sed 's/banyan_port_up /banyan_port_upp /' docs/operate/banyan.rules.yml)
+fault "an alert that never fires is caught" docs/operate/banyan.rules.yml "BanyanSwitchDown" alerts < <(sed 's/banyan_switch_up == 0/banyan_switch_up == 2/' docs/operate/banyan.rules.yml)
+fault "a panel of a series that is not recorded is caught" docs/operate/dashboard.json "is not recorded" alerts < <(sed 's/banyan:job_opt:ratio/banyan:job_opt:part/' docs/operate/dashboard.json)
 fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.sh < <(echo "A page.")
 fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
 fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.sh < <(echo "see /hom""e/me/notes.txt")

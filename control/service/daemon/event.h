@@ -29,6 +29,8 @@ enum by_daemon_event_kind {
     BY_EVENT_TICK,     /* every heartbeat */
     BY_EVENT_ANSWERED, /* switch `node` answered with the counters of `beat`, also before LED */
     BY_EVENT_COUNTED,  /* host `node` reports its ports' counters: `data` (offload/wire/member.h) */
+    BY_EVENT_MEASURED, /* a rank reports its operations: `data` (offload/wire/latency.h), `number`: its nonce
+                        */
     BY_EVENT_RANK,     /* `rank_event` of a job's rank (recover.h) */
 };
 

@@ -16,6 +16,7 @@
 #include "control/fabric/build.h"
 #include "control/service/daemon/http_inside.h"
 #include "control/service/daemon/listen.h"
+#include "control/service/daemon/metrics.h"
 #include "control/service/daemon/status.h"
 #include "offload/base/errors.h"
 
@@ -101,7 +102,7 @@ static enum MHD_Result answer_metrics(struct by_http_request *request)
 
     if (stream == NULL)
         return MHD_NO;
-    by_status_metrics(request->daemon, stream);
+    by_metrics_write(request->daemon, stream);
     fclose(stream);
     return by_http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4", text, bytes);
 }

@@ -60,6 +60,8 @@ enum by_job_state {
     BY_JOB_ENDING,
 };
 
+struct by_job_latency;
+
 struct by_job {
     struct by_job_spec spec;
     enum by_job_state state;
@@ -69,6 +71,7 @@ struct by_job {
     /* renew.c: by switch, the chunk counter at the start of generation renew_gen; or NULL. */
     uint64_t *renew_from;
     uint16_t renew_gen;
+    struct by_job_latency *latency; /* latency.c: reports of the ranks; or NULL */
 };
 
 /* Parses "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, as names or

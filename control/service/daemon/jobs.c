@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/latency.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
@@ -61,6 +62,7 @@ void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
     by_job_tables_free(job->tables);
     by_job_spec_free(&job->spec);
     free(job->renew_from);
+    by_latency_free(job->latency);
     free(job);
 }
 

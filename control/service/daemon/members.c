@@ -255,8 +255,7 @@ static struct members_peer *find(const struct by_members *members, uint16_t job,
     return NULL;
 }
 
-/* Injects faults. It spares the first and last messages of a connection, since losing those would
- * be a different fault. */
+/* Injects faults. The first and last messages of a connection are spared: another fault. */
 static bool is_lost(struct by_daemon *daemon, uint8_t type)
 {
     if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_WELCOME ||
@@ -425,11 +424,18 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
     }
     switch (frame->type) {
     case BY_MEMBER_ALIVE:
-        by_daemon_tell(daemon, &(struct by_daemon_event){.kind = BY_EVENT_COUNTED,
-                                                         .node = peer->node,
-                                                         .data = frame->data,
-                                                         .bytes = frame->bytes});
-        tell_rank(daemon, peer, BY_RECOVER_RANK_ALIVE, frame->gen, frame->number);
+    case BY_MEMBER_MEASURED:
+        by_daemon_tell(daemon,
+                       &(struct by_daemon_event){.kind = frame->type == BY_MEMBER_ALIVE ? BY_EVENT_COUNTED
+                                                                                        : BY_EVENT_MEASURED,
+                                                 .node = peer->node,
+                                                 .job = peer->job,
+                                                 .rank = peer->rank,
+                                                 .number = frame->number,
+                                                 .data = frame->data,
+                                                 .bytes = frame->bytes});
+        if (frame->type == BY_MEMBER_ALIVE)
+            tell_rank(daemon, peer, BY_RECOVER_RANK_ALIVE, frame->gen, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
         tell_rank(daemon, peer, BY_RECOVER_RANK_SUSPECTS, frame->gen, frame->peer);

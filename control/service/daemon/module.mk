@@ -12,9 +12,11 @@ daemon_SRC := \
 	control/service/daemon/http_jobs.c \
 	control/service/daemon/job.c \
 	control/service/daemon/jobs.c \
+	control/service/daemon/latency.c \
 	control/service/daemon/listen.c \
 	control/service/daemon/loop.c \
 	control/service/daemon/members.c \
+	control/service/daemon/metrics.c \
 	control/service/daemon/notice.c \
 	control/service/daemon/options.c \
 	control/service/daemon/reduce.c \

@@ -3,6 +3,7 @@
 
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
+#include "control/service/daemon/latency.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/notice.h"
 #include "control/service/daemon/recovery.h"
@@ -40,6 +41,9 @@ void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
         return;
     case BY_EVENT_COUNTED:
         by_notice_host(daemon, event->node, event->data, event->bytes);
+        return;
+    case BY_EVENT_MEASURED:
+        by_latency_take(daemon, event);
         return;
     case BY_EVENT_RANK:
         by_recovery_rank(daemon, event->rank_event, event->job, event->rank, event->gen, event->number);

@@ -1,4 +1,4 @@
-/* Status and metrics. See status.h; neighbour: http.c serves them. */
+/* The state as JSON. See status.h; neighbours: metrics.c; http.c serves it. */
 #include "control/service/daemon/status.h"
 
 #include <inttypes.h>
@@ -66,14 +66,20 @@ static json_t *missing_json(const struct by_daemon *daemon, const struct by_daem
     return names;
 }
 
+uint32_t by_status_waiting(const struct by_daemon_switch *device)
+{
+    /* A report from before the switch went down, or under another table, concerns trees that are no
+     * longer used. */
+    return device->state == BY_SWITCH_UP && device->waiting_table == device->hello.table_hash
+               ? device->waiting.entries_count
+               : 0;
+}
+
 static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
-    /* A report from before the switch went down, or under another table, concerns trees that are no
-     * longer used. */
-    bool is_now = device->state == BY_SWITCH_UP && device->waiting_table == device->hello.table_hash;
 
-    for (pb_size_t i = 0; is_now && i < device->waiting.entries_count; i++) {
+    for (uint32_t i = 0; i < by_status_waiting(device); i++) {
         const by_WaitingEntry *entry = &device->waiting.entries[i];
 
         json_array_append_new(array, json_pack("{s:I, s:I, s:I, s:s, s:o}", "job", (json_int_t)entry->job,
@@ -84,17 +90,24 @@ static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daem
     return array;
 }
 
-/* Returns the bytes per second that a link carries from one of its ends; null if the unit of the
- * topology does not define them. */
-static json_t *capacity_json(const struct by_topology *topology, uint32_t link, uint32_t from)
+double by_status_capacity(const struct by_topology *topology, uint32_t link, uint32_t from)
 {
     uint32_t arc = UINT32_MAX;
 
     if (link != UINT32_MAX)
         arc = topology->links[link].a == from ? topology->links[link].arc_ab : topology->links[link].arc_ba;
     if (arc == UINT32_MAX || !by_unit_has_bytes(topology->unit))
-        return json_null();
-    return json_real(by_fraction_value(by_unit_arc_bytes(topology, arc)));
+        return -1;
+    return by_fraction_value(by_unit_arc_bytes(topology, arc));
+}
+
+/* Returns the bytes per second that a link carries from one of its ends; null if the unit of the
+ * topology does not define them. */
+static json_t *capacity_json(const struct by_topology *topology, uint32_t link, uint32_t from)
+{
+    double capacity = by_status_capacity(topology, link, from);
+
+    return capacity >= 0 ? json_real(capacity) : json_null();
 }
 
 static json_t *ports_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
@@ -120,8 +133,7 @@ static json_t *ports_json(const struct by_daemon *daemon, const struct by_daemon
     return array;
 }
 
-/* Returns the slots and entries that jobs hold at a node. */
-static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t node)
+struct by_lower_need by_status_held(const struct by_daemon *daemon, uint32_t node)
 {
     struct by_lower_need held = {0};
 
@@ -138,7 +150,7 @@ static struct by_lower_need held_at(const struct by_daemon *daemon, uint32_t nod
 
 static json_t *switch_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
-    struct by_lower_need held = held_at(daemon, device->node);
+    struct by_lower_need held = by_status_held(daemon, device->node);
 
     return json_pack(
         "{s:s, s:s, s:s, s:I, s:s?, s:s, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o, s:o}",
@@ -235,188 +247,4 @@ json_t *by_status_json(struct by_daemon *daemon)
                      daemon->topology->name, "election_id", election, "leads", (int)(daemon->start == NULL),
                      "changing", (int)(daemon->change != NULL), "switches", switches, "links_down", links,
                      "jobs", jobs);
-}
-
-/* ---- metrics ---- */
-
-static void head(FILE *stream, const char *name, const char *type, const char *text)
-{
-    fprintf(stream, "# HELP banyan_%s %s\n# TYPE banyan_%s %s\n", name, text, name, type);
-}
-
-/* Writes a label. Backslashes and quotes in its value are escaped; a newline, which names never
- * contain, becomes a space. */
-static void label(FILE *stream, const char *key, const char *value)
-{
-    fprintf(stream, "%s=\"", key);
-    for (; *value; value++) {
-        if (*value == '"' || *value == '\\')
-            fputc('\\', stream);
-        fputc(*value == '\n' ? ' ' : *value, stream);
-    }
-    fputc('"', stream);
-}
-
-static void switch_line(FILE *stream, const char *metric, const struct by_daemon_switch *device,
-                        const char *key, const char *value, double number)
-{
-    fprintf(stream, "banyan_%s{", metric);
-    label(stream, "switch", device->name);
-    if (key != NULL && value != NULL) {
-        fputc(',', stream);
-        label(stream, key, value);
-    }
-    fprintf(stream, "} %.17g\n", number);
-}
-
-struct port_metric {
-    const char *name, *text;
-    size_t offset; /* of a uint64_t in by_PortCounters */
-};
-
-static const struct port_metric port_metrics[] = {
-    {"port_receive_bytes_total", "Bytes of frames received", offsetof(by_PortCounters, rx_bytes)},
-    {"port_receive_packets_total", "Frames received", offsetof(by_PortCounters, rx_packets)},
-    {"port_receive_dropped_total", "Frames lost before they reached the switch",
-     offsetof(by_PortCounters, rx_dropped)},
-    {"port_transmit_bytes_total", "Bytes of frames sent", offsetof(by_PortCounters, tx_bytes)},
-    {"port_transmit_packets_total", "Frames sent", offsetof(by_PortCounters, tx_packets)},
-    {"port_transmit_dropped_total", "Frames that the port did not accept",
-     offsetof(by_PortCounters, tx_dropped)},
-};
-
-static void port_metrics_of(const struct by_daemon *daemon, FILE *stream)
-{
-    for (size_t m = 0; m < sizeof(port_metrics) / sizeof(port_metrics[0]); m++) {
-        head(stream, port_metrics[m].name, "counter", port_metrics[m].text);
-        for (uint32_t i = 0; i < daemon->switch_count; i++) {
-            const struct by_daemon_switch *device = &daemon->switches[i];
-
-            for (pb_size_t p = 0; p < device->counters.ports_count; p++) {
-                const by_PortCounters *port = &device->counters.ports[p];
-                uint64_t value;
-
-                memcpy(&value, (const char *)port + port_metrics[m].offset, sizeof(value));
-                switch_line(stream, port_metrics[m].name, device, "port", port->name, (double)value);
-            }
-        }
-    }
-    head(stream, "port_up", "gauge", "1 when the port has a carrier");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        for (pb_size_t p = 0; p < daemon->switches[i].counters.ports_count; p++)
-            switch_line(stream, "port_up", &daemon->switches[i], "port",
-                        daemon->switches[i].counters.ports[p].name,
-                        !daemon->switches[i].counters.ports[p].down);
-}
-
-struct share_metric {
-    const char *name, *text;
-    size_t offset; /* of a uint64_t in by_ShareCounters */
-};
-
-static const struct share_metric share_metrics[] = {
-    {"share_receive_bytes_total", "Bytes received of a job at ports with a rate, on the cable",
-     offsetof(by_ShareCounters, rx_bytes)},
-    {"share_transmit_bytes_total", "Bytes sent of a job at ports with a rate, on the cable",
-     offsetof(by_ShareCounters, tx_bytes)},
-    {"share_held_total", "Packets delayed because their job exceeded its share",
-     offsetof(by_ShareCounters, held)},
-    {"share_dropped_total", "Packets dropped because their job far exceeded its share",
-     offsetof(by_ShareCounters, dropped)},
-};
-
-/* Job 0 stands for all jobs without a share. */
-static void share_metrics_of(const struct by_daemon *daemon, FILE *stream)
-{
-    for (size_t m = 0; m < sizeof(share_metrics) / sizeof(share_metrics[0]); m++) {
-        head(stream, share_metrics[m].name, "counter", share_metrics[m].text);
-        for (uint32_t i = 0; i < daemon->switch_count; i++)
-            for (pb_size_t s = 0; s < daemon->switches[i].counters.shares_count; s++) {
-                const by_ShareCounters *share = &daemon->switches[i].counters.shares[s];
-                char job[16];
-                uint64_t value;
-
-                memcpy(&value, (const char *)share + share_metrics[m].offset, sizeof(value));
-                snprintf(job, sizeof(job), "%u", (unsigned)share->job);
-                switch_line(stream, share_metrics[m].name, &daemon->switches[i], "job", job, (double)value);
-            }
-    }
-}
-
-static void switch_metrics(const struct by_daemon *daemon, FILE *stream)
-{
-    head(stream, "switch_up", "gauge", "1 when the switch answers");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        switch_line(stream, "switch_up", &daemon->switches[i], NULL, NULL,
-                    daemon->switches[i].state == BY_SWITCH_UP);
-    head(stream, "switch_silence_seconds", "gauge",
-         "Seconds since the last answer, 0 while the switch answers");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        switch_line(stream, "switch_silence_seconds", &daemon->switches[i], NULL, NULL,
-                    (double)daemon->switches[i].silent_ms / 1e3);
-    head(stream, "switch_slots", "gauge", "Slots that the switch has");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        switch_line(stream, "switch_slots", &daemon->switches[i], NULL, NULL,
-                    daemon->switches[i].hello.slot_count);
-    head(stream, "switch_slots_held", "gauge", "Slots that jobs hold");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        switch_line(stream, "switch_slots_held", &daemon->switches[i], NULL, NULL,
-                    held_at(daemon, daemon->switches[i].node).slots);
-    head(stream, "engine_events_total", "counter", "Counters of the engine and the shell");
-    for (uint32_t i = 0; i < daemon->switch_count; i++)
-        for (pb_size_t c = 0; c < daemon->switches[i].counters.engine_count; c++)
-            switch_line(stream, "engine_events_total", &daemon->switches[i], "event",
-                        daemon->switches[i].counters.engine[c].name,
-                        (double)daemon->switches[i].counters.engine[c].value);
-}
-
-static void job_metrics(const struct by_daemon *daemon, FILE *stream)
-{
-    static const enum by_job_state states[] = {BY_JOB_STARTING, BY_JOB_RUNNING, BY_JOB_RECOVERING,
-                                               BY_JOB_FAILED, BY_JOB_ENDING};
-
-    head(stream, "job_state", "gauge", "1 for the current state of the job");
-    for (uint32_t i = 0; i < daemon->job_count; i++)
-        for (size_t s = 0; s < sizeof(states) / sizeof(states[0]); s++)
-            fprintf(stream, "banyan_job_state{job=\"%u\",state=\"%s\"} %d\n", daemon->jobs[i]->spec.job,
-                    by_job_state_name(states[s]), daemon->jobs[i]->state == states[s]);
-    head(stream, "job_generation", "gauge", "Generation of the job's tables, 0 without tables");
-    for (uint32_t i = 0; i < daemon->job_count; i++)
-        fprintf(stream, "banyan_job_generation{job=\"%u\"} %u\n", daemon->jobs[i]->spec.job,
-                daemon->jobs[i]->tables ? (unsigned)daemon->jobs[i]->tables->gen : 0u);
-    head(stream, "job_ranks", "gauge", "Ranks of the job");
-    for (uint32_t i = 0; i < daemon->job_count; i++)
-        fprintf(stream, "banyan_job_ranks{job=\"%u\"} %u\n", daemon->jobs[i]->spec.job,
-                by_job_rank_count(&daemon->jobs[i]->spec, daemon->topology));
-}
-
-static void plain(FILE *stream, const char *name, const char *type, const char *text, double value)
-{
-    head(stream, name, type, text);
-    fprintf(stream, "banyan_%s %.17g\n", name, value);
-}
-
-void by_status_metrics(struct by_daemon *daemon, FILE *stream)
-{
-    uint32_t links = 0;
-
-    for (uint32_t i = 0; i < daemon->topology->link_count; i++)
-        links += daemon->links[i].down;
-    switch_metrics(daemon, stream);
-    port_metrics_of(daemon, stream);
-    share_metrics_of(daemon, stream);
-    job_metrics(daemon, stream);
-    plain(stream, "links_down", "gauge", "Links without a carrier", links);
-    plain(stream, "link_downs_total", "counter", "Links that went down", (double)daemon->counts.link_downs);
-    plain(stream, "swallows_total", "counter", "Links and switches found to drop packets silently",
-          (double)daemon->counts.swallows);
-    plain(stream, "switch_downs_total", "counter", "Switches that stopped answering",
-          (double)daemon->counts.switch_downs);
-    plain(stream, "switch_reboots_total", "counter", "Switches that answered after a restart",
-          (double)daemon->counts.switch_reboots);
-    plain(stream, "pushes_total", "counter", "Two-phase pushes", (double)daemon->counts.pushes);
-    plain(stream, "push_errors_total", "counter", "Pushes that failed", (double)daemon->counts.push_errors);
-    plain(stream, "push_seconds_total", "counter", "Total time of pushes", daemon->counts.push_seconds);
-    plain(stream, "plan_seconds_total", "counter", "Total time of planning, verifying and lowering",
-          daemon->counts.plan_seconds);
 }

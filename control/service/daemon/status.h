@@ -1,10 +1,9 @@
-/* The state of the daemon, as JSON for programs (GET /v1/status) and as Prometheus text (GET
- * /metrics). The loop's thread. */
+/* The state of the daemon as JSON for programs (GET /v1/status), and parts of it for the metrics. The
+ * loop's thread. */
 #ifndef BY_SERVICE_DAEMON_STATUS_H
 #define BY_SERVICE_DAEMON_STATUS_H
 
 #include <jansson.h>
-#include <stdio.h>
 
 #include "control/service/daemon/daemon.h"
 
@@ -12,7 +11,12 @@
 json_t *by_status_json(struct by_daemon *daemon);
 /* Returns one job, as in its member "jobs". */
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
-/* Writes metrics in base units: seconds, bytes, counts. */
-void by_status_metrics(struct by_daemon *daemon, FILE *stream);
+/* Returns the bytes per second that a link carries from one of its ends; -1 if the unit of the topology
+ * does not define them, or without a link (UINT32_MAX). */
+double by_status_capacity(const struct by_topology *topology, uint32_t link, uint32_t from);
+/* Returns the slots and entries that jobs hold at a node. */
+struct by_lower_need by_status_held(const struct by_daemon *daemon, uint32_t node);
+/* Returns the number of entries that wait under the switch's table. */
+uint32_t by_status_waiting(const struct by_daemon_switch *device);
 
 #endif

@@ -32,7 +32,7 @@ struct hub_peer {
     size_t used, room;
     int host; /* -1: no HELLO yet */
     uint16_t carried;
-    uint32_t told[BY_MEMBER_BYE + 1]; /* number of frames of each type */
+    uint32_t told[BY_MEMBER_MEASURED + 1]; /* number of frames of each type */
 };
 
 struct host_driver_hub {

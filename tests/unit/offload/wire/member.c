@@ -14,6 +14,7 @@
 #include "offload/wire/member.h"
 
 static const uint8_t text[] = "leaf0 has no way to spine1";
+static const uint8_t report[BY_LATENCY_ALL_BYTES] = {[0] = 1, [BY_LATENCY_ALL_BYTES - 1] = 2};
 
 /* One frame of each type, with each of its fields. */
 static const struct member_sample {
@@ -40,6 +41,13 @@ static const struct member_sample {
     {BY_MEMBER_HOST,
      {.type = BY_MEMBER_SAY, .job = 1, .rank = 3, .gen = 8, .peer = 2, .data = text, .bytes = sizeof(text)}},
     {BY_MEMBER_HOST, {.type = BY_MEMBER_CARRIED, .job = 1, .rank = 3, .gen = 8}},
+    {BY_MEMBER_HOST,
+     {.type = BY_MEMBER_MEASURED,
+      .job = 1,
+      .rank = 3,
+      .number = 1ull << 63,
+      .data = report,
+      .bytes = sizeof(report)}},
     {BY_MEMBER_HOST, {.type = BY_MEMBER_BYE, .job = 1, .rank = 3, .gen = 8}},
     {BY_MEMBER_CONTROLLER, {.type = BY_MEMBER_WELCOME, .job = 1, .rank = 3, .gen = 8}},
     {BY_MEMBER_CONTROLLER,
@@ -67,7 +75,7 @@ static void what_is_written_is_read(void **state)
     for (size_t i = 0; i < SAMPLES; i++) {
         const struct by_member_frame *frame = &samples[i].frame;
         struct by_member_frame read;
-        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(text)];
+        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
         size_t size = write_frame(frame, bytes), used;
 
         assert_int_equal(by_member_get(bytes, size, samples[i].side, &read, &used), 0);
@@ -90,7 +98,7 @@ static void a_frame_that_is_not_all_there_says_how_much_it_wants(void **state)
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         struct by_member_frame read;
-        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(text)];
+        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
         size_t size = write_frame(&samples[i].frame, bytes), used;
 
         for (size_t part = 0; part < size; part++) {
@@ -105,7 +113,7 @@ static void a_frame_of_the_other_side_is_none(void **state)
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         struct by_member_frame read;
-        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(text)];
+        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
         size_t size = write_frame(&samples[i].frame, bytes), used;
         enum by_member_side other = samples[i].side == BY_MEMBER_HOST ? BY_MEMBER_CONTROLLER : BY_MEMBER_HOST;
 
@@ -116,7 +124,7 @@ static void a_frame_of_the_other_side_is_none(void **state)
 static void another_version_is_seen_at_once(void **state)
 {
     struct by_member_frame read;
-    uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(text)];
+    uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
     size_t used;
 
     (void)state;
@@ -130,7 +138,7 @@ static void lengths_are_bounded_by_the_type(void **state)
     (void)state;
     for (size_t i = 0; i < SAMPLES; i++) {
         struct by_member_frame read;
-        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(text)];
+        uint8_t bytes[BY_MEMBER_FIXED_MAX + sizeof(report)];
         size_t size = write_frame(&samples[i].frame, bytes), used;
         uint32_t least = (uint32_t)(by_member_put(&samples[i].frame, bytes) - 4);
 

@@ -31,6 +31,11 @@ daemon-tables_SRC    := tests/unit/control/service/daemon/test_tables.c tests/un
 daemon-tables_LIBS   := daemon control secure offload
 daemon-tables_LDLIBS := $(DAEMON_LDLIBS)
 
+TESTS += daemon-latency
+daemon-latency_SRC    := tests/unit/control/service/daemon/test_latency.c
+daemon-latency_LIBS   := daemon control secure offload
+daemon-latency_LDLIBS := $(DAEMON_LDLIBS)
+
 # The server of hosts; over TLS with the client of libbanyan.
 TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -578,7 +579,7 @@ static void systemd_is_notified_of_the_start_the_loop_and_the_end(void **state)
     await_notification(fd, "WATCHDOG=1");
     await_notification(fd, "WATCHDOG=1");
     kill(daemon.process, SIGSTOP);
-    usleep(100000);
+    assert_int_equal(waitpid(daemon.process, NULL, WUNTRACED), daemon.process);
     while (recv(fd, got, sizeof(got), MSG_DONTWAIT) > 0)
         ;
     usleep(600000); /* two periods */
