@@ -267,14 +267,6 @@ static void describe_timeout(struct text *text, const struct banyan_comm *comm,
         add(text, "; sending failed: %s", strerror(comm->transport->last_errno));
 }
 
-/* Adds the remedy for tables that have already served a run. */
-static void add_renewal(struct text *text, const struct banyan_comm *comm)
-{
-    add(text, "has already served a run with generation %u of these tables; give each run a new generation: ",
-        comm->job.gen);
-    add(text, "banyan push --renew DIR --sockets DIR (banyan-push(1))");
-}
-
 static void describe_session(struct text *text, const struct banyan_comm *comm,
                              const struct by_call_status *status)
 {
@@ -286,7 +278,14 @@ static void describe_session(struct text *text, const struct banyan_comm *comm,
         add_node(text, comm, status->node);
         add(text, " ");
     }
-    add_renewal(text, comm);
+    if (!status->session) {
+        add(text, "has gone on with another run of generation %u of these tables; ", comm->job.gen);
+        add(text, "run one program of a job at a time");
+        return;
+    }
+    add(text, "does not accept a new run of generation %u of these tables; ", comm->job.gen);
+    add(text, "end other programs of this job, or load the tables again: ");
+    add(text, "banyan push --renew DIR --sockets DIR (banyan-push(1))");
 }
 
 /* Returns the parent of `node` in `tree`, or BY_NODE_NONE. */
@@ -474,11 +473,6 @@ void by_describe_reason(const struct banyan_comm *comm, const struct by_call *ca
     switch (status->error) {
     case BY_ETIMEDOUT:
         describe_timeout(&text, comm, status);
-        /* nodes below a fresh host may have served a run before */
-        if (status->session) {
-            add(&text, "; or it ");
-            add_renewal(&text, comm);
-        }
         break;
     case BY_ESTATE:
         describe_session(&text, comm, status);

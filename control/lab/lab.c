@@ -275,9 +275,6 @@ static void explain(const struct lab *lab)
     }
     if (lab->options.controller)
         printf("# banyan job list --controller %s\n", lab->controller);
-    else
-        printf("# the tables serve one run; before each further one: banyan push --renew %s --sockets %s\n",
-               lab->folder, lab->folder);
     printf("# `banyan lab down %s` ends it\n", lab->id);
 }
 

@@ -192,7 +192,7 @@ static void predict(const struct lab *lab, struct by_traffic_arc *arcs)
 {
     for (uint32_t job = 1; job <= lab->options.jobs; job++) {
         const json_t *results = json_object_get(json_array_get(lab->reports[job - 1], 0), "results");
-        by_traffic_add_roll(lab->lowering, (uint16_t)job, arcs);
+        by_traffic_add_session(lab->lowering, (uint16_t)job, arcs);
         for (size_t i = 0; i < json_array_size(results); i++)
             predict_result(lab, (uint16_t)job, json_array_get(results, i), arcs);
     }

@@ -218,11 +218,15 @@ int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_c
     return error;
 }
 
-void by_traffic_add_roll(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs)
+void by_traffic_add_session(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs)
 {
     const struct by_traffic_call roll = {.job = job, .collective = BY_COLLECTIVE_ALLREDUCE};
+    const struct by_traffic_call opening = {.job = job, .collective = BY_COLLECTIVE_BARRIER};
     const struct by_lowered_tree *first = first_tree(lowering, job);
 
     if (first != NULL)
         add_tree(lowering, first, &roll, 0, 4 * (uint64_t)by_lowering_rank_count(lowering, job), arcs);
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        if (lowering->trees[i].job == job && lowering->trees[i].half != BY_HALF_DOWN)
+            add_tree(lowering, &lowering->trees[i], &opening, 0, 0, arcs);
 }

@@ -209,14 +209,14 @@ static void step_endpoint(struct by_world *world, uint32_t index, uint32_t job)
         by_parcel_put(world, parcels[i]);
 }
 
-/* Whether a packet from a cable is for a host's engine: packet types that only engines receive, and
- * packets from a parent of its entries. */
+/* Whether a packet from a cable is for a host's engine: contributions, which only engines receive,
+ * and packets of trees in which it has an entry. */
 static int for_engine(const struct by_world *world, const struct by_sim_node *node,
                       const struct by_sim_parcel *parcel)
 {
     uint8_t type = parcel->data[BY_HEADER_AT_TYPE];
 
-    return type == BY_TYPE_CONTRIB || type == BY_TYPE_PROBE || mark_of(world, node, parcel->data) != NULL;
+    return type == BY_TYPE_CONTRIB || mark_of(world, node, parcel->data) != NULL;
 }
 
 static void sort_arrived(struct by_world *world, uint32_t index)

@@ -62,7 +62,7 @@ static uint64_t *result_fault(struct by_endpoint *endpoint, const struct by_ep_l
 
     if (header->op != call->op || header->dtype != call->dtype ||
         header->mode != by_flight_mode(flight, call) || header->optag != call->optag ||
-        header->count != flight->count || header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL | BY_FLAG_STAMP))
+        header->count != flight->count || header->flags & (BY_FLAG_POISON | BY_FLAG_PARTIAL))
         return &endpoint->counters.drop_match;
     /* A rank that needs the value must receive it; other ranks may receive it all the same, from a
      * multicast. */
@@ -145,7 +145,8 @@ static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
                         int resent)
 {
     if (!(flight->flags & BY_FLIGHT_RETX)) {
-        if (!resent)
+        /* an opening finds the path idle: as a lane's first sample it would be far too short */
+        if (!resent && flight->call != BY_CALL_OPENING)
             by_pace_sample(lane, endpoint->now_ns, endpoint->now_ns - flight->sent_ns);
         if ((int32_t)(flight->order - lane->order_heard) > 0)
             lane->order_heard = flight->order;
@@ -175,7 +176,9 @@ void by_accept_done(struct by_endpoint *endpoint, struct by_ep_lane *lane, struc
     if (--call->remaining > 0)
         return;
     if (flight->call == BY_CALL_SESSION)
-        by_session_end(endpoint);
+        by_session_rolled(endpoint);
+    else if (flight->call == BY_CALL_OPENING)
+        by_session_opened(endpoint);
     else
         by_call_finish(endpoint, call);
 }
@@ -255,7 +258,9 @@ static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
     if (flight == NULL)
         return;
     status.node = status.err.node;
-    if (status.err.reason == BY_ERR_MISMATCH) {
+    if (by_flight_is_session(flight)) {
+        by_session_heed(endpoint, lane, header, &status.err);
+    } else if (status.err.reason == BY_ERR_MISMATCH) {
         by_guess(endpoint, &endpoint->calls[flight->call], &status.err.first, &status.first);
         by_guess(endpoint, &endpoint->calls[flight->call], &status.err.other, &status.other);
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
@@ -263,10 +268,10 @@ static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ECHECKSUM, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
-    } else if (status.err.reason == BY_ERR_USED ||
-               (status.err.reason == BY_ERR_WINDOW && flight->call == BY_CALL_SESSION)) {
-        by_session_refuse(endpoint, status.err.node,
-                          &status.err); /* the node has advanced without this run */
+    } else if (status.err.reason == BY_ERR_WINDOW &&
+               (int32_t)(status.err.expected_seq - lane->next) >= (int32_t)(4 * (lane->mask + 1))) {
+        /* the node has gone on with a later session */
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ESTATE, &status);
     } else {
         /* The parent has no entry (yet), or another window; new tables may be on their way. Keep
          * the ERR in case the chunk times out. */
@@ -310,14 +315,16 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
     }
     if (rx->ecn == 3)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
-    if (header.type == BY_TYPE_PROBE)
+    if (header.type == BY_TYPE_PROBE) {
         endpoint->counters.probe++; /* no reply: only nodes answer; waiting nodes hear of this rank in time */
-    else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum)
+        by_session_follow(endpoint, lane, &header);
+    } else if (header.type != BY_TYPE_RESULT && by_psum(payload, (uint32_t)bytes) != header.psum) {
         endpoint->counters.drop_psum++;
-    else if (header.type == BY_TYPE_RESULT)
+    } else if (header.type == BY_TYPE_RESULT) {
         take_result(endpoint, lane, &header, payload, (uint32_t)bytes, rx->direct);
-    else if (header.type == BY_TYPE_WAIT)
+    } else if (header.type == BY_TYPE_WAIT) {
         take_wait(endpoint, lane, &header, payload, (uint32_t)bytes);
-    else
+    } else {
         take_err(endpoint, lane, &header, payload, (uint32_t)bytes);
+    }
 }

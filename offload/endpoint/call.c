@@ -326,7 +326,7 @@ static struct by_call_state *oldest_running(struct by_endpoint *endpoint)
 void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int error,
                   const struct by_call_status *status)
 {
-    int session = call == &endpoint->calls[BY_CALL_SESSION];
+    int session = call >= &endpoint->calls[BY_CALL_SESSION];
 
     if (session)
         call = oldest_running(endpoint);

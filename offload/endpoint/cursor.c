@@ -235,7 +235,7 @@ int by_cursor_seek(struct by_endpoint *endpoint, struct by_ep_lane *lane)
     struct by_ep_cursor *cursor = &lane->cursor;
 
     if (endpoint->session_phase != BY_SESSION_AGREED)
-        return cursor->active; /* the roll call, on the first lane, precedes all calls */
+        return cursor->active; /* the roll call and the openings precede all calls */
     while (!cursor->active && cursor->call != endpoint->posted) {
         struct by_call_state *call = by_call_at(endpoint, cursor->call);
 
@@ -329,8 +329,9 @@ static void aim_half(enum by_half half, struct by_flight *flight)
 void by_cursor_take(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_flight *flight)
 {
     struct by_ep_cursor *cursor = &lane->cursor;
-    uint32_t index =
-        endpoint->session_phase == BY_SESSION_AGREED ? cursor->call & (BY_CALLS_MAX - 1) : BY_CALL_SESSION;
+    uint32_t index = endpoint->session_phase == BY_SESSION_AGREED    ? cursor->call & (BY_CALLS_MAX - 1)
+                     : endpoint->session_phase == BY_SESSION_OPENING ? BY_CALL_OPENING
+                                                                     : BY_CALL_SESSION;
     struct by_call_state *call = &endpoint->calls[index];
     uint64_t at = cursor->at, stop = cursor->end, bytes;
     int word = cursor->word;

@@ -102,9 +102,8 @@ struct by_call_status {
     uint8_t missing_set;
     struct by_err err;                /* for BY_EMISMATCH */
     struct by_call_said first, other; /* the calls of err.first and err.other */
-    /* The call ended before the ranks had agreed on a session. With BY_ESTATE, `node` still holds
-     * chunks of an earlier run of this generation, or else a node above or below it does (also if
-     * `node` is BY_NODE_NONE). The tables then need a new generation. */
+    /* The call ended before the ranks had agreed on a session. With BY_ESTATE: without a session,
+     * `node` refused many attempts to begin one; later, it has gone on with another run's session. */
     uint8_t session;
 };
 
@@ -172,10 +171,10 @@ uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by
  *                    not been collected
  *   BY_ESTATE        after a fatal error
  * An error that ends a call is fatal: it ends all other calls with BY_EABORTED. BY_EINVAL and
- * BY_EUNSUPPORTED of this function are not fatal. Before the first call's chunks the ranks call the
- * roll: when an earlier run has used these tables, the oldest call ends with BY_ESTATE (see
- * by_call_status.session). The endpoint uses the buffers until the call has ended. A packet still
- * queued in the shell may point into them a little longer, but no receiver needs it then.
+ * BY_EUNSUPPORTED of this function are not fatal. Before the first call's chunks the ranks agree on a
+ * session; when they cannot, or another run begins on the same tables, the oldest call ends with
+ * BY_ESTATE (see by_call_status.session). The endpoint uses the buffers until the call has ended. A packet
+ * still queued in the shell may point into them a little longer, but no receiver needs it then.
  */
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field);

@@ -15,6 +15,7 @@ struct by_resume {
     struct by_endpoint *endpoint; /* frozen; invalid once `over` is set */
     uint16_t attempt, job, rank, rank_count;
     uint8_t was_level; /* the endpoint was level when this attempt began */
+    uint8_t agreed;    /* some rank's session has begun; otherwise there is nothing to level */
     uint8_t decided;
     uint8_t over;      /* the endpoint has been carried over; only LEVEL is left to send */
     uint8_t *heard;    /* enum by_heard, for each rank */

@@ -149,7 +149,7 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
      */
     uint64_t rto = lane->srtt > 0 ? (uint64_t)(lane->srtt >> 2) + lane->rttvar : RTO_FIRST_NS;
 
-    if (endpoint->session_phase == BY_SESSION_ASKED && RTO_ROLL * config->rto_min_ns < rto)
+    if (endpoint->session_phase != BY_SESSION_AGREED && RTO_ROLL * config->rto_min_ns < rto)
         rto = RTO_ROLL * config->rto_min_ns;
     if (rto < config->rto_min_ns)
         rto = config->rto_min_ns;

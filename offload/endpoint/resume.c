@@ -99,7 +99,7 @@ static int has(const struct by_resume *resume, uint32_t rank, uint32_t l, uint32
  * reduced again. */
 static uint32_t holder_of(const struct by_resume *resume, uint32_t l, uint32_t seq)
 {
-    uint32_t ranks = resume->endpoint->rank_count;
+    uint32_t ranks = resume->agreed ? resume->endpoint->rank_count : 0;
 
     for (uint32_t i = 0; i < ranks; i++)
         if (has(resume, (seq + i) % ranks, l, seq))
@@ -200,6 +200,7 @@ int by_resume_begin(struct by_resume **resume, void *memory, struct by_endpoint 
     r->rank = endpoint->rank;
     r->rank_count = endpoint->rank_count;
     r->was_level = endpoint->level;
+    r->agreed = endpoint->session_phase == BY_SESSION_AGREED;
     r->report_bytes = report_bytes(endpoint);
     r->heard = at;
     at += align_up(endpoint->rank_count);
@@ -254,6 +255,7 @@ static int take_report(struct by_resume *resume, uint16_t rank, const uint8_t *d
             return BY_EFORMAT;
         by_copy(report_of(resume, rank), data + LANES_AT, resume->report_bytes);
         resume->heard[rank] |= BY_HEARD_DETAIL;
+        resume->agreed |= data[HEAD_BYTES + 3] & 1u;
     }
     resume->heard[rank] |= BY_HEARD_REPORT;
     if (++resume->report_count == endpoint->rank_count)
@@ -438,7 +440,8 @@ size_t by_resume_say(struct by_resume *resume, uint8_t *data, uint16_t *to)
         if (find_rank(resume, &resume->report_next, to)) {
             head(resume, REPORT, data);
             by_put16(data + HEAD_BYTES, endpoint->gen);
-            by_put16(data + HEAD_BYTES + 2, (uint16_t)(resume->was_level << 8));
+            data[HEAD_BYTES + 2] = resume->was_level;
+            data[HEAD_BYTES + 3] = endpoint->session_phase == BY_SESSION_AGREED;
             by_copy(data + LANES_AT, report_of(resume, endpoint->rank), resume->report_bytes);
             return LANES_AT + resume->report_bytes;
         }

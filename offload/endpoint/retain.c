@@ -72,7 +72,7 @@ void by_retain_note(struct by_endpoint *endpoint, struct by_ep_lane *lane, const
                                .shard = shard,
                                .bytes = flight->bytes,
                                .held_bytes = flight->bytes,
-                               .session = flight->call == BY_CALL_SESSION};
+                               .session = by_flight_is_session(flight)};
     note_kind(call, flight, shard, trace);
     own = trace->owner == endpoint->rank;
     if (trace->kind == BY_CHUNK_ALL || (trace->kind == BY_CHUNK_FROM && !own)) {
@@ -93,7 +93,7 @@ static int is_known(const struct by_ep_lane *lane, uint32_t seq)
 
 void by_retain_save(struct by_endpoint *endpoint, const struct by_call_state *call)
 {
-    if (call == &endpoint->calls[BY_CALL_SESSION])
+    if (call >= &endpoint->calls[BY_CALL_SESSION])
         return; /* keep the roll call */
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         struct by_ep_lane *lane = &endpoint->lanes[l];

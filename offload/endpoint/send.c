@@ -172,6 +172,8 @@ static void packet_build(const struct by_endpoint *endpoint, const struct by_ep_
         header.flags |= BY_FLAG_NODATA;
     if (flight->flags & BY_FLIGHT_ACKONLY)
         header.flags |= BY_FLAG_ACKONLY;
+    if (lane->starts && flight->seq - lane->start < 2 * (lane->mask + 1))
+        header.flags |= BY_FLAG_START;
     by_send_fill(endpoint, lane, &header, data ? flight->bytes : 0, data ? flight->send : NULL, tx);
     tx->direct = data && leaves_unsummed(endpoint);
 }
@@ -301,6 +303,18 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
     return count;
 }
 
+/* Asks for the state of the lane's oldest chunk, or, in an opening, whether the other ranks have
+ * moved the session on: then a node is at a later roll call. */
+static void ask(const struct by_endpoint *endpoint, const struct by_ep_lane *lane,
+                const struct by_flight *flight, struct by_tx *tx)
+{
+    struct by_flight about = *flight;
+
+    if (endpoint->session_phase == BY_SESSION_OPENING)
+        about.seq = lane->start;
+    packet_build(endpoint, lane, &about, BY_TYPE_PROBE, tx);
+}
+
 /* Handles a lane's timeout: only its oldest chunk is sent again. */
 static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
 {
@@ -320,7 +334,7 @@ static int timer_expire(struct by_endpoint *endpoint, struct by_ep_lane *lane, s
         lane->backoff++;
     lane->timer_ns = endpoint->now_ns;
     if (age >= endpoint->config.stall_ns / 4 && (lane->probes++ & 1u) == 0)
-        packet_build(endpoint, lane, flight, BY_TYPE_PROBE, tx);
+        ask(endpoint, lane, flight, tx);
     else
         return send_again(endpoint, lane, flight, 1, tx);
     return 1;
@@ -351,9 +365,7 @@ uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t ca
 {
     uint32_t count;
 
-    if (endpoint->dead != 0)
-        return by_session_part(endpoint, tx);
-    if (endpoint->frozen)
+    if (endpoint->dead != 0 || endpoint->frozen)
         return 0;
     count = run_timers(endpoint, tx, capacity);
     if (endpoint->dead == 0)

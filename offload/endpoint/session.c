@@ -1,27 +1,97 @@
 /*
- * The session. Tables stay on switches across host processes, but every process counts its chunks
- * from 0. So before the first chunk of a call the ranks call the roll on the first lane: a small
- * gathering in which each rank writes a nonce of its own. A rank whose nonce does not return was
- * answered from the state of an earlier run, and ends. The other ranks salt all later optags with
- * the complete roll, so that no old chunk matches (PROTOCOL.md, "Sessions"). Neighbours: cursor.c
- * traverses the roll like any chunk, accept.c detects its completion. Pure; the endpoint's thread.
+ * The session. Tables and the contents of banks outlive the processes of hosts. Before the first
+ * chunk of a call the ranks therefore agree on a session, in two steps (PROTOCOL.md, "Sessions"):
+ *
+ * - the roll call, on the first lane: a small gathering in which each rank writes a nonce of its
+ *   own;
+ * - the openings: an empty chunk on every lane, salted with the roll. They complete only if all
+ *   ranks have the same roll with their own nonces in it.
+ *
+ * If a node is at a later chunk, or an earlier run has left something behind, the session begins at
+ * a later chunk. All ranks follow, because the nodes report the latest chunk at which one has
+ * begun. Neighbours: cursor.c traverses these chunks like others, accept.c detects their
+ * completion. Pure; the endpoint's thread.
  */
 #include "offload/endpoint/state.h"
 
 #define NONCE_BYTES 4u
+/* The first chunks of sessions are multiples of this many windows apart. A new session begins at least
+ * as far behind the chunks of an older one: more than the four windows that may be in flight beyond
+ * the oldest chunk that a node holds. */
+#define LEAP_WINDOWS 8u
+/* Limit of attempts. Ranks that start together need two or three. */
+#define MOVES_MAX 64u
+/* The same where a node objects to a roll call: a damaged bank, for example, stays out of use. */
+#define DAMAGE_MOVES_MAX 4u
 
-void by_session_begin(struct by_endpoint *endpoint)
+/* Returns the number of lanes of a lane's tree or pair. */
+static uint32_t halves(const struct by_ep_lane *lead)
+{
+    return lead->half == BY_HALF_UP ? 2 : 1;
+}
+
+static struct by_ep_lane *lead_of(struct by_ep_lane *lane)
+{
+    return lane->half == BY_HALF_DOWN ? lane - 1 : lane;
+}
+
+static uint32_t leap_of(const struct by_ep_lane *lane)
+{
+    return LEAP_WINDOWS * (lane->mask + 1);
+}
+
+/* Returns the last chunk at or before `seq` at which a session can begin: the first one of the session
+ * of `seq`, if it is of that session's first two windows. */
+static uint32_t first_of(const struct by_ep_lane *lane, uint32_t seq)
+{
+    uint32_t ahead = seq - lane->start;
+
+    return lane->start + (ahead & ~(leap_of(lane) - 1));
+}
+
+/* Forgets what is in flight on a tree or pair, and continues at `seq`. */
+static void move_lanes(struct by_endpoint *endpoint, struct by_ep_lane *lead, uint32_t seq)
+{
+    for (struct by_ep_lane *lane = lead; lane < lead + halves(lead); lane++) {
+        while (lane->oldest != BY_FLIGHT_NONE) {
+            struct by_flight *flight = &lane->flights[lane->oldest];
+
+            by_send_unlink(lane, flight);
+            flight->flags = 0;
+            lane->inflight--;
+            endpoint->inflight--;
+        }
+        lane->start = lane->base = lane->next = seq;
+        lane->starts = 1;
+        lane->order_heard = lane->order;
+        lane->revive = 0;
+        lane->backoff = 0;
+        lane->wait = (struct by_lane_wait){0};
+        lane->hint = (struct by_err){0};
+        lane->cursor = (struct by_ep_cursor){0};
+    }
+}
+
+/* Lets the lanes of a tree or pair send bytes [0, end) of the roll call, or their opening. */
+static void aim(struct by_endpoint *endpoint, struct by_ep_lane *lead, uint64_t end, int word)
+{
+    for (struct by_ep_lane *lane = lead; lane < lead + halves(lead); lane++) {
+        lane->cursor = (struct by_ep_cursor){.end = end, .active = 1, .word = (uint8_t)word};
+        by_send_ready(endpoint, lane);
+    }
+}
+
+static void call_roll(struct by_endpoint *endpoint)
 {
     struct by_call_state *state = &endpoint->calls[BY_CALL_SESSION];
-    struct by_ep_lane *lane =
+    struct by_ep_lane *first =
         &endpoint->lanes[endpoint->first]; /* the same tree at all ranks, because all are leaves of each */
     uint64_t bytes = (uint64_t)endpoint->rank_count * NONCE_BYTES;
 
-    BY_ASSERT(endpoint->lane_count > 0);
-    if (endpoint->session_phase != BY_SESSION_NONE)
-        return;
     endpoint->session_phase = BY_SESSION_ASKED;
+    by_zero(endpoint->roll, bytes);
     endpoint->roll[endpoint->rank] = endpoint->config.nonce;
+    by_zero(state, sizeof(*state));
     state->call = (struct by_call){.collective = BY_COLLECTIVE_ALLREDUCE,
                                    .op = BY_OP_BOR,
                                    .dtype = BY_DTYPE_U8,
@@ -35,80 +105,166 @@ void by_session_begin(struct by_endpoint *endpoint)
     state->mode = BY_MODE_FAST;
     state->unit_bytes = 1;
     state->optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, bytes);
-    for (uint32_t half = 0; half < (lane->half == BY_HALF_UP ? 2u : 1u); half++) {
-        state->remaining += (bytes + lane->payload_max - 1) / lane->payload_max;
-        lane[half].cursor.at = 0;
-        lane[half].cursor.end = bytes;
-        lane[half].cursor.active = 1;
-    }
+    state->remaining = halves(first) * ((bytes + first->payload_max - 1) / first->payload_max);
+    aim(endpoint, first, bytes, 0);
 }
 
-void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err)
+void by_session_begin(struct by_endpoint *endpoint)
 {
-    struct by_ep_lane *lane = &endpoint->lanes[endpoint->first];
-    struct by_call_status status = {
-        .tree = lane->tree, .seq = lane->base, .node = node, .missing_node = BY_NODE_NONE};
-
-    if (err != NULL)
-        status.err = *err;
-    if (err == NULL || err->reason != BY_ERR_USED) { /* otherwise all nodes on the path know already */
-        endpoint->parting = BY_PARTING_COUNT;
-        endpoint->parting_node = node;
+    BY_ASSERT(endpoint->lane_count > 0);
+    if (endpoint->session_phase != BY_SESSION_NONE)
+        return;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+        endpoint->lanes[l].start = endpoint->lanes[l].next;
+        endpoint->lanes[l].starts = 1;
     }
-    by_call_fail(endpoint, &endpoint->calls[BY_CALL_SESSION], BY_ESTATE, &status);
+    call_roll(endpoint);
 }
 
-/*
- * Writes the ERR by which this rank's refusal reaches ranks that would otherwise wait for it: those
- * whose nodes are new with their processes, or whose own nonce returned. These are in the roll call
- * or at the chunk after it, so the ERR is sent for both.
- */
-uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx)
-{
-    const struct by_ep_lane *lane = &endpoint->lanes[endpoint->first];
-    const struct by_call_state *roll = &endpoint->calls[BY_CALL_SESSION];
-    uint32_t end = (uint32_t)((roll->call.count + lane->payload_max - 1) / lane->payload_max);
-    uint32_t count = 0;
-
-    for (uint32_t seq = lane->base < end ? lane->base : 0; endpoint->parting > 0; seq = end) {
-        struct by_err err = {.node = endpoint->parting_node, .reason = BY_ERR_USED, .seq = seq};
-        struct by_header header = {.type = BY_TYPE_ERR,
-                                   .flags = BY_FLAG_POISON,
-                                   .child = lane->parent_child,
-                                   .job = endpoint->config.job,
-                                   .tree = lane->tree,
-                                   .gen = endpoint->gen,
-                                   .op = roll->op,
-                                   .dtype = roll->dtype,
-                                   .mode = roll->mode,
-                                   .seq = seq,
-                                   .optag = roll->optag};
-
-        endpoint->parting--;
-        by_err_encode(&err, tx[count].small);
-        header.psum = by_psum(tx[count].small, BY_ERR_BYTES);
-        by_send_fill(endpoint, lane, &header, BY_ERR_BYTES, NULL, &tx[count]);
-        count++;
-    }
-    return count;
-}
-
-void by_session_end(struct by_endpoint *endpoint)
+/* Calls the roll again, from `seq`. Openings that were sent are of another roll; they are sent again
+ * at later chunks. */
+static void roll_again(struct by_endpoint *endpoint, uint32_t seq)
 {
     struct by_ep_lane *first = &endpoint->lanes[endpoint->first];
 
-    by_call_finish(endpoint, &endpoint->calls[BY_CALL_SESSION]);
-    if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) {
-        by_session_refuse(endpoint, by_suspect_upper(endpoint, first), NULL);
+    if (endpoint->session_phase == BY_SESSION_OPENING)
+        for (uint32_t l = 0; l < endpoint->lane_count; l++) {
+            struct by_ep_lane *lane = &endpoint->lanes[l];
+
+            if (lane->half != BY_HALF_DOWN)
+                move_lanes(endpoint, lane, lane->start + leap_of(lane));
+        }
+    move_lanes(endpoint, first, seq);
+    call_roll(endpoint);
+}
+
+/* Opens a tree or pair at `seq`. */
+static void open_again(struct by_endpoint *endpoint, struct by_ep_lane *lead, uint32_t seq)
+{
+    for (struct by_ep_lane *lane = lead; lane < lead + halves(lead); lane++)
+        endpoint->calls[BY_CALL_OPENING].remaining += lane->next != lane->start && lane->inflight == 0;
+    move_lanes(endpoint, lead, seq);
+    aim(endpoint, lead, 1, 1);
+}
+
+/* Returns 0 after too many attempts. */
+static int move(struct by_endpoint *endpoint, struct by_ep_lane *lead, uint32_t seq)
+{
+    if (endpoint->session_moves == MOVES_MAX)
+        return 0;
+    endpoint->session_moves++;
+    if (lead == &endpoint->lanes[endpoint->first])
+        roll_again(endpoint, seq);
+    else if (endpoint->session_phase == BY_SESSION_OPENING)
+        open_again(endpoint, lead, seq);
+    else
+        move_lanes(endpoint, lead, seq); /* opened after the roll call */
+    return 1;
+}
+
+/* Ends the endpoint: nodes hold chunks that this run cannot pass. */
+static void give_up(struct by_endpoint *endpoint, const struct by_ep_lane *lane, const struct by_err *err)
+{
+    struct by_call_status status = {.tree = lane->tree,
+                                    .seq = lane->base,
+                                    .node = err != NULL ? err->node : by_suspect_upper(endpoint, lane),
+                                    .missing_node = BY_NODE_NONE};
+    int error = BY_ESTATE;
+
+    if (err != NULL) {
+        status.err = *err;
+        error = err->reason == BY_ERR_MEMORY        ? BY_ECHECKSUM
+                : err->reason == BY_ERR_UNSUPPORTED ? BY_EUNSUPPORTED
+                                                    : BY_ESTATE;
+    }
+    by_call_fail(endpoint, &endpoint->calls[BY_CALL_SESSION], error, &status);
+}
+
+/* Returns whether an objection is about this run: a node cannot compute its chunks, or its memory has
+ * changed. Otherwise an earlier run has left it. A roll call has no salt, so there only repetition
+ * shows it. */
+static int is_final(const struct by_endpoint *endpoint, const struct by_err *err)
+{
+    if (err->reason != BY_ERR_MEMORY && err->reason != BY_ERR_UNSUPPORTED)
+        return 0;
+    if (endpoint->session_phase == BY_SESSION_OPENING &&
+        err->other.optag == endpoint->calls[BY_CALL_OPENING].optag)
+        return 1;
+    return endpoint->session_moves >= DAMAGE_MOVES_MAX;
+}
+
+void by_session_heed(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
+                     const struct by_err *err)
+{
+    struct by_ep_lane *lead = lead_of(lane);
+    uint32_t seq = lead->start + leap_of(lead);
+
+    if (err->reason == BY_ERR_NO_ENTRY) {
+        lane->hint = *err; /* the table may arrive later */
+        lane->hint.seq = header->seq;
         return;
     }
+    if (err->reason == BY_ERR_WINDOW) {
+        /* Another rank has begun there, or it is a chunk of an older session. */
+        seq = first_of(lead, err->expected_seq) + (header->flags & BY_FLAG_START ? 0 : 2 * leap_of(lead));
+        if ((int32_t)(seq - lead->start) <= 0) {
+            lane->hint = *err;
+            lane->hint.seq = header->seq;
+            return;
+        }
+    }
+    if (is_final(endpoint, err) || !move(endpoint, lead, seq))
+        give_up(endpoint, lane, err);
+}
+
+void by_session_follow(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header)
+{
+    struct by_ep_lane *lead = lead_of(lane);
+    uint32_t seq = first_of(lead, header->seq);
+
+    if (!(header->flags & BY_FLAG_START) || (int32_t)(seq - lead->start) <= 0 ||
+        (endpoint->session_phase != BY_SESSION_ASKED && endpoint->session_phase != BY_SESSION_OPENING))
+        return;
+    if (!move(endpoint, lead, seq))
+        give_up(endpoint, lane, NULL);
+}
+
+void by_session_rolled(struct by_endpoint *endpoint)
+{
+    struct by_call_state *state = &endpoint->calls[BY_CALL_OPENING];
+    struct by_ep_lane *first = &endpoint->lanes[endpoint->first];
+
+    by_call_finish(endpoint, &endpoint->calls[BY_CALL_SESSION]);
+    if (endpoint->roll[endpoint->rank] != endpoint->config.nonce) { /* the answer is of an earlier run */
+        if (!move(endpoint, first, first->start + leap_of(first)))
+            give_up(endpoint, first, NULL);
+        return;
+    }
+    endpoint->session_phase = BY_SESSION_OPENING;
+    by_zero(state, sizeof(*state));
+    state->call.collective = BY_COLLECTIVE_BARRIER;
+    state->phase = BY_CALL_RUNNING;
+    state->op = BY_OP_BOR;
+    state->dtype = BY_DTYPE_U8;
+    state->mode = BY_MODE_FAST;
+    state->optag =
+        by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(endpoint->roll, endpoint->rank_count);
+    state->remaining = endpoint->lane_count;
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        if (endpoint->lanes[l].half != BY_HALF_DOWN)
+            aim(endpoint, &endpoint->lanes[l], 1, 1);
+}
+
+void by_session_opened(struct by_endpoint *endpoint)
+{
+    by_call_finish(endpoint, &endpoint->calls[BY_CALL_OPENING]);
     endpoint->counters.session++;
     endpoint->session_phase = BY_SESSION_AGREED;
     endpoint->session_salt = by_session_salt(endpoint->roll, endpoint->rank_count);
     for (uint32_t c = 0; c < BY_CALLS_MAX; c++)
         endpoint->calls[c].optag ^= endpoint->session_salt;
-    for (uint32_t half = 0; half < (first->half == BY_HALF_UP ? 2u : 1u); half++)
-        first[half].cursor = (struct by_ep_cursor){0};
+    for (uint32_t l = 0; l < endpoint->lane_count; l++)
+        endpoint->lanes[l].cursor = (struct by_ep_cursor){0};
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (by_cursor_seek(endpoint, &endpoint->lanes[l]))
             by_send_ready(endpoint, &endpoint->lanes[l]);

@@ -20,8 +20,10 @@
 #define BY_LANE_NONE   0xffffu
 #define BY_FLIGHT_NONE 0xffffu
 #define BY_GROUP_NONE  0xffffffffu
-/* The index of the roll call that opens the session, after the users' calls. */
+/* The indices of the roll call and of the openings that begin the session, after the users'
+ * calls. */
 #define BY_CALL_SESSION BY_CALLS_MAX
+#define BY_CALL_OPENING (BY_CALLS_MAX + 1u)
 
 /* A transmission counts as lost after this many answers to later transmissions of its lane: the
  * initial number, and the limit to which it grows on a path that reorders (RFC 8985, section 3.3.2,
@@ -108,7 +110,7 @@ struct by_trace {
     uint16_t owner;  /* rank; for FROM and TO */
     uint16_t added;  /* number of ranks whose inputs the owner has summed in `keep` */
     uint8_t kind;    /* enum by_chunk_kind; 0: no chunk yet */
-    uint8_t session; /* part of the roll call, which belongs to no call */
+    uint8_t session; /* part of the roll call or of an opening, which belong to no call */
     uint8_t kept;    /* the call has ended: `held` is a copy */
 };
 
@@ -150,6 +152,8 @@ struct by_ep_lane {
     uint32_t hop_first, hop_end;    /* range of this tree's records in HOP */
     uint64_t before[BY_GROUP_RANK]; /* shares of the preceding lanes: allreduce, barrier, the four rooted
                                        collectives */
+    uint32_t start;                 /* the session's first chunk, */
+    uint8_t starts;                 /* from which on two windows claim banks of older sessions (START) */
     /* the window */
     struct by_flight *flights;
     struct by_trace *traces; /* two windows; NULL without config.resume */
@@ -200,7 +204,7 @@ struct by_wheel {
     uint16_t head[BY_WHEEL_LEVELS * BY_WHEEL_SLOTS + 1]; /* the last list: lanes that are due */
 };
 
-enum by_session_phase { BY_SESSION_NONE, BY_SESSION_ASKED, BY_SESSION_AGREED };
+enum by_session_phase { BY_SESSION_NONE, BY_SESSION_ASKED, BY_SESSION_OPENING, BY_SESSION_AGREED };
 
 enum by_call_phase { BY_CALL_FREE, BY_CALL_RUNNING, BY_CALL_ENDED };
 
@@ -259,15 +263,14 @@ struct by_endpoint {
     uint8_t session_phase; /* enum by_session_phase */
     uint8_t frozen;        /* receives and sends nothing more: its calls are being carried over */
     uint8_t level;         /* every rank has the results that this rank has */
-    uint8_t parting;       /* final messages still to send */
-    uint16_t parting_node; /* their content: the node that holds another run's chunks */
+    uint8_t session_moves; /* how often the session has moved on to later chunks */
     struct by_done *done;  /* sorted by call, shard and place; intervals do not touch */
     uint32_t done_count, done_room;
-    struct by_call_state calls[BY_CALLS_MAX + 1];
+    struct by_call_state calls[BY_CALLS_MAX + 2];
 };
 
 BY_STATIC_ASSERT((BY_CALLS_MAX & (BY_CALLS_MAX - 1)) == 0, "a call's slot is its number masked");
-BY_STATIC_ASSERT(BY_CALL_SESSION <= UINT8_MAX, "a flight names its call in 8 bits");
+BY_STATIC_ASSERT(BY_CALL_OPENING <= UINT8_MAX, "a flight names its call in 8 bits");
 BY_STATIC_ASSERT(BY_WINDOW_MAX < BY_FLIGHT_NONE, "flights are linked by 16-bit indices");
 BY_STATIC_ASSERT(BY_TREES_MAX < BY_LANE_NONE, "lanes are linked by 16-bit indices");
 
@@ -414,17 +417,22 @@ int by_done_any(const struct by_endpoint *endpoint, uint32_t call);
 int by_done_gap(const struct by_endpoint *endpoint, uint32_t call, uint32_t shard, uint64_t at, uint64_t end,
                 uint64_t *start, uint64_t *stop);
 
-/* session.c: the roll call before the first chunk of a call. */
+/* session.c: the roll call and the openings before the first chunk of a call. */
 /* Puts the roll call on the first lane, if there was none; the endpoint must have lanes. */
 void by_session_begin(struct by_endpoint *endpoint);
-/* Called when the roll is complete: opens all lanes, or ends the endpoint when the roll is of
- * another run. */
-void by_session_end(struct by_endpoint *endpoint);
-/* Ends the endpoint because `node` holds chunks of an earlier run. `err` as received, or NULL. */
-void by_session_refuse(struct by_endpoint *endpoint, uint16_t node, const struct by_err *err);
-/* Writes the final packets of an endpoint that was refused; at most BY_PARTING_COUNT packets. */
-#define BY_PARTING_COUNT 2u
-uint32_t by_session_part(struct by_endpoint *endpoint, struct by_tx *tx);
+/* Called when all chunks of the roll call, or all openings, are done. */
+void by_session_rolled(struct by_endpoint *endpoint);
+void by_session_opened(struct by_endpoint *endpoint);
+/* Evaluate an ERR for a chunk of a session that has not begun, and a node's question about a chunk
+ * of one (PROBE): the session begins at a later chunk, or ends after too many attempts. */
+void by_session_heed(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
+                     const struct by_err *err);
+void by_session_follow(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header);
+/* Returns 1 when a flight is of the roll call or of an opening. */
+static inline int by_flight_is_session(const struct by_flight *flight)
+{
+    return flight->call >= BY_CALL_SESSION;
+}
 
 /* guess.c: finds the call that a side of a disagreement is in; `own` is this rank's call. */
 void by_guess(const struct by_endpoint *endpoint, const struct by_call_state *own,

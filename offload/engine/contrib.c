@@ -53,7 +53,8 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     const struct by_header *header = &packet->header;
     struct by_bank *bank = &step->engine->bank[packet->bank];
 
-    if (bank->state == BY_BANK_POISON)
+    /* chunks that did not complete may have left values of mode DET behind */
+    if (bank->state == BY_BANK_POISON || bank->state == BY_BANK_AGG)
         by_pairs_clear(step->engine, packet->entry, packet->bank);
     by_sets_claim(step->engine, packet->entry, packet->bank);
     bank->tick_ns = step->now_ns;
@@ -69,7 +70,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
         (struct by_bank){
             .op = header->op, .dtype = header->dtype, .mode = header->mode, .claimer = header->child}
             .claimed;
-    bank->flags = 0;
+    bank->flags = header->flags & BY_FLAG_START ? BY_BANK_START : 0;
     bank->waits = 0;
 }
 
@@ -135,11 +136,8 @@ static int agrees(const struct by_bank *bank, const struct by_header *header)
            bank->count == header->count && bank->optag == header->optag;
 }
 
-/*
- * Assigns the bank to the packet's chunk. Returns 1 when the packet may be added, 0 when it is
- * finished. Only a bank whose chunk is no longer needed is claimed, not one that still sums or
- * waits for the parent: no correct leaf can be two windows ahead of such a chunk.
- */
+/* Assigns the bank to the packet's chunk. Returns 1 when the packet may be added, 0 when it is
+ * finished. */
 static int enter_bank(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -158,7 +156,7 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
             return 1;
         return 0;
     }
-    if (ahead == 2 * packet->entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP) {
+    if (by_bank_is_free(bank, packet)) {
         if (bank->refs != 0 && !by_spare_take(step->engine, packet->bank)) {
             counters->drop_busy++;
             return 0;
@@ -167,8 +165,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 1;
     }
     if (ahead == 0 || (int32_t)ahead < 0) {
-        /* Either a late packet, whose sender ignores the answer, or a packet of a run that
-         * restarted on used tables. */
+        /* Either a late packet, whose sender ignores the answer, or a run that begins on used tables
+         * and asks where. */
         by_stale_answer(step, packet);
         return 0;
     }

@@ -30,8 +30,7 @@ static int is_ahead(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];
 
-    return packet->header.seq - bank->seq == 2 * packet->entry->window && bank->state != BY_BANK_AGG &&
-           bank->state != BY_BANK_UP;
+    return by_bank_is_free(bank, packet);
 }
 
 /* Returns 1 when `child` has not contributed to the packet's chunk. */

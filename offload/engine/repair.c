@@ -186,6 +186,9 @@ static void poison(struct by_step *step, const struct by_packet *packet, const u
     struct by_header like = packet->header;
     uint8_t *kept = by_bank_objection(step->engine, packet->bank);
 
+    if (bank->seq != like.seq)
+        bank->flags =
+            (uint8_t)((bank->flags & ~BY_BANK_START) | (like.flags & BY_FLAG_START ? BY_BANK_START : 0));
     bank->seq = like.seq;
     bank->state = BY_BANK_POISON;
     bank->tick_ns = step->now_ns;
@@ -277,10 +280,13 @@ void by_broken_answer(struct by_step *step, const struct by_packet *packet)
 /* Sends the sender of this packet the sequence number that the bank is at. */
 static void tell_place(struct by_step *step, const struct by_packet *packet)
 {
+    const struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_header like = packet->header;
     uint8_t payload[BY_ERR_BYTES];
 
     objection(step, packet, BY_ERR_WINDOW, payload);
-    by_send_to_child(step, packet->entry, &packet->header, BY_TYPE_ERR, packet->child, payload, BY_ERR_BYTES);
+    like.flags = bank->flags & BY_BANK_START ? BY_FLAG_START : 0; /* of the chunk in the bank */
+    by_send_to_child(step, packet->entry, &like, BY_TYPE_ERR, packet->child, payload, BY_ERR_BYTES);
 }
 
 void by_window_answer(struct by_step *step, const struct by_packet *packet)
@@ -357,20 +363,6 @@ static void pass_complaint(struct by_step *step, const struct by_packet *packet,
                         BY_ERR_BYTES);
 }
 
-/* Passes a child's ERR up: a leaf was refused because this table has served another run. Leaves
- * below learn that from their own nodes, which have passed the chunk too; nodes above may be new,
- * like their hosts, and wait. */
-static void pass_refusal(struct by_step *step, const struct by_packet *packet, int from_parent)
-{
-    const struct by_entry *entry = packet->entry;
-
-    if (from_parent || !entry->has_parent) {
-        step->engine->counters.drop_state++;
-        return;
-    }
-    by_send_to_parent(step, entry, &packet->header, BY_TYPE_ERR, packet->payload, BY_ERR_BYTES);
-}
-
 void by_err_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
@@ -390,9 +382,6 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
     }
     if (err.reason == BY_ERR_WINDOW || err.reason == BY_ERR_NO_ENTRY) {
         pass_complaint(step, packet, from_parent);
-    } else if (err.reason == BY_ERR_USED &&
-               ((int32_t)ahead < 0 || (ahead == 0 && bank->state == BY_BANK_DONE))) {
-        pass_refusal(step, packet, from_parent);
     } else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0) {
         counters->drop_stale++;
     } else if (ahead == 0 && bank->state == BY_BANK_POISON) {
@@ -442,14 +431,14 @@ void by_probe_take(struct by_step *step, const struct by_packet *packet)
         counters->drop_count++;
     else if (from_parent)
         take_question(step, packet);
-    else if ((ahead == 0 && bank->state == BY_BANK_VOID) || (int32_t)ahead < 0)
-        by_stale_answer(step, packet);
     else if (ahead == 0 && bank->state == BY_BANK_POISON)
         by_poison_answer(step, packet);
-    else if (ahead == 0)
+    else if (ahead == 0 && bank->state != BY_BANK_VOID)
         answer(step, packet);
-    else if (ahead == 2 * entry->window)
+    else if (ahead == 2 * entry->window || by_bank_is_free(bank, packet))
         by_place_tell(step, packet);
+    else if (ahead == 0 || (int32_t)ahead < 0)
+        by_stale_answer(step, packet);
     else
         by_window_answer(step, packet);
 }

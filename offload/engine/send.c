@@ -95,6 +95,8 @@ void by_send_up(struct by_step *step, const struct by_entry *entry, uint32_t ind
     describe(&header, entry, bank);
     header.type = BY_TYPE_CONTRIB;
     header.flags |= flags;
+    if (bank->flags & BY_BANK_START)
+        header.flags |= BY_FLAG_START;
     if (!(bank->flags & BY_BANK_DATA))
         header.flags |= BY_FLAG_NODATA;
     if (bank->want == 0 && (entry->sets == 0 || by_sets_want_nothing(step->engine, entry, index)))
@@ -194,7 +196,7 @@ static void send_small(struct by_step *step, const struct by_entry *entry, const
     struct by_header header;
 
     header.type = (uint8_t)type;
-    header.flags = (like->flags & BY_FLAG_POISON) | key_flag(entry);
+    header.flags = (like->flags & (BY_FLAG_POISON | BY_FLAG_START)) | key_flag(entry);
     header.child = (uint8_t)child;
     header.tree = like->tree;
     header.op = like->op;

@@ -25,6 +25,7 @@ enum by_bank_flag {
     BY_BANK_CE = 0x04,     /* congestion was observed below */
     BY_BANK_PASSED = 0x08, /* the parent's ERR went to the children since the last sending up */
     BY_BANK_HEARD = 0x20,  /* a missing child has reported the place that it waits for (place.c) */
+    BY_BANK_START = 0x40,  /* the chunk is of its session's first two windows */
     BY_BANK_RESENT = 0x10, /* a contribution or the result arrived only because of a retransmission */
 };
 
@@ -254,6 +255,21 @@ struct by_packet {
     uint8_t direct; /* the payload is trusted: there is no psum to check it */
     uint8_t apart;  /* the payload is in its producer's memory, where it may change */
 };
+
+/*
+ * Returns 1 when the packet's chunk may take the bank from the chunk that it holds. Within a session
+ * that is the bank's next chunk, and only when the old one is no longer needed: no correct leaf can
+ * be two windows ahead of a chunk that is still summed. The first chunks of a session (START) take
+ * the bank from any older chunk, whatever its state: its session is over (PROTOCOL.md, "Sessions").
+ */
+static inline int by_bank_is_free(const struct by_bank *bank, const struct by_packet *packet)
+{
+    uint32_t ahead = packet->header.seq - bank->seq;
+
+    if (packet->header.flags & BY_FLAG_START)
+        return (int32_t)ahead > 0 || bank->state == BY_BANK_VOID;
+    return ahead == 2 * packet->entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP;
+}
 
 /* The buffer of a bank, when there are spare ones. An index that memory damage has put out of range
  * is not used; the guards of the payloads detect all other damage. */

@@ -53,12 +53,13 @@ enum by_flag {
     BY_FLAG_CE = 0x04,      /* congestion was observed below; ORed along the tree */
     BY_FLAG_PARTIAL = 0x08, /* nleaf is deliberately less than the job's size */
     BY_FLAG_POISON = 0x10,  /* the ranks disagree; the value is void */
-    BY_FLAG_STAMP = 0x20,   /* reserved: time stamps follow the header */
+    BY_FLAG_START = 0x20,   /* a chunk of a session's first two windows: it claims its bank from any older
+                               chunk */
     BY_FLAG_ACKONLY = 0x40, /* CONTRIB: no rank below needs the value; the RESULT may have NODATA */
     BY_FLAG_KEYED = 0x80,   /* the tag depends on the job's key (seal.h) and is no plain checksum */
     /* Flags that a receiver of this version understands. */
     BY_FLAGS_KNOWN = BY_FLAG_RETX | BY_FLAG_NODATA | BY_FLAG_CE | BY_FLAG_PARTIAL | BY_FLAG_POISON |
-                     BY_FLAG_ACKONLY | BY_FLAG_KEYED
+                     BY_FLAG_START | BY_FLAG_ACKONLY | BY_FLAG_KEYED
 };
 
 /* The first byte of a header. */
@@ -137,21 +138,14 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
  * both sides of the disagreement. */
 #define BY_ERR_BYTES    48u
 #define BY_ERR_AT_AGREE 40u /* of `agree` in that payload */
-enum by_err_reason {
-    BY_ERR_MISMATCH = 1,
-    BY_ERR_WINDOW,
-    BY_ERR_NO_ENTRY,
-    BY_ERR_UNSUPPORTED,
-    BY_ERR_USED,
-    BY_ERR_MEMORY
-};
+enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED, BY_ERR_MEMORY };
 struct by_err_side {
     uint8_t op, dtype, mode, child; /* child: the bitmap bit at `node` of the child that contributed this */
     uint16_t count;
     uint32_t optag;
 };
 struct by_err {
-    uint16_t node;  /* id of the objecting node; BY_ERR_USED: of the one with chunks of another run */
+    uint16_t node;  /* id of the objecting node */
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
     uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */

@@ -12,7 +12,7 @@ import struct
 import sys
 
 CONTRIB, RESULT, WAIT, ERR, PROBE = range(1, 6)
-RETX, NODATA, CE, PARTIAL, POISON, STAMP, ACKONLY, KEYED = (1 << i for i in range(8))
+RETX, NODATA, CE, PARTIAL, POISON, START, ACKONLY, KEYED = (1 << i for i in range(8))
 SUM, PROD, MIN, MAX, BAND, BOR, BXOR = range(1, 8)
 I8, U8, I32, U32, I64, U64, F16, BF16, F32, F64 = range(1, 11)
 

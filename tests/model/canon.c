@@ -194,7 +194,7 @@ void model_canon_host(int c)
     if (model.config->faults & MODEL_RESUME)
         canon_resume(c);
     canon_timers(endpoint);
-    for (uint32_t i = 0; i <= BY_CALLS_MAX; i++) {
+    for (uint32_t i = 0; i < BY_CALLS_MAX + 2; i++) {
         struct by_call_status *status = &endpoint->calls[i].status;
         struct by_call_status blank = {.error = status->error, .session = status->session};
 

@@ -102,11 +102,12 @@ extern const unsigned model_config_count;
 #define MODEL_NOBODY   (-2)
 #define MODEL_ROLL     (-1)
 #define MODEL_NO_CHUNK (-2)
+#define MODEL_OPENING  (-3)
 /* Chunk k of the job's calls. */
 struct model_chunk {
     uint8_t call;
     uint8_t tree;
-    uint32_t offset; /* seq - first_seq */
+    uint32_t offset; /* seq - the session's first chunk */
     uint16_t bytes;
     int16_t source;     /* the only rank with data, or MODEL_ALL, MODEL_NOBODY */
     uint32_t receivers; /* bits */
@@ -261,8 +262,12 @@ int model_value(int rank, unsigned life, uint32_t k, uint8_t *bytes);
  * none. */
 int model_sum(const uint8_t *lives, uint32_t ranks, uint32_t k, uint8_t *bytes);
 const struct model_call *model_call_of(int rank, unsigned call);
-/* Finds the chunk with this number on a tree. Returns k, MODEL_ROLL or MODEL_NO_CHUNK. */
+/* Finds the chunk with this number on a tree. Returns k, MODEL_ROLL, MODEL_OPENING or
+ * MODEL_NO_CHUNK. */
 int model_chunk_at(unsigned tree, uint32_t seq);
+/* Return the number of a chunk's session, and of the chunk in its session. */
+uint32_t model_session(uint32_t seq);
+uint32_t model_offset(uint32_t seq);
 uint64_t model_call_elements(const struct model_call *call);
 
 /* component.c */

@@ -175,7 +175,8 @@ static void note_reclaim(const struct by_engine *engine, const struct bank_befor
 
         if (bank->seq == before[b].seq || before[b].state == BY_BANK_VOID || before[b].state == 0)
             continue;
-        if (before[b].state == BY_BANK_AGG || before[b].state == BY_BANK_UP)
+        if ((before[b].state == BY_BANK_AGG || before[b].state == BY_BANK_UP) &&
+            model_session(bank->seq) == model_session(before[b].seq))
             model_violate("a bank that still works is reclaimed");
         step->reclaimed = 1;
         step->reclaimed_seq = before[b].seq;

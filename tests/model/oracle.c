@@ -213,7 +213,7 @@ static const char *value_fault(const struct by_engine *engine, const struct by_e
     const struct by_bank *bank = &engine->bank[index];
     int back = bank->state == BY_BANK_DONE && entry->has_parent;
     const uint8_t *value = back ? by_bank_result(engine, entry, index) : by_bank_partial(engine, index);
-    uint32_t offset = bank->seq - model.config->first_seq;
+    uint32_t offset = model_offset(bank->seq);
     uint32_t bytes =
         k == MODEL_ROLL ? 4u * (uint32_t)model.host_count - offset * model.payload : model.chunks[k].bytes;
     uint32_t sources = leaves;
@@ -241,8 +241,13 @@ static const char *value_fault(const struct by_engine *engine, const struct by_e
 static const char *resumed_fault(const struct by_engine *engine, const struct by_entry *entry, uint32_t index,
                                  uint32_t leaves)
 {
-    int k = engine->bank[index].seq < model.roll_chunks ? MODEL_ROLL : 0;
-    const char *fault = value_fault(engine, entry, index, leaves, k);
+    const struct by_bank *bank = &engine->bank[index];
+    int k = bank->seq < model.roll_chunks ? MODEL_ROLL : 0;
+    const char *fault;
+
+    if (bank->flags & BY_BANK_START && bank->count == 0)
+        return bank->flags & BY_BANK_DATA ? "an opening has data" : NULL;
+    fault = value_fault(engine, entry, index, leaves, k);
 
     while (fault != NULL && ++k < (int)model.chunk_count)
         fault = value_fault(engine, entry, index, leaves, k);
@@ -278,6 +283,8 @@ static void check_bank(const struct model_component *c, const struct by_engine *
         fault = resumed_fault(engine, entry, index, leaves);
     else if (k == MODEL_NO_CHUNK)
         fault = "a bank holds a chunk that nobody sends";
+    else if (k == MODEL_OPENING)
+        fault = bank->flags & BY_BANK_DATA ? "an opening has data" : NULL;
     else if (k == MODEL_ROLL || !model.chunks[k].void_)
         fault = value_fault(engine, entry, index, leaves, k);
     if (fault != NULL)

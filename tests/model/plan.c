@@ -11,8 +11,9 @@
 #include "tests/model/model.h"
 
 /* Bits of a value: 3 for each rank and life, the chunk, the position in it; 52 in all. */
-#define CHUNK_BIT 36
-#define PLACE_BIT 43
+#define SESSION_WINDOWS 8u /* between the first chunks of two sessions, at least */
+#define CHUNK_BIT       36
+#define PLACE_BIT       43
 /* With MODEL_RESUME and u64: two bits for each chunk; at most 7 chunks and 3 ranks. */
 #define DIGIT_BIT 50
 
@@ -82,7 +83,7 @@ static void add_chunk(const struct model_call *call, uint8_t number, uint32_t sh
 
 void model_plan(void)
 {
-    uint32_t next[2] = {model.roll_chunks, 0};
+    uint32_t next[2] = {model.roll_chunks + 1, 1}; /* after the roll call and the openings */
 
     model.chunk_count = 0;
     for (uint8_t c = 0; c < MODEL_CALLS_MAX && model.config->calls[c].collective != 0; c++) {
@@ -97,12 +98,28 @@ void model_plan(void)
     }
 }
 
+/* Returns the number of a chunk's session. Sessions on used tables begin eight windows or a multiple of them
+ * later; all chunks of a run fit between. */
+uint32_t model_session(uint32_t seq)
+{
+    return model.config->faults & MODEL_RESTART
+               ? (seq - model.config->first_seq) / (SESSION_WINDOWS * model.config->window)
+               : 0;
+}
+
+uint32_t model_offset(uint32_t seq)
+{
+    return seq - model.config->first_seq - model_session(seq) * SESSION_WINDOWS * model.config->window;
+}
+
 int model_chunk_at(unsigned tree, uint32_t seq)
 {
-    uint32_t offset = seq - model.config->first_seq;
+    uint32_t offset = model_offset(seq);
 
     if (tree == 0 && offset < model.roll_chunks)
         return MODEL_ROLL;
+    if (offset == (tree == 0 ? model.roll_chunks : 0))
+        return MODEL_OPENING;
     for (uint32_t k = 0; k < model.chunk_count; k++)
         if (model.chunks[k].tree == tree && model.chunks[k].offset == offset)
             return (int)k;

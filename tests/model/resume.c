@@ -9,18 +9,19 @@
 #include "tests/model/model.h"
 
 /* Calls are in the order of chunks; those of a tree are visited in the order of their numbers. */
-static uint32_t seq_now(const struct model_host *host, const struct model_chunk *chunk, uint32_t k)
+static uint32_t seq_now(const struct model_host *host, const struct by_ep_lane *lane,
+                        const struct model_chunk *chunk, uint32_t k)
 {
     const struct model_chunk *chunks = model.chunks;
     uint32_t seq = 0;
 
     if (host->block == 0)
-        return model.config->first_seq + chunk->offset;
+        return lane->start + chunk->offset;
     for (uint32_t other = 0; other < k; other++)
         seq += !(host->resumed >> other & 1) &&
                (model.config->after != NULL || chunks[other].tree == chunk->tree);
-    if (!host->rolled && (model.config->after != NULL || chunk->tree == 0))
-        seq += model.roll_chunks;
+    if (!host->rolled)
+        seq += 1 + (model.config->after != NULL || chunk->tree == 0 ? model.roll_chunks : 0);
     return seq;
 }
 
@@ -35,7 +36,7 @@ int model_is_done(const struct model_component *c, uint32_t k)
     if (host->resumed >> k & 1)
         return 1;
     lane = &endpoint->lanes[host->block > 0 && model.config->after != NULL ? 0 : chunk->tree];
-    seq = seq_now(host, chunk, k);
+    seq = seq_now(host, lane, chunk, k);
     if ((int32_t)(seq - lane->base) < 0)
         return 1;
     return (int32_t)(seq - lane->next) < 0 && by_lane_is_done(lane, seq);

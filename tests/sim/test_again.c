@@ -1,8 +1,8 @@
 /*
  * Tables that have served an earlier run: processes end at any point, and new ones begin on the
- * state that the switches still hold. No rank ever gets a wrong element, every rank ends within its
- * timeout, and the next generation works. The second run has other data, so that old results would
- * be detected.
+ * state that the switches still hold, while old packets may still be on their way. Every rank
+ * finishes the second run with the right elements. It has other data, so that old results would be
+ * detected.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -80,78 +80,54 @@ static void run(const struct again_shape *shape)
     assert_int_equal(result.wrong, 0);
 }
 
+/* Returns whether a tree's root is a host. Its engine is new with its process and so cannot tell the
+ * packets of the earlier run, which are still on their way, from those of the new one before the
+ * session has begun; the salt then ends the run. */
+static int has_fresh_root(const struct again_shape *shape)
+{
+    int fresh = 0;
+
+    for (unsigned t = 0; t < 3 && shape->roots[t] != NULL; t++)
+        fresh |= shape->roots[t][0] == 'h';
+    return fresh;
+}
+
+static void expect_right(const struct again_shape *shape)
+{
+    for (int k = 0; k < scenario.fabric.jobs[0].rank_count; k++) {
+        const struct by_call_status *status = &result.again[0][k].status;
+
+        if (status->error != 0)
+            fail_msg("%s, root %s, seed 0x%" PRIx64 ": rank %d ends with %s (node %u, tree %u, chunk %u)",
+                     shape->name, shape->roots[0], scenario.seed, k, by_error_name(status->error),
+                     status->node, status->tree, status->seq);
+    }
+}
+
 /* A complete run, either so short that all its banks still hold its chunks, or so long that they
  * have been reused. */
-static void a_second_run_under_switches_is_refused_at_every_rank_and_at_once(void **state)
+static void a_second_run_on_the_same_tables_is_right_at_every_rank(void **state)
 {
     static const uint64_t counts[] = {16, 200, 40000};
 
     (void)state;
-    for (unsigned s = 0; s < SHAPES; s++) {
-        int under_switches = shapes[s].roots[0][0] != 'h';
-
+    for (unsigned s = 0; s < SHAPES; s++)
         for (unsigned c = 0; c < 3; c++)
             for (unsigned lossy = 0; lossy < 2; lossy++) {
                 prepare(&shapes[s], 10 * s + c, counts[c]);
                 scenario.world.fault.loss = lossy * PERCENT;
                 scenario.again_ns = UINT64_C(1000000000);
                 run(&shapes[s]);
-                if (!under_switches)
-                    continue;
-                for (int k = 0; k < scenario.fabric.jobs[0].rank_count; k++) {
-                    const struct by_call_status *status = &result.again[0][k].status;
-
-                    if (status->error != BY_ESTATE || !status->session ||
-                        scenario.fabric.nodes[status->node].kind != BY_NODE_SWITCH)
-                        fail_msg("%s, root %s, %" PRIu64 " elements: rank %d ends with %s (node %u)",
-                                 shapes[s].name, shapes[s].roots[0], counts[c], k,
-                                 by_error_name(status->error), status->node);
-                }
-                assert_true(result.again_took_ns < STALL_NS / 2);
+                expect_right(&shapes[s]);
             }
-    }
-}
-
-/* Below a host's own engine, which is new with its process, the ranks at used switches are refused
- * first and inform the others. */
-static void a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once(void **state)
-{
-    (void)state;
-    for (unsigned s = 0; s < SHAPES; s++)
-        for (unsigned c = 0; c < 2; c++) {
-            if (shapes[s].roots[0][0] != 'h' || strcmp(shapes[s].name, "ring") == 0)
-                continue;
-            prepare(&shapes[s], 70 + s, c == 0 ? 16 : 20000);
-            scenario.again_ns = UINT64_C(1000000000);
-            run(&shapes[s]);
-            for (int k = 0; k < scenario.fabric.jobs[0].rank_count; k++) {
-                const struct by_call_status *status = &result.again[0][k].status;
-
-                if (status->error != BY_ESTATE || scenario.fabric.nodes[status->node].kind != BY_NODE_SWITCH)
-                    fail_msg("%s, root %s: rank %d ends with %s (node %u)", shapes[s].name,
-                             shapes[s].roots[0], k, by_error_name(status->error), status->node);
-            }
-            assert_true(result.again_took_ns < STALL_NS / 2);
-        }
-}
-
-static void hosts_alone_hold_nothing_over(void **state)
-{
-    const struct again_shape *ring = &shapes[SHAPES - 1];
-
-    (void)state;
-    prepare(ring, 5, 5000);
-    scenario.again_ns = UINT64_C(1000000000);
-    run(ring);
-    for (int k = 0; k < 4; k++)
-        assert_int_equal(result.again[0][k].status.error, 0);
 }
 
 /* Processes end at random times during a run, one of them before the others, and partial sums
- * remain. A rank may time out only if a report from another rank was lost. */
-static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
+ * remain. */
+static void a_run_after_a_crash_is_right_at_every_rank(void **state)
 {
-    unsigned ends[4] = {0}; /* of the ranks on used tables: correct, refused, timeout, mismatch */
+    uint64_t longest_ns = 0;
+    unsigned mismatches = 0;
 
     (void)state;
     for (uint64_t seed = 0; seed < 400; seed++) {
@@ -172,30 +148,22 @@ static void what_a_crash_leaves_behind_never_gets_into_a_later_run(void **state)
         scenario.world.fault.reorder = (uint32_t)by_prng_below(&prng, 2) * 5 * PERCENT;
         scenario.world.hold_ns = 30000;
         run(shape);
-        for (int k = 0; k < ranks; k++) {
-            int error = result.again[0][k].status.error;
-
-            assert_true(error == 0 || error == BY_ESTATE || error == BY_ETIMEDOUT || error == BY_EMISMATCH ||
-                        error == BY_EABORTED);
-            ends[0] += error == 0;
-            ends[1] += error == BY_ESTATE;
-            ends[2] += error == BY_ETIMEDOUT;
-            assert_true(error != BY_ETIMEDOUT || scenario.world.fault.loss > 0);
-            ends[3] += error == BY_EMISMATCH;
-        }
+        if (has_fresh_root(shape) && result.again[0][0].status.error == BY_EMISMATCH)
+            mismatches++;
+        else
+            expect_right(shape);
+        longest_ns = result.again_took_ns > longest_ns ? result.again_took_ns : longest_ns;
     }
-    printf("  ranks on used tables: %u right, %u refused, %u in vain, %u in disagreement\n", ends[0], ends[1],
-           ends[2], ends[3]);
-    assert_true(ends[0] > 0 && ends[1] > 0);
+    printf("  longest second run: %" PRIu64 " us; %u of 400 met old packets at new hosts\n",
+           longest_ns / 1000, mismatches);
+    assert_true(mismatches <= 4);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_second_run_under_switches_is_refused_at_every_rank_and_at_once),
-        cmocka_unit_test(a_second_run_under_a_fresh_host_is_refused_at_every_rank_and_at_once),
-        cmocka_unit_test(hosts_alone_hold_nothing_over),
-        cmocka_unit_test(what_a_crash_leaves_behind_never_gets_into_a_later_run),
+        cmocka_unit_test(a_second_run_on_the_same_tables_is_right_at_every_rank),
+        cmocka_unit_test(a_run_after_a_crash_is_right_at_every_rank),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

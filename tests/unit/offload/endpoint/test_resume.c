@@ -86,9 +86,9 @@ static void expect_silence(void)
 #define HEAD(type, rank) 1, type, 0, 1, 0, GEN, 0, rank
 #define OF_GEN_7         0, 7
 
-static const uint8_t own_report[] = {HEAD(1, 0), OF_GEN_7, 0, 0, 0, 0, 0, 1, 0x02};
+static const uint8_t own_report[] = {HEAD(1, 0), OF_GEN_7, 0, 1, 0, 0, 0, 1, 0x02};
 /* Rank 1 has the first four chunks. */
-static const uint8_t report[] = {HEAD(1, 1), OF_GEN_7, 0, 0, 0, 0, 0, 4, 0};
+static const uint8_t report[] = {HEAD(1, 1), OF_GEN_7, 0, 1, 0, 0, 0, 4, 0};
 
 static void copy_of(uint32_t chunk, uint8_t fill, uint8_t *data)
 {

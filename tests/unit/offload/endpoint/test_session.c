@@ -1,5 +1,5 @@
-/* The roll call before a run's first chunk: what the endpoint sends, which answers it accepts, and
- * how a run on used tables ends. */
+/* The roll call and the openings before a run's first chunk: what the endpoint sends, which answers
+ * it accepts, and how it passes what an earlier run has left on the same tables. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,10 +12,12 @@
 #include "offload/endpoint/state.h"
 #include "tests/unit/offload/endpoint/rig.h"
 
-#define RANKS 3
-#define BYTES 64
-#define NONCE 0x5eed1234u
-#define STALL UINT64_C(1000000000)
+#define RANKS  3
+#define BYTES  64
+#define NONCE  0x5eed1234u
+#define STALL  UINT64_C(1000000000)
+#define WINDOW 8
+#define LEAP   (8 * WINDOW)
 
 static uint8_t data[64 * BYTES];
 static uint32_t ids[2];
@@ -37,7 +39,7 @@ static void post(struct endpoint_rig *rig, unsigned collective, uint64_t count, 
  * is sent yet. */
 static struct endpoint_rig *start(int ranks)
 {
-    struct rig_tree trees[2] = {{.window = 8}, {.window = 8}};
+    struct rig_tree trees[2] = {{.window = WINDOW}, {.window = WINDOW}};
     struct by_endpoint_config config = {.nonce = NONCE, .stall_ns = STALL};
     struct endpoint_rig *rig = malloc(sizeof(*rig));
 
@@ -69,78 +71,113 @@ static struct by_call_status end_of(struct endpoint_rig *rig, uint32_t id, int e
     return status;
 }
 
-/* The last step sent the final packets: ERR for chunk `seq` of the roll call and for the chunk
- * after it. */
-static void expect_parting(const struct endpoint_rig *rig, uint32_t seq)
+/* The last step sent the roll call's only chunk, as chunk `seq`, with this rank's nonce alone. */
+static void expect_roll(const struct endpoint_rig *rig, uint32_t seq)
 {
-    for (uint32_t i = 0; i < 2; i++) {
-        const struct by_header *header = &rig->sent[i];
-        struct by_err err;
-
-        assert_int_equal(header->type, BY_TYPE_ERR);
-        assert_int_equal(header->tree, rig->endpoint->lanes[0].tree);
-        assert_int_equal(header->seq, i == 0 ? seq : 1);
-        assert_null(rig->tx[i].payload);
-        assert_int_equal(rig->tx[i].payload_bytes, BY_ERR_BYTES);
-        assert_int_equal(header->psum, by_psum(rig->tx[i].small, BY_ERR_BYTES));
-        assert_int_equal(by_err_decode(rig->tx[i].small, BY_ERR_BYTES, &err), 0);
-        assert_int_equal(err.reason, BY_ERR_USED);
-        assert_int_equal(err.node, 0);
-        assert_int_equal(err.seq, header->seq);
-    }
-}
-
-static void expect_refusal(struct endpoint_rig *rig)
-{
-    struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
-    struct by_call_status status = end_of(rig, ids[0], BY_ESTATE);
-    uint32_t id;
-
-    assert_int_equal(status.session, 1);
-    assert_int_equal(status.node, 0); /* the switch */
-    end_of(rig, ids[1], BY_EABORTED);
-    assert_int_equal(by_endpoint_post(rig->endpoint, &call, &id, NULL), BY_ESTATE);
-    rig->now_ns += 10 * STALL;
-    assert_int_equal(rig_step(rig), 0);
-    assert_true(by_endpoint_deadline(rig->endpoint) == UINT64_MAX);
-    for (unsigned i = 0; i < sizeof(data); i++)
-        assert_int_equal(data[i], 0x11);
-}
-
-static void the_roll_call_goes_first_and_alone(void **state)
-{
-    struct endpoint_rig *rig = start(RANKS);
     uint32_t roll[RANKS];
 
-    (void)state;
-    assert_int_equal(rig_step(rig), 1);
+    assert_int_equal(rig->sent_count, 1);
     assert_int_equal(rig->sent[0].type, BY_TYPE_CONTRIB);
+    assert_int_equal(rig->sent[0].flags & BY_FLAG_START, BY_FLAG_START);
     assert_int_equal(rig->sent[0].tree, rig->endpoint->lanes[0].tree);
-    assert_int_equal(rig->sent[0].seq, 0);
+    assert_int_equal(rig->sent[0].seq, seq);
     assert_int_equal(rig->sent[0].count, sizeof(roll));
     assert_int_equal(rig->sent[0].optag, by_optag(0, BY_COLLECTIVE_SESSION, 0, sizeof(roll)));
     memcpy(roll, rig->tx[0].payload, sizeof(roll));
     assert_int_equal(roll[0], NONCE);
     assert_int_equal(roll[1] | roll[2], 0);
+}
+
+static uint32_t optag_of_openings(const uint32_t *roll)
+{
+    return by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(roll, RANKS);
+}
+
+/* The last step sent the openings of both trees, as these chunks; returns them. */
+static void expect_openings(const struct endpoint_rig *rig, const uint32_t *roll, uint32_t first,
+                            uint32_t second, struct by_header opening[2])
+{
+    assert_int_equal(rig->sent_count, 2);
+    for (uint32_t i = 0; i < 2; i++) {
+        uint32_t t = rig->sent[i].tree != rig->endpoint->lanes[0].tree;
+
+        opening[t] = rig->sent[i];
+        assert_int_equal(opening[t].flags, BY_FLAG_START | BY_FLAG_NODATA | BY_FLAG_ACKONLY);
+        assert_int_equal(opening[t].optag, optag_of_openings(roll));
+        assert_int_equal(opening[t].seq, t == 0 ? first : second);
+        assert_int_equal(opening[t].count, 0);
+    }
+}
+
+/* Answers an opening; returns the number of packets that follow. */
+static uint32_t open_tree(struct endpoint_rig *rig, const struct by_header *opening)
+{
+    struct by_header result = rig_result(rig, opening, NULL, 0);
+
+    return rig_give(rig, &result, NULL, 0);
+}
+
+/* Sends the endpoint an ERR in answer to `packet`; returns the number of packets that follow. */
+static uint32_t complain(struct endpoint_rig *rig, const struct by_header *packet, unsigned reason,
+                         uint32_t expected, unsigned flags)
+{
+    struct by_err err = {.reason = (uint8_t)reason, .seq = packet->seq, .expected_seq = expected};
+    struct by_header header = *packet;
+    uint8_t payload[BY_ERR_BYTES];
+
+    err.node = 0;
+    by_err_encode(&err, payload);
+    header.type = BY_TYPE_ERR;
+    header.flags = (uint8_t)flags;
+    header.psum = by_psum(payload, BY_ERR_BYTES);
+    return rig_give(rig, &header, payload, BY_ERR_BYTES);
+}
+
+/* Asks the endpoint for chunk `seq` of the tree of `packet`. */
+static uint32_t probe(struct endpoint_rig *rig, const struct by_header *packet, uint32_t seq, unsigned flags)
+{
+    struct by_header header = *packet;
+
+    header.type = BY_TYPE_PROBE;
+    header.flags = (uint8_t)flags;
+    header.seq = seq;
+    header.psum = 0;
+    return rig_give(rig, &header, NULL, 0);
+}
+
+static void the_roll_call_goes_first_and_alone(void **state)
+{
+    struct endpoint_rig *rig = start(RANKS);
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 1);
+    expect_roll(rig, 0);
     assert_int_equal(rig_step(rig), 0);
     stop(rig);
 }
 
-static void a_roll_with_our_nonce_opens_all_trees_under_its_salt(void **state)
+static void a_roll_with_our_nonce_opens_all_trees_and_then_the_calls_under_its_salt(void **state)
 {
     struct endpoint_rig *rig = start(RANKS);
     const uint32_t roll[RANKS] = {NONCE, 7, 8};
     uint32_t salt = by_session_salt(roll, RANKS), later;
+    struct by_header opening[2];
     unsigned first_tree = 0;
 
     (void)state;
     rig_step(rig);
-    assert_int_equal(answer(rig, &rig->sent[0], roll), 8 + 1);
+    assert_int_equal(answer(rig, &rig->sent[0], roll), 2);
+    expect_openings(rig, roll, 1, 0, opening);
+    assert_int_equal(open_tree(rig, &opening[1]), 0);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->session, 0);
+    assert_int_equal(open_tree(rig, &opening[0]), 8 + 1);
     for (unsigned i = 0; i < 8 + 1; i++) {
         int barrier = rig->sent[i].count == 0;
+        int first = rig->sent[i].tree == rig->endpoint->lanes[0].tree;
 
-        first_tree += rig->sent[i].tree == rig->endpoint->lanes[0].tree;
-        assert_true(rig->sent[i].tree != rig->endpoint->lanes[0].tree || rig->sent[i].seq > 0);
+        first_tree += (unsigned)first;
+        assert_true(rig->sent[i].seq > (first ? 1 : 0));
+        assert_int_equal(rig->sent[i].flags & BY_FLAG_START, BY_FLAG_START);
         assert_int_equal(rig->sent[i].optag,
                          salt ^ (barrier ? by_optag(1, BY_COLLECTIVE_BARRIER, 0, 0)
                                          : by_optag(0, BY_COLLECTIVE_ALLREDUCE, 0, 8 * BYTES)));
@@ -154,6 +191,37 @@ static void a_roll_with_our_nonce_opens_all_trees_under_its_salt(void **state)
     stop(rig);
 }
 
+static void only_the_first_two_windows_claim_banks_of_older_sessions(void **state)
+{
+    struct rig_tree tree = {.window = WINDOW};
+    struct by_endpoint_config config = {.nonce = NONCE, .stall_ns = STALL};
+    struct endpoint_rig *rig = malloc(sizeof(*rig));
+    const uint32_t roll[RANKS] = {NONCE, 7, 8};
+    struct by_header sent[24];
+    uint32_t id, count, done = 0;
+
+    (void)state;
+    rig_open_first(rig, RANKS, &tree, 1, &config);
+    post(rig, BY_COLLECTIVE_ALLREDUCE, 24 * BYTES, &id);
+    rig_step(rig);
+    answer(rig, &rig->sent[0], roll);
+    count = open_tree(rig, &rig->sent[0]);
+    memcpy(sent, rig->sent, count * sizeof(sent[0]));
+    for (; done < count; done++) {
+        struct by_header result = rig_result(rig, &sent[done], data, BYTES);
+
+        assert_int_equal(sent[done].seq, done + 2);
+        assert_int_equal(sent[done].flags, sent[done].seq < 2 * WINDOW ? BY_FLAG_START : 0);
+        rig_give(rig, &result, data, BYTES);
+        assert_true(count + rig->sent_count <= 24);
+        memcpy(sent + count, rig->sent, rig->sent_count * sizeof(sent[0]));
+        count += rig->sent_count;
+    }
+    assert_int_equal(done, 24);
+    end_of(rig, id, 0);
+    stop(rig);
+}
+
 static void rolls_that_differ_anywhere_give_other_tags(void **state)
 {
     const uint32_t one[RANKS] = {NONCE, 7, 8}, other[RANKS] = {NONCE, 7, 9}, turned[RANKS] = {NONCE, 8, 7};
@@ -164,16 +232,20 @@ static void rolls_that_differ_anywhere_give_other_tags(void **state)
     assert_int_not_equal(by_session_salt(one, RANKS), by_session_salt(one, RANKS - 1));
 }
 
-static void a_roll_with_another_nonce_in_our_place_ends_the_run(void **state)
+static void a_roll_with_another_nonce_in_our_place_is_called_again_at_later_chunks(void **state)
 {
     struct endpoint_rig *rig = start(RANKS);
-    const uint32_t old[RANKS] = {NONCE + 1, NONCE, 8};
+    const uint32_t old[RANKS] = {NONCE + 1, NONCE, 8}, roll[RANKS] = {NONCE, 7, 8};
+    struct by_header opening[2];
 
     (void)state;
     rig_step(rig);
-    assert_int_equal(answer(rig, &rig->sent[0], old), 2);
-    expect_parting(rig, 0);
-    expect_refusal(rig);
+    assert_int_equal(answer(rig, &rig->sent[0], old), 1);
+    expect_roll(rig, LEAP);
+    answer(rig, &rig->sent[0], roll);
+    expect_openings(rig, roll, LEAP + 1, 0, opening);
+    open_tree(rig, &opening[1]);
+    assert_int_equal(open_tree(rig, &opening[0]), 8 + 1);
     stop(rig);
 }
 
@@ -185,72 +257,147 @@ static void a_nonce_is_compared_in_all_its_bits(void **state)
         const uint32_t old[RANKS] = {NONCE ^ UINT32_C(1) << bit, 7, 8};
 
         rig_step(rig);
-        assert_int_equal(answer(rig, &rig->sent[0], old), 2);
-        assert_int_equal(by_endpoint_counters(rig->endpoint)->session, 0);
+        assert_int_equal(answer(rig, &rig->sent[0], old), 1);
+        expect_roll(rig, LEAP);
         stop(rig);
     }
 }
 
-static uint32_t complain(struct endpoint_rig *rig, unsigned reason, uint32_t seq)
-{
-    struct by_err err = {.reason = (uint8_t)reason, .seq = seq, .expected_seq = 64};
-    struct by_header header = rig->sent[0];
-    uint8_t payload[BY_ERR_BYTES];
-
-    err.node = 0;
-    by_err_encode(&err, payload);
-    header.type = BY_TYPE_ERR;
-    header.flags = 0;
-    header.seq = seq;
-    header.psum = by_psum(payload, BY_ERR_BYTES);
-    return rig_give(rig, &header, payload, BY_ERR_BYTES);
-}
-
-static void a_switch_that_is_at_a_later_chunk_ends_the_run(void **state)
+/* A node reports the chunk in its bank: that of another rank's roll call, which this rank joins, or
+ * that of an older session, which it passes. */
+static void a_switch_that_is_at_a_later_chunk_moves_the_roll_call(void **state)
 {
     struct endpoint_rig *rig = start(RANKS);
 
     (void)state;
     rig_step(rig);
-    assert_int_equal(complain(rig, BY_ERR_WINDOW, 0), 2);
-    expect_parting(rig, 0);
-    expect_refusal(rig);
+    assert_int_equal(complain(rig, &rig->sent[0], BY_ERR_WINDOW, LEAP + 1, BY_FLAG_START), 1);
+    expect_roll(rig, LEAP);
+    assert_int_equal(complain(rig, &rig->sent[0], BY_ERR_WINDOW, LEAP + 5 * WINDOW, 0), 1);
+    expect_roll(rig, 3 * LEAP);
+    assert_int_equal(complain(rig, &rig->sent[0], BY_ERR_WINDOW, 2 * LEAP, BY_FLAG_START), 0); /* behind */
     stop(rig);
 }
 
-static void a_rank_that_hears_of_another_ones_refusal_ends_in_silence(void **state)
+static void a_poisoned_roll_call_moves_whatever_the_reason(void **state)
 {
-    for (int agreed = 0; agreed < 2; agreed++) {
-        struct endpoint_rig *rig = start(RANKS);
-        const uint32_t roll[RANKS] = {NONCE, 7, 8};
+    static const unsigned reasons[] = {BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED, BY_ERR_MEMORY};
 
-        (void)state;
+    (void)state;
+    for (unsigned i = 0; i < 3; i++) {
+        struct endpoint_rig *rig = start(RANKS);
+
         rig_step(rig);
-        if (agreed)
-            answer(rig, &rig->sent[0], roll);
-        assert_int_equal(complain(rig, BY_ERR_USED, (uint32_t)agreed), 0);
-        expect_refusal(rig);
+        assert_int_equal(complain(rig, &rig->sent[0], reasons[i], 0, BY_FLAG_POISON), 1);
+        expect_roll(rig, LEAP);
         stop(rig);
     }
 }
 
-static void a_complaint_about_another_chunk_does_not(void **state)
+static void a_question_about_a_later_session_moves_the_roll_call(void **state)
+{
+    const uint32_t roll[RANKS] = {NONCE, 7, 8};
+
+    (void)state;
+    for (int rolled = 0; rolled < 2; rolled++) {
+        struct endpoint_rig *rig = start(RANKS);
+        struct by_header contrib, opening[2];
+
+        rig_step(rig);
+        contrib = rig->sent[0];
+        if (rolled)
+            answer(rig, &contrib, roll);
+        assert_int_equal(probe(rig, &contrib, LEAP + 1, 0), 0);
+        assert_int_equal(probe(rig, &contrib, LEAP + 1, BY_FLAG_START), 1);
+        expect_roll(rig, LEAP);
+        assert_int_equal(probe(rig, &contrib, LEAP + 1, BY_FLAG_START), 0);
+        answer(rig, &rig->sent[0], roll);
+        /* what was sent on the other tree was of another roll */
+        expect_openings(rig, roll, LEAP + 1, rolled ? LEAP : 0, opening);
+        stop(rig);
+    }
+}
+
+static void an_opening_moves_without_the_roll_call(void **state)
 {
     struct endpoint_rig *rig = start(RANKS);
     const uint32_t roll[RANKS] = {NONCE, 7, 8};
-    struct by_header contrib;
+    struct by_header opening[2];
 
     (void)state;
     rig_step(rig);
+    answer(rig, &rig->sent[0], roll);
+    expect_openings(rig, roll, 1, 0, opening);
+    assert_int_equal(complain(rig, &opening[1], BY_ERR_MISMATCH, 0, BY_FLAG_POISON), 1);
+    assert_int_equal(rig->sent[0].seq, LEAP);
+    opening[1] = rig->sent[0];
+    assert_int_equal(open_tree(rig, &opening[1]), 0);
+    assert_int_equal(probe(rig, &opening[1], 2 * LEAP, BY_FLAG_START), 1); /* done here, but not elsewhere */
+    assert_int_equal(rig->sent[0].seq, 2 * LEAP);
+    opening[1] = rig->sent[0];
+    assert_int_equal(open_tree(rig, &opening[0]), 0);
+    assert_int_equal(open_tree(rig, &opening[1]), 8 + 1);
+    for (unsigned i = 0; i < 8 + 1; i++)
+        assert_true(rig->sent[i].tree != opening[1].tree || rig->sent[i].seq > 2 * LEAP);
+    stop(rig);
+}
+
+static void a_run_that_cannot_begin_ends_after_many_attempts(void **state)
+{
+    struct endpoint_rig *rig = start(RANKS);
+    struct by_call_status status;
+    unsigned attempts = 1;
+
+    (void)state;
+    rig_step(rig);
+    while (complain(rig, &rig->sent[0], BY_ERR_MISMATCH, 0, BY_FLAG_POISON) == 1)
+        attempts++;
+    assert_int_equal(attempts, 65);
+    status = end_of(rig, ids[0], BY_ESTATE);
+    assert_int_equal(status.session, 1);
+    assert_int_equal(status.node, 0); /* the switch */
+    end_of(rig, ids[1], BY_EABORTED);
+    assert_int_equal(rig_step(rig), 0);
+    stop(rig);
+}
+
+static void a_run_ends_when_a_later_one_has_begun(void **state)
+{
+    struct endpoint_rig *rig = start(RANKS);
+    const uint32_t roll[RANKS] = {NONCE, 7, 8};
+    struct by_header opening[2], contrib;
+
+    (void)state;
+    rig_step(rig);
+    answer(rig, &rig->sent[0], roll);
+    expect_openings(rig, roll, 1, 0, opening);
+    open_tree(rig, &opening[1]);
+    open_tree(rig, &opening[0]);
     contrib = rig->sent[0];
-    complain(rig, BY_ERR_WINDOW, 1);
+    probe(rig, &contrib, LEAP, BY_FLAG_START);                           /* it does not follow any more */
+    complain(rig, &contrib, BY_ERR_WINDOW, contrib.seq + 2 * WINDOW, 0); /* may be temporary */
     end_of(rig, ids[0], BY_EAGAIN);
-    rig->sent[0] = contrib;
-    complain(rig, BY_ERR_NO_ENTRY, 0); /* the table may arrive later */
-    end_of(rig, ids[0], BY_EAGAIN);
-    assert_int_equal(answer(rig, &contrib, roll), 8 + 1);
-    rig->sent[0] = contrib;
-    complain(rig, BY_ERR_WINDOW, 0); /* late: the chunk was answered before */
+    complain(rig, &contrib, BY_ERR_WINDOW, contrib.seq + LEAP, 0);
+    assert_int_equal(end_of(rig, ids[0], BY_ESTATE).session, 0);
+    end_of(rig, ids[1], BY_EABORTED);
+    stop(rig);
+}
+
+static void a_complaint_about_another_chunk_changes_nothing(void **state)
+{
+    struct endpoint_rig *rig = start(RANKS);
+    const uint32_t roll[RANKS] = {NONCE, 7, 8};
+    struct by_header contrib, other;
+
+    (void)state;
+    rig_step(rig);
+    contrib = other = rig->sent[0];
+    other.seq = 1;
+    assert_int_equal(complain(rig, &other, BY_ERR_WINDOW, LEAP, BY_FLAG_START), 0);
+    assert_int_equal(complain(rig, &contrib, BY_ERR_NO_ENTRY, 0, 0), 0); /* the table may arrive later */
+    assert_int_equal(answer(rig, &contrib, roll), 2);
+    assert_int_equal(complain(rig, &contrib, BY_ERR_WINDOW, LEAP, BY_FLAG_START),
+                     0); /* late: it was answered */
     end_of(rig, ids[0], BY_EAGAIN);
     stop(rig);
 }
@@ -305,9 +452,11 @@ static void a_roll_of_many_ranks_takes_several_chunks(void **state)
         uint32_t count = rig_give(rig, &result, roll + c * 16, sent[c].count);
 
         assert_int_equal(sent[c].seq, c);
-        assert_int_equal(count, c < 2 ? 0 : 8 + 1);
+        assert_int_equal(count, c < 2 ? 0 : 2);
     }
-    assert_int_equal(rig->endpoint->session_salt, by_session_salt(roll, MANY));
+    for (uint32_t c = 0; c < 2; c++)
+        assert_int_equal(rig->sent[c].optag,
+                         by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(roll, MANY));
     stop(rig);
 }
 
@@ -336,13 +485,18 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(the_roll_call_goes_first_and_alone, fill),
-        cmocka_unit_test_setup(a_roll_with_our_nonce_opens_all_trees_under_its_salt, fill),
+        cmocka_unit_test_setup(a_roll_with_our_nonce_opens_all_trees_and_then_the_calls_under_its_salt, fill),
+        cmocka_unit_test_setup(only_the_first_two_windows_claim_banks_of_older_sessions, fill),
         cmocka_unit_test_setup(rolls_that_differ_anywhere_give_other_tags, fill),
-        cmocka_unit_test_setup(a_roll_with_another_nonce_in_our_place_ends_the_run, fill),
+        cmocka_unit_test_setup(a_roll_with_another_nonce_in_our_place_is_called_again_at_later_chunks, fill),
         cmocka_unit_test_setup(a_nonce_is_compared_in_all_its_bits, fill),
-        cmocka_unit_test_setup(a_switch_that_is_at_a_later_chunk_ends_the_run, fill),
-        cmocka_unit_test_setup(a_rank_that_hears_of_another_ones_refusal_ends_in_silence, fill),
-        cmocka_unit_test_setup(a_complaint_about_another_chunk_does_not, fill),
+        cmocka_unit_test_setup(a_switch_that_is_at_a_later_chunk_moves_the_roll_call, fill),
+        cmocka_unit_test_setup(a_poisoned_roll_call_moves_whatever_the_reason, fill),
+        cmocka_unit_test_setup(a_question_about_a_later_session_moves_the_roll_call, fill),
+        cmocka_unit_test_setup(an_opening_moves_without_the_roll_call, fill),
+        cmocka_unit_test_setup(a_run_that_cannot_begin_ends_after_many_attempts, fill),
+        cmocka_unit_test_setup(a_run_ends_when_a_later_one_has_begun, fill),
+        cmocka_unit_test_setup(a_complaint_about_another_chunk_changes_nothing, fill),
         cmocka_unit_test_setup(a_lost_roll_call_is_sent_again, fill),
         cmocka_unit_test_setup(an_unanswered_roll_call_ends_in_time_and_says_what_it_was, fill),
         cmocka_unit_test_setup(a_roll_of_many_ranks_takes_several_chunks, fill),

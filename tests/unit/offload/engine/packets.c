@@ -74,7 +74,6 @@ static void every_malformed_packet_is_counted_for_its_own_reason(void **state)
         {"tag", AT(drop_tag), 15, 9, 0, 0, 0, 1},
         {"type 0", AT(drop_format), 1, 0, 0, 0, 0, 0},
         {"type 6", AT(drop_format), 1, 6, 0, 0, 0, 0},
-        {"reserved flag", AT(drop_format), 2, BY_FLAG_STAMP, 0, 0, 0, 0},
         {"keyed", AT(drop_key), 2, BY_FLAG_KEYED, 0, 0, 0, 0},
         {"NODATA with data", AT(drop_format), 2, BY_FLAG_NODATA, 0, 0, 0, 0},
         {"unknown job", AT(drop_entry), 5, 2, 0, 0, 0, 0},

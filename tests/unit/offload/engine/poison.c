@@ -401,38 +401,6 @@ static void a_parent_that_lost_its_place_is_reported_to_the_leaves_and_voids_not
     }
 }
 
-/* A leaf that was refused because its tables are used: ranks that still wait for it must be
- * informed, and a complete chunk does not change. */
-static void a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards(void **state)
-{
-    uint8_t bytes[BY_ERR_BYTES];
-    struct rig_packet packet = foreign_err(0, 1, BY_ERR_USED, bytes);
-
-    (void)state;
-    contribute(&below, 0, 0);
-    rig_send(&rig, &packet); /* child 0 still waits */
-    assert_int_equal(expect_objection(&below, 0, 1, 1).reason, BY_ERR_USED);
-    assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_POISON);
-    packet = foreign_err(1, 1, BY_ERR_USED, bytes); /* before any contribution */
-    rig_send(&rig, &packet);
-    expect_objection(&below, 1, 1, 1);
-    contribute(&below, 0, 1);
-    rig_expect_drop_of(&rig, drop_poison);
-    contribute_all(&below, 2);
-    answer(2);
-    rig_release(&rig);
-    packet = foreign_err(2, 1, BY_ERR_USED, bytes); /* complete below: only nodes above may wait */
-    rig_send(&rig, &packet);
-    expect_objection(&below, 2, 0, 1);
-    assert_int_equal(rig_bank(&rig, 0, 2, 0).state, BY_BANK_DONE);
-    packet = foreign_err(2, -1, BY_ERR_USED, bytes);
-    rig_send(&rig, &packet);
-    rig_expect_drop_of(&rig, drop_state);
-    packet = foreign_err((uint32_t)-8, 0, BY_ERR_USED, bytes); /* a chunk before the window */
-    rig_send(&rig, &packet);
-    expect_objection(&below, (uint32_t)-8, 0, 1);
-}
-
 #define ROOT(f)  cmocka_unit_test_setup_teardown(f, start_root, stop)
 #define BELOW(f) cmocka_unit_test_setup_teardown(f, start_below, stop)
 
@@ -449,7 +417,6 @@ int main(void)
         BELOW(an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent),
         BELOW(an_objection_of_a_child_goes_up_and_to_its_sisters),
         BELOW(objections_out_of_place_are_dropped),
-        BELOW(a_refused_leaf_is_reported_to_those_who_wait_for_it_and_upwards),
         BELOW(a_parent_that_lost_its_place_is_reported_to_the_leaves_and_voids_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -79,7 +79,7 @@ static void malformed_headers_are_refused_for_their_own_reason(void **state)
         {"type 255", 1, 255, 48, 1, BY_EFORMAT},
         {"NODATA with a payload", 2, BY_FLAG_NODATA, 48, 1, BY_EFORMAT},
         {"NODATA without", 2, BY_FLAG_NODATA, 40, 1, 0},
-        {"reserved flag STAMP", 2, BY_FLAG_STAMP, 40, 1, BY_EFORMAT},
+        {"START", 2, BY_FLAG_START | BY_FLAG_NODATA, 40, 1, 0},
         {"a keyed header, whose tag is its receiver's business", 2, BY_FLAG_KEYED, 48, 0, 8},
         {"another child, tag not renewed", 3, 1, 48, 0, BY_ECHECKSUM},
         {"upper half of the tag is not zero", 33, 1, 48, 0, BY_ECHECKSUM},
