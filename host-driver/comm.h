@@ -75,6 +75,7 @@ struct banyan_comm {
     struct by_host_verdict verdict;
     struct by_image_job job;   /* with the host's place in the table */
     uint32_t rank, rank_count; /* of this process; with `local` they differ from those of `job` */
+    int sole_fd;               /* holds the job's name on this host (sole.h); or -1 */
     struct by_local *local;    /* or NULL: this rank has its host to itself */
     /* or NULL without a table, when progress is empty; also with `local` at a rank that does not
      * lead its host, when nothing steps its endpoint */

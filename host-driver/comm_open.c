@@ -11,6 +11,7 @@
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/ranks.h"
+#include "host-driver/sole.h"
 
 /* Empty polls that yield to the other ranks of the host, which may share this core. */
 #define FOLLOWER_YIELDS 50u
@@ -33,6 +34,18 @@ static int open_transport(struct banyan_comm *comm)
     return by_transport_open(&config, context->transport, &comm->transport);
 }
 
+/* Another program of the job may not run on this host; in a fabric in memory there are no others. */
+static int take_job(struct banyan_comm *comm)
+{
+    struct by_image_port port = {.own_ip = 0};
+
+    if (comm->context->fabric != NULL)
+        return 0;
+    if (comm->header.count[BY_SECTION_PORT] > 0)
+        by_image_port(comm->image, 0, &port);
+    return by_sole_begin(comm->job.job, port.own_ip, comm->job.udp_port, &comm->sole_fd);
+}
+
 static int open_progress(struct banyan_comm *comm)
 {
     struct by_progress_config config;
@@ -49,6 +62,8 @@ static int open_trees(struct banyan_comm *comm, uint32_t job)
 
     comm->rank = comm->job.rank;
     comm->rank_count = comm->job.rank_count;
+    if (error == 0)
+        error = take_job(comm);
     if (error == 0)
         error = open_transport(comm);
     return error != 0 ? error : open_progress(comm);
@@ -125,6 +140,8 @@ static void close_all(struct banyan_comm *comm)
         comm->transport->ops->close(comm->transport);
     by_member_close(comm);
     by_local_close(comm->local);
+    if (comm->sole_fd >= 0)
+        close(comm->sole_fd);
     if (comm->wake_fd >= 0)
         close(comm->wake_fd);
     comm->magic = 0;
@@ -142,6 +159,7 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
     if (comm == NULL)
         return by_fail(BY_ENOMEM, "no memory for a communicator: %zu bytes", sizeof(*comm));
     comm->context = context;
+    comm->sole_fd = -1;
     atomic_init(&comm->abort_wanted, 0);
     atomic_init(&comm->error, 0);
     comm->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -54,6 +54,7 @@ host-driver_SRC := \
 	host-driver/segments.c \
 	host-driver/settings.c \
 	host-driver/shm.c \
+	host-driver/sole.c \
 	host-driver/survive.c \
 	host-driver/transport.c \
 	host-driver/udp.c \

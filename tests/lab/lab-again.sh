@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Tables that remain on switches across runs: a second run on the same tables ends at once with an
-# error that names the remedy; after `banyan push --renew` the next run is right. On a star, and on
-# a fabric with two levels.
+# Tables that remain on switches across runs: any number of runs on the same tables are right, also
+# after a run whose processes were killed; a second program at the same time gets an error that names
+# the first. On a star, and on a fabric with two levels.
 #   lab-again.sh [BUILD]   Needs root (77 without). Exit 0: all passed.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
@@ -11,14 +11,14 @@ need_root
 cleanup_more() { down_of "$dir/up.out"; }
 make_topologies
 
-# perf_all BYTES: runs one process on each host of the lab; writes exit statuses and output to
+# perf_all BYTES [TIMES]: runs one process on each host of the lab; writes exit statuses and output to
 # $dir/perf.out.
 perf_all() {
     local host command pids=() pid
     rm -f "$dir"/perf.*.out
     while read -r host command; do
         # shellcheck disable=SC2086
-        (BANYAN_TIMEOUT=8 timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" -c allreduce,barrier -b "$1" -e "$1" -n 2 -w 1
+        (BANYAN_TIMEOUT=8 timeout 60 ${command% COMMAND} "$build/bin/banyan-perf" -c allreduce,barrier -b "$1" -e "$1" -n "${2:-2}" -w 1
             echo "exit $?") >"$dir/perf.$host.out" 2>&1 &
         pids+=($!)
         children+=($!)
@@ -28,20 +28,38 @@ perf_all() {
     cat "$dir"/perf.*.out >"$dir/perf.out"
 }
 hosts() { grep -c '^host ' "$dir/up.out"; }
-# right WHAT BYTES; refused_run WHAT BYTES SECONDS
+# right WHAT BYTES
 right() {
     perf_all "$2"
     if [ "$(grep -c '^exit 0$' "$dir/perf.out")" -eq "$(hosts)" ]; then pass "$1"; else fail "$1" "$dir/perf.out"; fi
 }
-refused_run() {
-    local begin=$SECONDS
-    perf_all "$2"
-    if [ $((SECONDS - begin)) -le "$3" ] && ! grep -q '^exit 0$' "$dir/perf.out" &&
-        grep -Eq 'switch .* has already served a run with generation [0-9]+ of these tables.*banyan push --renew' "$dir/perf.out"; then
-        pass "$1"
-    else
-        fail "$1" "$dir/perf.out"
-    fi
+# killed WHAT BYTES: a run, all of whose processes are killed while chunks are on their way.
+killed() {
+    local host command pids=() pid
+    while read -r host command; do
+        # shellcheck disable=SC2086
+        BANYAN_TIMEOUT=8 timeout -s KILL 2 ${command% COMMAND} "$build/bin/banyan-perf" -c allreduce -b "$2" -e "$2" -n 100000 -w 1 >"$dir/killed.$host.out" 2>&1 &
+        pids+=($!)
+        children+=($!)
+    done < <(sed -n 's/^host  *\([^ ]*\)  *\(ip .*\)$/\1 \2/p' "$dir/up.out")
+    for pid in "${pids[@]}"; do wait "$pid"; done 2>/dev/null
+    children=()
+    if cat "$dir"/killed.*.out | grep -q banyan-perf:; then cat "$dir"/killed.*.out >"$dir/killed.out"; fail "$1" "$dir/killed.out"; else pass "$1"; fi
+}
+# two_at_once: while a program runs, another one on its first host is refused and names it, and the
+# first one ends well.
+two_at_once() {
+    local first
+    (perf_all 64K 1500) &
+    children+=($!)
+    sleep 1
+    first=$(sed -n 's/^host  *[^ ]*  *\(ip .*\)$/\1/p' "$dir/up.out" | head -n 1)
+    # shellcheck disable=SC2086
+    timeout 60 ${first% COMMAND} "$build/bin/banyan-perf" -c barrier -n 2 -w 1 >"$dir/second.out" 2>&1 && echo "it ran" >>"$dir/second.out"
+    if grep -Eq 'job [0-9]+ is in use by process [0-9]+ \(banyan-perf\)' "$dir/second.out"; then pass "$1: the second is refused"; else fail "$1" "$dir/second.out"; fi
+    wait "${children[0]}"
+    children=()
+    if [ "$(grep -c '^exit 0$' "$dir/perf.out")" -eq "$(hosts)" ]; then pass "$1: the first ends well"; else fail "$1" "$dir/perf.out"; fi
 }
 
 for topology in star4 leafspine; do
@@ -59,15 +77,18 @@ for topology in star4 leafspine; do
         grep -q '^p0@.* UP ' "$dir/links" && ! grep -q 'DOWN\|NO-CARRIER' "$dir/links"
     }
     check "$topology: every port has its carrier" every_port_is_up
-    if grep -q 'push --renew' "$dir/up.out"; then pass "$topology: lab up says how to run again"; else fail "$topology: lab up" "$dir/up.out"; fi
     right "$topology: a short first run" 64
-    refused_run "$topology: a second one on the same tables is refused at once" 64 6
+    right "$topology: a second one on the same tables" 64
+    right "$topology: a long one" 256K
+    right "$topology: a short one after it" 64
+    killed "$topology: a run that is killed" 64K
+    right "$topology: a run after it" 64K
+    killed "$topology: a run that is killed, of small calls" 64
+    right "$topology: a run after it" 256K
+    two_at_once "$topology: two programs at once"
     check "$topology: push --renew" renew
     check "$topology: switch and file are of generation 2" bash -c "
         '$banyan' show 'unix:$folder/$(sed -n 's/^switch  *\([^ ]*\).*/\1/p' "$dir/up.out" | head -n 1).sock' | grep -q 'generation 2'"
-    right "$topology: a long run after it" 256K
-    refused_run "$topology: a second one, whose chunks the switches have passed" 64 6
-    check "$topology: push --renew again" renew
     right "$topology: a run after it" 64K
     down_of "$dir/up.out"
 done
