@@ -81,15 +81,14 @@ exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$d
     return $status
 }
 
-# run openmpi|mpich WORD...: runs one rank on each host under banyan-run, with new generations of
-# the tables. Output: $dir/run.out
+# run openmpi|mpich WORD...: runs one rank on each host under banyan-run, always on the same tables.
+# Output: $dir/run.out
 # MPICH's own messages use memory that the namespaces share. Over TCP, MPI_Finalize of MPICH 4.0
 # does not return in half of all runs, with or without banyan: a rank that has closed its
 # connections waits for the launcher, and does not answer a rank that still closes its own.
 run() {
     local mpi=$1 words status
     shift
-    [ "${renew:-yes}" = no ] || "$banyan" push --renew "/run/banyan/lab-$lab" --sockets "/run/banyan/lab-$lab" >"$dir/push.out" 2>&1 || { cat "$dir/push.out"; return 1; }
     words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
     words+=" --table /run/banyan/lab-$lab"
     words+=" $(launcher_of "$mpi")"
@@ -201,7 +200,15 @@ else
 fi
 refused "a way to meet that is not there" 2 "BANYAN_BOOTSTRAP is pmi, but its variables are not set" env BANYAN_BOOTSTRAP=pmi "$build/bin/banyan-perf" -c barrier
 
-renew=no left "openmpi, tables that have served a run" "has already served a run" run openmpi "$dir/reductions.openmpi"
+# While a program runs, another one of the same job is left to MPI.
+environment=BANYAN_TIMEOUT=20 run openmpi "$dir/stops.openmpi" hang >/dev/null &
+first=$!
+children+=($first)
+sleep 4
+mv "$dir/run.out" "$dir/first.out"
+left "mpich, a second program at once" "job 1 is in use by process [0-9]* (stops.openmpi)" run mpich "$dir/reductions.mpich"
+wait $first
+children=()
 for mpi in openmpi mpich; do
     ranks=3 left "$mpi, fewer ranks than the tables have" "tables are for 4 ranks, but MPI runs 3" run $mpi "$dir/reductions.$mpi"
 done
@@ -219,7 +226,7 @@ for mpi in openmpi mpich; do
 done
 environment=BANYAN_TRANSPORT=pigeon left "openmpi, a setting that is wrong" "transport 'pigeon' is unknown" run openmpi "$dir/reductions.openmpi"
 mv "/run/banyan/lab-$lab/host2.table" "$dir/"
-renew=no left "openmpi, a host without a table" "rank 2 on host2: .*no table host2.table for this host" run openmpi "$dir/reductions.openmpi"
+left "openmpi, a host without a table" "rank 2 on host2: .*no table host2.table for this host" run openmpi "$dir/reductions.openmpi"
 mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 
 # A rank stops or is killed during the run. The others receive an error that names it within the

@@ -28,6 +28,13 @@ static const char *const reason_text[BY_MPI_REASON_COUNT] = {
 #undef X
 };
 
+/* What users must know of sums of floats. */
+static const char *const order_text[] = {
+    [BANYAN_FAST] = "sums of floats in order of arrival (BANYAN_MODE=det: the same in each run)",
+    [BANYAN_DET] = "sums of floats are the same in each run",
+    [BANYAN_EXACT] = "sums of floats do not depend on their order",
+};
+
 struct sentence {
     char *at;
     size_t room;
@@ -288,6 +295,7 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
         add(&sentence, " on %u hosts", count_hosts(all, count));
     if (all[0].least > 0)
         add(&sentence, ", from %" PRIu64 " bytes", all[0].least);
+    add(&sentence, "; %s", order_text[all[0].mode]);
     between = "; left to MPI, as nodes of the trees cannot compute it: ";
     for (unsigned op = BANYAN_SUM; op <= BANYAN_BXOR; op++)
         for (unsigned dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {

@@ -226,30 +226,60 @@ static int admitted(banyan_collective_t collective, uint64_t bytes)
 
 /* For a reduction of `count` elements at each rank: finds the type and operator, or the reason
  * against offload. */
-static int reducible(banyan_collective_t collective, struct by_mpi_call *call, int64_t count,
-                     MPI_Datatype type, MPI_Op op)
+static int reducible(banyan_collective_t collective, struct by_mpi_call *call, struct by_mpi_shape *shape,
+                     int64_t count, MPI_Datatype type, MPI_Op op)
 {
-    struct by_shim_type known;
+    struct by_shim_reduction known;
+    enum by_shim_found found;
 
     if (count < 0)
         return 0; /* MPI reports it to the user */
     if (count > ELEMENTS_MAX)
         return left(BY_MPI_LARGE);
-    if (!by_shim_type_find(type, &known))
+    found = by_shim_find(type, op, &known);
+    if (found == BY_SHIM_NO_TYPE)
         return left(BY_MPI_TYPE);
-    if (!by_shim_op_find(op, &known, &call->op) || !by_mpi_reduces(call->op, known.dtype))
+    if (found == BY_SHIM_NO_OP || !by_mpi_reduces(known.op, known.dtype))
         return left(BY_MPI_OPERATOR);
+    *shape = known.shape;
+    call->op = known.op;
     call->collective = collective;
     call->dtype = known.dtype;
     call->count = (uint64_t)count * known.each;
     return admitted(collective, call->count * banyan_dtype_size(known.dtype));
 }
 
+/* Runs a reduction that sends `sent` and receives `received` elements of the user at this rank,
+ * converted if libbanyan lacks their type. */
+static int run_shaped(struct by_mpi_call *call, const struct by_mpi_shape *shape, uint64_t sent,
+                      uint64_t received, int *code)
+{
+    unsigned wire = by_mpi_wire_bytes(shape);
+    void *recv = call->recv;
+    uint8_t *room;
+
+    if (shape->form == BY_MPI_AS_IS)
+        return run(call, code);
+    room = malloc((sent + received) * wire + 1);
+    if (room == NULL)
+        return no_memory((sent + received) * wire, code);
+    by_mpi_encode(shape, call->send, sent, room);
+    call->send = room;
+    call->recv = received > 0 ? room + sent * wire : NULL;
+    run(call, code);
+    if (*code == MPI_SUCCESS && received > 0)
+        by_mpi_decode(shape, call->recv, received, recv);
+    free(room);
+    return 1;
+}
+
 int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *code)
 {
     struct by_mpi_call call = {.send = send == MPI_IN_PLACE ? recv : send, .recv = recv};
+    struct by_mpi_shape shape;
 
-    return reducible(BANYAN_ALLREDUCE, &call, count, type, op) && run(&call, code);
+    return reducible(BANYAN_ALLREDUCE, &call, &shape, count, type, op) &&
+           run_shaped(&call, &shape, (uint64_t)count, (uint64_t)count, code);
 }
 
 int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
@@ -257,21 +287,29 @@ int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype t
 {
     struct by_mpi_call call = {
         .send = send == MPI_IN_PLACE ? recv : send, .recv = recv, .root = (uint32_t)root};
+    struct by_mpi_shape shape;
 
     if (root < 0 || root >= self.size)
         return 0;
     if (root != self.rank)
         call.recv = NULL;
-    return reducible(BANYAN_REDUCE, &call, count, type, op) && run(&call, code);
+    return reducible(BANYAN_REDUCE, &call, &shape, count, type, op) &&
+           run_shaped(&call, &shape, (uint64_t)count, root == self.rank ? (uint64_t)count : 0, code);
 }
 
-/* A reduce-scatter that gives this rank `own` elements of the whole. */
-static int scatter(struct by_mpi_call *call, uint64_t own, int *code)
+/* A reduce-scatter that gives this rank `own` elements of the `sent` elements. */
+static int scatter(struct by_mpi_call *call, const struct by_mpi_shape *shape, uint64_t sent, uint64_t own,
+                   int *code)
 {
     size_t bytes = own * banyan_dtype_size(call->dtype);
     void *recv = call->recv;
     int taken;
 
+    if (shape->form != BY_MPI_AS_IS) {
+        if (call->send == MPI_IN_PLACE)
+            call->send = recv;
+        return run_shaped(call, shape, sent, own, code);
+    }
     if (call->send != MPI_IN_PLACE)
         return run(call, code);
     /* MPI requires the result at the start of the input, which still holds another rank's share
@@ -291,19 +329,21 @@ int by_shim_reduce_scatter_block(const void *send, void *recv, MPI_Count count, 
                                  int *code)
 {
     struct by_mpi_call call = {.send = send, .recv = recv};
+    struct by_mpi_shape shape;
 
     if (count > ELEMENTS_MAX / self.size)
         return left(BY_MPI_LARGE);
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, count * self.size, type, op))
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, &shape, count * self.size, type, op))
         return 0;
     call.count /= (uint64_t)self.size;
-    return scatter(&call, call.count, code);
+    return scatter(&call, &shape, (uint64_t)count * (uint64_t)self.size, call.count, code);
 }
 
 int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts counts, MPI_Datatype type,
                            MPI_Op op, int *code)
 {
     struct by_mpi_call call = {.send = send, .recv = recv, .counts = self.counts};
+    struct by_mpi_shape shape;
     int64_t sum = 0;
 
     for (int r = 0; r < self.size; r++) {
@@ -315,11 +355,11 @@ int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts c
             return left(BY_MPI_LARGE);
         sum += count;
     }
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, sum, type, op))
+    if (!reducible(BANYAN_REDUCE_SCATTER, &call, &shape, sum, type, op))
         return 0;
     for (int r = 0; r < self.size; r++)
         self.counts[r] = (uint64_t)count_at(counts, r) * (call.count / (uint64_t)sum);
-    return scatter(&call, self.counts[self.rank], code);
+    return scatter(&call, &shape, (uint64_t)sum, self.counts[self.rank], code);
 }
 
 int by_shim_barrier(int *code)

@@ -7,17 +7,20 @@
 
 #include <banyan/banyan.h>
 
-struct by_shim_type {
+#include "host-driver/plugin/mpi/convert.h"
+
+/* A reduction in libbanyan's terms. */
+struct by_shim_reduction {
+    banyan_op_t op;
     banyan_dtype_t dtype;
-    unsigned each;   /* elements of dtype in one MPI element: 2 for complex numbers */
-    unsigned groups; /* groups of operators that MPI defines on it: enum by_shim_group */
+    unsigned each;             /* elements of dtype in one MPI element: 2 for complex numbers */
+    struct by_mpi_shape shape; /* how an element travels */
 };
 
-enum by_shim_group { BY_SHIM_ADDS = 1, BY_SHIM_MULTIPLIES = 2, BY_SHIM_COMPARES = 4, BY_SHIM_BITS = 8 };
+enum by_shim_found { BY_SHIM_FOUND, BY_SHIM_NO_TYPE, BY_SHIM_NO_OP };
 
-/* Return 1 if there is an equivalent, else 0. */
-int by_shim_type_find(MPI_Datatype type, struct by_shim_type *found);
-int by_shim_op_find(MPI_Op op, const struct by_shim_type *type, banyan_op_t *found);
+/* Finds the equivalent of `op` on elements of `type`, or what prevents it. */
+enum by_shim_found by_shim_find(MPI_Datatype type, MPI_Op op, struct by_shim_reduction *found);
 /* 1 if the elements of a named type have no gaps in or between them. */
 int by_shim_type_is_dense(MPI_Datatype type);
 

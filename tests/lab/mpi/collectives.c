@@ -8,6 +8,7 @@
  */
 #include <complex.h>
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,14 +86,79 @@ static void allreduce(void)
     for (int i = 0; i < COUNT; i++)
         wrong += all[i] != (1u << (size < 8 ? size : 8)) - 1;
     verdict("allreduce of bits", wrong);
+}
+
+/* Types and operators that travel as others. */
+static void converted(void)
+{
+    static int32_t in[COUNT], out[COUNT];
+    static short shorts[COUNT];
+    static char chars[COUNT];
+    static bool truths[COUNT];
+    static struct {
+        float value;
+        int index;
+    } places[COUNT];
+    static int pairs[COUNT][2];
+    int wrong = 0;
 
     for (int i = 0; i < COUNT; i++)
-        in[i] = i % size == rank;
+        in[i] = i % size == rank ? 256 << i % 20 : 0;
     MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_LOR, MPI_COMM_WORLD);
-    wrong = 0;
     for (int i = 0; i < COUNT; i++)
         wrong += out[i] != 1;
-    verdict("allreduce with an operator that is left to MPI", wrong);
+    MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_LAND, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += out[i] != (size == 1);
+    MPI_Allreduce(MPI_IN_PLACE, in, COUNT, MPI_INT, MPI_LXOR, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += in[i] != 1;
+    for (int i = 0; i < COUNT; i++)
+        truths[i] = (i + rank) % 3 != 0;
+    MPI_Allreduce(MPI_IN_PLACE, truths, COUNT, MPI_C_BOOL, MPI_LAND, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += truths[i] != (size < 3 && i % 3 != 0 && (size == 1 || (i + 1) % 3 != 0));
+    verdict("logical operators", wrong);
+
+    wrong = 0;
+    for (int i = 0; i < COUNT; i++)
+        shorts[i] = (short)(30000 - i + rank);
+    MPI_Allreduce(MPI_IN_PLACE, shorts, COUNT, MPI_SHORT, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += shorts[i] != (short)(size * (30000 - i) + size * (size - 1) / 2);
+    for (int i = 0; i < COUNT; i++)
+        shorts[i] = (short)(rank - i);
+    MPI_Reduce(rank == 1 ? MPI_IN_PLACE : (void *)shorts, rank == 1 ? shorts : NULL, COUNT, MPI_SHORT,
+               MPI_MIN, 1, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += shorts[i] != (short)((rank == 1 ? 0 : rank) - i);
+    for (int i = 0; i < COUNT; i++)
+        shorts[i] = (short)(i + rank);
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, shorts, COUNT / size, MPI_SHORT, MPI_MAX, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT / size; i++)
+        wrong += shorts[i] != (short)(rank * (COUNT / size) + i + size - 1);
+    for (int i = 0; i < COUNT; i++)
+        chars[i] = (char)(i % 50 - rank);
+    MPI_Allreduce(MPI_IN_PLACE, chars, COUNT, MPI_CHAR, MPI_SUM, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++)
+        wrong += chars[i] != (char)(size * (i % 50) - size * (size - 1) / 2);
+    verdict("shorts and chars", wrong);
+
+    wrong = 0;
+    for (int i = 0; i < COUNT; i++) {
+        places[i].value = (float)((rank + i) % size) - 1.5f;
+        places[i].index = rank;
+        pairs[i][0] = i % 2 ? -7 : (rank + i) % size - 2;
+        pairs[i][1] = size - rank;
+    }
+    MPI_Allreduce(MPI_IN_PLACE, places, COUNT, MPI_FLOAT_INT, MPI_MAXLOC, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, pairs, COUNT, MPI_2INT, MPI_MINLOC, MPI_COMM_WORLD);
+    for (int i = 0; i < COUNT; i++) {
+        wrong += places[i].index != (2 * size - 1 - i % size) % size || places[i].value < (float)size - 2.6f;
+        wrong += pairs[i][0] != (i % 2 ? -7 : -2);
+        wrong += pairs[i][1] != (i % 2 ? 1 : size - (size - i % size) % size);
+    }
+    verdict("the places of extreme values", wrong);
 }
 
 static void twice(void *in, void *inout, int *count, MPI_Datatype *type)
@@ -328,6 +394,7 @@ int main(int argc, char **argv)
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     allreduce();
+    converted();
     reduce();
     reduce_scatter();
     bcast();

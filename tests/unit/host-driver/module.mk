@@ -83,6 +83,11 @@ test_host_line_SRC    := tests/unit/host-driver/test_line.c
 test_host_line_LIBS   := $(HOST_LIBS)
 test_host_line_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
+TESTS += test_host_sole
+test_host_sole_SRC    := tests/unit/host-driver/test_sole.c
+test_host_sole_LIBS   := $(HOST_LIBS)
+test_host_sole_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
 TESTS += test_host_shm
 test_host_shm_SRC    := tests/unit/host-driver/test_shm.c $(HOST_RIG)
 test_host_shm_LIBS   := $(HOST_LIBS)
