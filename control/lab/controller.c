@@ -164,7 +164,7 @@ int lab_controller_up(struct lab *lab)
         if (process->ended)
             return lab_controller_fail(lab, "ended while it started");
         if (lab_now() > deadline)
-            return lab_controller_fail(lab, "has not made the jobs within 60 seconds");
+            return lab_controller_fail(lab, "has not made the jobs within 180 seconds");
         if (lab_stopping)
             status = BY_EXIT_ENVIRONMENT;
     }

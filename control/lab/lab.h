@@ -38,7 +38,7 @@
 #define LAB_CONTROLLER UINT32_MAX
 #define LAB_NODE_NONE  UINT32_MAX
 /* Timeout for a switch to become ready, and for a control call (milliseconds). */
-#define LAB_READY_MS 60000u
+#define LAB_READY_MS 180000u
 #define LAB_CALL_MS  10000u
 
 struct lab_options {

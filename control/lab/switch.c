@@ -217,7 +217,7 @@ int lab_switch_await(struct lab *lab)
         if (lab_stopping)
             return BY_EXIT_ENVIRONMENT;
         if (lab_now() > deadline)
-            return lab_switch_fail(lab, missing, "is not ready after 60 seconds");
+            return lab_switch_fail(lab, missing, "is not ready after 180 seconds");
     }
 }
 

@@ -32,7 +32,7 @@ static void load(unsigned stated, uint64_t exempt, uint64_t now_ns)
         by_image_put_port(image, i, &port);
     }
     by_image_seal(image);
-    by_neighbours_load(&neighbours, image, exempt, now_ns);
+    by_neighbours_load(&neighbours, image, exempt, 0, now_ns);
     free(image);
 }
 
