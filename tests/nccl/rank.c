@@ -242,19 +242,24 @@ int main(int argc, char **argv)
     pass_around(&driver, &place, bytes);
     work.rank = place.rank;
     work.ranks = place.ranks;
-    if (nccl_work_open(&work) != BY_NCCL_OK) {
-        printf("%s\n", nccl_log_last());
-        return 3;
-    }
     for (int i = 0; i < rounds; i++) {
+        struct nccl_work second = work;
+
+        if (nccl_work_open(&work) != BY_NCCL_OK) {
+            printf("%s\n", nccl_log_last());
+            return 3;
+        }
+        /* the job has one communicator at a time; the first one stays usable */
+        if (nccl_work_open(&second) == BY_NCCL_OK)
+            die("two communicators have the job");
         if (nccl_work_run(&work) != 0) {
             fprintf(stderr, "nccl-rank: %s\n", work.fault);
             return 1;
         }
         operations += work.operations;
+        if (nccl_work_close(&work) != BY_NCCL_OK)
+            die("close");
     }
-    if (nccl_work_close(&work) != BY_NCCL_OK)
-        die("close");
     nccl_coll_finish(&driver);
     nccl_driver_close(&driver);
     printf("version %d: a ring of messages, %u collective operations, 0 wrong\n", version, operations);

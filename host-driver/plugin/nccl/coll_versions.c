@@ -23,7 +23,7 @@ static int init_v11(void **context, uint64_t comm_id, by_nccl_logger logger)
     return init_v8(logger);
 }
 
-/* One device at most: a host has one rank of a job. Which interfaces the job uses is in its table. */
+/* One device at most: a job is joined once on a host. Which interfaces the job uses is in its table. */
 static int devices(int *count)
 {
     if (count == NULL)
