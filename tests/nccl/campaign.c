@@ -1,8 +1,8 @@
 /*
- * Many random messages through the NCCL plugin, and connections that end at random: by agreement, or
- * because one end closes with requests in progress. Each channel is a sender and a receiver thread,
- * as NCCL's proxy threads of two hosts. Both derive the same messages from the seed, so every byte
- * is checked.
+ * Many random messages through the NCCL plugin, and connections that end at random: by agreement,
+ * or because one end closes with requests in progress. Each channel is a sender and a receiver
+ * thread, as NCCL's proxy threads of two hosts. Both derive the same messages from the seed, so
+ * every byte is checked.
  *   nccl-campaign [operations] [seed] [version] [largest]    (default: 10000 1 0 1048576)
  * Version 0 means each version in turn; `largest` is the size of one message in a hundred, up to
  * 1 GiB. Exit status 1: wrong data, a wrong result, a leak or a hang.

@@ -32,8 +32,8 @@ struct nccl_driver {
     int (*close_listener)(void *listener);
 };
 
-/* Loads the plugin beside the test program and initialises the version; a result of abi.h. Fails the
- * process if the library or the table is missing. */
+/* Loads the plugin beside the test program and initialises the version; a result of abi.h. Fails
+ * the process if the library or the table is missing. */
 int nccl_driver_open(struct nccl_driver *driver, int version);
 void nccl_driver_close(struct nccl_driver *driver);
 

@@ -1,6 +1,6 @@
 /*
- * What the tests of the NCCL plugin's messages share: a sender and a receiver in one thread, and the
- * version of the interface that a test uses. Failures end the test.
+ * What the tests of the NCCL plugin's messages share: a sender and a receiver in one thread, and
+ * the version of the interface that a test uses. Failures end the test.
  */
 #ifndef BY_TESTS_NCCL_PAIR_H
 #define BY_TESTS_NCCL_PAIR_H

@@ -1,7 +1,7 @@
 /*
- * CollNet of the NCCL plugin: ranks are threads, which libbanyan connects on the loopback interface.
- * All operations in every version of the interface; ranks that agree, or do not, alike; ranks that
- * are missing or end; wrong use. tests/lab/lab-nccl.sh has ranks on real switches.
+ * CollNet of the NCCL plugin: ranks are threads, which libbanyan connects on the loopback
+ * interface. All operations in every version of the interface; ranks that agree, or do not, alike;
+ * ranks that are missing or end; wrong use. tests/lab/lab-nccl.sh has ranks on real switches.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -21,15 +21,15 @@ static struct nccl_driver driver;
 
 /* ---- ranks as threads ---- */
 
-struct table {
+struct coll_table {
     pthread_barrier_t barrier;
     char data[RANKS][BY_NCCL_HANDLE_BYTES];
 };
 
-struct thread {
+struct coll_thread {
     pthread_t thread;
     struct nccl_work work;
-    struct table *table;
+    struct coll_table *table;
     int present; /* else it only shares its handle */
     int leaves;  /* after the connection */
     int result;
@@ -38,7 +38,7 @@ struct thread {
 
 static void share(void *context, const void *mine, void *all, size_t bytes)
 {
-    struct thread *thread = context;
+    struct coll_thread *thread = context;
 
     memcpy(thread->table->data[thread->work.rank], mine, bytes);
     pthread_barrier_wait(&thread->table->barrier);
@@ -49,7 +49,7 @@ static void share(void *context, const void *mine, void *all, size_t bytes)
 
 static void *run_rank(void *argument)
 {
-    struct thread *thread = argument;
+    struct coll_thread *thread = argument;
     char all[RANKS * BY_NCCL_HANDLE_BYTES];
     uint8_t mine[BY_NCCL_HANDLE_BYTES];
     void *listener;
@@ -69,9 +69,9 @@ static void *run_rank(void *argument)
     return NULL;
 }
 
-static struct table table;
+static struct coll_table table;
 
-static void start_ranks(struct thread *threads, int present, int leaves)
+static void start_ranks(struct coll_thread *threads, int present, int leaves)
 {
     pthread_barrier_init(&table.barrier, NULL, RANKS);
     memset(threads, 0, RANKS * sizeof(*threads));
@@ -125,7 +125,7 @@ static void close_version(void)
 
 static void all_operations_are_right_in_every_version(void **state)
 {
-    struct thread threads[RANKS];
+    struct coll_thread threads[RANKS];
 
     (void)state;
     for (int version = NCCL_VERSION_FIRST; version <= NCCL_VERSION_LAST; version++) {
@@ -150,7 +150,7 @@ static void all_operations_are_right_in_every_version(void **state)
 
 static void ranks_without_a_table_agree_not_to_use_it(void **state)
 {
-    struct thread threads[RANKS];
+    struct coll_thread threads[RANKS];
     unsigned files;
 
     (void)state;
@@ -168,7 +168,7 @@ static void ranks_without_a_table_agree_not_to_use_it(void **state)
 
 static void a_missing_rank_is_named_within_the_timeout(void **state)
 {
-    struct thread threads[RANKS];
+    struct coll_thread threads[RANKS];
 
     (void)state;
     open_version(11, "on", "1");
@@ -182,7 +182,7 @@ static void a_missing_rank_is_named_within_the_timeout(void **state)
 
 static void a_rank_that_leaves_ends_the_operations_of_the_others(void **state)
 {
-    struct thread threads[RANKS];
+    struct coll_thread threads[RANKS];
 
     (void)state;
     open_version(9, "on", "2");
@@ -252,7 +252,7 @@ static pthread_barrier_t both;
 
 static void *use_wrongly(void *argument)
 {
-    struct thread *thread = argument;
+    struct coll_thread *thread = argument;
 
     thread->result = nccl_work_open(&thread->work);
     if (thread->result == BY_NCCL_OK && thread->work.rank == 0)
@@ -265,7 +265,7 @@ static void *use_wrongly(void *argument)
 
 static void wrong_use_is_refused(void **state)
 {
-    struct thread threads[RANKS];
+    struct coll_thread threads[RANKS];
     void *coll;
 
     (void)state;

@@ -1,7 +1,7 @@
 /*
  * One rank's part of a test of CollNet: connects as NCCL does, and compares every element of many
- * operations: all types and operators, sizes, windows, as many at a time as the plugin admits. Ranks
- * are threads (test_coll.c) or processes on the hosts of a lab (rank.c).
+ * operations: all types and operators, sizes, windows, as many at a time as the plugin admits.
+ * Ranks are threads (test_coll.c) or processes on the hosts of a lab (rank.c).
  */
 #ifndef BY_TESTS_NCCL_WORK_H
 #define BY_TESTS_NCCL_WORK_H

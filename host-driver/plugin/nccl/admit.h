@@ -1,7 +1,7 @@
 /*
  * The agreement of all ranks of a communicator of NCCL to use libbanyan, or not to. Ranks exchange
- * facts in rounds through rank 0, over streams that meet.h connects; each decides by a pure function
- * of all facts. One thread at a time; blocks until the deadline at most.
+ * facts in rounds through rank 0, over streams that meet.h connects; each decides by a pure
+ * function of all facts. One thread at a time; blocks until the deadline at most.
  */
 #ifndef BY_PLUGIN_NCCL_ADMIT_H
 #define BY_PLUGIN_NCCL_ADMIT_H

@@ -34,9 +34,9 @@ int by_nccl_coll_allreduce(void *coll, void *send, void *recv, size_t count, int
                            void *send_memory, void *recv_memory, void **request);
 
 /*
- * A window of the concatenation of all ranks' shares, which have `rank_bytes` each. Allgather: `send`
- * is this rank's part of the window, `recv` the whole window. Reduce-scatter: `send` is the whole
- * window, `recv` this rank's part.
+ * A window of the concatenation of all ranks' shares, which have `rank_bytes` each. Allgather:
+ * `send` is this rank's part of the window, `recv` the whole window. Reduce-scatter: `send` is the
+ * whole window, `recv` this rank's part.
  */
 int by_nccl_coll_allgather(void *coll, void *send, const struct by_nccl_piece *recv, size_t rank_bytes,
                            size_t window_offset, size_t window_bytes, void *send_memory, void **request);

@@ -1,7 +1,7 @@
 /*
- * The exported tables of the collectives, ncclCollNetPlugin_v8 to _v12: NCCL's arguments in the form
- * of each version become calls of coll.h. NCCL loads them only from a library that has a table of
- * messages too. Any thread.
+ * The exported tables of the collectives, ncclCollNetPlugin_v8 to _v12: NCCL's arguments in the
+ * form of each version become calls of coll.h. NCCL loads them only from a library that has a table
+ * of messages too. Any thread.
  */
 #include "host-driver/plugin/nccl/coll.h"
 #include "host-driver/plugin/nccl/core.h"
@@ -23,7 +23,8 @@ static int init_v11(void **context, uint64_t comm_id, by_nccl_logger logger)
     return init_v8(logger);
 }
 
-/* One device at most: a job is joined once on a host. Which interfaces the job uses is in its table. */
+/* One device at most: a job is joined once on a host. Which interfaces the job uses is in its
+ * table. */
 static int devices(int *count)
 {
     if (count == NULL)

@@ -1,7 +1,7 @@
 /*
  * What all parts of the NCCL plugin share: its settings, its log, and the table of the objects that
- * NCCL holds. NCCL gets numbers in place of pointers, so a handle that is closed, of another kind or
- * invented is refused and never dereferenced.
+ * NCCL holds. NCCL gets numbers in place of pointers, so a handle that is closed, of another kind
+ * or invented is refused and never dereferenced.
  *
  * Threads: NCCL calls from several. The table has one lock per object; calls on different objects
  * run at the same time, calls on one object one after another.

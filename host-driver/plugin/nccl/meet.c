@@ -16,9 +16,9 @@
 
 /*
  * A handle: magic (4), version (2), purpose (1), streams (1), family (1: IPv4 or IPv6), 1 byte of
- * padding, port (2), address (16), key (16), padding to 64; then the number that the connecting rank
- * keeps there (8). A greeting: magic (4), version (2), stream (1), streams (1), key (16), number (8).
- * Integers are little-endian.
+ * padding, port (2), address (16), key (16), padding to 64; then the number that the connecting
+ * rank keeps there (8). A greeting: magic (4), version (2), stream (1), streams (1), key (16),
+ * number (8). Integers are little-endian.
  */
 #define MAGIC    0x4e4e4142u /* "BANN" */
 #define VERSION  1u

@@ -1,8 +1,8 @@
 /*
  * How two ranks of the NCCL plugin get TCP streams to each other. The listener writes a handle, 128
  * bytes that NCCL passes to the peer: address, number of streams and a random key. The connecting
- * rank opens that many streams and begins each with a greeting that repeats the key, so a stranger's
- * stream is closed, whatever its order among the others. No function blocks.
+ * rank opens that many streams and begins each with a greeting that repeats the key, so a
+ * stranger's stream is closed, whatever its order among the others. No function blocks.
  *
  * Threads: one at a time for each object.
  */

@@ -1,9 +1,9 @@
 /*
  * Messages between two ranks: what every version of NCCL's interface calls, through the adapters in
  * net_versions.c. A connection carries messages in one direction over several TCP streams, in
- * order. A message is a header of 16 bytes on stream 0, and its data, split evenly over the streams.
- * A message waits in the sender's and the kernel's buffers until the receiver posts a receive.
- * No function blocks; `test` moves the data.
+ * order. A message is a header of 16 bytes on stream 0, and its data, split evenly over the
+ * streams. A message waits in the sender's and the kernel's buffers until the receiver posts a
+ * receive. No function blocks; `test` moves the data.
  *
  * All functions return a result of abi.h. Any thread; see core.h.
  */

@@ -42,11 +42,11 @@ static const struct by_nccl_device *device_of(int index, const void *props)
     return props == NULL ? NULL : device;
 }
 
-/* The members that all versions have, in structs whose other members differ. */
+/* The members that all versions have, in structs whose other members differ. NCCL declares the
+ * texts without const, and does not write them. */
 #define FILL(props, device)                                                                                  \
     do {                                                                                                     \
         memset((props), 0, sizeof(*(props)));                                                                \
-        /* NCCL declares them without const, and does not write them */                                      \
         (props)->name = (char *)(uintptr_t)(device)->name;                                                   \
         (props)->pci_path = (device)->pci_path[0] != 0 ? (char *)(uintptr_t)(device)->pci_path : NULL;       \
         (props)->guid = (device)->guid;                                                                      \
