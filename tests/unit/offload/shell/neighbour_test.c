@@ -16,6 +16,7 @@
 
 static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
 static struct by_neighbours neighbours;
+static uint64_t elsewhere; /* ports of other workers, as bits */
 
 /* Loads the table of a star whose ports in `stated` (bits) state their peers' MAC addresses. */
 static void load(unsigned stated, uint64_t exempt, uint64_t now_ns)
@@ -32,7 +33,7 @@ static void load(unsigned stated, uint64_t exempt, uint64_t now_ns)
         by_image_put_port(image, i, &port);
     }
     by_image_seal(image);
-    by_neighbours_load(&neighbours, image, exempt, 0, now_ns);
+    by_neighbours_load(&neighbours, image, exempt, elsewhere, now_ns);
     free(image);
 }
 
@@ -40,6 +41,7 @@ static int begin(void **state)
 {
     (void)state;
     memset(&neighbours, 0, sizeof neighbours);
+    elsewhere = 0;
     return 0;
 }
 
@@ -114,12 +116,38 @@ static void the_next_table_keeps_what_is_known_and_asks_at_once(void **state)
     assert_int_equal(neighbours.due_ns, UINT64_MAX);
 }
 
+/* Another worker asks them; this one asks if it has got no answer for a second. */
+static void a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_unknown(void **state)
+{
+    const uint8_t mac[BY_MAC_BYTES] = {2, 0, 0, 0, 0, 1};
+    struct by_shell_neighbour *neighbour;
+    uint32_t from = 0;
+
+    (void)state;
+    elsewhere = 1;
+    load(0xe, 0, 100);
+    neighbour = by_neighbours_find(&neighbours, 0, star_host_ip(0));
+    assert_int_equal(neighbours.due_ns, 100 + BY_NEIGHBOUR_SLOW_NS);
+    assert_ptr_equal(by_neighbours_ask(&neighbours, &from, 100 + BY_NEIGHBOUR_SLOW_NS), neighbour);
+    by_neighbours_settle(&neighbours);
+    assert_int_equal(neighbours.due_ns, 100 + 2 * (uint64_t)BY_NEIGHBOUR_SLOW_NS);
+    by_neighbours_hear(&neighbours, neighbour, mac, 200);
+    assert_int_equal(neighbours.due_ns, UINT64_MAX);
+    load(0xe, 0, 300); /* the same table again: the other worker asks */
+    assert_int_equal(neighbours.due_ns, UINT64_MAX);
+    elsewhere = 0;
+    load(0xe, 0, 400);
+    assert_int_equal(neighbours.due_ns, 400);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ports_that_state_an_address_or_need_none_have_no_neighbour, begin),
         cmocka_unit_test_setup(requests_are_frequent_at_first_and_then_rare, begin),
         cmocka_unit_test_setup(the_neighbour_that_is_due_first_sets_the_time, begin),
+        cmocka_unit_test_setup(a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_unknown,
+                               begin),
         cmocka_unit_test_setup(the_next_table_keeps_what_is_known_and_asks_at_once, begin),
     };
 
