@@ -13,6 +13,7 @@
 #include "control/fabric/names.h"
 #include "control/planner/network/budget.h"
 #include "control/planner/network/ordered.h"
+#include "control/planner/network/parts.h"
 #include "control/planner/optimum/optimum.h"
 #include "control/planner/planner.h"
 #include "offload/base/errors.h"
@@ -143,6 +144,21 @@ static int64_t common_units(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, factor, &product) || product > UNITS_MAX ? a : product;
 }
 
+/* Allreduce: lowers the bound to that of the single compute nodes, if it is less than that of the cut,
+ * with its proof. Where switches only forward, this is what trees can reach on most fabrics. */
+static void bound_by_nodes(struct by_replan_job *job, struct by_fraction *bound)
+{
+    uint32_t n = job->graph->node_count, *part = by_alloc(n, sizeof(*part));
+    uint32_t count = by_parts_single(job->graph, part);
+    struct by_fraction nodes = by_parts_bound(job->graph, job->up, job->down, part, count);
+
+    if (nodes.num > 0 && by_fraction_compare(nodes, *bound) < 0) {
+        *bound = nodes;
+        job->plan->proof = by_certificate_of_parts(part, n, count);
+    }
+    free(part);
+}
+
 /* Finds the new bound with its cut, the units, and the units per unit of capacity at the bound. */
 static int find_bound(struct by_replan_job *job, struct by_problem *problem)
 {
@@ -170,9 +186,11 @@ static int find_bound(struct by_replan_job *job, struct by_problem *problem)
             by_fraction_set((__int128)graph->compute_count * q, p, &bound) != 0)
             error = refuse_range(problem);
     } else if (!error) {
-        p = 1;
-        q = need = rate;
         bound = (struct by_fraction){rate, 1};
+        if (!by_replan_is_rooted(job))
+            bound_by_nodes(job, &bound);
+        p = bound.den;
+        q = need = bound.num;
     }
     job->units = common_units(units, need);
     if (!error &&
@@ -348,8 +366,9 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
 static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
                         struct by_problem *problem)
 {
-    static const struct by_fraction tries[] = {{1, 1}, {1025, 1024}, {257, 256}, {65, 64}, {33, 32}, {17, 16},
-                                               {9, 8}, {5, 4},       {3, 2},     {2, 1},   {4, 1},   {8, 1}};
+    static const struct by_fraction tries[] = {{1, 1},   {1025, 1024}, {257, 256}, {65, 64}, {33, 32},
+                                               {17, 16}, {9, 8},       {5, 4},     {3, 2},   {7, 4},
+                                               {15, 8},  {2, 1},       {3, 1},     {4, 1},   {8, 1}};
     struct by_fraction old;
     int error = BY_EUNSUPPORTED;
     bool known = by_fraction_divide(job->plan->optimum, job->from->achieved, &old) == 0 &&

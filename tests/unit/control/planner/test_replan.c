@@ -219,6 +219,52 @@ static void at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached(vo
     free(lost);
 }
 
+/* A spine of a leaf-spine, and the NVSwitch of a box: the repaired trees are at most one and a half
+ * times as high as those of a plan made without the old one, at most a tenth more, and optimal. */
+static void at_scale_a_lost_switch_costs_neither_height_nor_trees(void **state)
+{
+    static const struct {
+        const char *name, *capable, *sizes[4], *lost;
+        unsigned collective;
+    } cases[] = {{"leafspine", "none", {"8", "4", "8"}, "spine2", BY_COLLECTIVE_ALLGATHER},
+                 {"leafspine", "none", {"8", "4", "8"}, "spine2", BY_COLLECTIVE_ALLREDUCE},
+                 {"leafspine", "all", {"8", "4", "8"}, "spine2", BY_COLLECTIVE_ALLGATHER},
+                 {"leafspine", "all", {"8", "4", "8"}, "spine2", BY_COLLECTIVE_ALLREDUCE},
+                 {"a100", "none", {"16"}, "nvswitch3", BY_COLLECTIVE_ALLGATHER},
+                 {"a100", "none", {"16"}, "nvswitch3", BY_COLLECTIVE_REDUCE_SCATTER}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const char *sizes[5] = {cases[i].sizes[0], cases[i].sizes[1], cases[i].sizes[2], cases[i].sizes[3]};
+        struct by_topology *whole = rig_preset_list(cases[i].name, cases[i].capable, sizes), *left;
+        struct by_plan *plan = rig_plan(whole, cases[i].collective, -1, 0, true), *repaired, *fresh;
+        bool *lost = calloc(whole->node_count, sizeof(*lost));
+        struct replan_tally tally = {0};
+        struct by_problem problem = {0};
+        uint32_t height, usual;
+
+        assert_non_null(lost);
+        lost[by_topology_find(whole, cases[i].lost)] = true;
+        assert_int_equal(by_topology_without(whole, NULL, lost, &left, &problem), 0);
+        repaired = again(whole, plan, left, &tally);
+        assert_non_null(repaired);
+        fresh = rig_plan(left, cases[i].collective, -1, 0, true);
+        height = by_plan_heights(repaired, left->node_count).max;
+        usual = by_plan_heights(fresh, left->node_count).max;
+        print_message("%s without %s: height %u, %u trees; planned again %u, %u\n", whole->name,
+                      cases[i].lost, height, repaired->tree_count, usual, fresh->tree_count);
+        assert_true(by_fraction_compare(repaired->achieved, fresh->achieved) == 0);
+        assert_true(2 * height <= 3 * usual);
+        assert_true(10 * repaired->tree_count <= 11 * fresh->tree_count);
+        by_plan_free(fresh);
+        by_plan_free(repaired);
+        by_plan_free(plan);
+        by_topology_free(left);
+        by_topology_free(whole);
+        free(lost);
+    }
+}
+
 static void a_plan_is_read_although_its_link_or_node_is_gone(void **state)
 {
     struct by_topology *whole = rig_preset("leafspine", "all", "3", "2", "3", NULL), *left, *before;
@@ -353,6 +399,7 @@ int main(void)
         cmocka_unit_test(a_plan_is_mended_after_each_lost_node),
         cmocka_unit_test(a_link_that_returns_is_used_again),
         cmocka_unit_test(at_scale_one_lost_link_changes_few_trees_and_the_bound_is_reached),
+        cmocka_unit_test(at_scale_a_lost_switch_costs_neither_height_nor_trees),
         cmocka_unit_test(a_plan_is_read_although_its_link_or_node_is_gone),
         cmocka_unit_test(pairs_limits_and_order_are_kept),
         cmocka_unit_test(what_cannot_be_mended_is_refused_with_the_reason),
