@@ -10,9 +10,9 @@
 
 struct by_runs {
     bool runs;
-    uint32_t trees;            /* entries of the fullest node (count) */
-    uint32_t slots;            /* slots of the fullest node (count) */
-    uint32_t window;           /* slots of a tree at a node */
+    uint32_t trees;  /* entries of the fullest node (count) */
+    uint32_t slots;  /* slots of the fullest node (count) */
+    uint32_t window; /* slots of a tree at a node */
     /* the switch with the most slots, NULL if no switch has any; its entries and slots (counts) */
     const char *fullest;
     uint32_t fullest_trees, fullest_slots;

@@ -69,7 +69,7 @@ static void equal_trees_count_once(void **state)
     by_topology_free(topology);
 }
 
-/* 32 trees for an allreduce of two MI250 boxes lose at most 5 %; the plan without a limit has 92. */
+/* 32 trees for an allreduce of two MI250 boxes lose at most 5 %; without a limit there are 92. */
 static void few_trees_carry_most_of_an_allreduce(void **state)
 {
     struct by_topology *topology = rig_preset("mi250", "none", "2", NULL);
