@@ -5,10 +5,11 @@
 #   make help       lists the targets
 #
 # Variables: O= (output folder), SANITIZE=address,undefined (builds a separate variant), BOARD=,
-# PREFIX=, DESTDIR=, V=1 (shows commands), CC=, CFLAGS= (appended to the default flags).
+# PREFIX=, LIBDIR= (libraries; PREFIX/lib), DESTDIR=, V=1 (shows commands), CC=, CFLAGS= (appended to the default flags).
 
 O        ?= build
 PREFIX   ?= /usr/local
+LIBDIR   ?= $(PREFIX)/lib
 V        ?= 0
 SANITIZE ?=
 CC       ?= gcc
@@ -81,7 +82,7 @@ LIBS  :=
 PROGS :=
 TESTS :=
 TOOLS :=
-MODULES := offload dataplane boards firmware control host-driver tests docs
+MODULES := offload dataplane boards firmware control host-driver tests docs debian
 obj = $(patsubst %.c,$(B)/obj/%.o,$(filter-out $(GEN)/%,$(1))) $(patsubst $(GEN)/%.c,$(B)/obj/gen/%.o,$(filter $(GEN)/%,$(1)))
 # The room that defines the flags of a source: its top folder, except for offload/linux, which is
 # not freestanding.
@@ -152,24 +153,31 @@ help: ## print this list
 deps: ## install missing Debian packages (as root; otherwise list them)
 	$(Q)tests/deps.sh $(if $(filter 1,$(V)),-v)
 
-# For packagers: files are written below DESTDIR, for use below PREFIX. Manual pages and units
-# follow PREFIX.
+# For packagers: files are written below DESTDIR, for use below PREFIX. Manual pages, units, users and
+# completion follow PREFIX.
 INSTALL_UNITS := $(wildcard firmware/linux/*.service control/service/daemon/*.service)
+INSTALL_USERS := $(wildcard debian/*.sysusers)
+COMPLETED     := banyan banyand banyan-switchd banyan-perf banyan-run banyan-sim
 .PHONY: install
-install: build-all ## install programs, library, headers, Python package, pkg-config file, manuals and units under PREFIX
-	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin lib/pkgconfig include/banyan lib/systemd/system)
+install: build-all ## install programs, library, headers, Python package, manuals, units and completion under PREFIX
+	$(Q)install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include/banyan lib/systemd/system) $(DESTDIR)$(LIBDIR)/pkgconfig
 	$(Q)install -m 755 $(foreach p,$(PROGS),$(B)/bin/$(p)) $(DESTDIR)$(PREFIX)/bin/
-	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DPDK_PLUGIN) $(NCCL_PLUGIN) $(DESTDIR)$(PREFIX)/lib/
-	$(Q)ln -sf libbanyan.so.0 $(DESTDIR)$(PREFIX)/lib/libbanyan.so
+	$(Q)install -m 755 $(B)/lib/libbanyan.so.0 $(DPDK_PLUGIN) $(NCCL_PLUGIN) $(DESTDIR)$(LIBDIR)/
+	$(Q)ln -sf libbanyan.so.0 $(DESTDIR)$(LIBDIR)/libbanyan.so
 	$(Q)if [ -d $(MPI_LIB) ]; then mkdir -p $(DESTDIR)$(PREFIX)/lib && cp -r $(MPI_LIB) $(DESTDIR)$(PREFIX)/lib/; fi
-	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(PREFIX)/lib/
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' \
-	    host-driver/banyan.pc.in >$(DESTDIR)$(PREFIX)/lib/pkgconfig/banyan.pc
+	$(Q)install -m 644 $(B)/lib/libbanyan.a $(DESTDIR)$(LIBDIR)/
+	$(Q)$(PC_EDIT) host-driver/banyan.pc.in >$(DESTDIR)$(LIBDIR)/pkgconfig/banyan.pc
 	$(Q)install -m 644 $(wildcard host-driver/include/banyan/*.h host-driver/include/banyan/*.hpp) $(DESTDIR)$(PREFIX)/include/banyan/
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PREFIX)/share/banyan/fortran host-driver/fortran/banyan.f90
 	$(Q)install -D -m 644 -t $(DESTDIR)$(PYTHON_DIR)/banyan $(PYTHON_SRC)
 	$(Q)for unit in $(INSTALL_UNITS); do sed -e 's|/usr/local/bin|$(PREFIX)/bin|g' -e 's|/usr/bin/banyan|$(PREFIX)/bin/banyan|g' \
 	    $$unit >$(DESTDIR)$(PREFIX)/lib/systemd/system/$${unit##*/} || exit 1; done
+	$(Q)install -d $(DESTDIR)$(PREFIX)/lib/sysusers.d $(DESTDIR)$(PREFIX)/share/bash-completion/completions
+	$(Q)for users in $(INSTALL_USERS); do name=$${users##*/}; \
+	    install -m 644 $$users $(DESTDIR)$(PREFIX)/lib/sysusers.d/$${name%.sysusers}.conf || exit 1; done
+	$(Q)install -m 644 control/cli/completion.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/banyan
+	$(Q)for name in $(filter-out banyan,$(COMPLETED)); do \
+	    ln -sf banyan $(DESTDIR)$(PREFIX)/share/bash-completion/completions/$$name || exit 1; done
 	$(Q)for page in docs/man/*.[1-9]; do \
 	    install -D -m 644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/} || exit 1; done
 	@echo "  INSTALL $(DESTDIR)$(PREFIX)"

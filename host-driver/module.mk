@@ -107,9 +107,11 @@ $(LIBBANYAN_A): $(B)/lib/libhost-driver.a $(B)/lib/liboffload.a
 	$(Q)objcopy --wildcard --keep-global-symbol='banyan_*' $(B)/lib/libbanyan.o
 	$(Q)ar crs $@ $(B)/lib/libbanyan.o && rm -f $(B)/lib/libbanyan.o
 
+# Folders below PREFIX are written relative to it, so that pkg-config can move them.
+PC_EDIT = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(patsubst $(PREFIX)/%,$${prefix}/%,$(LIBDIR))|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|'
 $(B)/lib/banyan.pc: host-driver/banyan.pc.in
 	$(call say,GEN,$@)
 	@mkdir -p $(@D)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' -e 's|@LIBS@|$(host-driver_LDLIBS)|' $< >$@
+	$(Q)$(PC_EDIT) $< >$@
 
 include $(wildcard host-driver/*/module.mk host-driver/*/*/module.mk)

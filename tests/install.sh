@@ -66,6 +66,7 @@ done
 check "banyan info -c finds banyan-perf beside it" says BANYAN_TABLE "$prefix/bin/banyan" info -c
 check "the pkg-config file names the prefix" says "/opt/banyan/include" pkg-config --variable=includedir banyan
 check "the units start the installed programs" bash -c "grep -q '^ExecStart=/opt/banyan/bin/banyan-switchd' $prefix/lib/systemd/system/banyan-switchd.service && grep -q '^ExecStart=/opt/banyan/bin/banyand ' $prefix/lib/systemd/system/banyand.service"
+check "the units' users and the completion are installed" test -s "$prefix/lib/sysusers.d/banyand.conf" -a -s "$prefix/lib/sysusers.d/banyan-switchd.conf" -a -e "$prefix/share/bash-completion/completions/banyan-switchd"
 check "manual pages are in their sections" test -s "$prefix/share/man/man1/banyan.1" -a -s "$prefix/share/man/man5/banyan-plan.5" -a -s "$prefix/share/man/man3/libbanyan.3"
 echo "$passed passed, $failed failed"
 [ "$failed" -eq 0 ]
