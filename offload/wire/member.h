@@ -38,7 +38,7 @@ enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
     X(SAY, 4, HOST, 2, 1, BY_MEMBER_SAY_MAX)                                                                 \
     X(CARRIED, 5, HOST, 0, 0, 0)                                                                             \
     X(BYE, 6, HOST, 0, 0, 0)                                                                                 \
-    X(MEASURED, 7, HOST, 8, BY_LATENCY_ALL_BYTES, BY_LATENCY_ALL_BYTES)                                                                                 \
+    X(MEASURED, 7, HOST, 8, BY_LATENCY_ALL_BYTES, BY_LATENCY_ALL_BYTES)                                      \
     X(WELCOME, 17, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                     \
     X(FREEZE, 18, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                      \
     X(HEARD, 19, CONTROLLER, 2, 1, BY_MEMBER_SAY_MAX)                                                        \
