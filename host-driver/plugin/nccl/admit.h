@@ -39,7 +39,8 @@ struct by_nccl_admission {
 void by_nccl_admit(void *handles[], uint32_t ranks, uint32_t rank, struct by_nccl_listener *listener,
                    struct by_nccl_admission *admission);
 
-/* Decides from the facts of all ranks: 1 if they can use libbanyan together. `text` is the reason. */
+/* Decides from the facts of all ranks: 1 if they can use libbanyan together, else `text` says why
+ * not. */
 int by_nccl_agree(const struct by_nccl_facts *all, uint32_t ranks, char text[BY_NCCL_TEXT_MAX]);
 
 #endif

@@ -162,7 +162,7 @@ unsigned by_nccl_count(void)
     return atomic_load(&object_count);
 }
 
-/* When NCCL unloads the plugin: objects that it never closed, such as connections that it gave up. */
+/* When NCCL unloads the plugin: frees what it never closed, such as connections that it gave up. */
 __attribute__((destructor)) static void unload(void)
 {
     for (uint32_t i = 0; i < slot_count; i++) {
