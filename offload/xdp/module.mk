@@ -2,7 +2,7 @@
 # programs that load them. Not part of liboffload.
 XDP_CFLAGS := -target bpf -ffreestanding -O2 -g -I. -Wall -Wextra -Werror -idirafter $(patsubst %/asm/types.h,%,$(firstword $(wildcard /usr/include/*-linux-gnu/asm/types.h)))
 
-$(GEN)/xdp/%.bpf.o: offload/xdp/%.bpf.c $(wildcard offload/xdp/*.h)
+$(GEN)/xdp/%.bpf.o: offload/xdp/%.bpf.c $(wildcard offload/base/*.h offload/wire/*.h offload/xdp/*.h)
 	$(call say,BPF,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CLANG) $(XDP_CFLAGS) -c -o $@ $<
