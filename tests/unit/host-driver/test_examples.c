@@ -3,6 +3,7 @@
  * with real sockets and without privileges. They check their results themselves. Also the messages
  * of a process whose peer fails or whose address is in use.
  */
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <signal.h>
@@ -114,7 +115,7 @@ static void the_fabric_in_one_process_runs_from_a_folder_of_tables(void **state)
     rig_star(&fabric, 4, 8);
     rig_write(&fabric, tables);
     assert_int_equal(finish(start("in_process", 0, tables)), 0);
-    assert_non_null(strstr(output_of(0), "2 packets, 188 bytes"));
+    assert_non_null(strstr(output_of(0), "3 packets, 270 bytes"));
     rig_remove(tables);
 }
 
@@ -146,15 +147,34 @@ static void a_rank_whose_peer_is_killed_ends_within_the_timeout(void **state)
 
 static void an_address_that_is_taken_is_named(void **state)
 {
-    pid_t first, second;
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(46247), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int taken = socket(AF_INET, SOCK_DGRAM, 0);
 
     (void)state;
+    assert_true(taken >= 0);
+    assert_int_equal(bind(taken, (const struct sockaddr *)&address, sizeof address), 0);
     rig_set("BANYAN_TIMEOUT", "1");
+    assert_int_equal(finish(start("barrier", 0, NULL)), 1);
+    assert_non_null(strstr(output_of(0), "127.0.0.1:46247 (lo) cannot be bound"));
+    rig_set("BANYAN_TIMEOUT", NULL);
+    close(taken);
+}
+
+static void a_second_program_of_a_job_is_told_which_runs(void **state)
+{
+    pid_t first, second;
+    char want[60];
+
+    (void)state;
+    rig_set("BANYAN_TIMEOUT", "5");
     first = start("barrier", 0, NULL);
     usleep(200000);
+    rig_set("BANYAN_TIMEOUT", "1");
     second = start("barrier", 0, NULL);
     assert_int_equal(finish(second), 1);
-    assert_non_null(strstr(output_of(0), "127.0.0.1:46247 (lo) cannot be bound"));
+    snprintf(want, sizeof want, "in use by process %d", (int)first);
+    assert_non_null(strstr(output_of(0), want));
     assert_int_equal(finish(first), 1);
     rig_set("BANYAN_TIMEOUT", NULL);
 }
@@ -186,6 +206,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_rank_whose_peer_never_comes_ends_with_its_name),
         cmocka_unit_test(a_rank_whose_peer_is_killed_ends_within_the_timeout),
         cmocka_unit_test(an_address_that_is_taken_is_named),
+        cmocka_unit_test(a_second_program_of_a_job_is_told_which_runs),
     };
 
     (void)argc;

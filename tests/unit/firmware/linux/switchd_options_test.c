@@ -77,9 +77,11 @@ static void probabilities_become_parts_of_2_to_the_32(void **state)
                 {"1.000", UINT32_MAX},
                 {"0.01", 42949672u},
                 {"0.000000001", 4},
-                {"0.0000000001", 0}};
-    static const char *const bad[] = {"1.1", "2",    "-0.1", "",          ".",   "0.1.2",
-                                      "0,5", "1e-3", "x",    "1.0000001", "nan", "0.5 "};
+                {"0.0000000001", 0},
+                {"1e-3", 4294967},
+                {"25e-2", 1u << 30}};
+    static const char *const bad[] = {"1.1", "2",   "-0.1", "",          ".",   "0.1.2",
+                                      "0,5", "1e-", "x",    "1.0000001", "nan", "0.5 "};
     struct by_switchd_options options;
     char line[128];
 
