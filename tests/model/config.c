@@ -67,17 +67,6 @@ const struct model_config model_configs[] = {
      .gen = 1,
      .end = MODEL_END_DONE,
      .set = MODEL_SET_ALL},
-    {.name = "plain-crash",
-     .tree = "R(ab)",
-     .window = 1,
-     .calls = {SUM(1)},
-     .plain = 1,
-     .mute = 1,
-     .faults = MODEL_CRASH,
-     .fault_count = 1,
-     .gen = 0xffff,
-     .end = MODEL_END_DONE,
-     .set = MODEL_SET_ALL},
     /* One level, two and three; windows of one, two and four chunks; each bank is reused
      * repeatedly. */
     {.name = "star-2",

@@ -15,7 +15,7 @@
 #include "offload/wire/seal.h"
 #include "tests/model/model.h"
 
-#define STATES_MAX 4000000
+#define STATES_MAX 20000000
 
 static void every_quick_configuration_is_safe_and_live(void **state)
 {
@@ -44,23 +44,15 @@ static void the_reduction_reaches_what_is_reached_without_it(void **state)
 {
     static const struct model_call one = {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U64, 0, 0, 1};
     static const struct model_call two = {BY_COLLECTIVE_ALLREDUCE, BY_OP_SUM, BY_DTYPE_U64, 0, 0, 2};
-    unsigned count = 5;
+    unsigned count = 2;
     struct model_config configs[] = {
-        {.tree = "R(ab)", .window = 1, .calls = {one}, .end = MODEL_END_DONE},
+        {.tree = "R(ab)", .window = 1, .calls = {one}, .mute = 1, .end = MODEL_END_DONE},
         {.tree = "R(ab)", .window = 1, .calls = {two}, .mute = 1, .end = MODEL_END_DONE},
+        /* The following take minutes, with MODEL_FULL (`make model`). */
         {.tree = "R(S(a)c)", .window = 1, .calls = {one}, .mute = 1, .end = MODEL_END_DONE},
         {.tree = "R(S(ab))", .window = 1, .calls = {one}, .mute = 1, .end = MODEL_END_DONE},
         {.tree = "R(ab)", .window = 2, .calls = {one}, .mute = 1, .in_place = 1, .end = MODEL_END_DONE},
-        /* The following take a minute, with MODEL_FULL (`make model`). */
         {.tree = "R(ab)", .window = 1, .calls = {one}, .mute = 1, .exact = 1, .end = MODEL_END_DONE},
-        {.tree = "R(ab)",
-         .window = 1,
-         .calls = {one},
-         .mute = 1,
-         .faults = MODEL_CRASH,
-         .fault_count = 1,
-         .gen = 0xffff,
-         .end = MODEL_END_DONE},
     };
 
     (void)state;

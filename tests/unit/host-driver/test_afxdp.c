@@ -260,7 +260,7 @@ static void a_second_process_of_the_job_is_refused(void **state)
         usleep(20000);
     second = start(0, "1", "64K");
     assert_int_equal(finish(second), 3);
-    assert_non_null(strstr(output_of(0), "does another process run this job here?"));
+    assert_non_null(strstr(output_of(0), "in use by process"));
     assert_int_equal(finish(first), 3);
     remove_cable();
 }
