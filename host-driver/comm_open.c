@@ -34,7 +34,8 @@ static int open_transport(struct banyan_comm *comm)
     return by_transport_open(&config, context->transport, &comm->transport);
 }
 
-/* Another program of the job may not run on this host; in a fabric in memory there are no others. */
+/* Another program of the job may not run on this host; in a fabric in memory there are no others.
+ */
 static int take_job(struct banyan_comm *comm)
 {
     struct by_image_port port = {.own_ip = 0};

@@ -1,5 +1,5 @@
-/* One program of a job at a time on a host; see sole.h. The name is that of a listening UNIX socket in
- * the abstract namespace, which belongs to the network namespace, as the addresses do. */
+/* One program of a job at a time on a host; see sole.h. The name is that of a listening UNIX socket
+ * in the abstract namespace, which belongs to the network namespace, as the addresses do. */
 #include "host-driver/sole.h"
 
 #include <errno.h>

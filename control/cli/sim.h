@@ -1,8 +1,8 @@
 /*
  * The command `banyan sim`: runs plans on a simulated fabric. Files: sim.c (the command),
  * sim_options.c, sim_choose.c (chunk, window and batch), sim_work.c (the folder that banyan-sim
- * runs), sim_series.c (samples), sim_report.c (one run) and sim_sweep.c (one run for each of several
- * probabilities). Single-threaded.
+ * runs), sim_series.c (samples), sim_report.c (one run) and sim_sweep.c (one run for each of
+ * several probabilities). Single-threaded.
  */
 #ifndef BY_CLI_SIM_H
 #define BY_CLI_SIM_H

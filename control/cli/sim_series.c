@@ -8,7 +8,8 @@
 
 #include "control/cli/sim.h"
 
-/* Writes a field of a CSV file; quoted if it contains a comma, a quote or a line break (RFC 4180). */
+/* Writes a field of a CSV file; quoted if it contains a comma, a quote or a line break (RFC 4180).
+ */
 static void write_field(FILE *stream, const char *text)
 {
     if (text[strcspn(text, ",\"\r\n")] == 0) {

@@ -70,7 +70,8 @@ static void print_row(const struct sim *sim, const struct sim_report_verdict *ve
     fflush(stdout);
 }
 
-/* Runs one point, and adds its report to `points`. `first` is the first point's rate, 0 before it. */
+/* Runs one point, and adds its report to `points`. `first` is the first point's rate, 0 before it.
+ */
 static int run_point(struct sim *sim, const char *point, double *first, json_t *points)
 {
     struct sim_report_verdict verdict;

@@ -64,7 +64,8 @@ struct by_plan {
     /* capable switches only forward: bound and proof hold for the fabric without
      * their capabilities */
     bool hosts_only;
-    /* no more trees than this share the data of one rank (merge.h); 0: no such limit was asked for */
+    /* no more trees than this share the data of one rank (merge.h); 0: no such limit was asked for
+     */
     int64_t trees_max;
     bool ordered; /* every partial sum covers a contiguous interval of ranks */
     bool hurried; /* the time limit prevented better trees (not part of the plan file) */

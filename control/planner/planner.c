@@ -28,15 +28,15 @@
 /* The largest k tried for a plan that may lose a part of the rate (count). */
 #define CHEAP_K_MAX 256
 
-/* More trees for each root than this times --trees-max are not packed: merging equal ones would hardly
- * leave few enough (count). */
+/* More trees for each root than this times --trees-max are not packed: merging equal ones would
+ * hardly leave few enough (count). */
 #define MERGED_MAX 4
 
 /* Trees of a single root when the time for the optimal number has run out (count). */
 #define HURRIED_TREES 16
 
-/* Trees of a single root that are made where fewer are high: of more than HIGH_FACTOR times the hops
- * to the farthest node and HIGH_MIN more (count, hops). */
+/* Trees of a single root that are made where fewer are high: of more than HIGH_FACTOR times the
+ * hops to the farthest node and HIGH_MIN more (count, hops). */
 #define LOW_TREES   32
 #define HIGH_FACTOR 3u
 #define HIGH_MIN    16u
@@ -255,7 +255,8 @@ static int find_cheap_k(struct planner_task *task, const struct by_plan_options 
     return error;
 }
 
-/* Finds the k up to `most` with the best rate, and sets the capacities and roots of `task` for it. */
+/* Finds the k up to `most` with the best rate, and sets the capacities and roots of `task` for it.
+ */
 static int fix_few(struct planner_task *task, const struct by_plan_options *options, int64_t most,
                    struct by_problem *problem)
 {
@@ -357,7 +358,8 @@ static int describe_cut(const struct planner_task *task, const struct by_plan_op
     return 0;
 }
 
-/* Makes the trees of `task` into the empty list, and sets k, the rate and the heights of the plan. */
+/* Makes the trees of `task` into the empty list, and sets k, the rate and the heights of the plan.
+ */
 static int make_list(const struct planner_task *task, const struct by_plan_options *options,
                      struct by_tree_list *list, struct by_plan *plan, struct by_problem *problem)
 {

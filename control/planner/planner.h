@@ -29,8 +29,8 @@ struct by_plan_options {
     int64_t fixed_k; /* 0 = the optimal k */
     /* num > 0: use the least k that costs at most this fraction of the rate, below 1 */
     struct by_fraction loss;
-    /* at most so many trees share the data of one rank (control/plan/merge.h): the best rate that is
-     * found with them; 0 = any number */
+    /* at most so many trees share the data of one rank (control/plan/merge.h): the best rate that
+     * is found with them; 0 = any number */
     int64_t trees_max;
     bool latency_aware;          /* trade part of the rate for lower trees: see shallow.h */
     struct by_fraction loss_max; /* the largest such part: 1/10 is a tenth */

@@ -33,8 +33,8 @@ struct by_traffic_arc {
 int by_traffic_add(const struct by_lowering *lowering, const struct by_traffic_call *call,
                    struct by_traffic_arc *arcs);
 
-/* Adds the roll call of `job` and the openings of its trees, once for each run on tables that no run
- * has used (offload/wire/PROTOCOL.md, "Sessions"). */
+/* Adds the roll call of `job` and the openings of its trees, once for each run on tables that no
+ * run has used (offload/wire/PROTOCOL.md, "Sessions"). */
 void by_traffic_add_session(const struct by_lowering *lowering, uint16_t job, struct by_traffic_arc *arcs);
 
 #endif

@@ -103,7 +103,8 @@ struct by_call_status {
     struct by_err err;                /* for BY_EMISMATCH */
     struct by_call_said first, other; /* the calls of err.first and err.other */
     /* The call ended before the ranks had agreed on a session. With BY_ESTATE: without a session,
-     * `node` refused many attempts to begin one; later, it has gone on with another run's session. */
+     * `node` refused many attempts to begin one; later, it has gone on with another run's session.
+     */
     uint8_t session;
 };
 
@@ -170,11 +171,11 @@ uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by
  *   BY_EAGAIN        BY_CALLS_MAX calls are outstanding, or the call posted that many calls ago has
  *                    not been collected
  *   BY_ESTATE        after a fatal error
- * An error that ends a call is fatal: it ends all other calls with BY_EABORTED. BY_EINVAL and
- * BY_EUNSUPPORTED of this function are not fatal. Before the first call's chunks the ranks agree on a
- * session; when they cannot, or another run begins on the same tables, the oldest call ends with
- * BY_ESTATE (see by_call_status.session). The endpoint uses the buffers until the call has ended. A packet
- * still queued in the shell may point into them a little longer, but no receiver needs it then.
+ * An error that ends a call is fatal: it ends all other calls with BY_EABORTED. BY_EINVAL and BY_EUNSUPPORTED
+ * of this function are not fatal. Before the first call's chunks the ranks agree on a session; when they
+ * cannot, or another run begins on the same tables, the oldest call ends with BY_ESTATE (see
+ * by_call_status.session). The endpoint uses the buffers until the call has ended. A packet still queued in
+ * the shell may point into them a little longer, but no receiver needs it then.
  */
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field);

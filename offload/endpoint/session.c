@@ -15,9 +15,9 @@
 #include "offload/endpoint/state.h"
 
 #define NONCE_BYTES 4u
-/* The first chunks of sessions are multiples of this many windows apart. A new session begins at least
- * as far behind the chunks of an older one: more than the four windows that may be in flight beyond
- * the oldest chunk that a node holds. */
+/* The first chunks of sessions are multiples of this many windows apart. A new session begins at
+ * least as far behind the chunks of an older one: more than the four windows that may be in flight
+ * beyond the oldest chunk that a node holds. */
 #define LEAP_WINDOWS 8u
 /* Limit of attempts. Ranks that start together need two or three. */
 #define MOVES_MAX 64u
@@ -40,8 +40,8 @@ static uint32_t leap_of(const struct by_ep_lane *lane)
     return LEAP_WINDOWS * (lane->mask + 1);
 }
 
-/* Returns the last chunk at or before `seq` at which a session can begin: the first one of the session
- * of `seq`, if it is of that session's first two windows. */
+/* Returns the last chunk at or before `seq` at which a session can begin: the first one of the
+ * session of `seq`, if it is of that session's first two windows. */
 static uint32_t first_of(const struct by_ep_lane *lane, uint32_t seq)
 {
     uint32_t ahead = seq - lane->start;
@@ -121,8 +121,8 @@ void by_session_begin(struct by_endpoint *endpoint)
     call_roll(endpoint);
 }
 
-/* Calls the roll again, from `seq`. Openings that were sent are of another roll; they are sent again
- * at later chunks. */
+/* Calls the roll again, from `seq`. Openings that were sent are of another roll; they are sent
+ * again at later chunks. */
 static void roll_again(struct by_endpoint *endpoint, uint32_t seq)
 {
     struct by_ep_lane *first = &endpoint->lanes[endpoint->first];
@@ -180,9 +180,9 @@ static void give_up(struct by_endpoint *endpoint, const struct by_ep_lane *lane,
     by_call_fail(endpoint, &endpoint->calls[BY_CALL_SESSION], error, &status);
 }
 
-/* Returns whether an objection is about this run: a node cannot compute its chunks, or its memory has
- * changed. Otherwise an earlier run has left it. A roll call has no salt, so there only repetition
- * shows it. */
+/* Returns whether an objection is about this run: a node cannot compute its chunks, or its memory
+ * has changed. Otherwise an earlier run has left it. A roll call has no salt, so there only
+ * repetition shows it. */
 static int is_final(const struct by_endpoint *endpoint, const struct by_err *err)
 {
     if (err->reason != BY_ERR_MEMORY && err->reason != BY_ERR_UNSUPPORTED)

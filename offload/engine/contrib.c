@@ -165,8 +165,8 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
         return 1;
     }
     if (ahead == 0 || (int32_t)ahead < 0) {
-        /* Either a late packet, whose sender ignores the answer, or a run that begins on used tables
-         * and asks where. */
+        /* Either a late packet, whose sender ignores the answer, or a run that begins on used
+         * tables and asks where. */
         by_stale_answer(step, packet);
         return 0;
     }

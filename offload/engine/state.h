@@ -55,8 +55,8 @@ struct by_bank {
     uint32_t psum;      /* first of the accumulators (their guard), then of the sum, then of the result */
     uint32_t refs : 24; /* packets that still point into the payload */
     uint32_t waits : 8; /* WAITs of the parent passed down since the last sending up */
-    /* nleaf is not beside count: a compiler would read both at once, and such a read waits until the
-     * store to one of them has left the processor */
+    /* nleaf is not beside count: a compiler would read both at once, and such a read waits until
+     * the store to one of them has left the processor */
     uint16_t count;
     uint16_t seal; /* by_bank_seal_of the other fields, except those that only space repairs */
     uint16_t nleaf;
@@ -257,10 +257,11 @@ struct by_packet {
 };
 
 /*
- * Returns 1 when the packet's chunk may take the bank from the chunk that it holds. Within a session
- * that is the bank's next chunk, and only when the old one is no longer needed: no correct leaf can
- * be two windows ahead of a chunk that is still summed. The first chunks of a session (START) take
- * the bank from any older chunk, whatever its state: its session is over (PROTOCOL.md, "Sessions").
+ * Returns 1 when the packet's chunk may take the bank from the chunk that it holds. Within a
+ * session that is the bank's next chunk, and only when the old one is no longer needed: no correct
+ * leaf can be two windows ahead of a chunk that is still summed. The first chunks of a session
+ * (START) take the bank from any older chunk, whatever its state: its session is over (PROTOCOL.md,
+ * "Sessions").
  */
 static inline int by_bank_is_free(const struct by_bank *bank, const struct by_packet *packet)
 {

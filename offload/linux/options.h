@@ -56,8 +56,8 @@ typedef int by_option_fn(void *object, const char *value, struct by_option_why *
 int by_option_refuse(struct by_option_why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Reads a probability in decimal notation, such as 0.01 or 1e-2, as parts of 2^32, rounded down; 1 is
- * UINT32_MAX. Returns 0, or -1 with the reason. */
+/* Reads a probability in decimal notation, such as 0.01 or 1e-2, as parts of 2^32, rounded down; 1
+ * is UINT32_MAX. Returns 0, or -1 with the reason. */
 int by_option_chance(const char *text, uint64_t *parts, struct by_option_why *why);
 
 struct by_option {

@@ -180,7 +180,8 @@ static int read_number(const struct by_option *row, const char *text, uint64_t *
                                                              : ", or 0");
 }
 
-/* The part of "e-3", with its letter, that divides a number by 1,000; 0 when `text` is nothing such. */
+/* The part of "e-3", with its letter, that divides a number by 1,000; 0 when `text` is nothing
+ * such. */
 static uint64_t read_exponent(const char *text)
 {
     uint64_t power = 1;

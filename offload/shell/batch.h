@@ -122,8 +122,8 @@ struct by_batch {
     bool timeless;   /* the engine gets no clock, so that a trace is repeatable */
     uint32_t port_count;
     uint32_t first_port; /* first port of the next round; rotates for fairness */
-    /* Of the platform: ports of other workers, as bits. They are polled after the others of a round,
-     * and their workers ask and answer ARP there; this one only learns. */
+    /* Of the platform: ports of other workers, as bits. They are polled after the others of a
+     * round, and their workers ask and answer ARP there; this one only learns. */
     uint64_t late;
     uint32_t burst; /* frames that a port may add per round: those of all ports fit a batch, if there are few
                        ports, so that the packets of a chunk meet in it */

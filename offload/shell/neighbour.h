@@ -54,8 +54,8 @@ struct by_neighbours {
 /*
  * Replaces the neighbours by those of a checked `image`, except on the ports in `exempt` (bit 1 <<
  * port). Addresses that are known stay known; all are asked for at once, because the port may have
- * another VLAN. Those at the ports in `elsewhere` are asked by another worker, whose answers this one
- * gets too; they are asked here only if none has come for BY_NEIGHBOUR_SLOW_NS.
+ * another VLAN. Those at the ports in `elsewhere` are asked by another worker, whose answers this
+ * one gets too; they are asked here only if none has come for BY_NEIGHBOUR_SLOW_NS.
  */
 void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, uint64_t exempt,
                         uint64_t elsewhere, uint64_t now_ns);

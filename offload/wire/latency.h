@@ -1,7 +1,8 @@
 /*
- * How long the operations of a collective took, as a histogram, and its bytes: what a host counts and
- * reports to the controller (PROTOCOL.md, "Members"). All numbers only grow, so that a lost report
- * loses nothing. Neighbours: host-driver/member.c, control/service/daemon/latency.c. Pure; any thread.
+ * How long the operations of a collective took, as a histogram, and its bytes: what a host counts
+ * and reports to the controller (PROTOCOL.md, "Members"). All numbers only grow, so that a lost
+ * report loses nothing. Neighbours: host-driver/member.c, control/service/daemon/latency.c. Pure;
+ * any thread.
  */
 #ifndef BY_WIRE_LATENCY_H
 #define BY_WIRE_LATENCY_H
@@ -23,8 +24,8 @@ struct by_latency {
     uint64_t of_class[BY_LATENCY_CLASSES]; /* operations, by their duration */
 };
 
-/* Returns the longest duration of a class (ns): 10 us, and four times the one before. UINT64_MAX for
- * the last class. */
+/* Returns the longest duration of a class (ns): 10 us, and four times the one before. UINT64_MAX
+ * for the last class. */
 uint64_t by_latency_limit_ns(uint32_t class_index);
 /* Adds one operation. */
 void by_latency_add(struct by_latency *latency, uint64_t bytes, uint64_t duration_ns);

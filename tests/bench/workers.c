@@ -302,9 +302,9 @@ static void *answer_turns(void *unused)
     return NULL;
 }
 
-/* The time in which one core sees what the other has written (ns): some 40 where they share a cache,
- * and some 200 where they do not. A hypervisor may move a virtual machine from one case to the
- * other. */
+/* The time in which one core sees what the other has written (ns): some 40 where they share a
+ * cache, and some 200 where they do not. A hypervisor may move a virtual machine from one case to
+ * the other. */
 static double line_ns(void)
 {
     uint64_t begin;

@@ -98,8 +98,8 @@ void model_plan(void)
     }
 }
 
-/* Returns the number of a chunk's session. Sessions on used tables begin eight windows or a multiple of them
- * later; all chunks of a run fit between. */
+/* Returns the number of a chunk's session. Sessions on used tables begin eight windows or a
+ * multiple of them later; all chunks of a run fit between. */
 uint32_t model_session(uint32_t seq)
 {
     return model.config->faults & MODEL_RESTART

@@ -80,9 +80,9 @@ static void run(const struct again_shape *shape)
     assert_int_equal(result.wrong, 0);
 }
 
-/* Returns whether a tree's root is a host. Its engine is new with its process and so cannot tell the
- * packets of the earlier run, which are still on their way, from those of the new one before the
- * session has begun; the salt then ends the run. */
+/* Returns whether a tree's root is a host. Its engine is new with its process and so cannot tell
+ * the packets of the earlier run, which are still on their way, from those of the new one before
+ * the session has begun; the salt then ends the run. */
 static int has_fresh_root(const struct again_shape *shape)
 {
     int fresh = 0;

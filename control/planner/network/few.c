@@ -1,8 +1,8 @@
 /*
  * Few trees for allreduce. See few.h. Two kinds of trees compete:
  *
- * - the best of the plan's own trees and of trees that fill the links (fill.h), chosen and weighed by
- *   linear programs;
+ * - the best of the plan's own trees and of trees that fill the links (fill.h), chosen and weighed
+ *   by linear programs;
  * - the trees of a broadcast from one root, used in both directions with half of each link, on
  *   symmetric fabrics.
  */
@@ -21,8 +21,8 @@
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"
 
-/* Weights, in units of capacity, are multiples of 1 / DENOMINATOR, which has all divisors up to 12: sums
- * of many then have small denominators too. */
+/* Weights, in units of capacity, are multiples of 1 / DENOMINATOR, which has all divisors up to 12:
+ * sums of many then have small denominators too. */
 #define DENOMINATOR ((int64_t)27720)
 /* The trees that the first program weighs, and the links of a program (counts). */
 #define POOL_MAX 512u
@@ -125,9 +125,10 @@ static uint64_t mix(uint64_t value)
 }
 
 /*
- * Chooses the rows of the program: `rows` receives, for each kind of loads by entry, the half with the
- * least capacity. Most halves are alike: those of hosts carry every tree once. Returns the number of
- * kinds. Different loads with the same hash are possible, so the result is checked (fits()).
+ * Chooses the rows of the program: `rows` receives, for each kind of loads by entry, the half with
+ * the least capacity. Most halves are alike: those of hosts carry every tree once. Returns the
+ * number of kinds. Different loads with the same hash are possible, so the result is checked
+ * (fits()).
  */
 static uint32_t choose_rows(const struct few_task *task, const struct by_tree_list *list,
                             const struct few_entry *entries, uint32_t count, struct few_row *rows)
@@ -176,8 +177,8 @@ static bool fits(const struct few_task *task, const struct by_tree_list *list,
 }
 
 /* Gives the entries the weights (in units of capacity, rounded down to small denominators) with the
- * greatest sum that fit the links: an exact linear program. False if it is too large, or if there is
- * no time. */
+ * greatest sum that fit the links: an exact linear program. False if it is too large, or if there
+ * is no time. */
 static bool weigh(const struct few_task *task, const struct by_tree_list *list, struct few_entry *entries,
                   uint32_t count)
 {

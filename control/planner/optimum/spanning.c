@@ -233,9 +233,9 @@ void by_spanning_roots(const struct by_spanning *spanning, uint32_t node_count, 
  * Both directions start with half of each link. The surplus that enters some nodes is turned along
  * the links towards the nodes that lack capacity.
  *
- * With X trees, m(T) + r(T) >= within(T) + X for every set T, where r counts the trees that start in
- * T: for all of them at the root by the choice of m. Only the sum m + r matters, so other nodes may
- * be roots instead, for as much less capacity into them; and m + r is at least X at every node.
+ * With X trees, m(T) + r(T) >= within(T) + X for every set T, where r counts the trees that start
+ * in T: for all of them at the root by the choice of m. Only the sum m + r matters, so other nodes
+ * may be roots instead, for as much less capacity into them; and m + r is at least X at every node.
  */
 void by_spanning_direct(const struct by_graph *graph, const struct by_spanning *spanning,
                         const int64_t *roots, int64_t *directed)

@@ -166,8 +166,8 @@ static bool find_chain(struct repairer *repairer, uint32_t tree, uint32_t node)
     return false;
 }
 
-/* Whether `node` is in the part of the tree below `above`, or is `above`; `side` remembers the answers
- * (1 below, 2 not). */
+/* Whether `node` is in the part of the tree below `above`, or is `above`; `side` remembers the
+ * answers (1 below, 2 not). */
 static bool is_below(struct repairer *repairer, uint32_t tree, uint32_t node, uint32_t above, uint8_t *side)
 {
     const struct by_mesh *net = repairer->units->net;
@@ -188,9 +188,9 @@ static bool is_below(struct repairer *repairer, uint32_t tree, uint32_t node, ui
 }
 
 /*
- * Moves a random node below `node` to the rest of the tree, over a link that another tree may have to
- * give up for it; that tree then lacks the moved node. So a root whose links all serve other trees
- * gets one. `node` is still missing. Returns false if no link joins the two parts.
+ * Moves a random node below `node` to the rest of the tree, over a link that another tree may have
+ * to give up for it; that tree then lacks the moved node. So a root whose links all serve other
+ * trees gets one. `node` is still missing. Returns false if no link joins the two parts.
  */
 static bool bridge(struct repairer *repairer, uint32_t tree, uint32_t node)
 {
@@ -315,8 +315,8 @@ bool by_pack_repair(struct by_units *units, double deadline)
 
         repairer.lacks[pick] = repairer.lacks[--repairer.lack_count];
         right = repairer.work < work_max && (step % 64 || !by_plan_late(deadline));
-        /* Kicks alone may move the same tree to and fro for ever. Small nets are left to growth then,
-         * which makes fewer trees. */
+        /* Kicks alone may move the same tree to and fro for ever. Small nets are left to growth
+         * then, which makes fewer trees. */
         if (right && !find_chain(&repairer, lack.tree, lack.node) &&
             (scale < SCALE_LARGE || by_prng_below(&repairer.prng, BRIDGE_RARITY) > 0 ||
              !bridge(&repairer, lack.tree, lack.node)))

@@ -144,8 +144,9 @@ static int64_t common_units(int64_t a, int64_t b)
     return __builtin_mul_overflow(a, factor, &product) || product > UNITS_MAX ? a : product;
 }
 
-/* Allreduce: lowers the bound to that of the single compute nodes, if it is less than that of the cut,
- * with its proof. Where switches only forward, this is what trees can reach on most fabrics. */
+/* Allreduce: lowers the bound to that of the single compute nodes, if it is less than that of the
+ * cut, with its proof. Where switches only forward, this is what trees can reach on most fabrics.
+ */
 static void bound_by_nodes(struct by_replan_job *job, struct by_fraction *bound)
 {
     uint32_t n = job->graph->node_count, *part = by_alloc(n, sizeof(*part));

@@ -1,6 +1,6 @@
-/* Durations and bytes of operations, as the ranks of a job report them, for the metrics. Each report
- * counts from the start of a process; the totals of the job survive the processes. The loop's
- * thread. */
+/* Durations and bytes of operations, as the ranks of a job report them, for the metrics. Each
+ * report counts from the start of a process; the totals of the job survive the processes. The
+ * loop's thread. */
 #ifndef BY_SERVICE_DAEMON_LATENCY_H
 #define BY_SERVICE_DAEMON_LATENCY_H
 

@@ -1,5 +1,5 @@
-/* The state of the daemon as Prometheus text (GET /metrics). docs/operate.md explains the metrics. The
- * loop's thread. */
+/* The state of the daemon as Prometheus text (GET /metrics). docs/operate.md explains the metrics.
+ * The loop's thread. */
 #ifndef BY_SERVICE_DAEMON_METRICS_H
 #define BY_SERVICE_DAEMON_METRICS_H
 

@@ -1,5 +1,5 @@
-/* The state of the daemon as JSON for programs (GET /v1/status), and parts of it for the metrics. The
- * loop's thread. */
+/* The state of the daemon as JSON for programs (GET /v1/status), and parts of it for the metrics.
+ * The loop's thread. */
 #ifndef BY_SERVICE_DAEMON_STATUS_H
 #define BY_SERVICE_DAEMON_STATUS_H
 
@@ -11,8 +11,8 @@
 json_t *by_status_json(struct by_daemon *daemon);
 /* Returns one job, as in its member "jobs". */
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
-/* Returns the bytes per second that a link carries from one of its ends; -1 if the unit of the topology
- * does not define them, or without a link (UINT32_MAX). */
+/* Returns the bytes per second that a link carries from one of its ends; -1 if the unit of the
+ * topology does not define them, or without a link (UINT32_MAX). */
 double by_status_capacity(const struct by_topology *topology, uint32_t link, uint32_t from);
 /* Returns the slots and entries that jobs hold at a node. */
 struct by_lower_need by_status_held(const struct by_daemon *daemon, uint32_t node);

@@ -1,7 +1,7 @@
 /*
- * Reads a series of `banyan sim` and draws it: above, the queues of the links with the longest ones;
- * below, the utilisation of the busiest links. Positions are
- * floating point, for drawing only. See course.h.
+ * Reads a series of `banyan sim` and draws it: above, the queues of the links with the longest
+ * ones; below, the utilisation of the busiest links. Positions are floating point, for drawing
+ * only. See course.h.
  */
 #include "control/view/plot/course.h"
 

@@ -16,8 +16,8 @@ struct by_course;
 /* Returns whether a file with this text is a series of banyan sim. */
 bool by_course_suits(const char *text);
 /*
- * Reads a series of `topology`, which must outlive it. Returns 0, or BY_EINVAL with the problem. The
- * caller frees it by by_course_free.
+ * Reads a series of `topology`, which must outlive it. Returns 0, or BY_EINVAL with the problem.
+ * The caller frees it by by_course_free.
  */
 int by_course_parse(const char *text, const struct by_topology *topology, struct by_course **course,
                     struct by_problem *problem);

@@ -66,8 +66,8 @@ static void card(const char *address, const char *class)
     put(path, class);
 }
 
-/* Opens files for by_pci_check (the linker replaces its calls): a group that another process has open
- * is busy. */
+/* Opens files for by_pci_check (the linker replaces its calls): a group that another process has
+ * open is busy. */
 int __real_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...);
 int __wrap_open(const char *path, int flags, ...)

@@ -46,8 +46,8 @@ void wires_start(struct wires *wires);
 /* Loads the star's table with generation `gen` by the main worker, as the control channel would;
  * returns the time for which the workers stood still (ns). A new generation begins at chunk 0. */
 uint64_t wires_load(struct wires *wires, uint16_t gen);
-/* The two parts of wires_load. The first changes nothing of the hosts, so another thread may call it
- * while they run. */
+/* The two parts of wires_load. The first changes nothing of the hosts, so another thread may call
+ * it while they run. */
 uint64_t wires_push(const struct wires *wires, uint16_t gen);
 void wires_renew(struct wires *wires, uint16_t gen);
 /* Runs all hosts until each of the first `trees` trees has completed `chunks` chunks in all; false
@@ -55,8 +55,8 @@ void wires_renew(struct wires *wires, uint16_t gen);
 bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned seconds);
 /* One step of wires_run: sends what the windows allow, and takes some results. */
 void wires_step(struct wires *wires, unsigned trees, uint32_t chunks);
-/* For a bench, which plays the hosts itself: the ring in which frames for the switch wait at a port,
- * or those that it has sent. */
+/* For a bench, which plays the hosts itself: the ring in which frames for the switch wait at a
+ * port, or those that it has sent. */
 struct rte_ring *wires_ring(unsigned port, bool to_switch);
 /* Calls `function` on the main worker. */
 void wires_ask(const struct wires *wires, void (*function)(void *context), void *context);

@@ -60,11 +60,11 @@ static void sixteen_bits_are_widened_with_their_sign_and_narrowed_modulo_65536(v
     assert_memory_equal(unsigned_out, in, sizeof(in));
 }
 
-struct float_int {
+struct c_float_int {
     float value;
     int index;
 };
-struct short_int {
+struct c_short_int {
     short value;
     int index;
 };
@@ -107,8 +107,8 @@ static const int some[] = {0, 1, -1, INT_MAX, INT_MIN, 7};
 static void pairs_have_the_order_of_their_values_and_then_of_their_indices(void **state)
 {
     static const float reals[] = {0, -0.0f, 1.5f, -1.5f, 3e38f, -3e38f, 1e-44f, -1e-44f};
-    struct float_int floats[8 * 6];
-    struct short_int shorts[6 * 6];
+    struct c_float_int floats[8 * 6];
+    struct c_short_int shorts[6 * 6];
     int ints[6 * 6][2], indices[48];
     double values[48];
 
@@ -116,15 +116,15 @@ static void pairs_have_the_order_of_their_values_and_then_of_their_indices(void 
     memset(floats, 0, sizeof(floats));
     memset(shorts, 0, sizeof(shorts));
     for (unsigned i = 0; i < 48; i++) {
-        floats[i] = (struct float_int){reals[i / 6], some[i % 6]};
+        floats[i] = (struct c_float_int){reals[i / 6], some[i % 6]};
         values[i] = (double)reals[i / 6];
         indices[i] = some[i % 6];
     }
     check_pairs((struct by_mpi_shape){.form = BY_MPI_PAIR,
                                       .bytes = 4,
                                       .is_real = 1,
-                                      .index_at = offsetof(struct float_int, index),
-                                      .stride = sizeof(struct float_int)},
+                                      .index_at = offsetof(struct c_float_int, index),
+                                      .stride = sizeof(struct c_float_int)},
                 floats, values, indices, 48);
     for (unsigned i = 0; i < 36; i++) {
         ints[i][0] = some[i / 6];
@@ -142,8 +142,8 @@ static void pairs_have_the_order_of_their_values_and_then_of_their_indices(void 
     check_pairs((struct by_mpi_shape){.form = BY_MPI_PAIR,
                                       .bytes = 2,
                                       .is_signed = 1,
-                                      .index_at = offsetof(struct short_int, index),
-                                      .stride = sizeof(struct short_int)},
+                                      .index_at = offsetof(struct c_short_int, index),
+                                      .stride = sizeof(struct c_short_int)},
                 shorts, values, indices, 36);
 }
 

@@ -234,7 +234,8 @@ static void check_shares(struct campaign *campaign, bool in_network)
                 in_network, value, true);
 }
 
-/* Few trees: each fabric tests one collective; the plan must be right and not better than its bound. */
+/* Few trees: each fabric tests one collective; the plan must be right and not better than its
+ * bound. */
 static void check_few(struct campaign *campaign, bool in_network)
 {
     static const unsigned collectives[] = {BY_COLLECTIVE_ALLREDUCE, BY_COLLECTIVE_ALLGATHER,

@@ -1,4 +1,5 @@
-/* Few trees: the limit is kept, the verifier accepts the plans and their limit, and tables hold them. */
+/* Few trees: the limit is kept, the verifier accepts the plans and their limit, and tables hold
+ * them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -36,8 +37,8 @@ static struct by_plan *plan_few(const struct by_topology *topology, unsigned col
     return plan;
 }
 
-/* The best k of ForestColl's table for two MI250 boxes: 341.33 with 2 trees, 342.86 with 3, and still
- * with 4, whose k is worse. */
+/* The best k of ForestColl's table for two MI250 boxes: 341.33 with 2 trees, 342.86 with 3, and
+ * still with 4, whose k is worse. */
 static void the_best_k_up_to_the_limit_is_taken(void **state)
 {
     static const struct {

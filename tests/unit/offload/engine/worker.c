@@ -143,8 +143,8 @@ static void entries_that_share_places_or_have_few_slots_stay_on_one_worker(void 
     close_all(4);
 }
 
-/* Sends packets of one chunk to all engines, each in a step of its own. Returns the engines that sent
- * `results` packets at the end, as bits. */
+/* Sends packets of one chunk to all engines, each in a step of its own. Returns the engines that
+ * sent `results` packets at the end, as bits. */
 static uint64_t serve_packets(unsigned workers, const struct rig_packet *packets, unsigned count,
                               uint32_t results)
 {
