@@ -171,11 +171,12 @@ uint64_t by_endpoint_scratch(const struct by_endpoint *endpoint, const struct by
  *   BY_EAGAIN        BY_CALLS_MAX calls are outstanding, or the call posted that many calls ago has
  *                    not been collected
  *   BY_ESTATE        after a fatal error
- * An error that ends a call is fatal: it ends all other calls with BY_EABORTED. BY_EINVAL and BY_EUNSUPPORTED
- * of this function are not fatal. Before the first call's chunks the ranks agree on a session; when they
- * cannot, or another run begins on the same tables, the oldest call ends with BY_ESTATE (see
- * by_call_status.session). The endpoint uses the buffers until the call has ended. A packet still queued in
- * the shell may point into them a little longer, but no receiver needs it then.
+ * An error that ends a call is fatal: it ends all other calls with BY_EABORTED. BY_EINVAL and
+ * BY_EUNSUPPORTED of this function are not fatal. Before the first call's chunks the ranks agree
+ * on a session; when they cannot, or another run begins on the same tables, the oldest call ends
+ * with BY_ESTATE (see by_call_status.session). The endpoint uses the buffers until the call has
+ * ended. A packet still queued in the shell may point into them a little longer, but no receiver
+ * needs it then.
  */
 int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, uint32_t *id,
                      const char **field);
