@@ -58,7 +58,7 @@ if [ ! -s "$folder/root.tar" ]; then
     echo "  ROOT   a bare Debian with systemd, from the mirror of apt"
     mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' 2>/dev/null | grep -m 1 '/debian/\?$')
     mmdebstrap --variant=apt --mode=root --include=systemd,systemd-sysv,iproute2 "$(. /etc/os-release; echo "$VERSION_CODENAME")" \
-        "$folder/root.part" "${mirror:-http://deb.debian.org/debian}" --format=tar >"$scratch/out" 2>&1 &&
+        "$folder/root.part" ${mirror:+"$mirror"} --format=tar >"$scratch/out" 2>&1 &&
         mv "$folder/root.part" "$folder/root.tar" || { fail "a bare root" "$scratch/out"; echo "$passed passed, $failed failed"; exit 1; }
 fi
 mkdir "$root"
