@@ -30,7 +30,7 @@
 #define MODEL_LIVES_MAX      3 /* incarnations of a host, generations of a table */
 #define MODEL_PAYLOAD_MAX    64
 #define MODEL_BUFFER         (MODEL_CHUNKS_MAX * MODEL_PAYLOAD_MAX)
-#define MODEL_MESSAGES_MAX   2048
+#define MODEL_MESSAGES_MAX   16384
 #define MODEL_JOB            1
 #define MODEL_BURST          16 /* packets of one endpoint step */
 /* The time of every clock between two steps; repairs are spaced by the second value. */

@@ -59,7 +59,7 @@ int check_open(struct sim_check *check, unsigned collective, uint32_t root, uint
     if (check->input == NULL || check->want == NULL || check->out == NULL || check->taken_count == NULL)
         return BY_ENOMEM;
     fill(check, seed);
-    chunks_add_roll(&check->chunks);
+    chunks_add_session(&check->chunks);
     return 0;
 }
 

@@ -60,11 +60,14 @@ static void advance(struct chunk_tree *tree, uint32_t count)
         tree[1].next_seq += count;
 }
 
-void chunks_add_roll(struct chunks *chunks)
+void chunks_add_session(struct chunks *chunks)
 {
     struct chunk_tree *first = first_tree(chunks);
 
     advance(first, (4 * chunks->rank_count + first->leaf.payload_max - 1) / first->leaf.payload_max);
+    for (uint32_t t = 0; t < chunks->tree_count; t++)
+        if (chunks->trees[t].leaf.half != BY_HALF_DOWN)
+            advance(&chunks->trees[t], 1);
 }
 
 /* Whether the tree serves a shard or a root, by pass: trees planned for the collective and this

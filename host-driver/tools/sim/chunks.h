@@ -45,8 +45,9 @@ struct chunks_chunk {
 /* Reads the trees of job index 0 from a host's image. 0 or BY_ENOMEM. */
 int chunks_open(struct chunks *chunks, const uint8_t *image);
 void chunks_close(struct chunks *chunks);
-/* Adds the roll call, which uses the first chunks of the first tree. */
-void chunks_add_roll(struct chunks *chunks);
+/* Adds the beginning of a session: the roll call, in the first chunks of the first tree, and an
+ * opening on each tree. */
+void chunks_add_session(struct chunks *chunks);
 /* Advances by one call; discards the runs of the previous one. `shard_bytes` is the size of `count`
  * elements in by_call. 0, BY_ENOMEM, or BY_EUNSUPPORTED if no tree serves it. */
 int chunks_add_call(struct chunks *chunks, unsigned collective, uint32_t root, uint64_t shard_bytes);
