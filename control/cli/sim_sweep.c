@@ -31,11 +31,12 @@ int sim_sweep_read(void *object, const char *text, struct by_option_why *why)
         return by_option_refuse(why, "it must be loss, link-loss, dup or reorder and its values, such as "
                                      "loss=0,1e-4,1e-3");
     for (text += bytes; *text != 0; text += bytes) {
-        char *point = sweep->text[sweep->count];
+        char *point;
         uint64_t parts;
 
         if (sweep->count == SIM_SWEEP_MAX)
             return by_option_refuse(why, "it may have at most %u values", SIM_SWEEP_MAX);
+        point = sweep->text[sweep->count];
         text++; /* the character before a value */
         bytes = strcspn(text, ",");
         if (bytes >= sizeof(sweep->text[0]))

@@ -66,10 +66,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     bank->nleaf = 0;
     bank->state = BY_BANK_AGG;
     /* one store, because the seal reads all four at once */
-    bank->claimed =
-        (struct by_bank){
-            .op = header->op, .dtype = header->dtype, .mode = header->mode, .claimer = header->child}
-            .claimed;
+    bank->claimed = by_bank_claim_of(header);
     bank->flags = header->flags & BY_FLAG_START ? BY_BANK_START : 0;
     bank->waits = 0;
 }

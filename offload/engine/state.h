@@ -74,6 +74,17 @@ struct by_bank {
 };
 BY_STATIC_ASSERT(sizeof(struct by_bank) == BY_LINE, "a bank's header is one cache line");
 
+/* Returns op, dtype, mode and claimer of a contribution as the word `claimed`. */
+static inline uint32_t by_bank_claim_of(const struct by_header *header)
+{
+    const union {
+        uint8_t byte[4];
+        uint32_t word;
+    } claim = {.byte = {header->op, header->dtype, header->mode, header->child}};
+
+    return claim.word;
+}
+
 /*
  * Computes the seal of a bank's header, which is renewed after each change: all fields folded to 16
  * bits, except told, tick_ns, refs, waits and BY_BANK_SPACING. It detects every single flipped bit

@@ -148,7 +148,7 @@ static void learn(struct by_batch *batch, uint16_t index, const uint8_t *data, u
 
 /* Asks the neighbours whose requests are due. One that is known is asked alone, unless it has not
  * answered. */
-static void ask(struct by_batch *batch)
+static __attribute__((noinline)) void ask(struct by_batch *batch)
 {
     struct by_shell_neighbour *neighbour;
     uint32_t from = 0;
@@ -493,16 +493,10 @@ static uint32_t poll(struct by_batch *batch, unsigned late)
     return received;
 }
 
-uint32_t by_batch_round(struct by_batch *batch)
+/* Takes the frames whose delay is over. Inlined, its frames would be on the stack below the
+ * engine's. */
+static __attribute__((noinline)) void take_waiting(struct by_batch *batch)
 {
-    uint32_t received;
-
-    if (batch->now_ns >= batch->neighbours.due_ns)
-        ask(batch);
-    received = poll(batch, 0);
-    if (batch->late != 0)
-        received += poll(batch, 1);
-    batch->first_port = (batch->first_port + 1) % batch->port_count;
     while (batch->hold.count > 0 && batch->count < BY_BATCH_MAX) {
         struct by_held held;
 
@@ -517,6 +511,19 @@ uint32_t by_batch_round(struct by_batch *batch)
             break;
         take_late(batch, parked.port, parked.frame, true);
     }
+}
+
+uint32_t by_batch_round(struct by_batch *batch)
+{
+    uint32_t received;
+
+    if (batch->now_ns >= batch->neighbours.due_ns)
+        ask(batch);
+    received = poll(batch, 0);
+    if (batch->late != 0)
+        received += poll(batch, 1);
+    batch->first_port = (batch->first_port + 1) % batch->port_count;
+    take_waiting(batch);
     if (batch->count > 0)
         step(batch);
     batch->counters.loops++;

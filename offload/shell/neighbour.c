@@ -66,11 +66,12 @@ static void list(struct by_neighbours *neighbours, const struct load *load, uint
         return;
     for (uint32_t i = neighbours->count++; i > place; i--)
         neighbours->at[i] = neighbours->at[i - 1];
-    *at = (struct by_shell_neighbour){.ip = ip,
-                                      .port = port,
-                                      .listed = true,
-                                      .elsewhere = elsewhere,
-                                      .due_ns = first_due(elsewhere, false, load->now_ns)};
+    by_zero(at, sizeof *at);
+    at->ip = ip;
+    at->port = port;
+    at->listed = true;
+    at->elsewhere = elsewhere;
+    at->due_ns = first_due(elsewhere, false, load->now_ns);
 }
 
 /* Removes the neighbours that the table does not list. */
@@ -143,9 +144,13 @@ static void list_receivers(struct by_neighbours *neighbours, const struct load *
 void by_neighbours_load(struct by_neighbours *neighbours, const uint8_t *image, uint64_t exempt,
                         uint64_t elsewhere, uint64_t now_ns)
 {
-    struct load load = {.image = image, .exempt = exempt, .elsewhere = elsewhere, .now_ns = now_ns};
+    struct load load;
     bool has_bridge = false;
 
+    load.image = image;
+    load.exempt = exempt;
+    load.elsewhere = elsewhere;
+    load.now_ns = now_ns;
     by_image_header(image, &load.header);
     neighbours->proxy_count = 0;
     for (uint32_t i = 0; i < neighbours->count; i++)

@@ -307,6 +307,7 @@ static void *answer_turns(void *unused)
  * the other. */
 static double line_ns(void)
 {
+    const unsigned turns = TURNS - TURNS / 10; /* that are measured */
     uint64_t begin;
     pthread_t thread;
 
@@ -323,7 +324,7 @@ static double line_ns(void)
     }
     begin = clock_ns() - begin;
     pthread_join(thread, NULL);
-    return (double)begin / (2.0 * (TURNS - TURNS / 10));
+    return (double)begin / (2.0 * turns);
 }
 
 /* Nanoseconds for each frame sent: the median of the phases, few of which lose a core to another

@@ -146,7 +146,7 @@ refused "many values that commute" 2 "the limit is 8 values" steady mi250 reduce
 refused "no time" 2 "a number above 0" plan star allgather --time-limit 0
 says "a time limit that no search can keep still gives a plan" "ended by    the time limit, with the best plan so far" \
     plan large allgather --time-limit 0.000001
-"$banyan" topo torus --sizes 10x10x10 --fail 0.05 --seed 2 >"$dir/torus.json"
+"$banyan" topo torus --sizes 14x14x14 --fail 0.05 --seed 2 >"$dir/torus.json"
 says "a signal ends a long search with a plan" "ended by    a signal, with the best plan so far" \
     timeout --preserve-status --signal INT 1 "$banyan" plan "$dir/torus.json" -c allreduce
 says "a comparison at 1,024 GPUs" "height 2046" "$banyan" compare "$dir/large.json" -c allgather --algorithms forest,ring,recursive

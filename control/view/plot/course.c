@@ -256,8 +256,8 @@ static void draw_scale(const struct course_chart *chart, FILE *out)
 
     while (chart->most / step < 3)
         step /= 2;
-    for (double value = 0; value <= chart->most * (1 + 1e-9); value += step) {
-        double y = chart->y + HEIGHT * (1 - value / chart->most);
+    for (unsigned i = 0; i * step <= chart->most * (1 + 1e-9); i++) {
+        double value = i * step, y = chart->y + HEIGHT * (1 - value / chart->most);
         char text[40];
 
         fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\" stroke=\"#e6eaee\"/>\n", LEFT, y,
@@ -287,7 +287,8 @@ static void draw_times(const struct by_course *course, double y, FILE *out)
 
     while (course->end_us / step < 4)
         step /= 2;
-    for (double time = 0; time <= course->end_us * (1 + 1e-9); time += step) {
+    for (unsigned i = 0; i * step <= course->end_us * (1 + 1e-9); i++) {
+        double time = i * step;
         char text[40];
 
         snprintf(text, sizeof(text), "%.4g", time);

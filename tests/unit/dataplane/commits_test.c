@@ -71,16 +71,18 @@ static int compare(const void *a, const void *b)
 static void report(unsigned workers, unsigned commits)
 {
     const struct by_engine_counters *counters = by_shell_engine_counters(wires.shell);
+    uint64_t middle_ns, high_ns;
 
     qsort(pause_ns, commits, sizeof *pause_ns, compare);
+    middle_ns = pause_ns[commits / 2];
+    high_ns = pause_ns[commits * 99 / 100];
     print_message("# %u workers, %u commits: pause %.1f us median, %.1f us 99th percentile, %.1f us longest; "
                   "%llu chunks, %llu wrong, %llu late results, %llu contributions of another generation "
                   "refused, %llu repairs\n",
-                  workers, commits, (double)pause_ns[commits / 2] / 1e3,
-                  (double)pause_ns[commits * 99 / 100] / 1e3, (double)pause_ns[commits - 1] / 1e3,
-                  (unsigned long long)counters->complete, (unsigned long long)wires.wrong,
-                  (unsigned long long)wires.late, (unsigned long long)counters->drop_gen,
-                  (unsigned long long)wires.repairs);
+                  workers, commits, (double)middle_ns / 1e3, (double)high_ns / 1e3,
+                  (double)pause_ns[commits - 1] / 1e3, (unsigned long long)counters->complete,
+                  (unsigned long long)wires.wrong, (unsigned long long)wires.late,
+                  (unsigned long long)counters->drop_gen, (unsigned long long)wires.repairs);
 }
 
 static void commit_under_load(unsigned workers, unsigned commits)

@@ -129,7 +129,7 @@ static void pairs_have_the_order_of_their_values_and_then_of_their_indices(void 
     for (unsigned i = 0; i < 36; i++) {
         ints[i][0] = some[i / 6];
         ints[i][1] = some[i % 6];
-        values[i] = some[i / 6];
+        values[i] = ints[i][0];
     }
     check_pairs(
         (struct by_mpi_shape){.form = BY_MPI_PAIR, .bytes = 4, .is_signed = 1, .index_at = 4, .stride = 8},
