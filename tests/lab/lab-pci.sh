@@ -54,17 +54,17 @@ unplugged() {
     status=$?
     cat "$dir/run.out"
     [ $status -eq 0 ] && grep -q '^# 0 wrong elements' "$dir/run.out" && ! grep -q "not unplugged" "$dir/run.out" &&
-        awk '/^# counted/ && $7 > 1 { found = 1 } END { exit !found }' "$dir/run.out"
+        grep -q '^# counted.*above 1: sent again' "$dir/run.out"
 }
 # described: what `banyan show --ports` printed before and while the cable was out.
 described() {
     cat "$dir/ports.out" "$dir/ports-down.out"
-    [ "$(grep -c '^  port .*: net_.*, link up, .*queues in 1 x [1-9][0-9]*, out 1 x [1-9].*results by reference except payloads that cross two hugepages.*released late.*tx MULTI_SEGS' "$dir/ports.out")" -eq 2 ] &&
+    [ "$(grep -c '^  port .*: net_.*, link up, .*queues in 1\( x [1-9][0-9]*\)\?, out 1.*results by reference except payloads that cross two hugepages.*released late.*tx MULTI_SEGS' "$dir/ports.out")" -eq 2 ] &&
         [ "$(grep -c '^  port .*, link down' "$dir/ports-down.out")" -eq 1 ]
 }
 for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
     export BANYAN_VM_NIC=$nic
-    if ! "$qemu" -device "$nic,help" >/dev/null 2>&1; then
+    if ! "$qemu" -device help 2>/dev/null | grep -q "^name \"$nic\""; then
         echo "  note: this QEMU does not emulate $nic"
         continue
     fi

@@ -26,7 +26,7 @@ qemu=qemu-system-x86_64
 export BANYAN_VM_QEMU=$qemu
 nics=(virtio-net-pci)
 for nic in ${NICS:-e1000e vmxnet3 igb}; do
-    if ! "$qemu" -device "$nic,help" >/dev/null 2>&1; then
+    if ! "$qemu" -device help 2>/dev/null | grep -q "^name \"$nic\""; then
         echo "  note: $qemu does not emulate $nic, which is skipped"
     elif [ "$nic" != virtio-net-pci ]; then
         nics+=("$nic")
