@@ -337,16 +337,22 @@ banyan_status_t banyan_post(struct banyan_request *request)
     return BANYAN_OK;
 }
 
+/* Ends the request if its call has ended. Returns whether that was an error, which needs a text. */
+static bool has_failed(struct banyan_request *request, int result)
+{
+    if (result == BY_EAGAIN)
+        return false;
+    request->state = BY_REQUEST_ENDED;
+    request->result = result;
+    return result != 0;
+}
+
 static void collect_from_hosts(struct banyan_request *request)
 {
     const struct by_fallback *fallback = request->comm->hosts.fallback;
     int result = by_fallback_test(request->comm->hosts.fallback, request->id);
 
-    if (result == BY_EAGAIN)
-        return;
-    request->state = BY_REQUEST_ENDED;
-    request->result = result;
-    if (result == 0)
+    if (!has_failed(request, result))
         return;
     snprintf(request->text, sizeof(request->text), "%s between hosts, rank %u of %u: %s: %s",
              by_collective_name(request->call.collective), request->comm->rank, request->comm->rank_count,
@@ -359,11 +365,7 @@ static void collect_from_local(struct banyan_request *request)
     struct by_local *local = request->comm->local;
     int result = by_local_test(local, request->id);
 
-    if (result == BY_EAGAIN)
-        return;
-    request->state = BY_REQUEST_ENDED;
-    request->result = result;
-    if (result == 0)
+    if (!has_failed(request, result))
         return;
     by_describe_call(&request->call, request->text, sizeof(request->text));
     by_append(request->text, sizeof(request->text), ": %s", by_local_text(local));
@@ -390,21 +392,17 @@ static void collect(struct banyan_request *request)
         return;
     }
     result = by_endpoint_test(request->comm->progress.endpoint, request->id, &status);
-    if (result == BY_EAGAIN)
+    if (!has_failed(request, result))
         return;
-    request->state = BY_REQUEST_ENDED;
-    request->result = result;
-    if (result != 0) {
-        status.error = result;
-        if (result == BY_EABORTED && request->comm->verdict.error != 0) {
-            request->result = result = request->comm->verdict.error;
-            snprintf(request->text, sizeof(request->text), "%s: %s",
-                     by_collective_name(request->call.collective), request->comm->verdict.text);
-        } else {
-            by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
-        }
-        by_comm_fail(request->comm, result);
+    status.error = result;
+    if (result == BY_EABORTED && request->comm->verdict.error != 0) {
+        request->result = result = request->comm->verdict.error;
+        snprintf(request->text, sizeof(request->text), "%s: %s", by_collective_name(request->call.collective),
+                 request->comm->verdict.text);
+    } else {
+        by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
     }
+    by_comm_fail(request->comm, result);
 }
 
 void by_request_collect(struct banyan_request *request)

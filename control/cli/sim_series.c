@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "control/cli/sim.h"
+#include "control/view/plot/course.h"
 
 /* Writes a field of a CSV file; quoted if it contains a comma, a quote or a line break (RFC 4180).
  */
@@ -56,7 +57,7 @@ int sim_series_write(const struct sim *sim)
         fclose(samples);
         return BY_EXIT_ENVIRONMENT;
     }
-    fputs("time_us,from,to,link,queue_bytes,rate,utilisation\n", output.stream);
+    fputs(BY_COURSE_HEADER "\n", output.stream);
     while ((count = fscanf(samples, "%" SCNu64 " %" SCNu32 " %" SCNu64 " %" SCNu64, &at_ns, &arc, &queue,
                            &busy_ps)) == 4 &&
            arc < sim->topology->arc_count)

@@ -35,7 +35,7 @@ struct by_mates_slice {
 struct by_mates_rank {
     alignas(64) atomic_uint_fast64_t packed; /* slices to which it has given its input */
     atomic_uint_fast64_t taken;              /* slices of which it has its result */
-    atomic_uint asleep;                      /* wants a byte when something changes */
+    atomic_uint asleep;                      /* requests a byte when something changes */
     atomic_uint left;                        /* has closed its communicator */
     uint32_t rank;
     int32_t pid;
@@ -70,7 +70,7 @@ struct by_mates {
 uint32_t by_mates_slot_bytes(uint32_t mates, uint32_t rank_count);
 
 void by_mates_init(struct by_mates *mates);
-/* Leader: listens under `key`, a random number that the other ranks of the host are told. 0, or an
+/* Leader: listens under `key`, a random number that the other ranks of the host receive. 0, or an
  * error with its text. */
 int by_mates_listen(struct by_mates *mates, uint64_t key);
 /* Leader: creates the memory, with `image` in it, and waits for the other ranks. */

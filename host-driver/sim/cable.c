@@ -314,7 +314,6 @@ void by_cable_send(struct by_world *world, uint32_t node, const struct by_tx *tx
     direction->count++;
     direction->queue_bytes += bytes;
     world->nodes[node].queue_bytes += bytes;
-    direction->use.queue_now = direction->queue_bytes;
     if (direction->queue_bytes > direction->use.queue_high)
         direction->use.queue_high = direction->queue_bytes;
     schedule(world, index);
@@ -331,7 +330,6 @@ void by_cable_on_depart(struct by_world *world, uint32_t index)
     direction->head = departure->next;
     direction->count--;
     direction->queue_bytes -= departure->bytes;
-    direction->use.queue_now = direction->queue_bytes;
     world->nodes[direction->arc.from].queue_bytes -= departure->bytes;
     depart(world, direction, departure);
     schedule(world, index);

@@ -38,6 +38,11 @@ const struct by_world_use *by_world_use(const struct by_world *world, uint32_t a
     return &world->directions[arc].use;
 }
 
+uint64_t by_world_queue(const struct by_world *world, uint32_t arc)
+{
+    return world->directions[arc].queue_bytes;
+}
+
 uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t at_ns)
 {
     const struct by_sim_direction *direction = &world->directions[arc];
@@ -49,8 +54,7 @@ uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t a
 void by_world_use_reset(struct by_world *world)
 {
     for (uint32_t a = 0; a < world->direction_count; a++)
-        world->directions[a].use = (struct by_world_use){.queue_high = world->directions[a].queue_bytes,
-                                                         .queue_now = world->directions[a].queue_bytes};
+        world->directions[a].use = (struct by_world_use){.queue_high = world->directions[a].queue_bytes};
     for (uint32_t n = 0; n < world->node_count; n++)
         world->nodes[n].slots_high = world->nodes[n].slots_now;
 }

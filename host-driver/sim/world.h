@@ -113,7 +113,6 @@ struct by_world_use {
     uint64_t header_bytes; /* banyan's headers and BY_WORLD_FRAME_BYTES */
     uint64_t busy_ps;
     uint64_t queue_high; /* maximum bytes in the queue */
-    uint64_t queue_now;  /* bytes in the queue; not reset */
     uint64_t lost, dropped, marked;
 };
 
@@ -158,6 +157,8 @@ const uint8_t *by_world_image(const struct by_world *world, uint32_t node);
 const struct by_world_counters *by_world_counters(const struct by_world *world);
 /* The traffic of direction `arc` of the fabric. */
 const struct by_world_use *by_world_use(const struct by_world *world, uint32_t arc);
+/* Returns the bytes that wait in the queue of direction `arc`. */
+uint64_t by_world_queue(const struct by_world *world, uint32_t arc);
 /* Returns the time (ps) for which direction `arc` has sent until `at_ns`, since the reset. */
 uint64_t by_world_busy_ps(const struct by_world *world, uint32_t arc, uint64_t at_ns);
 /* Resets the traffic of all directions and the high-water marks of slots. */

@@ -9,7 +9,6 @@
  *   communicators ROUNDS udp|afxdp COMMAND NAMESPACE=TABLE...
  *       one rank in each network namespace; COMMAND renews the tables before each round
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
@@ -21,6 +20,8 @@
 #include <unistd.h>
 
 #include <banyan/banyan.h>
+
+#include "tests/open_files.h"
 
 #define RANKS_MAX  16u
 #define WARM       5 /* rounds until what is kept for ever is there */
@@ -126,18 +127,6 @@ static void *run(void *argument)
     }
 }
 
-static unsigned files_open(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    while (folder != NULL && readdir(folder) != NULL)
-        count++;
-    if (folder != NULL)
-        closedir(folder);
-    return count;
-}
-
 static bool is_well(void)
 {
     for (uint32_t i = 0; i < all.rank_count; i++)
@@ -164,7 +153,7 @@ static int go(long rounds, const char *command)
             return 1;
         }
         heap = mallinfo2().uordblks;
-        files = files_open();
+        files = open_files();
         if (i == WARM) {
             heap_then = heap;
             files_then = files;

@@ -175,9 +175,8 @@ class Campaign:
     def tests_of(self, path):
         """The tests that link the file's object and are nearest to it, the nearest first."""
         object_path = os.path.join(self.options.build, "obj", path[:-2] + ".o")
-        room = "lib" + path.split("/")[0] + ".a"
-        users = [t for t in self.tests if object_path in t.objects or any(l.endswith("/" + room) for l in t.libraries)
-                 or any(self.holds(l, object_path) for l in t.libraries)]
+        users = [t for t in self.tests
+                 if object_path in t.objects or any(self.holds(l, object_path) for l in t.libraries)]
         return sorted(users, key=lambda t: t.nearness(path))[:self.options.most]
 
     members = {}

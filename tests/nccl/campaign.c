@@ -7,7 +7,6 @@
  * Version 0 means each version in turn; `largest` is the size of one message in a hundred, up to
  * 1 GiB. Exit status 1: wrong data, a wrong result, a leak or a hang.
  */
-#include <dirent.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,6 +15,7 @@
 #include <time.h>
 
 #include "tests/nccl/driver.h"
+#include "tests/open_files.h"
 
 #define CHANNELS   3
 #define EPOCH_MOST 600 /* messages of one connection */
@@ -310,18 +310,6 @@ static void *serve_receiver(void *channel)
 }
 
 /* ---- the campaign ---- */
-
-static unsigned open_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    while (folder != NULL && readdir(folder) != NULL)
-        count++;
-    if (folder != NULL)
-        closedir(folder);
-    return count;
-}
 
 static void campaign(int version, uint64_t operations, uint64_t seed)
 {

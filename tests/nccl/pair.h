@@ -30,7 +30,6 @@ int pair_teardown(void **state);
 
 double pair_now(void); /* s */
 void pair_pause(void);
-unsigned pair_files(void); /* open files of the process */
 
 /* Connects and accepts until both ends exist. */
 void pair_join(void *handle, void *listener, void **sender, void **receiver);

@@ -8,12 +8,12 @@
 #include <stddef.h>
 
 #include <cmocka.h>
-#include <dirent.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/nccl/work.h"
+#include "tests/open_files.h"
 
 #define RANKS 3
 
@@ -90,18 +90,6 @@ static void start_ranks(struct coll_thread *threads, int present, int leaves)
     for (int i = 0; i < RANKS; i++)
         pthread_join(threads[i].thread, NULL);
     pthread_barrier_destroy(&table.barrier);
-}
-
-static unsigned open_files(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
 }
 
 static void open_version(int version, const char *mode, const char *timeout)

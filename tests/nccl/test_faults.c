@@ -3,6 +3,7 @@
  * the rules, wrong and closed handles, strangers, addresses without an answer, wrong settings.
  */
 #include "tests/nccl/pair.h"
+#include "tests/open_files.h"
 
 #include <arpa/inet.h>
 #include <signal.h>
@@ -231,7 +232,7 @@ static void damaged_handles_are_refused(void **state)
 
     (void)state;
     assert_int_equal(nccl_listen(&pair_driver, 0, handle, &listener), BY_NCCL_OK);
-    files = pair_files();
+    files = open_files();
     for (unsigned i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
         memcpy(bad, handle, sizeof(bad));
         bad[damages[i].at] = damages[i].value;
@@ -241,7 +242,7 @@ static void damaged_handles_are_refused(void **state)
     }
     assert_int_equal(nccl_connect(&pair_driver, 3, handle, &sender), BY_NCCL_ARGUMENT);
     assert_int_equal(nccl_listen(&pair_driver, 3, bad, &sender), BY_NCCL_ARGUMENT);
-    assert_int_equal(pair_files(), files);
+    assert_int_equal(open_files(), files);
     assert_int_equal(pair_driver.close_listener(listener), BY_NCCL_OK);
 }
 
@@ -331,12 +332,12 @@ static void an_unfinished_connection_is_freed_at_the_end(void **state)
     unsigned files;
 
     nccl_driver_close(&pair_driver);
-    files = pair_files();
+    files = open_files();
     assert_int_equal(nccl_driver_open(&pair_driver, (int)(intptr_t)*state), BY_NCCL_OK);
     assert_int_equal(nccl_listen(&pair_driver, 0, handle, &listener), BY_NCCL_OK);
     assert_int_equal(nccl_connect(&pair_driver, 0, handle, &sender), BY_NCCL_OK);
     nccl_driver_close(&pair_driver);
-    assert_int_equal(pair_files(), files);
+    assert_int_equal(open_files(), files);
     assert_int_equal(nccl_driver_open(&pair_driver, (int)(intptr_t)*state), BY_NCCL_OK);
 }
 

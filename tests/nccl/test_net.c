@@ -4,6 +4,7 @@
  * registration.
  */
 #include "tests/nccl/pair.h"
+#include "tests/open_files.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -120,7 +121,7 @@ static void connections_are_made_in_any_order(void **state)
     enum { MANY = 12 };
     uint8_t handle[BY_NCCL_HANDLE_BYTES], copies[MANY][BY_NCCL_HANDLE_BYTES];
     void *listener, *senders[MANY] = {0}, *receivers[MANY] = {0};
-    unsigned joined = 0, files = pair_files();
+    unsigned joined = 0, files = open_files();
     double until = pair_now() + PAIR_LIMIT_S;
 
     (void)state;
@@ -179,7 +180,7 @@ static void connections_are_made_in_any_order(void **state)
         assert_int_equal(pair_driver.close_receiver(receivers[i]), BY_NCCL_OK);
     }
     assert_int_equal(pair_driver.close_listener(listener), BY_NCCL_OK);
-    assert_int_equal(pair_files(), files);
+    assert_int_equal(open_files(), files);
 }
 
 static void buffers_must_be_registered(void **state)
@@ -229,7 +230,7 @@ static void buffers_must_be_registered(void **state)
 
 static void requests_can_be_abandoned(void **state)
 {
-    unsigned files = pair_files();
+    unsigned files = open_files();
 
     (void)state;
     for (unsigned round = 0; round < 20; round++) {
@@ -243,7 +244,7 @@ static void requests_can_be_abandoned(void **state)
         }
         pair_close(&pair);
     }
-    assert_int_equal(pair_files(), files);
+    assert_int_equal(open_files(), files);
 }
 
 /* Each test runs once for each version. */

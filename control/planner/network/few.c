@@ -93,7 +93,7 @@ static bool round_weight(struct by_fraction *weight)
     return by_fraction_set((__int128)weight->num * DENOMINATOR / weight->den, DENOMINATOR, weight) == 0;
 }
 
-/* The halves that all entries load alike, as far as a hash says. */
+/* The halves that all entries load alike, compared by a hash. */
 struct few_row {
     uint64_t hash; /* of the loads by entry; 0: no load */
     int64_t limit;

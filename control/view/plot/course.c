@@ -15,7 +15,6 @@
 #include "control/view/plot/svg.h"
 #include "offload/base/errors.h"
 
-#define HEADER "time_us,from,to,link,queue_bytes,rate,utilisation"
 /* Columns of a chart: samples of the same column are combined. */
 #define COLUMNS     430u
 #define LINES_MAX   BY_PLOT_TREES_MAX
@@ -51,7 +50,7 @@ struct course_chart {
 
 bool by_course_suits(const char *text)
 {
-    return strncmp(text, HEADER "\n", strlen(HEADER) + 1) == 0;
+    return strncmp(text, BY_COURSE_HEADER "\n", strlen(BY_COURSE_HEADER) + 1) == 0;
 }
 
 /* ---- reading ---- */
@@ -115,7 +114,7 @@ static int read_row(struct by_course *course, char *text, int line, struct by_pr
     if (split(text, field) != FIELD_COUNT || !read_number(field[0], &row.time_us) ||
         !read_number(field[4], &row.queue) || !read_number(field[6], &row.part))
         return by_problem_set(problem, BY_EINVAL, (struct by_place){line, 1},
-                              "the row must have the %u fields %s", FIELD_COUNT, HEADER);
+                              "the row must have the %u fields %s", FIELD_COUNT, BY_COURSE_HEADER);
     if (!find_arc(course->topology, field, &row.arc))
         return by_problem_set(problem, BY_EINVAL, (struct by_place){line, 1},
                               "link %.20s from '%.60s' to '%.60s' does not exist: is the series of another "
@@ -249,13 +248,21 @@ static void draw_line(const struct course_chart *chart, uint32_t line, FILE *out
                 &(struct by_svg_text){.size = 12, .anchor = BY_ANCHOR_START, .fill = BY_COLOR_TEXT}, text);
 }
 
+/* Returns a distance of round values, of which `most` has `least` or more. */
+static double round_step(double most, double least)
+{
+    double step = pow(10, floor(log10(most)));
+
+    while (most / step < least)
+        step /= 2;
+    return step;
+}
+
 /* Draws lines at round values, with their labels. */
 static void draw_scale(const struct course_chart *chart, FILE *out)
 {
-    double step = pow(10, floor(log10(chart->most)));
+    double step = round_step(chart->most, 3);
 
-    while (chart->most / step < 3)
-        step /= 2;
     for (unsigned i = 0; i * step <= chart->most * (1 + 1e-9); i++) {
         double value = i * step, y = chart->y + HEIGHT * (1 - value / chart->most);
         char text[40];
@@ -283,10 +290,8 @@ static void draw_scale(const struct course_chart *chart, FILE *out)
 
 static void draw_times(const struct by_course *course, double y, FILE *out)
 {
-    double step = pow(10, floor(log10(course->end_us)));
+    double step = round_step(course->end_us, 4);
 
-    while (course->end_us / step < 4)
-        step /= 2;
     for (unsigned i = 0; i * step <= course->end_us * (1 + 1e-9); i++) {
         double time = i * step;
         char text[40];

@@ -11,6 +11,9 @@
 #include "control/base/problem.h"
 #include "control/fabric/topology.h"
 
+/* The first line of a series, which names its columns. */
+#define BY_COURSE_HEADER "time_us,from,to,link,queue_bytes,rate,utilisation"
+
 struct by_course;
 
 /* Returns whether a file with this text is a series of banyan sim. */

@@ -87,19 +87,7 @@ static int result_of(banyan_status_t status)
 
 int by_nccl_coll_listen(int device, void *handle, void **listener)
 {
-    struct by_nccl_listener *made;
-    int result;
-
-    if (listener == NULL)
-        return BY_NCCL_ARGUMENT;
-    result = by_nccl_listener_open(device, BY_NCCL_FOR_COLLECTIVES, handle, &made);
-    if (result != BY_NCCL_OK)
-        return result;
-    *listener = by_nccl_add(BY_NCCL_COLL_LISTENER, made, by_nccl_listener_free);
-    if (*listener != NULL)
-        return BY_NCCL_OK;
-    by_nccl_listener_free(made);
-    return by_nccl_fail(BY_NCCL_SYSTEM, "the plugin has no place for another listener");
+    return by_nccl_listen_for(device, BY_NCCL_FOR_COLLECTIVES, handle, listener);
 }
 
 int by_nccl_coll_close_listener(void *handle)

@@ -8,19 +8,12 @@
 #include "host-driver/plugin/nccl/device.h"
 #include "host-driver/plugin/nccl/versions.h"
 
-static int init_v8(by_nccl_logger logger)
-{
-    int result = by_nccl_start(logger);
-
-    return result != BY_NCCL_OK ? result : by_nccl_devices_find();
-}
-
 static int init_v11(void **context, uint64_t comm_id, by_nccl_logger logger)
 {
     (void)comm_id;
     if (context != NULL)
         *context = &by_nccl_context;
-    return init_v8(logger);
+    return by_nccl_init(logger);
 }
 
 /* One device at most: a job is joined once on a host. Which interfaces the job uses is in its
@@ -136,7 +129,7 @@ static int flush(void *coll, void *data, int bytes, void *memory, void **request
 
 const struct by_nccl_coll_v8 ncclCollNetPlugin_v8 = {
     COMMON,
-    .init = init_v8,
+    .init = by_nccl_init,
     .properties = by_nccl_props_v8,
     .listen = by_nccl_coll_listen,
     .allreduce = allreduce_v8,
@@ -146,14 +139,14 @@ const struct by_nccl_coll_v8 ncclCollNetPlugin_v8 = {
 
 const struct by_nccl_coll_v9 ncclCollNetPlugin_v9 = {
     COMMON_V9,
-    .init = init_v8,
+    .init = by_nccl_init,
     .properties = by_nccl_props_v9,
     .listen = by_nccl_coll_listen,
 };
 
 const struct by_nccl_coll_v9 ncclCollNetPlugin_v10 = {
     COMMON_V9,
-    .init = init_v8,
+    .init = by_nccl_init,
     .properties = by_nccl_props_v9,
     .listen = by_nccl_coll_listen,
 };

@@ -72,6 +72,11 @@ struct by_nccl_ticket {
  * the table is full. */
 void *by_nccl_add(enum by_nccl_kind kind, void *object, void (*free_object)(void *object));
 
+/* Adds an object and sets its handle. If the table is full, frees the object, sets NULL, and logs
+ * that there is no place for another `what`. A result of abi.h. */
+int by_nccl_keep(enum by_nccl_kind kind, void *object, void (*free_object)(void *object), const char *what,
+                 void **handle);
+
 /* Returns the object with its lock held, or NULL if `handle` is not one of `kind`. */
 void *by_nccl_enter(void *handle, enum by_nccl_kind kind);
 void by_nccl_leave(void *handle);

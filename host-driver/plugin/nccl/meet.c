@@ -222,6 +222,20 @@ static struct by_nccl_guest *find_guest(struct by_nccl_listener *listener, uint6
     return NULL;
 }
 
+int by_nccl_listen_for(int device, enum by_nccl_purpose purpose, void *handle, void **number)
+{
+    struct by_nccl_listener *listener = NULL;
+    int result;
+
+    if (number == NULL)
+        return BY_NCCL_ARGUMENT;
+    result = by_nccl_listener_open(device, purpose, handle, &listener);
+    if (result != BY_NCCL_OK)
+        return result;
+    return by_nccl_keep(purpose == BY_NCCL_FOR_MESSAGES ? BY_NCCL_LISTENER : BY_NCCL_COLL_LISTENER, listener,
+                        by_nccl_listener_free, "listener", number);
+}
+
 int by_nccl_listener_take(struct by_nccl_listener *listener, uint64_t *number, int *files)
 {
     int result = accept_guests(listener);

@@ -44,6 +44,9 @@ struct by_nccl_listener {
 int by_nccl_listener_open(int device, enum by_nccl_purpose purpose, uint8_t handle[BY_NCCL_HANDLE_BYTES],
                           struct by_nccl_listener **listener);
 
+/* The same for NCCL: the listener becomes an object of the table, and its number `*number`. */
+int by_nccl_listen_for(int device, enum by_nccl_purpose purpose, void *handle, void **number);
+
 /* Accepts streams. If all streams of one connection have arrived: 1, and the caller owns files[0,
  * streams). 0: not yet; < 0: a result of abi.h, negated. */
 int by_nccl_listener_take(struct by_nccl_listener *listener, uint64_t *number, int *files);

@@ -255,6 +255,7 @@ static void free_comm(void *object)
 static int make_comm(bool sends, const int *files, unsigned streams, void **handle)
 {
     struct net_comm *comm = calloc(1, sizeof(*comm));
+    int result;
 
     if (comm == NULL) {
         for (unsigned i = 0; i < streams; i++)
@@ -267,30 +268,16 @@ static int make_comm(bool sends, const int *files, unsigned streams, void **hand
     for (unsigned i = 0; i < streams; i++)
         comm->at[i].file = files[i];
     /* no other thread has the handle yet, so `handle` of the object needs no lock */
-    comm->handle = by_nccl_add(sends ? BY_NCCL_SENDER : BY_NCCL_RECEIVER, comm, free_comm);
-    if (comm->handle == NULL) {
-        free_comm(comm);
-        return by_nccl_fail(BY_NCCL_SYSTEM, "the plugin has no place for another connection");
-    }
-    *handle = comm->handle;
-    return BY_NCCL_OK;
+    result =
+        by_nccl_keep(sends ? BY_NCCL_SENDER : BY_NCCL_RECEIVER, comm, free_comm, "connection", &comm->handle);
+    if (result == BY_NCCL_OK)
+        *handle = comm->handle;
+    return result;
 }
 
 int by_nccl_listen(int device, void *handle, void **listener)
 {
-    struct by_nccl_listener *made;
-    int result;
-
-    if (listener == NULL)
-        return BY_NCCL_ARGUMENT;
-    result = by_nccl_listener_open(device, BY_NCCL_FOR_MESSAGES, handle, &made);
-    if (result != BY_NCCL_OK)
-        return result;
-    *listener = by_nccl_add(BY_NCCL_LISTENER, made, by_nccl_listener_free);
-    if (*listener != NULL)
-        return BY_NCCL_OK;
-    by_nccl_listener_free(made);
-    return by_nccl_fail(BY_NCCL_SYSTEM, "the plugin has no place for another listener");
+    return by_nccl_listen_for(device, BY_NCCL_FOR_MESSAGES, handle, listener);
 }
 
 static int begin_visit(void *handle, void **visit)
@@ -304,11 +291,7 @@ static int begin_visit(void *handle, void **visit)
     result = by_nccl_visit_open(handle, BY_NCCL_FOR_MESSAGES, number, &made);
     if (result != BY_NCCL_OK)
         return result;
-    *visit = by_nccl_add(BY_NCCL_CONNECTING, made, by_nccl_visit_free);
-    if (*visit != NULL)
-        return BY_NCCL_OK;
-    by_nccl_visit_free(made);
-    return by_nccl_fail(BY_NCCL_SYSTEM, "the plugin has no place for another connection");
+    return by_nccl_keep(BY_NCCL_CONNECTING, made, by_nccl_visit_free, "connection", visit);
 }
 
 int by_nccl_connect(void *handle, void **sender)

@@ -9,17 +9,10 @@
 
 /* ---- calls that are alike in several versions ---- */
 
-static int init_v8(by_nccl_logger logger)
-{
-    int result = by_nccl_start(logger);
-
-    return result != BY_NCCL_OK ? result : by_nccl_devices_find();
-}
-
 static int init_v10(by_nccl_logger logger, by_nccl_profiler profiler)
 {
     (void)profiler;
-    return init_v8(logger);
+    return by_nccl_init(logger);
 }
 
 static int init_v11(void **context, uint64_t comm_id, struct by_nccl_config *config, by_nccl_logger logger,
@@ -30,7 +23,7 @@ static int init_v11(void **context, uint64_t comm_id, struct by_nccl_config *con
     (void)profiler;
     if (context != NULL)
         *context = &by_nccl_context;
-    return init_v8(logger);
+    return by_nccl_init(logger);
 }
 
 static int devices(int *count)
@@ -163,7 +156,7 @@ static int hint(void *context, struct by_nccl_hints *hints)
 
 const struct by_nccl_net_v8 ncclNetPlugin_v8 = {
     COMMON,
-    .init = init_v8,
+    .init = by_nccl_init,
     .properties = by_nccl_props_v8,
     .listen = by_nccl_listen,
     .connect = connect_v8,
@@ -173,7 +166,7 @@ const struct by_nccl_net_v8 ncclNetPlugin_v8 = {
 
 const struct by_nccl_net_v9 ncclNetPlugin_v9 = {
     COMMON,
-    .init = init_v8,
+    .init = by_nccl_init,
     .properties = by_nccl_props_v9,
     .listen = by_nccl_listen,
     .connect = connect_v8,

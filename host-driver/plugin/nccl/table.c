@@ -119,6 +119,16 @@ void *by_nccl_add(enum by_nccl_kind kind, void *object, void (*free_object)(void
     return number_of(index, generation, kind);
 }
 
+int by_nccl_keep(enum by_nccl_kind kind, void *object, void (*free_object)(void *object), const char *what,
+                 void **handle)
+{
+    *handle = by_nccl_add(kind, object, free_object);
+    if (*handle != NULL)
+        return BY_NCCL_OK;
+    free_object(object);
+    return by_nccl_fail(BY_NCCL_SYSTEM, "the plugin has no place for another %s", what);
+}
+
 void *by_nccl_enter(void *handle, enum by_nccl_kind kind)
 {
     uint32_t index = index_of((uintptr_t)handle);

@@ -11,6 +11,13 @@
 
 char by_nccl_context;
 
+int by_nccl_init(by_nccl_logger logger)
+{
+    int result = by_nccl_start(logger);
+
+    return result != BY_NCCL_OK ? result : by_nccl_devices_find();
+}
+
 int by_nccl_finish(void *context)
 {
     (void)context;

@@ -5,6 +5,9 @@
 
 #include "host-driver/plugin/nccl/abi.h"
 
+/* Reads the settings and finds the devices. A result of abi.h. */
+int by_nccl_init(by_nccl_logger logger);
+
 int by_nccl_props_v8(int device, struct by_nccl_props_v8 *props);
 int by_nccl_props_v9(int device, struct by_nccl_props_v9 *props);
 int by_nccl_props_v11(int device, struct by_nccl_props_v11 *props);

@@ -90,7 +90,7 @@ static void on_sample(void *context, struct by_world *world, uint64_t at_ns)
     for (uint32_t a = 0; a < run->work->fabric.arc_count && run->is_timed && at_ns * 1000 > run->begin_ps;
          a++) {
         uint64_t busy_ps = by_world_busy_ps(world, a, at_ns), before_ps = run->busy_ps[a];
-        uint64_t queue = by_world_use(world, a)->queue_now;
+        uint64_t queue = by_world_queue(world, a);
 
         run->busy_ps[a] = busy_ps;
         if (queue > 0 || busy_ps != before_ps)

@@ -2,7 +2,6 @@
  * A host at the socket of a switch that answers incorrectly: the host reports it and keeps no
  * descriptors of the answer. The switch is a thread of the test.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 
 #include "offload/base/errors.h"
 #include "offload/wire/shm.h"
+#include "tests/open_files.h"
 #include "tests/unit/host-driver/rig.h"
 
 #define FILE_BYTES 4096
@@ -87,18 +87,6 @@ static void *answer_one(void *argument)
     return right;
 }
 
-static int count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    int count = 0;
-
-    assert_non_null(folder);
-    while (readdir(folder) != NULL)
-        count++;
-    closedir(folder);
-    return count;
-}
-
 static void what_comes_with_a_wrong_answer_is_not_kept(void **state)
 {
     struct sockaddr_un at = {.sun_family = AF_UNIX};
@@ -120,7 +108,7 @@ static void what_comes_with_a_wrong_answer_is_not_kept(void **state)
     assert_int_equal(listen(fake.listener, 1), 0);
     assert_int_equal(ftruncate(fake.memory_fd, FILE_BYTES), 0);
     for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
-        int before = count_descriptors();
+        unsigned before = open_files();
         struct banyan_comm *comm;
         pthread_t thread;
         void *right;
@@ -130,7 +118,7 @@ static void what_comes_with_a_wrong_answer_is_not_kept(void **state)
         expect(banyan_comm_create(context, 0, &comm), (banyan_status_t)answers[i].status, answers[i].said);
         assert_int_equal(pthread_join(thread, &right), 0);
         assert_non_null(right);
-        assert_int_equal(count_descriptors(), before);
+        assert_int_equal(open_files(), before);
     }
     banyan_finalize(context);
     close(fake.listener);

@@ -1,4 +1,5 @@
-/* One program of a job at a time on a host: the second is told which process holds the job. */
+/* One program of a job at a time on a host: the error of the second names the process that holds
+ * the job. */
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
