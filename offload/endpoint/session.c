@@ -247,8 +247,9 @@ void by_session_rolled(struct by_endpoint *endpoint)
     state->op = BY_OP_BOR;
     state->dtype = BY_DTYPE_U8;
     state->mode = BY_MODE_FAST;
-    state->optag =
-        by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(endpoint->roll, endpoint->rank_count);
+    /* the same roll called at another chunk is another session: an opening of each may be done */
+    state->optag = by_optag(0, BY_COLLECTIVE_SESSION, 1, first->start);
+    state->optag ^= by_session_salt(endpoint->roll, endpoint->rank_count);
     state->remaining = endpoint->lane_count;
     for (uint32_t l = 0; l < endpoint->lane_count; l++)
         if (endpoint->lanes[l].half != BY_HALF_DOWN)

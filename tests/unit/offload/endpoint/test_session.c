@@ -88,9 +88,10 @@ static void expect_roll(const struct endpoint_rig *rig, uint32_t seq)
     assert_int_equal(roll[1] | roll[2], 0);
 }
 
-static uint32_t optag_of_openings(const uint32_t *roll)
+/* The openings of a session whose roll call, one chunk, is at `start` of the first tree. */
+static uint32_t optag_of_openings(const uint32_t *roll, uint32_t start)
 {
-    return by_optag(0, BY_COLLECTIVE_SESSION, 1, 0) ^ by_session_salt(roll, RANKS);
+    return by_optag(0, BY_COLLECTIVE_SESSION, 1, start) ^ by_session_salt(roll, RANKS);
 }
 
 /* The last step sent the openings of both trees, as these chunks; returns them. */
@@ -103,7 +104,7 @@ static void expect_openings(const struct endpoint_rig *rig, const uint32_t *roll
 
         opening[t] = rig->sent[i];
         assert_int_equal(opening[t].flags, BY_FLAG_START | BY_FLAG_NODATA | BY_FLAG_ACKONLY);
-        assert_int_equal(opening[t].optag, optag_of_openings(roll));
+        assert_int_equal(opening[t].optag, optag_of_openings(roll, first - 1));
         assert_int_equal(opening[t].seq, t == 0 ? first : second);
         assert_int_equal(opening[t].count, 0);
     }
