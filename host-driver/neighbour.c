@@ -121,7 +121,7 @@ static void look_up(struct by_host_neighbours *neighbours, struct neighbour_row 
         if (bytes <= 0)
             break;
         for (const struct nlmsghdr *head = (const struct nlmsghdr *)(const void *)answer;
-             NLMSG_OK(head, left); head = NLMSG_NEXT(head, left)) {
+             left > 0 && NLMSG_OK(head, (unsigned)left); head = NLMSG_NEXT(head, left)) {
             if (head->nlmsg_seq != neighbours->sequence)
                 continue; /* late */
             answered = true;

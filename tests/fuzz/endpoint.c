@@ -14,6 +14,8 @@ struct host {
     void *memory; /* of the endpoint */
     struct by_resume *resume;
     void *resume_memory;
+    struct by_header sent[TX_MAX]; /* in the last step */
+    uint32_t sent_count;
 };
 
 static uint8_t *images[2]; /* two generations, the same for every input */
@@ -46,7 +48,9 @@ static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
         FUZZ_CHECK(header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_PROBE);
         if (tx[i].payload_bytes > 0) /* reads the whole payload */
             FUZZ_CHECK(by_psum(tx[i].payload, tx[i].payload_bytes) == header.psum);
+        host->sent[i] = header;
     }
+    host->sent_count = tx_count;
 }
 
 static void give(struct host *host, struct input *input, uint32_t choice)
@@ -88,35 +92,49 @@ static void give(struct host *host, struct input *input, uint32_t choice)
     step(host, &rx, 1);
 }
 
-/* Answers the roll call, so that the calls can begin: all nonces are 0, like this rank's own. */
+/* Answers a chunk of the session that the host has sent: all nonces are 0, like this rank's own. */
+static void answer(struct host *host, struct by_header header)
+{
+    uint8_t packet[BY_WIRE_HEADER_BYTES + 16] = {0};
+    struct by_rx rx = {.data = packet};
+    struct by_image_header image;
+    uint32_t bytes = header.count;
+
+    FUZZ_CHECK(bytes <= 16);
+    header.type = BY_TYPE_RESULT;
+    header.flags &= (uint8_t)~BY_FLAG_KEYED;
+    header.nleaf = 4;
+    header.witness = 0;
+    for (uint16_t rank = 0; rank < 4; rank++)
+        header.witness += by_leaf_tag(header.job, rank);
+    by_image_header(host->image, &image);
+    for (uint32_t l = 0; l < image.count[BY_SECTION_LEAF]; l++) {
+        struct by_image_leaf leaf;
+
+        by_image_leaf(host->image, l, &leaf);
+        if (leaf.job != header.job || leaf.tree != header.tree)
+            continue;
+        header.child = leaf.parent_child;
+        rx.port = leaf.parent_port;
+        rx.src_ip = leaf.parent_ip;
+        rx.bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + bytes);
+        fuzz_encode(host->image, &header, packet, bytes, leaf.parent_node, 1);
+    }
+    step(host, &rx, 1);
+}
+
+/* Answers the roll call and then the openings, so that the calls can begin. */
 static void agree(struct host *host)
 {
-    struct by_image_leaf leaf;
-    struct by_image_job job;
-    uint8_t packet[BY_WIRE_HEADER_BYTES + 16] = {0};
-    struct by_rx rx = {.data = packet, .bytes = sizeof(packet)};
-    struct by_header header;
-
-    by_image_leaf(host->image, 0, &leaf);
-    by_image_job(host->image, 0, &job);
-    header = (struct by_header){.type = BY_TYPE_RESULT,
-                                .child = leaf.parent_child,
-                                .job = leaf.job,
-                                .tree = leaf.tree,
-                                .gen = job.gen,
-                                .op = BY_OP_BOR,
-                                .dtype = BY_DTYPE_U8,
-                                .mode = BY_MODE_FAST,
-                                .count = 16,
-                                .nleaf = 4,
-                                .optag = by_optag(0, BY_COLLECTIVE_SESSION, 0, 16)};
-    for (uint16_t rank = 0; rank < 4; rank++)
-        header.witness += by_leaf_tag(leaf.job, rank);
-    fuzz_encode(host->image, &header, packet, 16, leaf.parent_node, 1);
-    rx.port = leaf.parent_port;
-    rx.src_ip = leaf.parent_ip;
     step(host, NULL, 0);
-    step(host, &rx, 1);
+    for (unsigned part = 0; part < 2; part++) {
+        struct by_header sent[TX_MAX];
+        uint32_t count = host->sent_count;
+
+        memcpy(sent, host->sent, sizeof(sent));
+        for (uint32_t i = 0; i < count; i++)
+            answer(host, sent[i]);
+    }
     FUZZ_CHECK(by_endpoint_counters(host->endpoint)->session == 1);
 }
 
