@@ -48,7 +48,8 @@ done
 lab_right "star4 with learned MAC addresses, hosts over AF_XDP" star4 --site "$dir/star4.arp" --bytes 64K --iters 1 --transport afxdp
 lab_right "star4 with learned MAC addresses, hosts that share memory" star4 --site "$dir/star4.arp" --bytes 64K --iters 1 --transport shm --mtu 1500
 most=3 lab_right "leafspine with learned MAC addresses, with loss" leafspine --site "$dir/leafspine.arp" --bytes 64K --iters 1 --loss 0.01
-lab_right "star4 with learned MAC addresses and four workers" star4 --site "$dir/star4.arp" --cores 4 --bytes 64K --iters 1
+# Workers that outnumber the cores complete chunks out of order, so some are sent again.
+most=1.3 lab_right "star4 with learned MAC addresses and four workers" star4 --site "$dir/star4.arp" --cores 4 --bytes 64K --iters 1
 most=3 lab_right "leafspine with learned MAC addresses, two workers and loss" leafspine --site "$dir/leafspine.arp" --cores 2 --bytes 64K --iters 1 --loss 0.01
 lab_right "a spine that only forwards, with learned MAC addresses" relay-spine --site "$dir/relay-spine.arp" --bytes 64K --iters 1
 
