@@ -297,12 +297,15 @@ fault "a page of no function is caught" docs/man/banyan_planted.3 "declares no s
 fault "an example that nobody builds and runs is caught" host-driver/examples/planted.c "does not run it" api < host-driver/examples/barrier.c
 # A library of another interface.
 if command -v abidiff >/dev/null; then
-    echo 'struct banyan_planted { int a, b; }; int banyan_planted(struct banyan_planted *p) { return p->a; }' >objects/abi.c
-    cc -g -shared -fPIC -o objects/abi.so objects/abi.c
-    sed 's/int a, b/int b, c, a/' objects/abi.c >objects/changed.c
-    cc -g -shared -fPIC -o objects/changed.so objects/changed.c
-    stored() { abidw objects/abi.so; }
-    fault "a changed struct of the interface is caught" host-driver/libbanyan.abi "banyan_planted" tests/lint/abi.sh objects/changed.so < <(stored)
+    echo '#include <banyan/banyan.h>
+        banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric, uint32_t index, struct banyan_link *link)
+        { return fabric && index && link ? 0 : 1; }' >objects/abi.c
+    mkdir -p objects/banyan
+    cc -g -shared -fPIC -Ihost-driver/include -o objects/abi.so objects/abi.c
+    sed 's/^    uint64_t packets;$/    uint32_t packets;/' host-driver/include/banyan/banyan.h >objects/banyan/banyan.h
+    cc -g -shared -fPIC -Iobjects -o objects/changed.so objects/abi.c
+    stored() { abidw --headers-dir host-driver/include objects/abi.so; }
+    fault "a changed struct of the interface is caught" host-driver/libbanyan.abi "'uint64_t packets' changed" tests/lint/abi.sh objects/changed.so < <(stored)
     fault "a removed function of the interface is caught" host-driver/libbanyan.abi "1 Removed" tests/lint/abi.sh objects/api.so < <(stored)
 fi
 # Rules, dashboard and the page of alerts.
