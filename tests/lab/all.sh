@@ -30,7 +30,9 @@ once() {
 
 for name in "$@"; do
     echo "$name"
+    begin=$SECONDS
     once "$name"
+    echo "  TIME   $name $((SECONDS - begin)) s"
     case $result in
     0 | 77) ;;
     *) status=1 ;;
