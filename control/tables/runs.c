@@ -25,8 +25,10 @@ static uint64_t path_nodes(const struct by_plan *plan)
 {
     uint64_t count = 0;
 
-    for (size_t e = 0; e < plan->edge_count; e++)
-        count += by_paths_get(&plan->paths, plan->edges[e]).node_count;
+    /* plan->edges may also hold numbers that no tree uses */
+    for (uint32_t t = 0; t < plan->tree_count; t++)
+        for (uint32_t e = 0; e < plan->trees[t].edge_count; e++)
+            count += by_paths_get(&plan->paths, plan->edges[plan->trees[t].first_edge + e]).node_count;
     return count;
 }
 
