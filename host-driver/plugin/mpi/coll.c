@@ -9,10 +9,18 @@
 
 #include <mpi.h>
 
+/* This header includes one that Open MPI does not install; only a name in it is used. */
+#define OMPI_OP_H
+typedef struct ompi_op_t ompi_op_t;
+
 #include <ompi/communicator/communicator.h>
 #include <ompi/group/group.h>
 #include <ompi/mca/coll/base/base.h>
+#include <ompi/mca/coll/base/coll_base_util.h>
 #include <ompi/mca/coll/coll.h>
+#include <ompi/mca/hook/hook.h>
+#include <ompi/request/request.h>
+#include <opal/runtime/opal_progress.h>
 
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/shim.h"
@@ -20,22 +28,43 @@
 /* above all components that use point-to-point messages; below those that only observe */
 #define PRIORITY 95
 
-/* X(collective): the blocking collectives that a module overrides. */
+/* X(collective, (parameters,), (arguments,), preparation of `work`). Parameters and arguments are
+ * those before the communicator. */
 #define TAKEN_LIST(X)                                                                                        \
-    X(allgather)                                                                                             \
-    X(allgatherv)                                                                                            \
-    X(allreduce)                                                                                             \
-    X(barrier)                                                                                               \
-    X(bcast)                                                                                                 \
-    X(reduce)                                                                                                \
-    X(reduce_scatter)                                                                                        \
-    X(reduce_scatter_block)
+    X(allgather,                                                                                             \
+      (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,                 \
+       MPI_Datatype recv_type, ),                                                                            \
+      (send, send_count, send_type, recv, recv_count, recv_type, ),                                          \
+      by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &work))                    \
+    X(allgatherv,                                                                                            \
+      (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,              \
+       const int *places, MPI_Datatype recv_type, ),                                                         \
+      (send, send_count, send_type, recv, counts, places, recv_type, ),                                      \
+      by_shim_allgatherv(send, send_count, send_type, recv, (struct by_shim_counts){.narrow = counts},       \
+                         (struct by_shim_places){.narrow = places}, recv_type, &work))                       \
+    X(allreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                  \
+      (send, recv, count, type, op, ), by_shim_allreduce(send, recv, count, type, op, &work))                \
+    X(barrier, (), (), by_shim_barrier(&work))                                                               \
+    X(bcast, (void *buffer, int count, MPI_Datatype type, int root, ), (buffer, count, type, root, ),        \
+      by_shim_bcast(buffer, count, type, root, &work))                                                       \
+    X(reduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, ),           \
+      (send, recv, count, type, op, root, ), by_shim_reduce(send, recv, count, type, op, root, &work))       \
+    X(reduce_scatter, (const void *send, void *recv, const int *counts, MPI_Datatype type, MPI_Op op, ),     \
+      (send, recv, counts, type, op, ),                                                                      \
+      by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &work))        \
+    X(reduce_scatter_block, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),       \
+      (send, recv, count, type, op, ), by_shim_reduce_scatter_block(send, recv, count, type, op, &work))
 
+#define BARE(...) __VA_ARGS__
+
+/* What handled the calls before. */
 struct module {
     mca_coll_base_module_t super;
-#define X(name)                                                                                              \
+#define X(name, parameters, arguments, preparation)                                                          \
     mca_coll_base_module_##name##_fn_t name;                                                                 \
-    mca_coll_base_module_t *name##_module;
+    mca_coll_base_module_t *name##_module;                                                                   \
+    mca_coll_base_module_i##name##_fn_t i##name;                                                             \
+    mca_coll_base_module_t *i##name##_module;
     TAKEN_LIST(X)
 #undef X
 };
@@ -45,23 +74,29 @@ typedef struct module module;
 
 static void construct(struct module *self)
 {
-#define X(name)                                                                                              \
+#define X(name, parameters, arguments, preparation)                                                          \
     self->name = NULL;                                                                                       \
-    self->name##_module = NULL;
+    self->name##_module = NULL;                                                                              \
+    self->i##name = NULL;                                                                                    \
+    self->i##name##_module = NULL;
     TAKEN_LIST(X)
 #undef X
 }
 
 static void destruct(struct module *self)
 {
-#define X(name)                                                                                              \
+#define X(name, parameters, arguments, preparation)                                                          \
     if (self->name##_module != NULL)                                                                         \
-        OBJ_RELEASE(self->name##_module);
+        OBJ_RELEASE(self->name##_module);                                                                    \
+    if (self->i##name##_module != NULL)                                                                      \
+        OBJ_RELEASE(self->i##name##_module);
     TAKEN_LIST(X)
 #undef X
 }
 
 OBJ_CLASS_INSTANCE(module, mca_coll_base_module_t, construct, destruct);
+
+/* ---- the blocking calls ---- */
 
 static int gather(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
 {
@@ -77,114 +112,148 @@ static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
     return by_shim_ready(&on);
 }
 
-static int allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-                     ompi_communicator_t *comm, mca_coll_base_module_t *base)
-{
-    const struct module *self = (struct module *)base;
-    int code;
+#define X(name, parameters, arguments, preparation)                                                          \
+    static int name(BARE parameters ompi_communicator_t *comm, mca_coll_base_module_t *base)                 \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (ready(comm, base) && preparation)                                                                \
+            return by_shim_run(&work);                                                                       \
+        return self->name(BARE arguments comm, self->name##_module);                                         \
+    }
+TAKEN_LIST(X)
+#undef X
 
-    if (ready(comm, base) && by_shim_allreduce(send, recv, count, type, op, &code))
-        return code;
-    return self->allreduce(send, recv, count, type, op, comm, self->allreduce_module);
+/* ---- requests ---- */
+
+/* MPI keeps types and operators of the user in the base of a request. */
+struct flying {
+    ompi_coll_base_nbc_request_t super;
+    struct flying *next;
+    struct by_shim_work work;
+};
+
+OBJ_CLASS_DECLARATION(flying);
+typedef struct flying flying;
+OBJ_CLASS_INSTANCE(flying, ompi_coll_base_nbc_request_t, NULL, NULL);
+
+/* Calls under way, and those that have ended and are not completed. */
+static struct {
+    opal_mutex_t lock;
+    struct flying *first;
+    int is_registered;
+} air = {.lock = OPAL_MUTEX_STATIC_INIT};
+
+static struct flying *take_ended(void)
+{
+    struct flying **at = &air.first, *found;
+
+    opal_mutex_lock(&air.lock);
+    while (*at != NULL && !by_mpi_has_ended(&(*at)->work.flight))
+        at = &(*at)->next;
+    found = *at;
+    if (found != NULL)
+        *at = found->next;
+    opal_mutex_unlock(&air.lock);
+    return found;
 }
 
-static int reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
-                  ompi_communicator_t *comm, mca_coll_base_module_t *base)
+/* Open MPI calls it while it waits for anything. */
+static int progress(void)
 {
-    const struct module *self = (struct module *)base;
-    int code;
+    struct flying *ended;
+    int count = 0;
 
-    if (ready(comm, base) && by_shim_reduce(send, recv, count, type, op, root, &code))
-        return code;
-    return self->reduce(send, recv, count, type, op, root, comm, self->reduce_module);
+    if (air.first == NULL)
+        return 0;
+    by_mpi_progress();
+    while ((ended = take_ended()) != NULL) {
+        ompi_request_t *request = &ended->super.super;
+
+        request->req_status.MPI_ERROR = by_shim_finish(&ended->work);
+        ompi_request_complete(request, true);
+        count++;
+    }
+    return count;
 }
 
-static int reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-                                ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int release(ompi_request_t **handle)
 {
-    const struct module *self = (struct module *)base;
-    int code;
+    struct flying *request = (struct flying *)*handle;
 
-    if (ready(comm, base) && by_shim_reduce_scatter_block(send, recv, count, type, op, &code))
-        return code;
-    return self->reduce_scatter_block(send, recv, count, type, op, comm, self->reduce_scatter_block_module);
+    if (!REQUEST_COMPLETE(*handle))
+        return MPI_ERR_REQUEST;
+    by_shim_release(&request->work);
+    OMPI_REQUEST_FINI(*handle);
+    OBJ_RELEASE(request);
+    *handle = MPI_REQUEST_NULL;
+    return OMPI_SUCCESS;
 }
 
-static int reduce_scatter(const void *send, void *recv, const int *counts, MPI_Datatype type, MPI_Op op,
-                          ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
 {
-    const struct module *self = (struct module *)base;
+    struct flying *request = OBJ_NEW(flying);
+    ompi_request_t *base = &request->super.super;
     int code;
 
-    if (ready(comm, base) &&
-        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &code))
+    if (request == NULL)
+        return MPI_ERR_NO_MEM;
+    request->work = *work;
+    OMPI_REQUEST_INIT(base, false);
+    base->req_type = OMPI_REQUEST_COLL;
+    base->req_state = OMPI_REQUEST_ACTIVE;
+    base->req_free = release;
+    base->req_mpi_object.comm = comm;
+    base->req_status = (ompi_status_public_t){.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG};
+    by_shim_keep(&request->work);
+    code = by_shim_start(&request->work);
+    if (code != MPI_SUCCESS) {
+        by_shim_release(&request->work);
+        OBJ_RELEASE(request);
         return code;
-    return self->reduce_scatter(send, recv, counts, type, op, comm, self->reduce_scatter_module);
+    }
+    opal_mutex_lock(&air.lock);
+    request->next = air.first;
+    air.first = request;
+    if (!air.is_registered)
+        air.is_registered = opal_progress_register(progress) == OPAL_SUCCESS;
+    opal_mutex_unlock(&air.lock);
+    *handle = base;
+    return OMPI_SUCCESS;
 }
 
-static int bcast(void *buffer, int count, MPI_Datatype type, int root, ompi_communicator_t *comm,
-                 mca_coll_base_module_t *base)
-{
-    const struct module *self = (struct module *)base;
-    int code;
+#define X(name, parameters, arguments, preparation)                                                          \
+    static int i##name(BARE parameters ompi_communicator_t *comm, ompi_request_t **handle,                   \
+                       mca_coll_base_module_t *base)                                                         \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (by_shim_ready_now() && preparation)                                                              \
+            return begin(&work, comm, handle);                                                               \
+        return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
+    }
+TAKEN_LIST(X)
+#undef X
 
-    if (ready(comm, base) && by_shim_bcast(buffer, count, type, root, &code))
-        return code;
-    return self->bcast(buffer, count, type, root, comm, self->bcast_module);
-}
-
-static int allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                     MPI_Datatype recv_type, ompi_communicator_t *comm, mca_coll_base_module_t *base)
-{
-    const struct module *self = (struct module *)base;
-    int code;
-
-    if (ready(comm, base) &&
-        by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &code))
-        return code;
-    return self->allgather(send, send_count, send_type, recv, recv_count, recv_type, comm,
-                           self->allgather_module);
-}
-
-static int allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,
-                      const int *places, MPI_Datatype recv_type, ompi_communicator_t *comm,
-                      mca_coll_base_module_t *base)
-{
-    const struct module *self = (struct module *)base;
-    const struct by_shim_counts each = {.narrow = counts};
-    const struct by_shim_places where = {.narrow = places};
-    int code;
-
-    if (ready(comm, base) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
-        return code;
-    return self->allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm,
-                            self->allgatherv_module);
-}
-
-static int barrier(ompi_communicator_t *comm, mca_coll_base_module_t *base)
-{
-    const struct module *self = (struct module *)base;
-    int code;
-
-    if (ready(comm, base) && by_shim_barrier(&code))
-        return code;
-    return self->barrier(comm, self->barrier_module);
-}
+/* ---- modules ---- */
 
 /* Modules of lower priority are already enabled: calls are passed back to theirs. */
 static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     struct module *self = (struct module *)base;
 
-#define X(name)                                                                                              \
+#define KEEP(name)                                                                                           \
     if (comm->c_coll->coll_##name == NULL || comm->c_coll->coll_##name##_module == NULL)                     \
         return OMPI_ERR_NOT_FOUND;                                                                           \
     self->name = comm->c_coll->coll_##name;                                                                  \
     self->name##_module = comm->c_coll->coll_##name##_module;                                                \
     OBJ_RETAIN(self->name##_module);
+#define X(name, parameters, arguments, preparation) KEEP(name) KEEP(i##name)
     TAKEN_LIST(X)
 #undef X
+#undef KEEP
     return OMPI_SUCCESS;
 }
 
@@ -212,9 +281,13 @@ static mca_coll_base_module_t *query(ompi_communicator_t *comm, int *priority)
     self = OBJ_NEW(module);
     if (self == NULL)
         return NULL;
+    if (comm != &ompi_mpi_comm_world.comm)
+        by_shim_twin();
     *priority = PRIORITY;
     self->super.coll_module_enable = enable;
-#define X(name) self->super.coll_##name = name;
+#define X(name, parameters, arguments, preparation)                                                          \
+    self->super.coll_##name = name;                                                                          \
+    self->super.coll_i##name = i##name;
     TAKEN_LIST(X)
 #undef X
     return &self->super;
@@ -239,4 +312,45 @@ const mca_coll_base_component_2_0_0_t mca_coll_banyan_component = {
     .collm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
     .collm_init_query = init,
     .collm_comm_query = query,
+};
+
+/* ---- the end of MPI_Init, and the begin of MPI_Finalize ---- */
+
+/* Ranks agree here, since a first call that must not wait for other ranks cannot agree. */
+static void agree(int argc, char **argv, int requested, int *provided)
+{
+    mca_coll_base_module_t *base = ompi_mpi_comm_world.comm.c_coll->coll_barrier_module;
+    const struct by_shim_gather on = {.gather = gather, .comm = MPI_COMM_WORLD, .module = base};
+
+    (void)argc;
+    (void)argv;
+    (void)requested;
+    (void)provided;
+    if (base != NULL && base->coll_barrier == barrier)
+        by_shim_join(&on);
+}
+
+/* Open MPI unloads this library before it ends. */
+static void forget(void)
+{
+    opal_mutex_lock(&air.lock);
+    if (air.is_registered)
+        opal_progress_unregister(progress);
+    air.is_registered = 0;
+    opal_mutex_unlock(&air.lock);
+}
+
+OMPI_MODULE_DECLSPEC extern const ompi_hook_base_component_1_0_0_t mca_hook_banyan_component;
+
+/* Open MPI finds it under the second name of this library. */
+const ompi_hook_base_component_1_0_0_t mca_hook_banyan_component = {
+    .hookm_version =
+        {
+            OMPI_HOOK_BASE_VERSION_1_0_0,
+            .mca_component_name = "banyan",
+            MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION, OMPI_RELEASE_VERSION),
+        },
+    .hookm_data = {MCA_BASE_METADATA_PARAM_CHECKPOINT},
+    .hookm_mpi_init_bottom = agree,
+    .hookm_mpi_finalize_top = forget,
 };

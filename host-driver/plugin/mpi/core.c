@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #define RANKS_MAX 1000u /* of a job with several on a host (banyan_bootstrap) */
-#define SLICE_US  500u  /* maximum delay of MPI's own messages */
 
 static struct banyan_context *context;
 static struct banyan_comm *comm;
@@ -311,7 +310,7 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
 
 /* ---- calls ---- */
 
-static banyan_status_t make(const struct by_mpi_call *call, struct banyan_request **request)
+int by_mpi_request(const struct by_mpi_call *call, struct banyan_request **request)
 {
     switch (call->collective) {
     case BANYAN_ALLREDUCE:
@@ -338,50 +337,17 @@ static banyan_status_t make(const struct by_mpi_call *call, struct banyan_reques
     return BANYAN_EINVAL;
 }
 
-static banyan_status_t run(const struct by_mpi_call *call, void (*idle)(void))
-{
-    struct banyan_request *request;
-    banyan_status_t status = make(call, &request);
-    int done = 0;
-
-    if (status != BANYAN_OK)
-        return status;
-    status = banyan_post(request);
-    while (status == BANYAN_OK && !done) {
-        status = banyan_wait_for(request, SLICE_US, &done);
-        if (!done && status == BANYAN_OK)
-            idle();
-    }
-    /* otherwise the communicator has failed and frees the request */
-    if (status == BANYAN_OK)
-        banyan_free(request);
-    return status;
-}
-
-void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
-{
-    struct by_mpi_call barrier = {.collective = BANYAN_BARRIER};
-    banyan_status_t status = run(&barrier, idle);
-
-    if (status != BANYAN_OK)
-        fail(facts, status);
-}
-
-int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void))
-{
-    banyan_status_t status = run(call, idle);
-
-    if (status == BANYAN_OK)
-        offloaded[call->collective]++;
-    return status;
-}
-
 int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype)
 {
     return reduces[op] >> dtype & 1;
 }
 
 /* ---- statistics ---- */
+
+void by_mpi_count(banyan_collective_t collective)
+{
+    offloaded[collective]++;
+}
 
 void by_mpi_leave_to_mpi(enum by_mpi_reason reason)
 {

@@ -1,7 +1,7 @@
 /*
  * The part of the MPI plugins without MPI types: one communicator of libbanyan per process, the
- * agreement of all ranks to use it, calls that let MPI progress its own messages, and statistics of
- * offloaded calls. shim.c translates MPI's types. One thread at a time.
+ * agreement of all ranks to use it, and statistics of offloaded calls. flight.c runs the calls;
+ * shim.c translates MPI's types. One thread at a time.
  */
 #ifndef BY_PLUGIN_MPI_CORE_H
 #define BY_PLUGIN_MPI_CORE_H
@@ -40,7 +40,9 @@ struct by_mpi_facts {
     X(EMPTY, "no data")                                                                                      \
     X(SMALL, "below BANYAN_MPI_LEAST")                                                                       \
     X(LARGE, "more than 2 GiB")                                                                              \
-    X(TABLE, "no trees in the tables")
+    X(TABLE, "no trees in the tables")                                                                       \
+    X(ORDER, "non-blocking beside other communicators")                                                      \
+    X(EARLY, "non-blocking before the ranks agreed")
 
 enum by_mpi_reason {
 #define X(name, text) BY_MPI_##name,
@@ -81,18 +83,16 @@ void by_mpi_join(struct by_mpi_facts *facts);
  */
 int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
-/* Runs the first operation, which detects tables left over from an earlier run; calls `idle` now
- * and then while it waits. The result is in facts->status and text. */
-void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
-
-/* Runs a call to completion. 0, or a banyan_status_t with banyan_last_error() set. */
-int by_mpi_run(const struct by_mpi_call *call, void (*idle)(void));
+/* Describes a call to libbanyan, which copies its counts. 0, or a banyan_status_t with
+ * banyan_last_error() set. */
+int by_mpi_request(const struct by_mpi_call *call, struct banyan_request **request);
 
 /* 1 if the job's mode defines `op` on `dtype` and its trees can compute it. Equal on all ranks,
  * since both were agreed. */
 int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype);
 
-/* Counts a call that was left to MPI; by_mpi_run counts the others. */
+/* Count a call that libbanyan has executed, and one that was left to MPI. */
+void by_mpi_count(banyan_collective_t collective);
 void by_mpi_leave_to_mpi(enum by_mpi_reason reason);
 
 /* Formats the counts as a sentence. */

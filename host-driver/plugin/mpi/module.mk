@@ -1,16 +1,17 @@
 # The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. `make mpi` builds
 # them; it requires the headers of the MPIs.
-MPI_CORE    := host-driver/plugin/mpi/core.c host-driver/plugin/mpi/convert.c
-MPI_SHIM    := host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/types.c
+MPI_CORE    := host-driver/plugin/mpi/core.c host-driver/plugin/mpi/flight.c host-driver/plugin/mpi/convert.c
+MPI_SHIM    := host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/types.c host-driver/plugin/mpi/work.c
 MPI_LIB     := $(B)/lib/banyan
 MPI_PRELOAD := $(MPI_LIB)/libbanyan-mpich.so
 MPI_COLL    := $(MPI_LIB)/openmpi/mca_coll_banyan.so
+MPI_HOOK    := $(MPI_LIB)/openmpi/mca_hook_banyan.so
 
 LIBS += mpi-core
 mpi-core_SRC := $(MPI_CORE)
 
-# Only symbols of banyan are exported. The plugins do not link with MPI: processes that load them
-# have it.
+# Only symbols of banyan are exported. The preload does not link with MPI: processes that load it have
+# it. The component does, since a program may load Open MPI without making its symbols global (Python).
 mpi_compile = $(Q)mkdir -p $(@D) && $(1) $(BASE) $(PICFLAG) -D_GNU_SOURCE -Ihost-driver/include -fvisibility=hidden -MMD -MP $(CFLAGS) -c -o $@ $<
 mpi_headers = $(patsubst -I%,-isystem %,$(filter -I%,$(shell mpicc.$(1) -show)))
 mpi_objects = $(patsubst host-driver/plugin/mpi/%.c,$(B)/obj/mpi/$(1)/%.o,$(MPI_SHIM) $(2))
@@ -32,12 +33,15 @@ $(MPI_PRELOAD): $(MPI_MPICH) $(MPI_PARTS)
 	$(mpi_link)
 $(MPI_COLL): $(MPI_OPENMPI) $(MPI_PARTS)
 	$(call say,LD,$@)
-	$(mpi_link)
+	$(mpi_link) $(filter -L% -l%,$(shell mpicc.openmpi -show))
+# One library, two components of Open MPI, which looks for each by a name of its own.
+$(MPI_HOOK): $(MPI_COLL)
+	$(Q)ln -sf $(<F) $@
 
 .PHONY: mpi mpi-deps mpi-build
 mpi-deps:
 	$(Q)tests/deps.sh base mpi
-mpi-build: build-all $(MPI_PRELOAD) $(MPI_COLL)
+mpi-build: build-all $(MPI_PRELOAD) $(MPI_COLL) $(MPI_HOOK)
 mpi: mpi-deps ## build the plugins for Open MPI and MPICH (banyan-run); installs their packages
 	$(Q)$(MAKE) --no-print-directory mpi-build
 

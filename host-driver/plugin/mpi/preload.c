@@ -10,6 +10,7 @@
  */
 #include <dlfcn.h>
 #include <limits.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,40 +21,113 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* X(name): functions that are overridden here, and called in MPICH. */
+/* Parameters before the communicator, with the types of counts and of places. */
+#define REDUCTION(COUNT, PLACE) (const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, )
+#define ROOTED_REDUCTION(COUNT, PLACE)                                                                       \
+    (const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, int root, )
+#define SCATTER(COUNT, PLACE)                                                                                \
+    (const void *send, void *recv, const COUNT counts[], MPI_Datatype type, MPI_Op op, )
+#define BROADCAST(COUNT, PLACE) (void *buffer, COUNT count, MPI_Datatype type, int root, )
+#define GATHER(COUNT, PLACE)                                                                                 \
+    (const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,               \
+     MPI_Datatype recv_type, )
+#define GATHER_V(COUNT, PLACE)                                                                               \
+    (const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, const COUNT counts[],           \
+     const PLACE places[], MPI_Datatype recv_type, )
+
+/* X(blocking, non-blocking, PARAMETERS, (arguments,), check and preparation of `work`): the collectives
+ * that are overridden here, and called in MPICH. */
+#define COUNTED_LIST(X)                                                                                      \
+    X(Allreduce, Iallreduce, REDUCTION, (send, recv, count, type, op, ),                                     \
+      are_buffers(send, recv, count, type, op) && by_shim_allreduce(send, recv, count, type, op, &work))     \
+    X(Reduce, Ireduce, ROOTED_REDUCTION, (send, recv, count, type, op, root, ),                              \
+      are_rooted(send, recv, count, type, op, root, comm) &&                                                 \
+          by_shim_reduce(send, recv, count, type, op, root, &work))                                          \
+    X(Reduce_scatter_block, Ireduce_scatter_block, REDUCTION, (send, recv, count, type, op, ),               \
+      are_buffers(send, recv, count, type, op) &&                                                            \
+          by_shim_reduce_scatter_block(send, recv, count, type, op, &work))                                  \
+    X(Reduce_scatter, Ireduce_scatter, SCATTER, (send, recv, counts, type, op, ),                            \
+      counts != NULL && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&                          \
+          by_shim_reduce_scatter(send, recv, COUNTS(counts), type, op, &work))                               \
+    X(Bcast, Ibcast, BROADCAST, (buffer, count, type, root, ),                                               \
+      is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &work))                     \
+    X(Allgather, Iallgather, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ),           \
+      are_blocks(send, send_count, send_type, place_of(recv, rank_of(comm) * recv_count, recv_type),         \
+                 recv_count, recv_type) &&                                                                   \
+          by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &work))                \
+    X(Allgatherv, Iallgatherv, GATHER_V, (send, send_count, send_type, recv, counts, places, recv_type, ),   \
+      counts != NULL && places != NULL &&                                                                    \
+          are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),          \
+                     counts[rank_of(comm)], recv_type) &&                                                    \
+          by_shim_allgatherv(send, send_count, send_type, recv, COUNTS(counts), PLACES(places), recv_type,   \
+                             &work))
+#define BARRIER(COUNT, PLACE) ()
+#define BARRIER_LIST(X)       X(Barrier, Ibarrier, BARRIER, (), by_shim_barrier(&work))
+
+#define BARE(...) __VA_ARGS__
+#define COUNTS(counts)                                                                                       \
+    _Generic(*(counts), int                                                                                  \
+             : (struct by_shim_counts){.narrow = (const void *)(counts)}, default                            \
+             : (struct by_shim_counts){.wide = (const void *)(counts)})
+#define PLACES(places)                                                                                       \
+    _Generic(*(places), int                                                                                  \
+             : (struct by_shim_places){.narrow = (const void *)(places)}, default                            \
+             : (struct by_shim_places){.wide = (const void *)(places)})
+
+/* X(function, (parameters), (arguments)): functions that make a communicator. */
+#define MAKER_LIST(X)                                                                                        \
+    X(Comm_dup, (MPI_Comm comm, MPI_Comm * made), (comm, made))                                              \
+    X(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm * made), (comm, info, made))               \
+    X(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm * made), (comm, group, made))                   \
+    X(Comm_create_group, (MPI_Comm comm, MPI_Group group, int tag, MPI_Comm *made),                          \
+      (comm, group, tag, made))                                                                              \
+    X(Comm_split, (MPI_Comm comm, int color, int order, MPI_Comm *made), (comm, color, order, made))         \
+    X(Comm_split_type, (MPI_Comm comm, int type, int order, MPI_Info info, MPI_Comm *made),                  \
+      (comm, type, order, info, made))                                                                       \
+    X(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *made), (comm, high, made))                        \
+    X(Cart_create,                                                                                           \
+      (MPI_Comm comm, int axes, const int sizes[], const int periods[], int reorder, MPI_Comm *made),        \
+      (comm, axes, sizes, periods, reorder, made))                                                           \
+    X(Cart_sub, (MPI_Comm comm, const int kept[], MPI_Comm *made), (comm, kept, made))                       \
+    X(Graph_create,                                                                                          \
+      (MPI_Comm comm, int nodes, const int index[], const int edges[], int reorder, MPI_Comm *made),         \
+      (comm, nodes, index, edges, reorder, made))                                                            \
+    X(Dist_graph_create,                                                                                     \
+      (MPI_Comm comm, int count, const int sources[], const int degrees[], const int targets[],              \
+       const int weights[], MPI_Info info, int reorder, MPI_Comm *made),                                     \
+      (comm, count, sources, degrees, targets, weights, info, reorder, made))                                \
+    X(Dist_graph_create_adjacent,                                                                            \
+      (MPI_Comm comm, int in_count, const int sources[], const int in_weights[], int out_count,              \
+       const int targets[], const int out_weights[], MPI_Info info, int reorder, MPI_Comm *made),            \
+      (comm, in_count, sources, in_weights, out_count, targets, out_weights, info, reorder, made))
+
+/* X(name) for every function above, and those of their own. */
 #if MPI_VERSION >= 4
-#define LARGE_LIST(X)                                                                                        \
-    X(Allreduce_c)                                                                                           \
-    X(Reduce_c)                                                                                              \
-    X(Reduce_scatter_block_c)                                                                                \
-    X(Reduce_scatter_c)                                                                                      \
-    X(Bcast_c)                                                                                               \
-    X(Allgather_c)                                                                                           \
-    X(Allgatherv_c)
+#define NAME_LARGE(X, name) X(name##_c)
 #else
-#define LARGE_LIST(X)
+#define NAME_LARGE(X, name)
 #endif
-#define REAL_LIST(X)                                                                                         \
+#define NAME(name, iname, parameters, arguments, preparation) X(name) X(iname)
+#define NAME_COUNTED(name, iname, parameters, arguments, preparation)                                        \
+    X(name) X(iname) NAME_LARGE(X, name) NAME_LARGE(X, iname)
+#define NAME_MAKER(name, parameters, arguments) X(name)
+#define REAL_LIST                                                                                            \
     X(Init)                                                                                                  \
     X(Init_thread)                                                                                           \
-    X(Allreduce)                                                                                             \
-    X(Reduce)                                                                                                \
-    X(Reduce_scatter_block)                                                                                  \
-    X(Reduce_scatter)                                                                                        \
-    X(Bcast)                                                                                                 \
-    X(Allgather)                                                                                             \
-    X(Allgatherv)                                                                                            \
-    X(Barrier)                                                                                               \
-    LARGE_LIST(X)
+    X(Comm_idup)                                                                                             \
+    X(Request_get_status)                                                                                    \
+    MAKER_LIST(NAME_MAKER)                                                                                   \
+    COUNTED_LIST(NAME_COUNTED)                                                                               \
+    BARRIER_LIST(NAME)
 
 /* Aliases: PMPI's names of the functions below. */
 #define X(name) extern __typeof__(MPI_##name) PMPI_##name PUBLIC __attribute__((alias("MPI_" #name)));
-REAL_LIST(X)
+REAL_LIST
 #undef X
 
 static struct {
 #define X(name) __typeof__(MPI_##name) *name;
-    REAL_LIST(X)
+    REAL_LIST
 #undef X
 } real;
 
@@ -74,7 +148,7 @@ __attribute__((constructor)) static void look(void)
     if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world") != NULL)
         refuse("Open MPI");
 #define X(name) *(void **)&real.name = dlsym(RTLD_NEXT, "PMPI_" #name);
-    REAL_LIST(X)
+    REAL_LIST
 #undef X
 }
 
@@ -88,18 +162,6 @@ static void look_again(void)
     PMPI_Get_library_version(version, &length);
     if (strstr(version, "MPICH") == NULL || real.Barrier == NULL)
         refuse("an MPI other than MPICH");
-}
-
-PUBLIC int MPI_Init(int *argc, char ***argv)
-{
-    look_again();
-    return real.Init(argc, argv);
-}
-
-PUBLIC int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
-{
-    look_again();
-    return real.Init_thread(argc, argv, required, provided);
 }
 
 static int gather(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
@@ -129,6 +191,8 @@ static int fits(MPI_Comm comm)
         PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
     value = (void *)(same == MPI_CONGRUENT || same == MPI_IDENT ? &yes : &no);
     PMPI_Comm_set_attr(comm, key, value);
+    if (value == &yes)
+        by_shim_twin();
     return value == &yes;
 }
 
@@ -141,6 +205,15 @@ static int ready(MPI_Comm comm)
         return 0;
     }
     return by_shim_ready(&on);
+}
+
+static int ready_now(MPI_Comm comm)
+{
+    if (!fits(comm)) {
+        by_mpi_leave_to_mpi(BY_MPI_COMMUNICATOR);
+        return 0;
+    }
+    return by_shim_ready_now();
 }
 
 /* Applies the communicator's error handler. */
@@ -221,200 +294,217 @@ static int rank_of(MPI_Comm comm)
     return rank;
 }
 
-/* ---- the functions */
-
-static int allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                     MPI_Comm comm, int *code)
-{
-    return ready(comm) && are_buffers(send, recv, count, type, op) &&
-           by_shim_allreduce(send, recv, count, type, op, code);
-}
-
-PUBLIC int MPI_Allreduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (allreduce(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Allreduce(send, recv, count, type, op, comm);
-}
-
-static int reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                  MPI_Comm comm, int *code)
-{
-    if (!ready(comm))
-        return 0;
-    if (root == rank_of(comm) ? !are_buffers(send, recv, count, type, op) : !is_buffer(send, count, type))
-        return 0;
-    return by_shim_reduce(send, recv, count, type, op, root, code);
-}
-
-PUBLIC int MPI_Reduce(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root,
+/* Like are_buffers, for a reduction to one rank. */
+static int are_rooted(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
                       MPI_Comm comm)
 {
+    return root == rank_of(comm) ? are_buffers(send, recv, count, type, op) : is_buffer(send, count, type);
+}
+
+/* ---- requests: MPICH asks `poll` while it waits for one */
+
+struct flying {
+    struct flying *next;
+    struct by_shim_work work;
+    MPI_Request handle;
+    int code;
+    int is_complete; /* MPICH has been told */
+};
+
+/* All of them, until MPICH drops them. */
+static struct flying *air;
+static pthread_mutex_t air_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int query(void *context, MPI_Status *status)
+{
+    const struct flying *flying = context;
+
+    PMPI_Status_set_elements(status, MPI_BYTE, 0);
+    PMPI_Status_set_cancelled(status, 0);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    return flying->code;
+}
+
+static int drop(void *context)
+{
+    struct flying *flying = context, **at = &air;
+
+    pthread_mutex_lock(&air_lock);
+    while (*at != NULL && *at != flying)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = flying->next;
+    pthread_mutex_unlock(&air_lock);
+    free(flying); /* with threads, MPICH would wait for itself in calls of types from here */
+    return MPI_SUCCESS;
+}
+
+/* MPI cancels no collective. */
+static int cancel(void *context, int is_complete)
+{
+    (void)context;
+    (void)is_complete;
+    return MPI_SUCCESS;
+}
+
+static int poll_one(void *context, MPI_Status *status)
+{
+    struct flying *flying = context;
+
+    (void)status;
+    if (flying->is_complete)
+        return MPI_SUCCESS;
+    by_mpi_progress();
+    if (!by_mpi_has_ended(&flying->work.flight)) {
+        by_shim_idle(); /* MPICH moves no messages between two of these calls */
+        return MPI_SUCCESS;
+    }
+    flying->is_complete = 1;
+    flying->code = by_shim_finish(&flying->work);
+    by_shim_release(&flying->work);
+    return PMPI_Grequest_complete(flying->handle);
+}
+
+static int wait_for_all(int count, void **contexts, double timeout, MPI_Status *status)
+{
+    (void)timeout;
+    for (int i = 0; i < count; i++)
+        while (!((struct flying *)contexts[i])->is_complete)
+            poll_one(contexts[i], status);
+    return MPI_SUCCESS;
+}
+
+static int begin(const struct by_shim_work *work, MPI_Request *request)
+{
+    struct flying *flying = malloc(sizeof(*flying));
     int code;
 
-    if (reduce(send, recv, count, type, op, root, comm, &code))
-        return end(comm, code);
-    return real.Reduce(send, recv, count, type, op, root, comm);
+    if (flying == NULL)
+        return MPI_ERR_NO_MEM;
+    *flying = (struct flying){.work = *work, .code = MPI_SUCCESS};
+    code = PMPIX_Grequest_start(query, drop, cancel, poll_one, wait_for_all, flying, &flying->handle);
+    if (code != MPI_SUCCESS) {
+        by_shim_release(&flying->work);
+        free(flying);
+        return code;
+    }
+    pthread_mutex_lock(&air_lock);
+    flying->next = air;
+    air = flying;
+    pthread_mutex_unlock(&air_lock);
+    *request = flying->handle;
+    by_shim_keep(&flying->work);
+    code = by_shim_start(&flying->work);
+    if (code != MPI_SUCCESS) {
+        by_shim_release(&flying->work);
+        flying->is_complete = 1;
+        PMPI_Grequest_complete(flying->handle);
+        PMPI_Request_free(request);
+    }
+    return code;
 }
 
-static int reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                MPI_Comm comm, int *code)
+/* Here MPICH does not ask `poll_one`. */
+PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    return ready(comm) && are_buffers(send, recv, count, type, op) &&
-           by_shim_reduce_scatter_block(send, recv, count, type, op, code);
+    struct flying *flying;
+
+    pthread_mutex_lock(&air_lock);
+    flying = air;
+    while (flying != NULL && flying->handle != request)
+        flying = flying->next;
+    pthread_mutex_unlock(&air_lock);
+    if (flying != NULL)
+        poll_one(flying, NULL);
+    return real.Request_get_status(request, flag, status);
 }
 
-PUBLIC int MPI_Reduce_scatter_block(const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op,
-                                    MPI_Comm comm)
-{
-    int code;
+/* ---- the functions */
 
-    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Reduce_scatter_block(send, recv, count, type, op, comm);
-}
-
-PUBLIC int MPI_Reduce_scatter(const void *send, void *recv, const int counts[], MPI_Datatype type, MPI_Op op,
-                              MPI_Comm comm)
-{
-    int code;
-
-    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
-        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &code))
-        return end(comm, code);
-    return real.Reduce_scatter(send, recv, counts, type, op, comm);
-}
-
-PUBLIC int MPI_Bcast(void *buffer, int count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    int code;
-
-    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
-        return end(comm, code);
-    return real.Bcast(buffer, count, type, root, comm);
-}
-
-static int allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                     MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm, int *code)
-{
-    return ready(comm) &&
-           are_blocks(send, send_count, send_type, place_of(recv, rank_of(comm) * recv_count, recv_type),
-                      recv_count, recv_type) &&
-           by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, code);
-}
-
-PUBLIC int MPI_Allgather(const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,
-                         MPI_Datatype recv_type, MPI_Comm comm)
-{
-    int code;
-
-    if (allgather(send, send_count, send_type, recv, recv_count, recv_type, comm, &code))
-        return end(comm, code);
-    return real.Allgather(send, send_count, send_type, recv, recv_count, recv_type, comm);
-}
-
-PUBLIC int MPI_Allgatherv(const void *send, int send_count, MPI_Datatype send_type, void *recv,
-                          const int counts[], const int places[], MPI_Datatype recv_type, MPI_Comm comm)
-{
-    const struct by_shim_counts each = {.narrow = counts};
-    const struct by_shim_places where = {.narrow = places};
-    int code;
-
-    if (counts != NULL && places != NULL && ready(comm) &&
-        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
-                   counts[rank_of(comm)], recv_type) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
-        return end(comm, code);
-    return real.Allgatherv(send, send_count, send_type, recv, counts, places, recv_type, comm);
-}
-
-PUBLIC int MPI_Barrier(MPI_Comm comm)
-{
-    int code;
-
-    if (ready(comm) && by_shim_barrier(&code))
-        return end(comm, code);
-    return real.Barrier(comm);
-}
-
-/* ---- large counts */
-
+#define OVERRIDE(name, parameters, arguments, preparation)                                                   \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm)                                                     \
+    {                                                                                                        \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (ready(comm) && preparation)                                                                      \
+            return end(comm, by_shim_run(&work));                                                            \
+        return real.name(BARE arguments comm);                                                               \
+    }
+#define OVERRIDE_NOW(name, parameters, arguments, preparation)                                               \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Request *request)                               \
+    {                                                                                                        \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (request != NULL && ready_now(comm) && preparation)                                               \
+            return end(comm, begin(&work, request));                                                         \
+        return real.name(BARE arguments comm, request);                                                      \
+    }
+#define X(name, iname, parameters, arguments, preparation)                                                   \
+    OVERRIDE(name, parameters(int, int), arguments, preparation)                                             \
+    OVERRIDE_NOW(iname, parameters(int, int), arguments, preparation)
+COUNTED_LIST(X)
+BARRIER_LIST(X)
+#undef X
 #if MPI_VERSION >= 4
-PUBLIC int MPI_Allreduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                           MPI_Comm comm)
-{
-    int code;
-
-    if (allreduce(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Allreduce_c(send, recv, count, type, op, comm);
-}
-
-PUBLIC int MPI_Reduce_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                        MPI_Comm comm)
-{
-    int code;
-
-    if (reduce(send, recv, count, type, op, root, comm, &code))
-        return end(comm, code);
-    return real.Reduce_c(send, recv, count, type, op, root, comm);
-}
-
-PUBLIC int MPI_Reduce_scatter_block_c(const void *send, void *recv, MPI_Count count, MPI_Datatype type,
-                                      MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (reduce_scatter_block(send, recv, count, type, op, comm, &code))
-        return end(comm, code);
-    return real.Reduce_scatter_block_c(send, recv, count, type, op, comm);
-}
-
-PUBLIC int MPI_Reduce_scatter_c(const void *send, void *recv, const MPI_Count counts[], MPI_Datatype type,
-                                MPI_Op op, MPI_Comm comm)
-{
-    int code;
-
-    if (counts != NULL && ready(comm) && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&
-        by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.wide = counts}, type, op, &code))
-        return end(comm, code);
-    return real.Reduce_scatter_c(send, recv, counts, type, op, comm);
-}
-
-PUBLIC int MPI_Bcast_c(void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    int code;
-
-    if (ready(comm) && is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &code))
-        return end(comm, code);
-    return real.Bcast_c(buffer, count, type, root, comm);
-}
-
-PUBLIC int MPI_Allgather_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                           MPI_Count recv_count, MPI_Datatype recv_type, MPI_Comm comm)
-{
-    int code;
-
-    if (allgather(send, send_count, send_type, recv, recv_count, recv_type, comm, &code))
-        return end(comm, code);
-    return real.Allgather_c(send, send_count, send_type, recv, recv_count, recv_type, comm);
-}
-
-PUBLIC int MPI_Allgatherv_c(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                            const MPI_Count counts[], const MPI_Aint places[], MPI_Datatype recv_type,
-                            MPI_Comm comm)
-{
-    const struct by_shim_counts each = {.wide = counts};
-    const struct by_shim_places where = {.wide = places};
-    int code;
-
-    if (counts != NULL && places != NULL && ready(comm) &&
-        are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),
-                   counts[rank_of(comm)], recv_type) &&
-        by_shim_allgatherv(send, send_count, send_type, recv, each, where, recv_type, &code))
-        return end(comm, code);
-    return real.Allgatherv_c(send, send_count, send_type, recv, counts, places, recv_type, comm);
-}
+#define X(name, iname, parameters, arguments, preparation)                                                   \
+    OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)                              \
+    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)
+COUNTED_LIST(X)
+#undef X
 #endif
+
+/* ---- communicators of all ranks are found when they are made: all ranks do that at the same place
+ * in the order of their calls */
+
+#define X(name, parameters, arguments)                                                                       \
+    PUBLIC int MPI_##name parameters                                                                         \
+    {                                                                                                        \
+        int code = real.name arguments;                                                                      \
+                                                                                                             \
+        if (code == MPI_SUCCESS && made != NULL)                                                             \
+            fits(*made);                                                                                     \
+        return code;                                                                                         \
+    }
+MAKER_LIST(X)
+#undef X
+
+/* The new communicator is not usable yet. */
+PUBLIC int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
+{
+    if (fits(comm))
+        by_shim_twin();
+    return real.Comm_idup(comm, made, request);
+}
+
+/* ---- the start: ranks agree here, since a first call that must not wait for other ranks cannot
+ * agree */
+
+static void join(void)
+{
+    struct by_shim_gather on = {.gather = gather, .comm = MPI_COMM_WORLD};
+
+    by_shim_join(&on);
+}
+
+PUBLIC int MPI_Init(int *argc, char ***argv)
+{
+    int code;
+
+    look_again();
+    code = real.Init(argc, argv);
+    if (code == MPI_SUCCESS)
+        join();
+    return code;
+}
+
+PUBLIC int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int code;
+
+    look_again();
+    code = real.Init_thread(argc, argv, required, provided);
+    if (code == MPI_SUCCESS)
+        join();
+    return code;
+}

@@ -9,6 +9,7 @@
 
 #include "host-driver/plugin/mpi/core.h"
 #include "host-driver/plugin/mpi/types.h"
+#include "host-driver/plugin/mpi/work.h"
 
 #define ELEMENTS_MAX (INT64_MAX / 32) /* so that their bytes, at most 16 per element, fit as well */
 
@@ -21,11 +22,13 @@ static struct {
     uint64_t least;
     uint64_t *counts; /* one per rank */
     MPI_Comm silent;  /* carries no messages */
+    int making;       /* `silent` is being created */
+    int has_twin;     /* the program has created another communicator of all ranks */
 } self;
 
 /* ---- joining and leaving ---- */
 
-static void idle(void)
+void by_shim_idle(void)
 {
     MPI_Status status;
     int found;
@@ -48,6 +51,7 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
     self.state = OFF;
+    by_mpi_land();
     by_mpi_part();
     free(self.counts);
     self.counts = NULL;
@@ -102,7 +106,9 @@ static int make_silent(void)
 
     if (PMPI_Comm_group(MPI_COMM_WORLD, &all) != MPI_SUCCESS)
         return 0;
+    self.making = 1;
     made = PMPI_Comm_create(MPI_COMM_WORLD, all, &self.silent) == MPI_SUCCESS;
+    self.making = 0;
     PMPI_Group_free(&all);
     return made;
 }
@@ -136,7 +142,7 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
         snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not create a communicator");
         return 0;
     }
-    by_mpi_enter(&mine, idle);
+    by_mpi_enter(&mine, by_shim_idle);
     return agree(on, by_mpi_agree, &mine, text);
 }
 
@@ -151,18 +157,17 @@ static void start(const struct by_shim_gather *on)
         self.state = ON;
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
-    if (self.state == OFF)
+    if (self.state == OFF) {
+        by_mpi_land();
         by_mpi_part();
+    }
     call_at_finalize();
 }
 
-int by_shim_ready(const struct by_shim_gather *on)
+void by_shim_join(const struct by_shim_gather *on)
 {
     if (self.state == NOT_ASKED)
         start(on);
-    if (self.state == OFF)
-        by_mpi_leave_to_mpi(BY_MPI_OFF);
-    return self.state == ON;
 }
 
 /* ---- calls ---- */
@@ -173,43 +178,44 @@ static int left(enum by_mpi_reason reason)
     return 0;
 }
 
-/* Returns an MPI error code that carries libbanyan's text. */
-static int code_of(int status)
+int by_shim_ready(const struct by_shim_gather *on)
+{
+    by_shim_join(on);
+    return self.state == ON || left(BY_MPI_OFF);
+}
+
+void by_shim_twin(void)
+{
+    if (!self.making)
+        self.has_twin = 1;
+}
+
+/* The agreement would wait for ranks that may be waiting for what this rank does after its call. */
+int by_shim_ready_now(void)
+{
+    if (self.making)
+        return 0; /* a call of the plugin, by way of MPI */
+    if (self.state == NOT_ASKED)
+        return left(BY_MPI_EARLY);
+    if (self.state == ON && self.has_twin)
+        return left(BY_MPI_ORDER);
+    return self.state == ON || left(BY_MPI_OFF);
+}
+
+int by_shim_code(const char *said)
 {
     static int class = MPI_ERR_LASTCODE;
     char text[MPI_MAX_ERROR_STRING];
     int code = MPI_ERR_OTHER;
 
-    snprintf(text, sizeof(text), "banyan: %s", banyan_last_error());
+    snprintf(text, sizeof(text), "banyan: %s", said);
     if (self.log > 0)
         fprintf(stderr, "%s (MPI rank %d)\n", text, self.rank);
     if (class == MPI_ERR_LASTCODE && PMPI_Add_error_class(&class) != MPI_SUCCESS)
         return MPI_ERR_OTHER;
     if (PMPI_Add_error_code(class, &code) == MPI_SUCCESS)
         PMPI_Add_error_string(code, text);
-    (void)status;
     return code;
-}
-
-static int run(const struct by_mpi_call *call, int *code)
-{
-    int status = by_mpi_run(call, idle);
-
-    *code = status == 0 ? MPI_SUCCESS : code_of(status);
-    return 1;
-}
-
-static int no_memory(size_t bytes, int *code)
-{
-    fprintf(stderr, "banyan: no memory for a temporary buffer of %zu bytes (MPI rank %d)\n", bytes,
-            self.rank);
-    *code = MPI_ERR_NO_MEM;
-    return 1;
-}
-
-static int64_t count_at(struct by_shim_counts counts, int rank)
-{
-    return counts.wide != NULL ? counts.wide[rank] : counts.narrow[rank];
 }
 
 /* Decides from facts that all ranks share whether a call is offloaded. `bytes`: total data. */
@@ -226,9 +232,10 @@ static int admitted(banyan_collective_t collective, uint64_t bytes)
 
 /* For a reduction of `count` elements at each rank: finds the type and operator, or the reason
  * against offload. */
-static int reducible(banyan_collective_t collective, struct by_mpi_call *call, struct by_mpi_shape *shape,
-                     int64_t count, MPI_Datatype type, MPI_Op op)
+static int reducible(banyan_collective_t collective, struct by_shim_work *work, int64_t count,
+                     MPI_Datatype type, MPI_Op op)
 {
+    struct by_mpi_call *call = &work->flight.call;
     struct by_shim_reduction known;
     enum by_shim_found found;
 
@@ -241,7 +248,8 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, s
         return left(BY_MPI_TYPE);
     if (found == BY_SHIM_NO_OP || !by_mpi_reduces(known.op, known.dtype))
         return left(BY_MPI_OPERATOR);
-    *shape = known.shape;
+    work->shape = known.shape;
+    work->form = known.shape.form == BY_MPI_AS_IS ? BY_SHIM_IN_PLACE : BY_SHIM_SHAPED;
     call->op = known.op;
     call->collective = collective;
     call->dtype = known.dtype;
@@ -249,105 +257,79 @@ static int reducible(banyan_collective_t collective, struct by_mpi_call *call, s
     return admitted(collective, call->count * banyan_dtype_size(known.dtype));
 }
 
-/* Runs a reduction that sends `sent` and receives `received` elements of the user at this rank,
- * converted if libbanyan lacks their type. */
-static int run_shaped(struct by_mpi_call *call, const struct by_mpi_shape *shape, uint64_t sent,
-                      uint64_t received, int *code)
+/* Prepares a reduction of elements that are used as they are or travel as others. */
+static int prepare_shaped(struct by_shim_work *work)
 {
-    unsigned wire = by_mpi_wire_bytes(shape);
-    void *recv = call->recv;
-    uint8_t *room;
-
-    if (shape->form == BY_MPI_AS_IS)
-        return run(call, code);
-    room = malloc((sent + received) * wire + 1);
-    if (room == NULL)
-        return no_memory((sent + received) * wire, code);
-    by_mpi_encode(shape, call->send, sent, room);
-    call->send = room;
-    call->recv = received > 0 ? room + sent * wire : NULL;
-    run(call, code);
-    if (*code == MPI_SUCCESS && received > 0)
-        by_mpi_decode(shape, call->recv, received, recv);
-    free(room);
-    return 1;
+    return by_shim_prepare(work, (work->sent + work->got) * by_mpi_wire_bytes(&work->shape));
 }
 
-int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *code)
+int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                      struct by_shim_work *work)
 {
-    struct by_mpi_call call = {.send = send == MPI_IN_PLACE ? recv : send, .recv = recv};
-    struct by_mpi_shape shape;
-
-    return reducible(BANYAN_ALLREDUCE, &call, &shape, count, type, op) &&
-           run_shaped(&call, &shape, (uint64_t)count, (uint64_t)count, code);
+    *work = (struct by_shim_work){.send = send == MPI_IN_PLACE ? recv : send,
+                                  .recv = recv,
+                                  .sent = (uint64_t)count,
+                                  .got = (uint64_t)count};
+    return reducible(BANYAN_ALLREDUCE, work, count, type, op) && prepare_shaped(work);
 }
 
 int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                   int *code)
+                   struct by_shim_work *work)
 {
-    struct by_mpi_call call = {
-        .send = send == MPI_IN_PLACE ? recv : send, .recv = recv, .root = (uint32_t)root};
-    struct by_mpi_shape shape;
+    int is_root = root == self.rank;
 
+    *work = (struct by_shim_work){.send = send == MPI_IN_PLACE ? recv : send,
+                                  .recv = is_root ? recv : NULL,
+                                  .sent = (uint64_t)count,
+                                  .got = is_root ? (uint64_t)count : 0,
+                                  .flight.call.root = (uint32_t)root};
     if (root < 0 || root >= self.size)
         return 0;
-    if (root != self.rank)
-        call.recv = NULL;
-    return reducible(BANYAN_REDUCE, &call, &shape, count, type, op) &&
-           run_shaped(&call, &shape, (uint64_t)count, root == self.rank ? (uint64_t)count : 0, code);
+    return reducible(BANYAN_REDUCE, work, count, type, op) && prepare_shaped(work);
 }
 
-/* A reduce-scatter that gives this rank `own` elements of the `sent` elements. */
-static int scatter(struct by_mpi_call *call, const struct by_mpi_shape *shape, uint64_t sent, uint64_t own,
-                   int *code)
+/* A reduce-scatter of `sent` elements, of which `own` for this rank; `own_bytes` as libbanyan has
+ * them. */
+static int prepare_scatter(struct by_shim_work *work, const void *send, void *recv, uint64_t sent,
+                           uint64_t own, uint64_t own_bytes)
 {
-    size_t bytes = own * banyan_dtype_size(call->dtype);
-    void *recv = call->recv;
-    int taken;
-
-    if (shape->form != BY_MPI_AS_IS) {
-        if (call->send == MPI_IN_PLACE)
-            call->send = recv;
-        return run_shaped(call, shape, sent, own, code);
-    }
-    if (call->send != MPI_IN_PLACE)
-        return run(call, code);
+    work->send = send == MPI_IN_PLACE ? recv : send;
+    work->recv = recv;
+    work->sent = sent;
+    work->got = own;
+    if (work->form == BY_SHIM_SHAPED || send != MPI_IN_PLACE)
+        return prepare_shaped(work);
     /* MPI requires the result at the start of the input, which still holds another rank's share
      * that must be sent. */
-    call->send = recv;
-    call->recv = malloc(bytes > 0 ? bytes : 1);
-    if (call->recv == NULL)
-        return no_memory(bytes, code);
-    taken = run(call, code);
-    if (*code == MPI_SUCCESS)
-        memcpy(recv, call->recv, bytes);
-    free(call->recv);
-    return taken;
+    work->form = BY_SHIM_MOVED;
+    work->got = own_bytes;
+    return by_shim_prepare(work, own_bytes);
 }
 
 int by_shim_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                 int *code)
+                                 struct by_shim_work *work)
 {
-    struct by_mpi_call call = {.send = send, .recv = recv};
-    struct by_mpi_shape shape;
+    struct by_mpi_call *call = &work->flight.call;
 
+    *work = (struct by_shim_work){0};
     if (count > ELEMENTS_MAX / self.size)
         return left(BY_MPI_LARGE);
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, &shape, count * self.size, type, op))
+    if (!reducible(BANYAN_REDUCE_SCATTER, work, count * self.size, type, op))
         return 0;
-    call.count /= (uint64_t)self.size;
-    return scatter(&call, &shape, (uint64_t)count * (uint64_t)self.size, call.count, code);
+    call->count /= (uint64_t)self.size;
+    return prepare_scatter(work, send, recv, (uint64_t)count * (uint64_t)self.size, (uint64_t)count,
+                           call->count * banyan_dtype_size(call->dtype));
 }
 
 int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts counts, MPI_Datatype type,
-                           MPI_Op op, int *code)
+                           MPI_Op op, struct by_shim_work *work)
 {
-    struct by_mpi_call call = {.send = send, .recv = recv, .counts = self.counts};
-    struct by_mpi_shape shape;
+    struct by_mpi_call *call = &work->flight.call;
     int64_t sum = 0;
 
+    *work = (struct by_shim_work){0};
     for (int r = 0; r < self.size; r++) {
-        int64_t count = count_at(counts, r);
+        int64_t count = by_shim_count_at(counts, r);
 
         if (count < 0)
             return 0; /* MPI reports it to the user */
@@ -355,20 +337,21 @@ int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts c
             return left(BY_MPI_LARGE);
         sum += count;
     }
-    if (!reducible(BANYAN_REDUCE_SCATTER, &call, &shape, sum, type, op))
+    if (!reducible(BANYAN_REDUCE_SCATTER, work, sum, type, op))
         return 0;
     for (int r = 0; r < self.size; r++)
-        self.counts[r] = (uint64_t)count_at(counts, r) * (call.count / (uint64_t)sum);
-    return scatter(&call, &shape, (uint64_t)sum, self.counts[self.rank], code);
+        self.counts[r] = (uint64_t)by_shim_count_at(counts, r) * (call->count / (uint64_t)sum);
+    call->counts = self.counts;
+    return prepare_scatter(work, send, recv, (uint64_t)sum, (uint64_t)by_shim_count_at(counts, self.rank),
+                           self.counts[self.rank] * banyan_dtype_size(call->dtype));
 }
 
-int by_shim_barrier(int *code)
+int by_shim_barrier(struct by_shim_work *work)
 {
-    struct by_mpi_call call = {.collective = BANYAN_BARRIER};
-
+    *work = (struct by_shim_work){.form = BY_SHIM_IN_PLACE, .flight.call.collective = BANYAN_BARRIER};
     if (!(self.serves >> BANYAN_BARRIER & 1))
         return left(BY_MPI_TABLE);
-    return run(&call, code);
+    return by_shim_prepare(work, 0);
 }
 
 /* ---- copies of bytes, independent of types ---- */
@@ -392,145 +375,53 @@ static int is_plain(MPI_Datatype type)
            combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
 }
 
-/* Packs at most INT_MAX bytes, so a larger count can only be of empty elements. */
-static int pack(const void *from, int64_t count, MPI_Datatype type, void *to, int bytes)
+int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, struct by_shim_work *work)
 {
-    int at = 0;
-
-    return bytes == 0 ? MPI_SUCCESS : PMPI_Pack(from, (int)count, type, to, bytes, &at, MPI_COMM_SELF);
-}
-
-static int unpack(const void *from, int bytes, void *to, int64_t count, MPI_Datatype type)
-{
-    int at = 0;
-
-    return bytes == 0 ? MPI_SUCCESS : PMPI_Unpack(from, bytes, &at, to, (int)count, type, MPI_COMM_SELF);
-}
-
-int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, int *code)
-{
-    struct by_mpi_call call = {
-        .collective = BANYAN_BROADCAST, .dtype = BANYAN_U8, .op = BANYAN_BOR, .recv = buffer};
+    struct by_mpi_call *call = &work->flight.call;
     int64_t bytes = carried(count, type);
 
+    *work = (struct by_shim_work){.form = BY_SHIM_IN_PLACE,
+                                  .recv = buffer,
+                                  .got = (uint64_t)count,
+                                  .type = type,
+                                  .is_root = root == self.rank};
     if (bytes < 0 || root < 0 || root >= self.size)
         return 0;
     if (bytes > INT_MAX)
         return left(BY_MPI_LARGE);
     if (!admitted(BANYAN_BROADCAST, (uint64_t)bytes))
         return 0;
-    call.root = (uint32_t)root;
-    call.count = (uint64_t)bytes;
-    if (is_plain(type))
-        return run(&call, code);
-    call.recv = malloc((size_t)bytes);
-    if (call.recv == NULL)
-        return no_memory((size_t)bytes, code);
-    *code = root == self.rank ? pack(buffer, count, type, call.recv, (int)bytes) : MPI_SUCCESS;
-    if (*code == MPI_SUCCESS)
-        run(&call, code);
-    if (*code == MPI_SUCCESS && root != self.rank)
-        *code = unpack(call.recv, (int)bytes, buffer, count, type);
-    free(call.recv);
-    return 1;
+    *call = (struct by_mpi_call){.collective = BANYAN_BROADCAST,
+                                 .dtype = BANYAN_U8,
+                                 .op = BANYAN_BOR,
+                                 .root = (uint32_t)root,
+                                 .count = (uint64_t)bytes};
+    if (!is_plain(type))
+        work->form = BY_SHIM_PACKED;
+    return by_shim_prepare(work, (size_t)bytes);
 }
 
-struct gathering {
-    const void *send;
-    int64_t send_count;
-    MPI_Datatype send_type;
-    void *recv;
-    /* of each rank's block; */
-    int64_t recv_count;
-    /* or, unless NULL, of all ranks, */
-    struct by_shim_counts counts;
-    /* and the positions of their blocks, in elements */
-    struct by_shim_places places;
-    MPI_Datatype recv_type;
-    MPI_Aint extent; /* of recv_type */
-    int64_t size;    /* bytes of data in one of its elements */
-};
-
-static int is_unequal(const struct gathering *g)
-{
-    return g->counts.narrow != NULL || g->counts.wide != NULL;
-}
-
-static int64_t count_of(const struct gathering *g, int rank)
-{
-    return is_unequal(g) ? count_at(g->counts, rank) : g->recv_count;
-}
-
-/* Returns a position in elements. */
-static int64_t place_at(const struct gathering *g, int rank)
-{
-    if (!is_unequal(g))
-        return rank * g->recv_count;
-    return g->places.wide != NULL ? g->places.wide[rank] : g->places.narrow[rank];
-}
-
-static void *place_of(const struct gathering *g, int rank)
-{
-    return (char *)g->recv + place_at(g, rank) * g->extent;
-}
-
-/* Returns the elements of all ranks before `rank`. -1: a count is negative, which MPI reports to
- * the user. */
-static int64_t count_before(const struct gathering *g, int rank)
+/* Whether the blocks follow each other in the order of ranks. */
+static int in_order(const struct by_shim_gathering *g)
 {
     int64_t sum = 0;
 
-    for (int r = 0; r < rank; r++) {
-        int64_t count = count_of(g, r);
-
-        if (count < 0)
-            return -1;
-        sum = count > ELEMENTS_MAX - sum ? ELEMENTS_MAX : sum + count;
-    }
-    return sum;
-}
-
-static int in_order(const struct gathering *g)
-{
-    int64_t sum = 0;
-
-    for (int r = 0; is_unequal(g) && r < self.size; sum += count_of(g, r++))
-        if (place_at(g, r) != sum)
+    for (int r = 0; r < self.size; sum += by_shim_count_of(g, r++))
+        if (by_shim_place_at(g, r) != sum)
             return 0;
     return 1;
 }
 
-/* Uses temporary buffers: `whole` for the blocks of all ranks, with the own block packed into its
- * place. */
-static int gather_packed(const struct gathering *g, struct by_mpi_call *call, char *whole, int *code)
+static int gather(struct by_shim_work *work)
 {
-    char *mine = whole + count_before(g, self.rank) * g->size;
-    int bytes = (int)(count_of(g, self.rank) * g->size);
-
-    if (g->send == MPI_IN_PLACE)
-        *code = pack(place_of(g, self.rank), count_of(g, self.rank), g->recv_type, mine, bytes);
-    else
-        *code = pack(g->send, g->send_count, g->send_type, mine, bytes);
-    call->send = mine;
-    call->recv = whole;
-    if (*code == MPI_SUCCESS)
-        run(call, code);
-    for (int r = 0; r < self.size && *code == MPI_SUCCESS; r++) {
-        bytes = (int)(count_of(g, r) * g->size);
-        if (r != self.rank || g->send != MPI_IN_PLACE)
-            *code = unpack(whole, bytes, place_of(g, r), count_of(g, r), g->recv_type);
-        whole += bytes;
-    }
-    return 1;
-}
-
-static int gather(struct gathering *g, int *code)
-{
-    struct by_mpi_call call = {.collective = BANYAN_ALLGATHER, .dtype = BANYAN_U8, .op = BANYAN_BOR};
-    int64_t count = count_before(g, self.size), bytes;
+    struct by_mpi_call *call = &work->flight.call;
+    struct by_shim_gathering *g = &work->gathering;
+    int64_t count = by_shim_count_before(g, self.size, ELEMENTS_MAX), bytes;
+    int is_unequal = g->counts.narrow != NULL || g->counts.wide != NULL;
     MPI_Aint least;
-    char *whole;
 
+    g->rank = self.rank;
+    g->ranks = self.size;
     g->size = carried(1, g->recv_type);
     if (count < 0 || g->size < 0 || PMPI_Type_get_extent(g->recv_type, &least, &g->extent) != MPI_SUCCESS)
         return 0;
@@ -539,48 +430,45 @@ static int gather(struct gathering *g, int *code)
     bytes = count * g->size;
     if (!admitted(BANYAN_ALLGATHER, (uint64_t)bytes))
         return 0;
-    call.count = (uint64_t)(g->recv_count * g->size);
     /* Ranks may use different types for the same block, so only bytes are comparable. */
-    for (int r = 0; is_unequal(g) && r < self.size; r++)
-        self.counts[r] = (uint64_t)(count_of(g, r) * g->size);
-    call.counts = is_unequal(g) ? self.counts : NULL;
+    for (int r = 0; is_unequal && r < self.size; r++)
+        self.counts[r] = (uint64_t)(by_shim_count_of(g, r) * g->size);
+    *call = (struct by_mpi_call){.collective = BANYAN_ALLGATHER,
+                                 .dtype = BANYAN_U8,
+                                 .op = BANYAN_BOR,
+                                 .count = (uint64_t)(g->recv_count * g->size),
+                                 .counts = is_unequal ? self.counts : NULL};
+    work->form = BY_SHIM_GATHERED;
     if (is_plain(g->recv_type) && in_order(g) && (g->send == MPI_IN_PLACE || is_plain(g->send_type))) {
-        call.send = g->send == MPI_IN_PLACE ? place_of(g, self.rank) : g->send;
-        call.recv = g->recv;
-        return run(&call, code);
+        work->form = BY_SHIM_IN_PLACE;
+        work->send = g->send == MPI_IN_PLACE ? by_shim_place_of(g, self.rank) : g->send;
+        work->recv = g->recv;
     }
-    whole = malloc((size_t)bytes);
-    if (whole == NULL)
-        return no_memory((size_t)bytes, code);
-    gather_packed(g, &call, whole, code);
-    free(whole);
-    return 1;
+    return by_shim_prepare(work, (size_t)bytes);
 }
 
 int by_shim_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                      MPI_Count recv_count, MPI_Datatype recv_type, int *code)
+                      MPI_Count recv_count, MPI_Datatype recv_type, struct by_shim_work *work)
 {
-    struct gathering g = {.send = send,
-                          .send_count = send_count,
-                          .send_type = send_type,
-                          .recv = recv,
-                          .recv_count = recv_count,
-                          .recv_type = recv_type};
-
-    return gather(&g, code);
+    *work = (struct by_shim_work){.gathering = {.send = send,
+                                                .send_count = send_count,
+                                                .send_type = send_type,
+                                                .recv = recv,
+                                                .recv_count = recv_count,
+                                                .recv_type = recv_type}};
+    return gather(work);
 }
 
 int by_shim_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                        struct by_shim_counts counts, struct by_shim_places places, MPI_Datatype recv_type,
-                       int *code)
+                       struct by_shim_work *work)
 {
-    struct gathering g = {.send = send,
-                          .send_count = send_count,
-                          .send_type = send_type,
-                          .recv = recv,
-                          .recv_type = recv_type,
-                          .counts = counts,
-                          .places = places};
-
-    return gather(&g, code);
+    *work = (struct by_shim_work){.gathering = {.send = send,
+                                                .send_count = send_count,
+                                                .send_type = send_type,
+                                                .recv = recv,
+                                                .recv_type = recv_type,
+                                                .counts = counts,
+                                                .places = places}};
+    return gather(work);
 }

@@ -1,7 +1,7 @@
 /*
  * Translates MPI's collectives to libbanyan's with MPI's public interface only. Compiled once for
- * each MPI, and used by its preload library or its component. Every function returns 1 if it has
- * executed the call, with MPI's return value in *code, or 0 if MPI must execute it. The decision
+ * each MPI, and used by its preload library or its component. Every function of a call returns 1 if
+ * libbanyan executes it, with `work` prepared (work.h), or 0 if MPI must execute it. The decision
  * depends only on facts that all ranks share (the communicator, the operation, bytes, the root),
  * never on a rank's own buffers or datatypes, so all ranks decide alike.
  */
@@ -9,6 +9,8 @@
 #define BY_PLUGIN_MPI_SHIM_H
 
 #include <mpi.h>
+
+#include "host-driver/plugin/mpi/work.h"
 
 /* MPI's own allgather of `bytes` of each rank over the communicator of `on`; returns an MPI error
  * code. */
@@ -22,29 +24,29 @@ struct by_shim_gather {
  * all ranks join and agree over `on`, and rank 0 prints the outcome. */
 int by_shim_ready(const struct by_shim_gather *on);
 
-/* One value per rank, in one of two integer widths; the other pointer is NULL. */
-struct by_shim_counts {
-    const int *narrow;
-    const MPI_Count *wide;
-};
-struct by_shim_places {
-    const int *narrow;
-    const MPI_Aint *wide;
-};
+/* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not agreed
+ * yet, or if the program has another communicator of all ranks, since libbanyan requires one order of
+ * calls over all communicators, and MPI requires it of blocking calls only. */
+int by_shim_ready_now(void);
+/* Agrees, as the first call would. */
+void by_shim_join(const struct by_shim_gather *on);
+/* The program creates a communicator, other than MPI_COMM_WORLD, whose calls are offloaded. */
+void by_shim_twin(void);
 
-int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int *code);
+int by_shim_allreduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
+                      struct by_shim_work *work);
 int by_shim_reduce(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                   int *code);
+                   struct by_shim_work *work);
 int by_shim_reduce_scatter_block(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op,
-                                 int *code);
+                                 struct by_shim_work *work);
 int by_shim_reduce_scatter(const void *send, void *recv, struct by_shim_counts counts, MPI_Datatype type,
-                           MPI_Op op, int *code);
-int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, int *code);
+                           MPI_Op op, struct by_shim_work *work);
+int by_shim_bcast(void *buffer, MPI_Count count, MPI_Datatype type, int root, struct by_shim_work *work);
 int by_shim_allgather(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
-                      MPI_Count recv_count, MPI_Datatype recv_type, int *code);
+                      MPI_Count recv_count, MPI_Datatype recv_type, struct by_shim_work *work);
 int by_shim_allgatherv(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *recv,
                        struct by_shim_counts counts, struct by_shim_places places, MPI_Datatype recv_type,
-                       int *code);
-int by_shim_barrier(int *code);
+                       struct by_shim_work *work);
+int by_shim_barrier(struct by_shim_work *work);
 
 #endif

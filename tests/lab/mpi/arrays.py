@@ -26,10 +26,20 @@ share = numpy.empty(count, dtype=numpy.int64)
 world.Reduce_scatter_block(numpy.ones(count * size, dtype=numpy.int64), share, op=MPI.SUM)
 right &= bool((share == size).all())
 
+# Several non-blocking calls at once, completed together.
+sums = [numpy.empty(count, dtype=numpy.int64) for _ in range(3)]
+parts = [numpy.full(count, rank + i, dtype=numpy.int64) for i in range(3)]
+requests = [world.Iallreduce(parts[i], sums[i]) for i in range(3)]
+requests.append(world.Ibarrier())
+world.Allreduce(MPI.IN_PLACE, mine)
+MPI.Request.Waitall(requests)
+right &= all((sums[i] == size * (size - 1) // 2 + size * i).all() for i in range(3))
+right &= bool((mine == total).all())
+
 # Objects are sent pickled, with different lengths.
 right &= world.bcast({"from": 0} if rank == 0 else None) == {"from": 0}
 right &= world.allreduce(rank) == size * (size - 1) // 2
 world.Barrier()
 if rank == 0 and right:
-    print("right mpi4py: Allreduce, Allgather, Bcast, Reduce_scatter_block, bcast, allreduce, Barrier")
+    print("right mpi4py: Allreduce, Iallreduce, Allgather, Bcast, Reduce_scatter_block, bcast, allreduce, Barrier")
 sys.exit(0 if right else 1)

@@ -1,0 +1,44 @@
+/*
+ * Calls that run, or wait for their turn, on the communicator of the plugin. They are posted in the
+ * order in which they start, which is the same on all ranks; beyond libbanyan's limit of running
+ * operations they queue. The functions may be called by any thread of the program. While calls are
+ * under way and the program does not enter MPI, a thread of the plugin moves their packets; it calls
+ * no function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
+ */
+#ifndef BY_PLUGIN_MPI_FLIGHT_H
+#define BY_PLUGIN_MPI_FLIGHT_H
+
+#include "host-driver/plugin/mpi/core.h"
+
+enum by_mpi_stage { BY_MPI_IDLE = 1, BY_MPI_QUEUED, BY_MPI_RUNNING, BY_MPI_ENDED };
+
+/* The caller's memory, which must not move between by_mpi_open and by_mpi_close. */
+struct by_mpi_flight {
+    struct by_mpi_call call;
+    int is_own; /* of the plugin, not counted as a call of the program */
+    enum by_mpi_stage stage;
+    int status; /* banyan_status_t, when it has ended */
+    struct banyan_request *request;
+    struct by_mpi_flight *next, *previous;
+    char text[BY_MPI_TEXT_MAX]; /* of an error */
+};
+
+/* Describes the call to libbanyan, which copies its counts. 0, or a banyan_status_t and `text`. */
+int by_mpi_open(struct by_mpi_flight *flight);
+/* Starts an opened call, which is not under way, and returns without waiting. */
+void by_mpi_start(struct by_mpi_flight *flight);
+/* Runs an opened call to its end; calls `idle` now and then. Returns its status. */
+int by_mpi_run(struct by_mpi_flight *flight, void (*idle)(void));
+/* Moves packets of all calls without waiting. Returns how many calls it has ended. */
+int by_mpi_progress(void);
+/* Whether the call has ended. */
+int by_mpi_has_ended(const struct by_mpi_flight *flight);
+/* Releases what by_mpi_open created. The call is not under way. */
+void by_mpi_close(struct by_mpi_flight *flight);
+/* Runs the first operation, which detects tables left over from an earlier run. The result is in
+ * facts->status and text. */
+void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
+/* Ends the thread, before the communicator is destroyed. */
+void by_mpi_land(void);
+
+#endif

@@ -1,0 +1,215 @@
+/* Buffers of calls; see work.h. */
+#include "host-driver/plugin/mpi/work.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- blocks of an allgather ---- */
+
+static int is_unequal(const struct by_shim_gathering *g)
+{
+    return g->counts.narrow != NULL || g->counts.wide != NULL;
+}
+
+int64_t by_shim_count_at(struct by_shim_counts counts, int rank)
+{
+    return counts.wide != NULL ? counts.wide[rank] : counts.narrow[rank];
+}
+
+int64_t by_shim_count_of(const struct by_shim_gathering *g, int rank)
+{
+    return is_unequal(g) ? by_shim_count_at(g->counts, rank) : g->recv_count;
+}
+
+int64_t by_shim_place_at(const struct by_shim_gathering *g, int rank)
+{
+    if (!is_unequal(g))
+        return rank * g->recv_count;
+    return g->places.wide != NULL ? g->places.wide[rank] : g->places.narrow[rank];
+}
+
+void *by_shim_place_of(const struct by_shim_gathering *g, int rank)
+{
+    return (char *)g->recv + by_shim_place_at(g, rank) * g->extent;
+}
+
+int64_t by_shim_count_before(const struct by_shim_gathering *g, int rank, int64_t most)
+{
+    int64_t sum = 0;
+
+    for (int r = 0; r < rank; r++) {
+        int64_t count = by_shim_count_of(g, r);
+
+        if (count < 0)
+            return -1;
+        sum = count > most - sum ? most : sum + count;
+    }
+    return sum;
+}
+
+/* ---- packing ---- */
+
+/* Packs at most INT_MAX bytes, so a larger count can only be of empty elements. */
+static int pack(const void *from, int64_t count, MPI_Datatype type, void *to, int bytes)
+{
+    int at = 0;
+
+    return bytes == 0 ? MPI_SUCCESS : PMPI_Pack(from, (int)count, type, to, bytes, &at, MPI_COMM_SELF);
+}
+
+static int unpack(const void *from, int bytes, void *to, int64_t count, MPI_Datatype type)
+{
+    int at = 0;
+
+    return bytes == 0 ? MPI_SUCCESS : PMPI_Unpack(from, bytes, &at, to, (int)count, type, MPI_COMM_SELF);
+}
+
+/* The own block of an allgather, to its place among the blocks of all ranks. */
+static int pack_block(const struct by_shim_gathering *g, void *mine)
+{
+    int bytes = (int)(by_shim_count_of(g, g->rank) * g->size);
+
+    if (g->send == MPI_IN_PLACE)
+        return pack(by_shim_place_of(g, g->rank), by_shim_count_of(g, g->rank), g->recv_type, mine, bytes);
+    return pack(g->send, g->send_count, g->send_type, mine, bytes);
+}
+
+static int unpack_blocks(const struct by_shim_gathering *g, const char *whole)
+{
+    int code = MPI_SUCCESS;
+
+    for (int r = 0; r < g->ranks && code == MPI_SUCCESS; r++) {
+        int bytes = (int)(by_shim_count_of(g, r) * g->size);
+
+        if (r != g->rank || g->send != MPI_IN_PLACE)
+            code = unpack(whole, bytes, by_shim_place_of(g, r), by_shim_count_of(g, r), g->recv_type);
+        whole += bytes;
+    }
+    return code;
+}
+
+/* ---- a work's way ---- */
+
+int by_shim_prepare(struct by_shim_work *work, size_t room_bytes)
+{
+    struct by_mpi_call *call = &work->flight.call;
+    int status;
+
+    work->code = MPI_SUCCESS;
+    work->kept[0] = work->kept[1] = MPI_DATATYPE_NULL;
+    work->room = work->form == BY_SHIM_IN_PLACE ? NULL : malloc(room_bytes > 0 ? room_bytes : 1);
+    if (work->room == NULL && work->form != BY_SHIM_IN_PLACE) {
+        fprintf(stderr, "banyan: no memory for a temporary buffer of %zu bytes\n", room_bytes);
+        work->code = MPI_ERR_NO_MEM;
+        return 1;
+    }
+    call->send = work->send;
+    call->recv = work->recv;
+    if (work->form == BY_SHIM_SHAPED) {
+        call->send = work->room;
+        call->recv =
+            work->recv != NULL ? (char *)work->room + work->sent * by_mpi_wire_bytes(&work->shape) : NULL;
+    } else if (work->form == BY_SHIM_GATHERED) {
+        const struct by_shim_gathering *g = &work->gathering;
+
+        call->send = (char *)work->room + by_shim_count_before(g, g->rank, INT64_MAX) * g->size;
+        call->recv = work->room;
+    } else if (work->form != BY_SHIM_IN_PLACE) {
+        call->recv = work->room;
+    }
+    status = by_mpi_open(&work->flight);
+    if (status != BANYAN_OK)
+        work->code = by_shim_code(work->flight.text);
+    return 1;
+}
+
+/* A type of one such element holds what the user may free, and copies no attributes. */
+static MPI_Datatype keep(MPI_Datatype type)
+{
+    MPI_Datatype kept = MPI_DATATYPE_NULL;
+
+    if (PMPI_Type_contiguous(1, type, &kept) == MPI_SUCCESS)
+        PMPI_Type_commit(&kept);
+    return kept;
+}
+
+void by_shim_keep(struct by_shim_work *work)
+{
+    struct by_shim_gathering *g = &work->gathering;
+
+    if (work->code != MPI_SUCCESS)
+        return;
+    if (work->form == BY_SHIM_PACKED) {
+        work->type = work->kept[0] = keep(work->type);
+    } else if (work->form == BY_SHIM_GATHERED) {
+        g->recv_type = work->kept[0] = keep(g->recv_type);
+        if (g->send != MPI_IN_PLACE)
+            g->send_type = work->kept[1] = keep(g->send_type);
+    }
+}
+
+/* Fills the temporary buffer with what is sent. */
+static int fill(struct by_shim_work *work)
+{
+    const struct by_mpi_call *call = &work->flight.call;
+
+    if (work->form == BY_SHIM_SHAPED)
+        by_mpi_encode(&work->shape, work->send, work->sent, work->room);
+    else if (work->form == BY_SHIM_PACKED && work->is_root)
+        return pack(work->recv, (int64_t)work->got, work->type, work->room, (int)call->count);
+    else if (work->form == BY_SHIM_GATHERED)
+        return pack_block(&work->gathering, (void *)(uintptr_t)call->send);
+    return MPI_SUCCESS;
+}
+
+int by_shim_start(struct by_shim_work *work)
+{
+    if (work->code == MPI_SUCCESS)
+        work->code = fill(work);
+    if (work->code == MPI_SUCCESS)
+        by_mpi_start(&work->flight);
+    return work->code;
+}
+
+int by_shim_finish(struct by_shim_work *work)
+{
+    const struct by_mpi_call *call = &work->flight.call;
+
+    if (work->flight.status != BANYAN_OK)
+        work->code = by_shim_code(work->flight.text);
+    else if (work->form == BY_SHIM_SHAPED && work->recv != NULL)
+        by_mpi_decode(&work->shape, call->recv, work->got, work->recv);
+    else if (work->form == BY_SHIM_MOVED)
+        memcpy(work->recv, work->room, work->got);
+    else if (work->form == BY_SHIM_PACKED && !work->is_root)
+        work->code = unpack(work->room, (int)call->count, work->recv, (int64_t)work->got, work->type);
+    else if (work->form == BY_SHIM_GATHERED)
+        work->code = unpack_blocks(&work->gathering, work->room);
+    return work->code;
+}
+
+void by_shim_release(struct by_shim_work *work)
+{
+    for (int i = 0; i < 2; i++)
+        if (work->kept[i] != MPI_DATATYPE_NULL)
+            PMPI_Type_free(&work->kept[i]);
+    by_mpi_close(&work->flight);
+    free(work->room);
+    work->room = NULL;
+}
+
+int by_shim_run(struct by_shim_work *work)
+{
+    int code;
+
+    if (work->code == MPI_SUCCESS)
+        work->code = fill(work);
+    if (work->code == MPI_SUCCESS) {
+        by_mpi_run(&work->flight, by_shim_idle);
+        by_shim_finish(work);
+    }
+    code = work->code;
+    by_shim_release(work);
+    return code;
+}
