@@ -143,6 +143,7 @@ for mpi in openmpi mpich; do
     mpicc.$mpi -O2 -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
         mpicc.$mpi -O2 -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
+        mpicc.$mpi -O2 -o "$dir/passed.$mpi" "$(dirname "$0")/mpi/passed.c" &&
         mpicc.$mpi -O2 -o "$dir/checks.$mpi" "$(dirname "$0")/mpi/checks.c" &&
         mpicc.$mpi -O2 -c -o "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed.c" &&
         mpif90.$mpi -O2 -w -o "$dir/mixed.$mpi" "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed_f08.f90" &&
@@ -157,12 +158,15 @@ for mpi in openmpi mpich; do
     check "$mpi, all of these are offloaded" grep -q 'calls offloaded, 0 left to MPI' "$dir/run.out"
     shown "$mpi, attributes, arguments and calls without data" 3 run $mpi "$dir/checks.$mpi"
     check "$mpi, calls without data are counted as such" grep -q "$(without_data $mpi) left to MPI" "$dir/run.out"
+    shown "$mpi, calls that stay with MPI" 1 run $mpi "$dir/passed.$mpi"
+    check "$mpi, these are counted with their reasons" \
+        grep -q '10 (persistent 1, gather or scatter 4, all-to-all 3, scan 2) left to MPI' "$dir/run.out"
 done
 shown "openmpi, mpi4py" 9 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
 
 # Non-blocking calls, with one and two ranks on each host, with threads and with a loss of 1 %. Left to
 # MPI are those without data, and those that start while the program has a second communicator of all
-# ranks; persistent calls stay with MPI.
+# ranks.
 shown "openmpi, non-blocking" 600 run openmpi "$dir/flights.openmpi"
 check "openmpi, those beside a communicator are counted" grep -q 'non-blocking beside other communicators 2)' "$dir/run.out"
 environment=BANYAN_LOSS=0.01 shown "mpich, non-blocking, threads, 1 % loss" 600 run mpich "$dir/flights.mpich" multiple

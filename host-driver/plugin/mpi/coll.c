@@ -55,18 +55,51 @@ typedef struct ompi_op_t ompi_op_t;
     X(reduce_scatter_block, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),       \
       (send, recv, count, type, op, ), by_shim_reduce_scatter_block(send, recv, count, type, op, &work))
 
+/* X(collective, (parameters,), (arguments,), reason): those that stay with MPI, and are counted. */
+#define GATHERING()                                                                                          \
+    const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,                    \
+        MPI_Datatype recv_type
+#define EACH(TYPE)                                                                                           \
+    const void *send, const int *send_counts, const int *send_places, TYPE send_type, void *recv,            \
+        const int *recv_counts, const int *recv_places, TYPE recv_type
+#define PASSED_LIST(X)                                                                                       \
+    X(alltoall, (GATHERING(), ), (send, send_count, send_type, recv, recv_count, recv_type, ), ALL_TO_ALL)   \
+    X(alltoallv, (EACH(MPI_Datatype), ),                                                                     \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+    X(alltoallw, (EACH(ompi_datatype_t *const *), ),                                                         \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+    X(exscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                     \
+      (send, recv, count, type, op, ), PREFIX)                                                               \
+    X(gather, (GATHERING(), int root, ), (send, send_count, send_type, recv, recv_count, recv_type, root, ), \
+      TO_OR_FROM_ROOT)                                                                                       \
+    X(gatherv,                                                                                               \
+      (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,              \
+       const int *places, MPI_Datatype recv_type, int root, ),                                               \
+      (send, send_count, send_type, recv, counts, places, recv_type, root, ), TO_OR_FROM_ROOT)               \
+    X(scan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                       \
+      (send, recv, count, type, op, ), PREFIX)                                                               \
+    X(scatter, (GATHERING(), int root, ),                                                                    \
+      (send, send_count, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)                   \
+    X(scatterv,                                                                                              \
+      (const void *send, const int *counts, const int *places, MPI_Datatype send_type, void *recv,           \
+       int recv_count, MPI_Datatype recv_type, int root, ),                                                  \
+      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)
+
 #define BARE(...) __VA_ARGS__
+
+/* All slots of modules that are overridden. */
+#define FORMS(SLOT, name)                          SLOT(name) SLOT(i##name) SLOT(name##_init)
+#define FORMS_OF(name, parameters, arguments, way) FORMS(SLOT, name)
+#define SLOT_LIST                                  TAKEN_LIST(FORMS_OF) PASSED_LIST(FORMS_OF)
 
 /* What handled the calls before. */
 struct module {
     mca_coll_base_module_t super;
-#define X(name, parameters, arguments, preparation)                                                          \
+#define SLOT(name)                                                                                           \
     mca_coll_base_module_##name##_fn_t name;                                                                 \
-    mca_coll_base_module_t *name##_module;                                                                   \
-    mca_coll_base_module_i##name##_fn_t i##name;                                                             \
-    mca_coll_base_module_t *i##name##_module;
-    TAKEN_LIST(X)
-#undef X
+    mca_coll_base_module_t *name##_module;
+    SLOT_LIST
+#undef SLOT
 };
 
 OBJ_CLASS_DECLARATION(module);
@@ -74,31 +107,27 @@ typedef struct module module;
 
 static void construct(struct module *self)
 {
-#define X(name, parameters, arguments, preparation)                                                          \
+#define SLOT(name)                                                                                           \
     self->name = NULL;                                                                                       \
-    self->name##_module = NULL;                                                                              \
-    self->i##name = NULL;                                                                                    \
-    self->i##name##_module = NULL;
-    TAKEN_LIST(X)
-#undef X
+    self->name##_module = NULL;
+    SLOT_LIST
+#undef SLOT
 }
 
 static void destruct(struct module *self)
 {
-#define X(name, parameters, arguments, preparation)                                                          \
+#define SLOT(name)                                                                                           \
     if (self->name##_module != NULL)                                                                         \
-        OBJ_RELEASE(self->name##_module);                                                                    \
-    if (self->i##name##_module != NULL)                                                                      \
-        OBJ_RELEASE(self->i##name##_module);
-    TAKEN_LIST(X)
-#undef X
+        OBJ_RELEASE(self->name##_module);
+    SLOT_LIST
+#undef SLOT
 }
 
 OBJ_CLASS_INSTANCE(module, mca_coll_base_module_t, construct, destruct);
 
 /* ---- the blocking calls ---- */
 
-static int gather(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
+static int gather_bytes(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
 {
     const struct module *self = on->module;
 
@@ -107,7 +136,7 @@ static int gather(const struct by_shim_gather *on, const void *mine, void *all, 
 
 static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
-    struct by_shim_gather on = {.gather = gather, .comm = comm, .module = base};
+    struct by_shim_gather on = {.gather = gather_bytes, .comm = comm, .module = base};
 
     return by_shim_ready(&on);
 }
@@ -237,6 +266,39 @@ static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, omp
 TAKEN_LIST(X)
 #undef X
 
+/* ---- calls that stay with MPI ---- */
+
+#define PASS(name, parameters, arguments, reason)                                                            \
+    static int name(BARE parameters ompi_communicator_t *comm, mca_coll_base_module_t *base)                 \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+                                                                                                             \
+        by_shim_pass(BY_MPI_##reason);                                                                       \
+        return self->name(BARE arguments comm, self->name##_module);                                         \
+    }                                                                                                        \
+    static int i##name(BARE parameters ompi_communicator_t *comm, ompi_request_t **handle,                   \
+                       mca_coll_base_module_t *base)                                                         \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+                                                                                                             \
+        by_shim_pass(BY_MPI_##reason);                                                                       \
+        return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
+    }
+#define PASS_PERSISTENT(name, parameters, arguments, way)                                                    \
+    static int name##_init(BARE parameters ompi_communicator_t *comm, struct ompi_info_t *info,              \
+                           ompi_request_t **handle, mca_coll_base_module_t *base)                            \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+                                                                                                             \
+        by_shim_pass(BY_MPI_PERSISTENT);                                                                     \
+        return self->name##_init(BARE arguments comm, info, handle, self->name##_init_module);               \
+    }
+PASSED_LIST(PASS)
+PASSED_LIST(PASS_PERSISTENT)
+TAKEN_LIST(PASS_PERSISTENT)
+#undef PASS
+#undef PASS_PERSISTENT
+
 /* ---- modules ---- */
 
 /* Modules of lower priority are already enabled: calls are passed back to theirs. */
@@ -244,16 +306,14 @@ static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
 {
     struct module *self = (struct module *)base;
 
-#define KEEP(name)                                                                                           \
+#define SLOT(name)                                                                                           \
     if (comm->c_coll->coll_##name == NULL || comm->c_coll->coll_##name##_module == NULL)                     \
         return OMPI_ERR_NOT_FOUND;                                                                           \
     self->name = comm->c_coll->coll_##name;                                                                  \
     self->name##_module = comm->c_coll->coll_##name##_module;                                                \
     OBJ_RETAIN(self->name##_module);
-#define X(name, parameters, arguments, preparation) KEEP(name) KEEP(i##name)
-    TAKEN_LIST(X)
-#undef X
-#undef KEEP
+    SLOT_LIST
+#undef SLOT
     return OMPI_SUCCESS;
 }
 
@@ -285,11 +345,9 @@ static mca_coll_base_module_t *query(ompi_communicator_t *comm, int *priority)
         by_shim_twin();
     *priority = PRIORITY;
     self->super.coll_module_enable = enable;
-#define X(name, parameters, arguments, preparation)                                                          \
-    self->super.coll_##name = name;                                                                          \
-    self->super.coll_i##name = i##name;
-    TAKEN_LIST(X)
-#undef X
+#define SLOT(name) self->super.coll_##name = name;
+    SLOT_LIST
+#undef SLOT
     return &self->super;
 }
 
@@ -320,7 +378,7 @@ const mca_coll_base_component_2_0_0_t mca_coll_banyan_component = {
 static void agree(int argc, char **argv, int requested, int *provided)
 {
     mca_coll_base_module_t *base = ompi_mpi_comm_world.comm.c_coll->coll_barrier_module;
-    const struct by_shim_gather on = {.gather = gather, .comm = MPI_COMM_WORLD, .module = base};
+    const struct by_shim_gather on = {.gather = gather_bytes, .comm = MPI_COMM_WORLD, .module = base};
 
     (void)argc;
     (void)argv;

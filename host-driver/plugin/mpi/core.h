@@ -42,7 +42,11 @@ struct by_mpi_facts {
     X(LARGE, "more than 2 GiB")                                                                              \
     X(TABLE, "no trees in the tables")                                                                       \
     X(ORDER, "non-blocking beside other communicators")                                                      \
-    X(EARLY, "non-blocking before the ranks agreed")
+    X(EARLY, "non-blocking before the ranks agreed")                                                         \
+    X(PERSISTENT, "persistent")                                                                              \
+    X(TO_OR_FROM_ROOT, "gather or scatter")                                                                  \
+    X(ALL_TO_ALL, "all-to-all")                                                                              \
+    X(PREFIX, "scan")
 
 enum by_mpi_reason {
 #define X(name, text) BY_MPI_##name,

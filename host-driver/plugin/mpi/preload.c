@@ -64,6 +64,40 @@
 #define BARRIER(COUNT, PLACE) ()
 #define BARRIER_LIST(X)       X(Barrier, Ibarrier, BARRIER, (), by_shim_barrier(&work))
 
+/* X(blocking, non-blocking, PARAMETERS, (arguments,), reason): those that stay with MPI, and are
+ * counted. */
+#define ROOTED(COUNT, PLACE)                                                                                 \
+    (const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, COUNT recv_count,               \
+     MPI_Datatype recv_type, int root, )
+#define GATHER_TO(COUNT, PLACE)                                                                              \
+    (const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, const COUNT counts[],           \
+     const PLACE places[], MPI_Datatype recv_type, int root, )
+#define SCATTER_FROM(COUNT, PLACE)                                                                           \
+    (const void *send, const COUNT counts[], const PLACE places[], MPI_Datatype send_type, void *recv,       \
+     COUNT recv_count, MPI_Datatype recv_type, int root, )
+#define EACH(COUNT, PLACE)                                                                                   \
+    (const void *send, const COUNT send_counts[], const PLACE send_places[], MPI_Datatype send_type,         \
+     void *recv, const COUNT recv_counts[], const PLACE recv_places[], MPI_Datatype recv_type, )
+#define EACH_TYPED(COUNT, PLACE)                                                                             \
+    (const void *send, const COUNT send_counts[], const PLACE send_places[], const MPI_Datatype send_type[], \
+     void *recv, const COUNT recv_counts[], const PLACE recv_places[], const MPI_Datatype recv_type[], )
+#define PASSED_LIST(X)                                                                                       \
+    X(Alltoall, Ialltoall, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ), ALL_TO_ALL) \
+    X(Alltoallv, Ialltoallv, EACH,                                                                           \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+    X(Alltoallw, Ialltoallw, EACH_TYPED,                                                                     \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+    X(Exscan, Iexscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)                                   \
+    X(Gather, Igather, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),           \
+      TO_OR_FROM_ROOT)                                                                                       \
+    X(Gatherv, Igatherv, GATHER_TO, (send, send_count, send_type, recv, counts, places, recv_type, root, ),  \
+      TO_OR_FROM_ROOT)                                                                                       \
+    X(Scan, Iscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)                                       \
+    X(Scatter, Iscatter, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),         \
+      TO_OR_FROM_ROOT)                                                                                       \
+    X(Scatterv, Iscatterv, SCATTER_FROM,                                                                     \
+      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)
+
 #define BARE(...) __VA_ARGS__
 #define COUNTS(counts)                                                                                       \
     _Generic(*(counts), int                                                                                  \
@@ -103,13 +137,16 @@
 
 /* X(name) for every function above, and those of their own. */
 #if MPI_VERSION >= 4
-#define NAME_LARGE(X, name) X(name##_c)
+#define NAME_LARGE(X, name)      X(name##_c)
+#define NAME_PERSISTENT(X, name) X(name##_init)
 #else
 #define NAME_LARGE(X, name)
+#define NAME_PERSISTENT(X, name)
 #endif
-#define NAME(name, iname, parameters, arguments, preparation) X(name) X(iname)
-#define NAME_COUNTED(name, iname, parameters, arguments, preparation)                                        \
-    X(name) X(iname) NAME_LARGE(X, name) NAME_LARGE(X, iname)
+#define NAME(name, iname, parameters, arguments, way) X(name) X(iname) NAME_PERSISTENT(X, name)
+#define NAME_COUNTED(name, iname, parameters, arguments, way)                                                \
+    NAME(name, iname, parameters, arguments, way)                                                            \
+    NAME_LARGE(X, name) NAME_LARGE(X, iname) NAME_LARGE(X, name##_init)
 #define NAME_MAKER(name, parameters, arguments) X(name)
 #define REAL_LIST                                                                                            \
     X(Init)                                                                                                  \
@@ -118,6 +155,7 @@
     X(Request_get_status)                                                                                    \
     MAKER_LIST(NAME_MAKER)                                                                                   \
     COUNTED_LIST(NAME_COUNTED)                                                                               \
+    PASSED_LIST(NAME_COUNTED)                                                                                \
     BARRIER_LIST(NAME)
 
 /* Aliases: PMPI's names of the functions below. */
@@ -451,6 +489,57 @@ BARRIER_LIST(X)
     OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)                              \
     OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)
 COUNTED_LIST(X)
+#undef X
+#endif
+
+/* ---- calls that stay with MPI */
+
+static void pass(MPI_Comm comm, enum by_mpi_reason reason)
+{
+    if (fits(comm))
+        by_shim_pass(reason);
+    else
+        by_mpi_leave_to_mpi(BY_MPI_COMMUNICATOR);
+}
+
+#define PASS(name, parameters, arguments, reason)                                                            \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm)                                                     \
+    {                                                                                                        \
+        pass(comm, BY_MPI_##reason);                                                                         \
+        return real.name(BARE arguments comm);                                                               \
+    }
+#define PASS_NOW(name, parameters, arguments, reason)                                                        \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Request *request)                               \
+    {                                                                                                        \
+        pass(comm, BY_MPI_##reason);                                                                         \
+        return real.name(BARE arguments comm, request);                                                      \
+    }
+#define PASS_PERSISTENT(name, parameters, arguments)                                                         \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Info info, MPI_Request *request)                \
+    {                                                                                                        \
+        pass(comm, BY_MPI_PERSISTENT);                                                                       \
+        return real.name(BARE arguments comm, info, request);                                                \
+    }
+#define X(name, iname, parameters, arguments, reason)                                                        \
+    PASS(name, parameters(int, int), arguments, reason)                                                      \
+    PASS_NOW(iname, parameters(int, int), arguments, reason)
+PASSED_LIST(X)
+#undef X
+#if MPI_VERSION >= 4
+#define X(name, iname, parameters, arguments, reason)                                                        \
+    PASS(name##_c, parameters(MPI_Count, MPI_Aint), arguments, reason)                                       \
+    PASS_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, reason)
+PASSED_LIST(X)
+#undef X
+#define X(name, iname, parameters, arguments, way)                                                           \
+    PASS_PERSISTENT(name##_init, parameters(int, int), arguments)                                            \
+    PASS_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments)
+COUNTED_LIST(X)
+PASSED_LIST(X)
+#undef X
+#define X(name, iname, parameters, arguments, way)                                                           \
+    PASS_PERSISTENT(name##_init, parameters(int, int), arguments)
+BARRIER_LIST(X)
 #undef X
 #endif
 

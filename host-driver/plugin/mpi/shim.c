@@ -202,6 +202,11 @@ int by_shim_ready_now(void)
     return self.state == ON || left(BY_MPI_OFF);
 }
 
+void by_shim_pass(enum by_mpi_reason reason)
+{
+    by_mpi_leave_to_mpi(self.state == ON ? reason : BY_MPI_OFF);
+}
+
 int by_shim_code(const char *said)
 {
     static int class = MPI_ERR_LASTCODE;

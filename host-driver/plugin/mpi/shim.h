@@ -28,6 +28,8 @@ int by_shim_ready(const struct by_shim_gather *on);
  * yet, or if the program has another communicator of all ranks, since libbanyan requires one order of
  * calls over all communicators, and MPI requires it of blocking calls only. */
 int by_shim_ready_now(void);
+/* Counts a call over such a communicator that MPI executes for `reason`. */
+void by_shim_pass(enum by_mpi_reason reason);
 /* Agrees, as the first call would. */
 void by_shim_join(const struct by_shim_gather *on);
 /* The program creates a communicator, other than MPI_COMM_WORLD, whose calls are offloaded. */
