@@ -157,26 +157,26 @@ TAKEN_LIST(X)
 /* ---- requests ---- */
 
 /* MPI keeps types and operators of the user in the base of a request. */
-struct flying {
+struct component_request {
     ompi_coll_base_nbc_request_t super;
-    struct flying *next;
+    struct component_request *next;
     struct by_shim_work work;
 };
 
-OBJ_CLASS_DECLARATION(flying);
-typedef struct flying flying;
-OBJ_CLASS_INSTANCE(flying, ompi_coll_base_nbc_request_t, NULL, NULL);
+OBJ_CLASS_DECLARATION(component_request);
+typedef struct component_request component_request;
+OBJ_CLASS_INSTANCE(component_request, ompi_coll_base_nbc_request_t, NULL, NULL);
 
 /* Calls under way, and those that have ended and are not completed. */
 static struct {
     opal_mutex_t lock;
-    struct flying *first;
+    struct component_request *first;
     int is_registered;
 } air = {.lock = OPAL_MUTEX_STATIC_INIT};
 
-static struct flying *take_ended(void)
+static struct component_request *take_ended(void)
 {
-    struct flying **at = &air.first, *found;
+    struct component_request **at = &air.first, *found;
 
     opal_mutex_lock(&air.lock);
     while (*at != NULL && !by_mpi_has_ended(&(*at)->work.flight))
@@ -191,7 +191,7 @@ static struct flying *take_ended(void)
 /* Open MPI calls it while it waits for anything. */
 static int progress(void)
 {
-    struct flying *ended;
+    struct component_request *ended;
     int count = 0;
 
     if (air.first == NULL)
@@ -209,7 +209,7 @@ static int progress(void)
 
 static int release(ompi_request_t **handle)
 {
-    struct flying *request = (struct flying *)*handle;
+    struct component_request *request = (struct component_request *)*handle;
 
     if (!REQUEST_COMPLETE(*handle))
         return MPI_ERR_REQUEST;
@@ -222,7 +222,7 @@ static int release(ompi_request_t **handle)
 
 static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
 {
-    struct flying *request = OBJ_NEW(flying);
+    struct component_request *request = OBJ_NEW(component_request);
     ompi_request_t *base = &request->super.super;
     int code;
 

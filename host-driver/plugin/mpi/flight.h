@@ -1,9 +1,9 @@
 /*
  * Calls that run, or wait for their turn, on the communicator of the plugin. They are posted in the
  * order in which they start, which is the same on all ranks; beyond libbanyan's limit of running
- * operations they queue. The functions may be called by any thread of the program. While calls are
- * under way and the program does not enter MPI, a thread of the plugin moves their packets; it calls
- * no function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
+ * operations they queue. Any thread of the program may call these functions. While calls are under
+ * way and the program does not enter MPI, a thread of the plugin moves their packets; it calls no
+ * function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
  */
 #ifndef BY_PLUGIN_MPI_FLIGHT_H
 #define BY_PLUGIN_MPI_FLIGHT_H
@@ -12,7 +12,7 @@
 
 enum by_mpi_stage { BY_MPI_IDLE = 1, BY_MPI_QUEUED, BY_MPI_RUNNING, BY_MPI_ENDED };
 
-/* The caller's memory, which must not move between by_mpi_open and by_mpi_close. */
+/* The caller's memory, which must not move while the call is under way. */
 struct by_mpi_flight {
     struct by_mpi_call call;
     int is_own; /* of the plugin, not counted as a call of the program */

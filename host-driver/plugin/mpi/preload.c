@@ -35,8 +35,8 @@
     (const void *send, COUNT send_count, MPI_Datatype send_type, void *recv, const COUNT counts[],           \
      const PLACE places[], MPI_Datatype recv_type, )
 
-/* X(blocking, non-blocking, PARAMETERS, (arguments,), check and preparation of `work`): the collectives
- * that are overridden here, and called in MPICH. */
+/* X(blocking, non-blocking, PARAMETERS, (arguments,), check and preparation of `work`): the
+ * collectives that are overridden here, and called in MPICH. */
 #define COUNTED_LIST(X)                                                                                      \
     X(Allreduce, Iallreduce, REDUCTION, (send, recv, count, type, op, ),                                     \
       are_buffers(send, recv, count, type, op) && by_shim_allreduce(send, recv, count, type, op, &work))     \
@@ -341,8 +341,8 @@ static int are_rooted(const void *send, void *recv, MPI_Count count, MPI_Datatyp
 
 /* ---- requests: MPICH asks `poll` while it waits for one */
 
-struct flying {
-    struct flying *next;
+struct preload_request {
+    struct preload_request *next;
     struct by_shim_work work;
     MPI_Request handle;
     int code;
@@ -350,12 +350,12 @@ struct flying {
 };
 
 /* All of them, until MPICH drops them. */
-static struct flying *air;
+static struct preload_request *air;
 static pthread_mutex_t air_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int query(void *context, MPI_Status *status)
 {
-    const struct flying *flying = context;
+    const struct preload_request *flying = context;
 
     PMPI_Status_set_elements(status, MPI_BYTE, 0);
     PMPI_Status_set_cancelled(status, 0);
@@ -366,7 +366,7 @@ static int query(void *context, MPI_Status *status)
 
 static int drop(void *context)
 {
-    struct flying *flying = context, **at = &air;
+    struct preload_request *flying = context, **at = &air;
 
     pthread_mutex_lock(&air_lock);
     while (*at != NULL && *at != flying)
@@ -388,7 +388,7 @@ static int cancel(void *context, int is_complete)
 
 static int poll_one(void *context, MPI_Status *status)
 {
-    struct flying *flying = context;
+    struct preload_request *flying = context;
 
     (void)status;
     if (flying->is_complete)
@@ -408,19 +408,19 @@ static int wait_for_all(int count, void **contexts, double timeout, MPI_Status *
 {
     (void)timeout;
     for (int i = 0; i < count; i++)
-        while (!((struct flying *)contexts[i])->is_complete)
+        while (!((struct preload_request *)contexts[i])->is_complete)
             poll_one(contexts[i], status);
     return MPI_SUCCESS;
 }
 
 static int begin(const struct by_shim_work *work, MPI_Request *request)
 {
-    struct flying *flying = malloc(sizeof(*flying));
+    struct preload_request *flying = malloc(sizeof(*flying));
     int code;
 
     if (flying == NULL)
         return MPI_ERR_NO_MEM;
-    *flying = (struct flying){.work = *work, .code = MPI_SUCCESS};
+    *flying = (struct preload_request){.work = *work, .code = MPI_SUCCESS};
     code = PMPIX_Grequest_start(query, drop, cancel, poll_one, wait_for_all, flying, &flying->handle);
     if (code != MPI_SUCCESS) {
         by_shim_release(&flying->work);
@@ -446,7 +446,7 @@ static int begin(const struct by_shim_work *work, MPI_Request *request)
 /* Here MPICH does not ask `poll_one`. */
 PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
 {
-    struct flying *flying;
+    struct preload_request *flying;
 
     pthread_mutex_lock(&air_lock);
     flying = air;

@@ -25,8 +25,8 @@ struct by_shim_gather {
 int by_shim_ready(const struct by_shim_gather *on);
 
 /* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not agreed
- * yet, or if the program has another communicator of all ranks, since libbanyan requires one order of
- * calls over all communicators, and MPI requires it of blocking calls only. */
+ * yet, or if the program has another communicator of all ranks, since libbanyan requires one order
+ * of calls over all communicators, and MPI requires it of blocking calls only. */
 int by_shim_ready_now(void);
 /* Counts a call over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(enum by_mpi_reason reason);

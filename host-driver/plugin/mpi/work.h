@@ -1,7 +1,7 @@
 /*
- * A call of MPI that libbanyan executes: what happens to the buffers before and after. Elements that
- * travel as others are converted, elements with gaps are packed. Compiled once for each MPI; uses
- * its public interface only. Neighbours: shim.c fills a work and decides, flight.c runs it.
+ * A call of MPI that libbanyan executes: what happens to the buffers before and after. Elements
+ * that travel as others are converted, elements with gaps are packed. Compiled once for each MPI;
+ * uses its public interface only. Neighbours: shim.c fills a work and decides, flight.c runs it.
  */
 #ifndef BY_PLUGIN_MPI_WORK_H
 #define BY_PLUGIN_MPI_WORK_H

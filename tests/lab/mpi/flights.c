@@ -13,11 +13,11 @@
 #define RANKS 64
 #define LARGE (1 << 20) /* 4 MiB of ints */
 
-enum kind { ALLREDUCE, REDUCE, BCAST, ALLGATHER, ALLGATHERV, SCATTER_BLOCK, SCATTER, BARRIER, KINDS };
+enum mpi_kind { ALLREDUCE, REDUCE, BCAST, ALLGATHER, ALLGATHERV, SCATTER_BLOCK, SCATTER, BARRIER, KINDS };
 enum { INT, DOUBLE, SHORT, LONG, GAPS, TYPES }; /* GAPS: an int in the first half of its place */
 
-struct flight {
-    enum kind kind;
+struct mpi_flight {
+    enum mpi_kind kind;
     int type, count, root, in_place;
     char *in, *out;
     int counts[RANKS], places[RANKS];
@@ -58,7 +58,7 @@ static int64_t reduced(int type, int i)
     return type == LONG ? value(size - 1, i) : size * (size + 1) / 2 * 10 + size * (i % 7);
 }
 
-static void set(const struct flight *f, char *at, int i, int64_t v)
+static void set(const struct mpi_flight *f, char *at, int i, int64_t v)
 {
     switch (f->type) {
     case DOUBLE:
@@ -79,7 +79,7 @@ static void set(const struct flight *f, char *at, int i, int64_t v)
     }
 }
 
-static int differs(const struct flight *f, const char *at, int i, int64_t v)
+static int differs(const struct mpi_flight *f, const char *at, int i, int64_t v)
 {
     switch (f->type) {
     case DOUBLE:
@@ -95,18 +95,18 @@ static int differs(const struct flight *f, const char *at, int i, int64_t v)
     }
 }
 
-static int reduces(enum kind kind)
+static int reduces(enum mpi_kind kind)
 {
     return kind == ALLREDUCE || kind == REDUCE || kind == SCATTER_BLOCK || kind == SCATTER;
 }
 
 /* Elements of the own share of a scatter; of the first `ranks` shares of an operation. */
-static int share(const struct flight *f, int r)
+static int share(const struct mpi_flight *f, int r)
 {
     return f->kind == ALLGATHERV || f->kind == SCATTER ? f->counts[r] : f->count;
 }
 
-static int before(const struct flight *f, int ranks)
+static int before(const struct mpi_flight *f, int ranks)
 {
     int sum = 0;
 
@@ -115,7 +115,7 @@ static int before(const struct flight *f, int ranks)
     return sum;
 }
 
-static void fill(struct flight *f)
+static void fill(struct mpi_flight *f)
 {
     int whole = f->kind < ALLGATHER ? f->count : before(f, size), mine = before(f, rank);
     int is_scatter = f->kind == SCATTER || f->kind == SCATTER_BLOCK;
@@ -133,7 +133,7 @@ static void fill(struct flight *f)
         set(f, f->out, i + (f->kind == ALLGATHER || f->kind == ALLGATHERV ? mine : 0), value(rank, i));
 }
 
-static int check(const struct flight *f)
+static int check(const struct mpi_flight *f)
 {
     int wrong = 0, mine = before(f, rank);
 
@@ -171,7 +171,7 @@ static int check(const struct flight *f)
     return wrong;
 }
 
-static void make(struct flight *f, enum kind kind, int type, int count, int in_place)
+static void make(struct mpi_flight *f, enum mpi_kind kind, int type, int count, int in_place)
 {
     size_t room;
 
@@ -192,13 +192,13 @@ static void make(struct flight *f, enum kind kind, int type, int count, int in_p
         MPI_Abort(MPI_COMM_WORLD, 2);
 }
 
-static void unmake(struct flight *f)
+static void unmake(struct mpi_flight *f)
 {
     free(f->in);
     free(f->out);
 }
 
-static MPI_Datatype type_of(const struct flight *f, MPI_Datatype *own)
+static MPI_Datatype type_of(const struct mpi_flight *f, MPI_Datatype *own)
 {
     static const int of[] = {INT, DOUBLE, SHORT, LONG};
     const MPI_Datatype types[] = {MPI_INT, MPI_DOUBLE, MPI_SHORT, MPI_INT64_T};
@@ -213,7 +213,7 @@ static MPI_Datatype type_of(const struct flight *f, MPI_Datatype *own)
 }
 
 /* Types are freed while the call is under way. */
-static void start(struct flight *f, int blocking)
+static void start(struct mpi_flight *f, int blocking)
 {
     MPI_Datatype own, type = type_of(f, &own);
     MPI_Op op = f->type == LONG ? MPI_MAX : MPI_SUM;
@@ -261,14 +261,14 @@ static void each(void)
 {
     static const int counts[] = {0, 1, 13, 5003, LARGE};
 
-    for (enum kind kind = ALLREDUCE; kind < KINDS; kind++) {
+    for (enum mpi_kind kind = ALLREDUCE; kind < KINDS; kind++) {
         int wrong = 0;
         char what[80];
 
         for (size_t c = 0; c < sizeof(counts) / sizeof(counts[0]); c++)
             for (int type = 0; type < TYPES; type++)
                 for (int in_place = 0; in_place < 2; in_place++) {
-                    struct flight f;
+                    struct mpi_flight f;
                     int is_large = counts[c] == LARGE;
 
                     if ((reduces(kind) && type == GAPS) || (is_large && (type != INT || in_place)))
@@ -335,13 +335,13 @@ static void finish(int how, MPI_Request *requests, int count)
 
 static void many(int how)
 {
-    static struct flight f[MANY], blocking;
+    static struct mpi_flight f[MANY], blocking;
     MPI_Request requests[MANY + 2];
     int32_t out[1000], in[1000], wrong = 0;
     char what[80];
 
     for (int i = 0; i < MANY; i++) {
-        make(&f[i], (enum kind)((i + how) % KINDS), i % 4, i % 5 == 0 ? 100000 / size : 37 * i, i % 2);
+        make(&f[i], (enum mpi_kind)((i + how) % KINDS), i % 4, i % 5 == 0 ? 100000 / size : 37 * i, i % 2);
         fill(&f[i]);
     }
     make(&blocking, ALLREDUCE, INT, 5003, 0);
@@ -411,7 +411,7 @@ static void first(void)
 /* A rank that waits for a message moves the packets of its calls meanwhile. */
 static void elsewhere(void)
 {
-    struct flight f;
+    struct mpi_flight f;
     int token = 0;
 
     make(&f, ALLREDUCE, INT, LARGE, 0);

@@ -1,7 +1,7 @@
 /*
  * Collectives that stay with MPI, each once, and their non-blocking forms: gather, scatter,
- * all-to-all, scan, and a persistent allreduce. A plain MPI program without any call of banyan. Rank
- * 0 prints one line; exit 1 if a value is wrong.
+ * all-to-all, scan, and a persistent allreduce. A plain MPI program without any call of banyan.
+ * Rank 0 prints one line; exit 1 if a value is wrong.
  */
 #include <mpi.h>
 #ifdef OPEN_MPI
