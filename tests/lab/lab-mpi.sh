@@ -248,7 +248,7 @@ mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 # A rank stops or is killed during the run. The others receive an error that names it within the
 # time limit and a second. If it is killed, the launcher may be first and end them all.
 for mpi in openmpi mpich; do
-    for how in hang stop kill; do
+    for how in hang stop kill later; do
         before=$(date +%s.%N)
         environment=BANYAN_TIMEOUT=2 run $mpi "$dir/stops.$mpi" $how
         status=$?

@@ -1,6 +1,6 @@
-/* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill).
- * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
- * print it themselves, with the time. */
+/* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
+ * later: it is stopped, and the calls are non-blocking). The other ranks must return an error
+ * instead of waiting forever. With MPI_ERRORS_RETURN they print it themselves, with the time. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -11,14 +11,26 @@ static void end_part(const char *how)
 {
     if (strcmp(how, "kill") == 0)
         raise(SIGKILL);
-    if (strcmp(how, "stop") == 0)
+    if (strcmp(how, "stop") == 0 || strcmp(how, "later") == 0)
         raise(SIGSTOP);
     for (;;)
         pause(); /* it must not end: the launcher would end all others at once */
 }
 
+static int allreduce(const int *one, int *sum, int is_later)
+{
+    MPI_Request request;
+    int code;
+
+    if (!is_later)
+        return MPI_Allreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    code = MPI_Iallreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+    return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
+}
+
 int main(int argc, char **argv)
 {
+    const char *how = argc > 1 ? argv[1] : "hang";
     int rank, one = 1, sum, code = MPI_SUCCESS;
     double begin = 0;
 
@@ -27,9 +39,9 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     for (int i = 0; i < 10000 && code == MPI_SUCCESS; i++) {
         if (rank == 2 && i == 100)
-            end_part(argc > 1 ? argv[1] : "hang");
+            end_part(how);
         begin = MPI_Wtime();
-        code = MPI_Allreduce(&one, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+        code = allreduce(&one, &sum, strcmp(how, "later") == 0);
     }
     printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
            MPI_Wtime() - begin);
