@@ -20,8 +20,8 @@ struct by_shim_gather {
     void *module; /* of Open MPI; else NULL */
 };
 
-/* 1 if calls over this communicator, which matches MPI_COMM_WORLD, are offloaded. On the first call
- * all ranks join and agree over `on`, and rank 0 prints the outcome. */
+/* 1 if calls over this communicator, which matches MPI_COMM_WORLD, are offloaded. Agrees as
+ * by_shim_join, if that has not been called. */
 int by_shim_ready(const struct by_shim_gather *on);
 
 /* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not agreed
@@ -30,7 +30,7 @@ int by_shim_ready(const struct by_shim_gather *on);
 int by_shim_ready_now(void);
 /* Counts a call over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(enum by_mpi_reason reason);
-/* Agrees, as the first call would. */
+/* All ranks join the job and agree over `on`, once; rank 0 prints the outcome. */
 void by_shim_join(const struct by_shim_gather *on);
 /* The program creates a communicator, other than MPI_COMM_WORLD, whose calls are offloaded. */
 void by_shim_twin(void);
