@@ -87,18 +87,21 @@ static int plans_have(const struct by_lower_job *job, unsigned collective)
     return 0;
 }
 
-static void add_tree(struct by_table_group *group, struct by_hops hops, struct by_hops down,
-                     struct by_fraction weight)
+/* Moves a laid tree into its group. */
+static void add_tree(struct by_table_group *group, struct by_laid_tree *laid)
 {
     struct by_group_tree *added;
 
     BY_GROW(group->trees, group->count, group->room);
     added = &group->trees[group->count++];
-    added->hops = hops;
-    added->down = down;
+    /* a pair whose trees use the same cables is one tree */
+    if (laid->down.count > 0 && by_hops_compare(&laid->hops, &laid->down) == 0)
+        by_hops_free(&laid->down);
+    added->hops = laid->hops;
+    added->down = laid->down;
     mpq_init(added->weight);
-    mpq_set_si(added->weight, weight.num, (unsigned long)weight.den);
-    mpq_canonicalize(added->weight);
+    mpq_swap(added->weight, laid->weight);
+    mpq_clear(laid->weight);
 }
 
 /* What the trees of one plan are laid with. */
@@ -107,8 +110,22 @@ struct group_laying {
     const struct by_lower_job *job;
     const struct by_plan *plan;
     struct by_lower_load load;
+    struct by_laid_trees trees;
     struct by_problem *problem;
 };
+
+/* Adds a laid tree, or a pair, to the trees of the plan. */
+static void keep_tree(struct group_laying *laying, const struct by_laid_tree *tree, struct by_fraction weight)
+{
+    struct by_laid_tree *kept;
+
+    BY_GROW(laying->trees.trees, laying->trees.count, laying->trees.room);
+    kept = &laying->trees.trees[laying->trees.count++];
+    *kept = *tree;
+    mpq_init(kept->weight);
+    mpq_set_si(kept->weight, weight.num, (unsigned long)weight.den);
+    mpq_canonicalize(kept->weight);
+}
 
 /* Lays tree `i` of the plan with the weight given. */
 static int lay_tree(struct group_laying *laying, uint32_t i, struct by_fraction weight, struct by_hops *hops)
@@ -128,25 +145,24 @@ static int lay_tree(struct group_laying *laying, uint32_t i, struct by_fraction 
     return by_hops_make(laying->map, plan, &tree, flow, &laying->load, where, hops, laying->problem);
 }
 
-static int add_whole(struct group_laying *laying, uint32_t i, struct by_table_groups *groups)
+static int add_whole(struct group_laying *laying, uint32_t i)
 {
     const struct by_plan *plan = laying->plan;
     const struct by_tree *tree = &plan->trees[i];
-    struct by_hops hops = {0};
-    enum by_table_flow flow;
-    uint16_t bit = role(plan, tree, &flow), owner = BY_RANK_NONE;
+    struct by_laid_tree laid = {.owner = BY_RANK_NONE};
     char where[64];
-    int error = lay_tree(laying, i, tree->weight, &hops);
+    int error = lay_tree(laying, i, tree->weight, &laid.hops);
 
     if (error != 0)
         return error;
+    laid.collectives = role(plan, tree, &laid.flow);
     snprintf(where, sizeof(where), "job %u, %s tree %u", laying->job->job,
              by_collective_name(plan->collective), i);
-    error = find_owner(laying->map, plan, tree, bit, where, &owner, laying->problem);
+    error = find_owner(laying->map, plan, tree, laid.collectives, where, &laid.owner, laying->problem);
     if (error != 0)
-        by_hops_free(&hops);
+        by_hops_free(&laid.hops);
     else
-        add_tree(find_group(groups, bit, owner), hops, (struct by_hops){0}, tree->weight);
+        keep_tree(laying, &laid, tree->weight);
     return error;
 }
 
@@ -170,15 +186,15 @@ static uint32_t next_half(const struct by_plan *plan, const struct by_fraction *
  * Joins trees up and trees down of one root to pairs: each pair takes the lesser of the weights
  * that two trees have left. The trees of a root carry as much up as down.
  */
-static int add_pairs(struct group_laying *laying, uint32_t root, struct by_fraction *left,
-                     struct by_table_groups *groups)
+static int add_pairs(struct group_laying *laying, uint32_t root, struct by_fraction *left)
 {
     const struct by_plan *plan = laying->plan;
     uint32_t up = 0, down = 0;
     int error = 0;
 
     for (;;) {
-        struct by_hops hops[2] = {{0}, {0}};
+        struct by_laid_tree pair = {
+            .flow = BY_FLOW_UP, .collectives = BIT(plan->collective), .owner = BY_RANK_NONE};
         struct by_fraction weight;
 
         up = next_half(plan, left, root, BY_TREE_UP, up);
@@ -193,30 +209,59 @@ static int add_pairs(struct group_laying *laying, uint32_t root, struct by_fract
                 laying->job->job, by_collective_name(plan->collective),
                 laying->map->topology->nodes[root].name);
         weight = by_fraction_compare(left[up], left[down]) < 0 ? left[up] : left[down];
-        error = lay_tree(laying, up, weight, &hops[0]);
+        error = lay_tree(laying, up, weight, &pair.hops);
         if (error == 0)
-            error = lay_tree(laying, down, weight, &hops[1]);
+            error = lay_tree(laying, down, weight, &pair.down);
         if (error == 0 && (by_fraction_subtract(left[up], weight, &left[up]) != 0 ||
                            by_fraction_subtract(left[down], weight, &left[down]) != 0))
             error = by_problem_say(laying->problem, BY_ERANGE,
                                    "job %u: a weight needs more than 63 bits: round the bandwidths",
                                    laying->job->job);
         if (error != 0) {
-            by_hops_free(&hops[0]);
-            by_hops_free(&hops[1]);
+            by_hops_free(&pair.hops);
+            by_hops_free(&pair.down);
             return error;
         }
-        if (by_hops_compare(&hops[0], &hops[1]) == 0)
-            by_hops_free(&hops[1]); /* the same tree serves both directions */
-        add_tree(find_group(groups, BIT(plan->collective), BY_RANK_NONE), hops[0], hops[1], weight);
+        if (by_hops_compare(&pair.hops, &pair.down) == 0) {
+            by_hops_free(&pair.down); /* the same tree serves both directions */
+            pair.flow = BY_FLOW_BOTH;
+        }
+        keep_tree(laying, &pair, weight);
     }
 }
 
-static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
-                    const struct by_plan *plan, struct by_table_groups *groups, struct by_problem *problem)
+/* Balances the trees of a plan over parallel cables, and notes what they reach. */
+static void balance_plan(struct group_laying *laying, struct by_balance_use *use,
+                         struct by_table_groups *groups)
 {
-    struct group_laying laying = {
-        map, job, plan, {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))}, problem};
+    const char *name = by_collective_name(laying->plan->collective);
+    struct by_balance_facts facts;
+    char text[BY_FRACTION_TEXT_BYTES];
+
+    by_balance(laying->map, &laying->trees, use, &facts);
+    if (facts.split > 0)
+        by_group_note(groups, "job %u: %u %s tree%s split between parallel cables", laying->job->job,
+                      facts.split, name, facts.split == 1 ? " is" : "s are");
+    if (facts.part.num < facts.part.den)
+        by_group_note(
+            groups,
+            "job %u: on parallel cables the %s trees reach %s (%.4f) of their rate; trees are split "
+            "only while a node is in at most %u: plan with fewer trees (--fixed-k, --trees-max)",
+            laying->job->job, name, by_fraction_text(facts.part, text), by_fraction_value(facts.part),
+            BY_BALANCE_PLACES_MAX);
+    if (by_fraction_compare(facts.part, groups->part) < 0)
+        groups->part = facts.part;
+}
+
+static int add_plan(const struct by_address_map *map, const struct by_lower_job *job,
+                    const struct by_plan *plan, struct by_balance_use *use, struct by_table_groups *groups,
+                    struct by_problem *problem)
+{
+    struct group_laying laying = {.map = map,
+                                  .job = job,
+                                  .plan = plan,
+                                  .load = {.arc = by_alloc(map->topology->arc_count, sizeof(uint64_t))},
+                                  .problem = problem};
     struct by_fraction *left = by_alloc(plan->tree_count, sizeof(*left));
     int error = 0;
 
@@ -224,12 +269,26 @@ static int add_plan(const struct by_address_map *map, const struct by_lower_job 
         left[i] = plan->trees[i].weight;
     for (uint32_t i = 0; i < plan->tree_count && error == 0; i++) {
         if (!is_half(plan, &plan->trees[i]))
-            error = add_whole(&laying, i, groups);
+            error = add_whole(&laying, i);
         else if (left[i].num != 0 && plan->trees[i].root < map->topology->node_count)
-            error = add_pairs(&laying, plan->trees[i].root, left, groups);
+            error = add_pairs(&laying, plan->trees[i].root, left);
         else if (left[i].num != 0)
             error = lay_tree(&laying, i, left[i], &(struct by_hops){0}); /* states the error */
     }
+    if (error == 0)
+        balance_plan(&laying, use, groups);
+    for (uint32_t i = 0; i < laying.trees.count; i++) {
+        struct by_laid_tree *tree = &laying.trees.trees[i];
+
+        if (error == 0) {
+            add_tree(find_group(groups, tree->collectives, tree->owner), tree);
+            continue;
+        }
+        by_hops_free(&tree->hops);
+        by_hops_free(&tree->down);
+        mpq_clear(tree->weight);
+    }
+    free(laying.trees.trees);
     free(left);
     free(laying.load.arc);
     return error;
@@ -430,12 +489,15 @@ static int check_owners(const struct by_address_map *map, const struct by_lower_
 int by_groups_make(const struct by_address_map *map, const struct by_lower_job *job,
                    struct by_table_groups *groups, struct by_problem *problem)
 {
+    struct by_balance_use use = {.places = by_alloc(map->topology->node_count, sizeof(uint32_t))};
     int error;
 
     memset(groups, 0, sizeof(*groups));
+    groups->part = (struct by_fraction){1, 1};
     error = check_plans(map, job, problem);
     for (uint32_t i = 0; i < job->plan_count && error == 0; i++)
-        error = add_plan(map, job, job->plans[i], groups, problem);
+        error = add_plan(map, job, job->plans[i], &use, groups, problem);
+    free(use.places);
     if (error == 0)
         error = check_owners(map, job, groups, BY_COLLECTIVE_REDUCE_SCATTER, problem);
     if (error == 0)

@@ -8,7 +8,7 @@
 
 #include <gmp.h>
 
-#include "control/tables/tree.h"
+#include "control/tables/balance.h"
 
 struct by_group_tree {
     struct by_hops hops;
@@ -27,6 +27,7 @@ struct by_table_group {
 struct by_table_groups {
     uint32_t count, room;
     struct by_table_group *groups;
+    struct by_fraction part; /* of the planned rates that parallel cables allow, at most 1 */
     uint32_t note_count, note_room;
     char **notes;
 };

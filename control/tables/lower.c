@@ -178,6 +178,8 @@ static int add_job(struct by_lowering *lowering, const struct by_lower_job *job,
     error = by_groups_make(&map, job, &groups, problem);
     if (error == 0) {
         error = take_trees(lowering, job->job, &groups, problem);
+        if (by_fraction_compare(groups.part, lowering->part) < 0)
+            lowering->part = groups.part;
         by_groups_free(&groups);
     }
     if (error != 0) {
@@ -479,6 +481,7 @@ int by_lower(const struct by_topology *topology, const struct by_lower_job *jobs
 
     lowering->topology = topology;
     lowering->node_count = topology->node_count;
+    lowering->part = (struct by_fraction){1, 1};
     lowering->jobs = by_alloc(job_count, sizeof(*lowering->jobs));
     lowering->ranks = by_alloc(job_count, sizeof(*lowering->ranks));
     lowering->slot_base = by_alloc(job_count, sizeof(*lowering->slot_base));

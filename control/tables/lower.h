@@ -148,9 +148,11 @@ struct by_lowering {
     uint8_t brief;    /* HOP is omitted from the images of hosts: there would be too many */
     uint32_t sharers; /* number of jobs with a share; if there are any, images contain the rates of links */
     uint32_t mtu, payload_max, window, slots; /* slots: the largest number that one node needs */
+    /* The least part of a planned rate that parallel cables allow, at most 1 (balance.h). */
+    struct by_fraction part;
     uint64_t cookie;
     uint32_t note_count;
-    char **notes; /* notes for the user: windows halved, shares rounded, trees shared */
+    char **notes; /* notes for the user: windows halved, shares rounded, trees shared or split */
 };
 
 /*

@@ -2,6 +2,9 @@
 control_SRC += \
 	control/tables/able.c \
 	control/tables/address.c \
+	control/tables/balance.c \
+	control/tables/balance_items.c \
+	control/tables/balance_try.c \
 	control/tables/cable.c \
 	control/tables/dump.c \
 	control/tables/dump_json.c \

@@ -32,8 +32,35 @@ static uint64_t path_nodes(const struct by_plan *plan)
     return count;
 }
 
-/* Whether each link has both directions and each tree carries both or all carry one: then cables
- * and ways back can always be chosen. */
+static int order_ends(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* Whether several links join the same two nodes. */
+static bool has_parallel(const struct by_topology *topology)
+{
+    uint64_t *ends = by_alloc(topology->link_count, sizeof(*ends));
+    bool found = false;
+
+    for (uint32_t i = 0; i < topology->link_count; i++) {
+        uint32_t a = topology->links[i].a, b = topology->links[i].b;
+
+        ends[i] = a < b ? (uint64_t)a << 32 | b : (uint64_t)b << 32 | a;
+    }
+    if (topology->link_count > 0)
+        qsort(ends, topology->link_count, sizeof(*ends), order_ends);
+    for (uint32_t i = 1; i < topology->link_count && !found; i++)
+        found = ends[i] == ends[i - 1];
+    free(ends);
+    return found;
+}
+
+/* Whether each link has both directions, no cables are parallel, and each tree carries both
+ * directions or all carry one: then cables and ways back can always be chosen, and trees stay
+ * whole. */
 static bool is_plain(const struct by_topology *topology, const struct by_plan *plan)
 {
     for (uint32_t i = 0; i < topology->link_count; i++)
@@ -42,7 +69,7 @@ static bool is_plain(const struct by_topology *topology, const struct by_plan *p
     for (uint32_t i = 0; i < plan->tree_count; i++)
         if (by_collective_way(plan->collective) == BY_DATA_BOTH && plan->trees[i].use != BY_TREE_BOTH)
             return false;
-    return true;
+    return !has_parallel(topology);
 }
 
 /* Adds the entries and relays of one tree. `children` is zero for all nodes, before and after. */
@@ -154,6 +181,7 @@ static int compile_plan(const struct by_topology *topology, const struct by_plan
     if (error == 0) {
         runs->slots = lowering->slots;
         runs->window = lowering->window;
+        runs->part = lowering->part;
     }
     by_lowering_free(lowering);
     return error;
@@ -163,6 +191,6 @@ void by_runs_find(const struct by_topology *topology, const struct by_plan *plan
 {
     bool counted = path_nodes(plan) > COMPILED_MAX && is_plain(topology, plan);
 
-    *runs = (struct by_runs){0};
+    *runs = (struct by_runs){.part = {1, 1}};
     runs->runs = (counted ? count_plan : compile_plan)(topology, plan, runs) == 0;
 }

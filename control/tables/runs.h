@@ -16,6 +16,7 @@ struct by_runs {
     /* the switch with the most slots, NULL if no switch has any; its entries and slots (counts) */
     const char *fullest;
     uint32_t fullest_trees, fullest_slots;
+    struct by_fraction part;   /* of the plan's rate that its trees reach on parallel cables, at most 1 */
     struct by_problem problem; /* if it does not run: object, limit, remedy */
 };
 

@@ -22,6 +22,7 @@
 #include "control/plan/shares.h"
 #include "control/planner/planner.h"
 #include "control/study/bound/pack.h"
+#include "control/tables/runs.h"
 #include "control/verify/verify.h"
 #include "offload/base/prng.h"
 #include "offload/wire/types.h"
@@ -121,6 +122,7 @@ static struct by_plan *plan(struct campaign *campaign, unsigned collective, int6
     struct by_plan *made = NULL;
     char *text = NULL;
     size_t bytes = 0;
+    struct by_runs runs;
     FILE *stream;
 
     campaign->plans++;
@@ -137,6 +139,10 @@ static struct by_plan *plan(struct campaign *campaign, unsigned collective, int6
     else if (report->verdict == BY_VERDICT_INVALID)
         fail(campaign, "%s, in the network %s: INVALID: %s", name, mode, report->reason);
     free(text);
+    by_runs_find(now.topology, made, &runs);
+    if (runs.part.num < runs.part.den)
+        fail(campaign, "%s, in the network %s: tables reach %lld/%lld of the rate on parallel cables", name,
+             mode, (long long)runs.part.num, (long long)runs.part.den);
     if (now.failed) {
         by_plan_free(made);
         return NULL;

@@ -16,12 +16,13 @@ struct mixed_draw {
     uint32_t hosts, switches;
     struct by_fraction rate; /* of all links, unless they are drawn one by one */
     bool unequal;
+    uint32_t cables; /* most cables between two nodes */
 };
 
 const char *mixed_name(enum mixed_family family)
 {
-    static const char *const names[] = {"chain",   "tree",    "stars", "behind",
-                                        "unequal", "oversub", "mesh",  "one-way"};
+    static const char *const names[] = {"chain",   "tree", "stars",   "behind",  "unequal",
+                                        "oversub", "mesh", "one-way", "parallel"};
 
     return names[family];
 }
@@ -38,9 +39,13 @@ static struct by_fraction bandwidth(struct mixed_draw *draw)
     return rates[below(draw, sizeof(rates) / sizeof(rates[0]))];
 }
 
+/* Adds a cable, or in the family of parallel cables one to four, equal or not. */
 static void join(struct mixed_draw *draw, uint32_t a, uint32_t b, bool both)
 {
-    by_builder_link(draw->builder, a, b, both, draw->unequal ? bandwidth(draw) : draw->rate, nowhere);
+    bool equal = !draw->unequal || (draw->cables > 1 && below(draw, 2));
+
+    for (uint32_t i = draw->cables > 1 ? 1 + below(draw, draw->cables) : 1; i > 0; i--)
+        by_builder_link(draw->builder, a, b, both, equal ? draw->rate : bandwidth(draw), nowhere);
 }
 
 static uint32_t host(uint32_t i)
@@ -141,7 +146,8 @@ struct by_topology *mixed_fabric(uint64_t seed)
 
     draw.hosts = 2 + below(&draw, 9);
     draw.switches = (family == MIXED_OVERSUB ? 2 : 1) + below(&draw, 6);
-    draw.unequal = family == MIXED_UNEQUAL;
+    draw.cables = family == MIXED_PARALLEL ? 4 : 1;
+    draw.unequal = family == MIXED_UNEQUAL || family == MIXED_PARALLEL;
     draw.rate = bandwidth(&draw);
     snprintf(name, sizeof(name), "%s-%llu", mixed_name(family), (unsigned long long)seed);
     draw.builder = by_builder_new(name, "GB/s");

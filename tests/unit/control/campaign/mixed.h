@@ -1,8 +1,8 @@
 /*
  * Random two-way fabrics of mixed capabilities, by family: chains, trees, stars of stars, hosts
- * behind hosts, unequal bandwidths, oversubscribed leaf-spines, meshes, one-way rings. Each switch
- * multicasts, aggregates, does both or neither, perhaps at a limited rate. A seed gives the same
- * fabric on every machine. Pure functions: any thread.
+ * behind hosts, unequal bandwidths, oversubscribed leaf-spines, meshes, one-way rings, trees of
+ * parallel cables. Each switch multicasts, aggregates, does both or neither, perhaps at a limited
+ * rate. A seed gives the same fabric on every machine. Pure functions: any thread.
  */
 #ifndef TESTS_CAMPAIGN_MIXED_H
 #define TESTS_CAMPAIGN_MIXED_H
@@ -18,6 +18,7 @@ enum mixed_family {
     MIXED_OVERSUB,
     MIXED_MESH,
     MIXED_ONEWAY,
+    MIXED_PARALLEL,
     MIXED_COUNT
 };
 

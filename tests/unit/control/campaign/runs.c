@@ -128,6 +128,9 @@ static void check_plan(const struct by_topology *topology, uint64_t seed, unsign
         campaign.stated++; /* replies have no way back; `plan` and `verify` print this */
     else if (!runs.runs)
         fail(seed, collective, "does not run on tables: %s", runs.problem.text);
+    else if (runs.part.num < runs.part.den)
+        fail(seed, collective, "tables reach %lld/%lld of the rate on parallel cables",
+             (long long)runs.part.num, (long long)runs.part.den);
     if (collective == BY_COLLECTIVE_ALLREDUCE)
         note_gap(plan, seed);
     if (campaign.out && runs.runs) {

@@ -29,3 +29,7 @@ TESTS += lower-site
 lower-site_SRC    := tests/unit/control/tables/site.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-site_LIBS   := control offload
 lower-site_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-balance
+lower-balance_SRC    := tests/unit/control/tables/balance.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
+lower-balance_LIBS   := control offload
+lower-balance_LDLIBS := -lcmocka -ljansson -lgmp

@@ -1,0 +1,255 @@
+/*
+ * Trees on parallel cables: moved or split so that no cable carries more than its bandwidth. The
+ * loads are computed from the lowered trees and their shares. Single-threaded.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control/base/alloc.h"
+#include "control/tables/balance.h"
+#include "offload/base/prng.h"
+#include "offload/wire/types.h"
+#include "tests/unit/control/tables/bench.h"
+
+static struct by_lowering *lower(const struct by_topology *topology, unsigned collective,
+                                 const char *const *trees)
+{
+    struct by_plan *plan =
+        bench_plan(topology, collective, by_collective_is_rooted(collective) ? "h0" : NULL, trees);
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_lowering *lowering = NULL;
+    struct by_problem problem = {0};
+    struct bench_images images;
+
+    if (by_lower(topology, &job, 1, &(struct by_lower_options){.bare = 1}, &lowering, &problem) != 0)
+        fail_msg("%s", problem.text);
+    bench_plan_free(plan);
+    images = bench_images(lowering);
+    assert_true(bench_walk(&images) > 0);
+    bench_images_free(&images);
+    return lowering;
+}
+
+static void add_way(const struct by_topology *topology, uint32_t from, const struct by_hop_step *way,
+                    uint32_t count, uint64_t share, uint64_t (*loads)[2])
+{
+    for (uint32_t i = 0; i < count; i++) {
+        loads[way[i].link][topology->links[way[i].link].a != from] += share;
+        from = way[i].to;
+    }
+}
+
+/*
+ * Fails if a link, all of which have a bandwidth of 10, is overloaded at a rate of num/den. Data
+ * run as in an allreduce, or only down.
+ */
+static void check_loads(const struct by_lowering *lowering, bool down_only, uint64_t num, uint64_t den)
+{
+    const struct by_topology *topology = lowering->topology;
+    uint64_t(*loads)[2] = by_alloc(topology->link_count, sizeof(*loads));
+    uint64_t total = 0;
+
+    for (uint32_t i = 0; i < lowering->tree_count; i++) {
+        const struct by_lowered_tree *tree = &lowering->trees[i];
+
+        total += tree->half == BY_HALF_DOWN ? 0 : tree->share;
+        for (uint32_t j = 1; j < tree->hop_count; j++) {
+            const struct by_hop *hop = &tree->hops[j];
+
+            if (tree->half != BY_HALF_UP)
+                add_way(topology, hop->parent, hop->down, hop->down_count, tree->share, loads);
+            if (tree->half != BY_HALF_DOWN && !down_only)
+                add_way(topology, hop->node, hop->up, hop->up_count, tree->share, loads);
+        }
+    }
+    /* load / total * num / den <= 10 */
+    for (uint32_t i = 0; i < topology->link_count; i++)
+        for (unsigned way = 0; way < 2; way++)
+            if ((unsigned __int128)loads[i][way] * num > (unsigned __int128)10 * total * den)
+                fail_msg("link %u carries %llu of %llu at a rate of %llu/%llu", i,
+                         (unsigned long long)loads[i][way], (unsigned long long)total,
+                         (unsigned long long)num, (unsigned long long)den);
+    free(loads);
+}
+
+static void a_tree_wider_than_a_cable_is_split(void **state)
+{
+    static const char *const trees[] = {"20 h0: h0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 2);
+    assert_int_equal(lowering->trees[0].share, lowering->trees[1].share);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    assert_non_null(strstr(lowering->notes[0], "1 allreduce tree is split"));
+    check_loads(lowering, false, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void a_tree_is_split_at_one_place_for_all_of_its_cables(void **state)
+{
+    static const char *const trees[] = {"20 h0: h0>s0>h1 h1>s0>h2 h2>h3", NULL};
+    struct by_topology *topology =
+        bench_topology("h0 h1 h2 h3 s0", "h0-s0 h0-s0 h1-s0 h1-s0 h1-s0 h1-s0 h2-s0 h2-s0 h2-h3 h2-h3");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_BROADCAST, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 2);
+    check_loads(lowering, true, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void three_equal_trees_on_two_cables_need_one_split(void **state)
+{
+    static const char *const trees[] = {"20/3 h0: h0>h1 h1>h2", "20/3 h1: h1>h0 h1>h2",
+                                        "20/3 h2: h2>h1 h1>h0", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h1-h0 h1-h2 h1-h2");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 4);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    check_loads(lowering, false, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void trees_that_fit_whole_on_other_cables_are_moved(void **state)
+{
+    /* in this order, the least loaded cables are those with 9 and 11 */
+    static const char *const trees[] = {"5 h0: h0>s0>h1 h1>h2", "6 h0: h0>s1>h1 h1>h2",
+                                        "4 h0: h0>s2>h1 h1>h2", "5 h0: h0>s3>h1 h1>h2", NULL};
+    struct by_topology *topology =
+        bench_topology("h0 h1 h2 s0 s1 s2 s3", "h0-s0 s0-h1 h0-s1 s1-h1 h0-s2 s2-h1 h0-s3 s3-h1 h1-h2 h1-h2");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 4);
+    check_loads(lowering, false, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void both_trees_of_a_pair_are_split(void **state)
+{
+    static const char *const trees[] = {"20 up h0: h0>h1 h1>h2", "20 down h0: h0>h1 h0>h2", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h1-h2 h2-h0 h2-h0");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 4);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    check_loads(lowering, false, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void the_part_is_stated_where_no_more_trees_may_be_split(void **state)
+{
+    enum { SMALL = BY_BALANCE_PLACES_MAX };
+    const char *trees[SMALL + 2] = {"15 h0: h0>h1"};
+    char text[64];
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering;
+
+    (void)state;
+    snprintf(text, sizeof(text), "5/%u h0: h0>h1", SMALL);
+    for (unsigned i = 1; i <= SMALL; i++)
+        trees[i] = text;
+    lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+    assert_int_equal(lowering->tree_count, 2);
+    assert_int_equal(lowering->part.num, 2);
+    assert_int_equal(lowering->part.den, 3);
+    assert_non_null(strstr(lowering->notes[0], "reach 2/3 (0.6667) of their rate"));
+    check_loads(lowering, false, 40, 3);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+static void a_lost_cable_carries_nothing(void **state)
+{
+    static const char *const text[] = {"20 h0: h0>h1", NULL};
+    static const bool lost[] = {false, true, false};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1 h0-h1");
+    struct by_plan *plan = bench_plan(topology, BY_COLLECTIVE_ALLREDUCE, NULL, text);
+    struct by_lower_job job = {
+        .job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan, .lost_links = lost};
+    struct by_lowering *lowering;
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem), 0);
+    assert_int_equal(lowering->tree_count, 2);
+    for (uint32_t i = 0; i < 2; i++)
+        assert_int_not_equal(lowering->trees[i].hops[1].down[0].link, 1);
+    check_loads(lowering, false, 20, 1);
+    by_lowering_free(lowering);
+    bench_plan_free(plan);
+    by_topology_free(topology);
+}
+
+/* Random trees on a ring of three hosts with several cables between each two, full to the last
+ * unit: always exact. */
+static void random_trees_that_fill_all_cables_reach_the_rate(void **state)
+{
+    static const char *const shapes[] = {"h0: h0>h1 h1>h2", "h1: h1>h2 h2>h0", "h2: h2>h0 h0>h1"};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        struct by_prng prng = {seed};
+        uint32_t cables = 2 + (uint32_t)by_prng_below(&prng, 3), count = 0;
+        /* each shape uses two of three sides, so each may carry half of what a side carries */
+        char links[200] = "", text[64][64];
+        const char *trees[64];
+        struct by_topology *topology;
+        struct by_lowering *lowering;
+
+        for (uint32_t i = 0; i < cables; i++)
+            strcat(links, "h0-h1 h1-h2 h2-h0 ");
+        for (uint32_t shape = 0; shape < 3; shape++) {
+            uint32_t left = 420; /* parts of the shape's weight, 5 * cables */
+
+            while (left > 0) {
+                uint32_t part = count % 20 == 19 ? left : 1 + (uint32_t)by_prng_below(&prng, left);
+
+                snprintf(text[count], sizeof(text[count]), "%u/420 %s", part * 5 * cables, shapes[shape]);
+                trees[count] = text[count];
+                count++;
+                left -= part;
+            }
+        }
+        trees[count] = NULL;
+        topology = bench_topology("h0 h1 h2", links);
+        lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+        if (lowering->part.num != lowering->part.den)
+            fail_msg("seed %llu: %lld/%lld", (unsigned long long)seed, (long long)lowering->part.num,
+                     (long long)lowering->part.den);
+        check_loads(lowering, false, 15ull * cables, 1);
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_tree_wider_than_a_cable_is_split),
+        cmocka_unit_test(a_tree_is_split_at_one_place_for_all_of_its_cables),
+        cmocka_unit_test(three_equal_trees_on_two_cables_need_one_split),
+        cmocka_unit_test(trees_that_fit_whole_on_other_cables_are_moved),
+        cmocka_unit_test(both_trees_of_a_pair_are_split),
+        cmocka_unit_test(the_part_is_stated_where_no_more_trees_may_be_split),
+        cmocka_unit_test(a_lost_cable_carries_nothing),
+        cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
