@@ -10,7 +10,9 @@
 #include "control/base/fraction.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/crossover.h"
 #include "control/cli/progress.h"
+#include "control/fabric/unit.h"
 #include "control/planner/planner.h"
 #include "control/study/bound/pack.h"
 #include "offload/base/errors.h"
@@ -18,6 +20,8 @@
 
 /* Most rows of one table (count): the algorithms, and the forest on hosts only. */
 #define ROWS_MAX (BY_ALGORITHM_COUNT + 1)
+/* Default latency of a hop (nanoseconds), that of `banyan sim`. */
+#define LATENCY_NS 500
 /* Default time limit of one algorithm for one collective (seconds). */
 #define TIME_LIMIT_S 60
 
@@ -35,6 +39,7 @@ struct compare_arguments {
     const char *topology;
     const char *root;
     unsigned collective; /* 0: several collectives */
+    uint64_t latency_ns; /* of a hop, for the crossover sizes */
     double time_limit_s; /* limit of one algorithm for one collective */
     bool json, progress;
     bool wanted[BY_ALGORITHM_COUNT];
@@ -54,6 +59,10 @@ static const struct by_option rows[] = {
     {BY_ROW_LIST(0, "algorithms", "LIST", AT(wanted), 1, BY_ALGORITHM_COUNT - 1,
                  "compare these algorithms only, separated by commas (default all)"),
      .word = by_algorithm_name},
+    {BY_ROW_NUMBER(
+        0, "latency-ns", "N", AT(latency_ns), 1, 1000000000,
+        "latency of a hop in nanoseconds, for the sizes at which algorithms overtake each other, %r "
+        "(default 500)")},
     {BY_CLI_TIME_LIMIT(time_limit_s, "leave out algorithms that take longer than S seconds (default 60)")},
     {BY_CLI_PROGRESS(progress)},
     {BY_ROW_FLAG(0, "json", AT(json), "print one JSON object")},
@@ -80,7 +89,7 @@ static int read_arguments(int argc, char **argv, struct compare_arguments *argum
 {
     int status;
 
-    *arguments = (struct compare_arguments){.time_limit_s = TIME_LIMIT_S};
+    *arguments = (struct compare_arguments){.time_limit_s = TIME_LIMIT_S, .latency_ns = LATENCY_NS};
     memset(arguments->wanted, true, sizeof(arguments->wanted));
     status = by_options_read(&command_line, arguments, &argc, argv);
     arguments->topology = argv[1];
@@ -221,6 +230,66 @@ static void print_head(const struct by_topology *topology, const struct by_plan 
            by_fraction_json(reference->optimum, text), by_fraction_value(reference->optimum));
 }
 
+/* ---- the latency-bandwidth model ---- */
+
+/* The rows with a rate, as lines of the model. */
+struct compare_lines {
+    uint32_t count;
+    struct by_crossover_line lines[ROWS_MAX];
+};
+
+/* Hops one after the other: those of each round, or the height of the trees, for an allreduce up and
+ * down. */
+static void add_line(struct compare_lines *lines, const struct compare_row *row, unsigned collective)
+{
+    uint64_t times = row->round_count > 0 ? row->round_count : collective == BY_COLLECTIVE_ALLREDUCE ? 2 : 1;
+
+    if (row->refused[0])
+        return;
+    lines->lines[lines->count++] =
+        (struct by_crossover_line){.name = row->hosts ? "forest (hosts)" : by_algorithm_name(row->algorithm),
+                                   .hops = times * row->facts.height_max,
+                                   .rate = row->facts.achieved};
+}
+
+static void print_crossovers(const struct compare_lines *lines, const struct by_topology *topology,
+                             const struct compare_arguments *arguments)
+{
+    struct by_crossover found[ROWS_MAX];
+    int count = by_unit_has_bytes(topology->unit) ? by_crossovers(lines->lines, lines->count, found) : 0;
+    double bytes[ROWS_MAX];
+
+    for (int i = 0; i < count; i++) {
+        struct by_fraction rate;
+
+        if (by_unit_bytes(topology->unit, found[i].from, &rate) != 0)
+            count = BY_ERANGE;
+        else
+            bytes[i] = by_fraction_value(rate) * (double)arguments->latency_ns / 1e9;
+    }
+    if (arguments->json)
+        printf(", \"latency_ns\": %llu, \"fastest\": [", (unsigned long long)arguments->latency_ns);
+    else if (count > 0)
+        printf("  fastest at %llu ns a hop:", (unsigned long long)arguments->latency_ns);
+    for (int i = 0; i < count; i++) {
+        const char *name = lines->lines[found[i].line].name;
+
+        if (arguments->json)
+            printf("%s{\"algorithm\": \"%s\", \"from_bytes\": %.12g}", i ? ", " : "", name, bytes[i]);
+        else if (i == 0)
+            printf(" %s", name);
+        else
+            printf("; from %.4g %s %s", bytes[i] / (bytes[i] < 1e6 ? 1e3 : 1e6), bytes[i] < 1e6 ? "kB" : "MB",
+                   name);
+    }
+    if (arguments->json)
+        printf("]");
+    else if (count > 0)
+        printf("\n");
+    else if (count < 0)
+        printf("  the sizes at which algorithms overtake each other need more than 63 bits\n");
+}
+
 static int compare_one(const struct by_topology *topology, const struct compare_arguments *arguments,
                        unsigned collective, int64_t root, bool first)
 {
@@ -232,6 +301,7 @@ static int compare_one(const struct by_topology *topology, const struct compare_
     struct by_cli_progress progress;
     struct by_plan *reference;
     struct by_problem problem = {0};
+    struct compare_lines lines = {0};
     bool capable = by_topology_capable(topology), first_row = true;
     int error;
 
@@ -257,11 +327,15 @@ static int compare_one(const struct by_topology *topology, const struct compare_
             print_json_row(&row, first_row);
         else
             print_row(&row, topology->unit);
+        add_line(&lines, &row, collective);
         first_row = false;
         fflush(stdout);
     }
     if (arguments->json)
-        printf("]}");
+        printf("]");
+    print_crossovers(&lines, topology, arguments);
+    if (arguments->json)
+        printf("}");
     by_plan_free(reference);
     return BY_EXIT_DONE;
 }

@@ -36,6 +36,12 @@ const char *by_algorithm_summary(enum by_algorithm algorithm)
     return summaries[algorithm < BY_ALGORITHM_COUNT ? algorithm : 0];
 }
 
+bool by_algorithm_has_trees(enum by_algorithm algorithm)
+{
+    return algorithm != BY_ALGORITHM_RECURSIVE && algorithm != BY_ALGORITHM_BINE &&
+           algorithm != BY_ALGORITHM_BFB && algorithm != BY_ALGORITHM_TACOS;
+}
+
 enum by_algorithm by_algorithm_from_name(const char *name)
 {
     for (unsigned i = BY_ALGORITHM_NONE + 1; i < BY_ALGORITHM_COUNT; i++)
@@ -67,6 +73,9 @@ static int make_trees(struct by_baseline_task *task, enum by_algorithm algorithm
     case BY_ALGORITHM_NONE:
     case BY_ALGORITHM_FOREST:
     case BY_ALGORITHM_RECURSIVE:
+    case BY_ALGORITHM_BINE:
+    case BY_ALGORITHM_BFB:
+    case BY_ALGORITHM_TACOS:
     case BY_ALGORITHM_BLINK:
     case BY_ALGORITHM_COUNT:
     default:
@@ -74,10 +83,11 @@ static int make_trees(struct by_baseline_task *task, enum by_algorithm algorithm
     }
 }
 
-static int make_rounds(struct by_baseline_task *task, bool keep, struct by_baseline *result)
+static int make_rounds(struct by_baseline_task *task, enum by_algorithm algorithm, bool keep,
+                       struct by_baseline *result)
 {
     struct by_rounds *rounds = NULL;
-    int error = by_baseline_recursive(task, &rounds);
+    int error = (algorithm == BY_ALGORITHM_BINE ? by_baseline_bine : by_baseline_recursive)(task, &rounds);
 
     if (!error && task->net->compute_count <= BY_ROUNDS_CHECK_MAX && !by_rounds_check(rounds, task->problem))
         error = BY_EINVAL;
@@ -92,6 +102,18 @@ static int make_rounds(struct by_baseline_task *task, bool keep, struct by_basel
     }
     by_rounds_free(rounds);
     return error;
+}
+
+static int make_figures(struct by_baseline_task *task, enum by_algorithm algorithm, bool keep,
+                        struct by_baseline *result)
+{
+    if (keep)
+        return by_problem_say(task->problem, BY_EUNSUPPORTED,
+                              "%s divides shards over links by fractions or times, which no file holds; "
+                              "`banyan compare` prints its rate",
+                              by_algorithm_name(algorithm));
+    return (algorithm == BY_ALGORITHM_BFB ? by_baseline_bfb : by_baseline_tacos)(task, &result->facts,
+                                                                                 &result->round_count);
 }
 
 int by_baseline_make(const struct by_topology *topology, const struct by_baseline_options *options,
@@ -116,8 +138,10 @@ int by_baseline_make(const struct by_topology *topology, const struct by_baselin
                               by_algorithm_name(options->algorithm));
     by_stage_begin(options->stage, by_algorithm_name(options->algorithm), 0);
     task.net = by_net_new(topology, false);
-    if (options->algorithm == BY_ALGORITHM_RECURSIVE) {
-        error = make_rounds(&task, options->keep, result);
+    if (options->algorithm == BY_ALGORITHM_RECURSIVE || options->algorithm == BY_ALGORITHM_BINE) {
+        error = make_rounds(&task, options->algorithm, options->keep, result);
+    } else if (!by_algorithm_has_trees(options->algorithm)) {
+        error = make_figures(&task, options->algorithm, options->keep, result);
     } else {
         task.sketch = by_sketch_new(task.net, options->keep);
         error = make_trees(&task, options->algorithm);

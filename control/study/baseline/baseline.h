@@ -1,11 +1,11 @@
 /*
  * Published algorithms on the same fabrics, for comparison with the planner's forests: rings,
- * recursive halving and doubling, double binary trees, MultiTree, Blink. Each algorithm is laid
- * onto the physical links. Its rate is exact: it is the rate that the most loaded link allows.
- * Switches only forward.
+ * recursive halving and doubling, double binary trees, MultiTree, Blink, Bine trees, breadth-first
+ * broadcast, greedy synthesis. Each algorithm is laid onto the physical links. Its rate is exact: it
+ * is the rate that the most loaded link allows. Switches only forward.
  *
- * An algorithm yields either a forest (a plan that `banyan verify` can check) or a schedule of
- * rounds (rounds.h). One thread for each call.
+ * An algorithm yields a forest (a plan that `banyan verify` can check), a schedule of rounds
+ * (rounds.h), or only figures. One thread for each call.
  */
 #ifndef BY_STUDY_BASELINE_BASELINE_H
 #define BY_STUDY_BASELINE_BASELINE_H
@@ -22,7 +22,10 @@
     X(RECURSIVE, "recursive", "recursive halving and doubling, in rounds")                                   \
     X(DOUBLE_BINARY, "double-binary", "two binary trees; the leaves of one are inner nodes of the other")    \
     X(MULTITREE, "multitree", "MultiTree: a greedy tree for each root, grown in steps")                      \
-    X(BLINK, "blink", "Blink: trees of a single root, packed optimally")
+    X(BLINK, "blink", "Blink: trees of a single root, packed optimally")                                     \
+    X(BINE, "bine", "Bine trees: butterflies with short distances, in rounds")                               \
+    X(BFB, "bfb", "breadth-first broadcast: balanced steps on direct links")                                 \
+    X(TACOS, "tacos", "greedy synthesis on the time-expanded network of direct links")
 
 enum by_algorithm {
     BY_ALGORITHM_NONE,
@@ -33,6 +36,8 @@ enum by_algorithm {
 };
 
 const char *by_algorithm_name(enum by_algorithm algorithm);
+/* Whether it makes trees; else it makes rounds. */
+bool by_algorithm_has_trees(enum by_algorithm algorithm);
 const char *by_algorithm_summary(enum by_algorithm algorithm);
 /* Returns BY_ALGORITHM_NONE if the name is unknown. */
 enum by_algorithm by_algorithm_from_name(const char *name);
@@ -48,7 +53,7 @@ struct by_baseline_options {
 };
 
 struct by_baseline {
-    /* A schedule of rounds has tree_count 0; height_max is its longest path. */
+    /* Rounds have tree_count 0; height_max is their longest path. */
     struct by_sketch_facts facts;
     uint32_t round_count;     /* of a schedule of rounds; 0 for a forest */
     struct by_plan *plan;     /* the forest if `keep` was set, else NULL */
@@ -91,8 +96,12 @@ int by_baseline_ring(struct by_baseline_task *task, uint32_t rings_max);
 int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max);
 int by_baseline_multitree(struct by_baseline_task *task);
 int by_baseline_blink(struct by_baseline_task *task);
-/* Makes the schedule of recursive halving and doubling; the caller frees it. */
+/* Make a schedule of rounds, NULL if there is none; the caller frees it. */
 int by_baseline_recursive(struct by_baseline_task *task, struct by_rounds **rounds);
+int by_baseline_bine(struct by_baseline_task *task, struct by_rounds **rounds);
+/* Compute the rate and the number of steps only. */
+int by_baseline_bfb(struct by_baseline_task *task, struct by_sketch_facts *facts, uint32_t *rounds);
+int by_baseline_tacos(struct by_baseline_task *task, struct by_sketch_facts *facts, uint32_t *rounds);
 
 /*
  * The boxes of a fabric: groups of compute nodes whose bandwidth inside is at least twice that to

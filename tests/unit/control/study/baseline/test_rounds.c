@@ -13,6 +13,7 @@
 
 #include "control/base/fraction.h"
 #include "control/study/baseline/baseline.h"
+#include "offload/base/errors.h"
 #include "tests/unit/control/planner/rig.h"
 
 static const unsigned collectives[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
@@ -54,6 +55,113 @@ static void every_count_of_hosts_gets_the_right_data(void **state)
                 fail_msg("%u hosts, %s: %s", hosts, by_collective_name(collectives[c]), problem.text);
             by_rounds_free(rounds);
         }
+}
+
+/* Makes a row of `banyan compare` for a preset whose switches only forward. */
+static int figures(const char *name, const char *const *parameters, enum by_algorithm algorithm,
+                   unsigned collective, struct by_baseline *result, struct by_problem *problem)
+{
+    struct by_topology *topology = rig_preset_list(name, "none", parameters);
+    struct by_plan reference = {.collective = collective};
+    struct by_baseline_options options = {.algorithm = algorithm, .collective = collective, .root = -1};
+    int error;
+
+    if (by_collective_is_rooted(collective))
+        for (options.root = 0; !topology->nodes[options.root].compute;)
+            options.root++;
+    error = by_baseline_make(topology, &options, &reference, result, problem);
+    by_baseline_free(result);
+    by_topology_free(topology);
+    return error;
+}
+
+static void bine_trees_bring_the_right_data_to_powers_of_two(void **state)
+{
+    (void)state;
+    for (unsigned hosts = 2; hosts <= 64; hosts++)
+        for (size_t c = 0; c < COLLECTIVE_COUNT; c++) {
+            char text[12];
+            const char *parameters[] = {text, "10", NULL};
+            struct by_baseline result;
+            struct by_problem problem = {0};
+            int error;
+
+            snprintf(text, sizeof(text), "%u", hosts);
+            /* the schedule is executed: any other data would be BY_EINVAL */
+            error = figures("star", parameters, BY_ALGORITHM_BINE, collectives[c], &result, &problem);
+            assert_int_equal(error, hosts & (hosts - 1) ? BY_EUNSUPPORTED : 0);
+            if (!error && collectives[c] == BY_COLLECTIVE_ALLGATHER)
+                rig_assert_fraction(result.facts.achieved, 10 * hosts, hosts - 1);
+        }
+}
+
+static void steps_on_direct_links_have_their_closed_forms(void **state)
+{
+    static const struct {
+        const char *name, *parameters[4];
+        enum by_algorithm algorithm;
+        unsigned collective;
+        int64_t num, den; /* achieved */
+        uint32_t rounds;
+    } rows[] = {
+        /* Zhao et al.: optimal on tori, cubes, rings and complete graphs */
+        {"torus", {"4x4", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_ALLGATHER, 128, 3, 4},
+        {"torus", {"4x4", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_ALLREDUCE, 64, 3, 8},
+        {"hypercube", {"5", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_REDUCE_SCATTER, 1600, 31, 5},
+        {"ring", {"7", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_ALLGATHER, 70, 3, 3},
+        /* one shard arrives in the last of two steps, over two links: 1 + 1/2 */
+        {"ring", {"4", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_ALLGATHER, 80, 3, 2},
+        {"complete", {"6", "10"}, BY_ALGORITHM_BFB, BY_COLLECTIVE_ALLGATHER, 60, 1, 1},
+        /* one link each way, with four chunks */
+        {"complete", {"2", "10"}, BY_ALGORITHM_TACOS, BY_COLLECTIVE_ALLGATHER, 20, 1, 4},
+        {"complete", {"2", "10"}, BY_ALGORITHM_TACOS, BY_COLLECTIVE_ALLREDUCE, 10, 1, 8},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_baseline result;
+        struct by_problem problem = {0};
+
+        print_message("%s, %s\n", rows[i].name, by_algorithm_name(rows[i].algorithm));
+        assert_int_equal(figures(rows[i].name, rows[i].parameters, rows[i].algorithm, rows[i].collective,
+                                 &result, &problem),
+                         0);
+        rig_assert_fraction(result.facts.achieved, rows[i].num, rows[i].den);
+        assert_int_equal(result.round_count, rows[i].rounds);
+    }
+}
+
+/* A greedy schedule is never faster than the bound of direct links, N / (N - 1) of what a node
+ * receives, and reaches half of it here. */
+static void greedy_schedules_stay_below_the_bound(void **state)
+{
+    static const char *const parameters[] = {"4x5", "10", NULL};
+    struct by_baseline result;
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(
+        figures("torus", parameters, BY_ALGORITHM_TACOS, BY_COLLECTIVE_ALLGATHER, &result, &problem), 0);
+    assert_true(by_fraction_compare(result.facts.achieved, (struct by_fraction){800, 19}) <= 0);
+    assert_true(by_fraction_compare(result.facts.achieved, (struct by_fraction){400, 19}) >= 0);
+}
+
+static void steps_need_direct_links_and_every_rank(void **state)
+{
+    static const char *const star[] = {"4", "10", NULL};
+    struct by_baseline result;
+    struct by_problem problem = {0};
+
+    (void)state;
+    for (unsigned a = BY_ALGORITHM_BFB; a <= BY_ALGORITHM_TACOS; a++) {
+        assert_int_equal(
+            figures("star", star, (enum by_algorithm)a, BY_COLLECTIVE_ALLGATHER, &result, &problem),
+            BY_EUNSUPPORTED);
+        assert_non_null(strstr(problem.text, "only on direct links between hosts"));
+        assert_int_equal(
+            figures("ring", star, (enum by_algorithm)a, BY_COLLECTIVE_BROADCAST, &result, &problem),
+            BY_EUNSUPPORTED);
+    }
 }
 
 /* On a star the time of each round is the data that one host sends; these are sums of powers of
@@ -195,6 +303,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_count_of_hosts_gets_the_right_data),
+        cmocka_unit_test(bine_trees_bring_the_right_data_to_powers_of_two),
+        cmocka_unit_test(steps_on_direct_links_have_their_closed_forms),
+        cmocka_unit_test(greedy_schedules_stay_below_the_bound),
+        cmocka_unit_test(steps_need_direct_links_and_every_rank),
         cmocka_unit_test(times_on_a_star_have_their_closed_forms),
         cmocka_unit_test(every_spoilt_schedule_is_refused),
         cmocka_unit_test(a_file_says_what_the_schedule_is),

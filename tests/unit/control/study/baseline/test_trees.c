@@ -92,7 +92,7 @@ static void every_plan_on_the_usual_fabrics_is_right(void **state)
         unsigned plans = 0;
 
         for (unsigned a = BY_ALGORITHM_RING; a < BY_ALGORITHM_COUNT; a++)
-            for (size_t c = 0; c < COLLECTIVE_COUNT && a != BY_ALGORITHM_RECURSIVE; c++) {
+            for (size_t c = 0; c < COLLECTIVE_COUNT && by_algorithm_has_trees((enum by_algorithm)a); c++) {
                 struct by_baseline result;
                 struct by_problem problem = {0};
                 int error = run(topology, (enum by_algorithm)a, collectives[c], &result, &problem);
@@ -126,7 +126,7 @@ static void every_plan_on_random_fabrics_is_right(void **state)
         topology = rig_preset("random", "all", hosts, "3", "6", "5", text, NULL);
         print_message("seed %u: replay with BY_SEED=%u\n", seed, seed);
         for (unsigned a = BY_ALGORITHM_RING; a < BY_ALGORITHM_COUNT; a++)
-            for (size_t c = 0; c < COLLECTIVE_COUNT && a != BY_ALGORITHM_RECURSIVE; c++) {
+            for (size_t c = 0; c < COLLECTIVE_COUNT && by_algorithm_has_trees((enum by_algorithm)a); c++) {
                 struct by_baseline result;
                 struct by_problem problem = {0};
                 int error = run(topology, (enum by_algorithm)a, collectives[c], &result, &problem);
