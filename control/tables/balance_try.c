@@ -273,11 +273,12 @@ void by_balance_try_all(const struct by_balance_work *work, const struct by_bala
         make_try(work, use, &attempt);
         reached = by_balance_part(work, attempt.load);
         if (by_fraction_compare(reached, *part) > 0) {
-            by_balance_try_free(best);
+            struct by_balance_try other = *best;
+
             *best = attempt;
+            attempt = other;
             *part = reached;
-        } else {
-            by_balance_try_free(&attempt);
         }
+        by_balance_try_free(&attempt);
     }
 }
