@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The backend "banyan" of torch.distributed with Debian's PyTorch: its collectives on four hosts and
-# real switches, a missing rank, training that repeats to the bit, and some of PyTorch's own tests of
-# a backend between hosts. SUITE=all runs all of those that are installed, under Gloo as well, and
-# compares (half an hour).
+# real switches, a missing rank, wrong use, training that repeats to the bit, and some of PyTorch's
+# own tests of a backend between hosts. SUITE=all runs all of those that are installed, under Gloo as
+# well, and compares (half an hour).
 #   lab-torch.sh BUILD
 . "$(dirname "$0")/lab-common.sh" lab-torch "$@"
 need_root
@@ -28,6 +28,16 @@ fi
 # shellcheck disable=SC2086
 on_hosts 120 --timeout 2 -c allreduce -- $python tests/torch/test_backend.py --again
 check "a missing rank is named" test "$(grep -c 'the missing rank is named' "$dir/run.out")" -eq 3
+
+# shellcheck disable=SC2086
+attended $python tests/torch/test_misuse.py >"$dir/misuse.out" 2>&1
+read -r good bad < <(sed -nE 's/^([0-9]+) passed, ([0-9]+) failed$/\1 \2/p' "$dir/misuse.out")
+if [ "${bad:-1}" -eq 0 ] && [ "${good:-0}" -gt 0 ]; then
+    passed=$((passed + good - 1))
+    pass "wrong use is an error or a warning with the remedy ($good cases)"
+else
+    fail "wrong use is an error or a warning with the remedy" "$dir/misuse.out"
+fi
 
 train() { # MODE: prints the hashes of the losses and the weights
     # shellcheck disable=SC2086

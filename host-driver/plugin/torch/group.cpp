@@ -1,4 +1,6 @@
 /* See group.hpp. */
+#include <Python.h>
+
 #include "group.hpp"
 
 #include <ATen/ATen.h>
@@ -62,12 +64,6 @@ static bool is_average(const c10d::ReduceOp &op)
     return (c10d::ReduceOp::RedOpType)op == c10d::ReduceOp::AVG;
 }
 
-static bool reduces(const at::Tensor &tensor, const c10d::ReduceOp &op)
-{
-    return op_of(op) != 0 && banyan_supports(op_of(op), dtype_of(tensor)) != 0 &&
-           !(is_average(op) && !tensor.is_floating_point());
-}
-
 static void check(banyan_status_t status)
 {
     if (status != BANYAN_OK)
@@ -118,19 +114,52 @@ void group_work::abort()
 
 /* ---- the group */
 
+/* All ranks require one version, so each reads the versions of all before anything else can fail. */
+static void check_versions(const exchange &share, int size)
+{
+    uint32_t mine[2] = {(uint32_t)banyan_version(), BANYAN_VERSION};
+    std::vector<uint32_t> all((size_t)size * 2);
+    auto text = [](uint32_t number) {
+        return std::to_string(number / 10000) + "." + std::to_string(number / 100 % 100) + "." +
+               std::to_string(number % 100);
+    };
+
+    share(mine, all.data(), sizeof(mine));
+    for (int i = 0; i < size; i++) {
+        uint32_t library = all[2 * (size_t)i], built = all[2 * (size_t)i + 1];
+
+        TORCH_CHECK(library / 100 == built / 100, "banyan: at rank ", i, " banyan_torch was built with libbanyan ",
+                    text(built), " and has loaded version ", text(library),
+                    "; install both of one release there, or run make torch again");
+        TORCH_CHECK(library == all[0], "banyan: rank ", i, " has libbanyan ", text(library), ", and rank 0 has ",
+                    text(all[0]), "; install one version on all hosts");
+    }
+}
+
+static bool setting_is(const char *wanted, const char *value)
+{
+    const char *name = nullptr, *found = nullptr;
+
+    for (uint32_t i = 0; banyan_setting(i, &name, &found, nullptr, nullptr, nullptr) == BANYAN_OK; i++)
+        if (std::strcmp(name, wanted) == 0)
+            return found != nullptr && std::strcmp(found, value) == 0;
+    return false;
+}
+
 group::group(int rank, int size, std::chrono::milliseconds timeout, exchange share, c10::intrusive_ptr<base> other,
              bool whole)
-    : base(rank, size), other_(std::move(other))
+    : base(rank, size), other_(std::move(other)), gpu_off_(setting_is("BANYAN_GPU", "off"))
 {
     if (!whole) {
         why_ = "the group is not the whole job";
         return;
     }
+    check_versions(share, size);
     worker_ = std::make_unique<worker>((uint32_t)rank, (uint32_t)size, (uint64_t)timeout.count(), share);
     /* All ranks must decide alike, so the answer is that of all. */
     uint32_t mine[2] = {worker_->rank(), worker_->size()};
     std::vector<uint32_t> all((size_t)size * 2);
-    TORCH_CHECK(share(mine, all.data(), sizeof(mine)) == 0, "banyan: the store did not answer");
+    share(mine, all.data(), sizeof(mine));
     for (int i = 0; i < size && why_.empty(); i++) {
         if (all[2 * (size_t)i + 1] != (uint32_t)size)
             why_ = "the job of the table has " + std::to_string(all[2 * (size_t)i + 1]) + " ranks, the group " +
@@ -141,6 +170,19 @@ group::group(int rank, int size, std::chrono::milliseconds timeout, exchange sha
     }
     if (!why_.empty())
         worker_.reset();
+}
+
+/* The worker's thread frees tensors, which takes the interpreter's lock where Python has used them. */
+void group::close()
+{
+    if (!worker_)
+        return;
+    PyThreadState *state = Py_IsInitialized() && PyGILState_Check() ? PyEval_SaveThread() : nullptr;
+
+    worker_.reset();
+    why_ = "the process group is closed";
+    if (state != nullptr)
+        PyEval_RestoreThread(state);
 }
 
 std::string group::describe() const
@@ -163,13 +205,31 @@ bool group::serves(const tensors &data, const char *what) const
 {
     TORCH_CHECK(!data.empty(), "banyan: ", what, " requires a tensor");
     for (const at::Tensor &one : data) {
-        TORCH_CHECK(one.is_contiguous() && one.layout() == at::kStrided, "banyan: ", what,
+        TORCH_CHECK(one.layout() == at::kStrided && one.is_contiguous(), "banyan: ", what,
                     " requires contiguous dense tensors; pass tensor.contiguous() and copy the result back");
-        if (!worker_ || dtype_of(one) == 0 || one.scalar_type() != data[0].scalar_type() ||
-            (!one.device().is_cpu() && !one.device().is_cuda()))
+        TORCH_CHECK(one.device().is_cpu() || one.device().is_cuda(), "banyan: ", what,
+                    " does not support a tensor on the device ", one.device().str(),
+                    "; supported are cpu and cuda: pass tensor.cpu() and copy the result back");
+        TORCH_CHECK(!(gpu_off_ && one.device().is_cuda()), "banyan: ", what,
+                    " of a tensor on the device ", one.device().str(),
+                    " requires BANYAN_GPU=auto or on, and it is off: change it at all ranks, or pass tensor.cpu()");
+        if (!worker_ || one.scalar_type() != data[0].scalar_type())
             return false;
     }
     return true;
+}
+
+/* The same, for an operation that computes. */
+bool group::reduces(const tensors &data, const c10d::ReduceOp &op, const char *what) const
+{
+    if (!serves(data, what))
+        return false;
+    TORCH_CHECK(dtype_of(data[0]) != 0, "banyan: ", what, " does not support elements of type ",
+                data[0].dtype().name(), "; supported are uint8, int8, int32, int64, float16, bfloat16, float32 and "
+                "float64: convert the tensor, such as tensor.to(torch.int32)");
+    TORCH_CHECK(!is_average(op) || data[0].is_floating_point(), "banyan: ", what,
+                " does not support the average of integers; use ReduceOp.SUM and divide");
+    return op_of(op) != 0 && banyan_supports(op_of(op), dtype_of(data[0])) != 0;
 }
 
 work_ptr group::start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after)
@@ -214,6 +274,17 @@ static uint64_t count_of(const at::Tensor &tensor)
     return (uint64_t)tensor.numel();
 }
 
+/* Elements of any type, for operations that only copy: bytes where libbanyan has no such type. */
+static banyan_dtype_t copied_as(const at::Tensor &tensor)
+{
+    return dtype_of(tensor) != 0 ? dtype_of(tensor) : BANYAN_U8;
+}
+
+static uint64_t copied_count(const at::Tensor &tensor)
+{
+    return dtype_of(tensor) != 0 ? count_of(tensor) : (uint64_t)tensor.nbytes();
+}
+
 static std::function<void()> divide(bool average, tensors data, int size)
 {
     if (!average)
@@ -233,7 +304,7 @@ work_ptr group::broadcast(tensors &data, const c10d::BroadcastOptions &options)
 
     return start(c10d::OpType::BROADCAST, data, data, [one, root](banyan_comm *comm, auto &requests) {
         add(requests, [&](banyan_request **out) {
-            return banyan_broadcast_init(comm, one.data_ptr(), count_of(one), dtype_of(one), root, out);
+            return banyan_broadcast_init(comm, one.data_ptr(), copied_count(one), copied_as(one), root, out);
         });
     });
 }
@@ -242,7 +313,7 @@ work_ptr group::allreduce(tensors &data, const c10d::AllreduceOptions &options)
 {
     c10d::AllreduceCoalescedOptions same;
 
-    if (!serves(data, "allreduce") || data.size() != 1 || !reduces(data[0], options.reduceOp))
+    if (data.size() != 1 || !reduces(data, options.reduceOp, "allreduce"))
         return pass("allreduce").allreduce(data, options);
     same.reduceOp = options.reduceOp;
     same.timeout = options.timeout;
@@ -255,7 +326,7 @@ work_ptr group::allreduce_coalesced(tensors &data, const c10d::AllreduceCoalesce
     /* More would not fit into the requests of a communicator. */
     constexpr size_t most = 16;
 
-    if (!serves(data, "allreduce") || !reduces(data[0], options.reduceOp))
+    if (!reduces(data, options.reduceOp, "allreduce"))
         return pass("allreduce").allreduce_coalesced(data, options);
     if (data.size() > most) { /* one buffer in place of many requests */
         at::Tensor whole = at::cat([&] {
@@ -301,7 +372,7 @@ work_ptr group::allreduce_coalesced(tensors &data, const c10d::AllreduceCoalesce
 
 work_ptr group::reduce(tensors &data, const c10d::ReduceOptions &options)
 {
-    if (!serves(data, "reduce") || data.size() != 1 || !reduces(data[0], options.reduceOp))
+    if (data.size() != 1 || !reduces(data, options.reduceOp, "reduce"))
         return pass("reduce").reduce(data, options);
     at::Tensor one = data[0];
     banyan_op_t op = op_of(options.reduceOp);
@@ -328,8 +399,8 @@ work_ptr group::_allgather_base(at::Tensor &out, at::Tensor &in, const c10d::All
     return start(c10d::OpType::_ALLGATHER_BASE, {out}, {in, out},
                  [in, out](banyan_comm *comm, auto &requests) {
                      add(requests, [&](banyan_request **request) {
-                         return banyan_allgather_init(comm, in.data_ptr(), out.data_ptr(), count_of(in), dtype_of(in),
-                                                      request);
+                         return banyan_allgather_init(comm, in.data_ptr(), out.data_ptr(), copied_count(in),
+                                                      copied_as(in), request);
                      });
                  });
 }
@@ -366,8 +437,8 @@ work_ptr group::allgather(std::vector<tensors> &out, tensors &in, const c10d::Al
         c10d::OpType::ALLGATHER, parts, {own, whole},
         [own, whole](banyan_comm *comm, auto &requests) {
             add(requests, [&](banyan_request **request) {
-                return banyan_allgather_init(comm, own.data_ptr(), whole.data_ptr(), count_of(own), dtype_of(own),
-                                             request);
+                return banyan_allgather_init(comm, own.data_ptr(), whole.data_ptr(), copied_count(own),
+                                             copied_as(own), request);
             });
         },
         [parts, whole, direct] {
@@ -379,7 +450,7 @@ work_ptr group::allgather(std::vector<tensors> &out, tensors &in, const c10d::Al
 
 work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in, const c10d::ReduceScatterOptions &options)
 {
-    if (!serves({in, out}, "reduce-scatter") || !reduces(in, options.reduceOp))
+    if (!reduces({in, out}, options.reduceOp, "reduce-scatter"))
         return pass("reduce-scatter")._reduce_scatter_base(out, in, options);
     TORCH_CHECK(in.numel() == out.numel() * getSize(), "banyan: reduce-scatter: the input has ", in.numel(),
                 " elements and requires ", out.numel() * getSize(), ": those of ", getSize(), " ranks");
@@ -398,8 +469,8 @@ work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in, const c10d
 
 work_ptr group::reduce_scatter(tensors &out, std::vector<tensors> &in, const c10d::ReduceScatterOptions &options)
 {
-    if (!serves(out, "reduce-scatter") || out.size() != 1 || in.size() != 1 || !serves(in[0], "reduce-scatter") ||
-        !reduces(out[0], options.reduceOp))
+    if (out.size() != 1 || in.size() != 1 || !reduces(out, options.reduceOp, "reduce-scatter") ||
+        !serves(in[0], "reduce-scatter"))
         return pass("reduce-scatter").reduce_scatter(out, in, options);
     check_parts(in[0], out[0], getSize(), "reduce-scatter");
     at::Tensor whole;

@@ -52,6 +52,10 @@ public:
      * `whole` is false for a group that is not the whole job: all is passed to `other`. */
     group(int rank, int size, std::chrono::milliseconds timeout, exchange share, c10::intrusive_ptr<base> other,
           bool whole);
+    ~group() override { close(); }
+    /* Ends the operations that still run with an error, and leaves the job. Threads that hold the
+     * interpreter's lock release it meanwhile. */
+    void close();
     const std::string getBackendName() const override { return "banyan"; }
 
     work_ptr broadcast(tensors &data, const c10d::BroadcastOptions &options) override;
@@ -84,17 +88,20 @@ public:
     std::string describe() const;
     uint64_t offloaded() const { return offloaded_; }
     uint64_t passed() const { return passed_; }
+    uint64_t open() const { return worker_ ? worker_->open() : 0; }
 
 private:
     using maker = std::function<void(banyan_comm *, std::vector<banyan_request *> &)>;
     work_ptr start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after = {});
     base &pass(const char *what);
     bool serves(const tensors &data, const char *what) const;
+    bool reduces(const tensors &data, const c10d::ReduceOp &op, const char *what) const;
 
     std::unique_ptr<worker> worker_; /* NULL: not the whole job, or ranks in another order */
     c10::intrusive_ptr<base> other_;
     std::string why_; /* with worker_ NULL */
-    uint64_t offloaded_ = 0, passed_ = 0, sequence_ = 0;
+    bool gpu_off_ = false; /* BANYAN_GPU=off */
+    std::atomic<uint64_t> offloaded_{0}, passed_{0}, sequence_{0};
 };
 
 } // namespace banyan_torch

@@ -20,14 +20,23 @@ std::exception_ptr failure(banyan_status_t status)
         std::string("banyan: ") + (text[0] != 0 ? text : banyan_strerror(status))));
 }
 
-static int share_addresses(void *context, const void *mine, void *all, std::size_t bytes)
+/* An exception must not pass through libbanyan, so the constructor throws it. */
+int worker::share_addresses(void *self, const void *mine, void *all, std::size_t bytes)
 {
-    return (*static_cast<exchange *>(context))(mine, all, bytes);
+    auto *here = static_cast<worker *>(self);
+
+    try {
+        here->share_(mine, all, bytes);
+        return 0;
+    } catch (...) {
+        here->share_error_ = std::current_exception();
+        return 1;
+    }
 }
 
 worker::worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share) : share_(std::move(share))
 {
-    banyan_bootstrap bootstrap = {sizeof(bootstrap), rank, rank_count, &share_, share_addresses};
+    banyan_bootstrap bootstrap = {sizeof(bootstrap), rank, rank_count, this, share_addresses};
     banyan_config config;
     const char *name = nullptr, *origin = nullptr;
     bool timeout_given = false;
@@ -43,7 +52,7 @@ worker::worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange
     if (status == BANYAN_OK)
         status = banyan_comm_create(context_, 0, &comm_);
     if (status != BANYAN_OK) {
-        std::exception_ptr error = failure(status);
+        std::exception_ptr error = share_error_ ? share_error_ : failure(status);
 
         if (context_ != nullptr)
             banyan_finalize(context_);
@@ -66,6 +75,7 @@ worker::~worker()
 
 void worker::run(std::unique_ptr<operation> next)
 {
+    open_++;
     {
         std::lock_guard<std::mutex> lock(mutex_);
         queue_.push_back(std::move(next));
@@ -112,6 +122,7 @@ bool worker::advance()
         banyan_free(request);
         oldest.ended++;
     }
+    open_--;
     oldest.end(oldest.error);
     running_.pop_front();
     return true;

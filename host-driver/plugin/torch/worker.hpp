@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -29,8 +30,9 @@ struct operation {
     std::exception_ptr error;
 };
 
-/* Exchanges bytes between the ranks: mine[bytes] of each into all[rank_count * bytes]; 0 or not. */
-using exchange = std::function<int(const void *mine, void *all, std::size_t bytes)>;
+/* Exchanges bytes between the ranks: mine[bytes] of each into all[rank_count * bytes]. Throws if a
+ * rank does not answer. */
+using exchange = std::function<void(const void *mine, void *all, std::size_t bytes)>;
 
 class worker {
 public:
@@ -43,6 +45,8 @@ public:
 
     /* Queues an operation. */
     void run(std::unique_ptr<operation> next);
+    /* Operations that have not ended. */
+    uint64_t open() const { return open_; }
     uint32_t rank() const { return banyan_comm_rank(comm_); }
     uint32_t size() const { return banyan_comm_size(comm_); }
     std::string transport() const { return banyan_comm_transport(comm_); }
@@ -52,7 +56,11 @@ private:
     void start(operation &next);
     bool advance();
 
+    static int share_addresses(void *self, const void *mine, void *all, std::size_t bytes);
+
     exchange share_;
+    std::exception_ptr share_error_; /* what share_ threw, if it did */
+    std::atomic<uint64_t> open_{0};
     banyan_context *context_ = nullptr;
     banyan_comm *comm_ = nullptr;
     std::mutex mutex_; /* of queue_ and stopping_ */

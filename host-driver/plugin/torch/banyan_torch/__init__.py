@@ -8,12 +8,27 @@ broadcast, allreduce, reduce, allgather, reduce-scatter and barrier of the whole
 other groups and operations run over Gloo. The job's table and transport come from the settings
 ``BANYAN_*``. ``banyan_torch.describe()`` reports what runs where.
 """
+import atexit
+import os
 import sys
 import weakref
 
+import torch as _torch
 import torch.distributed as _dist
 
-from . import _C
+_REMEDY = "build it with this one: make torch TORCH_INCLUDE= TORCH_LIB= PYTHON="
+if not _dist.is_available():
+    raise ImportError(f"banyan_torch: PyTorch {_torch.__version__} has no torch.distributed; install another build")
+try:
+    from . import _C
+except ImportError as error:
+    raise ImportError(
+        f"banyan_torch: its extension cannot be loaded with PyTorch {_torch.__version__} ({error}); {_REMEDY}"
+    ) from error
+if _torch.__version__.split(".")[:2] != _C.torch_version.split("."):
+    raise ImportError(
+        f"banyan_torch was built with PyTorch {_C.torch_version}, and this is PyTorch {_torch.__version__}; {_REMEDY}"
+    )
 
 _groups = []
 
@@ -27,9 +42,24 @@ def _create(store, rank, size, timeout):
     group = _C.create(_dist.PrefixStore("banyan", store), rank, size, timeout.total_seconds(), other, whole)
     if whole:
         _groups[:] = [weakref.ref(group)]
+        atexit.register(_leave, weakref.ref(group), os.getpid())
         if rank == 0:
             print(f"banyan_torch: {group.describe()}; other operations over Gloo", file=sys.stderr)
     return group
+
+
+def _leave(group, process):
+    """At exit: leave the job, while the interpreter still runs; not in a copy that fork() has made."""
+    group = group()
+    if group is None or os.getpid() != process:
+        return
+    print(
+        f"banyan_torch: the program ends without torch.distributed.destroy_process_group(), and {group.open} "
+        "operations have not ended; call it before the program ends",
+        file=sys.stderr,
+        flush=True,
+    )
+    group.close()
 
 
 def describe():
