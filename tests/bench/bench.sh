@@ -61,6 +61,7 @@ everything() {
     part xdp "replication and relays in the kernel, beside the same switch on DPDK's kernel ports" tests/bench/xdp.sh "$build"
     part memory "allreduce of hosts that share memory with their switch, beside Open MPI on the same cores" with_packages tests/bench/memory.sh "$build"
     part python "what the Python package adds to a call" with_packages tests/bench/python.sh "$build"
+    part torch "buckets and training steps over the backend of torch.distributed, beside Gloo" tests/bench/torch.sh "$build"
     part mpi "collectives beside Open MPI and MPICH over the same kind of links" with_packages tests/bench/mpi.sh
     part mpi-ranks "the same with two ranks on each of four hosts" with_packages tests/bench/mpi.sh --hosts 4 --ranks 2 --collective allreduce --bytes 1M,16M --mtu 1500
     if [[ " ${wanted[*]} " == *" mpi-full "* ]]; then
