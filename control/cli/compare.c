@@ -238,8 +238,8 @@ struct compare_lines {
     struct by_crossover_line lines[ROWS_MAX];
 };
 
-/* Hops one after the other: those of each round, or the height of the trees, for an allreduce up and
- * down. */
+/* Hops one after the other: those of each round, or the height of the trees, for an allreduce up
+ * and down. */
 static void add_line(struct compare_lines *lines, const struct compare_row *row, unsigned collective)
 {
     uint64_t times = row->round_count > 0 ? row->round_count : collective == BY_COLLECTIVE_ALLREDUCE ? 2 : 1;

@@ -7,7 +7,7 @@
 static int overtakes(const struct by_crossover_line *a, const struct by_crossover_line *b,
                      struct by_fraction *size)
 {
-    struct by_fraction hops = {(int64_t)(b->hops - a->hops), 1}, one = {1, 1}, slow, fast;
+    struct by_fraction hops = {(int64_t)(b->hops - a->hops), 1}, one = {1, 1}, slow = one, fast = one;
     int error = by_fraction_divide(one, a->rate, &slow);
 
     if (!error)

@@ -1,8 +1,8 @@
 /*
  * Published algorithms on the same fabrics, for comparison with the planner's forests: rings,
  * recursive halving and doubling, double binary trees, MultiTree, Blink, Bine trees, breadth-first
- * broadcast, greedy synthesis. Each algorithm is laid onto the physical links. Its rate is exact: it
- * is the rate that the most loaded link allows. Switches only forward.
+ * broadcast, greedy synthesis. Each algorithm is laid onto the physical links. Its rate is exact:
+ * it is the rate that the most loaded link allows. Switches only forward.
  *
  * An algorithm yields a forest (a plan that `banyan verify` can check), a schedule of rounds
  * (rounds.h), or only figures. One thread for each call.

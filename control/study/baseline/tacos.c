@@ -5,9 +5,9 @@
  *
  * Each shard is divided into chunks. Whenever a link is free, it takes a chunk that its sender has
  * and its receiver neither has nor is about to get; the chunk is chosen at random. Some seeds are
- * tried, and the shortest schedule wins. Reduce-scatter is an allgather on reversed links, allreduce
- * is both. Times are integers: a unit of time is that of a chunk at the least common multiple of
- * the bandwidths.
+ * tried, and the shortest schedule wins. Reduce-scatter is an allgather on reversed links,
+ * allreduce is both. Times are integers: a unit of time is that of a chunk at the least common
+ * multiple of the bandwidths.
  */
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
