@@ -281,6 +281,7 @@ static void kill_one(struct lab *lab)
         lab_progress(lab, NULL);
         if (!lab->options.json)
             printf("# %s is killed after %.1f s\n", lab->options.kill_node, lab_now() - lab->seconds);
+        fflush(stdout); /* the line states when it happens */
     }
 }
 

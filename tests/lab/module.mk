@@ -26,7 +26,7 @@ communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/communicators: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo lab lab-short lab-mpi lab-languages lab-torch lab-metal lab-boards
+.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -42,6 +42,9 @@ lab-languages: mpi-deps build-all build-tools ## use libbanyan from C++, Fortran
 
 lab-torch: torch ## test the backend of torch.distributed on real switches; installs Debian's PyTorch; SUITE=all runs all of PyTorch's own tests (half an hour)
 	$(Q)SUITE=$(SUITE) tests/lab/all.sh $(B) lab-torch
+
+train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
+	$(Q)$(PYTHON) -W ignore host-driver/examples/train/show.py $(B) -o $(O)/training.svg --steps $(or $(STEPS),24)
 
 survive: build-all ## as root: inject N= random faults (default 200) during collectives, with banyand; SEED= replays a run (15 minutes)
 	$(Q)N=$(or $(N),200) SEED=$(SEED) tests/lab/lab-survive.sh $(B)
