@@ -178,7 +178,9 @@ static void note_reclaim(const struct by_engine *engine, const struct bank_befor
         if ((before[b].state == BY_BANK_AGG || before[b].state == BY_BANK_UP) &&
             model_session(bank->seq) == model_session(before[b].seq))
             model_violate("a bank that still works is reclaimed");
-        step->reclaimed = 1;
+        /* a later session takes the banks of an earlier roll call and opening */
+        step->reclaimed = model_session(bank->seq) == model_session(before[b].seq) ||
+                          model_chunk_at(by_get16(message->data + 6), before[b].seq) >= 0;
         step->reclaimed_seq = before[b].seq;
         step->tree = by_get16(message->data + 6);
         step->gen = by_get16(message->data + 8);

@@ -98,11 +98,12 @@ void model_plan(void)
     }
 }
 
-/* Returns the number of a chunk's session. Sessions on used tables begin eight windows or a
- * multiple of them later; all chunks of a run fit between. */
+/* Returns the number of a chunk's session. Sessions on used tables, and those that ranks call again
+ * after a node's memory has changed, begin eight windows or a multiple of them later; all chunks of
+ * a run fit between. */
 uint32_t model_session(uint32_t seq)
 {
-    return model.config->faults & MODEL_RESTART
+    return model.config->faults & (MODEL_RESTART | MODEL_FLIP)
                ? (seq - model.config->first_seq) / (SESSION_WINDOWS * model.config->window)
                : 0;
 }
