@@ -15,10 +15,13 @@
 #include "control/service/controller/target.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
+#include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
+#include "control/service/daemon/news.h"
 #include "control/service/daemon/notice.h"
+#include "control/service/daemon/rates.h"
 #include "control/service/daemon/recovery.h"
 #include "control/service/daemon/reduce.h"
 #include "control/service/daemon/state.h"
@@ -162,6 +165,10 @@ static int open_daemon(struct by_daemon *daemon)
         return EXIT_ENVIRONMENT;
     }
     daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
+    daemon->started_ms = by_news_clock_ms();
+    daemon->news = by_news_open();
+    daemon->rates = by_rates_open(daemon->topology->link_count);
+    daemon->history = by_history_open(daemon->topology->link_count);
     by_fabric_loss_init(&daemon->loss, daemon->topology);
     daemon->reduce = by_reduce;
     daemon->epoll = epoll_create1(EPOLL_CLOEXEC);
@@ -219,6 +226,9 @@ static void close_daemon(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         free(daemon->switches[i].image.bytes);
     by_state_close(daemon->state);
+    by_history_close(daemon->history);
+    by_rates_close(daemon->rates);
+    by_news_close(daemon->news);
     by_fabric_loss_free(&daemon->loss);
     by_address_map_free(&daemon->map);
     free(daemon->links);

@@ -64,7 +64,8 @@ struct by_daemon {
     int epoll;
     struct by_event_queue *events;
     struct by_daemon_work *work;
-    uint64_t now_ms; /* monotonic time of this turn of the loop */
+    uint64_t now_ms;     /* monotonic time of this turn of the loop */
+    uint64_t started_ms; /* start of this process, since 1970 */
     bool ending;
     int status; /* exit status */
 
@@ -89,6 +90,9 @@ struct by_daemon {
     struct by_recovery *recovery; /* recovery.c: recovery */
     struct by_recover *recover;   /* recover.c: decisions */
     struct by_notice *notice;     /* notice.c: evaluation of counters */
+    struct by_news *news;         /* news.c: the latest lines about the fabric */
+    struct by_rates *rates;       /* rates.c: measured rates of links */
+    struct by_history *history;   /* history.c: the last hour */
     uint32_t alive_ms;            /* systemd's watchdog period; 0: none */
     uint64_t reported_ms;         /* last notification of systemd */
     bool renews;                  /* renew.c has seen the jobs of the last run */

@@ -1,10 +1,11 @@
-/* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_jobs.c handles
- * requests for jobs. */
+/* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_read.c answers requests
+ * that only read, http_jobs.c those for jobs. */
 #include "control/service/daemon/http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,19 +17,11 @@
 #include "control/fabric/build.h"
 #include "control/service/daemon/http_inside.h"
 #include "control/service/daemon/listen.h"
-#include "control/service/daemon/metrics.h"
-#include "control/service/daemon/status.h"
 #include "offload/base/errors.h"
 
 /* Maximum number of server runs in one turn of the loop (count), so that heartbeats are not
  * delayed. */
 #define TURNS_MAX 16
-
-struct by_http {
-    struct by_http_door socket, port;
-    bool has_socket;               /* this process created the file and removes it */
-    struct by_http_request *first; /* list of all requests */
-};
 
 /* Connections from other machines are refused, whatever address the socket is bound to. */
 static enum MHD_Result accept_local(void *context, const struct sockaddr *address, socklen_t bytes)
@@ -44,21 +37,56 @@ static enum MHD_Result accept_local(void *context, const struct sockaddr *addres
                : MHD_NO;
 }
 
-enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
-                               void *bytes, size_t size)
+/* Headers of every answer. Browsers load nothing from elsewhere, run only the page's own files, and
+ * give no answer to other sites. */
+static const char *const headers[][2] = {
+    {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
+    {"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                                "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                                "frame-ancestors 'none'"},
+    {"Cross-Origin-Opener-Policy", "same-origin"},
+    {"Cross-Origin-Resource-Policy", "same-origin"},
+    {"Referrer-Policy", "no-referrer"},
+    {"X-Content-Type-Options", "nosniff"},
+};
+
+static enum MHD_Result answer(struct by_http_request *request, unsigned status, const char *type,
+                              const void *bytes, size_t size, enum MHD_ResponseMemoryMode mode)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(size, bytes, MHD_RESPMEM_MUST_FREE);
+    struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, mode);
     enum MHD_Result result;
 
     if (response == NULL) {
-        free(bytes);
+        if (mode == MHD_RESPMEM_MUST_FREE)
+            free((void *)(uintptr_t)bytes);
         return MHD_NO;
     }
-    MHD_add_response_header(response, "Content-Type", type);
-    MHD_add_response_header(response, "Cache-Control", "no-store");
+    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
+        MHD_add_response_header(response, headers[i][0], headers[i][1]);
+    if (status == MHD_HTTP_METHOD_NOT_ALLOWED && request->allow != NULL)
+        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
     result = MHD_queue_response(request->connection, status, response);
     MHD_destroy_response(response);
     return result;
+}
+
+enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
+                               void *bytes, size_t size)
+{
+    return answer(request, status, type, bytes, size, MHD_RESPMEM_MUST_FREE);
+}
+
+enum MHD_Result by_http_answer_copy(struct by_http_request *request, const char *type, const void *bytes,
+                                    size_t size)
+{
+    return answer(request, MHD_HTTP_OK, type, bytes, size, MHD_RESPMEM_MUST_COPY);
+}
+
+enum MHD_Result by_http_answer_constant(struct by_http_request *request, const char *type, const void *bytes,
+                                        size_t size)
+{
+    return answer(request, MHD_HTTP_OK, type, bytes, size, MHD_RESPMEM_PERSISTENT);
 }
 
 enum MHD_Result by_http_answer_json(struct by_http_request *request, unsigned status, json_t *object)
@@ -76,14 +104,16 @@ enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status,
     return by_http_answer_json(request, status, json_pack("{s:s}", "error", text));
 }
 
-/* Web pages in a browser must not use the server: neither through a host name that resolves to this
- * machine (DNS rebinding), nor from another origin. */
-static bool is_page(struct MHD_Connection *connection)
+/* Web pages of other origins must not use the server: neither through a host name that resolves to
+ * this machine (DNS rebinding), nor by requests to it. The page that this server sends may read. */
+static bool is_foreign(struct MHD_Connection *connection, bool reads)
 {
     static const char *const names[] = {"localhost", "127.0.0.1"};
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Host");
+    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
 
-    if (MHD_lookup_connection_value(connection, MHD_HEADER_KIND, "Origin") != NULL)
+    if (origin != NULL &&
+        !(reads && host != NULL && strncmp(origin, "http://", 7) == 0 && strcmp(origin + 7, host) == 0))
         return true;
     for (size_t i = 0; host != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
         size_t bytes = strlen(names[i]);
@@ -94,43 +124,32 @@ static bool is_page(struct MHD_Connection *connection)
     return host != NULL;
 }
 
-static enum MHD_Result answer_metrics(struct by_http_request *request)
-{
-    char *text = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
-
-    if (stream == NULL)
-        return MHD_NO;
-    by_metrics_write(request->daemon, stream);
-    fclose(stream);
-    return by_http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4", text, bytes);
-}
-
 static enum MHD_Result route(struct by_http_request *request, const char *path, const char *method)
 {
-    bool get = strcmp(method, "GET") == 0;
+    bool reads = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
+    bool jobs = strncmp(path, "/v1/jobs", 8) == 0 && (path[8] == 0 || path[8] == '/');
+    enum MHD_Result result;
 
-    if (is_page(request->connection))
+    if (is_foreign(request->connection, reads))
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
-                              "only programs on this machine may send requests: omit Origin, and use Host: "
-                              "localhost");
-    if (!get && !request->door->may_change)
+                              "only programs on this machine and the page at / may send requests: omit "
+                              "Origin, and use Host: localhost");
+    if (jobs && !reads && !request->door->may_change)
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
                               "this port is open to every user of the machine and read-only: create and end "
                               "jobs through banyand's socket (banyan job --controller unix:PATH), or here "
                               "after banyand --http-open");
     if (request->too_large)
         return by_http_refuse(request, MHD_HTTP_CONTENT_TOO_LARGE, "a body has at most 1 MiB");
-    if (get && strcmp(path, "/metrics") == 0)
-        return answer_metrics(request);
-    if (get && strcmp(path, "/v1/status") == 0)
-        return by_http_answer_json(request, MHD_HTTP_OK, by_status_json(request->daemon));
-    if (strncmp(path, "/v1/jobs", 8) == 0 && (path[8] == 0 || path[8] == '/'))
-        return by_http_jobs(request, path + 8, method);
-    return by_http_refuse(request, MHD_HTTP_NOT_FOUND,
-                          "no such path; available: GET /v1/status, GET /metrics, GET and POST /v1/jobs, GET "
-                          "and DELETE /v1/jobs/N, GET /v1/jobs/N/tables/HOST");
+    if (jobs) /* the server omits the body of an answer to HEAD */
+        return by_http_jobs(request, path + 8, reads ? MHD_HTTP_METHOD_GET : method);
+    if (by_http_read(request, path, reads, &result))
+        return result;
+    return by_http_refuse(
+        request, MHD_HTTP_NOT_FOUND,
+        "no such path; available: GET / (the live page), GET /v1/status, GET /v1/fabric, "
+        "GET /v1/live, GET /v1/history, GET /metrics, GET and POST /v1/jobs, GET and DELETE "
+        "/v1/jobs/N, GET /v1/jobs/N/tables/HOST");
 }
 
 static void take_body(struct by_http_request *request, const char *bytes, size_t count)
@@ -371,6 +390,7 @@ int by_http_open(struct by_daemon *daemon, struct by_problem *problem)
     if (daemon->options.socket == NULL && !daemon->options.http)
         return 0;
     daemon->http = by_alloc(1, sizeof(*daemon->http));
+    by_http_read_open(daemon);
     if (daemon->options.socket != NULL)
         error = open_socket(daemon, problem);
     if (error == 0 && daemon->options.http)
@@ -401,6 +421,7 @@ void by_http_close(struct by_daemon *daemon)
     close_door(&http->port);
     if (http->has_socket)
         unlink(daemon->options.socket);
+    by_http_read_close(daemon);
     free(http);
     daemon->http = NULL;
 }

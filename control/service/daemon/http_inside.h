@@ -30,6 +30,20 @@ struct by_http_door {
     struct by_http_connection *oldest; /* by their last request or their start; without those already ended */
 };
 
+/* An answer that is kept for a while, so that many readers cost no more than one. */
+struct by_http_kept {
+    char *text; /* NULL: none yet */
+    size_t bytes;
+    uint64_t made_ms, news; /* time, and latest line of news, when it was made */
+};
+
+struct by_http {
+    struct by_http_door socket, port;
+    bool has_socket;               /* this process created the file and removes it */
+    struct by_http_request *first; /* list of all requests */
+    struct by_http_kept fabric, live, history;
+};
+
 struct by_http_request {
     struct by_daemon *daemon;
     struct by_http_door *door;
@@ -38,6 +52,7 @@ struct by_http_request {
     unsigned status;
     json_t *result;
     bool too_large;
+    const char *allow; /* methods that a refusal with 405 names; or NULL */
     char *body;
     size_t body_bytes;
     struct by_http_request *next;
@@ -46,6 +61,11 @@ struct by_http_request {
 /* Queue an answer; take over `bytes` and `object`. */
 enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
                                void *bytes, size_t size);
+/* Answer 200 with a copy of the bytes, or with bytes that never change. */
+enum MHD_Result by_http_answer_copy(struct by_http_request *request, const char *type, const void *bytes,
+                                    size_t size);
+enum MHD_Result by_http_answer_constant(struct by_http_request *request, const char *type, const void *bytes,
+                                        size_t size);
 enum MHD_Result by_http_answer_json(struct by_http_request *request, unsigned status, json_t *object);
 enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status, const char *text);
 /* Sets the answer of a request that is suspended or about to be. */
@@ -53,5 +73,11 @@ void by_http_finish(struct by_http_request *request, unsigned status, json_t *re
 
 /* Handles everything below /v1/jobs: `rest` is the path after it. */
 enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, const char *method);
+
+/* http_read.c: the paths that only read. Opens and closes what they keep. */
+void by_http_read_open(struct by_daemon *daemon);
+void by_http_read_close(struct by_daemon *daemon);
+/* Answers and returns true if there is such a path. `reads`: the method is GET or HEAD. */
+bool by_http_read(struct by_http_request *request, const char *path, bool reads, enum MHD_Result *result);
 
 #endif

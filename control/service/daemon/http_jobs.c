@@ -269,6 +269,7 @@ enum MHD_Result by_http_jobs(struct by_http_request *request, const char *rest, 
         return by_http_answer_json(request, MHD_HTTP_OK, by_status_job(daemon, job));
     if (strncmp(end, "/tables/", 8) == 0 && strcmp(method, "GET") == 0)
         return give_table(request, job, end + 8);
+    request->allow = "GET, HEAD, DELETE";
     if (*end != 0 || strcmp(method, "DELETE") != 0)
         return by_http_refuse(request, MHD_HTTP_METHOD_NOT_ALLOWED,
                               "a job supports GET and DELETE, and GET of its /tables/HOST");

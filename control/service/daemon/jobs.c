@@ -10,6 +10,7 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/latency.h"
+#include "control/service/daemon/news.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
@@ -70,7 +71,7 @@ static void answer(struct by_daemon *daemon, struct jobs_request *request, int e
                    const struct by_job *job, const char *text)
 {
     if (error != 0)
-        by_daemon_say("%s", text);
+        by_news_tell(daemon->news, BY_NEWS_BAD, "%s", text);
     if (request->reply != NULL)
         request->reply(daemon, request->context, error, job, text);
     request->reply = NULL;
@@ -91,10 +92,10 @@ static void finish(struct by_daemon *daemon, struct by_change *change, int error
         job = NULL;
     } else if (request->create && job != NULL) {
         job->state = BY_JOB_RUNNING;
-        by_daemon_say("job %u runs, generation %u%s%s", job->spec.job, job->tables->gen,
-                      job->tables->note[0] ? ": " : "", job->tables->note);
+        by_news_tell(daemon->news, BY_NEWS_GOOD, "job %u runs, generation %u%s%s", job->spec.job,
+                     job->tables->gen, job->tables->note[0] ? ": " : "", job->tables->note);
     } else if (error == 0 && job != NULL) {
-        by_daemon_say("job %u has ended", job->spec.job);
+        by_news_tell(daemon->news, BY_NEWS_PLAIN, "job %u has ended", job->spec.job);
         by_jobs_remove(daemon, job);
         job = NULL;
     } else if (job != NULL) {
@@ -202,10 +203,17 @@ static void restore(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         struct by_daemon_switch *device = &daemon->switches[i];
 
-        if (device->state == BY_SWITCH_UP && device->stray_beats >= STRAY_BEATS) {
+        /* A push may just have brought the right table, which no answer shows yet. */
+        if (device->state == BY_SWITCH_UP && device->stray_beats >= STRAY_BEATS &&
+            device->hello.table_hash != device->image.hash) {
+            char text[200];
+
             by_daemon_say("switch %s has table %016llx instead of %016llx: pushing the right one again",
                           device->name, (unsigned long long)device->hello.table_hash,
                           (unsigned long long)device->image.hash);
+            snprintf(text, sizeof(text), "switch %s has a wrong table: pushing the right one again",
+                     device->name);
+            by_news_keep(daemon->news, BY_NEWS_BAD, text);
             device->stray_beats = 0;
             stray = true;
         }

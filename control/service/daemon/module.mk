@@ -7,18 +7,24 @@ daemon_SRC := \
 	control/service/daemon/daemon.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
+	control/service/daemon/history.c \
 	control/service/daemon/recovery.c \
 	control/service/daemon/http.c \
 	control/service/daemon/http_jobs.c \
+	control/service/daemon/http_read.c \
 	control/service/daemon/job.c \
 	control/service/daemon/jobs.c \
 	control/service/daemon/latency.c \
 	control/service/daemon/listen.c \
+	control/service/daemon/live.c \
 	control/service/daemon/loop.c \
 	control/service/daemon/members.c \
 	control/service/daemon/metrics.c \
+	control/service/daemon/news.c \
 	control/service/daemon/notice.c \
 	control/service/daemon/options.c \
+	control/service/daemon/page.c \
+	control/service/daemon/rates.c \
 	control/service/daemon/reduce.c \
 	control/service/daemon/recover.c \
 	control/service/daemon/recover_job.c \
@@ -32,7 +38,14 @@ daemon_SRC := \
 	control/service/daemon/blackhole.c \
 	control/service/daemon/switches.c \
 	control/service/daemon/watch.c \
-	control/service/daemon/work.c
+	control/service/daemon/work.c \
+	$(GEN)/page/files.c
+# The live page.
+PAGE_FILES := $(addprefix control/service/daemon/page/,index.html page.css page.svg page.js fabric.js layout.js tables.js chart.js text.js)
+$(GEN)/page/files.c: control/service/daemon/page/embed.sh $(PAGE_FILES)
+	$(call say,EMBED,$@)
+	@mkdir -p $(@D)
+	$(Q)$< $(PAGE_FILES) >$@
 PROGS += banyand
 banyand_SRC    := control/service/daemon/main.c
 banyand_LIBS   := daemon control secure offload

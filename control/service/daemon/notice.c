@@ -9,6 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/members.h"
 #include "control/service/daemon/blackhole.h"
+#include "control/service/daemon/rates.h"
 #include "control/service/daemon/recovery.h"
 #include "offload/base/bytes.h"
 #include "offload/wire/member.h"
@@ -65,12 +66,18 @@ void by_notice_switch(struct by_daemon *daemon, const struct by_daemon_switch *d
     if (daemon->notice == NULL)
         return;
     for (uint32_t port = 0; port < beat->counters.ports_count && port < daemon->map.port_count[device->node];
-         port++)
+         port++) {
+        const by_PortCounters *counters = &beat->counters.ports[port];
+        uint32_t link = by_address_link(&daemon->map, device->node, port);
+
         take(daemon, device->node, port,
              &(struct by_blackhole_sample){.asked_ms = beat->asked_ms,
                                            .answered_ms = beat->answered_ms,
-                                           .sent = beat->counters.ports[port].tx_packets,
-                                           .received = beat->counters.ports[port].rx_packets});
+                                           .sent = counters->tx_packets,
+                                           .received = counters->rx_packets});
+        by_rates_take(daemon->rates, link, daemon->topology->links[link].b == device->node, beat->answered_ms,
+                      counters->tx_bytes, counters->rx_bytes);
+    }
 }
 
 /* Ranks of several jobs on one host have separate counters. Only their sum would be the host's. */

@@ -374,6 +374,14 @@ bool by_recover_waits(const struct by_recover *r, uint32_t j)
            r->now_ns - job->waits_ns <= WAITS_GAP_NS && r->now_ns - job->waits_since_ns >= WAITS_NS;
 }
 
+bool by_recover_has_rank(const struct by_recover *r, uint32_t j, uint16_t rank)
+{
+    const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    return job != NULL && job->exists && rank < job->rank_count &&
+           (job->ranks[rank].presence == WAITING || job->ranks[rank].presence == HERE);
+}
+
 bool by_recover_is_quiet(const struct by_recover *r)
 {
     return r->phase == IDLE && !r->wanted;

@@ -10,6 +10,7 @@
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
+#include "control/service/daemon/news.h"
 #include "offload/base/errors.h"
 
 /* A job in recover.c. */
@@ -209,8 +210,9 @@ static void do_settled(struct by_daemon *daemon, const struct by_recover_action 
     if (job == NULL)
         return;
     job->state = BY_JOB_RUNNING;
-    by_daemon_say("job %u is in generation %u, %" PRIu64 " ms after the planning began", affected->job,
-                  by_recover_base(daemon->recover, action->job), daemon->now_ms - affected->since_ms);
+    by_news_tell(daemon->news, BY_NEWS_GOOD,
+                 "job %u is in generation %u, %" PRIu64 " ms after the planning began", affected->job,
+                 by_recover_base(daemon->recover, action->job), daemon->now_ms - affected->since_ms);
 }
 
 static void act(void *user, const struct by_recover_action *action)
@@ -241,7 +243,7 @@ static void act(void *user, const struct by_recover_action *action)
         do_settled(daemon, action);
         break;
     case BY_DO_LOG:
-        by_daemon_say("%s", action->text);
+        by_news_tell(daemon->news, BY_NEWS_PLAIN, "%s", action->text);
         break;
     }
 }
@@ -396,6 +398,12 @@ static void sync_jobs(struct by_daemon *daemon)
             place_of(recovery, job->spec.job) == UINT32_MAX)
             add(daemon, job);
     }
+}
+
+bool by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank)
+{
+    return daemon->recovery != NULL &&
+           by_recover_has_rank(daemon->recover, place_of(daemon->recovery, job), rank);
 }
 
 /* ---- blackholes ---- */

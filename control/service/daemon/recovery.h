@@ -15,6 +15,8 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
 /* Handles a BY_RECOVER_RANK_* event. `number`: see recover.h. */
 void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint16_t job, uint16_t rank,
                       uint16_t gen, uint64_t number);
+/* Whether a rank of the job is connected. */
+bool by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank);
 /* Writes to the caller's array, by link, whether ranks that have waited for a while use it. Returns
  * whether there are such ranks. */
 bool by_recovery_waiting(struct by_daemon *daemon, bool *used);

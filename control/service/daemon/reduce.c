@@ -1,6 +1,7 @@
 /* The order in which the parts of banyand handle events. See reduce.h. */
 #include "control/service/daemon/reduce.h"
 
+#include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/latency.h"
@@ -15,6 +16,7 @@ static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
     if (event->kind == BY_EVENT_TICK) {
         by_http_tick(daemon);
+        by_history_tick(daemon);
         by_renew_tick(daemon);
     }
     /* Recovery precedes requests: while its change is under way, requests wait. */

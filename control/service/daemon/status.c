@@ -75,7 +75,7 @@ uint32_t by_status_waiting(const struct by_daemon_switch *device)
                : 0;
 }
 
-static json_t *waiting_json(const struct by_daemon *daemon, const struct by_daemon_switch *device)
+json_t *by_status_waits(const struct by_daemon *daemon, const struct by_daemon_switch *device)
 {
     json_t *array = json_array();
 
@@ -161,7 +161,7 @@ static json_t *switch_json(const struct by_daemon *daemon, const struct by_daemo
         (json_int_t)device->hello.slot_count, "held", (json_int_t)held.slots, "entries", "limit",
         (json_int_t)device->hello.entry_max, "held", (json_int_t)held.entries, "ports",
         ports_json(daemon, device), "engine", by_counters_engine_json(&device->counters), "shares",
-        by_counters_shares_json(&device->counters), "waiting", waiting_json(daemon, device));
+        by_counters_shares_json(&device->counters), "waiting", by_status_waits(daemon, device));
 }
 
 static json_t *plans_json(const struct by_daemon *daemon, const struct by_job *job)

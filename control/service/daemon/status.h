@@ -16,6 +16,8 @@ json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
 double by_status_capacity(const struct by_topology *topology, uint32_t link, uint32_t from);
 /* Returns the slots and entries that jobs hold at a node. */
 struct by_lower_need by_status_held(const struct by_daemon *daemon, uint32_t node);
+/* Returns the entries that wait at a switch: job, tree, chunk, and the nodes that they wait for. */
+json_t *by_status_waits(const struct by_daemon *daemon, const struct by_daemon_switch *device);
 /* Returns the number of entries that wait under the switch's table. */
 uint32_t by_status_waiting(const struct by_daemon_switch *device);
 

@@ -10,6 +10,7 @@
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/daemon.h"
+#include "control/service/daemon/news.h"
 #include "control/service/daemon/state.h"
 #include "offload/base/errors.h"
 
@@ -100,8 +101,9 @@ static void look_at_links(struct by_daemon *daemon, const struct by_daemon_switc
         daemon->links[link].down = down;
         daemon->loss.links[link] = down;
         daemon->counts.link_downs += down;
-        by_daemon_say("link %s - %s is %s", daemon->topology->nodes[cable->a].name,
-                      daemon->topology->nodes[cable->b].name, down ? "down: no carrier" : "up");
+        by_news_tell(daemon->news, down ? BY_NEWS_BAD : BY_NEWS_GOOD, "link %s - %s is %s",
+                     daemon->topology->nodes[cable->a].name, daemon->topology->nodes[cable->b].name,
+                     down ? "down: no carrier" : "up");
         by_daemon_tell(daemon, &(struct by_daemon_event){.kind = down ? BY_EVENT_LINK_DOWN : BY_EVENT_LINK_UP,
                                                          .link = link});
     }
@@ -132,9 +134,9 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
     by_daemon_tell(daemon,
                    &(struct by_daemon_event){.kind = BY_EVENT_ANSWERED, .node = device->node, .beat = beat});
     if (rebooted)
-        by_daemon_say("switch %s has restarted and lost its tables", device->name);
+        by_news_tell(daemon->news, BY_NEWS_BAD, "switch %s has restarted and lost its tables", device->name);
     else if (!was_up)
-        by_daemon_say("switch %s is up", device->name);
+        by_news_tell(daemon->news, BY_NEWS_GOOD, "switch %s is up", device->name);
     if (!was_up || rebooted)
         by_daemon_tell(daemon, &(struct by_daemon_event){.kind = kind, .node = device->node});
     look_at_links(daemon, device);
@@ -157,10 +159,11 @@ static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *devi
     daemon->loss.nodes[device->node] = true;
     daemon->counts.switch_downs++;
     if (beat->gone)
-        by_daemon_say("switch %s is down: its process has ended: %s", device->name, device->text);
+        by_news_tell(daemon->news, BY_NEWS_BAD, "switch %s is down: its process has ended: %s", device->name,
+                     device->text);
     else
-        by_daemon_say("switch %s is down: no answer for %llu ms: %s", device->name,
-                      (unsigned long long)beat->silent_ms, device->text);
+        by_news_tell(daemon->news, BY_NEWS_BAD, "switch %s is down: no answer for %llu ms: %s", device->name,
+                     (unsigned long long)beat->silent_ms, device->text);
     by_daemon_tell(daemon,
                    &(struct by_daemon_event){.kind = beat->gone ? BY_EVENT_SWITCH_GONE : BY_EVENT_SWITCH_DOWN,
                                              .node = device->node});

@@ -36,6 +36,18 @@ daemon-latency_SRC    := tests/unit/control/service/daemon/test_latency.c
 daemon-latency_LIBS   := daemon control secure offload
 daemon-latency_LDLIBS := $(DAEMON_LDLIBS)
 
+# The live page.
+TESTS += daemon-rates daemon-live daemon-http
+daemon-rates_SRC    := tests/unit/control/service/daemon/test_rates.c control/service/daemon/rates.c
+daemon-rates_LIBS   := offload
+daemon-rates_LDLIBS := -lcmocka
+daemon-live_SRC     := tests/unit/control/service/daemon/test_live.c
+daemon-live_LIBS    := daemon control secure offload
+daemon-live_LDLIBS  := $(DAEMON_LDLIBS)
+daemon-http_SRC     := tests/unit/control/service/daemon/test_http.c $(DAEMON_RIG)
+daemon-http_LIBS    := daemon control agent secure offload
+daemon-http_LDLIBS  := $(DAEMON_LDLIBS)
+
 # The server of hosts; over TLS with the client of libbanyan.
 TESTS += daemon-members daemon-members-tls
 MEMBERS_RIG := tests/unit/control/service/daemon/loop.c tests/unit/control/tables/bench.c
