@@ -1,6 +1,6 @@
 # lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
 # without it, in one process.
-LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-refusals lab-site lab-teardown lab-gso lab-xdp lab-workers lab-ranks switchd plot planning documents sim output options
+LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-teardown lab-gso lab-xdp lab-workers lab-ranks switchd plot planning documents sim output options
 
 # Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
@@ -68,6 +68,12 @@ trace: build-all build-tools ## check that one trace of frames gives the same ou
 	$(Q)tests/deps.sh metal
 	$(Q)$(MAKE) --no-print-directory firmware BOARD=qemu-virt-arm64
 	$(Q)tests/lab/all.sh $(B) trace
+
+# Installs Debian's Chromium.
+.PHONY: test-page
+test-page: build-all ## as root: test the live page in Chromium, on a lab and with 1,024 hosts; pictures go to build/page; a minute; installs chromium
+	$(Q)tests/deps.sh page
+	$(Q)tests/page/page.sh $(B) $(O)/page
 
 # Downloads Debian's kernel (70 MB) and unpacks it into build/vm-amd64; installs QEMU if necessary.
 .PHONY: lab-pci lab-pci-packages
