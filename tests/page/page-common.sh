@@ -20,7 +20,7 @@ page_lab() {
 page_ready() {
     local i
     for ((i = 0; i < 100; i++)); do
-        ! grep -q ready "$1" || break
+        ! grep -q ready "$1" 2>/dev/null || break
         sleep 0.1
     done
     port=$(sed -n 's/.* http 127.0.0.1:\([0-9]*\)$/\1/p' "$1")

@@ -217,8 +217,9 @@ static void oversized_requests_are_refused(void **state)
 
     (void)state;
     memset(request, 'x', bytes);
-    memcpy(request, head, strlen(head));
-    memcpy(request + bytes - 4, "\r\n\r\n", 4);
+    snprintf(request, bytes, "%s", head);
+    request[strlen(head)] = 'x';
+    snprintf(request + bytes - 4, 5, "\r\n\r\n");
     answer = ask_raw(request, bytes);
     assert_null(strstr(answer, " 200 OK"));
     has(answer, " 431 ");
