@@ -1,8 +1,8 @@
 /*
  * One hour of the fabric's past in bounded memory: every two seconds the traffic of all links, the
- * highest load of a link, parts that are down, and how close each job came to its optimum; and every
- * 16 seconds the mean load of each link, for fabrics of at most BY_HISTORY_LINKS_MAX links (8 MB).
- * Nothing is stored on disk. Neighbours: rates.c, latency.c; live.c reads. The loop's thread.
+ * highest load of a link, parts that are down, and how close each job came to its optimum; and
+ * every 16 seconds the mean load of each link, for fabrics of at most BY_HISTORY_LINKS_MAX links (8
+ * MB). Nothing is stored on disk. Neighbours: rates.c, latency.c; live.c reads. The loop's thread.
  */
 #ifndef BY_SERVICE_DAEMON_HISTORY_H
 #define BY_SERVICE_DAEMON_HISTORY_H
@@ -51,9 +51,11 @@ const struct by_history_sample *by_history_at(const struct by_history *history, 
 /* Whether the loads of links are kept, and the number of samples of a link. */
 bool by_history_has_links(const struct by_history *history);
 uint32_t by_history_link_count(const struct by_history *history);
-/* Returns the mean load in percent of the capacity, at most 254, `age` samples before the latest. */
+/* Returns the mean load in percent of the capacity, at most 254, `age` samples before the
+ * latest. */
 uint8_t by_history_link(const struct by_history *history, uint32_t link, unsigned direction, uint32_t age);
-/* Returns the rate in permille of the capacity; BY_HISTORY_NO_PERMILLE if one of them is unknown. */
+/* Returns the rate in permille of the capacity; BY_HISTORY_NO_PERMILLE if one of them is
+ * unknown. */
 uint16_t by_history_permille(const struct by_daemon *daemon, uint32_t link, unsigned direction);
 
 #endif

@@ -1,5 +1,5 @@
-/* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_read.c answers requests
- * that only read, http_jobs.c those for jobs. */
+/* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_read.c answers
+ * requests that only read, http_jobs.c those for jobs. */
 #include "control/service/daemon/http.h"
 
 #include <arpa/inet.h>

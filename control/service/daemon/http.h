@@ -1,10 +1,11 @@
 /*
- * HTTP for programs of this machine, and the live page: status, metrics, jobs. There are two doors. A socket
- * that only the daemon's user can use accepts commands that create and end jobs. A port on loopback, which
- * all users can reach, only reports (decision 219). libmicrohttpd runs on the daemon's loop, so the
- * loop's thread makes every answer. A request that creates or ends a job suspends its connection
- * until the tables are active. Connections from other machines and requests of web pages are refused,
- * except those of the live page. Bodies, connections and time are bounded.
+ * HTTP for programs of this machine, and the live page: status, metrics, jobs. There are two doors.
+ * A socket that only the daemon's user can use accepts commands that create and end jobs. A port on
+ * loopback, which all users can reach, only reports (decision 219). libmicrohttpd runs on the
+ * daemon's loop, so the loop's thread makes every answer. A request that creates or ends a job
+ * suspends its connection until the tables are active. Connections from other machines and requests
+ * of web pages are refused, except those of the live page. Bodies, connections and time are
+ * bounded.
  */
 #ifndef BY_SERVICE_DAEMON_HTTP_H
 #define BY_SERVICE_DAEMON_HTTP_H

@@ -21,8 +21,8 @@ const struct by_latency *by_latency_recent(const struct by_job *job, uint32_t co
  * operations.
  */
 uint16_t by_latency_permille(const struct by_job *job);
-/* Returns the proven optimum of a collective of the job in bytes per second; with several roots, the
- * lowest. 0: unknown. */
+/* Returns the proven optimum of a collective of the job in bytes per second; with several roots,
+ * the lowest. 0: unknown. */
 uint64_t by_latency_optimum(const struct by_job *job, uint32_t collective);
 void by_latency_free(struct by_job_latency *latency);
 

@@ -293,8 +293,8 @@ static json_t *sample_jobs(const struct by_history_sample *sample)
     return array;
 }
 
-/* A sample of the history: [time, bytes per second, peak, links down, switches down, [[job, permille
- * of its optimum]...]]. */
+/* A sample of the history: [time, bytes per second, peak, links down, switches down, [[job,
+ * permille of its optimum]...]]. */
 static json_t *sample_json(const struct by_history_sample *sample)
 {
     if (sample == NULL)

@@ -1,7 +1,7 @@
 /*
- * The files of the live page, which the build embeds in the program from control/service/daemon/page
- * (embed.sh). They have no secrets and load nothing from other servers. Neighbour: http.c serves
- * them. Constant; any thread.
+ * The files of the live page, which the build embeds in the program from
+ * control/service/daemon/page (embed.sh). They have no secrets and load nothing from other servers.
+ * Neighbour: http.c serves them. Constant; any thread.
  */
 #ifndef BY_SERVICE_DAEMON_PAGE_H
 #define BY_SERVICE_DAEMON_PAGE_H

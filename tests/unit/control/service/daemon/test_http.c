@@ -1,5 +1,5 @@
-/* The HTTP answers of a whole banyand: the live page and its data, headers, methods, errors, crowds of
- * slow clients, and faults, which must be in the data within a second. */
+/* The HTTP answers of a whole banyand: the live page and its data, headers, methods, errors,
+ * crowds of slow clients, and faults, which must be in the data within a second. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <setjmp.h>

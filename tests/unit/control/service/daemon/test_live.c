@@ -1,5 +1,5 @@
-/* The data of the live page: valid JSON whatever names and messages contain, bounded memory, one hour
- * of history, the part of the optimum that jobs reach, and no secrets. */
+/* The data of the live page: valid JSON whatever names and messages contain, bounded memory, one
+ * hour of history, the part of the optimum that jobs reach, and no secrets. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
