@@ -16,24 +16,6 @@
 #include "control/service/daemon/status.h"
 #include "control/view/plot/layout.h"
 
-/* Returns a text as JSON. A message may have been cut inside a UTF-8 character, which JSON cannot
- * contain: then every byte of other characters than ASCII becomes '?'. */
-static json_t *text_json(const char *text)
-{
-    json_t *value = json_string(text);
-    char *copy;
-
-    if (value != NULL)
-        return value;
-    copy = by_copy_text(text);
-    for (char *at = copy; *at != 0; at++)
-        if ((unsigned char)*at >= 0x80)
-            *at = '?';
-    value = json_string(copy);
-    free(copy);
-    return value;
-}
-
 static json_t *number_json(uint64_t number)
 {
     return json_integer(number <= INT64_MAX ? (json_int_t)number : INT64_MAX);
@@ -228,8 +210,8 @@ static json_t *job_json(const struct by_daemon *daemon, const struct by_job *job
     json_t *missing = missing_json(daemon, job, &joined);
 
     return json_pack("{s:i, s:o, s:s, s:o, s:i, s:i, s:i, s:o, s:s, s:o, s:o, s:o}", "job",
-                     (int)job->spec.job, "name", text_json(job->spec.name), "state",
-                     by_job_state_name(job->state), "text", text_json(job->text), "generation",
+                     (int)job->spec.job, "name", by_status_text(job->spec.name), "state",
+                     by_job_state_name(job->state), "text", by_status_text(job->text), "generation",
                      (int)(job->tables ? job->tables->gen : 0), "ranks",
                      (int)by_job_rank_count(&job->spec, daemon->topology), "joined", (int)joined, "missing",
                      missing, "share", by_fraction_text(job->spec.share, share), "permille",
@@ -279,7 +261,7 @@ static json_t *news_json(const struct by_daemon *daemon, uint32_t most)
     for (uint32_t age = 0; age < most && (line = by_news_at(daemon->news, age)) != NULL; age++)
         json_array_append_new(array, json_pack("{s:o, s:o, s:s, s:o}", "number", number_json(line->number),
                                                "time", number_json(line->time_ms), "grade",
-                                               grades[line->grade], "text", text_json(line->text)));
+                                               grades[line->grade], "text", by_status_text(line->text)));
     return array;
 }
 

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/members.h"
 #include "control/fabric/topology.h"
@@ -16,6 +17,22 @@ static const char *state_name(const struct by_daemon_switch *device)
         [BY_SWITCH_UNKNOWN] = "unknown", [BY_SWITCH_UP] = "up", [BY_SWITCH_DOWN] = "down"};
 
     return names[device->state];
+}
+
+json_t *by_status_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *copy;
+
+    if (value != NULL)
+        return value;
+    copy = by_copy_text(text);
+    for (char *at = copy; *at != 0; at++)
+        if ((unsigned char)*at >= 0x80)
+            *at = '?';
+    value = json_string(copy);
+    free(copy);
+    return value;
 }
 
 static json_t *hash_json(uint64_t hash)
@@ -122,7 +139,8 @@ static json_t *ports_json(const struct by_daemon *daemon, const struct by_daemon
 
         json_array_append_new(
             array,
-            json_pack("{s:s, s:s?, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "peer",
+            json_pack("{s:o, s:s?, s:b, s:o, s:o, s:I, s:I, s:I, s:I, s:I, s:I}", "name",
+                      by_status_text(port->name), "peer",
                       peer != UINT32_MAX ? daemon->topology->nodes[peer].name : NULL, "down", (int)port->down,
                       "rx_capacity", capacity_json(daemon->topology, link, peer), "tx_capacity",
                       capacity_json(daemon->topology, link, device->node), "rx_packets",
@@ -153,12 +171,12 @@ static json_t *switch_json(const struct by_daemon *daemon, const struct by_daemo
     struct by_lower_need held = by_status_held(daemon, device->node);
 
     return json_pack(
-        "{s:s, s:s, s:s, s:I, s:s?, s:s, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o, s:o}",
+        "{s:s, s:s, s:s, s:I, s:o, s:o, s:o, s:o, s:o, s:{s:I, s:I}, s:{s:I, s:I}, s:o, s:o, s:o, s:o}",
         "name", device->name, "state", state_name(device), "address", device->address, "silent_ms",
-        (json_int_t)device->silent_ms, "error", device->text[0] ? device->text : NULL, "software",
-        device->hello.software, "boot", hash_json(device->hello.boot_nonce), "table",
-        hash_json(device->hello.table_hash), "table_wanted", hash_json(device->image.hash), "slots", "limit",
-        (json_int_t)device->hello.slot_count, "held", (json_int_t)held.slots, "entries", "limit",
+        (json_int_t)device->silent_ms, "error", device->text[0] ? by_status_text(device->text) : json_null(),
+        "software", by_status_text(device->hello.software), "boot", hash_json(device->hello.boot_nonce),
+        "table", hash_json(device->hello.table_hash), "table_wanted", hash_json(device->image.hash), "slots",
+        "limit", (json_int_t)device->hello.slot_count, "held", (json_int_t)held.slots, "entries", "limit",
         (json_int_t)device->hello.entry_max, "held", (json_int_t)held.entries, "ports",
         ports_json(daemon, device), "engine", by_counters_engine_json(&device->counters), "shares",
         by_counters_shares_json(&device->counters), "waiting", by_status_waits(daemon, device));
@@ -215,9 +233,10 @@ json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job)
 {
     char share[BY_FRACTION_TEXT_BYTES];
 
-    return json_pack("{s:I, s:s, s:s, s:s?, s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o}", "job",
+    return json_pack("{s:I, s:s, s:s, s:o, s:I, s:I, s:I, s:s?, s:s, s:o, s:o, s:o}", "job",
                      (json_int_t)job->spec.job, "name", job->spec.name, "state",
-                     by_job_state_name(job->state), "text", job->text[0] ? job->text : NULL, "generation",
+                     by_job_state_name(job->state), "text",
+                     job->text[0] ? by_status_text(job->text) : json_null(), "generation",
                      (json_int_t)(job->tables ? job->tables->gen : 0), "ranks",
                      (json_int_t)by_job_rank_count(&job->spec, daemon->topology), "window",
                      (json_int_t)(job->tables ? job->tables->window : job->spec.window), "note",

@@ -9,6 +9,9 @@
 
 /* Returns the whole state; the caller owns the reference. docs/man/banyand.1 lists the members. */
 json_t *by_status_json(struct by_daemon *daemon);
+/* Returns a text of another program as JSON. A message may have been cut inside a UTF-8 character,
+ * which JSON cannot contain: then every byte of other characters than ASCII becomes '?'. */
+json_t *by_status_text(const char *text);
 /* Returns one job, as in its member "jobs". */
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
 /* Returns the bytes per second that a link carries from one of its ends; -1 if the unit of the

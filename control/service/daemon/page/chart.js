@@ -2,7 +2,8 @@
 
 import { color, openCanvas, percentText, rateText, timeText } from './text.js';
 
-const HOUR_MS = 3600000;
+const HOUR_MS = 3600000, MINUTE_MS = 60000;
+const SPANS = [4, 8, 20, 60]; // minutes, each a multiple of four
 const DASHES = [[], [8, 4], [2, 3], [10, 3, 2, 3], [5, 5], [1, 2]];
 const LINES = ['load-1', 'load-4', 'load-2', 'load-5', 'load-3', 'load-0'];
 
@@ -46,8 +47,14 @@ export class Chart {
         return this.samples.length > 0 ? this.samples[this.samples.length - 1][0] : Date.now();
     }
 
+    // What the chart shows, in ms: an hour, or less while there are only few samples.
+    span() {
+        const known = this.samples.length > 0 ? this.end() - this.samples[0][0] : 0;
+        return MINUTE_MS * (SPANS.find((minutes) => minutes * MINUTE_MS >= known) || 60);
+    }
+
     timeAt(x) {
-        return this.end() - HOUR_MS + HOUR_MS * (x - this.left) / (this.right - this.left);
+        return this.end() - this.span() + this.span() * (x - this.left) / (this.right - this.left);
     }
 
     nearest(time) {
@@ -100,7 +107,7 @@ export class Chart {
         let most = this.series === 'carried' ? 1 : 1.05;
         for (const line of lines) for (const s of this.samples) most = Math.max(most, line.value(s) || 0);
         if (this.series === 'carried') most = niceAbove(most);
-        this.scale = { x: (time) => this.right - (this.end() - time) / HOUR_MS * (this.right - this.left), y: (value) => bottom - value / most * (bottom - top) };
+        this.scale = { x: (time) => this.right - (this.end() - time) / this.span() * (this.right - this.left), y: (value) => bottom - value / most * (bottom - top) };
         context.clearRect(0, 0, width, height);
         this.drawFaults(context, top, bottom);
         this.drawAxes(context, most, top, bottom);
@@ -139,9 +146,10 @@ export class Chart {
             context.fillText(this.valueText(value), this.left - 8, y);
         }
         context.textBaseline = 'top';
-        for (let minutes = 0; minutes <= 60; minutes += 15) {
-            context.textAlign = minutes === 0 ? 'right' : minutes === 60 ? 'left' : 'center';
-            context.fillText(minutes === 0 ? 'now' : `${minutes} min ago`, this.scale.x(this.end() - minutes * 60000), bottom + 6);
+        for (let quarter = 0; quarter <= 4; quarter++) {
+            const minutes = quarter * this.span() / MINUTE_MS / 4;
+            context.textAlign = quarter === 0 ? 'right' : quarter === 4 ? 'left' : 'center';
+            context.fillText(quarter === 0 ? 'now' : `${minutes} min ago`, this.scale.x(this.end() - minutes * MINUTE_MS), bottom + 6);
         }
     }
 

@@ -15,6 +15,7 @@
 #include "control/service/daemon/live.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/rates.h"
+#include "control/service/daemon/status.h"
 
 /* Two hosts and a switch; links of 1 MB/s. The name of the fabric needs escapes. */
 static const char fabric_text[] =
@@ -199,6 +200,25 @@ static void any_message_is_valid_json(void **state)
     daemon_free(daemon);
 }
 
+static void a_cut_error_of_a_switch_is_valid_json_in_the_status(void **state)
+{
+    struct by_daemon *daemon = daemon_of(fabric_text);
+    json_t *status, *device;
+    char *text;
+
+    (void)state;
+    strcpy(daemon->switches[0].text, "no interface \xc3");
+    status = by_status_json(daemon);
+    assert_non_null(status);
+    text = json_dumps(status, 0);
+    assert_non_null(text);
+    device = json_array_get(json_object_get(status, "switches"), 0);
+    assert_string_equal(json_string_value(json_object_get(device, "error")), "no interface ?");
+    free(text);
+    json_decref(status);
+    daemon_free(daemon);
+}
+
 static void only_the_latest_lines_are_kept(void **state)
 {
     struct by_daemon *daemon = daemon_of(fabric_text);
@@ -353,6 +373,7 @@ int main(void)
         cmocka_unit_test(the_fabric_has_names_positions_and_capacities),
         cmocka_unit_test(the_state_has_loads_and_what_is_down),
         cmocka_unit_test(any_message_is_valid_json),
+        cmocka_unit_test(a_cut_error_of_a_switch_is_valid_json_in_the_status),
         cmocka_unit_test(only_the_latest_lines_are_kept),
         cmocka_unit_test(the_history_has_one_hour_and_no_more),
         cmocka_unit_test(a_fabric_of_very_many_links_has_no_history_of_links),
