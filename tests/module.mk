@@ -28,7 +28,7 @@ build-tests: $(foreach t,$(TESTS),$(B)/tests/$(t))
 build-tools: $(foreach t,$(TOOLS),$(B)/tools/$(t))
 
 # Tests that take long start first.
-LONG_TESTS := test_host_fallback% test_sim_% plan-%
+LONG_TESTS := test_model test_host_fallback% test_sim_% plan-%
 unit: build-tests ## build and run the unit tests
 	$(Q)tests/run.sh $(B)/tests $(filter $(LONG_TESTS),$(TESTS)) $(filter-out $(LONG_TESTS),$(TESTS))
 

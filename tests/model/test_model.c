@@ -105,7 +105,7 @@ static void exploring_twice_gives_the_same_space(void **state)
 
     (void)state;
     for (unsigned c = 0; c < model_config_count; c++) {
-        if (strcmp(model_configs[c].name, "restart") != 0)
+        if (strcmp(model_configs[c].name, "flip") != 0)
             continue;
         model_run(&model_configs[c], STATES_MAX, &first);
         model_run(&model_configs[c], STATES_MAX, &second);
