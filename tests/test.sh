@@ -78,6 +78,8 @@ await() {
     cat "$logs/$1.early"
     return $result
 }
+# after EARLY TARGET: makes the target when what was begun early is made.
+after() { await "$1" && run "$2"; }
 end_early() {
     local pid
     for pid in "${early_pid[@]}"; do kill "$pid" 2>/dev/null; done
@@ -106,6 +108,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
         echo "  SKIP   torch          needs root, and Debian's PyTorch: $(tail -n 1 "$logs/torch-packages" 2>/dev/null)"
     fi
     early lint # which sees the plugins where the headers of MPI are
+    early fuzz-build
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint
     part size "the core's code, memory and stack against their limits" run size
@@ -120,7 +123,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
     part sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers (begun with mpi)" await sanitizers-build
     part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers
-    part fuzz "a few seconds on each fuzz target" run fuzz-smoke
+    part fuzz "a few seconds on each fuzz target (their build begun with the lab)" after fuzz-build fuzz-smoke
 fi
 echo "  TIME   $(($(date +%s) - begin)) s"
 if [ -n "${ONLY:-}" ] && [[ " ${ran[*]} " != *" $ONLY "* ]]; then

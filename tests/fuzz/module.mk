@@ -63,9 +63,13 @@ endif
 
 FUZZ_MAKE = $(MAKE) --no-print-directory CC=$(CLANG) FUZZ=1 SANITIZE=$(SANITIZERS),fuzzer-no-link
 
-.PHONY: fuzz fuzz-smoke fuzz-run fuzz-campaign fuzz-campaign-run
+.PHONY: fuzz fuzz-smoke fuzz-build fuzz-built fuzz-run fuzz-campaign fuzz-campaign-run
 fuzz: ## run every fuzz target for TIME= seconds (default 60), with address and undefined behaviour sanitizers
 	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=$(TIME)
+
+fuzz-built: $(foreach f,$(FUZZERS),$(B)/tools/$(f))
+fuzz-build:
+	+$(Q)$(FUZZ_MAKE) fuzz-built
 
 fuzz-smoke:
 	+$(Q)$(FUZZ_MAKE) fuzz-run TIME=3
@@ -77,5 +81,5 @@ FUZZ_CAMPAIGN := fuzz-wire fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuz
 fuzz-campaign-run: $(foreach f,$(FUZZ_CAMPAIGN),$(B)/tools/$(f))
 	$(Q)tests/fuzz/campaign.sh $(B)/tools $(TIME)
 
-fuzz-run: $(foreach f,$(FUZZERS),$(B)/tools/$(f))
+fuzz-run: fuzz-built
 	$(Q)tests/fuzz/run.sh $(B)/tools $(TIME) $(FUZZERS)
