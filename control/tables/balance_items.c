@@ -11,6 +11,7 @@
 /* The weights of a plan are integers whose sum has at most this size (bits): no load of a cable
  * exceeds 63 bits, even if a tree passes it at each of its nodes. */
 #define UNITS_BITS 46u
+
 /* Finds the nodes with several cables between them. Returns the number of such pairs. */
 uint32_t by_balance_groups(struct by_balance_work *work)
 {

@@ -140,12 +140,12 @@ without_data() { if [ "$1" = mpich ]; then echo 'calls offloaded, 2 (no data 2)'
 
 fabric_up || { fail "a lab with a network beside it" "$dir/up.out"; finish; }
 for mpi in openmpi mpich; do
-    mpicc.$mpi -O2 -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
+    mpicc.$mpi -O2 -I. -o "$dir/collectives.$mpi" "$(dirname "$0")/mpi/collectives.c" &&
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
-        mpicc.$mpi -O2 -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
+        mpicc.$mpi -O2 -I. -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
         mpicc.$mpi -O2 -o "$dir/passed.$mpi" "$(dirname "$0")/mpi/passed.c" &&
-        mpicc.$mpi -O2 -o "$dir/checks.$mpi" "$(dirname "$0")/mpi/checks.c" &&
-        mpicc.$mpi -O2 -c -o "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed.c" &&
+        mpicc.$mpi -O2 -I. -o "$dir/checks.$mpi" "$(dirname "$0")/mpi/checks.c" &&
+        mpicc.$mpi -O2 -I. -c -o "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed.c" &&
         mpif90.$mpi -O2 -w -o "$dir/mixed.$mpi" "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed_f08.f90" &&
         mpif90.$mpi -O2 -w -o "$dir/reductions.$mpi" "$(dirname "$0")/mpi/reductions.f90" || { fail "programs for $mpi"; finish; }
 done

@@ -148,11 +148,8 @@ static json_t *plans_json(const struct by_daemon *daemon, const struct by_job *j
     json_t *array = json_array();
 
     for (uint32_t i = 0; i < job->spec.want_count; i++) {
-        const struct by_job_want *want = &job->spec.wants[i];
-        const struct by_plan *plan =
-            job->tables != NULL && i < job->tables->plan_count ? job->tables->plans[i] : NULL;
-        json_t *object = json_pack("{s:s, s:s?}", "collective", by_collective_name(want->collective), "root",
-                                   want->root >= 0 ? daemon->topology->nodes[want->root].name : NULL);
+        const struct by_plan *plan;
+        json_t *object = by_status_want(daemon, job, i, &plan);
 
         if (plan != NULL) {
             json_object_set_new(object, "optimum", bytes_json(plan->unit, plan->optimum));

@@ -14,6 +14,10 @@ json_t *by_status_json(struct by_daemon *daemon);
 json_t *by_status_text(const char *text);
 /* Returns one job, as in its member "jobs". */
 json_t *by_status_job(struct by_daemon *daemon, const struct by_job *job);
+/* Returns an object with collective and root of a job's operation, and sets *plan: the job's, or
+ * NULL if it has none yet. */
+json_t *by_status_want(const struct by_daemon *daemon, const struct by_job *job, uint32_t index,
+                       const struct by_plan **plan);
 /* Returns the bytes per second that a link carries from one of its ends; -1 if the unit of the
  * topology does not define them, or without a link (UINT32_MAX). */
 double by_status_capacity(const struct by_topology *topology, uint32_t link, uint32_t from);

@@ -91,6 +91,17 @@ static inline bool by_task_rooted(const struct by_baseline_task *task)
     return task->root >= 0;
 }
 
+/* Adds to `total` the time of an allgather over the arcs of `net`, in units of data divided by a
+ * capacity of 1, and to `rounds` its rounds. Returns 0, or a BY_E* with the task's `problem`
+ * filled. */
+typedef int by_gather_fn(struct by_baseline_task *task, const struct by_baseline_net *net,
+                         struct by_fraction *total, uint32_t *rounds);
+/* Rates an algorithm that is an allgather of `units` for each rank, its reverse (reduce-scatter) or
+ * both (allreduce). Fills facts->achieved and facts->height_max. Returns as by_gather_fn;
+ * BY_EUNSUPPORTED for a rooted collective. */
+int by_task_gather(struct by_baseline_task *task, const char *algorithm, by_gather_fn *gather, uint32_t units,
+                   struct by_sketch_facts *facts, uint32_t *rounds);
+
 /* Each function adds its trees to the sketch. Returns 0, or a BY_E* with `problem` filled. */
 int by_baseline_ring(struct by_baseline_task *task, uint32_t rings_max);
 int by_baseline_double_binary(struct by_baseline_task *task, uint32_t pairs_max);

@@ -152,27 +152,5 @@ static int gather(struct by_baseline_task *task, const struct by_baseline_net *n
 
 int by_baseline_bfb(struct by_baseline_task *task, struct by_sketch_facts *facts, uint32_t *rounds)
 {
-    struct by_fraction total = {0, 1};
-    int error = 0;
-
-    *rounds = 0;
-    if (by_task_rooted(task))
-        return by_problem_say(task->problem, BY_EUNSUPPORTED, "bfb has no %s",
-                              by_collective_name(task->collective));
-    if (task->collective != BY_COLLECTIVE_REDUCE_SCATTER)
-        error = gather(task, task->net, &total, rounds);
-    if (error == 0 && task->collective != BY_COLLECTIVE_ALLGATHER) {
-        struct by_baseline_net *reversed = by_net_new(task->net->topology, true);
-
-        error = gather(task, reversed, &total, rounds);
-        by_net_free(reversed);
-    }
-    /* n shards in total * scale; a topology has at least one link between two compute nodes here */
-    if (error == 0 &&
-        by_fraction_set((__int128)task->net->compute_count * total.den,
-                        (__int128)total.num * task->net->topology->scale, &facts->achieved) != 0)
-        error = by_problem_say(task->problem, BY_ERANGE,
-                               "the rate needs more than 63 bits; round the bandwidths");
-    facts->height_max = 1;
-    return error;
+    return by_task_gather(task, "bfb", gather, 1, facts, rounds);
 }

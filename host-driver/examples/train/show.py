@@ -71,21 +71,21 @@ class Shown:
         environment["PYTHONPATH"] = os.path.join(self.options.build, "lib/banyan/torch")
         if os.path.exists(record):
             os.unlink(record)
-        killed, said = None, []
+        killed, lines = None, []
         called = began = time.time()
         with subprocess.Popen(
             [*command, "--", "sh", "-c", single, "sh", *program],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
         ) as lab:  # fmt: skip
             for line in lab.stdout:
-                said.append(line)
+                lines.append(line)
                 ended = re.search(r" on all hosts, ([0-9.]+) s$", line)
                 if ended:  # --kill counts from here, when the fabric is up
                     began = time.time() - float(ended.group(1))
                 if line.startswith(f"# {KILLED} is killed"):
                     killed = time.time()
         if lab.returncode != 0 or not os.path.exists(record):
-            print("".join(said[-30:]))
+            print("".join(lines[-30:]))
             raise SystemExit(f"show.py: {model}, {name}: the lab ended with status {lab.returncode}; its output is above")
         with open(record, encoding="ascii") as file:
             found = json.load(file)

@@ -207,13 +207,13 @@ void by_shim_pass(enum by_mpi_reason reason)
     by_mpi_leave_to_mpi(self.state == ON ? reason : BY_MPI_OFF);
 }
 
-int by_shim_code(const char *said)
+int by_shim_code(const char *reason)
 {
     static int class = MPI_ERR_LASTCODE;
     char text[MPI_MAX_ERROR_STRING];
     int code = MPI_ERR_OTHER;
 
-    snprintf(text, sizeof(text), "banyan: %s", said);
+    snprintf(text, sizeof(text), "banyan: %s", reason);
     if (self.log > 0)
         fprintf(stderr, "%s (MPI rank %d)\n", text, self.rank);
     if (class == MPI_ERR_LASTCODE && PMPI_Add_error_class(&class) != MPI_SUCCESS)

@@ -7,25 +7,9 @@
 #include <mpi.h>
 #include <stdio.h>
 
-static int rank, size, wrong_in_all, copies;
+#include "tests/lab/mpi/verdict.h"
 
-/* Rank 0 prints the findings of all ranks, received point-to-point. */
-static void verdict(const char *what, int wrong)
-{
-    int sum = wrong, other;
-
-    if (rank > 0) {
-        MPI_Send(&wrong, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
-        return;
-    }
-    for (int r = 1; r < size; r++) {
-        MPI_Recv(&other, 1, MPI_INT, r, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sum += other;
-    }
-    printf("%-5s %s\n", sum == 0 ? "right" : "WRONG", what);
-    fflush(stdout);
-    wrong_in_all += sum;
-}
+static int copies;
 
 /* An attribute that cannot be copied. */
 static int copy(MPI_Comm from, int key, void *extra, void *value, void *copied, int *flag)

@@ -14,29 +14,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lab/mpi/verdict.h"
+
 #define COUNT 5003 /* not a multiple of anything */
 #define RANKS 64
-
-static int rank, size, wrong_in_all;
-
-/* Rank 0 prints the findings of all ranks, received point-to-point, so that the collective under
- * test does not check itself. */
-static void verdict(const char *what, int wrong)
-{
-    int sum = wrong, other;
-
-    if (rank > 0) {
-        MPI_Send(&wrong, 1, MPI_INT, 0, 77, MPI_COMM_WORLD);
-        return;
-    }
-    for (int r = 1; r < size; r++) {
-        MPI_Recv(&other, 1, MPI_INT, r, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sum += other;
-    }
-    printf("%-5s %s\n", sum == 0 ? "right" : "WRONG", what);
-    fflush(stdout);
-    wrong_in_all += sum;
-}
 
 static int32_t value(int r, int i)
 {

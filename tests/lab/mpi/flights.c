@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tests/lab/mpi/verdict.h"
+
 #define RANKS 64
 #define LARGE (1 << 20) /* 4 MiB of ints */
 
@@ -24,29 +26,10 @@ struct mpi_flight {
     MPI_Request request;
 };
 
-static int rank, size, wrong_in_all;
 static const size_t bytes_of[TYPES] = {4, 8, 2, 8, 8};
 static const char *const names[KINDS] = {"allreduce",      "reduce",     "bcast",
                                          "allgather",      "allgatherv", "reduce_scatter_block",
                                          "reduce_scatter", "barrier"};
-
-/* Rank 0 prints the findings of all ranks, received point-to-point. */
-static void verdict(const char *what, int wrong)
-{
-    int sum = wrong, other;
-
-    if (rank > 0) {
-        MPI_Send(&wrong, 1, MPI_INT, 0, 77, MPI_COMM_WORLD);
-        return;
-    }
-    for (int r = 1; r < size; r++) {
-        MPI_Recv(&other, 1, MPI_INT, r, 77, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sum += other;
-    }
-    printf("%-5s %s\n", sum == 0 ? "right" : "WRONG", what);
-    fflush(stdout);
-    wrong_in_all += sum;
-}
 
 static int64_t value(int r, int i)
 {

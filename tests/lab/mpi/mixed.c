@@ -8,12 +8,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tests/lab/mpi/verdict.h"
+
 #define COUNT 1000
 #define RANKS 64
 
 void collectives_f08(int *buffer, int count, int *total);
 
-static int rank, size, wrong_in_all;
 static int data[COUNT], total[COUNT], blocks[COUNT * RANKS];
 
 static void fill(void)
@@ -31,24 +32,6 @@ static int count_wrong(void)
     for (int i = 0; i < COUNT; i++)
         wrong += data[i] != i || total[i] != size * i;
     return wrong;
-}
-
-/* Rank 0 prints the findings of all ranks, received point-to-point. */
-static void verdict(const char *what, int wrong)
-{
-    int sum = wrong, other;
-
-    if (rank > 0) {
-        MPI_Send(&wrong, 1, MPI_INT, 0, 7, MPI_COMM_WORLD);
-        return;
-    }
-    for (int r = 1; r < size; r++) {
-        MPI_Recv(&other, 1, MPI_INT, r, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        sum += other;
-    }
-    printf("%-5s %s\n", sum == 0 ? "right" : "WRONG", what);
-    fflush(stdout);
-    wrong_in_all += sum;
 }
 
 static void c_beside_f08(void)

@@ -1,4 +1,4 @@
-// The live page: asks banyand for its state twice a second or more, and shows it.
+// The live page: requests the state of banyand every 400 ms, and shows it.
 
 import { Chart, drawLink } from './chart.js';
 import { CLASSES, FabricView, WIDTHS } from './fabric.js';

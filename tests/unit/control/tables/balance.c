@@ -77,6 +77,20 @@ static void check_loads(const struct by_lowering *lowering, bool down_only, uint
     free(loads);
 }
 
+/* Fails unless these trees become so many that the links reach the planned rate, 20. */
+static void check_whole(const char *nodes, const char *links, unsigned collective, const char *const *trees,
+                        uint32_t tree_count, bool down_only)
+{
+    struct by_topology *topology = bench_topology(nodes, links);
+    struct by_lowering *lowering = lower(topology, collective, trees);
+
+    assert_int_equal(lowering->tree_count, tree_count);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    check_loads(lowering, down_only, 20, 1);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_tree_wider_than_a_cable_is_split(void **state)
 {
     static const char *const trees[] = {"20 h0: h0>h1", NULL};
@@ -96,30 +110,19 @@ static void a_tree_wider_than_a_cable_is_split(void **state)
 static void a_tree_is_split_at_one_place_for_all_of_its_cables(void **state)
 {
     static const char *const trees[] = {"20 h0: h0>s0>h1 h1>s0>h2 h2>h3", NULL};
-    struct by_topology *topology =
-        bench_topology("h0 h1 h2 h3 s0", "h0-s0 h0-s0 h1-s0 h1-s0 h1-s0 h1-s0 h2-s0 h2-s0 h2-h3 h2-h3");
-    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_BROADCAST, trees);
 
     (void)state;
-    assert_int_equal(lowering->tree_count, 2);
-    check_loads(lowering, true, 20, 1);
-    by_lowering_free(lowering);
-    by_topology_free(topology);
+    check_whole("h0 h1 h2 h3 s0", "h0-s0 h0-s0 h1-s0 h1-s0 h1-s0 h1-s0 h2-s0 h2-s0 h2-h3 h2-h3",
+                BY_COLLECTIVE_BROADCAST, trees, 2, true);
 }
 
 static void three_equal_trees_on_two_cables_need_one_split(void **state)
 {
     static const char *const trees[] = {"20/3 h0: h0>h1 h1>h2", "20/3 h1: h1>h0 h1>h2",
                                         "20/3 h2: h2>h1 h1>h0", NULL};
-    struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h1-h0 h1-h2 h1-h2");
-    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
 
     (void)state;
-    assert_int_equal(lowering->tree_count, 4);
-    assert_int_equal(lowering->part.num, lowering->part.den);
-    check_loads(lowering, false, 20, 1);
-    by_lowering_free(lowering);
-    by_topology_free(topology);
+    check_whole("h0 h1 h2", "h0-h1 h1-h0 h1-h2 h1-h2", BY_COLLECTIVE_ALLREDUCE, trees, 4, false);
 }
 
 static void trees_that_fit_whole_on_other_cables_are_moved(void **state)
@@ -127,29 +130,18 @@ static void trees_that_fit_whole_on_other_cables_are_moved(void **state)
     /* in this order, the least loaded cables are those with 9 and 11 */
     static const char *const trees[] = {"5 h0: h0>s0>h1 h1>h2", "6 h0: h0>s1>h1 h1>h2",
                                         "4 h0: h0>s2>h1 h1>h2", "5 h0: h0>s3>h1 h1>h2", NULL};
-    struct by_topology *topology =
-        bench_topology("h0 h1 h2 s0 s1 s2 s3", "h0-s0 s0-h1 h0-s1 s1-h1 h0-s2 s2-h1 h0-s3 s3-h1 h1-h2 h1-h2");
-    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
 
     (void)state;
-    assert_int_equal(lowering->tree_count, 4);
-    check_loads(lowering, false, 20, 1);
-    by_lowering_free(lowering);
-    by_topology_free(topology);
+    check_whole("h0 h1 h2 s0 s1 s2 s3", "h0-s0 s0-h1 h0-s1 s1-h1 h0-s2 s2-h1 h0-s3 s3-h1 h1-h2 h1-h2",
+                BY_COLLECTIVE_ALLREDUCE, trees, 4, false);
 }
 
 static void both_trees_of_a_pair_are_split(void **state)
 {
     static const char *const trees[] = {"20 up h0: h0>h1 h1>h2", "20 down h0: h0>h1 h0>h2", NULL};
-    struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h1-h2 h2-h0 h2-h0");
-    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
 
     (void)state;
-    assert_int_equal(lowering->tree_count, 4);
-    assert_int_equal(lowering->part.num, lowering->part.den);
-    check_loads(lowering, false, 20, 1);
-    by_lowering_free(lowering);
-    by_topology_free(topology);
+    check_whole("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h1-h2 h2-h0 h2-h0", BY_COLLECTIVE_ALLREDUCE, trees, 4, false);
 }
 
 static void the_part_is_stated_where_no_more_trees_may_be_split(void **state)
