@@ -9,6 +9,7 @@
 /* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
  * before the next step, so that copies are made in buffers that are still in the cache. */
 #define STEP_PACKETS 16u
+#define CLASS_NONE   UINT8_MAX  /* not a contribution: of a class */
 #define NONE         UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
@@ -407,47 +408,95 @@ static bool is_contribution(const struct by_rx *rx)
     return rx->bytes >= BY_WIRE_HEADER_BYTES && rx->data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB;
 }
 
-/* Returns the chunk of a contribution: job, tree and sequence number. */
-static uint64_t chunk_of(const struct by_rx *rx)
+/* Returns the tree of a contribution: job and tree. */
+static uint32_t tree_of(const struct by_rx *rx)
 {
-    return (uint64_t)by_get32(rx->data + BY_HEADER_AT_JOB) << 32 | by_get32(rx->data + BY_HEADER_AT_SEQ);
+    return by_get32(rx->data + BY_HEADER_AT_JOB);
+}
+
+/* Orders contributions by tree, then by sequence number. 0: they are of the same chunk. */
+static int32_t compare_chunks(const struct by_rx *a, const struct by_rx *b)
+{
+    if (tree_of(a) != tree_of(b))
+        return tree_of(a) < tree_of(b) ? -1 : 1;
+    return (int32_t)(by_get32(a->data + BY_HEADER_AT_SEQ) - by_get32(b->data + BY_HEADER_AT_SEQ));
+}
+
+/*
+ * Enters contribution `i` in the list of its class: the first packet of each chunk, in order, and
+ * behind it the others. `from` is the chunk that was entered last, because most packets follow it.
+ * Returns the first packet of this chunk, which is also the list's first where *first changes.
+ */
+static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint16_t from, uint16_t *first)
+{
+    struct by_batch_sorted *sorted = batch->sorted;
+    uint16_t before = NONE, at = *first;
+
+    sorted[i] = (struct by_batch_sorted){.next = NONE, .with = NONE, .last = i, .count = 1};
+    if (from != NONE && compare_chunks(&batch->arrived[from], &batch->arrived[i]) <= 0)
+        at = from;
+    for (; at != NONE; before = at, at = sorted[at].next) {
+        int32_t order = compare_chunks(&batch->arrived[at], &batch->arrived[i]);
+
+        if (order == 0) {
+            sorted[sorted[at].last].with = i;
+            sorted[at].last = i;
+            sorted[at].count++;
+            return at;
+        }
+        if (order > 0)
+            break;
+    }
+    sorted[i].next = at;
+    if (before == NONE)
+        *first = i;
+    else
+        sorted[before].next = i;
+    return i;
 }
 
 /*
  * Brings together the contributions to a chunk, which have arrived by several ports: the engine
- * takes them as one run if they follow one another. A run takes the place of its last packet, and
- * other packets keep their places. So chunks complete in the order in which they would without
- * this: receivers take a sequence number that is missing as evidence of a loss.
+ * takes them as one run if they follow one another. The contributions of a tree are in the order of
+ * their sequence numbers, and a run takes the place of the last of as many contributions of the
+ * tree as it and those before it have; other packets keep their places. So chunks complete in
+ * order, and the packets of each port stay in order: a receiver takes a sequence number that is
+ * missing as evidence of a loss. Trees that share a class share their places.
  */
 static void sort(struct by_batch *batch)
 {
-    uint16_t *latest = batch->latest;
-    uint32_t at = batch->count;
+    uint16_t *first = batch->first, *latest = batch->latest, *due = batch->due;
+    uint32_t at = 0;
 
-    for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++)
-        latest[i] = NONE;
+    for (uint32_t i = 0; i < BY_BATCH_CLASSES; i++) {
+        first[i] = latest[i] = NONE;
+        due[i] = 0;
+    }
     for (uint32_t i = 0; i < batch->count; i++) {
-        uint32_t class, before;
-        uint64_t chunk;
+        uint32_t class = CLASS_NONE;
 
-        batch->before[i] = NONE;
-        batch->is_last[i] = true;
-        if (!is_contribution(&batch->arrived[i]))
-            continue;
-        chunk = chunk_of(&batch->arrived[i]);
-        class = (uint32_t)(chunk + (chunk >> 32) * 7) % BY_BATCH_CLASSES;
-        before = latest[class];
-        latest[class] = (uint16_t)i;
-        if (before != NONE && chunk_of(&batch->arrived[before]) == chunk) {
-            batch->before[i] = (uint16_t)before;
-            batch->is_last[before] = false;
+        if (is_contribution(&batch->arrived[i])) {
+            class =
+                (tree_of(&batch->arrived[i]) + (tree_of(&batch->arrived[i]) >> 16) * 7) % BY_BATCH_CLASSES;
+            latest[class] = enter_chunk(batch, (uint16_t)i, latest[class], &first[class]);
+        }
+        batch->class[i] = (uint8_t) class;
+    }
+    for (uint32_t i = 0; i < batch->count; i++) {
+        uint32_t class = batch->class[i];
+        uint32_t run = class == CLASS_NONE ? i : first[class];
+
+        if (class != CLASS_NONE) {
+            if (++due[class] < batch->sorted[run].count)
+                continue;
+            due[class] = 0;
+            first[class] = batch->sorted[run].next;
+        }
+        for (uint32_t j = run; j != NONE; j = class == CLASS_NONE ? NONE : batch->sorted[j].with) {
+            batch->rx[at] = batch->arrived[j];
+            batch->frame[at++] = batch->arrived_frame[j];
         }
     }
-    for (uint32_t i = batch->count; i-- > 0;)
-        for (uint32_t j = batch->is_last[i] ? i : NONE; j != NONE; j = batch->before[j]) {
-            batch->rx[--at] = batch->arrived[j];
-            batch->frame[at] = batch->arrived_frame[j];
-        }
 }
 
 /* Steps the engine until it has consumed the batch. Frees the frames that no relay has taken. */

@@ -24,7 +24,7 @@
 #define BY_BATCH_BURST_MIN 8u
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
-/* Classes by which contributions to one chunk find each other (count). */
+/* Classes of trees by which contributions to one chunk find each other (count). */
 #define BY_BATCH_CLASSES 64u
 /* Maximum outputs of one step of the engine (count). */
 #define BY_TX_MAX (BY_FAMILY_MAX + 2u)
@@ -114,6 +114,14 @@ struct by_batch_ops {
     void (*done)(void *context);
 };
 
+/* A contribution in the sort of a batch, by indices in by_batch.arrived. */
+struct by_batch_sorted {
+    uint16_t next;  /* the first packet of the next chunk of the class */
+    uint16_t with;  /* the next packet of the same chunk */
+    uint16_t last;  /* of a chunk's first packet: its last one, */
+    uint16_t count; /* and the number of its packets */
+};
+
 struct by_batch {
     const struct by_batch_ops *ops;
     void *context; /* of ops */
@@ -136,12 +144,15 @@ struct by_batch {
     struct by_batch_counters counters;
     uint32_t count; /* of packets that have arrived */
     struct by_rx arrived[BY_BATCH_ROOM];
-    void *arrived_frame[BY_BATCH_ROOM]; /* NULL: the packet came without a frame */
-    struct by_rx rx[BY_BATCH_ROOM];     /* the same packets in the order of their chunks */
-    void *frame[BY_BATCH_ROOM];         /* of rx; NULL: there is none, or a relay has it */
-    uint16_t before[BY_BATCH_ROOM];     /* of arrived: the contribution before it to the same chunk */
-    bool is_last[BY_BATCH_ROOM];        /* of arrived: no such contribution follows */
-    uint16_t latest[BY_BATCH_CLASSES];  /* of a class of chunks: the latest packet; while it sorts */
+    void *arrived_frame[BY_BATCH_ROOM];           /* NULL: the packet came without a frame */
+    struct by_rx rx[BY_BATCH_ROOM];               /* the same packets in the order of their chunks */
+    void *frame[BY_BATCH_ROOM];                   /* of rx; NULL: there is none, or a relay has it */
+    uint8_t class[BY_BATCH_ROOM];                 /* of arrived: the class of its tree in the sort */
+    struct by_batch_sorted sorted[BY_BATCH_ROOM]; /* of arrived */
+    /* Of a class, while a batch is sorted: */
+    uint16_t first[BY_BATCH_CLASSES];  /* the first packet of its next chunk, */
+    uint16_t latest[BY_BATCH_CLASSES]; /* that of the chunk entered last, */
+    uint16_t due[BY_BATCH_CLASSES];    /* and the contributions passed since its last run */
     struct by_tx tx[BY_TX_MAX];
 };
 
