@@ -128,6 +128,15 @@ static int copy_checked(const struct by_endpoint *endpoint, const struct by_flig
     return 1;
 }
 
+/* A chunk that was not lost anywhere, but late: the path reorders by at least this much. */
+static void learn_order(struct by_ep_lane *lane, const struct by_flight *flight)
+{
+    int32_t late = (int32_t)(lane->order_heard - flight->order);
+
+    if (late >= (int32_t)lane->threshold)
+        lane->threshold = late < (int32_t)BY_LOSS_THRESHOLD_MAX ? (uint32_t)late + 1 : BY_LOSS_THRESHOLD_MAX;
+}
+
 /*
  * Evaluates the round trip, and what this answer shows about earlier transmissions. Only a chunk
  * that was sent once gives certain evidence. The answer to a retransmitted chunk may belong to an
@@ -146,8 +155,10 @@ static void heed_timing(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
 {
     if (!(flight->flags & BY_FLIGHT_RETX)) {
         /* an opening finds the path idle: as a lane's first sample it would be far too short */
-        if (!resent && flight->call != BY_CALL_OPENING)
+        if (!resent && flight->call != BY_CALL_OPENING) {
             by_pace_sample(lane, endpoint->now_ns, endpoint->now_ns - flight->sent_ns);
+            learn_order(lane, flight);
+        }
         if ((int32_t)(flight->order - lane->order_heard) > 0)
             lane->order_heard = flight->order;
     } else if (flight->flags & BY_FLIGHT_TIMED) {
@@ -217,6 +228,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
     if (header->flags & BY_FLAG_CE)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
     lane->timer_ns = lane->heard_ns = endpoint->now_ns;
+    lane->heard = header->seq;
     lane->backoff = 0;
     if (header->seq == lane->base)
         lane->probes = 0;
@@ -242,6 +254,31 @@ static void take_wait(struct by_endpoint *endpoint, struct by_ep_lane *lane, con
     if (flight != NULL && wait.state == BY_WAIT_CHILDREN)
         flight->flags |= BY_FLIGHT_HELD;
     by_suspect_hear(endpoint, lane, header->seq, &wait);
+}
+
+/* Handles GAP: the parent lacks chunks of this rank although it has chunk `seen`. Those that were
+ * sent before that one are lost. */
+static void take_gap(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
+                     const uint8_t *payload, uint32_t bytes)
+{
+    const struct by_flight *later;
+    struct by_gap gap;
+
+    if (by_gap_decode(payload, bytes, &gap) != 0) {
+        endpoint->counters.drop_format++;
+        return;
+    }
+    endpoint->counters.asked++;
+    later = by_flight_at(lane, gap.seen);
+    for (unsigned i = 0; i < BY_GAP_CHUNKS; i++) {
+        struct by_flight *flight = flight_find(lane, header->seq + i);
+
+        if ((gap.missing >> i & 1) && flight != NULL &&
+            (later->seq != gap.seen || flight->sent_ns <= later->sent_ns))
+            by_send_first(lane, flight);
+    }
+    by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+    by_send_ready(endpoint, lane);
 }
 
 static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, const struct by_header *header,
@@ -324,6 +361,8 @@ void by_accept(struct by_endpoint *endpoint, const struct by_rx *rx)
         take_result(endpoint, lane, &header, payload, (uint32_t)bytes, rx->direct);
     } else if (header.type == BY_TYPE_WAIT) {
         take_wait(endpoint, lane, &header, payload, (uint32_t)bytes);
+    } else if (header.type == BY_TYPE_GAP) {
+        take_gap(endpoint, lane, &header, payload, (uint32_t)bytes);
     } else {
         take_err(endpoint, lane, &header, payload, (uint32_t)bytes);
     }

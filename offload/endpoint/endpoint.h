@@ -23,6 +23,7 @@ struct by_endpoint_config {
     /* Maximum chunks in flight over all trees; 0 = sum of the windows. A tree with none in flight
      * may always send one. */
     uint32_t inflight_max;
+    uint8_t fitted; /* inflight_max fits the rate and the round trip of the paths: losses change no window */
     uint64_t rto_min_ns; /* minimum timeout; each timeout sends one packet of its tree; 0 = 50 us */
     uint64_t rto_max_ns; /* 0 = 200 ms */
     uint64_t stall_ns;   /* a call without progress for this long ends with BY_ETIMEDOUT; 0 = 10 s */
@@ -124,6 +125,8 @@ struct by_call_status {
     X(drop_key, "dropped: not the tag of the job's key")                                                     \
     X(drop_witness, "dropped: leaves missing or doubled in a result")                                        \
     X(probe, "PROBE received: a node missed this rank's value")                                              \
+    X(gap, "GAP sent: requests for results that were lost")                                                  \
+    X(asked, "GAP received: the parent lacks chunks of this rank")                                           \
     X(session, "sessions agreed upon by all ranks: 0 or 1")                                                  \
     X(copied, "values and inputs copied from other ranks after a node failed")                               \
     X(gone_on, "times that calls continued in the trees of another generation")

@@ -26,16 +26,22 @@
  */
 #define PATH_NS   (RTO_FIRST_NS / 2)
 #define PATH_LOWS 4u
+/* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
+ * chunk of the same lane shows that one was lost. */
+#define LANE_LEAST 4u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
 {
-    uint32_t max = windows < UINT32_MAX ? (uint32_t)windows : UINT32_MAX;
+    uint32_t max = windows < UINT32_MAX ? (uint32_t)windows : UINT32_MAX, least;
 
     if (endpoint->config.inflight_max > 0 && endpoint->config.inflight_max < max)
         max = endpoint->config.inflight_max;
     endpoint->window_max = max;
     endpoint->window = max < BY_WINDOW_START ? max : BY_WINDOW_START;
-    endpoint->window_floor = max < BY_WINDOW_FLOOR ? max : BY_WINDOW_FLOOR;
+    least = endpoint->config.fitted && LANE_LEAST * endpoint->lane_count > BY_WINDOW_FLOOR
+                ? LANE_LEAST * endpoint->lane_count
+                : BY_WINDOW_FLOOR;
+    endpoint->window_floor = max < least ? max : least;
     endpoint->window_goal = max;
 }
 
@@ -96,7 +102,8 @@ void by_pace_accepted(struct by_endpoint *endpoint)
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
  * path. Without a queue that is zero. With a queue it gains time: a repair waits behind the chunks
- * in flight, and the tree's window must not run out before it returns.
+ * in flight, and the tree's window must not run out before it returns. If the maximum fits the path
+ * (config.fitted), a loss is no sign of a queue: round trips grow because other ranks repair.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -105,6 +112,8 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
                                     : endpoint->window;
     uint64_t target = fills + fills / 4 + 1;
 
+    if (endpoint->config.fitted)
+        return 0;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
 
@@ -114,7 +123,10 @@ static void begin_anew(struct by_endpoint *endpoint)
 {
     if (endpoint->window == endpoint->window_floor)
         return;
-    endpoint->window_goal = endpoint->window - endpoint->window / 4;
+    /* Else it was still on its way up. A start-up, whose goal is the maximum, ends here. */
+    if (endpoint->window >= endpoint->window_goal ||
+        (endpoint->window_goal == endpoint->window_max && !endpoint->config.fitted))
+        endpoint->window_goal = endpoint->window - endpoint->window / 4;
     endpoint->window = endpoint->window_floor;
 }
 

@@ -2,9 +2,9 @@
  * Output, in this order: repairs, new chunks as windows allow, then retransmissions due to timers.
  * Two rings hold the lanes that have something to send, so no lane is checked in vain:
  *
- * - *urgent* lanes send whatever the congestion window is: a lane with a flight that counts as
- *   lost, or with nothing in flight, so that ranks with different windows cannot wait for each
- *   other on different trees;
+ * - *urgent* lanes send whatever the congestion window is: a lane with a flight that its parent
+ *   lacks or whose result counts as lost, or with nothing in flight, so that ranks with different
+ *   windows cannot wait for each other on different trees;
  * - *ready* lanes take turns in proportion to their shares of the call.
  *
  * Pure; the endpoint's thread.
@@ -41,6 +41,21 @@ static void link_newest(struct by_ep_lane *lane, struct by_flight *flight)
     else
         lane->flights[lane->newest].newer = slot_of(lane, flight);
     lane->newest = slot_of(lane, flight);
+}
+
+void by_send_first(struct by_ep_lane *lane, struct by_flight *flight)
+{
+    if (flight->flags & BY_FLIGHT_ASKED)
+        return;
+    flight->flags |= BY_FLIGHT_ASKED;
+    by_send_unlink(lane, flight);
+    flight->older = BY_FLIGHT_NONE;
+    flight->newer = lane->oldest;
+    if (lane->oldest == BY_FLIGHT_NONE)
+        lane->newest = slot_of(lane, flight);
+    else
+        lane->flights[lane->oldest].older = slot_of(lane, flight);
+    lane->oldest = slot_of(lane, flight);
 }
 
 /* ---- rings of lanes ---- */
@@ -93,6 +108,12 @@ static int has_lost(const struct by_ep_lane *lane)
            (int32_t)(lane->order_heard - lane->flights[lane->oldest].order) >= (int32_t)lane->threshold;
 }
 
+/* Returns whether the parent lacks a flight. */
+static int is_asked(const struct by_ep_lane *lane)
+{
+    return lane->oldest != BY_FLIGHT_NONE && (lane->flights[lane->oldest].flags & BY_FLIGHT_ASKED) != 0;
+}
+
 /* Returns whether a flight may be revived: when the first answer after a timeout arrives, chunks
  * sent before the timeout may be lost as well. */
 static int may_revive(const struct by_ep_lane *lane)
@@ -110,7 +131,7 @@ static int has_next(const struct by_ep_lane *lane)
 
 void by_send_ready(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
-    if (has_lost(lane) || may_revive(lane) || (lane->inflight == 0 && has_next(lane)))
+    if (is_asked(lane) || has_lost(lane) || may_revive(lane) || (lane->inflight == 0 && has_next(lane)))
         ring_push(endpoint, &endpoint->urgent, lane, 1);
     if (has_next(lane))
         ring_push(endpoint, &endpoint->ready, lane, 0);
@@ -244,12 +265,45 @@ static int send_again(struct by_endpoint *endpoint, struct by_ep_lane *lane, str
     }
     if (!input_holds(endpoint, lane, flight))
         return 0;
-    flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX |
-                              (timed ? BY_FLIGHT_TIMED : 0));
+    flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD | BY_FLIGHT_ASKED)) |
+                              BY_FLIGHT_RETX | (timed ? BY_FLIGHT_TIMED : 0));
     by_send_unlink(lane, flight);
     transmit(endpoint, lane, flight, tx);
     endpoint->counters.retx++;
     return 1;
+}
+
+/*
+ * Requests the results that count as lost: the oldest flight's, and those of the next chunks. What
+ * the parent has not completed, it lacks or waits for itself; then it does not answer.
+ */
+static void ask_for_results(struct by_endpoint *endpoint, struct by_ep_lane *lane, struct by_tx *tx)
+{
+    uint32_t first = lane->flights[lane->oldest].seq;
+    struct by_gap gap = {.seen = lane->heard};
+    struct by_header header = {.type = BY_TYPE_GAP,
+                               .child = lane->parent_child,
+                               .job = endpoint->config.job,
+                               .tree = lane->tree,
+                               .gen = endpoint->gen,
+                               .seq = first,
+                               .op = BY_OP_BOR,
+                               .dtype = BY_DTYPE_U8,
+                               .mode = BY_MODE_FAST};
+
+    while (has_lost(lane) && lane->flights[lane->oldest].seq - first < BY_GAP_CHUNKS) {
+        struct by_flight *flight = &lane->flights[lane->oldest];
+
+        gap.missing |= (uint8_t)(1u << (flight->seq - first));
+        flight->flags = (uint8_t)((flight->flags & ~(BY_FLIGHT_TIMED | BY_FLIGHT_HELD)) | BY_FLIGHT_RETX);
+        flight->order = ++lane->order;
+        by_send_unlink(lane, flight);
+        link_newest(lane, flight);
+    }
+    by_gap_encode(&gap, tx->small);
+    header.psum = by_psum(tx->small, BY_GAP_BYTES);
+    by_send_fill(endpoint, lane, &header, BY_GAP_BYTES, NULL, tx);
+    endpoint->counters.gap++;
 }
 
 /* ---- turns ---- */
@@ -263,9 +317,11 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
 
         if (lane == NULL)
             break;
-        if (has_lost(lane)) {
-            by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+        if (is_asked(lane)) {
             count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count]);
+        } else if (has_lost(lane)) {
+            by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+            ask_for_results(endpoint, lane, &tx[count++]);
         } else if (may_revive(lane)) {
             lane->revive--;
             count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 1, &tx[count]);

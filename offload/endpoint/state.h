@@ -28,7 +28,7 @@
 /* A transmission counts as lost after this many answers to later transmissions of its lane: the
  * initial number, and the limit to which it grows on a path that reorders (RFC 8985, section 3.3.2,
  * has the same idea in time). */
-#define BY_LOSS_THRESHOLD     2u
+#define BY_LOSS_THRESHOLD     1u
 #define BY_LOSS_THRESHOLD_MAX 32u
 /* Flights retransmitted on the first answer after a timeout (count). */
 #define BY_REVIVE_COUNT 8u
@@ -69,7 +69,8 @@ enum by_flight_flag {
     BY_FLIGHT_NODATA = 0x04,  /* contributes nothing */
     BY_FLIGHT_ACKONLY = 0x08, /* needs no value back */
     BY_FLIGHT_TIMED = 0x10,   /* last sent because of a timeout, or revived after one */
-    BY_FLIGHT_HELD = 0x20 /* since then a node reported that it has this rank's value and waits for others */
+    BY_FLIGHT_HELD = 0x20, /* since then a node reported that it has this rank's value and waits for others */
+    BY_FLIGHT_ASKED = 0x40 /* the parent lacks it: first in the lane's list, to be sent at once */
 };
 
 struct by_flight {
@@ -163,6 +164,7 @@ struct by_ep_lane {
     uint32_t inflight;
     uint32_t order;        /* transmissions so far */
     uint32_t order_heard;  /* the latest transmission that a result unambiguously answered */
+    uint32_t heard;        /* seq of the last accepted result */
     uint32_t threshold;    /* answers to later transmissions after which a flight counts as lost */
     uint32_t revive;       /* flights to retransmit after a timeout, */
     uint32_t revive_order; /* if last sent before this transmission */
@@ -488,6 +490,8 @@ uint64_t by_timer_next(const struct by_endpoint *endpoint);
 void by_send_ready(struct by_endpoint *endpoint,
                    struct by_ep_lane *lane); /* enters the lane in the rings it belongs to */
 void by_send_unlink(struct by_ep_lane *lane, struct by_flight *flight); /* from the list of transmissions */
+/* Marks a flight that the parent lacks: it is sent before anything else. */
+void by_send_first(struct by_ep_lane *lane, struct by_flight *flight);
 /* Builds a packet to the lane's parent with the job's tag. A payload without a place of its own is
  * already in tx->small. The header is updated with whether it is keyed. */
 void by_send_fill(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_header *header,

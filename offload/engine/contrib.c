@@ -35,6 +35,15 @@ static int has_its_leaves(const struct by_step *step, const struct by_packet *pa
     return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
 }
 
+int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags)
+{
+    uint32_t ahead = seq - bank->seq;
+
+    if (flags & BY_FLAG_START)
+        return (int32_t)ahead > 0 || bank->state == BY_BANK_VOID;
+    return ahead == 2 * entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP;
+}
+
 /* Returns the kernels for the packet's types, or NULL when this node lacks the kernels or the slots
  * for the mode. */
 static const struct by_reducer *find_reducer(const struct by_step *step, const struct by_packet *packet)
@@ -57,7 +66,7 @@ static void claim(struct by_step *step, const struct by_packet *packet)
     if (bank->state == BY_BANK_POISON || bank->state == BY_BANK_AGG)
         by_pairs_clear(step->engine, packet->entry, packet->bank);
     by_sets_claim(step->engine, packet->entry, packet->bank);
-    bank->tick_ns = step->now_ns;
+    bank->tick = (uint32_t)step->now_ns;
     bank->seq = header->seq;
     bank->optag = header->optag;
     bank->witness = 0;
@@ -85,7 +94,7 @@ static void complete(struct by_step *step, const struct by_packet *packet, const
         return;
     }
     by_sets_tell(step->engine, entry, packet->bank, 0);
-    bank->tick_ns = step->now_ns;
+    bank->tick = bank->down = (uint32_t)step->now_ns;
     bank->state = entry->has_parent ? BY_BANK_UP : BY_BANK_DONE;
     by_bank_seal(bank);
     if (entry->has_parent) {
@@ -153,7 +162,7 @@ static int enter_bank(struct by_step *step, const struct by_packet *packet)
             return 1;
         return 0;
     }
-    if (by_bank_is_free(bank, packet)) {
+    if (by_bank_is_free(bank, packet->entry, packet->header.seq, packet->header.flags)) {
         if (bank->refs != 0 && !by_spare_take(step->engine, packet->bank)) {
             counters->drop_busy++;
             return 0;
@@ -262,8 +271,8 @@ static int gather(struct by_step *step, const struct by_packet *packet, uint32_t
     return 1;
 }
 
-/* Adds the packet's payload, unless a gather has. Returns 0 when the bank's memory has changed;
- * then the chunk is poisoned. */
+/* Adds the packet's payload, unless a gather has, and enters it in its child's stream. Returns 0
+ * when the bank's memory has changed; then the chunk is poisoned. */
 static int take_one(struct by_step *step, const struct by_packet *packet, const struct by_reducer *reducer,
                     int gathered)
 {
@@ -303,6 +312,7 @@ static int take_one(struct by_step *step, const struct by_packet *packet, const 
         by_memory_alarm(step, packet);
         return 0;
     }
+    by_stream_enter(step, packet);
     return 1;
 }
 

@@ -387,6 +387,9 @@ static uint32_t handle(struct by_step *step, const struct by_packet *packet, uin
     case BY_TYPE_PROBE:
         by_probe_take(step, packet);
         break;
+    case BY_TYPE_GAP:
+        by_gap_take(step, packet);
+        break;
     default:
         BY_ASSERT(0); /* by_header_decode refuses other types */
     }

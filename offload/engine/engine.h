@@ -70,6 +70,7 @@ static inline uint32_t by_engine_shares(uint32_t meters, uint32_t ports)
     X(wait, "WAIT packets sent or passed on")                                                                \
     X(probe, "PROBE packets sent to missing children")                                                       \
     X(err, "ERR packets sent or passed on")                                                                  \
+    X(gap, "GAP packets sent: requests for chunks that were lost on a hop")                                  \
     X(duplicate, "contributions already in the slot")                                                        \
     X(drop_format, "dropped: not a banyan packet")                                                           \
     X(drop_version, "dropped: another protocol version")                                                     \

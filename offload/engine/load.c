@@ -200,12 +200,14 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
     entry->all = by_set_all(entry, 0);
     entry->parent.address = entry->has_parent ? by_address(record.parent_port, record.parent_ip) : 0;
     entry->parent.udp_port = record.parent_udp_port;
+    entry->parent.stream = (struct by_hop_stream){0};
     for (uint32_t i = 0; i < record.child_count; i++) {
         struct by_neighbour *to = &table->child[record.first_child + i];
 
         by_image_child(table->image, record.first_child + i, &child);
         to->address = by_address(child.port, child.ip);
         to->udp_port = child.udp_port;
+        to->stream = (struct by_hop_stream){0};
     }
     bound_leaves(table, &record);
     build_keys(table, entry, &record, key);
@@ -214,6 +216,8 @@ static void build_entry(struct by_table *table, uint32_t index, uint16_t gen, co
         join(entry - 1, entry);
     if (table->fan < entry[-record.joined].child_count + 2u)
         table->fan = entry[-record.joined].child_count + 2u;
+    if (table->fan < BY_GAP_CHUNKS)
+        table->fan = BY_GAP_CHUNKS;
 }
 
 /* Builds everything that the step needs from a checked image in table->image. */
@@ -346,7 +350,7 @@ static void start_banks(struct by_engine *engine, const struct by_entry *entry)
         if (!by_bank_is_mine(entry, i % (2 * entry->window)))
             continue;
         bank->have = bank->want = bank->told = 0;
-        bank->tick_ns = 0;
+        bank->tick = bank->down = 0;
         bank->nleaf = 0;
         bank->flags = 0;
         bank->state = BY_BANK_VOID;

@@ -2,6 +2,7 @@
 offload_SRC += \
 	offload/engine/contrib.c \
 	offload/engine/engine.c \
+	offload/engine/gap.c \
 	offload/engine/load.c \
 	offload/engine/meter.c \
 	offload/engine/pairs.c \

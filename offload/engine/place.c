@@ -30,7 +30,7 @@ static int is_ahead(const struct by_step *step, const struct by_packet *packet)
 {
     const struct by_bank *bank = &step->engine->bank[packet->bank];
 
-    return by_bank_is_free(bank, packet);
+    return by_bank_is_free(bank, packet->entry, packet->header.seq, packet->header.flags);
 }
 
 /* Returns 1 when `child` has not contributed to the packet's chunk. */

@@ -12,9 +12,9 @@ int by_interval_begin(struct by_step *step, const struct by_entry *entry, uint32
 {
     struct by_bank *bank = &step->engine->bank[index];
 
-    if (step->now_ns - bank->tick_ns < step->engine->config.repair_interval_ns)
+    if ((uint32_t)step->now_ns - bank->tick < step->engine->config.repair_interval_ns)
         return 0;
-    bank->tick_ns = step->now_ns;
+    bank->tick = (uint32_t)step->now_ns;
     by_sets_tell(step->engine, entry, index, 0);
     return 1;
 }
@@ -65,30 +65,44 @@ static void tell_of_parent(struct by_step *step, const struct by_packet *packet)
  * payload changes before it leaves the port, the receiver drops the packet, a retransmission
  * follows, and that one is checked.
  */
+int by_bank_holds(const struct by_engine *engine, const struct by_entry *entry, uint32_t index)
+{
+    const struct by_bank *bank = &engine->bank[index];
+    const uint8_t *payload =
+        bank->state == BY_BANK_UP ? by_bank_partial(engine, index) : by_bank_result(engine, entry, index);
+
+    return !(bank->flags & BY_BANK_DATA) || by_psum(payload, by_bank_bytes(bank)) == bank->psum;
+}
+
 static int payload_holds(struct by_step *step, const struct by_packet *packet)
 {
-    const struct by_bank *bank = &step->engine->bank[packet->bank];
-    const uint8_t *payload = bank->state == BY_BANK_UP
-                                 ? by_bank_partial(step->engine, packet->bank)
-                                 : by_bank_result(step->engine, packet->entry, packet->bank);
-
-    if (!(bank->flags & BY_BANK_DATA) || by_psum(payload, by_bank_bytes(bank)) == bank->psum)
+    if (by_bank_holds(step->engine, packet->entry, packet->bank))
         return 1;
     by_memory_alarm(step, packet);
     return 0;
 }
 
-/* Sends the complete sum up again, or poisons the chunk when the sum has changed. */
-static void repeat_up(struct by_step *step, const struct by_packet *packet)
+void by_bank_repeat_up(struct by_step *step, const struct by_entry *entry, uint32_t index)
 {
-    struct by_bank *bank = &step->engine->bank[packet->bank];
+    struct by_bank *bank = &step->engine->bank[index];
 
-    if (!payload_holds(step, packet))
-        return;
     bank->flags &= (uint8_t)~BY_BANK_PASSED;
     bank->waits = 0;
     step->engine->counters.repair_up++;
-    by_send_up(step, packet->entry, packet->bank, BY_FLAG_RETX);
+    by_send_up(step, entry, index, BY_FLAG_RETX);
+}
+
+void by_bank_repeat_result(struct by_step *step, const struct by_entry *entry, uint32_t index, uint32_t child)
+{
+    step->engine->counters.repair_result++;
+    by_send_result(step, entry, index, child);
+}
+
+/* Sends the complete sum up again, or poisons the chunk when the sum has changed. */
+static void repeat_up(struct by_step *step, const struct by_packet *packet)
+{
+    if (payload_holds(step, packet))
+        by_bank_repeat_up(step, packet->entry, packet->bank);
 }
 
 /* Returns 1 when the missing children are asked on behalf of the child that was just answered: the
@@ -102,7 +116,6 @@ static int may_ask(const struct by_step *step, const struct by_packet *packet)
 /* Answers a child that asks for, or retransmits, the chunk in its bank. */
 static void answer(struct by_step *step, const struct by_packet *packet)
 {
-    const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
     uint32_t child = packet->child;
 
@@ -123,8 +136,7 @@ static void answer(struct by_step *step, const struct by_packet *packet)
     case BY_BANK_DONE:
         if (!payload_holds(step, packet))
             break;
-        step->engine->counters.repair_result++;
-        by_send_result(step, entry, packet->bank, child);
+        by_bank_repeat_result(step, packet->entry, packet->bank, child);
         break;
     default:
         BY_ASSERT(0); /* the callers have handled the other states */
@@ -134,6 +146,8 @@ static void answer(struct by_step *step, const struct by_packet *packet)
 void by_duplicate_answer(struct by_step *step, const struct by_packet *packet)
 {
     step->engine->counters.duplicate++;
+    if (!(packet->header.flags & BY_FLAG_RETX))
+        by_stream_enter(step, packet);
     answer(step, packet);
 }
 
@@ -191,7 +205,7 @@ static void poison(struct by_step *step, const struct by_packet *packet, const u
             (uint8_t)((bank->flags & ~BY_BANK_START) | (like.flags & BY_FLAG_START ? BY_BANK_START : 0));
     bank->seq = like.seq;
     bank->state = BY_BANK_POISON;
-    bank->tick_ns = step->now_ns;
+    bank->tick = (uint32_t)step->now_ns;
     by_sets_tell(step->engine, entry, packet->bank, UINT64_MAX);
     by_bank_seal(bank);
     by_copy(kept, payload, BY_ERR_BYTES);
@@ -303,18 +317,21 @@ void by_stale_answer(struct by_step *step, const struct by_packet *packet)
 
 /* ---- packets that repair ---- */
 
-/* Returns 1 when the payload has `bytes` bytes and a correct psum; else counts the reason. */
-static int is_sound(struct by_step *step, const struct by_packet *packet, unsigned bytes)
+int by_packet_origin(struct by_step *step, const struct by_packet *packet, unsigned bytes)
 {
+    int from_parent = by_packet_is_from_parent(packet);
+
+    if (!from_parent && !by_packet_is_from_child(step, packet))
+        return -1;
     if (packet->bytes != bytes) {
         step->engine->counters.drop_count++;
-        return 0;
+        return -1;
     }
     if (by_psum(packet->payload, packet->bytes) != packet->header.psum) {
         step->engine->counters.drop_psum++;
-        return 0;
+        return -1;
     }
-    return 1;
+    return from_parent;
 }
 
 /* Handles WAIT. From the parent: an ancestor waits, and the children are informed; each time this
@@ -323,12 +340,10 @@ void by_wait_take(struct by_step *step, const struct by_packet *packet)
 {
     struct by_engine_counters *counters = &step->engine->counters;
     struct by_bank *bank = &step->engine->bank[packet->bank];
-    int from_parent = by_packet_is_from_parent(packet);
+    int from_parent = by_packet_origin(step, packet, BY_WAIT_BYTES);
     struct by_wait wait;
 
-    if (!from_parent && !by_packet_is_from_child(step, packet))
-        return;
-    if (!is_sound(step, packet, BY_WAIT_BYTES))
+    if (from_parent < 0)
         return;
     if (by_wait_decode(packet->payload, packet->bytes, &wait) != 0) {
         counters->drop_format++;
@@ -369,12 +384,10 @@ void by_err_take(struct by_step *step, const struct by_packet *packet)
     const struct by_entry *entry = packet->entry;
     struct by_bank *bank = &step->engine->bank[packet->bank];
     uint32_t ahead = packet->header.seq - bank->seq;
-    int from_parent = by_packet_is_from_parent(packet);
+    int from_parent = by_packet_origin(step, packet, BY_ERR_BYTES);
     struct by_err err;
 
-    if (!from_parent && !by_packet_is_from_child(step, packet))
-        return;
-    if (!is_sound(step, packet, BY_ERR_BYTES))
+    if (from_parent < 0)
         return;
     if (by_err_decode(packet->payload, packet->bytes, &err) != 0) {
         counters->drop_format++;
@@ -435,7 +448,8 @@ void by_probe_take(struct by_step *step, const struct by_packet *packet)
         by_poison_answer(step, packet);
     else if (ahead == 0 && bank->state != BY_BANK_VOID)
         answer(step, packet);
-    else if (ahead == 2 * entry->window || by_bank_is_free(bank, packet))
+    else if (ahead == 2 * entry->window ||
+             by_bank_is_free(bank, entry, packet->header.seq, packet->header.flags))
         by_place_tell(step, packet);
     else if (ahead == 0 || (int32_t)ahead < 0)
         by_stale_answer(step, packet);

@@ -30,6 +30,8 @@ static int is_expected(struct by_step *step, const struct by_packet *packet)
     } else if (bank->state != BY_BANK_UP || header->op != bank->op || header->dtype != bank->dtype ||
                header->mode != bank->mode || header->optag != bank->optag) {
         counters->drop_state++;
+        if (bank->state == BY_BANK_DONE)
+            by_stream_enter(step, packet);
     } else if (header->count != bank->count ||
                (!(header->flags & BY_FLAG_NODATA) &&
                 packet->bytes != (uint32_t)header->count * by_dtype_bytes(by_reduction_dtype(
@@ -69,8 +71,10 @@ void by_result_take(struct by_step *step, const struct by_packet *packet)
     bank->psum = header->psum;
     bank->nleaf = header->nleaf;
     bank->witness = header->witness;
+    bank->down = (uint32_t)step->now_ns;
     bank->state = BY_BANK_DONE;
     by_bank_seal(bank);
     engine->counters.result++;
     by_send_results(step, entry, packet->bank);
+    by_stream_enter(step, packet);
 }

@@ -186,7 +186,7 @@ void by_send_results(struct by_step *step, const struct by_entry *entry, uint32_
     step->engine->counters.tx_result += entry->child_count;
 }
 
-/* ---- WAIT, ERR and PROBE ---- */
+/* ---- WAIT, ERR, PROBE and GAP ---- */
 
 static void send_small(struct by_step *step, const struct by_entry *entry, const struct by_neighbour *to,
                        const struct by_hop_keys *keys, const struct by_header *like, unsigned type,
@@ -220,6 +220,8 @@ static void send_small(struct by_step *step, const struct by_entry *entry, const
         step->engine->counters.wait++;
     else if (type == BY_TYPE_PROBE)
         step->engine->counters.probe++;
+    else if (type == BY_TYPE_GAP)
+        step->engine->counters.gap++;
     else
         step->engine->counters.err++;
 }

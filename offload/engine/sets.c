@@ -42,7 +42,7 @@ int by_sets_want_nothing(const struct by_engine *engine, const struct by_entry *
 
 int by_sets_are_sealed(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank)
 {
-    for (uint32_t set = 1; set <= entry->sets; set++)
+    for (uint32_t set = 0; set <= entry->sets; set++)
         if (!by_bank_is_sealed(&engine->bank[by_set_index(entry, bank, set)]))
             return 0;
     return 1;

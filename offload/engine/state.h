@@ -45,10 +45,12 @@ enum by_bank_flag {
  * (by_bank_partial, by_bank_result), so that a scan of the states touches one cache line per bank.
  */
 struct by_bank {
-    uint64_t have;    /* children that have contributed */
-    uint64_t want;    /* those of `have` that need the value back */
-    uint64_t told;    /* children that got a WAIT or ERR since tick_ns */
-    uint64_t tick_ns; /* when the current repair interval began */
+    uint64_t have; /* children that have contributed */
+    uint64_t want; /* those of `have` that need the value back */
+    uint64_t told; /* children that got a WAIT or ERR since `tick` */
+    /* Times in ns, mod 2^32, of which only differences count. */
+    uint32_t tick; /* when the current repair interval began: the last sending up, if the sum was sent */
+    uint32_t down; /* when the result was sent to the children */
     uint32_t seq;
     uint32_t optag;
     uint32_t witness;
@@ -87,8 +89,8 @@ static inline uint32_t by_bank_claim_of(const struct by_header *header)
 
 /*
  * Computes the seal of a bank's header, which is renewed after each change: all fields folded to 16
- * bits, except told, tick_ns, refs, waits and BY_BANK_SPACING. It detects every single flipped bit
- * in the covered fields or in the seal, and all but about 2^-16 of larger damage.
+ * bits, except told, tick, down, refs, waits and BY_BANK_SPACING. It detects every single flipped
+ * bit in the covered fields or in the seal, and all but about 2^-16 of larger damage.
  */
 static inline uint16_t by_bank_seal_of(const struct by_bank *bank)
 {
@@ -130,11 +132,26 @@ static inline uint64_t by_address(uint16_t port, uint32_t ip)
     return (uint64_t)port << 32 | (port == BY_PORT_LOCAL ? 0 : ip);
 }
 
+/*
+ * The stream of a neighbour's packets: a child's contributions, or the parent's results (gap.c). It
+ * only decides when chunks are requested again; no chunk's state depends on it. All zeros: nothing
+ * has arrived since the table became active.
+ */
+struct by_hop_stream {
+    uint32_t next;     /* one after the latest chunk that arrived */
+    uint32_t hole;     /* no earlier chunk is missing; == next: none is */
+    uint32_t asked;    /* chunks before this one have been requested, if they were missing */
+    uint32_t asked_at; /* time of the last request (ns mod 2^32) */
+    uint32_t patience; /* time after which it is repeated (ns); 0: a repair interval */
+    uint32_t late;     /* a missing chunk counts as lost after this many later ones and one more */
+};
+
 struct by_neighbour {
     uint64_t address;
     uint16_t udp_port;
     uint16_t nleaf_least; /* of a child: fewest leaves that its value may hold, as far as the table shows */
     uint16_t nleaf_span;  /* how many more leaves it may hold */
+    struct by_hop_stream stream;
 };
 
 struct by_entry {
@@ -266,22 +283,6 @@ struct by_packet {
     uint8_t direct; /* the payload is trusted: there is no psum to check it */
     uint8_t apart;  /* the payload is in its producer's memory, where it may change */
 };
-
-/*
- * Returns 1 when the packet's chunk may take the bank from the chunk that it holds. Within a
- * session that is the bank's next chunk, and only when the old one is no longer needed: no correct
- * leaf can be two windows ahead of a chunk that is still summed. The first chunks of a session
- * (START) take the bank from any older chunk, whatever its state: its session is over (PROTOCOL.md,
- * "Sessions").
- */
-static inline int by_bank_is_free(const struct by_bank *bank, const struct by_packet *packet)
-{
-    uint32_t ahead = packet->header.seq - bank->seq;
-
-    if (packet->header.flags & BY_FLAG_START)
-        return (int32_t)ahead > 0 || bank->state == BY_BANK_VOID;
-    return ahead == 2 * packet->entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP;
-}
 
 /* The buffer of a bank, when there are spare ones. An index that memory damage has put out of range
  * is not used; the guards of the payloads detect all other damage. */
@@ -491,10 +492,23 @@ void by_meter_step(struct by_step *step);
  * has `count` packets at hand and returns how many it has handled: more than one if they belong to
  * one chunk. */
 uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, uint32_t count);
+/*
+ * Returns 1 when chunk `seq`, with these flags, may take the bank from the chunk that it holds.
+ * Within a session that is the bank's next chunk, and only when the old one is no longer needed: no
+ * correct leaf can be two windows ahead of a chunk that is still summed. The first chunks of a
+ * session (START) take the bank from any older chunk, whatever its state: its session is over
+ * (PROTOCOL.md, "Sessions").
+ */
+int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags);
 void by_result_take(struct by_step *step, const struct by_packet *packet);
 void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);
 void by_probe_take(struct by_step *step, const struct by_packet *packet);
+void by_gap_take(struct by_step *step, const struct by_packet *packet);
+
+/* gap.c: enters an accepted packet, or a duplicate of one, in the stream of its child, or of the
+ * parent, and requests what counts as lost. */
+void by_stream_enter(struct by_step *step, const struct by_packet *packet);
 
 /* The outcome for a payload: added or kept for later; dropped because of a wrong psum; or not added
  * because the memory of the sum has changed. */
@@ -523,8 +537,8 @@ int by_packet_is_from_parent(const struct by_packet *packet);
 void by_sets_claim(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 /* Marks no child (0) or every child (UINT64_MAX) as told. */
 void by_sets_tell(struct by_engine *engine, const struct by_entry *entry, uint32_t bank, uint64_t told);
-/* Returns 1 if all children have contributed; if no child needs the value back; if the seals of all
- * sets beyond the first are right. */
+/* Returns 1 if all children have contributed; if no child needs the value back; if the bank's seals
+ * are right. */
 int by_sets_complete(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 int by_sets_want_nothing(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 int by_sets_are_sealed(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
@@ -549,6 +563,16 @@ void by_broken_answer(struct by_step *step, const struct by_packet *packet);
 void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);
+
+/* Returns 1 when a WAIT, ERR or GAP with a sound payload of `bytes` bytes is from the parent, 0 when
+ * it is from a child. Else counts the reason, and returns -1. */
+int by_packet_origin(struct by_step *step, const struct by_packet *packet, unsigned bytes);
+/* Returns 1 when the stored payload of a bank in UP or DONE, if any, still has its psum. */
+int by_bank_holds(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
+
+/* Sends a bank's sum to the parent, or its result to a child, once more. */
+void by_bank_repeat_up(struct by_step *step, const struct by_entry *entry, uint32_t bank);
+void by_bank_repeat_result(struct by_step *step, const struct by_entry *entry, uint32_t bank, uint32_t child);
 
 /* Begins a new repair interval of the bank if the last one is over; returns 1 if it did. */
 int by_interval_begin(struct by_step *step, const struct by_entry *entry, uint32_t index);

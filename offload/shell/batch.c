@@ -476,8 +476,9 @@ static void sort(struct by_batch *batch)
         uint32_t class = CLASS_NONE;
 
         if (is_contribution(&batch->arrived[i])) {
-            class =
-                (tree_of(&batch->arrived[i]) + (tree_of(&batch->arrived[i]) >> 16) * 7) % BY_BATCH_CLASSES;
+            uint32_t tree = tree_of(&batch->arrived[i]);
+
+            class = (tree + (tree >> 16) * 7) % BY_BATCH_CLASSES;
             latest[class] = enter_chunk(batch, (uint16_t)i, latest[class], &first[class]);
         }
         batch->class[i] = (uint8_t) class;

@@ -33,7 +33,7 @@ void by_payload_key_make(const struct by_siphash_key *job, struct by_siphash_key
 uint64_t by_payload_digest(const struct by_siphash_key *key, unsigned cover, unsigned type,
                            const uint8_t *payload, uint32_t bytes)
 {
-    if (bytes == 0 || (cover != BY_COVER_PAYLOAD && type != BY_TYPE_WAIT && type != BY_TYPE_ERR))
+    if (bytes == 0 || (cover != BY_COVER_PAYLOAD && (type == BY_TYPE_CONTRIB || type == BY_TYPE_RESULT)))
         return 0;
     return by_siphash(key, payload, bytes);
 }

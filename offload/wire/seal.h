@@ -10,7 +10,7 @@
 #include "offload/base/siphash.h"
 #include "offload/wire/wire.h"
 
-/* The coverage of a job's tags. In every keyed job the tags of WAIT and ERR cover the whole
+/* The coverage of a job's tags. In every keyed job the tags of WAIT, ERR and GAP cover the whole
  * packet. */
 enum by_cover {
     BY_COVER_NONE,   /* not keyed */

@@ -1,6 +1,6 @@
 /*
- * Encoding and decoding of the packet header and of the payloads of WAIT and ERR, in the layout of
- * PROTOCOL.md. Pure; any thread.
+ * Encoding and decoding of the packet header and of the payloads of WAIT, ERR and GAP, in the
+ * layout of PROTOCOL.md. Pure; any thread.
  */
 #include "offload/wire/wire.h"
 
@@ -183,6 +183,22 @@ int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
     get_side(bytes + 12, &err->first);
     get_side(bytes + 12 + ERR_SIDE_BYTES, &err->other);
     err->agree = by_get64(bytes + BY_ERR_AT_AGREE);
+    return 0;
+}
+
+void by_gap_encode(const struct by_gap *gap, uint8_t bytes[BY_GAP_BYTES])
+{
+    by_zero(bytes, BY_GAP_BYTES);
+    by_put32(bytes, gap->seen);
+    bytes[4] = gap->missing;
+}
+
+int by_gap_decode(const uint8_t *bytes, size_t size, struct by_gap *gap)
+{
+    if (size != BY_GAP_BYTES || !(bytes[4] & 1))
+        return BY_EFORMAT;
+    gap->seen = by_get32(bytes);
+    gap->missing = bytes[4];
     return 0;
 }
 

@@ -40,7 +40,8 @@ enum by_header_at {
     X(RESULT, 2, "result")                                                                                   \
     X(WAIT, 3, "wait")                                                                                       \
     X(ERR, 4, "err")                                                                                         \
-    X(PROBE, 5, "probe")
+    X(PROBE, 5, "probe")                                                                                     \
+    X(GAP, 6, "gap")
 
 #define X(name, value, text) BY_TYPE_##name = (value),
 enum by_type { BY_TYPE_LIST(X) BY_TYPE_COUNT };
@@ -154,6 +155,17 @@ struct by_err {
 };
 void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES]);
 int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err);
+
+/* Payload of GAP (8 bytes, covered by psum as any payload): chunks of a hop's stream that the
+ * sender lacks, although it has a later one. The first is the header's seq. */
+#define BY_GAP_BYTES  8u
+#define BY_GAP_CHUNKS 8u /* that one GAP can name */
+struct by_gap {
+    uint32_t seen;   /* a chunk of the same stream that the sender has */
+    uint8_t missing; /* bit i: chunk seq + i; bit 0 is set */
+};
+void by_gap_encode(const struct by_gap *gap, uint8_t bytes[BY_GAP_BYTES]);
+int by_gap_decode(const uint8_t *bytes, size_t size, struct by_gap *gap);
 
 const char *by_type_name(unsigned type);
 

@@ -45,9 +45,11 @@ static void step(struct host *host, const struct by_rx *rx, uint32_t rx_count)
 
         FUZZ_CHECK(tx[i].kind == BY_TX_SEND && tx[i].payload_bytes <= FUZZ_PAYLOAD);
         FUZZ_CHECK(by_header_decode(tx[i].header, BY_WIRE_HEADER_BYTES, &header, &payload) == 0);
-        FUZZ_CHECK(header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_PROBE);
+        FUZZ_CHECK(header.type == BY_TYPE_CONTRIB || header.type == BY_TYPE_PROBE ||
+                   header.type == BY_TYPE_GAP);
         if (tx[i].payload_bytes > 0) /* reads the whole payload */
-            FUZZ_CHECK(by_psum(tx[i].payload, tx[i].payload_bytes) == header.psum);
+            FUZZ_CHECK(by_psum(tx[i].payload ? tx[i].payload : tx[i].small, tx[i].payload_bytes) ==
+                       header.psum);
         host->sent[i] = header;
     }
     host->sent_count = tx_count;

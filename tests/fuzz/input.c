@@ -53,8 +53,8 @@ void fuzz_encode(const uint8_t *image, struct by_header *header, uint8_t *packet
 
 void fuzz_header(struct input *input, struct by_header *header, uint32_t base_seq)
 {
-    static const uint8_t types[] = {BY_TYPE_CONTRIB, BY_TYPE_CONTRIB, BY_TYPE_CONTRIB, BY_TYPE_RESULT,
-                                    BY_TYPE_RESULT,  BY_TYPE_WAIT,    BY_TYPE_ERR,     BY_TYPE_PROBE};
+    static const uint8_t types[] = {BY_TYPE_CONTRIB, BY_TYPE_CONTRIB, BY_TYPE_GAP, BY_TYPE_RESULT,
+                                    BY_TYPE_RESULT,  BY_TYPE_WAIT,    BY_TYPE_ERR, BY_TYPE_PROBE};
     uint32_t a = input_bytes(input, 4), b = input_bytes(input, 2);
 
     memset(header, 0, sizeof(*header));

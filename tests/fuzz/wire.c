@@ -8,7 +8,16 @@ static void check_payloads(const struct by_header *header, const uint8_t *payloa
 {
     struct by_wait wait;
     struct by_err err;
+    struct by_gap gap;
 
+    if (header->type == BY_TYPE_GAP && by_gap_decode(payload, bytes, &gap) == 0) {
+        uint8_t again[BY_GAP_BYTES];
+        struct by_gap twice;
+
+        by_gap_encode(&gap, again);
+        FUZZ_CHECK(by_gap_decode(again, sizeof(again), &twice) == 0 && twice.seen == gap.seen &&
+                   twice.missing == gap.missing);
+    }
     if (header->type == BY_TYPE_WAIT && by_wait_decode(payload, bytes, &wait) == 0) {
         uint8_t again[BY_WAIT_BYTES];
         struct by_wait twice;

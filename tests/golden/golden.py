@@ -11,7 +11,7 @@ import os
 import struct
 import sys
 
-CONTRIB, RESULT, WAIT, ERR, PROBE = range(1, 6)
+CONTRIB, RESULT, WAIT, ERR, PROBE, GAP = range(1, 7)
 RETX, NODATA, CE, PARTIAL, POISON, START, ACKONLY, KEYED = (1 << i for i in range(8))
 SUM, PROD, MIN, MAX, BAND, BOR, BXOR = range(1, 8)
 I8, U8, I32, U32, I64, U64, F16, BF16, F32, F64 = range(1, 11)
@@ -119,6 +119,11 @@ PACKETS = {
     "keyed-wait": ("node 3 waits, as it tells node 9; tags cover headers, and this payload",
                    keyed(packet(WAIT, flags=KEYED, child=1, job=4, tree=1, gen=2, seq=8, count=2,
                                 payload=struct.pack(">HBxH2xQ", 3, 1, 3, 4)), 3, 9, 1, True)),
+    "gap": ("child 3 has the results of chunk 20, but not those of 9, 11 and 16",
+            packet(GAP, child=3, seq=9, count=0, nleaf=0, payload=struct.pack(">IB3x", 20, 0x85))),
+    "keyed-gap": ("node 3 lacks chunk 8 of node 9, and has chunk 10; tags cover headers, and this payload",
+                  keyed(packet(GAP, flags=KEYED, child=1, job=4, tree=1, gen=2, seq=8, count=2,
+                               payload=struct.pack(">IB3x", 10, 1)), 3, 9, 1, True)),
     "probe": ("a child asks for the state of chunk 9", packet(PROBE, child=4, seq=9, count=0, nleaf=0)),
 }
 

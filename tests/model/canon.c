@@ -112,6 +112,7 @@ static void canon_lane(struct by_ep_lane *lane)
         flight->order = 0;
         flight->older = flight->newer = BY_FLIGHT_NONE;
     }
+    lane->heard = lane->base - 1; /* a request names some chunk that was heard */
     lane->timer_ns = lane->heard_ns = MODEL_NOW_NS;
     lane->backoff = lane->probes = 0;
     lane->srtt = lane->rttvar = lane->rtt_low = lane->rtt_low_next = 0;
@@ -289,7 +290,7 @@ static void canon_bank(struct by_engine *engine, const struct by_entry *entry, u
     int data = (bank->flags & BY_BANK_DATA) != 0;
     int sealed = by_bank_is_sealed(bank);
 
-    bank->tick_ns = model.config->clock ? MODEL_NOW_NS : 0;
+    bank->tick = bank->down = model.config->clock ? (uint32_t)MODEL_NOW_NS : 0;
     if (!model.config->exact) {
         bank->told = 0;
         bank->waits = 0;
@@ -323,12 +324,90 @@ static void canon_spares(struct by_engine *engine)
         engine->spare[i] = 0;
 }
 
+static int has_value(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank,
+                     uint32_t child)
+{
+    return (by_set_of(engine, entry, bank, child)->have & by_child_bit(child)) != 0;
+}
+
+/* Returns one after the latest chunk of the stream of `child`, or of the parent (child < 0). */
+static uint32_t stream_end(const struct by_engine *engine, const struct by_entry *entry, int child)
+{
+    uint32_t end = engine->bank[2 * entry->slot_base].seq;
+
+    for (uint32_t i = 0; i < 2 * entry->window; i++) {
+        uint32_t index = 2 * entry->slot_base + i;
+        const struct by_bank *bank = &engine->bank[index];
+        int here = child >= 0 ? bank->state >= BY_BANK_AGG && bank->state <= BY_BANK_DONE &&
+                                    has_value(engine, entry, index, (uint32_t)child)
+                              : bank->state == BY_BANK_DONE;
+
+        if ((int32_t)((here ? bank->seq + 1 : bank->seq - 2 * entry->window) - end) > 0)
+            end = bank->seq + 1;
+    }
+    return end;
+}
+
+static int stream_lacks(const struct by_engine *engine, const struct by_entry *entry, int child, uint32_t seq)
+{
+    uint32_t index = by_bank_index(entry, seq);
+    const struct by_bank *bank = &engine->bank[index];
+
+    if (child < 0)
+        return bank->seq == seq && bank->state == BY_BANK_UP;
+    if (bank->seq == seq)
+        return bank->state == BY_BANK_AGG && !has_value(engine, entry, index, (uint32_t)child);
+    return (int32_t)(seq - bank->seq) > 0; /* in a session's first windows by any number */
+}
+
+/*
+ * A stream only decides when a node requests chunks. In its canonical form it has requested
+ * nothing, so a node requests whatever is missing with each later packet.
+ */
+static void canon_stream(const struct by_engine *engine, const struct by_entry *entry, int child,
+                         struct by_hop_stream *stream)
+{
+    stream->next = stream_end(engine, entry, child);
+    stream->hole = stream->next - entry->window;
+    while (stream->hole != stream->next && !stream_lacks(engine, entry, child, stream->hole))
+        stream->hole++;
+    stream->asked = stream->hole;
+    stream->asked_at = model.config->clock ? (uint32_t)MODEL_NOW_NS : 0;
+    stream->patience = (uint32_t)MODEL_INTERVAL_NS;
+    stream->late = 0;
+}
+
+static void canon_streams(struct by_engine *engine)
+{
+    for (unsigned t = 0; t < 2; t++) {
+        struct by_table *table = &engine->table[t];
+
+        for (uint32_t e = 0; e < table->entry_count; e++) {
+            struct by_entry *entry = &table->entry[e];
+
+            if (entry->joined) /* its children are in the entry before it */
+                continue;
+            memset(&entry->parent.stream, 0, sizeof(entry->parent.stream));
+            for (int i = 0; i < entry->child_count; i++)
+                memset(&table->child[entry->first_child + (uint32_t)i].stream, 0,
+                       sizeof(struct by_hop_stream));
+            if (table != engine->active)
+                continue;
+            if (entry->has_parent)
+                canon_stream(engine, entry, -1, &entry->parent.stream);
+            for (int i = 0; i < entry->child_count; i++)
+                canon_stream(engine, entry, i, &table->child[entry->first_child + (uint32_t)i].stream);
+        }
+    }
+}
+
 void model_canon_engine(int c)
 {
     struct by_engine *engine = model_engine_of(&model.components[c]);
 
     memset(&engine->counters, 0, sizeof(engine->counters));
     canon_spares(engine);
+    canon_streams(engine);
     for (uint32_t e = 0; e < engine->active->entry_count; e++) {
         const struct by_entry *entry = &engine->active->entry[e];
 

@@ -66,12 +66,15 @@ static uint32_t intern(const struct model_message *m)
     return model.message_count++;
 }
 
-/* Messages whose arrival nothing depends on. In spaces without reduction each of them doubles the
- * number of states. */
+/* Messages whose arrival nothing depends on, unless ranks begin a session at different chunks. In
+ * spaces without reduction each of them doubles the number of states. */
 static int is_talk(const struct by_header *header, const uint8_t *payload)
 {
-    return header->type == BY_TYPE_WAIT || header->type == BY_TYPE_PROBE ||
-           (header->type == BY_TYPE_ERR && payload[2] == BY_ERR_WINDOW);
+    int leads = header->type == BY_TYPE_PROBE || (header->type == BY_TYPE_ERR && payload[2] == BY_ERR_WINDOW);
+
+    if (leads && model.config->mute == MODEL_MUTE_MOST && (header->flags & BY_FLAG_START))
+        return 0;
+    return leads || header->type == BY_TYPE_WAIT;
 }
 
 void model_send(int c, const struct by_tx *tx, const uint8_t *payload)
@@ -97,7 +100,8 @@ void model_send(int c, const struct by_tx *tx, const uint8_t *payload)
         model_violate("a packet is sent to nobody");
         return;
     }
-    if (model.config->mute && is_talk(&header, payload))
+    if ((model.config->mute && is_talk(&header, payload)) ||
+        (!model.config->gaps && header.type == BY_TYPE_GAP))
         return;
     if (header.type == BY_TYPE_RESULT && header.nleaf != model.host_count)
         model_violate("a result without all leaves is sent");

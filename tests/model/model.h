@@ -65,6 +65,10 @@ enum model_fault {
  * the others may time out, once nothing else is left. */
 enum model_end { MODEL_END_DONE = 1, MODEL_END_MISMATCH, MODEL_END_ANY, MODEL_END_MEMORY };
 
+/* MODEL_MUTE_ALL: the network loses every WAIT, PROBE and ERR(WINDOW). MODEL_MUTE_MOST: only every
+ * WAIT, and others without START: those with START lead ranks to the same session. */
+enum model_mute { MODEL_MUTE_ALL = 1, MODEL_MUTE_MOST };
+
 struct model_config {
     const char *name;
     const char *tree;   /* "R(S(ab)c)": capitals are switches, other letters hosts */
@@ -81,7 +85,8 @@ struct model_config {
     uint8_t cover; /* enum by_cover: the job is keyed; only with `exact`, since otherwise flags change under
                       the tags */
     uint8_t plain; /* no reduction: losses are actions, and each set of messages is a separate state */
-    uint8_t mute;  /* the network loses every WAIT, PROBE and ERR(WINDOW) */
+    uint8_t mute;  /* enum model_mute: what the network loses */
+    uint8_t gaps;  /* 0: the network loses every GAP */
     uint8_t probes;
     uint8_t faults;      /* enum model_fault */
     uint8_t fault_count; /* restarts of each host, crashes in total, or flips at each node */

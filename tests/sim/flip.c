@@ -13,7 +13,7 @@ static uint8_t *header_byte(struct by_bank *bank, struct by_prng *prng, unsigned
 
         *bit = (unsigned)by_prng_below(prng, 8);
         if (byte >= offsetof(struct by_bank, told) && byte < offsetof(struct by_bank, seq))
-            continue; /* told, tick_ns */
+            continue; /* told, tick, down */
         if (byte >= offsetof(struct by_bank, psum) + 4 && byte < offsetof(struct by_bank, count))
             continue; /* refs, waits */
         if (byte == offsetof(struct by_bank, flags) && (BY_BANK_SPACING >> *bit & 1))

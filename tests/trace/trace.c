@@ -345,13 +345,18 @@ static void ask(struct trace *trace, struct trace_frame *frame)
                              (uint8_t)(below(trace, 4) ? BY_ERR_WINDOW : 1 + below(trace, BY_ERR_MEMORY)),
                          .seq = header.seq,
                          .agree = 1};
+    struct by_gap gap = {.seen = header.seq + 1 + below(trace, 4),
+                         .missing = (uint8_t)(1 + 2 * below(trace, 128))};
     uint8_t payload[BY_ERR_BYTES];
     size_t bytes = 0;
 
     header.count = 0;
     header.child = (uint8_t)(tree == INNER && port == PARENT ? PARENT_ME : port);
-    header.type = (uint8_t)(BY_TYPE_WAIT + below(trace, 3));
-    if (header.type == BY_TYPE_WAIT) {
+    header.type = (uint8_t)(BY_TYPE_WAIT + below(trace, 4));
+    if (header.type == BY_TYPE_GAP) {
+        by_gap_encode(&gap, payload);
+        bytes = BY_GAP_BYTES;
+    } else if (header.type == BY_TYPE_WAIT) {
         by_wait_encode(&wait, payload);
         bytes = BY_WAIT_BYTES;
     } else if (header.type == BY_TYPE_ERR) {

@@ -9,7 +9,9 @@
 /* Pause between two rounds: longer than any packet is in flight. */
 #define PAUSE_PS UINT64_C(1000000000)
 /* Repair interval of one bank: well below a retransmission timeout. */
-#define REPAIR_NS 20000u
+#define REPAIR_NS 5000u
+/* Minimum timeout where the work states none: two round trips of a fabric. */
+#define RTO_NS    10000u
 #define RANK_NONE UINT32_MAX
 
 static void fail(struct sim_run *run, uint32_t rank, int error, const struct by_call_status *status)
@@ -127,24 +129,25 @@ static int find_ranks(struct sim_run *run, const struct by_world_fabric *fabric)
 static struct by_world *make_world(struct sim_run *run)
 {
     const struct sim_work *work = run->work;
-    struct by_world_config config = {
-        .seed = work->seed,
-        .sample = run->series != NULL ? on_sample : NULL,
-        .sample_ns = work->sample_ns,
-        .fault = {.loss = (uint32_t)work->loss,
-                  .duplicate = (uint32_t)work->dup,
-                  .reorder = (uint32_t)work->reorder},
-        .host_faults = 1,
-        .loss_run = (uint32_t)work->loss_run,
-        .hold_ns = work->hold_ns,
-        .queue_bytes_max = work->buffer,
-        .shared_bytes_max = work->shared,
-        .mark_bytes = work->mark,
-        .batch = (uint32_t)work->batch,
-        .burst = BY_WORLD_BURST_MAX,
-        .repair_interval_ns = REPAIR_NS,
-        .endpoint = {.inflight_max = (uint32_t)work->inflight, .rto_min_ns = work->rto_ns},
-        .watch = on_burst};
+    struct by_world_config config = {.seed = work->seed,
+                                     .sample = run->series != NULL ? on_sample : NULL,
+                                     .sample_ns = work->sample_ns,
+                                     .fault = {.loss = (uint32_t)work->loss,
+                                               .duplicate = (uint32_t)work->dup,
+                                               .reorder = (uint32_t)work->reorder},
+                                     .host_faults = 1,
+                                     .loss_run = (uint32_t)work->loss_run,
+                                     .hold_ns = work->hold_ns,
+                                     .queue_bytes_max = work->buffer,
+                                     .shared_bytes_max = work->shared,
+                                     .mark_bytes = work->mark,
+                                     .batch = (uint32_t)work->batch,
+                                     .burst = BY_WORLD_BURST_MAX,
+                                     .repair_interval_ns = REPAIR_NS,
+                                     .endpoint = {.inflight_max = (uint32_t)work->inflight,
+                                                  .fitted = 1,
+                                                  .rto_min_ns = work->rto_ns ? work->rto_ns : RTO_NS},
+                                     .watch = on_burst};
 
     for (uint32_t n = 0; n < work->fabric.node_count; n++) {
         struct by_image_header header;

@@ -182,31 +182,34 @@ static void what_crosses_no_wire_leaves_without_a_psum(void **state)
     stop(rig);
 }
 
-static void a_chunk_that_two_later_ones_overtook_is_sent_again_at_once(void **state)
+static void a_result_that_a_later_one_overtook_is_requested_at_once(void **state)
 {
     struct rig_tree tree = {.window = 8};
     struct endpoint_rig *rig = start(&tree, 1, 64, NULL);
     struct by_header first, h;
+    struct by_gap gap;
 
     (void)state;
     assert_int_equal(rig_step(rig), 8);
     first = rig->sent[0];
     rig->now_ns += 10 * US;
     h = contrib_of(&first, 1);
-    assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0);
-    h = contrib_of(&first, 2);
     assert_int_equal(rig_answer(rig, &h, BYTES, 0), 1);
+    assert_int_equal(rig->sent[0].type, BY_TYPE_GAP);
     assert_int_equal(rig->sent[0].seq, 0);
-    assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
-    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
-    for (uint32_t seq = 3; seq < 8; seq++) { /* no second repair: these were sent before the first */
+    assert_int_equal(by_gap_decode(rig->tx[0].small, rig->tx[0].payload_bytes, &gap), 0);
+    assert_int_equal(gap.seen, 1);
+    assert_int_equal(gap.missing, 1);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->gap, 1);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 0);
+    for (uint32_t seq = 2; seq < 8; seq++) { /* no second request: these were sent before the first */
         h = contrib_of(&first, seq);
         assert_int_equal(rig_answer(rig, &h, BYTES, 0), 0);
     }
     stop(rig);
 }
 
-static void a_repair_that_was_overtaken_is_repaired_again(void **state)
+static void a_request_that_was_answered_in_part_ends_in_a_timeout(void **state)
 {
     struct rig_tree tree = {.window = 8};
     struct endpoint_rig *rig = start(&tree, 1, 64, NULL);
@@ -220,9 +223,9 @@ static void a_repair_that_was_overtaken_is_repaired_again(void **state)
         h = contrib_of(&first, seq);
         rig_answer(rig, &h, BYTES, 0);
     }
-    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 2);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->gap, 1);
     rig->now_ns += 10 * US;
-    rig_answer(rig, &first, BYTES, 0); /* the repair of 0; that of 1 is lost. Seq 8 may be sent now */
+    rig_answer(rig, &first, BYTES, 0); /* the result of 0; that of 1 is lost. Seq 8 may be sent now */
     assert_int_equal(rig->sent_count, 1);
     assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 8));
     rig->now_ns += 10 * US;
@@ -232,7 +235,49 @@ static void a_repair_that_was_overtaken_is_repaired_again(void **state)
         rig->now_ns = by_endpoint_deadline(rig->endpoint);
     while (rig_step(rig) == 0);                     /* a deadline may be early */
     assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 1)); /* no further chunk can overtake it: the timer sends it */
-    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 3);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
+    stop(rig);
+}
+
+/* Gives the endpoint the request of its parent for the chunks `missing` from `seq` on. */
+static void give_gap(struct endpoint_rig *rig, const struct by_header *contrib, uint32_t seq, uint32_t seen,
+                     uint8_t missing)
+{
+    struct by_gap gap = {.seen = seen, .missing = missing};
+    struct by_header header = *contrib;
+    uint8_t payload[BY_GAP_BYTES];
+
+    by_gap_encode(&gap, payload);
+    header.type = BY_TYPE_GAP;
+    header.flags = 0;
+    header.seq = seq;
+    header.psum = by_psum(payload, sizeof(payload));
+    rig_give(rig, &header, payload, sizeof(payload));
+}
+
+static void chunks_that_the_parent_lacks_are_sent_at_once(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct endpoint_rig *rig = start(&tree, 1, 64, NULL);
+    struct by_header first;
+
+    (void)state;
+    rig_step(rig);
+    first = rig->sent[0];
+    rig->now_ns += 10 * US;
+    give_gap(rig, &first, 1, 6, 5); /* 1 and 3 */
+    assert_int_equal(rig->sent_count, 2);
+    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 1));
+    assert_true(rig_sent(rig, BY_TYPE_CONTRIB, 3));
+    assert_true(rig->sent[0].flags & BY_FLAG_RETX);
+    rig->now_ns += 10 * US;
+    give_gap(rig, &first, 1, 6, 1); /* sent since chunk 6: it is on its way */
+    assert_int_equal(rig->sent_count, 0);
+    give_gap(rig, &first, 1, 3, 1); /* the repair of 3, which left with it, has arrived */
+    assert_int_equal(rig->sent_count, 1);
+    give_gap(rig, &first, 40, 41, 255); /* not sent yet */
+    assert_int_equal(rig->sent_count, 0);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->asked, 4);
     stop(rig);
 }
 
@@ -262,9 +307,9 @@ static void a_path_that_reorders_makes_repairs_patient(void **state)
             rig_answer(rig, &h, BYTES, 0);
         }
         if (round == 19)
-            early = (uint32_t)by_endpoint_counters(rig->endpoint)->retx;
+            early = (uint32_t)by_endpoint_counters(rig->endpoint)->gap;
     }
-    late = (uint32_t)by_endpoint_counters(rig->endpoint)->retx;
+    late = (uint32_t)by_endpoint_counters(rig->endpoint)->gap;
     assert_in_range(early, 8, 20);
     assert_true(late - early <= 5);
     stop(rig);
@@ -473,7 +518,7 @@ static void the_congestion_window_opens_and_yields_to_marks_but_little_to_chance
 
         rig_answer(rig, &h, BYTES, 0);
     }
-    assert_int_equal(by_endpoint_counters(rig->endpoint)->retx, 1);
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->gap, 1);
     assert_in_range(rig->endpoint->window, opened - opened / 32, opened);
     /* A congestion mark. */
     opened = rig->endpoint->window;
@@ -531,8 +576,9 @@ int main(void)
         cmocka_unit_test(a_small_transmit_array_takes_the_work_in_pieces),
         cmocka_unit_test(payloads_point_into_the_users_buffer),
         cmocka_unit_test(what_crosses_no_wire_leaves_without_a_psum),
-        cmocka_unit_test(a_chunk_that_two_later_ones_overtook_is_sent_again_at_once),
-        cmocka_unit_test(a_repair_that_was_overtaken_is_repaired_again),
+        cmocka_unit_test(a_result_that_a_later_one_overtook_is_requested_at_once),
+        cmocka_unit_test(a_request_that_was_answered_in_part_ends_in_a_timeout),
+        cmocka_unit_test(chunks_that_the_parent_lacks_are_sent_at_once),
         cmocka_unit_test(a_path_that_reorders_makes_repairs_patient),
         cmocka_unit_test(a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound),
         cmocka_unit_test(after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss),

@@ -132,6 +132,17 @@ static const struct golden golden[] = {
      BY_ERR_BYTES,
      {0, 3, 1, 0, 0, 0, 0, 6, 0,    0,    0,    6,    1, 9, 1, 0, 0, 4, 0, 0, 0xaa, 0xaa, 0x55, 0x55,
       4, 3, 1, 2, 0, 8, 0, 0, 0x55, 0x55, 0xaa, 0xaa, 0, 0, 0, 0, 0, 0, 0, 2, 0,    0,    0,    1}},
+    {"gap",
+     {.type = BY_TYPE_GAP,
+      .child = 3,
+      .op = BY_OP_SUM,
+      .dtype = BY_DTYPE_F32,
+      .mode = BY_MODE_FAST,
+      .job = 1,
+      .gen = 1,
+      .seq = 9},
+     BY_GAP_BYTES,
+     {0, 0, 0, 20, 0x85, 0, 0, 0}},
     {"probe",
      {.type = BY_TYPE_PROBE,
       .child = 4,
@@ -202,7 +213,8 @@ static void keyed_packets_have_the_golden_tags(void **state)
         int down;
     } rows[] = {{"keyed-contrib", BY_TYPE_CONTRIB, BY_COVER_HEADER, 0},
                 {"keyed-result", BY_TYPE_RESULT, BY_COVER_PAYLOAD, 1},
-                {"keyed-wait", BY_TYPE_WAIT, BY_COVER_HEADER, 1}};
+                {"keyed-wait", BY_TYPE_WAIT, BY_COVER_HEADER, 1},
+                {"keyed-gap", BY_TYPE_GAP, BY_COVER_HEADER, 1}};
     struct by_siphash_key key = {0x0706050403020100, 0x0f0e0d0c0b0a0908}, payload_key;
     struct by_hop_keys child, parent;
 
