@@ -29,6 +29,9 @@
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
+/* Timeout of a lane that has sent its last chunk, in minimum round trips, where the maximum fits
+ * the path: no later chunk shows a loss there, and queues are short at the end of a call. */
+#define TAIL_LOWS 3u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
 {
@@ -154,6 +157,7 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
+    uint32_t backoff = lane->backoff;
     /*
      * Twice the round trip, where RFC 6298 uses once: there a minimum timeout of a second hides
      * that a steady path has no variance. This is early all the same, because a timeout sends only
@@ -165,6 +169,10 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
         rto = RTO_ROLL * config->rto_min_ns;
     if (rto < config->rto_min_ns)
         rto = config->rto_min_ns;
-    rto <<= lane->backoff;
+    if (config->fitted && lane->srtt > 0 && !lane->cursor.active) {
+        rto = rto < TAIL_LOWS * (uint64_t)lane->rtt_low ? rto : TAIL_LOWS * (uint64_t)lane->rtt_low;
+        backoff -= backoff > 0; /* the first repair may have been lost as well */
+    }
+    rto <<= backoff;
     return rto < config->rto_max_ns ? rto : config->rto_max_ns;
 }

@@ -33,12 +33,15 @@ echo "# seed $seed; the part of the bandwidth without loss that remains, by loss
 head 1e-5 1e-4 1e-3 1e-2
 losses=loss=0,1e-5,1e-4,1e-3,1e-2
 row star-8 allreduce 64M $losses star --hosts 8
-row h100-16x8 allreduce 64M $losses h100 --boxes 16
-row h100-16x8 allgather 64M $losses h100 --boxes 16
 row h100-4x8 allgather 64M $losses h100 --boxes 4
 row h100-4x8 allreduce 64M $losses h100 --boxes 4
+row h100-4x8 allgather 256M $losses h100 --boxes 4
+row h100-4x8 reduce-scatter 256M $losses h100 --boxes 4
+row h100-16x8 allgather 256M $losses h100 --boxes 16
+row h100-16x8 allreduce 256M $losses h100 --boxes 16
 echo "# the same by the part of packets that are reordered"
 head 1e-3 1e-2
 row h100-4x8 allreduce 64M reorder=0,1e-3,1e-2 h100 --boxes 4
 row h100-4x8 allgather 64M reorder=0,1e-3,1e-2 h100 --boxes 4
+row h100-4x8 allgather 256M reorder=0,1e-3,1e-2 h100 --boxes 4
 exit $status

@@ -181,9 +181,42 @@ static void lanes_in_any_number_share_a_tick(void **state)
     free(b);
 }
 
+/* A lane with 60 us under load, 5 us at the least, and a minimum timeout of 100 us. */
+static void a_lane_that_has_sent_its_last_chunk_times_out_after_three_least_round_trips(void **state)
+{
+    struct timer_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->lanes[0];
+
+    (void)state;
+    b->endpoint.session_phase = BY_SESSION_AGREED;
+    b->endpoint.config.rto_min_ns = 100000;
+    lane->srtt = 60000 << 3;
+    lane->rtt_low = 5000;
+    lane->cursor.active = 1;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 120000);
+    lane->cursor.active = 0;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 120000); /* the window may not fit the path */
+    b->endpoint.config.fitted = 1;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 15000);
+    lane->backoff = 1; /* the first repair may have been lost as well */
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 15000);
+    lane->backoff = 3;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 60000);
+    lane->cursor.active = 1;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 960000);
+    lane->cursor.active = 0;
+    lane->rtt_low = 50000; /* never longer than without this rule */
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 480000);
+    lane->srtt = 0; /* no sample yet: 10 ms */
+    lane->backoff = 0;
+    assert_int_equal(by_pace_timeout(&b->endpoint, lane), 10000000);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_after_three_least_round_trips),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
         cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),
