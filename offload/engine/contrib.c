@@ -10,21 +10,6 @@
 
 #include "offload/base/bytes.h"
 
-int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet)
-{
-    const struct by_entry *entry = packet->entry;
-
-    if (packet->child >= entry->child_count) {
-        step->engine->counters.drop_child++;
-        return 0;
-    }
-    if (packet->address != step->table->child[entry->first_child + packet->child].address) {
-        step->engine->counters.drop_ingress++;
-        return 0;
-    }
-    return 1;
-}
-
 /* Returns 1 when the value holds as many leaves as the child has. Otherwise the sum would be wrong,
  * and this node would appear to have caused the damage. The child that sent a wrong value remains
  * the missing one. */
@@ -33,15 +18,6 @@ static int has_its_leaves(const struct by_step *step, const struct by_packet *pa
     const struct by_neighbour *child = &step->table->child[packet->entry->first_child + packet->child];
 
     return (uint16_t)(packet->header.nleaf - child->nleaf_least) <= child->nleaf_span;
-}
-
-int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags)
-{
-    uint32_t ahead = seq - bank->seq;
-
-    if (flags & BY_FLAG_START)
-        return (int32_t)ahead > 0 || bank->state == BY_BANK_VOID;
-    return ahead == 2 * entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP;
 }
 
 /* Returns the kernels for the packet's types, or NULL when this node lacks the kernels or the slots

@@ -5,14 +5,6 @@
  */
 #include "offload/engine/state.h"
 
-int by_packet_is_from_parent(const struct by_packet *packet)
-{
-    const struct by_entry *entry = packet->entry;
-
-    return entry->has_parent && packet->address == entry->parent.address &&
-           (packet->header.child == entry->parent_child || packet->header.child == BY_WIRE_CHILD_ALL);
-}
-
 /* Returns 1 when the bank waits for exactly this result; else counts the reason. */
 static int is_expected(struct by_step *step, const struct by_packet *packet)
 {

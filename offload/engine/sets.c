@@ -2,9 +2,18 @@
  * The bitmaps of children. The first 64 children of an entry have their bits in the chunk's bank;
  * each further 64 have theirs in a bank of their own, which holds nothing else (by_set_of). So an
  * entry of up to 64 children touches one cache line, and the sum exists once however many there
- * are. Runs in the engine's thread.
+ * are. A bank is free for a chunk by the rules of by_bank_is_free. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
+
+int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags)
+{
+    uint32_t ahead = seq - bank->seq;
+
+    if (flags & BY_FLAG_START)
+        return (int32_t)ahead > 0 || bank->state == BY_BANK_VOID;
+    return ahead == 2 * entry->window && bank->state != BY_BANK_AGG && bank->state != BY_BANK_UP;
+}
 
 void by_sets_claim(struct by_engine *engine, const struct by_entry *entry, uint32_t bank)
 {

@@ -492,14 +492,6 @@ void by_meter_step(struct by_step *step);
  * has `count` packets at hand and returns how many it has handled: more than one if they belong to
  * one chunk. */
 uint32_t by_contrib_take(struct by_step *step, const struct by_packet *packet, uint32_t count);
-/*
- * Returns 1 when chunk `seq`, with these flags, may take the bank from the chunk that it holds.
- * Within a session that is the bank's next chunk, and only when the old one is no longer needed: no
- * correct leaf can be two windows ahead of a chunk that is still summed. The first chunks of a
- * session (START) take the bank from any older chunk, whatever its state: its session is over
- * (PROTOCOL.md, "Sessions").
- */
-int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags);
 void by_result_take(struct by_step *step, const struct by_packet *packet);
 void by_wait_take(struct by_step *step, const struct by_packet *packet);
 void by_err_take(struct by_step *step, const struct by_packet *packet);
@@ -527,12 +519,22 @@ int by_pairs_advance(struct by_step *step, const struct by_packet *packet, const
 void by_pairs_clear(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 void by_pair_seal(struct by_pair *pair);
 
-/* Returns 1 when the packet comes from child header.child of its entry; else counts the reason and
- * returns 0. */
+/* verify.c: returns 1 when the packet comes from child header.child of its entry; else counts the
+ * reason and returns 0. */
 int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet);
 int by_packet_is_from_parent(const struct by_packet *packet);
 
-/* sets.c: the bitmaps of all children of an entry for the chunk in `bank`. */
+/*
+ * sets.c: the bitmaps of all children of an entry for the chunk in `bank`, and whether a chunk may
+ * take it.
+ *
+ * Returns 1 when chunk `seq`, with these flags, may take the bank from the chunk that it holds.
+ * Within a session that is the bank's next chunk, and only when the old one is no longer needed: no
+ * correct leaf can be two windows ahead of a chunk that is still summed. The first chunks of a
+ * session (START) take the bank from any older chunk, whatever its state: its session is over
+ * (PROTOCOL.md, "Sessions").
+ */
+int by_bank_is_free(const struct by_bank *bank, const struct by_entry *entry, uint32_t seq, unsigned flags);
 /* Begins a chunk that no child has contributed to. */
 void by_sets_claim(struct by_engine *engine, const struct by_entry *entry, uint32_t bank);
 /* Marks no child (0) or every child (UINT64_MAX) as told. */

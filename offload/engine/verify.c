@@ -1,10 +1,33 @@
 /*
- * Keyed jobs: checks whether a packet was made by the neighbour that it names, for this node, in
- * this direction. The check precedes any access to a bank, so that a packet that is forged,
- * replayed elsewhere or sent back costs only a hash and a counter. Neighbours: offload/wire/seal.h
- * computes tags; send.c writes them. Runs in the engine's thread.
+ * Whether a packet comes from the neighbour that it names. Keyed jobs: whether that neighbour made
+ * it, for this node, in this direction. This check precedes any access to a bank, so that a packet
+ * that is forged, replayed elsewhere or sent back costs only a hash and a counter. Neighbours:
+ * offload/wire/seal.h computes tags; send.c writes them. Runs in the engine's thread.
  */
 #include "offload/engine/state.h"
+
+int by_packet_is_from_child(struct by_step *step, const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+
+    if (packet->child >= entry->child_count) {
+        step->engine->counters.drop_child++;
+        return 0;
+    }
+    if (packet->address != step->table->child[entry->first_child + packet->child].address) {
+        step->engine->counters.drop_ingress++;
+        return 0;
+    }
+    return 1;
+}
+
+int by_packet_is_from_parent(const struct by_packet *packet)
+{
+    const struct by_entry *entry = packet->entry;
+
+    return entry->has_parent && packet->address == entry->parent.address &&
+           (packet->header.child == entry->parent_child || packet->header.child == BY_WIRE_CHILD_ALL);
+}
 
 /* Returns the keys shared with the neighbour that the packet names, if it comes from there; else
  * counts the reason. */
