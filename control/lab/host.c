@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "control/base/fraction.h"
 #include "control/fabric/unit.h"
@@ -285,6 +286,12 @@ static void kill_one(struct lab *lab)
     }
 }
 
+static bool is_time_to_kill(const struct lab *lab, double seconds)
+{
+    return lab->options.kill_file != NULL ? access(lab->options.kill_file, F_OK) == 0
+                                          : seconds >= lab->options.kill_seconds;
+}
+
 /* Watches the hosts until all have ended or must be stopped. */
 void lab_host_watch(struct lab *lab)
 {
@@ -304,7 +311,7 @@ void lab_host_watch(struct lab *lab)
         if (left == 0)
             break;
         lab_progress(lab, "running, %.0f s, %u of %u hosts have finished", now - start, all - left, all);
-        if (!killed && now - start >= lab->options.kill_seconds) {
+        if (!killed && is_time_to_kill(lab, now - start)) {
             killed = true;
             kill_one(lab);
         }

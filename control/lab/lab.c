@@ -138,6 +138,10 @@ static int check(struct lab *lab)
         if (options->in_process)
             return by_cli_fail(BY_EXIT_USAGE, "--kill requires switches that are processes: leave out "
                                               "--in-process");
+        if (options->kill_file != NULL && access(options->kill_file, F_OK) == 0)
+            return by_cli_fail(BY_EXIT_USAGE,
+                               "--kill %s@%s: the file exists before the run: remove it, or name another",
+                               options->kill_node, options->kill_file);
     }
     if (lab_has_shm(options) && !options->in_process && check_shm(lab) != 0)
         return BY_EXIT_USAGE;

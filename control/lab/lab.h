@@ -63,6 +63,7 @@ struct lab_options {
     uint32_t ranks_each_count, ranks_each_sum;
     const char *kill_node; /* a node that is killed during the run, or NULL */
     double kill_seconds;
+    const char *kill_file; /* the switch is killed when this file exists; NULL: after kill_seconds */
     /* NODE=PROGRAM: the program of that switch instead of banyan-switchd */
     const char *program[LAB_PROGRAMS_MAX];
     uint32_t program_count;

@@ -12,13 +12,18 @@
 static int read_kill(void *object, const char *text, struct by_option_why *why)
 {
     struct lab_options *options = object;
-    char *at = strrchr(text, '@'), *end = NULL;
+    char *file = strstr(text, "@/"), *at = file != NULL ? file : strrchr(text, '@'), *end = NULL;
+    bool good = at != NULL && at != text;
 
-    if (at != NULL)
+    options->kill_file = file != NULL ? file + 1 : NULL;
+    if (good && file == NULL) {
         options->kill_seconds = strtod(at + 1, &end);
-    if (at == NULL || at == text || at[1] < '0' || at[1] > '9' || *end != 0 ||
-        !(options->kill_seconds >= 0 && options->kill_seconds <= 3600))
-        return by_option_refuse(why, "it must be NODE@SECONDS, such as leaf0@2");
+        good = at[1] >= '0' && at[1] <= '9' && *end == 0 && options->kill_seconds >= 0 &&
+               options->kill_seconds <= 3600;
+    }
+    if (!good)
+        return by_option_refuse(
+            why, "it must be NODE@SECONDS, such as leaf0@2, or NODE@FILE with the absolute path of a file");
     *at = 0;
     options->kill_node = text;
     return 0;
@@ -168,7 +173,8 @@ static const struct by_option rows[] = {
                  "run PROGRAM on that switch, with the options of banyan-switchd; for example the program "
                  "of a board without an operating system (build/boards/BOARD/run); may be repeated"),
      .count = AT(program_count), .call = check_program},
-    {BY_ROW_CALL(0, "kill", "NODE@S", read_kill, "kill the switch NODE after S seconds of the run")},
+    {BY_ROW_CALL(0, "kill", "NODE@S", read_kill,
+                 "kill the switch NODE after S seconds of the run, or when the file S, a path, exists")},
     {BY_ROW_NUMBER(0, "timeout", "S", AT(stall_s), 1, 3600,
                    "fail an operation that makes no progress for S seconds, %r (default 10)")},
     {BY_ROW_NUMBER(0, "limit", "S", AT(limit_s), 1, 86400, "end the run after S seconds, %r (default 600)")},

@@ -156,7 +156,7 @@ option --trees 9 "$banyan" plot star.json gather.plan -o a.svg %
 for o in "--bytes " "--iters 0" "--warmup " "--root 4" "--mtu 10 100000" "--loss $chance" "--dup $chance" "--reorder $chance" "--seed " "--jobs 0 9" "--timeout 0" "--limit 0" "--window 0 3" "--slots "; do
     option "${o%% *}" "${o#* }" "$banyan" lab run star.json --in-process -c broadcast %
 done
-option --kill "switch0@x switch0@-1 switch0@ @1" "$banyan" lab run star.json --in-process %
+option --kill "switch0@x switch0@-1 switch0@ @1 @/x" "$banyan" lab run star.json --in-process %
 option --counts "1,1,1,x 1,1 0,0,0,0" "$banyan" lab run star.json --in-process -c allgather %
 # address WHAT PROGRAM ARGUMENTS...: tries an invalid address, which is the last part of the last
 # argument.

@@ -18,7 +18,6 @@ import argparse
 import html
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -56,32 +55,31 @@ class Shown:
         print(f"  {'PASS' if good else 'FAIL'}   {what}", flush=True)
         self.failed += not good
 
-    def run(self, model, name, kill_s=None):
+    def run(self, model, name):
         """Train once; return the record, with "killed": when the spine was killed, or None."""
         mode, words = RUNS[name]
-        record = os.path.join(self.folder, "record.json")
+        record, mark = os.path.join(self.folder, "record.json"), os.path.join(self.folder, f"{model}.middle")
         program = [sys.executable, "-W", "ignore", os.path.join(HERE, "train.py"), "--model", model, "--record", record]
         program += ["--rows", str(MODELS[model]), "--steps", str(self.options.steps), *words]
         # Gloo's frames are single ones, too.
         single = 'ethtool -K out0 tso off gso off gro off >/dev/null && exec "$@"'
         command = ["stdbuf", "-oL", self.banyan, "lab", "run", self.fabric, "-c", "allreduce,broadcast", "-m", mode]
         command += ["--transport", "udp", "--segments", "cut", "--controller", "--limit", str(LIMIT_S)]
-        command += ["--kill", f"{KILLED}@{kill_s:.1f}"] if kill_s else []
+        if name == "killed":  # when the training is in its middle
+            command += ["--kill", f"{KILLED}@{mark}"]
+            program += ["--mark", mark]
         environment = dict(os.environ, OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
         environment["PYTHONPATH"] = os.path.join(self.options.build, "lib/banyan/torch")
         if os.path.exists(record):
             os.unlink(record)
         killed, lines = None, []
-        called = began = time.time()
+        called = time.time()
         with subprocess.Popen(
             [*command, "--", "sh", "-c", single, "sh", *program],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, text=True,
         ) as lab:  # fmt: skip
             for line in lab.stdout:
                 lines.append(line)
-                ended = re.search(r" on all hosts, ([0-9.]+) s$", line)
-                if ended:  # --kill counts from here, when the fabric is up
-                    began = time.time() - float(ended.group(1))
                 if line.startswith(f"# {KILLED} is killed"):
                     killed = time.time()
         if lab.returncode != 0 or not os.path.exists(record):
@@ -89,18 +87,12 @@ class Shown:
             raise SystemExit(f"show.py: {model}, {name}: the lab ended with status {lab.returncode}; its output is above")
         with open(record, encoding="ascii") as file:
             found = json.load(file)
-        found["killed"], found["began"] = killed, began
+        found["killed"] = killed
         print(f"  RUN    {model:12} {name:11} {time.time() - called:.0f} s", flush=True)
         return found
 
     def model(self, model):
-        records = {}
-        for name in RUNS:
-            kill_s = None
-            if name == "killed":  # where the middle of the training was in the run before
-                last = records["exact again"]
-                kill_s = last["begins"][len(last["begins"]) // 2] - last["began"]
-            records[name] = self.run(model, name, kill_s)
+        records = {name: self.run(model, name) for name in RUNS}
         self.judge(model, records)
         return records
 
