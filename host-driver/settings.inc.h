@@ -68,6 +68,9 @@
     X(NCCL_COLLNET, "auto",                                                                                  \
       "NCCL: offer collectives (CollNet): auto (with the trees of a table), on (also between the hosts) "    \
       "or off")                                                                                              \
+    X(NCCL_RATE, "",                                                                                         \
+      "NCCL: rate of an allreduce in the trees in GB/s, a comma, and its latency in us, for NCCL's choice "  \
+      "of algorithms; if empty: NCCL's own predictions")                                                     \
     X(LOSS, "0", "fault injection: probability that a received packet is dropped")                           \
     X(DUP, "0", "fault injection: probability that a received packet is duplicated")                         \
     X(REORDER, "0", "fault injection: probability that a received packet is overtaken by later ones")        \

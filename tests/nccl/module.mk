@@ -1,5 +1,5 @@
 # The harness of the NCCL plugin: loads it as NCCL does, and plays NCCL's part.
-NCCL_TESTS := nccl_net_test nccl_faults_test nccl_messages_test nccl_coll_test
+NCCL_TESTS := nccl_net_test nccl_faults_test nccl_messages_test nccl_coll_test nccl_tuner_test
 TESTS += $(NCCL_TESTS)
 nccl_net_test_SRC         := tests/nccl/test_net.c tests/nccl/pair.c tests/nccl/driver.c
 nccl_net_test_LDLIBS      := -lcmocka -ldl -lpthread
@@ -7,6 +7,8 @@ nccl_faults_test_SRC      := tests/nccl/test_faults.c tests/nccl/pair.c tests/nc
 nccl_faults_test_LDLIBS   := -lcmocka -ldl -lpthread
 nccl_coll_test_SRC        := tests/nccl/test_coll.c tests/nccl/work.c tests/nccl/coll.c tests/nccl/driver.c
 nccl_coll_test_LDLIBS     := -lcmocka -ldl -lpthread
+nccl_tuner_test_SRC       := tests/nccl/test_tuner.c tests/nccl/driver.c
+nccl_tuner_test_LDLIBS    := -lcmocka -ldl -lpthread
 # Without arguments: the short run of `make test`.
 nccl_messages_test_SRC    := tests/nccl/campaign.c tests/nccl/driver.c
 nccl_messages_test_LDLIBS := -ldl -lpthread

@@ -57,6 +57,23 @@ int by_nccl_fail(int result, const char *format, ...)
 
 /* ---- settings ---- */
 
+/* "GB/s,us", such as "12.5,30". */
+static int take_rate(struct by_nccl_settings *settings, const char *value)
+{
+    char *end = NULL, *last = NULL;
+    double rate = strtod(value, &end), latency = *end == ',' ? strtod(end + 1, &last) : -1;
+
+    if (*value < '0' || *value > '9' || last == NULL || end[1] < '0' || end[1] > '9' || *last != 0 ||
+        !(rate >= 0.001 && rate <= 1e5) || !(latency >= 0 && latency <= 1e6))
+        return by_nccl_fail(BY_NCCL_USAGE,
+                            "BANYAN_NCCL_RATE is '%s'; state the rate of an allreduce, 0.001 to 100000 GB/s, a "
+                            "comma and its latency, 0 to 1000000 us, such as 12.5,30",
+                            value);
+    settings->rate = (uint64_t)(rate * 1e9);
+    settings->rate_latency_ns = (uint64_t)(latency * 1e3);
+    return BY_NCCL_OK;
+}
+
 static int take(struct by_nccl_settings *settings, const char *name, const char *value)
 {
     static const char *const modes[] = {
@@ -82,6 +99,8 @@ static int take(struct by_nccl_settings *settings, const char *name, const char 
                 settings->coll = mode;
         if (settings->coll == 0)
             return by_nccl_fail(BY_NCCL_USAGE, "BANYAN_NCCL_COLLNET is '%s'; use auto, on or off", value);
+    } else if (strcmp(name, "BANYAN_NCCL_RATE") == 0 && *value != 0) {
+        return take_rate(settings, value);
     } else if (strcmp(name, "BANYAN_TIMEOUT") == 0) {
         double seconds = strtod(value, NULL);
 

@@ -33,6 +33,8 @@ struct by_nccl_settings {
     unsigned log;        /* BANYAN_LOG */
     enum by_nccl_coll_mode coll;
     uint64_t timeout_ns; /* BANYAN_TIMEOUT */
+    /* BANYAN_NCCL_RATE: bytes per second of an allreduce in the trees, and its latency; 0: not stated */
+    uint64_t rate, rate_latency_ns;
 };
 
 /* Reads the settings again, and takes NCCL's logger, which may be NULL. A result of abi.h. */
@@ -57,7 +59,8 @@ enum by_nccl_kind {
     BY_NCCL_SENDER = 3,
     BY_NCCL_RECEIVER = 4,
     BY_NCCL_COLL_LISTENER = 5,
-    BY_NCCL_COLL = 6
+    BY_NCCL_COLL = 6,
+    BY_NCCL_TUNER = 7
 };
 
 /* What is known of a request's number without its object. */

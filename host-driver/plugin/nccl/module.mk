@@ -11,6 +11,7 @@ nccl-plugin_SRC := \
 	host-driver/plugin/nccl/net.c \
 	host-driver/plugin/nccl/net_versions.c \
 	host-driver/plugin/nccl/table.c \
+	host-driver/plugin/nccl/tuner.c \
 	host-driver/plugin/nccl/versions.c
 NCCL_PLUGIN := $(B)/lib/libnccl-net-banyan.so
 ALL_TARGETS += $(NCCL_PLUGIN)
