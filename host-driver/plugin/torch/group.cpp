@@ -185,6 +185,12 @@ void group::close()
         PyEval_RestoreThread(state);
 }
 
+void group::release_resources()
+{
+    close();
+    other_.reset();
+}
+
 std::string group::describe() const
 {
     return worker_ ? "over banyan, transport " + worker_->transport()

@@ -56,6 +56,8 @@ public:
     /* Ends the operations that still run with an error, and leaves the job. Threads that hold the
      * interpreter's lock release it meanwhile. */
     void close();
+    /* Called when PyTorch drops the group; the destructor waits for those that watch it. */
+    void release_resources() override;
     const std::string getBackendName() const override { return "banyan"; }
 
     work_ptr broadcast(tensors &data, const c10d::BroadcastOptions &options) override;

@@ -75,6 +75,11 @@ static c10::intrusive_ptr<group> create(const c10::intrusive_ptr<c10d::Store> &s
     }
 }
 
+/* A group that PyTorch owns: PyTorch 2 keeps no Python object of it, so weakref would lose it. */
+struct watch {
+    c10::weak_intrusive_ptr<group> owned;
+};
+
 PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
 {
     py::module_::import("torch.distributed");
@@ -84,6 +89,9 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         .def_property_readonly("open", &group::open, "Operations over banyan that have not ended.")
         .def_property_readonly("offloaded", &group::offloaded, "Operations that libbanyan ran.")
         .def_property_readonly("passed", &group::passed, "Operations that the other backend ran.");
+    py::class_<watch>(module, "Watch")
+        .def(py::init([](const c10::intrusive_ptr<group> &one) { return watch{c10::weak_intrusive_ptr<group>(one)}; }))
+        .def("__call__", [](const watch &self) { return self.owned.lock(); }, "Returns the group, or None if it is gone.");
     module.attr("torch_version") = std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR);
     module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout_s"),
                py::arg("other"), py::arg("whole"), py::call_guard<py::gil_scoped_release>());

@@ -13,7 +13,7 @@ TORCH_PYTHON   := $(patsubst host-driver/plugin/torch/%,$(TORCH_DIR)/%,$(wildcar
 $(TORCH_OBJ): $(B)/obj/torch/%.o: host-driver/plugin/torch/%.cpp
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CXX) -std=c++17 -O2 -fPIC -fvisibility=hidden $(BASELINE_$(ARCH)) -Wall -Wextra -Wno-unused-parameter -Werror \
+	$(Q)$(CXX) -std=c++17 -O2 -fPIC -fvisibility=hidden $(BASELINE_$(ARCH)) -Wall -Wextra -Wno-unused-parameter -Werror -Wno-error=maybe-uninitialized \
 		-DTORCH_EXTENSION_NAME=_C -Ihost-driver/include -isystem $(PYTHON_INCLUDE) \
 		$(addprefix -isystem ,$(filter-out /usr/include,$(TORCH_INCLUDE))) -MMD -MP -c -o $@ $<
 $(TORCH_DIR)/banyan_torch/_C.so: $(TORCH_OBJ) $(LIBBANYAN_SO)

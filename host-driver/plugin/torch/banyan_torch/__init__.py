@@ -11,7 +11,6 @@ other groups and operations run over Gloo. The job's table and transport come fr
 import atexit
 import os
 import sys
-import weakref
 
 import torch as _torch
 import torch.distributed as _dist
@@ -38,11 +37,15 @@ def _create(store, rank, size, timeout):
     other = None
     if _dist.is_gloo_available():
         other = _dist.ProcessGroupGloo(_dist.PrefixStore("banyan/gloo", store), rank, size, timeout)
-    whole = not any(one() is not None for one in _groups)
+    whole = not _dist.is_initialized()  # the first group is that of the whole job
+    if whole:  # a destroyed group lives on where a model refers to it
+        for one in _groups:
+            if one() is not None:
+                one().close()
     group = _C.create(_dist.PrefixStore("banyan", store), rank, size, timeout.total_seconds(), other, whole)
     if whole:
-        _groups[:] = [weakref.ref(group)]
-        atexit.register(_leave, weakref.ref(group), os.getpid())
+        _groups[:] = [_C.Watch(group)]
+        atexit.register(_leave, _groups[0], os.getpid())
         if rank == 0:
             print(f"banyan_torch: {group.describe()}; other operations over Gloo", file=sys.stderr)
     return group
@@ -53,12 +56,13 @@ def _leave(group, process):
     group = group()
     if group is None or os.getpid() != process:
         return
-    print(
-        f"banyan_torch: the program ends without torch.distributed.destroy_process_group(), and {group.open} "
-        "operations have not ended; call it before the program ends",
-        file=sys.stderr,
-        flush=True,
-    )
+    if _dist.is_initialized():
+        print(
+            f"banyan_torch: the program ends without torch.distributed.destroy_process_group(), and {group.open} "
+            "operations have not ended; call it before the program ends",
+            file=sys.stderr,
+            flush=True,
+        )
     group.close()
 
 
