@@ -43,6 +43,12 @@ lab-languages: mpi-deps build-all build-tools ## use libbanyan from C++, Fortran
 lab-torch: torch ## test the backend of torch.distributed on real switches; installs Debian's PyTorch; SUITE=all runs all of PyTorch's own tests (half an hour)
 	$(Q)SUITE=$(SUITE) tests/lab/all.sh $(B) lab-torch
 
+# Downloads 200 MB, and installs nothing but mmdebstrap.
+.PHONY: lab-torch-newer
+lab-torch-newer: build-all ## as root: test the backend of torch.distributed with the PyTorch of a newer Debian, unpacked into build/torch (2 GB; 5 minutes); SUITE=
+	$(Q)tests/deps.sh newer
+	$(Q)SUITE=$(SUITE) tests/torch/newer.sh $(B) $(O)/torch
+
 train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
 	$(Q)$(PYTHON) -W ignore host-driver/examples/train/show.py $(B) -o $(O)/training.svg --steps $(or $(STEPS),24)
 

@@ -65,8 +65,9 @@ static int predict(int version, void *context, int collective, size_t bytes, int
 
 static int finish(int version, void *context)
 {
-    return version == 5 ? ((const struct by_nccl_tuner_v5 *)table_of(5))->finish(context)
-                        : ((const struct by_nccl_tuner_v3 *)table_of(version == 2 ? 3 : version))->finish(context);
+    return version == 5
+               ? ((const struct by_nccl_tuner_v5 *)table_of(5))->finish(context)
+               : ((const struct by_nccl_tuner_v3 *)table_of(version == 2 ? 3 : version))->finish(context);
 }
 
 /* NCCL's table of an allreduce: the ring, and both forms of CollNet with `collnet` or more. */
@@ -118,8 +119,8 @@ static void collnet_gets_the_time_of_the_plan(void **state)
         assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
         /* 10 MB take 1000 us and the latency; the ring's 1500 us are longer, and NCCL's prediction wrong */
         fill(times, 1500, 9000);
-        assert_int_equal(
-            predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS), BY_NCCL_OK);
+        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS),
+                         BY_NCCL_OK);
         assert_float_equal(times[BY_NCCL_COLLNET_CHAIN][BY_NCCL_SIMPLE], 1030, 0.01);
         assert_float_equal(times[BY_NCCL_COLLNET_DIRECT][BY_NCCL_SIMPLE], 1035, 0.01);
         assert_float_equal(times[RING][BY_NCCL_SIMPLE], 1500, 0);
@@ -131,8 +132,8 @@ static void collnet_gets_the_time_of_the_plan(void **state)
         assert_int_equal(least(times), RING);
         /* each operation of a group has the latency */
         fill(times, 1500, 0);
-        assert_int_equal(
-            predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 4, times[0], ALGORITHMS), BY_NCCL_OK);
+        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 4, times[0], ALGORITHMS),
+                         BY_NCCL_OK);
         assert_float_equal(times[BY_NCCL_COLLNET_CHAIN][BY_NCCL_SIMPLE], 1120, 0.01);
         assert_int_equal(finish(version, context), BY_NCCL_OK);
     }
@@ -149,13 +150,13 @@ static void what_nccl_ignores_stays_ignored(void **state)
         assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
         fill(times, 1500, BY_NCCL_IGNORED); /* without CollNet */
         memcpy(before, times, sizeof(times));
-        assert_int_equal(
-            predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS), BY_NCCL_OK);
+        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS),
+                         BY_NCCL_OK);
         assert_memory_equal(before, times, sizeof(times));
         fill(times, 1500, 9000);
         times[BY_NCCL_COLLNET_CHAIN][BY_NCCL_SIMPLE] = BY_NCCL_IGNORED; /* one form only */
-        assert_int_equal(
-            predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS), BY_NCCL_OK);
+        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS),
+                         BY_NCCL_OK);
         assert_float_equal(times[BY_NCCL_COLLNET_DIRECT][BY_NCCL_SIMPLE], 1030, 0.01);
         assert_float_equal(times[BY_NCCL_COLLNET_CHAIN][BY_NCCL_SIMPLE], BY_NCCL_IGNORED, 0);
         fill(times, 1500, 9000); /* other collectives are NCCL's */
@@ -182,8 +183,8 @@ static void without_a_rate_nothing_changes(void **state)
             assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
             fill(times, 1500, 9000);
             memcpy(before, times, sizeof(times));
-            assert_int_equal(
-                predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS), BY_NCCL_OK);
+            assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS),
+                             BY_NCCL_OK);
             assert_memory_equal(before, times, sizeof(times));
             assert_int_equal(finish(version, context), BY_NCCL_OK);
         }
@@ -203,10 +204,14 @@ static void version_2_takes_collnet_where_no_ring_is_faster(void **state)
         size_t nodes, bytes;
         int has_collnet, collective, algorithm;
     } cases[] = {
-        {4, 590000, 1, BY_NCCL_ALLREDUCE, -1},      {4, 610000, 1, BY_NCCL_ALLREDUCE, BY_NCCL_COLLNET_DIRECT},
-        {4, 610000, 0, BY_NCCL_ALLREDUCE, -1},      {4, 610000, 1, ALLGATHER, -1},
-        {2, 1u << 30, 1, BY_NCCL_ALLREDUCE, -1},    {1, 1u << 30, 1, BY_NCCL_ALLREDUCE, -1},
-        {64, 400000, 1, BY_NCCL_ALLREDUCE, BY_NCCL_COLLNET_DIRECT}, {4, 0, 1, BY_NCCL_ALLREDUCE, -1},
+        {4, 590000, 1, BY_NCCL_ALLREDUCE, -1},
+        {4, 610000, 1, BY_NCCL_ALLREDUCE, BY_NCCL_COLLNET_DIRECT},
+        {4, 610000, 0, BY_NCCL_ALLREDUCE, -1},
+        {4, 610000, 1, ALLGATHER, -1},
+        {2, 1u << 30, 1, BY_NCCL_ALLREDUCE, -1},
+        {1, 1u << 30, 1, BY_NCCL_ALLREDUCE, -1},
+        {64, 400000, 1, BY_NCCL_ALLREDUCE, BY_NCCL_COLLNET_DIRECT},
+        {4, 0, 1, BY_NCCL_ALLREDUCE, -1},
     };
     const struct by_nccl_tuner_v2 *two = table_of(2);
 
@@ -228,8 +233,8 @@ static void version_2_takes_collnet_where_no_ring_is_faster(void **state)
 
 static void wrong_settings_are_named(void **state)
 {
-    static const char *const wrong[] = {"x", "10", "10,", "10,x", ",30", "-1,30", "0,30", "10,30,", "10;30",
-                                        "1e9,3", "10,2000000", "nan,1", " 10,30"};
+    static const char *const wrong[] = {"x",      "10",    "10,",   "10,x",       ",30",   "-1,30", "0,30",
+                                        "10,30,", "10;30", "1e9,3", "10,2000000", "nan,1", " 10,30"};
     void *context;
 
     (void)state;
@@ -254,7 +259,8 @@ static void wrong_use_is_refused(void **state)
         assert_int_equal(init(version, 4, NULL), BY_NCCL_ARGUMENT);
         assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
         closed = context;
-        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 8, 1, NULL, ALGORITHMS), BY_NCCL_ARGUMENT);
+        assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 8, 1, NULL, ALGORITHMS),
+                         BY_NCCL_ARGUMENT);
         fill(times, 1500, 9000);
         assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 8, 1, times[0], 3), BY_NCCL_ARGUMENT);
         assert_int_equal(finish(version, context), BY_NCCL_OK);

@@ -134,7 +134,7 @@ def imports_with_another_torch():
     def load():
         import banyan_torch  # noqa: F401
 
-    fails("and this is PyTorch 9.8.7; build it with this one: make torch", load)
+    fails("and this is PyTorch 9.8.7; build it with this one: make torch-build", load)
     print("refused")
 
 

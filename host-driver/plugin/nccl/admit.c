@@ -261,8 +261,8 @@ int by_nccl_agree(const struct by_nccl_facts *all, uint32_t ranks, char text[BY_
         else if (facts->rate != all[0].rate || facts->rate_latency_ns != all[0].rate_latency_ns)
             snprintf(
                 text, BY_NCCL_TEXT_MAX,
-                "BANYAN_NCCL_RATE differs between rank %u on %.63s and rank 0; use the same on all ranks", rank,
-                facts->host);
+                "BANYAN_NCCL_RATE differs between rank %u on %.63s and rank 0; use the same on all ranks",
+                rank, facts->host);
         else if ((facts->size == 0) != (all[0].size == 0))
             snprintf(text, BY_NCCL_TEXT_MAX, "rank %u on %.63s has %s table, and rank 0 has %s", rank,
                      facts->host, facts->size == 0 ? "no" : "a", facts->size == 0 ? "one" : "none");

@@ -15,14 +15,14 @@
 
 /* The facts about a rank; fixed bytes, no pointers. */
 struct by_nccl_facts {
-    uint32_t version; /* BANYAN_VERSION */
-    int32_t status;   /* banyan_status_t; if not 0, `text` is the reason why this rank cannot */
-    uint32_t rank;    /* of the table; of NCCL without a table */
-    uint32_t size;    /* ranks of the table; 0: no table */
-    uint32_t coll;    /* enum by_nccl_coll_mode */
-    uint32_t mode;    /* banyan_mode_t */
+    uint32_t version;               /* BANYAN_VERSION */
+    int32_t status;                 /* banyan_status_t; if not 0, `text` is the reason why this rank cannot */
+    uint32_t rank;                  /* of the table; of NCCL without a table */
+    uint32_t size;                  /* ranks of the table; 0: no table */
+    uint32_t coll;                  /* enum by_nccl_coll_mode */
+    uint32_t mode;                  /* banyan_mode_t */
     uint64_t rate, rate_latency_ns; /* of the tuner */
-    uint32_t trees;   /* 1: allreduce has trees */
+    uint32_t trees;                 /* 1: allreduce has trees */
     uint16_t reduces[BANYAN_MAX + 1]; /* per operator: bit banyan_dtype_t if its allreduce runs */
     char host[64];
     char text[BY_NCCL_TEXT_MAX];

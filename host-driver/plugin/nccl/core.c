@@ -65,10 +65,11 @@ static int take_rate(struct by_nccl_settings *settings, const char *value)
 
     if (*value < '0' || *value > '9' || last == NULL || end[1] < '0' || end[1] > '9' || *last != 0 ||
         !(rate >= 0.001 && rate <= 1e5) || !(latency >= 0 && latency <= 1e6))
-        return by_nccl_fail(BY_NCCL_USAGE,
-                            "BANYAN_NCCL_RATE is '%s'; state the rate of an allreduce, 0.001 to 100000 GB/s, a "
-                            "comma and its latency, 0 to 1000000 us, such as 12.5,30",
-                            value);
+        return by_nccl_fail(
+            BY_NCCL_USAGE,
+            "BANYAN_NCCL_RATE is '%s'; state the rate of an allreduce, 0.001 to 100000 GB/s, a "
+            "comma and its latency, 0 to 1000000 us, such as 12.5,30",
+            value);
     settings->rate = (uint64_t)(rate * 1e9);
     settings->rate_latency_ns = (uint64_t)(latency * 1e3);
     return BY_NCCL_OK;

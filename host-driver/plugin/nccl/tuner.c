@@ -43,8 +43,8 @@ static int init(size_t ranks, size_t nodes, by_nccl_logger logger, void **contex
     if (result != BY_NCCL_OK)
         return result;
     if (context == NULL || nodes == 0 || ranks < nodes)
-        return by_nccl_fail(BY_NCCL_ARGUMENT, "tuner: a communicator of %zu ranks on %zu hosts is not possible",
-                            ranks, nodes);
+        return by_nccl_fail(BY_NCCL_ARGUMENT,
+                            "tuner: a communicator of %zu ranks on %zu hosts is not possible", ranks, nodes);
     settings = by_nccl_settings();
     tuner = calloc(1, sizeof(*tuner));
     if (tuner == NULL)

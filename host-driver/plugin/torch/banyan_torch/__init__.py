@@ -15,7 +15,7 @@ import sys
 import torch as _torch
 import torch.distributed as _dist
 
-_REMEDY = "build it with this one: make torch TORCH_INCLUDE= TORCH_LIB= PYTHON="
+_REMEDY = "build it with this one: make torch-build TORCH_INCLUDE= TORCH_LIB= PYTHON= (docs/languages.md)"
 if not _dist.is_available():
     raise ImportError(f"banyan_torch: PyTorch {_torch.__version__} has no torch.distributed; install another build")
 try:
