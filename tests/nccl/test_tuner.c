@@ -1,6 +1,6 @@
 /*
- * The tuner of the NCCL plugin, loaded as NCCL loads it: it replaces the predicted times of CollNet in
- * every version of the interface, and nothing else; wrong settings and wrong use.
+ * The tuner of the NCCL plugin, loaded as NCCL loads it: it replaces the predicted times of CollNet
+ * in every version of the interface, and nothing else; wrong settings and wrong use.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -117,7 +117,7 @@ static void collnet_gets_the_time_of_the_plan(void **state)
     set_rate("10,30"); /* 10 GB/s: 0.1 ns a byte */
     for (int version = 3; version <= 5; version++) {
         assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
-        /* 10 MB take 1000 us and the latency; the ring's 1500 us are longer, and NCCL's prediction wrong */
+        /* 10 MB take 1000 us and the latency: less than the ring, and than NCCL predicted */
         fill(times, 1500, 9000);
         assert_int_equal(predict(version, context, BY_NCCL_ALLREDUCE, 10000000, 1, times[0], ALGORITHMS),
                          BY_NCCL_OK);
