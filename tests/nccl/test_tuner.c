@@ -86,13 +86,16 @@ static void fill(float times[ALGORITHMS][PROTOCOLS], float ring, float collnet)
 /* The algorithm that NCCL takes. */
 static int least(float times[ALGORITHMS][PROTOCOLS])
 {
-    int best = -1, at = -1;
+    float best = BY_NCCL_IGNORED;
+    int at = -1;
 
-    for (int i = 0; i < ALGORITHMS * PROTOCOLS; i++)
-        if (times[0][i] >= 0 && (at < 0 || times[0][i] < times[0][at]))
-            at = i;
-    best = at / PROTOCOLS;
-    return best;
+    for (int i = 0; i < ALGORITHMS; i++)
+        for (int k = 0; k < PROTOCOLS; k++)
+            if (times[i][k] >= 0 && (at < 0 || times[i][k] < best)) {
+                best = times[i][k];
+                at = i;
+            }
+    return at;
 }
 
 static void set_rate(const char *rate)
@@ -250,11 +253,13 @@ static void wrong_settings_are_named(void **state)
 static void wrong_use_is_refused(void **state)
 {
     float times[ALGORITHMS][PROTOCOLS];
-    void *context, *closed;
+    void *context;
 
     (void)state;
     set_rate("10,30");
     for (int version = 3; version <= 5; version++) {
+        void *closed;
+
         assert_int_equal(init(version, 0, &context), BY_NCCL_ARGUMENT);
         assert_int_equal(init(version, 4, NULL), BY_NCCL_ARGUMENT);
         assert_int_equal(init(version, 4, &context), BY_NCCL_OK);
