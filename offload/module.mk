@@ -7,7 +7,10 @@ offload_SRC := \
 	offload/base/park.c \
 	offload/base/rate.c \
 	offload/base/siphash.c \
+	offload/wire/discovery.c \
+	offload/wire/fold.c \
 	offload/wire/frame.c \
+	offload/wire/ipv6.c \
 	offload/wire/lldp.c \
 	offload/wire/latency.c \
 	offload/wire/member.c \

@@ -1,7 +1,7 @@
 /* Frames and packets of arbitrary bytes: parsing stays inside them, and encoding reproduces what
  * was decoded. */
 #include "offload/wire/wire.h"
-#include "offload/wire/frame.h"
+#include "offload/wire/fold.h"
 #include "tests/fuzz/input.h"
 
 static void check_payloads(const struct by_header *header, const uint8_t *payload, size_t bytes)
@@ -53,6 +53,42 @@ static void check_packet(const uint8_t *data, size_t size)
     FUZZ_CHECK(by_header_decode(again, sizeof(again), &twice, &payload) == 0);
 }
 
+/* Frames over IPv6: they are folded inside their bytes, and what was folded unfolds again. */
+static void check_ipv6(const uint8_t *data, size_t size)
+{
+    static const uint8_t records[2][BY_IPV6_RECORD_BYTES] = {{0, 0, 0, 1, 0xfd, [19] = 1},
+                                                             {0, 0, 0, 2, 0xfd, [19] = 2}};
+    static const struct by_ipv6_book book = {records[0], 2};
+    uint8_t *copy = malloc(size + 1), headers[BY_DISCOVERY_BYTES];
+    struct by_discovery_message message;
+    struct by_fold_asker asker = {{0}, {0}};
+    struct by_frame frame, folded;
+    uint32_t bytes = (uint32_t)size, at;
+    int32_t head;
+
+    if (copy == NULL)
+        return;
+    if (size > 0)
+        memcpy(copy, data, size);
+    if (by_ipv6_parse(&book, copy, size, &frame) == 0)
+        FUZZ_CHECK(frame.data >= copy && frame.data + frame.bytes <= copy + size);
+    if (by_discovery_parse(copy, size, &message) == 0)
+        FUZZ_CHECK(!(message.src_mac[0] & 1));
+    at = by_fold(&book, &asker, copy, &bytes);
+    FUZZ_CHECK(at + bytes <= size);
+    if (at > 0) {
+        FUZZ_CHECK(by_frame_parse(copy + at, bytes, &folded) == 0 && folded.bytes == frame.bytes &&
+                   folded.data == frame.data && folded.src_ip == frame.src_ip &&
+                   folded.dst_ip == frame.dst_ip);
+        head = by_unfold(&book, &asker, copy + at, headers);
+        FUZZ_CHECK(frame.src_ip == 0 || frame.dst_ip == 0 || head == (int32_t)BY_IPV6_HEADER_BYTES);
+    } else if (bytes >= BY_FRAME_HEADER_BYTES) {
+        head = by_unfold(&book, &asker, copy, headers);
+        FUZZ_CHECK(head <= (int32_t)BY_DISCOVERY_BYTES);
+    }
+    free(copy);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const uint8_t mac[BY_MAC_BYTES] = {2, 0x62, 198, 18, 0, 1};
@@ -71,6 +107,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_packet(frame.data, frame.bytes);
     }
     by_frame_vlan(data, size);
+    check_ipv6(data, size);
     by_arp_reply(data, size, 0xc6120001, mac, reply);
     if (by_arp_parse(data, size, &arp) == 0)
         FUZZ_CHECK(!(arp.src_mac[0] & 1));

@@ -4,9 +4,10 @@
     golden.py          writes the .hex files beside this script
     golden.py --check  exit status 1 when a file differs
 
-Each file: lines of comment, then the bytes of one UDP payload in hex. tests/unit/offload/wire/golden.c holds the same packets
-as structures, and compares both ways.
+Each file: lines of comment, then the bytes of one UDP payload in hex, or of a whole frame. tests/unit/offload/wire/golden.c holds
+the same packets as structures, and compares both ways.
 """
+import ipaddress
 import os
 import struct
 import sys
@@ -126,6 +127,52 @@ PACKETS = {
                                payload=struct.pack(">IB3x", 10, 1)), 3, 9, 1, True)),
     "probe": ("a child asks for the state of chunk 9", packet(PROBE, child=4, seq=9, count=0, nleaf=0)),
 }
+
+
+MACS = bytes([2, 0x62, 0xfd, 0, 0, 3]), bytes([2, 0x62, 0xfd, 0, 0, 2])  # receiver, sender
+FOUR = bytes([198, 18, 0, 2]), bytes([198, 18, 0, 3])  # sender, receiver
+SIX = ipaddress.ip_address("fd00:1::2").packed, ipaddress.ip_address("fd00:1::a1b2:c3d4").packed
+
+
+def ones(data):
+    """The Internet checksum (RFC 1071)."""
+    data += bytes(len(data) % 2)
+    total = sum(word for (word,) in struct.iter_unpack(">H", data))
+    while total >> 16:
+        total = (total & 0xffff) + (total >> 16)
+    return total ^ 0xffff
+
+
+def udp(payload):
+    return struct.pack(">HHHH", 50000, 46247, 8 + len(payload), 0) + payload
+
+
+def frame4(payload, ecn):
+    datagram = udp(payload)
+    head = struct.pack(">BBHHHBBH4s4s", 0x45, ecn, 20 + len(datagram), 0, 0x4000, 64, 17, 0, *FOUR)
+    head = head[:10] + struct.pack(">H", ones(head)) + head[12:]
+    return MACS[0] + MACS[1] + b"\x08\x00" + head + datagram
+
+
+def frame6(macs, sender, receiver, kind, hops, body, ecn=0):
+    return macs[0] + macs[1] + b"\x86\xdd" + struct.pack(">IHBB16s16s", 6 << 28 | ecn << 20, len(body), kind, hops, sender,
+                                                         receiver) + body
+
+
+def discovery(macs, sender, receiver, kind, flags, target, option):
+    body = struct.pack(">BBHI16sBB6s", kind, 0, 0, flags << 24, target, option, 1, macs[1])
+    false = sender + receiver + struct.pack(">II", len(body), 58)
+    body = body[:2] + struct.pack(">H", ones(false + body)) + body[4:]
+    return frame6(macs, sender, receiver, 58, 255, body)
+
+
+PACKETS["frame-ipv4"] = ("a frame over IPv4 with a credit", frame4(PACKETS["contrib-nodata"][1], 2))
+PACKETS["frame-ipv6"] = ("the same over IPv6", frame6(MACS, *SIX, 17, 64, udp(PACKETS["contrib-nodata"][1]), 2))
+PACKETS["neighbour-solicit"] = ("a solicitation of the second address, to its group",
+                                discovery((bytes([0x33, 0x33, 0xff, 0xb2, 0xc3, 0xd4]), MACS[1]), SIX[0],
+                                          ipaddress.ip_address("ff02::1:ffb2:c3d4").packed, 135, 0, SIX[1], 1))
+PACKETS["neighbour-advertise"] = ("the advertisement that answers it: solicited, override",
+                                  discovery((MACS[1], MACS[0]), SIX[1], SIX[0], 136, 0x60, SIX[1], 2))
 
 
 def main():

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "offload/reduce/reduce.h"
+#include "offload/wire/discovery.h"
 #include "offload/wire/seal.h"
 #include "offload/wire/wire.h"
 
@@ -284,6 +285,77 @@ static void decoding_golden_bytes_gives_every_field(void **state)
     }
 }
 
+/* The addresses of the golden frames, as a book. */
+static const uint8_t addresses[2][BY_IPV6_RECORD_BYTES] = {
+    {0, 0, 0, 1, 0xfd, 0, 0, 1, [19] = 2},
+    {0, 0, 0, 2, 0xfd, 0, 0, 1, [16] = 0xa1, 0xb2, 0xc3, 0xd4},
+};
+static const struct by_ipv6_book book = {addresses[0], 2};
+static const uint8_t sender[BY_MAC_BYTES] = {2, 0x62, 0xfd, 0, 0, 2},
+                     receiver[BY_MAC_BYTES] = {2, 0x62, 0xfd, 0, 0, 3};
+
+static void frames_of_both_forms_are_the_golden_ones(void **state)
+{
+    (void)state;
+    for (unsigned six = 0; six < 2; six++) {
+        size_t head = six ? BY_IPV6_HEADER_BYTES : BY_FRAME_HEADER_BYTES;
+        uint8_t want[128], got[128], packet[128];
+        size_t bytes = read_hex(six ? "frame-ipv6" : "frame-ipv4", want, sizeof(want));
+        size_t packet_bytes = read_hex("contrib-nodata", packet, sizeof(packet));
+        struct by_frame frame, fields = {.src_ip = six ? 1 : 0xc6120002,
+                                         .dst_ip = six ? 2 : 0xc6120003,
+                                         .src_port = 50000,
+                                         .dst_port = 46247,
+                                         .ecn = 2,
+                                         .bytes = (uint16_t)packet_bytes};
+
+        memcpy(fields.src_mac, sender, BY_MAC_BYTES);
+        memcpy(fields.dst_mac, receiver, BY_MAC_BYTES);
+        assert_int_equal(bytes, head + packet_bytes);
+        memset(got, 0xff, sizeof(got));
+        if (six)
+            assert_int_equal(by_ipv6_build(&book, &fields, got), 0);
+        else
+            by_frame_build(&fields, got);
+        assert_memory_equal(got, want, head);
+        assert_int_equal(
+            six ? by_ipv6_parse(&book, want, bytes, &frame) : by_frame_parse(want, bytes, &frame), 0);
+        assert_memory_equal(frame.src_mac, sender, BY_MAC_BYTES);
+        assert_memory_equal(frame.dst_mac, receiver, BY_MAC_BYTES);
+        assert_int_equal(frame.src_ip, fields.src_ip);
+        assert_int_equal(frame.dst_ip, fields.dst_ip);
+        assert_int_equal(frame.src_port, 50000);
+        assert_int_equal(frame.dst_port, 46247);
+        assert_int_equal(frame.ecn, 2);
+        assert_int_equal(frame.bytes, packet_bytes);
+        assert_memory_equal(frame.data, packet, packet_bytes);
+    }
+}
+
+static void neighbour_discovery_has_the_golden_bytes(void **state)
+{
+    uint8_t want[128], got[BY_DISCOVERY_BYTES];
+    struct by_discovery_message message;
+
+    (void)state;
+    assert_int_equal(read_hex("neighbour-solicit", want, sizeof(want)), BY_DISCOVERY_BYTES);
+    by_discovery_solicit(sender, addresses[0] + 4, NULL, addresses[1] + 4, got);
+    assert_memory_equal(got, want, BY_DISCOVERY_BYTES);
+    assert_int_equal(by_discovery_parse(want, BY_DISCOVERY_BYTES, &message), 0);
+    assert_true(message.is_solicitation);
+    assert_memory_equal(message.src_mac, sender, BY_MAC_BYTES);
+    assert_memory_equal(message.src, addresses[0] + 4, BY_IPV6_BYTES);
+    assert_memory_equal(message.target, addresses[1] + 4, BY_IPV6_BYTES);
+
+    assert_int_equal(read_hex("neighbour-advertise", want, sizeof(want)), BY_DISCOVERY_BYTES);
+    by_discovery_advertise(receiver, addresses[1] + 4, sender, addresses[0] + 4, got);
+    assert_memory_equal(got, want, BY_DISCOVERY_BYTES);
+    assert_int_equal(by_discovery_parse(want, BY_DISCOVERY_BYTES, &message), 0);
+    assert_false(message.is_solicitation);
+    assert_memory_equal(message.src_mac, receiver, BY_MAC_BYTES);
+    assert_memory_equal(message.target, addresses[1] + 4, BY_IPV6_BYTES);
+}
+
 static const struct golden *find(const char *name)
 {
     for (size_t i = 0; i < GOLDEN_COUNT; i++)
@@ -347,6 +419,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(encoding_gives_the_golden_bytes),
+        cmocka_unit_test(frames_of_both_forms_are_the_golden_ones),
+        cmocka_unit_test(neighbour_discovery_has_the_golden_bytes),
         cmocka_unit_test(keyed_packets_have_the_golden_tags),
         cmocka_unit_test(decoding_golden_bytes_gives_every_field),
         cmocka_unit_test(the_payload_of_wait_is_the_golden_one),

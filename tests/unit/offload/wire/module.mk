@@ -1,4 +1,4 @@
-TESTS += unit-wire unit-golden unit-frame unit-latency unit-lldp unit-member unit-stripe
+TESTS += unit-wire unit-golden unit-frame unit-ipv6 unit-latency unit-lldp unit-member unit-stripe
 unit-wire_SRC := tests/unit/offload/wire/wire.c
 unit-wire_LIBS := offload
 unit-wire_LDLIBS := -lcmocka
@@ -8,6 +8,9 @@ unit-golden_LDLIBS := -lcmocka
 unit-frame_SRC := tests/unit/offload/wire/frame.c
 unit-frame_LIBS := offload
 unit-frame_LDLIBS := -lcmocka
+unit-ipv6_SRC := tests/unit/offload/wire/ipv6.c
+unit-ipv6_LIBS := offload
+unit-ipv6_LDLIBS := -lcmocka
 unit-latency_SRC := tests/unit/offload/wire/latency.c
 unit-latency_LIBS := offload
 unit-latency_LDLIBS := -lcmocka
