@@ -37,7 +37,7 @@ static uint32_t receive_shared(struct by_shell *shell, uint16_t index)
 
     port->counters.rx_packets += count;
     for (uint32_t i = 0; i < count; i++)
-        port->counters.rx_bytes += BY_FRAME_HEADER_BYTES + rx[i].bytes;
+        port->counters.rx_bytes += BY_FRAME_HEADER_BYTES + port->extra + rx[i].bytes;
     if (!batch->port[index].addressed) {
         batch->counters.rx_unaddressed += count;
         by_link_done(port->link);
@@ -102,6 +102,8 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
             rte_pktmbuf_free(frame);
             continue;
         }
+        if (shell->ports[index].ipv6)
+            by_port_fold(&shell->ports[index], frame);
         if (!shell->workers || by_workers_keep(shell, index, frame))
             by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
                              frame->data_len);
@@ -185,27 +187,30 @@ static bool batch_reply(void *context, uint16_t port, const uint8_t *frame, uint
     return true;
 }
 
-/* Reports a neighbour that does not answer ARP, or answers again. */
+/* Reports a neighbour that does not answer ARP or neighbour discovery, or answers again. */
 static void batch_neighbour(void *context, const struct by_shell_neighbour *neighbour)
 {
     const struct by_shell *shell = context;
-    const char *name = shell->ports[neighbour->port].name;
+    const struct by_port *port = &shell->ports[neighbour->port];
+    const uint8_t *ipv6 = by_ipv6_address(&port->book, neighbour->ip);
     struct in_addr address = {.s_addr = htonl(neighbour->ip)};
-    char ip[INET_ADDRSTRLEN];
+    const char *how = ipv6 ? "neighbour discovery" : "ARP";
+    char ip[INET6_ADDRSTRLEN] = "";
 
-    inet_ntop(AF_INET, &address, ip, sizeof ip);
-    if (!neighbour->silent)
-        by_say("the neighbour %s at port %s answers ARP again", ip, name);
-    else if (neighbour->known)
-        by_say(
-            "the neighbour %s at port %s does not answer ARP any more: packets for it are sent to its last "
-            "MAC address; check its cable, address and VLAN",
-            ip, name);
+    if (ipv6)
+        inet_ntop(AF_INET6, ipv6, ip, sizeof ip);
     else
-        by_say(
-            "the neighbour %s at port %s does not answer ARP: packets for it are dropped; check its cable, "
-            "address and VLAN",
-            ip, name);
+        inet_ntop(AF_INET, &address, ip, sizeof ip);
+    if (!neighbour->silent)
+        by_say("the neighbour %s at port %s answers %s again", ip, port->name, how);
+    else if (neighbour->known)
+        by_say("the neighbour %s at port %s does not answer %s any more: packets for it are sent to its last "
+               "MAC address; check its cable, address and VLAN",
+               ip, port->name, how);
+    else
+        by_say("the neighbour %s at port %s does not answer %s: packets for it are dropped; check its cable, "
+               "address and VLAN",
+               ip, port->name, how);
 }
 
 /* Hosts may reuse the memory of the packets that they have sent. */

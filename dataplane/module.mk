@@ -28,6 +28,7 @@ dataplane_SRC := \
 	dataplane/gso.c \
 	dataplane/workers.c \
 	dataplane/workers_open.c \
+	dataplane/wrap.c \
 	dataplane/xdp.c \
 	dataplane/xdp_cable.c \
 	dataplane/xdp_port.c \

@@ -2,7 +2,7 @@
 #ifndef BY_DATAPLANE_PORT_INLINE_H
 #define BY_DATAPLANE_PORT_INLINE_H
 
-#include "dataplane/vlan.h"
+#include "dataplane/wrap.h"
 
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
@@ -14,10 +14,10 @@ static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **f
     return received;
 }
 
-/* Appends a frame to the queue, which has room, with the tag of the port's VLAN. */
+/* Appends a frame to the queue, which has room, in the form that it has on the cable. */
 static inline void by_port_append(struct by_port *port, struct rte_mbuf *frame)
 {
-    if (port->vlan != 0 && !(frame = by_vlan_tag(frame, port->vlan))) {
+    if (port->wraps && !(frame = by_port_wrap(port, frame))) {
         port->counters.tx_dropped++;
         return;
     }

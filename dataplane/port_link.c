@@ -82,7 +82,7 @@ void by_port_send_shared(struct by_port *port, const struct by_tx *tx)
 {
     if (by_link_send(port->link, tx, port->carrier.src_ip)) {
         port->counters.tx_packets++;
-        port->counters.tx_bytes += BY_PORT_FRAME_OVERHEAD + tx->payload_bytes;
+        port->counters.tx_bytes += BY_PORT_FRAME_OVERHEAD + port->extra + tx->payload_bytes;
     } else {
         port->counters.tx_dropped++;
     }

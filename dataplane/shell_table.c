@@ -44,12 +44,37 @@ struct by_engine *by_shell_engine(struct by_shell *shell)
 
 /* ---- the table ---- */
 
+/* Checks that the drivers of all ports can send and receive over IPv6. */
+static int check_ipv6(const struct by_shell *shell, const struct by_image_header *header,
+                      struct by_image_fault *fault)
+{
+    for (uint32_t i = 0; i < shell->port_count && header->count[BY_SECTION_ADDRESS] > 0; i++) {
+        const struct by_port *port = &shell->ports[i];
+
+        if (port->kind != BY_PORT_IFACE || (port->driver != BY_DRIVER_XDP && port->driver != BY_DRIVER_GSO))
+            continue;
+        *fault = (struct by_image_fault){
+            .section = "port",
+            .index = i,
+            .what = "the drivers xdp and gso do not support IPv6 links: use --driver auto; IPv6 addresses",
+            .value = header->count[BY_SECTION_ADDRESS]};
+        return BY_EUNSUPPORTED;
+    }
+    return 0;
+}
+
 /* Checks an image that the engines accept against the ports. */
 static int check_ports(const struct by_shell *shell, const uint8_t *image, struct by_image_fault *fault)
 {
     struct by_image_header header;
 
+    int result = by_image_addresses_check(image, fault);
+
     by_image_header(image, &header);
+    if (result == 0)
+        result = check_ipv6(shell, &header, fault);
+    if (result != 0)
+        return result;
     for (uint32_t i = 0; i < shell->port_count && i < header.count[BY_SECTION_PORT]; i++) {
         struct by_image_port port;
         unsigned vlan;
@@ -93,15 +118,22 @@ void by_shell_abort(struct by_shell *shell)
 void by_shell_readdress(struct by_shell *shell)
 {
     size_t bytes;
+    const uint8_t *image = by_engine_image(shell->engine, &bytes);
+    struct by_ipv6_book book;
 
+    by_image_book(image, &book);
     for (uint32_t i = 0; i < shell->port_count; i++) {
         const struct by_batch_port *from = &shell->batch.port[i];
         struct by_port *port = &shell->ports[i];
 
+        port->book = book;
         if (!from->addressed)
             continue;
         port->carrier.src_ip = from->ip;
-        port->vlan = port->to_owner ? 0 : from->vlan;             /* the owner of a port writes its tags */
+        port->vlan = port->to_owner ? 0 : from->vlan; /* the owner of a port writes its tags */
+        port->extra = by_ipv6_is(from->ip) ? BY_IPV6_EXTRA_BYTES : 0;
+        port->ipv6 = book.count > 0 && !port->to_owner;
+        port->wraps = port->vlan != 0 || port->ipv6;
         port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
         memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);
@@ -109,7 +141,7 @@ void by_shell_readdress(struct by_shell *shell)
     if (shell->groups)
         by_groups_forget(shell->groups);
     if (shell->xdp)
-        by_xdp_load(shell->xdp, by_engine_image(shell->engine, &bytes), shell->batch.port);
+        by_xdp_load(shell->xdp, image, shell->batch.port);
     shell->moves = shell->batch.moves;
 }
 

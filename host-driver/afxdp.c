@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/neighbour.h"
@@ -210,8 +211,8 @@ static void afxdp_close(struct by_transport *transport)
     free(afxdp);
 }
 
-static const struct by_transport_ops afxdp_ops = {"afxdp",  afxdp_rx,  afxdp_rx_done,
-                                                  afxdp_tx, afxdp_fds, afxdp_close};
+static const struct by_transport_ops afxdp_ops = {"afxdp",   afxdp_rx,    afxdp_rx_done, afxdp_tx,
+                                                  afxdp_fds, afxdp_close, NULL};
 
 /* Compares addresses: an interface may have the name in the table, yet not be the table's
  * interface. */
@@ -219,7 +220,7 @@ static int check_address(const struct by_image_port *port)
 {
     struct ifaddrs *all = NULL;
     int found = 0;
-    char ip[16];
+    char ip[BY_IP_TEXT];
 
     if (getifaddrs(&all) != 0)
         return by_fail(BY_EIO, "cannot list the network interfaces: %s", strerror(errno));
@@ -279,7 +280,7 @@ static int reserve(struct afxdp *afxdp, uint32_t index)
                                   .sin_port = htons(afxdp->udp_port)};
     int least = 1;
     int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    char ip[16];
+    char ip[BY_IP_TEXT];
 
     afxdp->reserved[index] = fd;
     if (fd < 0)
@@ -414,6 +415,9 @@ int by_afxdp_open(const struct by_transport_config *config, struct by_transport 
     struct afxdp *afxdp;
     int error;
 
+    error = by_ipv6_refuse(config->image, "afxdp");
+    if (error != 0)
+        return error;
     if (geteuid() != 0)
         return by_fail(BY_EPERM, "AF_XDP requires root (CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF)");
     afxdp = calloc(1, sizeof(*afxdp));

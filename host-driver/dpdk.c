@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/dpdk_plugin.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
@@ -98,6 +99,8 @@ int by_dpdk_open(const struct by_transport_config *config, struct by_transport *
     char text[BY_ERROR_TEXT_MAX] = "";
     int error = by_image_ports_check(config->image);
 
+    if (error == 0)
+        error = by_ipv6_refuse(config->image, "dpdk");
     if (error != 0)
         return error;
     pthread_mutex_lock(&lock);

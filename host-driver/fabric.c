@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/address.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/memory.h"
@@ -115,9 +116,9 @@ static int connect_ports(struct banyan_fabric *fabric)
                 }
             }
             if (port->peer == NULL) {
-                char ip[16];
+                char ip[BY_IP_TEXT];
 
-                by_ip_text(port->image.peer_ip, ip);
+                by_image_ip_text(fabric->nodes[n].image, port->image.peer_ip, ip);
                 return by_fail(
                     BY_ENOENT,
                     "%s port %s is cabled to %s, an address of no table in the folder; is a table missing?",

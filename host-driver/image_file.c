@@ -61,6 +61,8 @@ int by_host_image_read(const char *path, uint8_t **image, size_t *bytes)
     if (error != 0)
         return error;
     error = by_image_check(*image, *bytes, &limits, &fault);
+    if (error == 0)
+        error = by_image_addresses_check(*image, &fault);
     if (error != 0) {
         free(*image);
         *image = NULL;
@@ -127,9 +129,4 @@ int by_image_ports_check(const uint8_t *image)
     return by_fail(BY_ELIMIT,
                    "%s has %u ports; this program supports %u: use fewer, wider links, or 'banyan sim'",
                    header.name, header.count[BY_SECTION_PORT], BY_PORTS_MAX);
-}
-
-void by_ip_text(uint32_t ip, char text[16])
-{
-    snprintf(text, 16, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255u, ip >> 8 & 255u, ip & 255u);
 }

@@ -18,7 +18,5 @@ int by_image_job_find(const uint8_t *image, uint32_t job, struct by_image_job *f
 /* Writes the name of a node into `text`: "leaf0", "host3 (rank 3)", or "node 7" if the image has no
  * name for it. */
 void by_image_node_name(const uint8_t *image, uint16_t node, char *text, size_t bytes);
-/* Formats an address in host order, such as "198.18.0.1". */
-void by_ip_text(uint32_t ip, char text[16]);
 
 #endif

@@ -55,7 +55,7 @@ static uint32_t memory_rx(struct by_transport *transport, struct by_rx rx[BY_RX_
                                      .dst_ip = packet->dst_ip,
                                      .ecn = packet->ecn};
         transport->ports[packet->port].rx_packets++;
-        transport->ports[packet->port].rx_bytes += by_frame_bytes(packet->bytes);
+        transport->ports[packet->port].rx_bytes += by_packet_bytes(packet->dst_ip, packet->bytes);
     }
     return count;
 }
@@ -91,9 +91,9 @@ static void deliver(struct by_memory *from, uint16_t port_index, struct by_memor
     struct by_memory *to;
 
     counters->tx_packets++;
-    counters->tx_bytes += by_frame_bytes(packet->bytes);
+    counters->tx_bytes += by_packet_bytes(packet->dst_ip, packet->bytes);
     port->sent_packets++;
-    port->sent_bytes += by_frame_bytes(packet->bytes);
+    port->sent_bytes += by_packet_bytes(packet->dst_ip, packet->bytes);
     for (to = from->node->fabric->members; to != NULL; to = to->next)
         if (to->node == port->peer && listens(to, packet))
             break;
@@ -173,8 +173,8 @@ static void memory_close(struct by_transport *transport)
     free(memory);
 }
 
-static const struct by_transport_ops memory_ops = {"memory",  memory_rx,  memory_rx_done,
-                                                   memory_tx, memory_fds, memory_close};
+static const struct by_transport_ops memory_ops = {
+    "memory", memory_rx, memory_rx_done, memory_tx, memory_fds, memory_close, NULL};
 
 int by_fabric_join(struct banyan_fabric *fabric, struct by_fabric_node *node, uint16_t udp_port,
                    struct by_progress *progress, struct by_transport **transport)

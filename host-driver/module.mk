@@ -34,6 +34,7 @@ host-driver_SRC := \
 	host-driver/gpu/staged.c \
 	host-driver/hosts.c \
 	host-driver/hosts_measure.c \
+	host-driver/address.c \
 	host-driver/image_file.c \
 	host-driver/line.c \
 	host-driver/local/local.c \

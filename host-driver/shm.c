@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/arena.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
@@ -91,7 +92,7 @@ static uint32_t rx_cable(struct shm *shm, uint16_t port, uint32_t at, struct by_
         payload =
             by_shm_payload(packet, cable->memory, shm->room_bytes, 1, slot, cable->there, cable->there_bytes);
         counters->rx_packets++;
-        counters->rx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + packet->payload_bytes);
+        counters->rx_bytes += by_packet_bytes(cable->own_ip, BY_WIRE_HEADER_BYTES + packet->payload_bytes);
         if (payload == NULL) {
             counters->rx_drop++;
             continue;
@@ -169,7 +170,7 @@ static void send_one(struct shm *shm, const struct by_tx *tx)
     place(shm, cable, tx, packet);
     by_shm_put(&cable->sender);
     counters->tx_packets++;
-    counters->tx_bytes += by_frame_bytes(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
+    counters->tx_bytes += by_packet_bytes(cable->own_ip, BY_WIRE_HEADER_BYTES + tx->payload_bytes);
 }
 
 static void ring(const struct shm_cable *cable)
@@ -239,7 +240,7 @@ static void shm_close(struct by_transport *transport)
     free(shm);
 }
 
-static const struct by_transport_ops shm_ops = {"shm", shm_rx, shm_rx_done, shm_tx, shm_fds, shm_close};
+static const struct by_transport_ops shm_ops = {"shm", shm_rx, shm_rx_done, shm_tx, shm_fds, shm_close, NULL};
 
 /* Creates the cable's memory and returns its descriptor in *fd. */
 static int make_memory(struct shm_cable *cable, uint32_t room_bytes, int *fd)
@@ -379,11 +380,12 @@ static int hear(struct shm_cable *cable, const char *path)
 }
 
 /* Connects to the socket of the port's switch: FOLDER/IP, named by the host's own address. */
-static int dial(struct shm_cable *cable, const char *folder, struct sockaddr_un *address)
+static int dial(struct shm_cable *cable, const uint8_t *image, const char *folder,
+                struct sockaddr_un *address)
 {
-    char ip[16];
+    char ip[BY_IP_TEXT];
 
-    by_ip_text(cable->own_ip, ip);
+    by_image_ip_text(image, cable->own_ip, ip);
     *address = (struct sockaddr_un){.sun_family = AF_UNIX};
     if ((size_t)snprintf(address->sun_path, sizeof(address->sun_path), "%s/%s", folder, ip) >=
         sizeof(address->sun_path))
@@ -401,7 +403,7 @@ static int open_cable(struct shm *shm, struct shm_cable *cable, const struct by_
 {
     struct sockaddr_un address;
     int memory_fd = -1;
-    int error = dial(cable, config->settings->value[BY_SETTING_SHM], &address);
+    int error = dial(cable, config->image, config->settings->value[BY_SETTING_SHM], &address);
 
     if (error == 0)
         error = make_memory(cable, shm->room_bytes, &memory_fd);

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "host-driver/address.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
@@ -20,6 +21,8 @@ int by_survive_check(const uint8_t *image, size_t bytes, const char *where)
     struct by_image_header header;
     int error = by_image_check(image, bytes, &limits, &fault);
 
+    if (error == 0)
+        error = by_image_addresses_check(image, &fault);
     if (error != 0)
         return by_fail(error, "the table from the controller at %s: %s %u: %s (%llu)", where,
                        fault.section != NULL ? fault.section : "image", fault.index,
@@ -49,7 +52,20 @@ void by_survive_free(struct by_survive *survive)
 
 /* ---- start of an attempt ---- */
 
-/* 1 if two tables have the same cables, so that the transports can stay. */
+/* 1 if the address `ip` of table `a` is the address `other` of table `b`. */
+static int is_address(const uint8_t *a, uint32_t ip, const uint8_t *b, uint32_t other)
+{
+    char texts[2][BY_IP_TEXT];
+
+    if (ip == 0 || other == 0)
+        return ip == other;
+    by_image_ip_text(a, ip, texts[0]);
+    by_image_ip_text(b, other, texts[1]);
+    return strcmp(texts[0], texts[1]) == 0;
+}
+
+/* 1 if two tables have the same cables, so that the transports can stay. The numbers of IPv6
+ * addresses must be the same too, because the transports keep them. */
 static int same_ports(const uint8_t *a, const uint8_t *b)
 {
     struct by_image_header one, other;
@@ -64,6 +80,7 @@ static int same_ports(const uint8_t *a, const uint8_t *b)
         by_image_port(a, i, &left);
         by_image_port(b, i, &right);
         if (left.own_ip != right.own_ip || left.peer_ip != right.peer_ip ||
+            !is_address(a, left.own_ip, b, right.own_ip) || !is_address(a, left.peer_ip, b, right.peer_ip) ||
             memcmp(left.own_mac, right.own_mac, sizeof(left.own_mac)) != 0 ||
             memcmp(left.peer_mac, right.peer_mac, sizeof(left.peer_mac)) != 0 || left.mtu != right.mtu ||
             left.vlan != right.vlan)
@@ -188,6 +205,8 @@ int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
 
     if (error != 0)
         return error;
+    if (comm->transport->ops->readdress != NULL)
+        comm->transport->ops->readdress(comm->transport, survive->coming);
     by_survive_own(survive, survive->coming);
     survive->coming = NULL;
     survive->frozen = false;

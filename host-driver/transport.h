@@ -62,6 +62,8 @@ struct by_transport_ops {
      * number. 0: cannot sleep. */
     uint32_t (*fds)(struct by_transport *transport, struct pollfd *fds);
     void (*close)(struct by_transport *transport);
+    /* The table was replaced by one with the same ports, in `image`. NULL: it keeps nothing of it. */
+    void (*readdress)(struct by_transport *transport, const uint8_t *image);
 };
 
 struct by_transport {
@@ -102,10 +104,16 @@ int by_dpdk_open(const struct by_transport_config *config, struct by_transport *
 int by_transport_open(const struct by_transport_config *config, const char *wanted,
                       struct by_transport **transport);
 
-/* Bytes on a cable of a packet with `size` bytes of UDP payload. */
+/* Bytes on a cable of a packet with `size` bytes of UDP payload over IPv4. */
 static inline uint64_t by_frame_bytes(uint32_t size)
 {
     return size + BY_FRAME_OVERHEAD < BY_FRAME_LEAST ? BY_FRAME_LEAST : size + BY_FRAME_OVERHEAD;
+}
+
+/* The same for a packet to or from an address of a table, of either family. */
+static inline uint64_t by_packet_bytes(uint32_t ip, uint32_t size)
+{
+    return by_frame_bytes(size + (by_ipv6_is(ip) ? BY_IPV6_EXTRA_BYTES : 0));
 }
 
 /* Returns the payload of `tx`, external or inline. */

@@ -6,7 +6,6 @@
  * buffer to the kernel without a copy in this process. Requires no privileges. Thread: the
  * communicator's.
  */
-#include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -21,6 +20,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/error.h"
 #include "host-driver/image_file.h"
 #include "host-driver/neighbour.h"
@@ -50,6 +50,7 @@ struct udp {
     bool rings, rings_wanted;
     bool dozed[BY_PORTS_MAX]; /* the socket may hold a frame that only served to wake this thread */
     uint32_t own_ip[BY_PORTS_MAX];
+    struct by_ipv6_book book; /* of the active table */
     uint8_t tos[BY_PORTS_MAX];
     uint32_t next_port; /* where rx starts; rotates for fairness */
     bool segments;      /* a datagram may hold several packets */
@@ -60,19 +61,26 @@ struct udp {
     uint8_t *buffers;
     struct mmsghdr rx_message[BY_RX_BATCH];
     struct iovec rx_piece[BY_RX_BATCH];
-    struct sockaddr_in rx_from[BY_RX_BATCH];
+    union by_host_address rx_from[BY_RX_BATCH];
     uint8_t rx_control[BY_RX_BATCH][BY_SEGMENTS_CONTROL_BYTES] __attribute__((aligned(8)));
     struct mmsghdr tx_message[TX_BATCH];
     struct iovec tx_piece[TX_BATCH * 2];
     uint8_t tx_control[TX_BATCH][BY_SEGMENTS_CONTROL_BYTES] __attribute__((aligned(8)));
-    struct sockaddr_in tx_to[TX_BATCH];
+    union by_host_address tx_to[TX_BATCH];
+    uint32_t tx_ip[TX_BATCH];
 };
 
 static uint8_t ecn_of(struct msghdr *message)
 {
     for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c != NULL; c = CMSG_NXTHDR(message, c))
-        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS)
+        if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
             return *CMSG_DATA(c) & 3u;
+        } else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_TCLASS) {
+            int class;
+
+            memcpy(&class, CMSG_DATA(c), sizeof(class));
+            return (uint8_t) class & 3u;
+        }
     return 0;
 }
 
@@ -85,6 +93,7 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
     uint32_t stride = by_segments_stride(&message->msg_hdr, message->msg_len);
     bool cut = (message->msg_hdr.msg_flags & MSG_TRUNC) != 0;
     uint8_t ecn = ecn_of(&message->msg_hdr);
+    uint32_t from = by_host_address_ip(&udp->rx_from[at], &udp->book);
     uint32_t count = 0;
 
     do {
@@ -92,14 +101,14 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
         uint32_t size = left < stride ? left : stride;
 
         counters->rx_packets++;
-        counters->rx_bytes += by_frame_bytes(size);
+        counters->rx_bytes += by_packet_bytes(udp->own_ip[udp->got_port], size);
         if (cut || size > UINT16_MAX)
             counters->rx_drop++;
         else
             rx[count++] = (struct by_rx){.data = (uint8_t *)udp->rx_piece[at].iov_base + udp->got_offset,
                                          .bytes = (uint16_t)size,
                                          .port = udp->got_port,
-                                         .src_ip = ntohl(udp->rx_from[at].sin_addr.s_addr),
+                                         .src_ip = from,
                                          .dst_ip = udp->own_ip[udp->got_port],
                                          .ecn = ecn};
         udp->got_offset += size;
@@ -109,7 +118,7 @@ static uint32_t open_message(struct udp *udp, uint32_t room, struct by_rx *rx)
     udp->rx_limit = stride < message->msg_len     ? BATCHES_RX
                     : udp->rx_limit < BY_RX_BATCH ? udp->rx_limit + 1
                                                   : BY_RX_BATCH;
-    message->msg_hdr.msg_namelen = sizeof(struct sockaddr_in);
+    message->msg_hdr.msg_namelen = sizeof(union by_host_address);
     message->msg_hdr.msg_controllen = BY_SEGMENTS_CONTROL_BYTES;
     udp->got_offset = 0;
     udp->got_at++;
@@ -142,7 +151,7 @@ static uint32_t take_frames(struct udp *udp, uint16_t port, uint32_t room, struc
 
         counters->rx_packets++;
         counters->rx_bytes += bytes;
-        if (by_frame_parse(data, bytes, &frame) != 0)
+        if (by_frame_parse(data, bytes, &frame) != 0 && by_ipv6_parse(&udp->book, data, bytes, &frame) != 0)
             counters->rx_drop++;
         else
             rx[count++] = (struct by_rx){.data = frame.data,
@@ -203,18 +212,23 @@ static void set_ecn(struct udp *udp, uint16_t port, uint8_t ecn)
     if (udp->tos[port] == ecn)
         return;
     udp->tos[port] = ecn;
-    setsockopt(udp->fd[port], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
+    if (by_ipv6_is(udp->own_ip[port]))
+        setsockopt(udp->fd[port], IPPROTO_IPV6, IPV6_TCLASS, &tos, sizeof(tos));
+    else
+        setsockopt(udp->fd[port], IPPROTO_IP, IP_TOS, &tos, sizeof(tos));
 }
 
 /* Counts the packets of a message, of two pieces each, as sent or as dropped. */
-static void count_packets(struct by_port_counters *counters, const struct msghdr *message, bool sent)
+static void count_packets(struct udp *udp, uint16_t port, const struct msghdr *message, bool sent)
 {
+    struct by_port_counters *counters = &udp->base.ports[port];
+
     for (size_t i = 0; i < message->msg_iovlen; i += 2) {
         counters->tx_packets += sent;
         counters->tx_drop += !sent;
         if (sent)
-            counters->tx_bytes +=
-                by_frame_bytes((uint32_t)(message->msg_iov[i].iov_len + message->msg_iov[i + 1].iov_len));
+            counters->tx_bytes += by_packet_bytes(
+                udp->own_ip[port], (uint32_t)(message->msg_iov[i].iov_len + message->msg_iov[i + 1].iov_len));
     }
 }
 
@@ -227,7 +241,7 @@ static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
                              .msg_iov = batch->msg_iov + i,
                              .msg_iovlen = 2};
 
-        count_packets(&udp->base.ports[port], &one, sendmsg(udp->fd[port], &one, 0) >= 0);
+        count_packets(udp, port, &one, sendmsg(udp->fd[port], &one, 0) >= 0);
     }
 }
 
@@ -235,7 +249,6 @@ static void send_singly(struct udp *udp, uint16_t port, struct msghdr *batch)
  * system refuses. */
 static void flush(struct udp *udp, uint16_t port, uint32_t count)
 {
-    struct by_port_counters *counters = &udp->base.ports[port];
     unsigned waits = 0;
     uint32_t at = 0;
 
@@ -244,7 +257,7 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
         int sent = sendmmsg(udp->fd[port], udp->tx_message + at, count - at, 0);
 
         for (int i = 0; i < sent; i++)
-            count_packets(counters, &udp->tx_message[at + (uint32_t)i].msg_hdr, true);
+            count_packets(udp, port, &udp->tx_message[at + (uint32_t)i].msg_hdr, true);
         if (sent > 0) {
             at += (uint32_t)sent;
             continue;
@@ -266,34 +279,36 @@ static void flush(struct udp *udp, uint16_t port, uint32_t count)
         }
         udp->base.last_errno = errno;
         udp->base.last_errno_port = port;
-        count_packets(counters, first, false);
+        count_packets(udp, port, first, false);
         at++;
     }
 }
 
 /* Whether the packet may be appended to the message; all its packets but the last have `stride`
  * bytes. */
-static bool fits(const struct udp *udp, const struct msghdr *message, uint32_t stride, uint32_t bytes,
+static bool fits(const struct udp *udp, uint32_t index, uint32_t stride, uint32_t bytes,
                  const struct by_tx *packet)
 {
-    const struct sockaddr_in *to = message->msg_name;
+    const struct msghdr *message = &udp->tx_message[index].msg_hdr;
+    const union by_host_address *to = message->msg_name;
     const struct iovec *last = message->msg_iov + message->msg_iovlen - 2;
     uint32_t size = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
 
     return udp->segments && size <= stride && last[0].iov_len + last[1].iov_len == stride &&
            message->msg_iovlen < 2u * BY_SEGMENTS_MAX && bytes + size <= BY_SEGMENTS_DATAGRAM_MAX &&
-           to->sin_addr.s_addr == htonl(packet->dst_ip) && to->sin_port == htons(packet->udp_port);
+           udp->tx_ip[index] == packet->dst_ip && by_host_address_port(to) == packet->udp_port;
 }
 
-/* Starts a new message with one packet, whose pieces start at `piece`. */
+/* Starts a new message with one packet, whose pieces start at `piece`. The check of the table found
+ * each receiver's address. */
 static void begin_message(struct udp *udp, uint32_t index, struct iovec *piece, const struct by_tx *packet)
 {
     struct msghdr *message = &udp->tx_message[index].msg_hdr;
 
-    udp->tx_to[index].sin_addr.s_addr = htonl(packet->dst_ip);
-    udp->tx_to[index].sin_port = htons(packet->udp_port);
-    *message = (struct msghdr){
-        .msg_name = &udp->tx_to[index], .msg_namelen = sizeof(udp->tx_to[index]), .msg_iov = piece};
+    udp->tx_ip[index] = packet->dst_ip;
+    *message = (struct msghdr){.msg_name = &udp->tx_to[index], .msg_iov = piece};
+    message->msg_namelen =
+        by_host_address_set(&udp->tx_to[index], &udp->book, packet->dst_ip, packet->udp_port);
 }
 
 static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx, uint32_t count,
@@ -325,7 +340,7 @@ static void udp_tx(struct by_transport *transport, const struct by_tx *const *tx
         piece = &udp->tx_piece[2 * packets++];
         piece[0] = (struct iovec){(void *)(uintptr_t)packet->header, BY_WIRE_HEADER_BYTES};
         piece[1] = (struct iovec){(void *)(uintptr_t)by_tx_payload(packet), packet->payload_bytes};
-        if (messages == 0 || !fits(udp, &udp->tx_message[messages - 1].msg_hdr, stride, bytes, packet)) {
+        if (messages == 0 || !fits(udp, messages - 1, stride, bytes, packet)) {
             begin_message(udp, messages++, piece, packet);
             stride = BY_WIRE_HEADER_BYTES + packet->payload_bytes;
             bytes = 0;
@@ -367,12 +382,19 @@ static void udp_close(struct by_transport *transport)
     free(udp);
 }
 
-static const struct by_transport_ops udp_ops = {"udp", udp_rx, udp_rx_done, udp_tx, udp_fds, udp_close};
+static void udp_readdress(struct by_transport *transport, const uint8_t *image)
+{
+    by_image_book(image, &((struct udp *)transport)->book);
+}
+
+static const struct by_transport_ops udp_ops = {"udp",   udp_rx,    udp_rx_done,  udp_tx,
+                                                udp_fds, udp_close, udp_readdress};
 
 static int check_mtu(int fd, const struct by_image_port *port, uint16_t payload_max)
 {
     struct ifreq request = {0};
-    uint32_t needed = payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES;
+    uint32_t needed = payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES +
+                      (by_ipv6_is(port->own_ip) ? BY_IPV6_EXTRA_BYTES : 0);
 
     memcpy(request.ifr_name, port->name, strnlen(port->name, IFNAMSIZ - 1));
     if (ioctl(fd, SIOCGIFMTU, &request) != 0)
@@ -420,7 +442,9 @@ static int choose_segments(struct udp *udp, int fd, const struct by_image_port *
     /* On all ports or none. A batch needs a checksum, which the link computes; otherwise the tag
      * and psum of the header protect the data. */
     udp->segments = udp->segments && segments;
-    if (!segments)
+    if (!segments && by_ipv6_is(port->own_ip))
+        setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_TX, &one, sizeof(one));
+    else if (!segments)
         setsockopt(fd, SOL_SOCKET, SO_NO_CHECK, &one, sizeof(one));
     return 0;
 }
@@ -455,9 +479,11 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
 {
     const char *wanted = config->settings->value[BY_SETTING_RING], *step = "";
     struct by_ring_config ring = {.interface = port->name,
-                                  .mtu = config->payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES,
+                                  .mtu = config->payload_max + BY_WIRE_HEADER_BYTES + IP_UDP_BYTES +
+                                         (by_ipv6_is(port->own_ip) ? BY_IPV6_EXTRA_BYTES : 0),
                                   .frames = RING_FRAMES,
                                   .ip = port->own_ip,
+                                  .ipv6 = by_ipv6_address(&udp->book, port->own_ip),
                                   .udp_port = config->udp_port};
     int error;
 
@@ -477,15 +503,29 @@ static int choose_ring(struct udp *udp, uint32_t index, const struct by_image_po
     return 0;
 }
 
+/* Datagrams are not fragmented, and received with their ECN bits; over IPv6 also those without a
+ * checksum, as switches send them (udp(7), RFC 6935). */
+static void set_options(int fd, bool ipv6)
+{
+    int one = 1, discover = IP_PMTUDISC_DO, discover6 = IPV6_PMTUDISC_DO;
+
+    if (ipv6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, &discover6, sizeof(discover6));
+        setsockopt(fd, IPPROTO_IPV6, IPV6_RECVTCLASS, &one, sizeof(one));
+        setsockopt(fd, SOL_UDP, UDP_NO_CHECK6_RX, &one, sizeof(one));
+        return;
+    }
+    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover));
+    setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
+}
+
 static int open_port(struct udp *udp, uint32_t index, const struct by_image_port *port,
                      const struct by_transport_config *config)
 {
-    struct sockaddr_in address = {
-        .sin_family = AF_INET, .sin_addr.s_addr = htonl(port->own_ip), .sin_port = htons(config->udp_port)};
-    int one = 1;
-    int discover = IP_PMTUDISC_DO;
-    char ip[16];
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    union by_host_address address;
+    socklen_t length = by_host_address_set(&address, &udp->book, port->own_ip, config->udp_port);
+    char ip[BY_IP_TEXT];
+    int fd = socket(address.any.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     uint32_t chunks;
     int error;
 
@@ -497,8 +537,8 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
         error = by_host_vlan_check(port->name, port->vlan);
     if (error != 0)
         return error;
-    by_ip_text(port->own_ip, ip);
-    if (bind(fd, (struct sockaddr *)&address, sizeof(address)) != 0)
+    by_image_ip_text(config->image, port->own_ip, ip);
+    if (bind(fd, &address.any, length) != 0)
         return by_fail(errno == EADDRINUSE      ? BY_EBUSY
                        : errno == EADDRNOTAVAIL ? BY_ENOENT
                                                 : BY_EIO,
@@ -515,8 +555,7 @@ static int open_port(struct udp *udp, uint32_t index, const struct by_image_port
     error = choose_segments(udp, fd, port, config->settings->value[BY_SETTING_SEGMENTS]);
     if (error != 0)
         return error;
-    setsockopt(fd, IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof(discover));
-    setsockopt(fd, IPPROTO_IP, IP_RECVTOS, &one, sizeof(one));
+    set_options(fd, by_ipv6_is(port->own_ip));
     udp->own_ip[index] = port->own_ip;
     chunks = by_segments_buffers(fd) / (config->payload_max + BY_WIRE_HEADER_BYTES + SKB_BYTES);
     if (udp->rings)
@@ -555,8 +594,6 @@ static int prepare(struct udp *udp)
                                                      .msg_control = udp->rx_control[i],
                                                      .msg_controllen = BY_SEGMENTS_CONTROL_BYTES};
     }
-    for (uint32_t i = 0; i < TX_BATCH; i++)
-        udp->tx_to[i].sin_family = AF_INET;
     return 0;
 }
 
@@ -569,6 +606,7 @@ int by_udp_open(const struct by_transport_config *config, struct by_transport **
     if (udp == NULL)
         return by_fail(BY_ENOMEM, "no memory for a transport: %zu bytes", sizeof(*udp));
     by_image_header(config->image, &header);
+    by_image_book(config->image, &udp->book);
     udp->base.ops = &udp_ops;
     for (uint32_t i = 0; i < BY_PORTS_MAX; i++)
         udp->fd[i] = -1;

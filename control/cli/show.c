@@ -143,7 +143,7 @@ static void show_shares(const by_CountersReply *reply)
     }
 }
 
-static json_t *counters_json(const by_CountersReply *reply)
+static json_t *counters_json(const uint8_t *image, const by_CountersReply *reply)
 {
     json_t *ports = json_array();
 
@@ -154,7 +154,7 @@ static json_t *counters_json(const by_CountersReply *reply)
         json_array_append_new(
             ports,
             json_pack("{s:s, s:b, s:s*, s:I, s:I, s:I, s:I, s:I, s:I}", "name", port->name, "down",
-                      (int)port->down, "silent", port->silent ? by_address_text(port->silent, ip) : NULL,
+                      (int)port->down, "silent", port->silent ? by_dump_ip(image, port->silent, ip) : NULL,
                       "rx_packets", (json_int_t)port->rx_packets, "rx_bytes", (json_int_t)port->rx_bytes,
                       "tx_packets", (json_int_t)port->tx_packets, "tx_bytes", (json_int_t)port->tx_bytes,
                       "rx_dropped", (json_int_t)port->rx_dropped, "tx_dropped",
@@ -175,7 +175,7 @@ static int show_counters(struct table *table, json_t *object)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "%s", problem.text);
     }
     if (object != NULL) {
-        json_object_set_new(object, "counters", counters_json(reply));
+        json_object_set_new(object, "counters", counters_json(table->image, reply));
         free(reply);
         return 0;
     }
@@ -187,11 +187,12 @@ static int show_counters(struct table *table, json_t *object)
         char ip[BY_ADDRESS_TEXT];
 
         printf("  traffic %s: in %" PRIu64 " packets %" PRIu64 " bytes, out %" PRIu64 " packets %" PRIu64
-               " bytes, dropped %" PRIu64 " in %" PRIu64 " out%s%s%s\n",
+               " bytes, dropped %" PRIu64 " in %" PRIu64 " out%s%s%s%s%s\n",
                port->name, (uint64_t)port->rx_packets, (uint64_t)port->rx_bytes, (uint64_t)port->tx_packets,
                (uint64_t)port->tx_bytes, (uint64_t)port->rx_dropped, (uint64_t)port->tx_dropped,
-               port->down ? ", no carrier" : "", port->silent ? ", no answer to ARP from " : "",
-               port->silent ? by_address_text(port->silent, ip) : "");
+               port->down ? ", no carrier" : "", port->silent ? ", no answer to " : "",
+               port->silent ? by_dump_asks(port->silent) : "", port->silent ? " from " : "",
+               port->silent ? by_dump_ip(table->image, port->silent, ip) : "");
     }
     show_shares(reply);
     free(reply);

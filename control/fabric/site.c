@@ -9,6 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/base/json.h"
 #include "control/fabric/names.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/base/limits.h"
 
@@ -110,16 +111,52 @@ static bool read_interface(struct site_reader *reader, char name[BY_INTERFACE_BY
     return true;
 }
 
-/* Reads an address that a host can have: not of 0.0.0.0/8, 127.0.0.0/8 or 224.0.0.0/3. */
-static bool read_address(struct site_reader *reader, uint32_t *ip)
+/* Takes an IPv6 address that an end of a link can have. */
+static bool take_ipv6(struct site_reader *reader, const char *text, struct by_site_end *end)
 {
-    char text[INET_ADDRSTRLEN + 1];
+    switch (by_ipv6_kind(end->ipv6)) {
+    case BY_IPV6_UNICAST:
+        end->ip = BY_IPV6_NUMBER_MAX; /* until all addresses have been read */
+        return true;
+    case BY_IPV6_LINK_LOCAL:
+        return refuse(reader,
+                      "%s is a link-local address, which more than one link may have: give the end a unique "
+                      "local address (fd00::/8) or a global one",
+                      text);
+    case BY_IPV6_MAPPED:
+        return refuse(reader, "%s is an IPv4 address as IPv6: write it as 10.1.2.3", text);
+    case BY_IPV6_UNSPECIFIED:
+    case BY_IPV6_LOOPBACK:
+    case BY_IPV6_MULTICAST:
+    default:
+        return refuse(reader,
+                      "%s is not the address of a host: it is unspecified, loopback or multicast; give the "
+                      "end a unique local address (fd00::/8) or a global one",
+                      text);
+    }
+}
+
+/* Reads an address that a host can have: of IPv4 not 0.0.0.0/8, 127.0.0.0/8 or 224.0.0.0/3. */
+static bool read_address(struct site_reader *reader, struct by_site_end *end)
+{
+    char text[INET6_ADDRSTRLEN + BY_INTERFACE_BYTES], *zone;
+    uint32_t *ip = &end->ip;
     struct in_addr address;
 
     if (!read_text(reader, "an address", text, sizeof(text)))
         return false;
-    if (inet_pton(AF_INET, text, &address) != 1)
-        return refuse(reader, "'%s' is not an IPv4 address such as 10.1.2.3", text);
+    memset(end->ipv6, 0, sizeof(end->ipv6));
+    zone = strchr(text, '%');
+    if (zone != NULL)
+        *zone = 0; /* only link-local addresses have zones, and these are refused */
+    if (inet_pton(AF_INET6, text, end->ipv6) == 1 &&
+        (zone == NULL || by_ipv6_kind(end->ipv6) != BY_IPV6_UNICAST))
+        return take_ipv6(reader, text, end);
+    if (zone != NULL || inet_pton(AF_INET, text, &address) != 1)
+        return refuse(reader,
+                      "'%s' is not an IPv4 address such as 10.1.2.3, nor an IPv6 address such as "
+                      "fd00:1::2 (without the length of a prefix)",
+                      text);
     *ip = ntohl(address.s_addr);
     if (*ip >> 24 == 0 || *ip >> 24 == 127 || *ip >> 29 == 7)
         return refuse(reader, "%s is not the address of a host: it is reserved, loopback or multicast", text);
@@ -135,14 +172,15 @@ static bool read_mac(struct site_reader *reader, struct by_site_end *to)
 
     if (!read_text(reader, "a MAC address", text, sizeof(text)))
         return false;
-    to->mac_from = strcmp(text, "arp") == 0 ? BY_SITE_MAC_ARP : BY_SITE_MAC_STATED;
+    to->mac_from = strcmp(text, "arp") == 0 || strcmp(text, "nd") == 0 ? BY_SITE_MAC_ARP : BY_SITE_MAC_STATED;
     if (to->mac_from == BY_SITE_MAC_ARP)
         return true;
     if (strlen(text) != 17 ||
         sscanf(text, "%2x:%2x:%2x:%2x:%2x:%2x%n", &byte[0], &byte[1], &byte[2], &byte[3], &byte[4], &byte[5],
                &end) != 6 ||
         end != 17)
-        return refuse(reader, "'%s' is not a MAC address such as 02:42:ac:11:00:02, nor \"arp\"", text);
+        return refuse(reader, "'%s' is not a MAC address such as 02:42:ac:11:00:02, nor \"arp\" or \"nd\"",
+                      text);
     for (unsigned i = 0; i < 6; i++) {
         mac[i] = (uint8_t)byte[i];
         any |= byte[i];
@@ -170,7 +208,7 @@ static bool read_end(struct site_reader *reader, struct by_site_end *end)
         if (by_json_is(key, bytes, "interface"))
             right = read_interface(reader, end->interface);
         else if (by_json_is(key, bytes, "address"))
-            right = read_address(reader, &end->ip);
+            right = read_address(reader, end);
         else if (by_json_is(key, bytes, "mac"))
             right = read_mac(reader, end);
         else if (by_json_is(key, bytes, "mtu"))
@@ -296,6 +334,72 @@ static bool read_link(struct site_reader *reader)
         return refuse(reader, "a link must have \"between\" with two nodes; \"ends\" has two elements, or is "
                               "omitted");
     return enter(reader, &link);
+}
+
+/* Whether a node's end of a link has an address of IPv6, or none. */
+static bool is_ipv6(const struct by_site_end *end)
+{
+    return by_ipv6_is(end->ip);
+}
+
+/* Checks the ends of a link whose nodes are known: both have addresses of one family, unless one of
+ * them bridges, and packets of IPv6 fit. */
+static int check_families(const struct site_reader *reader, uint32_t index)
+{
+    const struct by_node *nodes = reader->topology->nodes;
+    const struct by_link *link = &reader->topology->links[index];
+    const struct by_site *site = reader->site;
+    const struct by_site_end *a = &site->ends[2 * (size_t)index], *b = a + 1;
+    uint32_t mtu = a->mtu == 0 || (b->mtu != 0 && b->mtu < a->mtu) ? b->mtu : a->mtu;
+    bool bridges = site->nodes[link->a].runs == BY_SITE_BRIDGE || site->nodes[link->b].runs == BY_SITE_BRIDGE;
+
+    if (is_ipv6(a) != is_ipv6(b) && !bridges)
+        return by_problem_say(reader->problem, BY_EFORMAT,
+                              "the link between '%s' and '%s' has an IPv6 address at '%s' and %s at '%s': "
+                              "give both ends addresses of one family",
+                              nodes[link->a].name, nodes[link->b].name,
+                              nodes[is_ipv6(a) ? link->a : link->b].name,
+                              (is_ipv6(a) ? b : a)->ip != 0 ? "an IPv4 address" : "none",
+                              nodes[is_ipv6(a) ? link->b : link->a].name);
+    if ((is_ipv6(a) || is_ipv6(b)) && mtu != 0 && mtu < BY_IPV6_MTU_MIN)
+        return by_problem_say(reader->problem, BY_EFORMAT,
+                              "the link between '%s' and '%s' has an MTU of %u bytes; with IPv6 addresses it "
+                              "must be at least %u (RFC 8200): raise it, or give the link IPv4 addresses",
+                              nodes[link->a].name, nodes[link->b].name, mtu, BY_IPV6_MTU_MIN);
+    return 0;
+}
+
+static int compare_ipv6(const void *left, const void *right)
+{
+    const struct by_site_end *const *a = left, *const *b = right;
+
+    return memcmp((*a)->ipv6, (*b)->ipv6, BY_IPV6_BYTES);
+}
+
+/* Numbers the IPv6 addresses in their order, and makes the book of them. An address that is given
+ * twice has one number, and is refused like one of IPv4 (control/tables/address.c). */
+static void number_addresses(struct by_site *site, uint32_t end_count)
+{
+    struct by_site_end **ends = by_alloc(end_count, sizeof(struct by_site_end *));
+    uint32_t count = 0, number = 0;
+    uint8_t *records;
+
+    for (uint32_t i = 0; i < end_count; i++)
+        if (is_ipv6(&site->ends[i]))
+            ends[count++] = &site->ends[i];
+    qsort(ends, count, sizeof(struct by_site_end *), compare_ipv6);
+    records = by_alloc(count, BY_IPV6_RECORD_BYTES);
+    for (uint32_t i = 0; i < count; i++) {
+        if (i == 0 || compare_ipv6(&ends[i], &ends[i - 1]) != 0) {
+            uint8_t *record = records + (size_t)number++ * BY_IPV6_RECORD_BYTES;
+
+            by_put32(record, number);
+            memcpy(record + 4, ends[i]->ipv6, BY_IPV6_BYTES);
+        }
+        ends[i]->ip = number;
+    }
+    free(ends);
+    site->book = (struct by_ipv6_book){records, number};
 }
 
 static bool read_runs(struct site_reader *reader, enum by_site_runs *runs)
@@ -439,6 +543,10 @@ int by_site_parse(const char *json, size_t bytes, struct by_topology *topology, 
     if (reader.error == 0)
         reader.error = by_json_finish(&reader.json, problem);
     by_json_close(&reader.json);
+    for (uint32_t i = 0; i < topology->link_count && reader.error == 0; i++)
+        reader.error = check_families(&reader, i);
+    if (reader.error == 0)
+        number_addresses(reader.site, 2 * topology->link_count);
     by_names_free(reader.names);
     free(reader.keys);
     free(reader.given);
@@ -528,6 +636,7 @@ void by_site_free(struct by_site *site)
         return;
     for (uint32_t i = 0; i < site->node_count; i++)
         free(site->nodes[i].control);
+    free((uint8_t *)(uintptr_t)site->book.records);
     free(site->ends);
     free(site->nodes);
     free(site);

@@ -1,6 +1,6 @@
 /*
  * A site's own names, from a file beside the topology (banyan-site(5)): for each end of a link the
- * interface, the IPv4 address and the MAC address that it has on the site's machines, for each link
+ * interface, the IPv4 or IPv6 address and the MAC address that it has on the site's machines, for each link
  * its MTU and VLAN, for each node the address of its control channel and whether it runs banyan,
  * and the UDP ports of jobs. What the file does not state is generated (control/tables/address.h).
  * Immutable after construction: any thread.
@@ -9,6 +9,7 @@
 #define BY_FABRIC_SITE_H
 
 #include "control/fabric/topology.h"
+#include "offload/wire/ipv6.h"
 
 /* Bytes of an interface's name, with its zero (IFNAMSIZ of Linux). */
 #define BY_INTERFACE_BYTES 16u
@@ -21,7 +22,7 @@
 enum by_site_mac {
     BY_SITE_MAC_DEFAULT = 0, /* not stated: learned if the address is stated, else generated */
     BY_SITE_MAC_STATED,
-    BY_SITE_MAC_ARP, /* learned: "arp" */
+    BY_SITE_MAC_ARP, /* learned: "arp" or "nd" */
 };
 
 /* What moves packets at a node. */
@@ -34,7 +35,8 @@ enum by_site_runs {
 /* One end of a link. */
 struct by_site_end {
     char interface[BY_INTERFACE_BYTES]; /* "": generated */
-    uint32_t ip;                        /* host byte order; 0: generated */
+    uint32_t ip;                        /* host byte order, or the number of `ipv6`; 0: generated */
+    uint8_t ipv6[BY_IPV6_BYTES];        /* zero: `ip` is an IPv4 address */
     enum by_site_mac mac_from;
     uint8_t mac[6];
     uint32_t mtu;  /* bytes; 0: not stated */
@@ -50,15 +52,16 @@ struct by_site {
     struct by_site_end *ends;   /* by link: 2 x link is end a, 2 x link + 1 is end b */
     struct by_site_node *nodes; /* by node */
     uint32_t node_count;
-    uint16_t udp_port; /* of the hosts of job 1; job j has the port j - 1 above it. 0: not stated */
+    struct by_ipv6_book book; /* of the ends; its records belong to the site */
+    uint16_t udp_port;        /* of the hosts of job 1; job j has the port j - 1 above it. 0: not stated */
 };
 
 /*
  * Reads a site file for `topology` and attaches it: topology->site, which the topology then owns.
  * Returns 0, or BY_EIO, BY_ELIMIT or BY_EFORMAT with `problem` filled: a node or link that the
  * topology does not have, a node or link given twice, a value that is not an interface, an address
- * of a host, a MAC address of one station, an MTU or a VLAN, or ends of a link with different
- * VLANs.
+ * of a host, a MAC address of one station, an MTU or a VLAN, ends of a link with different VLANs or
+ * addresses of different families, or an MTU below 1280 where addresses are IPv6's.
  */
 int by_site_read(const char *path, struct by_topology *topology, struct by_problem *problem);
 /* The same from memory. */
@@ -78,6 +81,12 @@ static inline const struct by_site_end *by_site_end(const struct by_topology *to
 {
     return topology->site == NULL ? NULL
                                   : &topology->site->ends[2 * link + (topology->links[link].a != node)];
+}
+
+/* Returns the IPv6 addresses of the site, and their numbers; empty without a site. */
+static inline struct by_ipv6_book by_site_book(const struct by_topology *topology)
+{
+    return topology->site == NULL ? (struct by_ipv6_book){.records = NULL} : topology->site->book;
 }
 
 /* Returns what moves packets at `node`. */

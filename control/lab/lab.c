@@ -215,6 +215,9 @@ static int open_lab(struct lab *lab)
     lab->topology = by_cli_topology_site(lab->options.topology, lab->options.site);
     if (lab->topology == NULL)
         return BY_EXIT_USAGE;
+    /* Over IPv6 packets cross the cables one by one: the driver gso does not support it. */
+    if (by_site_book(lab->topology).count > 0 && strcmp(lab->options.driver, "auto") == 0)
+        lab->options.cut = true;
     status = take_ranks(lab);
     if (status == 0)
         status = take_shares(lab);

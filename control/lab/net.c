@@ -42,7 +42,7 @@
 /* " address " or " lladdr " and a MAC address. */
 #define MAC_TEXT 32
 
-int lab_net_ip(const char *ns, const char *batch, size_t bytes)
+int lab_net_ip(const char *ns, bool ipv6, const char *batch, size_t bytes)
 {
     int ends[2], status = 0;
     pid_t pid;
@@ -53,7 +53,8 @@ int lab_net_ip(const char *ns, const char *batch, size_t bytes)
     if (pid == 0) {
         dup2(ends[0], STDIN_FILENO);
         if (ns != NULL)
-            execlp("ip", "ip", "-n", ns, "-batch", "-", (char *)NULL);
+            execlp("ip", "ip", "-n", ns, ipv6 ? "-6" : "-batch", ipv6 ? "-batch" : "-",
+                   ipv6 ? "-" : (char *)NULL, (char *)NULL);
         else
             execlp("ip", "ip", "-batch", "-", (char *)NULL);
         fprintf(stderr, "banyan: lab: cannot run `ip`: %s: install iproute2\n", strerror(errno));
@@ -119,7 +120,7 @@ static int add_namespaces(struct lab *lab)
     }
     fclose(stream);
     if (status == 0)
-        status = lab_net_ip(NULL, batch, bytes);
+        status = lab_net_ip(NULL, false, batch, bytes);
     free(batch);
     return status;
 }
@@ -187,7 +188,7 @@ static int add_cables(struct lab *lab)
                 mac_text(lab, "address", i, b, mac_b), lab->ns[b]);
     }
     fclose(stream);
-    status = lab_net_ip(NULL, batch, bytes);
+    status = lab_net_ip(NULL, false, batch, bytes);
     free(batch);
     return status;
 }
@@ -197,28 +198,30 @@ static int add_cables(struct lab *lab)
  * address is learned, and a routing table, so that packets from this address leave by this
  * interface, also to nodes behind the switch there. Behind a bridge, all receivers are neighbours.
  */
-static void configure_host(const struct lab *lab, FILE *stream, uint32_t node, uint32_t port,
+static void configure_host(const struct lab *lab, FILE *stream, FILE *rules, uint32_t node, uint32_t port,
                            const char *name)
 {
     const struct by_topology *topology = lab->topology;
     uint32_t link = by_address_link(&lab->lowering->map, node, port);
     uint32_t peer = by_address_peer(topology, link, node);
-    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT], way[2 * BY_ADDRESS_TEXT] = "";
+    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT], way[BY_ADDRESS_TEXT + 16] = "";
+    bool ipv6 = by_ipv6_is(by_address_ip(topology, link, node));
+    const char *all = ipv6 ? "::/0" : "default", *once = ipv6 ? " nodad" : "";
 
-    by_address_text(by_address_ip(topology, link, node), own);
-    by_address_text(by_address_ip(topology, link, peer), other);
+    by_address_of(topology, link, node, own);
+    by_address_of(topology, link, peer, other);
     if (by_site_runs(topology, peer) == BY_SITE_BRIDGE) {
-        fprintf(stream, "addr add %s/32 dev %s\nlink set %s up\n", own, name, name);
+        fprintf(stream, "addr add %s/%u dev %s%s\nlink set %s up\n", own, ipv6 ? 128 : 32, name, once, name);
     } else {
-        fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n", own, other, name, name);
+        fprintf(stream, "addr add %s peer %s dev %s%s\nlink set %s up\n", own, other, name, once, name);
         if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
             fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
-        snprintf(way, sizeof(way), " via %s", other);
+        snprintf(way, sizeof(way), " via %s%s", other, ipv6 ? " onlink" : "");
     }
-    fprintf(stream, "route add default%s dev %s table %u\n", way, name, TABLE_BASE + port);
-    fprintf(stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
+    fprintf(stream, "route add %s%s dev %s table %u\n", all, way, name, TABLE_BASE + port);
+    fprintf(ipv6 ? rules : stream, "rule add from %s lookup %u\n", own, TABLE_BASE + port);
     if (port == 0)
-        fprintf(stream, "route add default%s dev %s\n", way, name);
+        fprintf(stream, "route add %s%s dev %s\n", all, way, name);
 }
 
 /* Configures one interface of a node that does not run banyan: a router has an address and a route
@@ -235,9 +238,9 @@ static void configure_plain(const struct lab *lab, FILE *stream, uint32_t node, 
         fprintf(stream, "link set %s master %s up\n", name, BRIDGE);
         return;
     }
-    fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n",
-            by_address_text(by_address_ip(topology, link, node), own),
-            by_address_text(by_address_ip(topology, link, peer), other), name, name);
+    fprintf(stream, "addr add %s peer %s dev %s%s\nlink set %s up\n",
+            by_address_of(topology, link, node, own), by_address_of(topology, link, peer, other), name,
+            by_ipv6_is(by_address_ip(topology, link, node)) ? " nodad" : "", name);
     if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
         fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
 }
@@ -278,10 +281,8 @@ static void route(const struct lab *lab, FILE *stream, uint32_t node)
         if (first[node] == UINT32_MAX)
             continue;
         by_address_interface(&lab->lowering->map, first[node], node, name);
-        fprintf(stream, "route replace %s via %s dev %s onlink\n",
-                by_address_text(by_address_ip(topology, i / 2, end), to),
-                by_address_text(
-                    by_address_ip(topology, first[node], by_address_peer(topology, first[node], node)), via),
+        fprintf(stream, "route replace %s via %s dev %s onlink\n", by_address_of(topology, i / 2, end, to),
+                by_address_of(topology, first[node], by_address_peer(topology, first[node], node), via),
                 name);
     }
     free(first);
@@ -293,9 +294,9 @@ static int configure(struct lab *lab, uint32_t node)
 {
     const struct by_topology *topology = lab->topology;
     enum by_site_runs runs = by_site_runs(topology, node);
-    char *batch = NULL;
-    size_t bytes = 0;
-    FILE *stream = open_memstream(&batch, &bytes);
+    char *batch = NULL, *rules = NULL;
+    size_t bytes = 0, rule_bytes = 0;
+    FILE *stream = open_memstream(&batch, &bytes), *ipv6 = open_memstream(&rules, &rule_bytes);
     int status;
 
     fprintf(stream, "link set lo up\n");
@@ -311,7 +312,7 @@ static int configure(struct lab *lab, uint32_t node)
         if (!by_site_is_switch(topology, node))
             add_vlan(lab, stream, by_address_link(&lab->lowering->map, node, port), node, name);
         if (topology->nodes[node].compute)
-            configure_host(lab, stream, node, port, name);
+            configure_host(lab, stream, ipv6, node, port, name);
         else if (runs != BY_SITE_BANYAN)
             configure_plain(lab, stream, node, port, name);
         else
@@ -320,8 +321,12 @@ static int configure(struct lab *lab, uint32_t node)
     if (runs == BY_SITE_ROUTER)
         route(lab, stream, node);
     fclose(stream);
-    status = lab_net_ip(lab->ns[node], batch, bytes);
+    fclose(ipv6);
+    status = lab_net_ip(lab->ns[node], false, batch, bytes);
+    if (status == 0 && rule_bytes > 0)
+        status = lab_net_ip(lab->ns[node], true, rules, rule_bytes);
     free(batch);
+    free(rules);
     return status;
 }
 
@@ -346,6 +351,34 @@ static void set_offload(int fd, const char *interface, uint32_t command, bool on
     (void)ioctl(fd, SIOCETHTOOL, &request);
 }
 
+/* Turns IPv6 on where the kernel must speak it, hosts and routers with such addresses, without the
+ * messages of autoconfiguration, which would count as bytes on the cables. */
+static void set_ipv6(const struct lab *lab, uint32_t node)
+{
+    bool wanted = by_site_book(lab->topology).count > 0 && !by_site_is_switch(lab->topology, node) &&
+                  by_site_runs(lab->topology, node) != BY_SITE_BRIDGE;
+    static const struct {
+        const char *name, *value;
+    } settings[] = {{"disable_ipv6", "0"}, {"addr_gen_mode", "1"}, {"accept_ra", "0"}, {"accept_dad", "0"}};
+    char path[128];
+
+    for (unsigned i = 0; i < (wanted ? 4 : 1); i++)
+        for (unsigned all = 0; all < 2; all++) {
+            snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/%s", all ? "all" : "default",
+                     settings[i].name);
+            write_setting(path, wanted ? settings[i].value : "1");
+        }
+    for (uint32_t port = 0; wanted && port < lab->lowering->map.port_count[node]; port++) {
+        char name[16];
+
+        lab_net_cable(lab, by_address_link(&lab->lowering->map, node, port), node, name);
+        snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/addr_gen_mode", name);
+        write_setting(path, "1");
+    }
+    write_setting("/proc/sys/net/ipv6/conf/all/forwarding",
+                  wanted && by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
+}
+
 /* Runs in a child inside the namespace: changes the settings that `ip` cannot change. */
 static int prepare_inside(const struct lab *lab, uint32_t node)
 {
@@ -364,8 +397,7 @@ static int prepare_inside(const struct lab *lab, uint32_t node)
         fprintf(stderr, "banyan: lab: namespace %s: %s\n", lab->ns[node], strerror(errno));
         return 1;
     }
-    write_setting("/proc/sys/net/ipv6/conf/all/disable_ipv6", "1");
-    write_setting("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
+    set_ipv6(lab, node);
     write_setting("/proc/sys/net/ipv4/conf/all/rp_filter", "0");
     write_setting("/proc/sys/net/ipv4/conf/default/rp_filter", "0");
     write_setting("/proc/sys/net/ipv4/ip_forward",

@@ -37,7 +37,7 @@ int lab_outside_up(struct lab *lab)
             fprintf(stream, "link add out0 netns %s type veth peer name h%u netns %s\n", lab->ns[node],
                     rank++, lab->outside);
     fclose(stream);
-    status = lab_net_ip(NULL, batch, bytes);
+    status = lab_net_ip(NULL, false, batch, bytes);
     free(batch);
     if (status != 0)
         return status;
@@ -47,7 +47,7 @@ int lab_outside_up(struct lab *lab)
     for (uint32_t i = 0; i < rank; i++)
         fprintf(stream, "link set h%u master br0 up\n", i);
     fclose(stream);
-    status = lab_net_ip(lab->outside, batch, bytes);
+    status = lab_net_ip(lab->outside, false, batch, bytes);
     free(batch);
 
     rank = 0;
@@ -59,7 +59,7 @@ int lab_outside_up(struct lab *lab)
         address(rank++, text);
         bytes =
             (size_t)snprintf(commands, sizeof(commands), "addr add %s/10 dev out0\nlink set out0 up\n", text);
-        status = lab_net_ip(lab->ns[node], commands, bytes);
+        status = lab_net_ip(lab->ns[node], false, commands, bytes);
     }
     return status;
 }

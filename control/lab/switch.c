@@ -69,7 +69,7 @@ struct lab_process *lab_switch_start(struct lab *lab, uint32_t node)
         if (lab_has_shm(options) && lab->topology->nodes[peer].compute) {
             char ip[BY_ADDRESS_TEXT];
 
-            by_address_text(by_address_ip(lab->topology, link, peer), ip);
+            by_address_of(lab->topology, link, peer, ip);
             snprintf(names[port], sizeof(names[port]), "%.480s/%s", lab->folder, ip);
             argv[count++] = "--shm";
         } else if (by_address_vlan(lab->topology, link) != 0) {

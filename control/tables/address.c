@@ -2,6 +2,7 @@
  * thread. */
 #include "control/tables/address.h"
 
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,9 +99,9 @@ static int check_site(const struct by_address_map *map, struct by_problem *probl
                 problem, BY_EINVAL,
                 "node '%s' has the address %s on its link to '%s', and node '%s' has it on its link to '%s': "
                 "give each end of a link an address of its own in the site file",
-                topology->nodes[ends[i - 1].node].name, by_address_text(ends[i].ip, text),
-                far_name(topology, &ends[i - 1]), topology->nodes[ends[i].node].name,
-                far_name(topology, &ends[i]));
+                topology->nodes[ends[i - 1].node].name,
+                by_address_of(topology, ends[i].link, ends[i].node, text), far_name(topology, &ends[i - 1]),
+                topology->nodes[ends[i].node].name, far_name(topology, &ends[i]));
     qsort(ends, count, sizeof(*ends), compare_interfaces);
     for (uint32_t i = 1; i < count && error == 0; i++)
         if (ends[i].node == ends[i - 1].node && strcmp(ends[i].interface, ends[i - 1].interface) == 0)
@@ -242,8 +243,23 @@ void by_address_interface(const struct by_address_map *map, uint32_t link, uint3
                  by_address_port(map, link, node));
 }
 
-char *by_address_text(uint32_t ip, char text[BY_ADDRESS_TEXT])
+char *by_address_text(const struct by_ipv6_book *book, uint32_t ip, char text[BY_ADDRESS_TEXT])
 {
+    const uint8_t *address = by_ipv6_address(book, ip);
+
+    if (by_ipv6_is(ip)) {
+        if (address == NULL || inet_ntop(AF_INET6, address, text, BY_ADDRESS_TEXT) == NULL)
+            snprintf(text, BY_ADDRESS_TEXT, "IPv6 address %u of the table", ip);
+        return text;
+    }
     snprintf(text, BY_ADDRESS_TEXT, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
     return text;
+}
+
+char *by_address_of(const struct by_topology *topology, uint32_t link, uint32_t node,
+                    char text[BY_ADDRESS_TEXT])
+{
+    struct by_ipv6_book book = by_site_book(topology);
+
+    return by_address_text(&book, by_address_ip(topology, link, node), text);
 }

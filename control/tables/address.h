@@ -21,7 +21,7 @@
 #define BY_ADDRESS_BASE 0xc6120000u /* 198.18.0.0 */
 /* Most cables in the range: 2^17 addresses, two for each cable. */
 #define BY_ADDRESS_LINKS_MAX 65536u
-#define BY_ADDRESS_TEXT      16
+#define BY_ADDRESS_TEXT      46 /* of either family (INET6_ADDRSTRLEN) */
 
 /* Port numbers and ranks of a topology. */
 struct by_address_map {
@@ -46,13 +46,13 @@ int by_address_map_make(const struct by_topology *topology, struct by_address_ma
 void by_address_map_free(struct by_address_map *map);
 
 /*
- * Returns the IPv4 address (host byte order) of `node`'s end of `link`; the node must be one of its
- * ends.
+ * Returns the IPv4 address (host byte order) of `node`'s end of `link`, or the number of its IPv6
+ * address (by_site_book); the node must be one of its ends.
  */
 uint32_t by_address_ip(const struct by_topology *topology, uint32_t link, uint32_t node);
 /* Sets the MAC address of `node`'s end of `link`: the site's, else 02:62 and the four bytes of the
  * IPv4 address. Returns false, with `mac` zero, if it is unknown: the end keeps that of its
- * interface, and its neighbours learn it by ARP. */
+ * interface, and its neighbours ask for it (ARP, neighbour discovery). */
 bool by_address_mac(const struct by_topology *topology, uint32_t link, uint32_t node, uint8_t mac[6]);
 /* Returns the VLAN of frames on `link`; 0: they have no tag. */
 uint16_t by_address_vlan(const struct by_topology *topology, uint32_t link);
@@ -66,7 +66,11 @@ uint32_t by_address_link(const struct by_address_map *map, uint32_t node, uint32
  * "eth3" for a host. */
 void by_address_interface(const struct by_address_map *map, uint32_t link, uint32_t node,
                           char name[BY_INTERFACE_BYTES]);
-/* Writes an address as text ("198.18.0.1") and returns `text`. */
-char *by_address_text(uint32_t ip, char text[BY_ADDRESS_TEXT]);
+/* Writes an address as text ("198.18.0.1", "fd00::1") and returns `text`. A number that the book
+ * does not have is written as such. */
+char *by_address_text(const struct by_ipv6_book *book, uint32_t ip, char text[BY_ADDRESS_TEXT]);
+/* Writes the address of `node`'s end of `link`. */
+char *by_address_of(const struct by_topology *topology, uint32_t link, uint32_t node,
+                    char text[BY_ADDRESS_TEXT]);
 
 #endif

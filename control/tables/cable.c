@@ -72,15 +72,37 @@ static int lower_mtu(struct by_lowering *lowering, uint32_t from, const struct b
     return 0;
 }
 
+uint32_t by_lower_extra(const struct by_topology *topology, uint32_t link, uint32_t from)
+{
+    return by_ipv6_is(by_address_ip(topology, link, from)) ? BY_IPV6_EXTRA_BYTES : 0;
+}
+
+/* BY_ELIMIT: packets of this path are longer. */
+static int find_ipv6(struct by_lowering *lowering, uint32_t from, const struct by_hop_step *way,
+                     uint32_t count, struct by_problem *problem)
+{
+    (void)count;
+    (void)problem;
+    return by_lower_extra(lowering->topology, way[0].link, from) > 0 ? BY_ELIMIT : 0;
+}
+
 int by_lower_set_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem)
 {
     int error;
+    bool ipv6;
 
     lowering->mtu = mtu;
     error = visit_ways(lowering, mtu != 0 ? check_way_mtu : lower_mtu, problem);
     if (lowering->mtu == 0)
         lowering->mtu = BY_LOWER_MTU; /* no tree uses a link */
-    lowering->payload_max = by_lower_payload(lowering->mtu);
+    ipv6 = error == 0 && visit_ways(lowering, find_ipv6, problem) == BY_ELIMIT;
+    if (ipv6 && mtu != 0 && mtu < BY_IPV6_MTU_MIN)
+        error = by_problem_say(problem, BY_EINVAL,
+                               "an MTU of %u: the trees use links with IPv6 addresses, whose MTU must be at "
+                               "least %u (RFC 8200): use --mtu %u or more",
+                               mtu, BY_IPV6_MTU_MIN, BY_IPV6_MTU_MIN);
+    /* Chunks of all trees have one size. */
+    lowering->payload_max = by_lower_payload(lowering->mtu - (ipv6 ? BY_IPV6_EXTRA_BYTES : 0));
     return error;
 }
 
@@ -113,7 +135,20 @@ static int check_way(struct by_lowering *lowering, uint32_t from, const struct b
                      uint32_t count, struct by_problem *problem)
 {
     const struct by_topology *topology = lowering->topology;
+    uint32_t to = way[count - 1].to;
 
+    if (by_ipv6_is(by_address_ip(topology, way[0].link, from)) !=
+        by_ipv6_is(by_address_ip(topology, way[count - 1].link, to))) {
+        char ends[2][BY_ADDRESS_TEXT];
+
+        return by_problem_say(
+            problem, BY_EUNSUPPORTED,
+            "packets from '%s' (%s) pass '%s' unchanged on their way to '%s' (%s), and their addresses are "
+            "of different families: give the links of both ends addresses of one family",
+            name_of(lowering, from), by_address_of(topology, way[0].link, from, ends[0]),
+            name_of(lowering, way[0].to), name_of(lowering, to),
+            by_address_of(topology, way[count - 1].link, to, ends[1]));
+    }
     for (uint32_t i = 0; i < count; i++) {
         uint32_t next = i + 1;
 

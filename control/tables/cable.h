@@ -13,6 +13,9 @@
  * Returns 0, or BY_EINVAL with `problem` filled if packets of `mtu` bytes do not fit such a link.
  */
 int by_lower_set_mtu(struct by_lowering *lowering, uint32_t mtu, struct by_problem *problem);
+/* Returns the bytes by which the headers of packets of a path that begins at `from` with `link` are
+ * longer than those over IPv4. */
+uint32_t by_lower_extra(const struct by_topology *topology, uint32_t link, uint32_t from);
 /* Returns the MTU of a port to `link` for packets of at most `mtu` bytes. */
 uint32_t by_lower_port_mtu(const struct by_topology *topology, uint32_t link, uint32_t mtu);
 /*

@@ -56,10 +56,20 @@ static char *port_text(uint16_t port, char text[16])
     return text;
 }
 
-static char *mac_text(const uint8_t mac[6], char text[18])
+char *by_dump_ip(const uint8_t *image, uint32_t ip, char text[BY_ADDRESS_TEXT])
+{
+    struct by_ipv6_book book = {.records = NULL};
+
+    if (image != NULL)
+        by_image_book(image, &book);
+    return by_address_text(&book, ip, text);
+}
+
+/* Writes a MAC address, or how it is learned. */
+static char *mac_text(const uint8_t mac[6], uint32_t ip, char text[18])
 {
     if ((mac[0] | mac[1] | mac[2] | mac[3] | mac[4] | mac[5]) == 0)
-        snprintf(text, 18, "%s", "ARP");
+        snprintf(text, 18, "%s", by_ipv6_is(ip) ? "ND" : "ARP");
     else
         snprintf(text, 18, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3], mac[4], mac[5]);
     return text;
@@ -86,9 +96,9 @@ static void port_line(const uint8_t *image, uint32_t index, char *line)
 
     by_image_port(image, index, &port);
     used = snprintf(line, LINE_BYTES, "port %" PRIu32 " %s: %s %s, mtu %u, to %s %s %s", index, port.name,
-                    by_address_text(port.own_ip, own), mac_text(port.own_mac, own_mac), port.mtu,
-                    node_name(image, port.peer_node, name), by_address_text(port.peer_ip, peer),
-                    mac_text(port.peer_mac, peer_mac));
+                    by_dump_ip(image, port.own_ip, own), mac_text(port.own_mac, port.own_ip, own_mac),
+                    port.mtu, node_name(image, port.peer_node, name), by_dump_ip(image, port.peer_ip, peer),
+                    mac_text(port.peer_mac, port.own_ip, peer_mac));
     if (port.vlan != 0)
         used += snprintf(line + used, LINE_BYTES - (size_t)used, ", VLAN %u", port.vlan);
     if (port.rate_in > 0 || port.rate_out > 0)
@@ -129,13 +139,14 @@ static void entry_line(const uint8_t *image, uint32_t index, char *line)
     else
         used += (size_t)snprintf(line + used, LINE_BYTES - used, "child %u of %s by %s at %s:%u",
                                  entry.parent_child, node_name(image, entry.parent_node, name),
-                                 port_text(entry.parent_port, port), by_address_text(entry.parent_ip, ip),
+                                 port_text(entry.parent_port, port), by_dump_ip(image, entry.parent_ip, ip),
                                  entry.parent_udp_port);
     for (uint32_t i = 0; i < entry.child_count && used < LINE_BYTES - 128; i++) {
         by_image_child(image, entry.first_child + i, &child);
-        used += (size_t)snprintf(line + used, LINE_BYTES - used, "%s%s by %s at %s:%u",
-                                 i ? ", " : "; children: ", node_name(image, child.node, name),
-                                 port_text(child.port, port), by_address_text(child.ip, ip), child.udp_port);
+        used +=
+            (size_t)snprintf(line + used, LINE_BYTES - used, "%s%s by %s at %s:%u",
+                             i ? ", " : "; children: ", node_name(image, child.node, name),
+                             port_text(child.port, port), by_dump_ip(image, child.ip, ip), child.udp_port);
         if (child.rank != BY_RANK_NONE)
             used += (size_t)snprintf(line + used, LINE_BYTES - used, " (rank %u)", child.rank);
     }
@@ -177,7 +188,7 @@ static void leaf_line(const uint8_t *image, uint32_t index, char *line)
              ", window %u, payload %u, child %u of %s by %s at %s:%u%s",
              leaf.job, leaf.tree, halves[leaf.half], collectives, owner, leaf.share, leaf.window,
              leaf.payload_max, leaf.parent_child, node_name(image, leaf.parent_node, name),
-             port_text(leaf.parent_port, port), by_address_text(leaf.parent_ip, ip), leaf.parent_udp_port,
+             port_text(leaf.parent_port, port), by_dump_ip(image, leaf.parent_ip, ip), leaf.parent_udp_port,
              abilities);
 }
 
@@ -189,7 +200,7 @@ static void relay_line(const uint8_t *image, uint32_t index, char *line)
 
     by_image_relay(image, index, &relay);
     used = snprintf(line, LINE_BYTES, "relay job %u tree %u: from %s to %s by port %u", relay.job, relay.tree,
-                    by_address_text(relay.src_ip, src), by_address_text(relay.dst_ip, dst), relay.port);
+                    by_dump_ip(image, relay.src_ip, src), by_dump_ip(image, relay.dst_ip, dst), relay.port);
     if (relay.from > 0)
         snprintf(line + used, LINE_BYTES - (size_t)used, ", received on port %u", relay.from - 1u);
 }
@@ -238,7 +249,7 @@ static void key_line(const uint8_t *image, uint32_t index, char *line)
              key.cover == BY_COVER_PAYLOAD ? "header and payload" : "the header");
 }
 
-/* CHILD records are printed with their entries. */
+/* CHILD records are printed with their entries, and addresses where they are used. */
 static void (*const line_of[BY_SECTION_COUNT])(const uint8_t *, uint32_t, char *) = {
     [BY_SECTION_PORT] = port_line, [BY_SECTION_JOB] = job_line,     [BY_SECTION_ENTRY] = entry_line,
     [BY_SECTION_LEAF] = leaf_line, [BY_SECTION_RELAY] = relay_line, [BY_SECTION_HOP] = hop_line,

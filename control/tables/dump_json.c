@@ -9,11 +9,11 @@
 #include "offload/wire/seal.h"
 #include "offload/wire/types.h"
 
-static json_t *ip_json(uint32_t ip)
+static json_t *ip_json(const uint8_t *image, uint32_t ip)
 {
     char text[BY_ADDRESS_TEXT];
 
-    return json_string(by_address_text(ip, text));
+    return json_string(by_dump_ip(image, ip, text));
 }
 
 /* A 16-bit number; "none" becomes null. */
@@ -34,11 +34,12 @@ static json_t *ports_json(const uint8_t *image, uint32_t count)
     for (uint32_t i = 0; i < count; i++) {
         struct by_image_port port;
         by_image_port(image, i, &port);
-        json_array_append_new(
-            array, json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:I}", "name", port.name, "own_ip",
-                             ip_json(port.own_ip), "peer_ip", ip_json(port.peer_ip), "peer_node",
-                             or_null(port.peer_node), "mtu", port.mtu, "vlan", port.vlan, "rate_in",
-                             (json_int_t)port.rate_in * 1000, "rate_out", (json_int_t)port.rate_out * 1000));
+        json_array_append_new(array, json_pack("{s:s, s:o, s:o, s:o, s:i, s:i, s:I, s:I}", "name", port.name,
+                                               "own_ip", ip_json(image, port.own_ip), "peer_ip",
+                                               ip_json(image, port.peer_ip), "peer_node",
+                                               or_null(port.peer_node), "mtu", port.mtu, "vlan", port.vlan,
+                                               "rate_in", (json_int_t)port.rate_in * 1000, "rate_out",
+                                               (json_int_t)port.rate_out * 1000));
     }
     return array;
 }
@@ -66,7 +67,7 @@ static json_t *children_json(const uint8_t *image, const struct by_image_entry *
         struct by_image_child child;
         by_image_child(image, entry->first_child + i, &child);
         json_array_append_new(array, json_pack("{s:o, s:i, s:o, s:i, s:o}", "port", port_field(child.port),
-                                               "node", child.node, "ip", ip_json(child.ip), "udp_port",
+                                               "node", child.node, "ip", ip_json(image, child.ip), "udp_port",
                                                child.udp_port, "rank", or_null(child.rank)));
     }
     return array;
@@ -83,8 +84,8 @@ static json_t *entries_json(const uint8_t *image, uint32_t count)
         parent = entry.parent_node == BY_NODE_NONE
                      ? json_null()
                      : json_pack("{s:i, s:o, s:o, s:i, s:i}", "node", entry.parent_node, "port",
-                                 port_field(entry.parent_port), "ip", ip_json(entry.parent_ip), "udp_port",
-                                 entry.parent_udp_port, "child", entry.parent_child);
+                                 port_field(entry.parent_port), "ip", ip_json(image, entry.parent_ip),
+                                 "udp_port", entry.parent_udp_port, "child", entry.parent_child);
         json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i, s:i, s:i, s:i, s:i, s:b}", "job",
                                                entry.job, "tree", entry.tree, "parent", parent, "children",
                                                children_json(image, &entry), "window", entry.window,
@@ -133,7 +134,7 @@ static json_t *leaves_json(const uint8_t *image, uint32_t count)
                       "collectives", words_json(leaf.collectives, BY_COLLECTIVE_COUNT, by_collective_name),
                       "owner", or_null(leaf.owner), "share", (json_int_t)leaf.share, "window", leaf.window,
                       "payload_max", leaf.payload_max, "parent", "node", leaf.parent_node, "port",
-                      port_field(leaf.parent_port), "ip", ip_json(leaf.parent_ip), "udp_port",
+                      port_field(leaf.parent_port), "ip", ip_json(image, leaf.parent_ip), "udp_port",
                       leaf.parent_udp_port, "child", leaf.parent_child, "able", abilities_json(&leaf)));
     }
     return array;
@@ -147,8 +148,8 @@ static json_t *relays_json(const uint8_t *image, uint32_t count)
         struct by_image_relay relay;
         by_image_relay(image, i, &relay);
         json_array_append_new(array, json_pack("{s:i, s:i, s:o, s:o, s:i, s:o}", "job", relay.job, "tree",
-                                               relay.tree, "src_ip", ip_json(relay.src_ip), "dst_ip",
-                                               ip_json(relay.dst_ip), "port", relay.port, "from",
+                                               relay.tree, "src_ip", ip_json(image, relay.src_ip), "dst_ip",
+                                               ip_json(image, relay.dst_ip), "port", relay.port, "from",
                                                relay.from > 0 ? json_integer(relay.from - 1) : json_null()));
     }
     return array;

@@ -9,6 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/fabric/unit.h"
+#include "control/tables/book.h"
 #include "control/tables/cable.h"
 #include "control/tables/lower.h"
 #include "control/tables/tree.h"
@@ -384,6 +385,7 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
                                      .kind = w.host ? BY_NODE_HOST : BY_NODE_SWITCH,
                                      .payload_max = (uint16_t)lowering->payload_max};
     struct by_image_fault fault = {0};
+    struct by_ipv6_book book;
     int error;
 
     snprintf(header.name, sizeof(header.name), "%s", name);
@@ -400,6 +402,9 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
     put_ports(&w);
     put_trees(&w);
     put_relays_and_names(&w);
+    book = by_site_book(lowering->topology);
+    if (book.count > 0)
+        *bytes = w.image = by_emit_addresses(w.image, &book, size);
     by_image_seal(w.image);
     if (lowering->keys != NULL) {
         *bytes = by_alloc(by_image_keyed_bytes(w.image, lowering->job_count), 1);
@@ -408,6 +413,8 @@ int by_lowering_image(const struct by_lowering *lowering, uint32_t node, uint8_t
         w.image = *bytes;
     }
     error = by_image_check(w.image, *size, &(struct by_image_limits){0}, &fault);
+    if (error == 0)
+        error = by_image_addresses_check(w.image, &fault);
     if (error != 0) {
         by_problem_say(problem, error, "'%s': the generated table is invalid: %s %u: %s (%llu)", name,
                        fault.section, fault.index, fault.what, (unsigned long long)fault.value);

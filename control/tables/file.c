@@ -22,6 +22,8 @@ int by_image_explain(const uint8_t *bytes, size_t size, struct by_problem *probl
     int error = by_image_check(bytes, size, NULL, &fault);
 
     if (error == 0)
+        error = by_image_addresses_check(bytes, &fault);
+    if (error == 0)
         return 0;
     return by_problem_say(problem, error,
                           "table image refused: %s %u: %s (%llu); make it again with `banyan tables`",

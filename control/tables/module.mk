@@ -8,6 +8,7 @@ control_SRC += \
 	control/tables/cable.c \
 	control/tables/dump.c \
 	control/tables/dump_json.c \
+	control/tables/book.c \
 	control/tables/emit.c \
 	control/tables/file.c \
 	control/tables/group.c \

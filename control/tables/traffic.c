@@ -7,6 +7,7 @@
 #include "control/tables/traffic.h"
 
 #include "control/base/alloc.h"
+#include "control/tables/cable.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
@@ -75,6 +76,7 @@ static void leaf_role(const struct by_traffic_call *call, uint32_t rank, uint32_
 static void add_way(const struct by_topology *topology, uint32_t from, const struct by_hop_step *way,
                     uint32_t count, uint64_t packets, uint64_t bytes, struct by_traffic_arc *arcs)
 {
+    bytes += packets * by_lower_extra(topology, way[0].link, from);
     for (uint32_t i = 0; i < count; i++) {
         struct by_traffic_arc *arc =
             &arcs[2 * way[i].link + (topology->links[way[i].link].a == from ? 0 : 1)];

@@ -53,7 +53,7 @@ struct by_agent_port {
     const char *name;
     uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes, rx_dropped, tx_dropped;
     uint8_t down;    /* no carrier */
-    uint32_t silent; /* IPv4 address of a neighbour that does not answer ARP; 0: none */
+    uint32_t silent; /* address, or number in the table, of a neighbour that does not answer; 0: none */
 };
 
 /* What a port is, and its neighbour. Texts are "", numbers 0, and addresses zero where they are

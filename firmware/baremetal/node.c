@@ -9,7 +9,22 @@
 
 static int node_stage(void *node, const uint8_t *image, size_t bytes, struct by_image_fault *fault)
 {
-    return by_engine_stage(((struct by_metal_switch *)node)->engine, image, bytes, fault);
+    struct by_engine *engine = ((struct by_metal_switch *)node)->engine;
+    int result = by_engine_stage(engine, image, bytes, fault);
+    struct by_image_header header;
+
+    if (result != 0)
+        return result;
+    by_image_header(image, &header);
+    if (header.count[BY_SECTION_ADDRESS] == 0)
+        return 0;
+    by_engine_abort(engine);
+    *fault = (struct by_image_fault){
+        .section = "header",
+        .what = "this switch does not support IPv6: give its links IPv4 addresses in the site file; IPv6 "
+                "addresses",
+        .value = header.count[BY_SECTION_ADDRESS]};
+    return BY_EUNSUPPORTED;
 }
 
 static int node_commit(void *node)

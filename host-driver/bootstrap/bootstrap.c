@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/error.h"
-#include "host-driver/image_file.h"
 
 /* All ranks open their contexts in the same order, so this number names a context in the launcher's
  * store. */

@@ -7,12 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/address.h"
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/measure.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/float_env.h"
-#include "host-driver/image_file.h"
 
 /* to a silent peer within the time limit; the first after half of it */
 #define QUESTIONS    16u
@@ -170,7 +170,7 @@ static void end_call(struct by_fallback *fallback, int result)
 
 static void fail(struct by_fallback *fallback, const struct by_mesh_fault *fault)
 {
-    char ip[16] = "";
+    char ip[BY_IP_TEXT] = "";
 
     if (fault->rank < fallback->mesh.rank_count)
         by_ip_text(fallback->mesh.ip[fault->rank], ip);

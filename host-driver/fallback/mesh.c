@@ -10,10 +10,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
-#include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
 #define MAGIC       UINT32_C(0x62796d35) /* "bym5" */
@@ -44,7 +44,7 @@ static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank,
 
 static int fail_peer(const struct by_host_mesh *mesh, uint32_t peer, int error)
 {
-    char ip[16];
+    char ip[BY_IP_TEXT];
 
     by_ip_text(mesh->ip[peer], ip);
     return by_fail(error, "rank %u cannot reach rank %u at %s: %s", mesh->rank, peer, ip,

@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "host-driver/address.h"
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
-#include "host-driver/image_file.h"
 #include "offload/base/bytes.h"
 
 #define GREETING_MAGIC UINT32_C(0x62796d34) /* "bym4" */
@@ -163,7 +163,7 @@ static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32
     ip = ntohl(from.sin_addr.s_addr);
     if (by_get32(greeting + 8) != peers->rank_count || rank >= peers->rank_count || rank == 0 ||
         peers->link[rank] >= 0) {
-        char text[16];
+        char text[BY_IP_TEXT];
 
         by_ip_text(ip, text);
         close(fd);

@@ -1,6 +1,7 @@
 /* Setup and reader of a ring; see ring.h. One thread. */
 #include "offload/linux/ring.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <linux/if_ether.h>
 #include <net/if.h>
@@ -34,15 +35,19 @@ struct by_ring {
 /* Loads the program with a ring whose size is a power of two. Returns 0 or -errno. */
 static int load(struct by_ring *ring, const struct by_ring_config *config)
 {
-    const struct by_ring_constants constants = {.all = config->all,
-                                                .ip = config->ip,
-                                                .udp_port = config->udp_port,
-                                                .frame_bytes = ETH_HLEN + config->mtu};
+    struct by_ring_constants constants = {.all = config->all,
+                                          .ip = config->ip,
+                                          .udp_port = config->udp_port,
+                                          .frame_bytes = ETH_HLEN + config->mtu};
     size_t record = BY_RECORD_BYTES(constants.frame_bytes);
     int error;
 
     if (config->mtu > MTU_MAX)
         return -EMSGSIZE;
+    for (unsigned i = 0; i < 4 && config->ipv6 != NULL; i++) {
+        memcpy(&constants.ipv6[i], config->ipv6 + (size_t)4 * i, 4);
+        constants.ipv6[i] = ntohl(constants.ipv6[i]);
+    }
     ring->page_bytes = (size_t)sysconf(_SC_PAGESIZE);
     for (ring->ring_bytes = ring->page_bytes; ring->ring_bytes <= config->frames * record;)
         ring->ring_bytes *= 2;

@@ -16,10 +16,11 @@ struct by_ring;
 struct by_ring_config {
     const char *interface;
     uint32_t mtu;
-    uint32_t frames;   /* minimum capacity in frames; memory sizes are powers of two */
-    bool all;          /* every frame of the interface; else only IPv4/UDP to `ip` and `udp_port` */
-    uint32_t ip;       /* host order */
-    uint16_t udp_port; /* host order */
+    uint32_t frames;     /* minimum capacity in frames; memory sizes are powers of two */
+    bool all;            /* every frame of the interface; else only UDP to `ip` or `ipv6` and `udp_port` */
+    uint32_t ip;         /* host order */
+    const uint8_t *ipv6; /* an IPv6 address, in place of `ip`; or NULL */
+    uint16_t udp_port;   /* host order */
 };
 
 /* Opens a ring. Returns 0, or -errno with the failed call in `*step`. Requires root; -EOPNOTSUPP or

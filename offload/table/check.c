@@ -143,8 +143,9 @@ static int check_frame(struct table_check *check, size_t bytes)
         return refuse(check, BY_EFORMAT, "image is shorter than its header of 128 bytes", bytes);
     if (by_get32(image + BY_IMAGE_AT_MAGIC) != BY_IMAGE_MAGIC)
         return refuse(check, BY_EFORMAT, "not a table image: it begins with", by_get32(image));
-    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION)
-        return refuse(check, BY_EVERSION, "version is not 2", by_get16(image + BY_IMAGE_AT_VERSION));
+    if (by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION &&
+        by_get16(image + BY_IMAGE_AT_VERSION) != BY_IMAGE_VERSION_IPV6)
+        return refuse(check, BY_EVERSION, "version is not 2 or 3", by_get16(image + BY_IMAGE_AT_VERSION));
     if (by_get16(image + BY_IMAGE_AT_HEADER_BYTES) != BY_IMAGE_HEADER_BYTES)
         return refuse(check, BY_EFORMAT, "header length is not 128",
                       by_get16(image + BY_IMAGE_AT_HEADER_BYTES));
@@ -166,7 +167,8 @@ static int check_frame(struct table_check *check, size_t bytes)
     return 0;
 }
 
-BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 2,
+BY_STATIC_ASSERT(BY_IMAGE_HEADER_BYTES == 128 && BY_IMAGE_BYTES_MAX == 67108864 && BY_IMAGE_VERSION == 2 &&
+                     BY_IMAGE_VERSION_IPV6 == 3,
                  "named in texts above");
 
 static int check_header(struct table_check *check)

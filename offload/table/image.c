@@ -16,6 +16,7 @@
 #define GET_U64(field, at)  (out->field = by_get64(p + (at)))
 #define GET_MAC(field, at)  by_copy(out->field, p + (at), 6)
 #define GET_NAME(field, at) by_copy(out->field, p + (at), BY_IMAGE_NAME_BYTES)
+#define GET_IPV6(field, at) by_copy(out->field, p + (at), 16)
 #define GET_KEY(field, at)  by_copy(out->field, p + (at), 16)
 #define PUT_U8(field, at)   (p[at] = in->field)
 #define PUT_LOW(field, at)  (p[at] = (uint8_t)in->field)
@@ -25,6 +26,7 @@
 #define PUT_U64(field, at)  by_put64(p + (at), in->field)
 #define PUT_MAC(field, at)  by_copy(p + (at), in->field, 6)
 #define PUT_NAME(field, at) put_name(p + (at), in->field)
+#define PUT_IPV6(field, at) by_copy(p + (at), in->field, 16)
 #define PUT_KEY(field, at)  by_copy(p + (at), in->field, 16)
 
 #define GET(kind, field, at) GET_##kind(field, at);
@@ -141,7 +143,8 @@ void by_image_seal(uint8_t *image)
     read_counts(image, count);
     bytes = by_image_bytes(count);
     BY_ASSERT(bytes <= BY_IMAGE_BYTES_MAX);
-    by_put16(image + BY_IMAGE_AT_VERSION, BY_IMAGE_VERSION);
+    by_put16(image + BY_IMAGE_AT_VERSION,
+             count[BY_SECTION_ADDRESS] > 0 ? BY_IMAGE_VERSION_IPV6 : BY_IMAGE_VERSION);
     by_put32(image + BY_IMAGE_AT_BYTES, (uint32_t)bytes);
     crc = by_crc32c(0, image, BY_IMAGE_AT_CRC);
     crc = by_crc32c(crc, image + BY_IMAGE_AT_CRC + 4, bytes - BY_IMAGE_AT_CRC - 4);

@@ -22,9 +22,11 @@
 #include <stdint.h>
 
 #include "offload/base/limits.h"
+#include "offload/wire/ipv6.h"
 
 #define BY_IMAGE_MAGIC        0x42594e54u /* "BYNT" */
 #define BY_IMAGE_VERSION      2u
+#define BY_IMAGE_VERSION_IPV6 3u /* of an image with a section ADDRESS; otherwise the same */
 #define BY_IMAGE_HEADER_BYTES 128u
 #define BY_PORT_LOCAL         0xffffu /* "port" between a host's endpoint and its own engine */
 #define BY_NODE_NONE          0xffffu
@@ -43,7 +45,8 @@ enum by_node_kind { BY_NODE_SWITCH = 1, BY_NODE_HOST = 2 };
     X(RELAY, 5, 16)                                                                                          \
     X(HOP, 6, 12)                                                                                            \
     X(NAME, 7, 52)                                                                                           \
-    X(KEY, 8, 20)
+    X(ADDRESS, 8, 20)                                                                                        \
+    X(KEY, 9, 20)
 
 #define X(name, value, bytes) BY_SECTION_##name = (value),
 enum by_section { BY_SECTION_LIST(X) BY_SECTION_COUNT };
@@ -64,10 +67,10 @@ struct by_image_header {
  * interface of the host. */
 struct by_image_port {
     char name[BY_NAME_MAX + 1]; /* interface: "p0" on switches, "eth0" on hosts of the test network */
-    uint32_t own_ip;            /* host order */
+    uint32_t own_ip;            /* host order; or the number of an IPv6 address, as all addresses here */
     uint32_t peer_ip;           /* 0: a bridge; neighbours are the receivers of packets themselves */
     uint8_t own_mac[6];         /* 0: that of the interface */
-    uint8_t peer_mac[6];        /* 0: learned by ARP */
+    uint8_t peer_mac[6];        /* 0: learned by ARP or neighbour discovery */
     uint16_t peer_node;
     uint16_t mtu; /* bytes of an IP packet */
     /* The rates of the cable to and from this node, in 1000 bytes of whole frames per second; 0:
@@ -227,6 +230,13 @@ struct by_image_name {
     char name[BY_NAME_MAX + 1];
 };
 
+/* An IPv6 address and the number that stands for it in the fields of this image (ipv6.h of
+ * offload/wire). Numbers and addresses ascend. Two images of one lowering number alike. */
+struct by_image_address {
+    uint32_t number;
+    uint8_t address[16];
+};
+
 /* The key of a keyed job, on nodes that run its trees; relays need none. */
 struct by_image_key {
     uint8_t key[16];
@@ -260,6 +270,14 @@ struct by_image_limits {
 int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_limits *limits,
                    struct by_image_fault *fault);
 
+/*
+ * Checks what by_image_check leaves out: the section ADDRESS, that each number in another section is
+ * one of its records, and that neighbours are of their port's family. For nodes that support IPv6;
+ * others refuse an image with the section. Returns 0, or BY_EFORMAT or BY_EVERSION with `fault`
+ * filled. An unchecked section is safe to read, and packets may then find no receiver.
+ */
+int by_image_addresses_check(const uint8_t *image, struct by_image_fault *fault);
+
 void by_image_header(const uint8_t *image, struct by_image_header *out);
 void by_image_port(const uint8_t *image, uint32_t index, struct by_image_port *out);
 void by_image_job(const uint8_t *image, uint32_t index, struct by_image_job *out);
@@ -269,7 +287,10 @@ void by_image_leaf(const uint8_t *image, uint32_t index, struct by_image_leaf *o
 void by_image_relay(const uint8_t *image, uint32_t index, struct by_image_relay *out);
 void by_image_hop(const uint8_t *image, uint32_t index, struct by_image_hop *out);
 void by_image_name(const uint8_t *image, uint32_t index, struct by_image_name *out);
+void by_image_address(const uint8_t *image, uint32_t index, struct by_image_address *out);
 void by_image_key(const uint8_t *image, uint32_t index, struct by_image_key *out);
+/* Sets the numbers of a checked image's addresses, which point into it. */
+void by_image_book(const uint8_t *image, struct by_ipv6_book *book);
 /* Returns 1 and the key of `job`, or 0 when its packets are not keyed. */
 int by_image_key_find(const uint8_t *image, uint16_t job, struct by_image_key *out);
 /* Returns an id of a key that does not reveal the key. */
@@ -294,6 +315,7 @@ void by_image_put_leaf(uint8_t *image, uint32_t index, const struct by_image_lea
 void by_image_put_relay(uint8_t *image, uint32_t index, const struct by_image_relay *relay);
 void by_image_put_hop(uint8_t *image, uint32_t index, const struct by_image_hop *hop);
 void by_image_put_name(uint8_t *image, uint32_t index, const struct by_image_name *name);
+void by_image_put_address(uint8_t *image, uint32_t index, const struct by_image_address *address);
 void by_image_put_key(uint8_t *image, uint32_t index, const struct by_image_key *key);
 void by_image_seal(uint8_t *image);
 

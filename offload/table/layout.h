@@ -19,10 +19,10 @@ enum by_image_at {
     BY_IMAGE_AT_BYTES = 8,  /* of the whole image */
     BY_IMAGE_AT_CRC = 12,   /* CRC32C of all other bytes */
     BY_IMAGE_AT_COUNT = 32, /* 32 bits for each of the first eight sections */
-    BY_IMAGE_AT_MORE = 116, /* and for the later sections */
+    BY_IMAGE_AT_MORE = 116, /* and for the later sections, the last one first */
 };
 
-/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, NAME or KEY, or LOW and then HIGH, the
+/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, IPV6, NAME or KEY, or LOW and then HIGH, the
  * two bytes of a 16-bit number in different places. */
 #define BY_IMAGE_HEADER_FIELDS(X)                                                                            \
     X(U64, cookie, 16)                                                                                       \
@@ -34,7 +34,7 @@ enum by_image_at {
 /* Reserved: the byte between `kind` and the counts that follow it, and the bytes behind these
  * counts. */
 #define BY_IMAGE_HEADER_GAP  113u
-#define BY_IMAGE_HEADER_USED 120u
+#define BY_IMAGE_HEADER_USED 124u
 
 #define BY_IMAGE_PORT_FIELDS(X)                                                                              \
     X(NAME, name, 0)                                                                                         \
@@ -116,6 +116,9 @@ enum by_image_at {
     X(U16, rank, 2)                                                                                          \
     X(NAME, name, 4)
 
+#define BY_IMAGE_ADDRESS_FIELDS(X)                                                                           \
+    X(U32, number, 0)                                                                                        \
+    X(IPV6, address, 4)
 #define BY_IMAGE_KEY_FIELDS(X)                                                                               \
     X(KEY, key, 0)                                                                                           \
     X(U16, job, 16)                                                                                          \
@@ -129,6 +132,7 @@ enum by_image_at {
 #define BY_IMAGE_SIZE_U32  4u
 #define BY_IMAGE_SIZE_U64  8u
 #define BY_IMAGE_SIZE_MAC  6u
+#define BY_IMAGE_SIZE_IPV6 16u
 #define BY_IMAGE_SIZE_KEY  16u
 #define BY_IMAGE_SIZE_NAME BY_IMAGE_NAME_BYTES
 
@@ -142,6 +146,7 @@ enum by_image_at {
     X(RELAY, relay)                                                                                          \
     X(HOP, hop)                                                                                              \
     X(NAME, name)                                                                                            \
+    X(ADDRESS, address)                                                                                      \
     X(KEY, key)
 
 /* Returns the bytes of a record of `section`; the next function returns how many of them its fields
@@ -152,7 +157,8 @@ uint32_t by_image_record_used(unsigned section);
 /* Returns the offset of the count of `section` in the header. */
 static inline uint32_t by_image_count_at(unsigned section)
 {
-    return section < 8 ? BY_IMAGE_AT_COUNT + 4 * section : BY_IMAGE_AT_MORE + 4 * (section - 8);
+    return section < 8 ? BY_IMAGE_AT_COUNT + 4 * section
+                       : BY_IMAGE_AT_MORE + 4 * (BY_SECTION_COUNT - 1 - section);
 }
 
 /* Returns the offset of record `index` of `section` in an image with these counts. */

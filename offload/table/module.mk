@@ -1,5 +1,6 @@
 # table: the format of the tables that a controller writes and a node loads.
 offload_SRC += \
+	offload/table/addresses.c \
 	offload/table/check.c \
 	offload/table/image.c \
 	offload/table/keyed.c

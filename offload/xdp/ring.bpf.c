@@ -35,11 +35,28 @@ unsigned long long load_byte(void *skb, unsigned long long at) asm("llvm.bpf.loa
 unsigned long long load_half(void *skb, unsigned long long at) asm("llvm.bpf.load.half");
 unsigned long long load_word(void *skb, unsigned long long at) asm("llvm.bpf.load.word");
 
+/* Offsets in a frame over IPv6 (RFC 8200). */
+#define AT_NEXT6     20
+#define AT_RECEIVER6 38
+#define AT_PORT6     56
+
+static __always_inline int is_ours_ipv6(struct __sk_buff *skb)
+{
+    return load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IPV6 && load_byte(skb, AT_NEXT6) == IPPROTO_UDP &&
+           load_word(skb, AT_RECEIVER6) == by_constants.ipv6[0] &&
+           load_word(skb, AT_RECEIVER6 + 4) == by_constants.ipv6[1] &&
+           load_word(skb, AT_RECEIVER6 + 8) == by_constants.ipv6[2] &&
+           load_word(skb, AT_RECEIVER6 + 12) == by_constants.ipv6[3] &&
+           load_half(skb, AT_PORT6) == by_constants.udp_port;
+}
+
 /* Frames with a tag are for the kernel's interface of their VLAN. */
 static __always_inline int is_wanted(struct __sk_buff *skb)
 {
     if (skb->vlan_present)
         return 0;
+    if (by_constants.ipv6[0] | by_constants.ipv6[1] | by_constants.ipv6[2] | by_constants.ipv6[3])
+        return is_ours_ipv6(skb);
     return by_constants.all ||
            (load_half(skb, BY_FRAME_AT_TYPE) == ETH_P_IP && load_byte(skb, BY_FRAME_AT_IP) == BY_IP_HEAD &&
             load_byte(skb, BY_FRAME_AT_PROTOCOL) == IPPROTO_UDP &&

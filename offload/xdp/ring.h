@@ -21,10 +21,11 @@
 
 /* The program's constants. */
 struct by_ring_constants {
-    __u32 all;         /* 1: every frame of the interface; 0: IPv4/UDP to `ip` and `udp_port` only */
+    __u32 all;         /* 1: every frame of the interface; 0: UDP to `ip` or `ipv6` and `udp_port` only */
     __u32 ip;          /* host order */
     __u32 udp_port;    /* host order */
     __u32 frame_bytes; /* longest frame, with its Ethernet header */
+    __u32 ipv6[4];     /* host order; all 0: IPv4 */
 };
 
 /* Written by both sides, each word in a cache line of its own. */

@@ -82,9 +82,10 @@ static void check(const uint8_t *image, size_t bytes)
 {
     struct by_image_fault fault = {0};
 
-    if (by_image_check(image, bytes, NULL, &fault) == 0)
+    if (by_image_check(image, bytes, NULL, &fault) == 0) {
         read_all(image);
-    else
+        FUZZ_CHECK(by_image_addresses_check(image, &fault) == 0 || fault.what != NULL);
+    } else
         FUZZ_CHECK(fault.section != NULL && fault.what != NULL);
     load(image, bytes);
 }
@@ -103,7 +104,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(copy, data, size);
     check(copy, size);
     free(copy);
-    sample_fill(&sample);
+    if (size > 0 && data[size - 1] & 1)
+        sample_fill_ipv6(&sample);
+    else
+        sample_fill(&sample);
     bytes = sample_write(&sample, image);
     while (input.size >= 3) {
         uint32_t at = input_bytes(&input, 2);

@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "control/tables/address.h"
+#include "control/tables/dump.h"
 #include "control/view/doctor/doctor.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
@@ -282,9 +283,9 @@ void by_check_ports(struct by_doctor *doctor)
                     &doctor->report, BY_GRADE_TROUBLE, facts->name,
                     "check that the neighbour is up and has this address, and that both ends of the "
                     "cable have one VLAN",
-                    "the neighbour %s at port %s does not answer ARP",
-                    by_address_text(facts->counters.ports[port].silent, ip),
-                    facts->counters.ports[port].name);
+                    "the neighbour %s at port %s does not answer %s",
+                    by_dump_ip(facts->image, facts->counters.ports[port].silent, ip),
+                    facts->counters.ports[port].name, by_dump_asks(facts->counters.ports[port].silent));
         if (doctor->report.count == before)
             by_report_add(&doctor->report, BY_GRADE_OK, facts->name, NULL, "%u ports",
                           (unsigned)facts->counters.ports_count);

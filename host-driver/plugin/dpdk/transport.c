@@ -251,8 +251,8 @@ static void dpdk_close(struct by_transport *transport)
     pthread_mutex_unlock(&lock);
 }
 
-static const struct by_transport_ops dpdk_ops = {"dpdk",  dpdk_rx,  dpdk_rx_done,
-                                                 dpdk_tx, dpdk_fds, dpdk_close};
+static const struct by_transport_ops dpdk_ops = {"dpdk",   dpdk_rx,    dpdk_rx_done, dpdk_tx,
+                                                 dpdk_fds, dpdk_close, NULL};
 
 static int find_devices(struct dpdk *dpdk, const struct by_transport_config *config)
 {

@@ -172,7 +172,19 @@ static void a_file_that_cannot_be_right_is_refused(void **state)
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"10.0.0\"}, {}]}"),
          "not an IPv4 address"},
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"fe80::1\"}, {}]}"),
-         "not an IPv4 address"},
+         "fe80::1 is a link-local address, which more than one link may have: give the end a unique local "
+         "address (fd00::/8)"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"fe80::1%eth0\"}, {}]}"),
+         "link-local"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"fd00::1%eth0\"}, {}]}"),
+         "nor an IPv6 address"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"fd00::1/64\"}, {}]}"),
+         "without the length of a prefix"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"ff02::1\"}, {}]}"), "multicast"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"::1\"}, {}]}"), "loopback"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"::\"}, {}]}"), "unspecified"},
+        {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"::ffff:10.0.0.1\"}, {}]}"),
+         "write it as 10.1.2.3"},
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"0.0.0.1\"}, {}]}"), "reserved"},
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"127.0.0.1\"}, {}]}"), "loopback"},
         {SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"224.0.0.1\"}, {}]}"), "multicast"},
@@ -239,6 +251,71 @@ static void a_file_that_is_cut_anywhere_is_refused(void **state)
     }
 }
 
+#define SIX(link, a, b)                                                                                      \
+    SITE("{\"between\": [" link "], \"ends\": [{\"address\": \"" a "\"}, {\"address\": \"" b "\"}]}")
+
+/* What only a whole file shows has no place in it. */
+static void ends_of_different_families_and_small_links_of_ipv6_are_refused(void **state)
+{
+    static const struct {
+        const char *json, *words;
+    } rows[] = {
+        {SIX("\"a\", \"b\"", "fd00::1", "10.0.0.1"),
+         "the link between 'a' and 'b' has an IPv6 address at 'a' and an IPv4 address at 'b': give both ends "
+         "addresses of one family"},
+        {SIX("\"b\", \"a\"", "fd00::1", "10.0.0.1"), "an IPv6 address at 'b' and an IPv4 address at 'a'"},
+        {SITE("{\"between\": [\"c\", \"b\"], \"ends\": [{}, {\"address\": \"fd00::1\"}]}"),
+         "an IPv6 address at 'b' and none at 'c'"},
+        {SITE("{\"between\": [\"c\", \"b\"], \"ends\": [{\"address\": \"fd00::2\"}, {\"mtu\": 1279, "
+              "\"address\": \"fd00::1\"}]}"),
+         "has an MTU of 1279 bytes; with IPv6 addresses it must be at least 1280"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct by_topology *topology = fabric();
+        struct by_problem problem = {0};
+
+        assert_int_equal(parse(topology, rows[i].json, &problem), BY_EFORMAT);
+        if (strstr(problem.text, rows[i].words) == NULL)
+            fail_msg("'%s' is not in '%s'", rows[i].words, problem.text);
+        by_topology_free(topology);
+    }
+}
+
+static void ipv6_addresses_are_numbered_in_their_order(void **state)
+{
+    struct by_topology *topology = fabric();
+    struct by_problem problem = {0};
+    char text[BY_ADDRESS_TEXT];
+    struct by_ipv6_book book;
+    uint8_t mac[6];
+
+    (void)state;
+    assert_int_equal(
+        parse(
+            topology,
+            SITE("{\"between\": [\"a\", \"b\"], \"mtu\": 1280, \"ends\": [{\"address\": \"fd00:0:0:2::1\"}, "
+                 "{\"address\": \"fd00::ff\", \"mac\": \"nd\"}]}, {\"between\": [\"b\", \"c\"], \"ends\": "
+                 "[{\"address\": \"2001:db8::1\"}, {\"address\": \"FD00::0:9\", \"mac\": "
+                 "\"02:00:00:00:00:09\"}]}"),
+            &problem),
+        0);
+    book = by_site_book(topology);
+    assert_int_equal(book.count, 4);
+    assert_int_equal(by_address_ip(topology, 1, 1), 1); /* 2001:db8::1 */
+    assert_int_equal(by_address_ip(topology, 1, 2), 2); /* fd00::9 */
+    assert_int_equal(by_address_ip(topology, 0, 1), 3);
+    assert_int_equal(by_address_ip(topology, 0, 0), 4);
+    assert_int_equal(by_address_ip(topology, 2, 0), BY_ADDRESS_BASE + 5); /* from b to a: end b */
+    assert_string_equal(by_address_of(topology, 1, 2, text), "fd00::9");
+    assert_string_equal(by_address_of(topology, 2, 1, text), "198.18.0.4");
+    assert_string_equal(by_address_text(&book, 9, text), "IPv6 address 9 of the table");
+    assert_false(by_address_mac(topology, 0, 1, mac)); /* learned */
+    assert_true(by_address_mac(topology, 1, 2, mac));
+    by_topology_free(topology);
+}
+
 /* The map of the fabric with a site must be refused with these words. */
 static void refused(const char *json, const char *words)
 {
@@ -262,6 +339,8 @@ static void two_ends_with_one_address_or_interface_are_named(void **state)
     /* the generated address of c's end of link 1 */
     refused(SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{\"address\": \"198.18.0.2\"}, {}]}"),
             "has the address 198.18.0.2");
+    refused(SIX("\"a\", \"b\"", "fd00::1", "fd00:0::0:1"),
+            "node 'a' has the address fd00::1 on its link to 'b', and node 'b' has it on its link to 'a'");
     refused(SITE("{\"between\": [\"a\", \"b\"], \"ends\": [{}, {\"interface\": \"p1\"}]}"),
             "node 'b' has the interface p1 for its links to 'a' and to 'c'");
 }
@@ -328,6 +407,8 @@ int main(void)
         cmocka_unit_test(what_is_stated_is_used_and_the_rest_is_generated),
         cmocka_unit_test(ends_of_a_link_have_its_mtu_and_vlan_unless_they_state_their_own),
         cmocka_unit_test(nodes_have_control_addresses_and_what_they_run),
+        cmocka_unit_test(ends_of_different_families_and_small_links_of_ipv6_are_refused),
+        cmocka_unit_test(ipv6_addresses_are_numbered_in_their_order),
         cmocka_unit_test(a_later_site_replaces_an_earlier_one),
         cmocka_unit_test(a_file_that_cannot_be_right_is_refused),
         cmocka_unit_test(a_file_that_is_cut_anywhere_is_refused),

@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "control/tables/cable.h"
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
@@ -233,6 +234,59 @@ static void a_node_that_does_not_run_banyan_cannot_add(void **state)
             "lets 'sw1' add or copy, and the site states that it is a router");
 }
 
+/* Both ends of a link between two nodes. */
+#define SIX(a, b, x, y)                                                                                      \
+    "{\"between\": [\"" a "\", \"" b "\"], \"ends\": [{\"address\": \"" x "\"}, {\"address\": \"" y "\"}]}"
+
+static void packets_of_ipv6_have_longer_headers(void **state)
+{
+    static const char site[] = SITE("\"links\": [" SIX("h0", "sw0", "fd00::1", "fd00::2") "]");
+    struct by_image_address address;
+    struct by_image_header header;
+    struct by_ipv6_book book;
+    struct by_image_port port;
+    struct site_rig rig;
+    uint8_t *image;
+
+    (void)state;
+    assert_int_equal(lower(&rig, site, 0, two_level), 0);
+    assert_int_equal(rig.lowering->payload_max, by_lower_payload(1480));
+    assert_int_equal(by_lower_extra(rig.topology, 0, 0), 20);
+    assert_int_equal(by_lower_extra(rig.topology, 1, 1), 0);
+    image = image_of(&rig, 0);
+    by_image_header(image, &header);
+    by_image_book(image, &book);
+    by_image_port(image, 0, &port);
+    assert_int_equal(header.count[BY_SECTION_ADDRESS], 2);
+    by_image_address(image, 1, &address);
+    assert_int_equal(address.number, port.peer_ip);
+    assert_memory_equal(by_ipv6_address(&book, port.own_ip), "\xfd\0\0\0\0\0\0\0\0\0\0\0\0\0\0\1", 16);
+    free(image);
+    image = image_of(&rig, 1); /* no link of h1 has such addresses */
+    by_image_header(image, &header);
+    assert_int_equal(header.count[BY_SECTION_ADDRESS], 0);
+    free(image);
+    done(&rig);
+    assert_int_equal(lower(&rig, site, 1280, two_level), 0);
+    done(&rig);
+    refused(site, 1279, two_level, BY_EINVAL, "an MTU of 1279: the trees use links with IPv6 addresses");
+}
+
+static void a_relay_between_links_of_different_families_is_refused(void **state)
+{
+    struct site_rig rig;
+
+    (void)state;
+    refused(SITE("\"links\": [" SIX("sw0", "x0", "fd00::1", "fd00::2") "]"), 0, two_level, BY_EUNSUPPORTED,
+            "packets from 'sw0' (fd00::1) pass 'x0' unchanged on their way to 'sw1'");
+    assert_int_equal(lower(&rig,
+                           SITE("\"links\": [" SIX("sw0", "x0", "fd00::1",
+                                                   "fd00::2") "," SIX("x0", "sw1", "fd00::3", "fd00::4") "]"),
+                           0, two_level),
+                     0);
+    done(&rig);
+}
+
 static void a_router_behind_a_bridge_is_refused(void **state)
 {
     (void)state;
@@ -255,6 +309,8 @@ int main(void)
         cmocka_unit_test(neighbours_behind_a_bridge_are_the_receivers),
         cmocka_unit_test(a_node_that_does_not_run_banyan_cannot_add),
         cmocka_unit_test(a_router_behind_a_bridge_is_refused),
+        cmocka_unit_test(packets_of_ipv6_have_longer_headers),
+        cmocka_unit_test(a_relay_between_links_of_different_families_is_refused),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -289,7 +289,7 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
     } cases[] = {
         {0, 0x42594e55, "not a table image", BY_EFORMAT},
         {4, 1u << 16 | 128, "version", BY_EVERSION},
-        {4, 3u << 16 | 128, "version", BY_EVERSION},
+        {4, 4u << 16 | 128, "version", BY_EVERSION},
         {4, 2u << 16 | 136, "header length", BY_EFORMAT},
         {8, 5000, "length", BY_EFORMAT},
         {32, 3, "add up", BY_EFORMAT},
@@ -297,7 +297,8 @@ static void frames_of_images_are_refused_for_their_own_reason(void **state)
         {60, 0x80000000, "add up", BY_EFORMAT},
         {68, 'x', "name", BY_EFORMAT},
         {112, BY_NODE_HOST << 24 | 1, "reserved", BY_EFORMAT},
-        {120, 1, "reserved", BY_EFORMAT},
+        {120, 0x80000000, "add up", BY_EFORMAT},
+        {124, 1, "reserved", BY_EFORMAT},
         {116, 0x80000000, "add up", BY_EFORMAT},
     };
 

@@ -16,7 +16,7 @@ void sample_fill(struct table_sample *sample)
                    .slot_count = 24,
                    .payload_max = 1408,
                    .name = "h7",
-                   .count = {2, 2, 2, 4, 2, 2, 3, 3, 2}},
+                   .count = {2, 2, 2, 4, 2, 2, 3, 3, 0, 2}},
         .port = {{"eth0",
                   0xc6120000,
                   0xc6120001,
@@ -49,10 +49,21 @@ void sample_fill(struct table_sample *sample)
         .relay = {{1, 1, 0xc6120001, 0xc6120009, 1, 1}, {1, 1, 0xc6120009, 0xc6120001, 0, 2}},
         .hop = {{1, 2, 7, 2, 5, 0, 0}, {1, 0, 7, BY_NODE_NONE, 0, 0, 0}, {1, 0, 3, 7, 0, 0, 0}},
         .name = {{2, BY_RANK_NONE, "leaf0"}, {3, 0, "h3"}, {7, 1, "h7"}},
+        .address = {{1, {0xfd, [15] = 1}}, {2, {0xfd, [15] = 2}}},
         .key = {{{1, 2, 3}, 1, 1}, {{9, 8, 7}, 5, 2}},
     };
 
     *sample = sound;
+}
+
+void sample_fill_ipv6(struct table_sample *sample)
+{
+    sample_fill(sample);
+    sample->header.count[BY_SECTION_ADDRESS] = 2;
+    sample->port[1].own_ip = 1;
+    sample->port[1].peer_ip = sample->entry[1].parent_ip = sample->leaf[1].parent_ip = 2;
+    sample->relay[0].src_ip = sample->relay[1].dst_ip = 1;
+    sample->relay[0].dst_ip = sample->relay[1].src_ip = 2;
 }
 
 size_t sample_write(const struct table_sample *sample, uint8_t image[SAMPLE_BYTES_MAX])
@@ -74,6 +85,8 @@ size_t sample_write(const struct table_sample *sample, uint8_t image[SAMPLE_BYTE
     PUT(name)
     PUT(key)
 #undef PUT
+    for (uint32_t i = 0; i < sample->header.count[BY_SECTION_ADDRESS]; i++)
+        by_image_put_address(image, i, &sample->address[i]);
     by_image_seal(image);
     return bytes;
 }
