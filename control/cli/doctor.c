@@ -60,6 +60,29 @@ static bool has_mac(const struct by_image_port *port)
     return memcmp(port->own_mac, none, sizeof(none)) != 0;
 }
 
+/* Takes an IPv6 address out of a table. */
+static void take_ipv6(const uint8_t *image, uint32_t number, uint8_t ipv6[BY_IPV6_BYTES])
+{
+    struct by_ipv6_book book;
+    const uint8_t *address;
+
+    by_image_book(image, &book);
+    address = by_ipv6_address(&book, number);
+    if (address != NULL)
+        memcpy(ipv6, address, BY_IPV6_BYTES);
+}
+
+/* Asks the other end of a port for its MAC address. */
+static enum by_peer ask(struct by_doctor_place *place)
+{
+    const struct by_image_port *port = &place->port;
+    const uint8_t *mac = has_mac(port) ? port->own_mac : place->interface.mac;
+
+    if (by_ipv6_is(port->peer_ip))
+        return by_peer_ask_ipv6(port->name, place->own_ipv6, mac, place->peer_ipv6, PEER_MS, place->peer_mac);
+    return by_peer_ask(port->name, port->own_ip, mac, port->peer_ip, PEER_MS, place->peer_mac);
+}
+
 /* Adds the ports of this machine's table, and the peers at their other ends. */
 static int add_table(struct by_doctor *doctor, const char *path)
 {
@@ -80,12 +103,12 @@ static int add_table(struct by_doctor *doctor, const char *path)
         place->table = path;
         place->header = header;
         place->port = port;
+        take_ipv6(image, port.own_ip, place->own_ipv6);
+        take_ipv6(image, port.peer_ip, place->peer_ipv6);
         /* Behind a bridge there is no single peer. */
         if (port.peer_ip != 0 && place->interface.exists && place->interface.is_up &&
             !(place->interface.has_program && header.kind == BY_NODE_SWITCH))
-            place->peer =
-                by_peer_ask(port.name, port.own_ip, has_mac(&port) ? port.own_mac : place->interface.mac,
-                            port.peer_ip, PEER_MS, place->peer_mac);
+            place->peer = ask(place);
     }
     free(image);
     return 0;

@@ -333,6 +333,54 @@ static bool find_address(const struct by_facts_interface *own, const struct by_f
     return true;
 }
 
+/* Reads the first IPv6 address, which is not link-local, and its prefix length; false if there is
+ * none. */
+static bool first_ipv6(const struct by_facts_interface *interface, uint8_t ipv6[BY_IPV6_BYTES],
+                       unsigned *prefix)
+{
+    const char *at = interface != NULL ? interface->addresses : "";
+
+    for (; *at != 0; at += strcspn(at, " "), at += strspn(at, " ")) {
+        char text[INET6_ADDRSTRLEN];
+
+        if (sscanf(at, "%45[0-9a-f:.]/%u", text, prefix) == 2 && inet_pton(AF_INET6, text, ipv6) == 1 &&
+            by_ipv6_kind(ipv6) == BY_IPV6_UNICAST)
+            return true;
+    }
+    return false;
+}
+
+/* As find_address, for IPv6: the subnet of two addresses is a /127 (RFC 6164). */
+static bool find_ipv6(const struct by_facts_interface *own, const struct by_facts_interface *other,
+                      uint8_t ipv6[BY_IPV6_BYTES])
+{
+    unsigned prefix;
+
+    if (first_ipv6(own, ipv6, &prefix))
+        return true;
+    if (!first_ipv6(other, ipv6, &prefix) || prefix != 127)
+        return false;
+    ipv6[BY_IPV6_BYTES - 1] ^= 1;
+    return true;
+}
+
+/* Writes the address of an end: of IPv4 where either end has one, else of IPv6 where both ends have
+ * one, because the ends of a link have addresses of one family. False if there is none. */
+static bool address_of(const struct by_facts_interface *own, const struct by_facts_interface *other,
+                       char text[INET6_ADDRSTRLEN])
+{
+    uint8_t ipv6[BY_IPV6_BYTES];
+    struct in_addr address;
+    uint32_t ip;
+
+    if (find_address(own, other, &ip)) {
+        address.s_addr = htonl(ip);
+        return inet_ntop(AF_INET, &address, text, INET6_ADDRSTRLEN) != NULL;
+    }
+    return !find_address(other, own, &ip) && find_ipv6(other, own, ipv6) && find_ipv6(own, other, ipv6) &&
+           inet_ntop(AF_INET6, ipv6, text, INET6_ADDRSTRLEN) != NULL;
+}
+
 /* Whether Linux accepts the text as the name of an interface, as a site file must have it. */
 static bool is_interface(const char *name)
 {
@@ -346,17 +394,15 @@ static void write_end(const struct by_cables *cables, const struct by_cable *lin
     const struct by_facts_interface *own = by_cables_interface(cables, end);
     const struct by_facts_interface *other = by_cables_interface(cables, &link->ends[1 - side]);
     const char *comma = "";
-    char mac[BY_MAC_TEXT_BYTES];
-    uint32_t ip;
+    char mac[BY_MAC_TEXT_BYTES], address[INET6_ADDRSTRLEN];
 
     fputc('{', stream);
     if ((own == NULL || own->is_kernel) && is_interface(end->port)) {
         fprintf(stream, "\"interface\": \"%s\"", end->port);
         comma = ", ";
     }
-    if (find_address(own, other, &ip)) {
-        fprintf(stream, "%s\"address\": \"%u.%u.%u.%u\"", comma, ip >> 24, ip >> 16 & 255, ip >> 8 & 255,
-                ip & 255);
+    if (address_of(own, other, address)) {
+        fprintf(stream, "%s\"address\": \"%s\"", comma, address);
         comma = ", ";
     }
     if (own != NULL && own->has_mac)

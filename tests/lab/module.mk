@@ -1,6 +1,6 @@
 # lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
 # without it, in one process.
-LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-teardown lab-gso lab-xdp lab-workers lab-ranks switchd plot planning documents sim output options
+LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-ipv6 lab-teardown lab-gso lab-xdp lab-workers lab-ranks switchd plot planning documents sim output options
 
 # Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm

@@ -4,7 +4,6 @@
  * that the files state. Neighbours: control/discover finds the cables. See doctor.h.
  * Single-threaded.
  */
-#include <arpa/inet.h>
 #include <string.h>
 
 #include "control/base/alloc.h"
@@ -12,6 +11,7 @@
 #include "control/discover/write.h"
 #include "control/fabric/site.h"
 #include "control/fabric/unit.h"
+#include "control/tables/address.h"
 #include "control/view/doctor/doctor.h"
 
 #define UNKNOWN   BY_CABLE_UNKNOWN
@@ -191,14 +191,12 @@ static void check_names(const struct check_cable *check, uint32_t link, uint32_t
 {
     const struct by_facts_interface *interface = by_cables_interface(&check->cables, end);
     const struct by_site_end *site = by_site_end(check->topology, link, node);
-    char subject[SUBJECT], ip[INET_ADDRSTRLEN], macs[2][BY_MAC_TEXT_BYTES], remedy[128];
-    struct in_addr address;
+    char subject[SUBJECT], ip[BY_ADDRESS_TEXT], macs[2][BY_MAC_TEXT_BYTES], remedy[192];
 
     if (interface == NULL || site == NULL)
         return;
     subject_of(check, node, end->port, subject);
-    address.s_addr = htonl(site->ip);
-    inet_ntop(AF_INET, &address, ip, sizeof(ip));
+    by_address_of(check->topology, link, node, ip);
     snprintf(remedy, sizeof(remedy), "`ip address add %s/LENGTH dev %s`, or correct the site file", ip,
              end->port);
     if (site->ip != 0 && check->topology->nodes[node].compute && !has_address(interface->addresses, ip))

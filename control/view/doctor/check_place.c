@@ -2,14 +2,20 @@
  * Checks of interfaces, with or without a table of this machine that names them. Facts are those of
  * machine.h. Pure except for the report.
  */
+#include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "control/tables/address.h"
 #include "control/view/doctor/doctor.h"
 
-static void ip_text(uint32_t ip, char text[16])
+/* Writes an address of a port: `ip`, or `ipv6` if that is a number. */
+static void ip_text(uint32_t ip, const uint8_t ipv6[BY_IPV6_BYTES], char text[BY_ADDRESS_TEXT])
 {
-    snprintf(text, 16, "%u.%u.%u.%u", ip >> 24, ip >> 16 & 255, ip >> 8 & 255, ip & 255);
+    if (!by_ipv6_is(ip))
+        by_address_text(&(struct by_ipv6_book){.records = NULL}, ip, text);
+    else if (inet_ntop(AF_INET6, ipv6, text, BY_ADDRESS_TEXT) == NULL)
+        text[0] = 0;
 }
 
 static void mac_text(const uint8_t mac[6], char text[18])
@@ -135,8 +141,15 @@ void by_check_segments(struct by_doctor *doctor)
     }
 }
 
-static bool has_address(const struct by_interface *interface, uint32_t ip)
+/* Whether the interface has the own address of a port. */
+static bool has_address(const struct by_doctor_place *place)
 {
+    const struct by_interface *interface = &place->interface;
+    uint32_t ip = place->port.own_ip;
+
+    for (uint32_t i = 0; i < interface->ipv6_count && by_ipv6_is(ip); i++)
+        if (memcmp(interface->ipv6[i], place->own_ipv6, BY_IPV6_BYTES) == 0)
+            return true;
     for (uint32_t i = 0; i < interface->address_count; i++)
         if (interface->addresses[i] == ip)
             return true;
@@ -158,15 +171,16 @@ void by_check_address(struct by_doctor *doctor)
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const struct by_interface *interface = &place->interface;
         bool is_host = place->header.kind == BY_NODE_HOST;
-        char ip[16], wanted[18], mac[18], remedy[256];
+        char ip[BY_ADDRESS_TEXT], wanted[18], mac[18], remedy[256];
 
         if (!place->table)
             continue;
-        ip_text(place->port.own_ip, ip);
+        ip_text(place->port.own_ip, place->own_ipv6, ip);
         mac_text(place->port.own_mac, wanted);
         mac_text(interface->mac, mac);
-        if (is_host && !has_address(interface, place->port.own_ip)) {
-            snprintf(remedy, sizeof(remedy), "ip addr add %s/31 dev %s", ip, interface->name);
+        if (is_host && !has_address(place)) {
+            snprintf(remedy, sizeof(remedy), "ip addr add %s/%u dev %s", ip,
+                     by_ipv6_is(place->port.own_ip) ? 127u : 31u, interface->name);
             by_report_add(&doctor->report, BY_GRADE_TROUBLE, interface->name, remedy,
                           "does not have the table's address %s", ip);
         } else if (!is_zero(place->port.own_mac) && memcmp(interface->mac, place->port.own_mac, 6) != 0) {
@@ -202,14 +216,14 @@ void by_check_peer(struct by_doctor *doctor)
 
     for (uint32_t i = 0; (place = next_place(doctor, &i)) != NULL;) {
         const char *name = place->interface.name;
-        char ip[16], wanted[18], mac[18];
+        char ip[BY_ADDRESS_TEXT], wanted[18], mac[18];
 
         if (place->peer == 0 && place->table && place->interface.has_program)
             by_report_add(&doctor->report, BY_GRADE_OK, name, NULL,
                           "no request sent: a running switch receives this port's frames");
         if (place->peer == 0)
             continue;
-        ip_text(place->port.peer_ip, ip);
+        ip_text(place->port.peer_ip, place->peer_ipv6, ip);
         mac_text(place->port.peer_mac, wanted);
         mac_text(place->peer_mac, mac);
         if (place->peer == BY_PEER_SILENT)

@@ -18,6 +18,7 @@ struct by_doctor_place {
     const char *table; /* name of the table's file; NULL: the user named the interface directly */
     struct by_image_header header;
     struct by_image_port port;
+    uint8_t own_ipv6[BY_IPV6_BYTES], peer_ipv6[BY_IPV6_BYTES]; /* of the port, if they are not IPv4's */
     struct by_interface interface;
     enum by_peer peer; /* 0: not queried */
     uint8_t peer_mac[6];

@@ -166,8 +166,12 @@ static void read_addresses(struct by_interface *interface)
     for (const struct ifaddrs *i = list; i; i = i->ifa_next) {
         struct sockaddr_in address;
 
-        if (!i->ifa_addr || i->ifa_addr->sa_family != AF_INET || strcmp(i->ifa_name, interface->name) != 0 ||
-            interface->address_count == BY_ADDRESSES_MAX)
+        if (!i->ifa_addr || strcmp(i->ifa_name, interface->name) != 0)
+            continue;
+        if (i->ifa_addr->sa_family == AF_INET6 && interface->ipv6_count < BY_ADDRESSES_MAX)
+            memcpy(interface->ipv6[interface->ipv6_count++],
+                   &((const struct sockaddr_in6 *)(const void *)i->ifa_addr)->sin6_addr, BY_IPV6_BYTES);
+        if (i->ifa_addr->sa_family != AF_INET || interface->address_count == BY_ADDRESSES_MAX)
             continue;
         memcpy(&address, i->ifa_addr, sizeof(address));
         interface->addresses[interface->address_count++] = ntohl(address.sin_addr.s_addr);

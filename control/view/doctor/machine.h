@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "offload/base/limits.h"
+#include "offload/wire/discovery.h"
 
 /*
  * Most programs and libraries whose versions are read, and most addresses of an interface (count).
@@ -46,10 +47,12 @@ struct by_interface {
     uint8_t mac[6];
     uint32_t address_count;
     uint32_t addresses[BY_ADDRESSES_MAX]; /* in host byte order */
-    uint32_t queues;                      /* receive queues; 0: unknown */
-    uint32_t ring, ring_max;              /* receive descriptors: current and maximum; 0: unknown */
-    int cuts;           /* 1: GSO batches are cut into frames; 0: sent as a whole; -1: unknown */
-    int native_xdp;     /* 1: yes, 0: no, -1: unknown */
+    uint32_t ipv6_count;
+    uint8_t ipv6[BY_ADDRESSES_MAX][BY_IPV6_BYTES];
+    uint32_t queues;         /* receive queues; 0: unknown */
+    uint32_t ring, ring_max; /* receive descriptors: current and maximum; 0: unknown */
+    int cuts;                /* 1: GSO batches are cut into frames; 0: sent as a whole; -1: unknown */
+    int native_xdp;          /* 1: yes, 0: no, -1: unknown */
     bool has_program;   /* an XDP program is attached; it may take all frames, including answers of peers */
     bool is_strict;     /* the reverse path filter is strict */
     char existing[128]; /* if the interface does not exist: the names of those that do */
@@ -69,5 +72,9 @@ enum by_peer { BY_PEER_ANSWERS = 1, BY_PEER_SILENT, BY_PEER_KNOWN, BY_PEER_UNSEE
  */
 enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip,
                          unsigned wait_ms, uint8_t mac[6]);
+/* The same over IPv6, by a solicitation (RFC 4861); without the right it is UNSEEN. */
+enum by_peer by_peer_ask_ipv6(const char *interface, const uint8_t own[BY_IPV6_BYTES],
+                              const uint8_t own_mac[6], const uint8_t ipv6[BY_IPV6_BYTES], unsigned wait_ms,
+                              uint8_t mac[6]);
 
 #endif

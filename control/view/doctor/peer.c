@@ -1,7 +1,7 @@
 /*
- * Queries a peer by one ARP request (RFC 826). Every host answers it, and a switch with a table
- * answers for its ports; it has no side effects. Without raw sockets, the kernel's neighbour table
- * is read. See machine.h.
+ * Queries a peer by one ARP request (RFC 826), or a solicitation over IPv6 (RFC 4861). Every host answers it,
+ * and a switch with a table answers for its ports; it has no side effects. Without raw sockets, the kernel's
+ * neighbour table is read. See machine.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -89,8 +89,37 @@ static void make_question(uint8_t frame[FRAME_BYTES], uint32_t own_ip, const uin
     by_put32(arp + ARP_TO_IP, ip);
 }
 
+/* A request, and the address that must answer it. */
+struct peer_question {
+    uint8_t frame[BY_DISCOVERY_BYTES];
+    size_t bytes;
+    uint32_t ip;
+    const uint8_t *ipv6; /* NULL: `ip` */
+};
+
+/* Whether a frame answers; then sets `mac`. */
+static bool is_answer(const struct peer_question *question, const uint8_t *frame, size_t bytes,
+                      uint8_t mac[6])
+{
+    struct by_discovery_message message;
+
+    if (question->ipv6 != NULL) {
+        if (by_discovery_parse(frame, bytes, &message) != 0 || message.is_solicitation ||
+            memcmp(message.target, question->ipv6, BY_IPV6_BYTES) != 0)
+            return false;
+        memcpy(mac, message.src_mac, 6);
+        return true;
+    }
+    if (bytes < FRAME_BYTES || by_get16(frame + 12) != ETHERTYPE_ARP ||
+        by_get16(frame + 14 + ARP_OPERATION) != ARP_REPLY ||
+        by_get32(frame + 14 + ARP_FROM_IP) != question->ip)
+        return false;
+    memcpy(mac, frame + 14 + ARP_FROM_MAC, 6);
+    return true;
+}
+
 /* Waits for the answer. */
-static enum by_peer await(int fd, uint32_t ip, unsigned wait_ms, uint8_t mac[6])
+static enum by_peer await(int fd, const struct peer_question *question, unsigned wait_ms, uint8_t mac[6])
 {
     int64_t deadline = now_ms() + wait_ms;
 
@@ -103,16 +132,14 @@ static enum by_peer await(int fd, uint32_t ip, unsigned wait_ms, uint8_t mac[6])
         if (left <= 0 || (poll(&entry, 1, (int)left) <= 0 && errno != EINTR))
             return BY_PEER_SILENT;
         bytes = recv(fd, frame, sizeof(frame), MSG_DONTWAIT);
-        if (bytes < (ssize_t)FRAME_BYTES || by_get16(frame + 12) != ETHERTYPE_ARP ||
-            by_get16(frame + 14 + ARP_OPERATION) != ARP_REPLY || by_get32(frame + 14 + ARP_FROM_IP) != ip)
-            continue;
-        memcpy(mac, frame + 14 + ARP_FROM_MAC, 6);
-        return BY_PEER_ANSWERS;
+        if (bytes > 0 && is_answer(question, frame, (size_t)bytes, mac))
+            return BY_PEER_ANSWERS;
     }
 }
 
-enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip,
-                         unsigned wait_ms, uint8_t mac[6])
+/* Sends the question up to TRIES times. UNSEEN: there is no right to. */
+static enum by_peer send_question(const char *interface, const struct peer_question *question,
+                                  unsigned wait_ms, uint8_t mac[6])
 {
     struct sockaddr_ll address = {.sll_family = AF_PACKET,
                                   .sll_protocol = htons(ETH_P_ALL),
@@ -123,15 +150,34 @@ enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t o
      */
     int fd = socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, htons(ETH_P_ALL));
     enum by_peer result = BY_PEER_UNSEEN;
-    uint8_t frame[FRAME_BYTES];
 
     if (fd < 0)
-        return look_up(interface, ip, mac);
-    make_question(frame, own_ip, own_mac, ip);
+        return BY_PEER_UNSEEN;
     if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) == 0)
         for (unsigned i = 0; i < TRIES && result != BY_PEER_ANSWERS; i++)
-            if (send(fd, frame, sizeof(frame), 0) == (ssize_t)sizeof(frame))
-                result = await(fd, ip, wait_ms / TRIES, mac);
+            if (send(fd, question->frame, question->bytes, 0) == (ssize_t)question->bytes)
+                result = await(fd, question, wait_ms / TRIES, mac);
     close(fd);
     return result;
+}
+
+enum by_peer by_peer_ask(const char *interface, uint32_t own_ip, const uint8_t own_mac[6], uint32_t ip,
+                         unsigned wait_ms, uint8_t mac[6])
+{
+    struct peer_question question = {.bytes = FRAME_BYTES, .ip = ip};
+    enum by_peer result;
+
+    make_question(question.frame, own_ip, own_mac, ip);
+    result = send_question(interface, &question, wait_ms, mac);
+    return result == BY_PEER_UNSEEN ? look_up(interface, ip, mac) : result;
+}
+
+enum by_peer by_peer_ask_ipv6(const char *interface, const uint8_t own[BY_IPV6_BYTES],
+                              const uint8_t own_mac[6], const uint8_t ipv6[BY_IPV6_BYTES], unsigned wait_ms,
+                              uint8_t mac[6])
+{
+    struct peer_question question = {.bytes = BY_DISCOVERY_BYTES, .ipv6 = ipv6};
+
+    by_discovery_solicit(own_mac, own, NULL, ipv6, question.frame);
+    return send_question(interface, &question, wait_ms, mac);
 }

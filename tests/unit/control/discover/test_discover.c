@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <arpa/inet.h>
+
 #include <cmocka.h>
 
 #include "control/discover/collect.h"
@@ -193,6 +195,33 @@ static void the_site_states_names_addresses_macs_and_mtus(void **state)
     }
 }
 
+/* Links without IPv4 addresses, whose switch states none: a subnet of two addresses has the other
+ * one, and a larger one says nothing of it. */
+static void addresses_of_ipv6_are_stated_at_both_ends_or_none(void **state)
+{
+    struct discover_bench *bench = *state;
+    char text[INET6_ADDRSTRLEN];
+
+    bench_host(bench, "host0", 1);
+    bench_host(bench, "host1", 1);
+    bench_switch(bench, "sw", 2);
+    bench_hears(bench, "sw", "p0", "host0", "eth0");
+    bench_hears(bench, "sw", "p1", "host1", "eth0");
+    snprintf(bench_interface(bench, "host0", "eth0")->addresses, 96, "fe80::9/64 fd00:5::4/127");
+    snprintf(bench_interface(bench, "host1", "eth0")->addresses, 96, "fd00:6::4/64");
+    bench_interface(bench, "sw", "p0")->addresses[0] = bench_interface(bench, "sw", "p1")->addresses[0] = 0;
+    assert_int_equal(bench_discover(bench), 0);
+    assert_non_null(strstr(bench->site, "\"address\": \"fd00:5::4\""));
+    assert_non_null(strstr(bench->site, "\"address\": \"fd00:5::5\""));
+    assert_null(strstr(bench->site, "fd00:6"));
+    assert_int_equal(
+        by_site_parse(bench->site, strlen(bench->site), bench->discovery.topology, &bench->problem), 0);
+    assert_int_equal(by_site_book(bench->discovery.topology).count, 2);
+    assert_non_null(
+        inet_ntop(AF_INET6, by_site_book(bench->discovery.topology).records + 4, text, sizeof(text)));
+    assert_string_equal(text, "fd00:5::4");
+}
+
 static void a_cable_is_found_if_one_end_hears(void **state)
 {
     struct discover_bench *bench = *state;
@@ -367,6 +396,7 @@ int main(void)
         TEST(a_leafspine_is_found_as_it_is),
         TEST(links_have_the_order_of_the_switches_ports),
         TEST(the_site_states_names_addresses_macs_and_mtus),
+        TEST(addresses_of_ipv6_are_stated_at_both_ends_or_none),
         TEST(a_cable_is_found_if_one_end_hears),
         TEST(a_neighbour_is_found_by_its_mac_address),
         TEST(two_nodes_of_one_name_are_trouble),

@@ -81,11 +81,15 @@ struct ill {
       P->interface.cuts = 0)                                                                                 \
     X(no_address, "address", TROUBLE, "does not have the table's address 10.0.0.1",                          \
       "ip addr add 10.0.0.1/31 dev eth0", P->interface.address_count = 0)                                    \
+    X(no_ipv6, "address", TROUBLE, "does not have the table's address fd00::1",                              \
+      "ip addr add fd00::1/127 dev eth0", (P->port.own_ip = 1, P->own_ipv6[0] = 0xfd, P->own_ipv6[15] = 1))  \
     X(other_mac, "address", TROUBLE, "is 02:00:00:00:00:07", "address 02:00:00:00:00:01",                    \
       P->interface.mac[5] = 7)                                                                               \
     X(strict, "paths", TROUBLE, "reverse path filter", "rp_filter=0", P->interface.is_strict = true)         \
     X(silent_peer, "peer", TROUBLE, "10.0.0.0 (node 9) does not answer", "has a table",                      \
       P->peer = BY_PEER_SILENT)                                                                              \
+    X(silent_ipv6, "peer", TROUBLE, "fd00::2 (node 9) does not answer", "has a table",                       \
+      (P->port.peer_ip = 2, P->peer_ipv6[0] = 0xfd, P->peer_ipv6[15] = 2, P->peer = BY_PEER_SILENT))         \
     X(unseen_peer, "peer", UNSEEN, "is unknown", "root", P->peer = BY_PEER_UNSEEN)                           \
     X(other_peer, "peer", TROUBLE, "answers as 02:00:00:00:00:08", "cables", P->peer_mac[5] = 8)             \
     X(wrong_address, "reach", TROUBLE, "answers as 'spine0'", "addresses", strcpy(S->hello.name, "spine0"))  \
