@@ -193,6 +193,26 @@ static int add_cables(struct lab *lab)
     return status;
 }
 
+/* Gives a node's end of a link its address, a route to the other end, and that end's MAC address
+ * unless it is learned. The kernel forgets the route of an IPv6 address with a peer when the carrier
+ * of its interface changes, so there the route is one of its own. */
+static void add_address(const struct lab *lab, FILE *stream, uint32_t link, uint32_t node, const char *name)
+{
+    const struct by_topology *topology = lab->topology;
+    uint32_t peer = by_address_peer(topology, link, node);
+    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT];
+
+    by_address_of(topology, link, node, own);
+    by_address_of(topology, link, peer, other);
+    if (by_ipv6_is(by_address_ip(topology, link, node)))
+        fprintf(stream, "addr add %s/128 dev %s nodad\nlink set %s up\nroute add %s/128 dev %s\n", own, name,
+                name, other, name);
+    else
+        fprintf(stream, "addr add %s peer %s dev %s\nlink set %s up\n", own, other, name, name);
+    if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
+        fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
+}
+
 /*
  * Configures one interface of a host: an address, the neighbour across the cable unless its MAC
  * address is learned, and a routing table, so that packets from this address leave by this
@@ -204,18 +224,17 @@ static void configure_host(const struct lab *lab, FILE *stream, FILE *rules, uin
     const struct by_topology *topology = lab->topology;
     uint32_t link = by_address_link(&lab->lowering->map, node, port);
     uint32_t peer = by_address_peer(topology, link, node);
-    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT], way[BY_ADDRESS_TEXT + 16] = "";
+    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], way[BY_ADDRESS_TEXT + 16] = "";
     bool ipv6 = by_ipv6_is(by_address_ip(topology, link, node));
-    const char *all = ipv6 ? "::/0" : "default", *once = ipv6 ? " nodad" : "";
+    const char *all = ipv6 ? "::/0" : "default";
 
     by_address_of(topology, link, node, own);
     by_address_of(topology, link, peer, other);
     if (by_site_runs(topology, peer) == BY_SITE_BRIDGE) {
-        fprintf(stream, "addr add %s/%u dev %s%s\nlink set %s up\n", own, ipv6 ? 128 : 32, name, once, name);
+        fprintf(stream, "addr add %s/%u dev %s%s\nlink set %s up\n", own, ipv6 ? 128 : 32, name,
+                ipv6 ? " nodad" : "", name);
     } else {
-        fprintf(stream, "addr add %s peer %s dev %s%s\nlink set %s up\n", own, other, name, once, name);
-        if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
-            fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
+        add_address(lab, stream, link, node, name);
         snprintf(way, sizeof(way), " via %s%s", other, ipv6 ? " onlink" : "");
     }
     fprintf(stream, "route add %s%s dev %s table %u\n", all, way, name, TABLE_BASE + port);
@@ -231,18 +250,11 @@ static void configure_plain(const struct lab *lab, FILE *stream, uint32_t node, 
 {
     const struct by_topology *topology = lab->topology;
     uint32_t link = by_address_link(&lab->lowering->map, node, port);
-    char own[BY_ADDRESS_TEXT], other[BY_ADDRESS_TEXT], mac[MAC_TEXT];
-    uint32_t peer = by_address_peer(topology, link, node);
 
-    if (by_site_runs(topology, node) == BY_SITE_BRIDGE) {
+    if (by_site_runs(topology, node) == BY_SITE_BRIDGE)
         fprintf(stream, "link set %s master %s up\n", name, BRIDGE);
-        return;
-    }
-    fprintf(stream, "addr add %s peer %s dev %s%s\nlink set %s up\n",
-            by_address_of(topology, link, node, own), by_address_of(topology, link, peer, other), name,
-            by_ipv6_is(by_address_ip(topology, link, node)) ? " nodad" : "", name);
-    if (mac_text(lab, "lladdr", link, peer, mac)[0] != 0)
-        fprintf(stream, "neigh replace %s%s dev %s nud permanent\n", other, mac, name);
+    else
+        add_address(lab, stream, link, node, name);
 }
 
 /* Sets, for each node, the link by which shortest paths from it to `to` begin; UINT32_MAX: none. */
@@ -359,7 +371,8 @@ static void set_ipv6(const struct lab *lab, uint32_t node)
                   by_site_runs(lab->topology, node) != BY_SITE_BRIDGE;
     static const struct {
         const char *name, *value;
-    } settings[] = {{"disable_ipv6", "0"}, {"addr_gen_mode", "1"}, {"accept_ra", "0"}, {"accept_dad", "0"}};
+    } settings[] = {
+        {"disable_ipv6", "0"}, {"router_solicitations", "0"}, {"accept_ra", "0"}, {"accept_dad", "0"}};
     char path[128];
 
     for (unsigned i = 0; i < (wanted ? 4 : 1); i++)
@@ -368,13 +381,6 @@ static void set_ipv6(const struct lab *lab, uint32_t node)
                      settings[i].name);
             write_setting(path, wanted ? settings[i].value : "1");
         }
-    for (uint32_t port = 0; wanted && port < lab->lowering->map.port_count[node]; port++) {
-        char name[16];
-
-        lab_net_cable(lab, by_address_link(&lab->lowering->map, node, port), node, name);
-        snprintf(path, sizeof(path), "/proc/sys/net/ipv6/conf/%s/addr_gen_mode", name);
-        write_setting(path, "1");
-    }
     write_setting("/proc/sys/net/ipv6/conf/all/forwarding",
                   wanted && by_site_runs(lab->topology, node) == BY_SITE_ROUTER ? "1" : "0");
 }
