@@ -37,8 +37,9 @@ static int refuse(const struct address_check *check, const char *section, uint32
 
 static int check_book(const struct address_check *check)
 {
-    struct by_image_address last = {0}, at;
+    struct by_image_address last, at;
 
+    by_zero(&last, sizeof(last));
     for (uint32_t i = 0; i < check->book.count; i++, last = at) {
         unsigned same = 0;
 
@@ -137,10 +138,12 @@ static int check_relay(const struct address_check *check, uint32_t index)
 
 int by_image_addresses_check(const uint8_t *image, struct by_image_fault *fault)
 {
-    struct address_check check = {.image = image, .fault = fault};
+    struct address_check check;
     uint16_t version = by_get16(image + BY_IMAGE_AT_VERSION);
     int error;
 
+    check.image = image;
+    check.fault = fault;
     by_image_header(image, &check.header);
     by_image_book(image, &check.book);
     if ((version == BY_IMAGE_VERSION_IPV6) != (check.book.count > 0)) {

@@ -27,10 +27,13 @@ enum {
 /* Compares two addresses as numbers. */
 static int compare(const uint8_t *a, const uint8_t *b)
 {
-    for (unsigned i = 0; i < BY_IPV6_BYTES; i++)
-        if (a[i] != b[i])
-            return a[i] < b[i] ? -1 : 1;
-    return 0;
+    uint64_t left = by_get64(a), right = by_get64(b);
+
+    if (left == right) {
+        left = by_get64(a + 8);
+        right = by_get64(b + 8);
+    }
+    return left < right ? -1 : left > right;
 }
 
 uint32_t by_ipv6_number(const struct by_ipv6_book *book, const uint8_t address[BY_IPV6_BYTES])
