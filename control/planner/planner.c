@@ -593,6 +593,9 @@ int by_plan_make(const struct by_topology *topology, const struct by_plan_option
         used.time_limit_s -= by_plan_clock() - start;
         used.time_limit_s = used.time_limit_s > 0 ? used.time_limit_s : 1e-9;
     }
+    if (!error && options->trees_max == 0 && !made->hurried && !options->ordered &&
+        by_collective_way(options->collective) == BY_DATA_BOTH)
+        by_few_keep(topology, options, made);
     if (!error && options->latency_aware)
         error = by_shallow_make(topology, options, made, problem);
     if (!error && options->ordered)

@@ -12,10 +12,10 @@ mkdir -p "$out"
 status=$?
 grep -v '^plan ' "$out/log"
 
-# simulate SEED COLLECTIVE BYTES RATE: prints PASS or FAIL with the figures.
+# simulate SEED COLLECTIVE BYTES RATE FAMILY: prints PASS or FAIL with the figures.
 simulate() {
     "$banyan" sim "$out/$1.json" "$out/$1.$2" -b "$3" --json >"$out/sim.json" 2>"$out/sim.log"
-    awk -v rc=$? -v name="seed $1, $2, $3" -v rate="$4" -v bytes="${3%M}" '
+    awk -v rc=$? -v name="seed $1, $2, $3" -v rate="$4" -v bytes="${3%M}" -v family="$5" '
         function value(key) { return match(text, "\"" key "\": [-0-9.e+]+") ? substr(text, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0 : -1 }
         { text = text $0 " " }
         END {
@@ -23,12 +23,13 @@ simulate() {
             chunks = bytes * 1048576 / value("chunk") / value("batch") * value("ranks")
             bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < 0.95 || again > chunks / 1000
             printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", bad ? "FAIL" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
+            printf "figures %s %sM %.4f %.6f\n", family, bytes, part, chunks > 0 ? again / chunks : 0
         }' "$out/sim.json"
 }
 
 others=(reduce-scatter allgather broadcast reduce)
 number=0
-while read -r _ at _ collective rate; do
+while read -r _ at family collective rate; do
     case $collective in
     allreduce) number=$((number + 1)) ;;
     "${others[at % 4]}") ;;
@@ -37,10 +38,20 @@ while read -r _ at _ collective rate; do
     [ "$number" -le "$simulated" ] || break
     bytes=32M
     [ $((at % 25)) -ne 0 ] || bytes=256M
-    simulate "$at" "$collective" "$bytes" "$rate"
+    simulate "$at" "$collective" "$bytes" "$rate" "$family"
 done < <(grep '^plan ' "$out/log") >"$out/simulated"
 grep '^FAIL' "$out/simulated" && status=1
 awk '/^(PASS|FAIL)/ { n++; failed += $1 == "FAIL" } END { printf "# simulated: %d plans\n%d passed, %d failed\n", n, n - failed, failed }' "$out/simulated"
+awk '$1 == "figures" {
+         f = $2; n[f]++
+         if ($3 == "256M") { large[f]++; if (!(f in least) || $4 < least[f]) least[f] = $4 }
+         if (!(f in small) || $4 < small[f]) small[f] = $4
+         if ($5 > most[f]) most[f] = $5
+     }
+     END {
+         print "# simulated by family: plans, those of 256M, their least part of the rate, the least of all, most chunks sent twice"
+         for (f in n) printf "# %-8s %5d %5d %8s %8.4f %8.3f %%\n", f, n[f], large[f], f in least ? sprintf("%.4f", least[f]) : "-", small[f], 100 * most[f]
+     }' "$out/simulated"
 
 # Real switches in network namespaces; banyan-perf checks every element. `banyan lab` makes the same plans.
 while read -r _ at _ collective _; do

@@ -27,6 +27,11 @@
 /* The trees that the first program weighs, and the links of a program (counts). */
 #define POOL_MAX 512u
 #define ROWS_MAX 512u
+/* The least number of trees that fill the links, of which the best few are chosen (count). */
+#define FILL_MIN 128u
+/* by_few_keep: the trees that it leaves, and the largest fabric that it tries (counts). */
+#define KEEP_TREES     32
+#define KEEP_NODES_MAX 160u
 /* Work after which there are no further programs (steps x links^2): about a second each. */
 #define PROGRAM_WORK_MAX 20000000u
 
@@ -39,6 +44,7 @@ struct few_task {
     double deadline;
     struct by_tree_list list; /* the best so far */
     struct by_fraction rate;  /* its rate, in the topology's unit */
+    struct by_fraction least; /* the least rate, in units of capacity, that is of use; 0: any */
 };
 
 /* Keeps the trees if they are the best so far; else frees them. */
@@ -177,10 +183,10 @@ static bool fits(const struct few_task *task, const struct by_tree_list *list,
 }
 
 /* Gives the entries the weights (in units of capacity, rounded down to small denominators) with the
- * greatest sum that fit the links: an exact linear program. False if it is too large, or if there
- * is no time. */
+ * greatest sum that fit the links: an exact linear program. `value` receives the sum before rounding.
+ * False if the program is too large, or if there is no time. */
 static bool weigh(const struct few_task *task, const struct by_tree_list *list, struct few_entry *entries,
-                  uint32_t count)
+                  uint32_t count, struct by_fraction *value)
 {
     uint32_t halves = 2 * task->both->net->pair_count, parts = 0, steps = 0;
     int32_t *counts = by_alloc(halves, sizeof(*counts)), *column = by_alloc(halves, sizeof(*column));
@@ -189,7 +195,6 @@ static bool weigh(const struct few_task *task, const struct by_tree_list *list, 
     uint32_t row_count = choose_rows(task, list, entries, count, rows);
     struct by_simplex_part *part = by_alloc(row_count, sizeof(*part));
     struct by_simplex *simplex = NULL;
-    struct by_fraction value;
     bool better = row_count <= ROWS_MAX, right = better;
 
     for (uint32_t i = 0; i < row_count; i++)
@@ -209,7 +214,7 @@ static bool weigh(const struct few_task *task, const struct by_tree_list *list, 
         }
     }
     if (right)
-        parts = by_simplex_solution(simplex, part, &value);
+        parts = by_simplex_solution(simplex, part, value);
     for (uint32_t i = 0; i < count && right; i++)
         entries[i].weight = (struct by_fraction){0, 1};
     for (uint32_t i = 0; i < parts && right; i++) {
@@ -254,6 +259,7 @@ static bool thin_out(struct few_task *task, const struct by_tree_list *pool, uin
 {
     uint32_t count = pool->count / task->width;
     struct few_entry *entries = by_alloc(count, sizeof(*entries));
+    struct by_fraction value;
     bool right = true;
 
     for (uint32_t i = 0; i < count; i++)
@@ -263,9 +269,11 @@ static bool thin_out(struct few_task *task, const struct by_tree_list *pool, uin
     while (right && count > 0) {
         uint32_t kept = 0;
 
-        right = weigh(task, pool, entries, count);
+        right = weigh(task, pool, entries, count, &value);
         if (!right)
             break;
+        if (by_fraction_compare(value, task->least) < 0)
+            count = 0; /* fewer trees have no greater sum */
         qsort(entries, count, sizeof(*entries), compare_entries);
         while (kept < count && entries[kept].weight.num > 0)
             kept++;
@@ -303,12 +311,13 @@ static void try_pool(struct few_task *task, uint32_t most)
     if (plan->tree_count <= POOL_MAX)
         add_to_pool(&pool, &own);
     if (!error)
-        error = by_fill(task->both, up, down, task->width == 2, (bound.num + bound.den - 1) / bound.den, most,
-                        task->deadline, &list, &rate);
+        error = by_fill(task->both, up, down, task->width == 2, (bound.num + bound.den - 1) / bound.den,
+                        most > FILL_MIN ? most : FILL_MIN, task->deadline, &list, &rate);
     if (!error)
         add_to_pool(&pool, &list);
     thin_out(task, &pool, most);
-    if (!error && !thin_out(task, &list, most) && by_fraction_multiply(rate, task->both->unit, &rate) == 0)
+    if (!error && !thin_out(task, &list, most) && list.count / task->width <= most &&
+        by_fraction_multiply(rate, task->both->unit, &rate) == 0)
         offer(task, &list, rate);
     by_tree_list_free(&list);
     by_tree_list_free(&pool);
@@ -354,20 +363,28 @@ static void try_rooted(struct few_task *task)
     by_plan_free(plan);
 }
 
+static void begin(struct few_task *task, double start)
+{
+    const struct by_plan_options *options = task->options;
+
+    by_stage_begin(options->stage, "choosing few trees", 0);
+    task->deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
+    task->both = by_graph_make(task->topology, BY_DIRECTION_BOTH, options->in_network);
+    task->width = by_plan_is_pairs(task->plan) ? 2 : 1;
+}
+
 int by_few_make(const struct by_topology *topology, const struct by_plan_options *options,
                 struct by_plan *plan, struct by_problem *problem)
 {
-    struct few_task task = {.topology = topology, .options = options, .plan = plan, .rate = {0, 1}};
+    struct few_task task = {
+        .topology = topology, .options = options, .plan = plan, .rate = {0, 1}, .least = {0, 1}};
     double start = by_plan_clock();
     int error = 0;
 
     by_plan_merge(plan);
     if (by_plan_trees_each(plan, topology->node_count) <= options->trees_max)
         return 0;
-    by_stage_begin(options->stage, "choosing few trees", 0);
-    task.deadline = options->time_limit_s > 0 ? start + options->time_limit_s : 0;
-    task.both = by_graph_make(topology, BY_DIRECTION_BOTH, options->in_network);
-    task.width = by_plan_is_pairs(plan) ? 2 : 1;
+    begin(&task, start);
     try_pool(&task, (uint32_t)options->trees_max);
     try_rooted(&task);
     if (task.rate.num > 0)
@@ -380,4 +397,29 @@ int by_few_make(const struct by_topology *topology, const struct by_plan_options
     by_graph_free(task.both);
     plan->seconds.pack += by_plan_clock() - start;
     return error;
+}
+
+void by_few_keep(const struct by_topology *topology, const struct by_plan_options *options,
+                 struct by_plan *plan)
+{
+    struct few_task task = {
+        .topology = topology, .options = options, .plan = plan, .rate = {0, 1}, .least = {0, 1}};
+    double start = by_plan_clock();
+
+    /* where switches only forward and hosts are alike, each of N hosts must be a leaf of some tree for
+     * its links to be full: fewer than N / 2 trees seldom do */
+    if (topology->node_count > KEEP_NODES_MAX || !by_topology_capable(topology))
+        return;
+    by_plan_merge(plan);
+    if (by_plan_trees_each(plan, topology->node_count) <= KEEP_TREES)
+        return;
+    begin(&task, start);
+    if (by_fraction_divide(plan->achieved, task.both->unit, &task.least) == 0)
+        try_pool(&task, KEEP_TREES);
+    if (task.rate.num > 0 && by_fraction_compare(task.rate, plan->achieved) >= 0)
+        by_tree_list_replace(&task.list, task.rate, plan);
+    else
+        by_tree_list_free(&task.list);
+    by_graph_free(task.both);
+    plan->seconds.pack += by_plan_clock() - start;
 }

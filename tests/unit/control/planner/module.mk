@@ -52,6 +52,7 @@ plan-limit_SRC    := tests/unit/control/planner/test_limit.c tests/unit/control/
 plan-limit_LIBS   := control offload
 plan-limit_LDLIBS := -lcmocka -ljansson -lgmp
 TESTS += plan-few
-plan-few_SRC    := tests/unit/control/planner/test_few.c tests/unit/control/planner/rig.c tests/unit/control/campaign/fabric.c
+plan-few_SRC    := tests/unit/control/planner/test_few.c tests/unit/control/planner/rig.c tests/unit/control/campaign/fabric.c \
+	tests/unit/control/campaign/mixed.c
 plan-few_LIBS   := control offload
 plan-few_LDLIBS := -lcmocka -ljansson -lgmp

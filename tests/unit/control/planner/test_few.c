@@ -15,6 +15,7 @@
 #include "control/tables/runs.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/campaign/fabric.h"
+#include "tests/unit/control/campaign/mixed.h"
 #include "tests/unit/control/planner/rig.h"
 
 #define SEEDS 30u
@@ -204,9 +205,32 @@ static void a_limit_excludes_what_sets_the_number_of_trees(void **state)
     by_topology_free(topology);
 }
 
+/* Fabrics of mixed capabilities whose allreduces had 94 to 662 trees at the same rates. */
+static void an_allreduce_has_few_trees_where_the_rate_stays(void **state)
+{
+    static const struct {
+        uint64_t seed;
+        int64_t rate;
+    } cases[] = {{32, 10}, {87, 1}, {177, 2}, {249, 2}, {278, 8}, {359, 4}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct by_topology *topology = mixed_fabric(cases[i].seed);
+        struct by_plan *plan = rig_plan(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true);
+
+        assert_true(by_plan_trees_each(plan, topology->node_count) <= 32);
+        assert_int_equal(plan->trees_max, 0);
+        rig_assert_fraction(plan->achieved, cases[i].rate, 1);
+        rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+        by_plan_free(plan);
+        by_topology_free(topology);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_allreduce_has_few_trees_where_the_rate_stays),
         cmocka_unit_test(the_best_k_up_to_the_limit_is_taken),
         cmocka_unit_test(equal_trees_count_once),
         cmocka_unit_test(few_trees_carry_most_of_an_allreduce),
