@@ -15,6 +15,7 @@
 #include "control/cli/baseline.h"
 #include "control/cli/check.h"
 #include "control/cli/cli.h"
+#include "control/cli/exchange.h"
 #include "control/cli/plan_allreduce.h"
 #include "control/cli/plan_whatif.h"
 #include "control/cli/progress.h"
@@ -34,7 +35,7 @@ struct plan_arguments {
     const char *output;
     const char *root;
     const char *what_if;
-    const char *ranks, *shares;
+    const char *ranks, *shares, *matrix;
     bool json, progress;
     enum by_algorithm algorithm;
     struct by_cli_from from;
@@ -80,10 +81,10 @@ static const char *const in_network_words[] = {"none", "auto"};
 #define AT(member) BY_OPTION_AT(struct plan_arguments, member)
 
 static const struct by_option rows[] = {
-    {BY_ROW_CHOICE('c', "collective", "COLL", AT(options.collective), 1, BY_COLLECTIVE_COUNT - 1, "plan %l"),
-     .word = by_collective_name, .once = true},
+    {BY_ROW_CHOICE('c', "collective", "COLL", AT(options.collective), 1, BY_EXCHANGE_END - 1, "plan %l"),
+     .word = by_plan_collective_name, .once = true},
     {BY_ROW_TEXT('o', "output", "PLAN", AT(output), "write the plan file (- for standard output)")},
-    {BY_ROW_TEXT(0, "root", "NODE", AT(root), "broadcast from NODE, or reduce to NODE")},
+    {BY_ROW_TEXT(0, "root", "NODE", AT(root), "broadcast or scatter from NODE, or reduce or gather to NODE")},
     {BY_ROW_CALL(0, "fixed-k", "K", read_fixed_k,
                  "make the best plan with K trees for each root; auto:1%: the smallest K that loses at most "
                  "1 % of the rate")},
@@ -93,6 +94,9 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "ranks", "LIST", AT(ranks), "use these compute nodes only: A,B,C or @FILE")},
     {BY_ROW_TEXT(0, "shares", "FILE", AT(shares),
                  "use shards of unequal size, from JSON: {\"NODE\": SHARE, ...} or an array by rank")},
+    {BY_ROW_TEXT(0, "matrix", "FILE", AT(matrix),
+                 "all-to-all: what each rank has for each other one, from JSON: an array of rows by "
+                 "sender, of numbers by receiver")},
     {BY_ROW_CHOICE(0, "in-network", "MODE", AT(options.in_network), 0, 1,
                    "auto: use switches that can multicast or aggregate (default); none: switches only "
                    "forward"),
@@ -134,6 +138,40 @@ static const struct by_options command_line = {
     .most = 1,
     .operands = "a topology file"};
 
+static bool has_routes(const struct plan_arguments *arguments)
+{
+    return arguments->options.collective >= BY_EXCHANGE_ALL_TO_ALL;
+}
+
+/* Refuses options of trees for collectives with routes, and the other way round. */
+static int check_routes(const struct plan_arguments *arguments)
+{
+    const struct by_plan_options *options = &arguments->options;
+    const char *idle = options->fixed_k || options->loss.num         ? "--fixed-k"
+                       : options->trees_max                          ? "--trees-max"
+                       : arguments->ranks                            ? "--ranks"
+                       : arguments->from.plan                        ? "--from"
+                       : arguments->algorithm != BY_ALGORITHM_FOREST ? "--algorithm"
+                       : options->ordered                            ? "--ordered"
+                       : options->latency_aware                      ? "--latency-aware"
+                       : arguments->what_if                          ? "--what-if"
+                       : !options->in_network                        ? "--in-network"
+                                                                     : NULL;
+    bool pairs = options->collective == BY_EXCHANGE_ALL_TO_ALL;
+    const char *name = by_plan_collective_name(options->collective);
+
+    if (arguments->matrix && !pairs)
+        return by_cli_fail(BY_EXIT_USAGE, "--matrix is for all-to-all; leave it out");
+    if (!has_routes(arguments))
+        return -1;
+    if (idle)
+        return by_cli_fail(BY_EXIT_USAGE, "%s is for plans of trees, and %s has routes; leave it out", idle,
+                           name);
+    if (arguments->shares && pairs)
+        return by_cli_fail(BY_EXIT_USAGE, "an all-to-all has a --matrix, not --shares");
+    return -1;
+}
+
 static int read_arguments(int argc, char **argv, struct plan_arguments *arguments)
 {
     int status;
@@ -148,6 +186,9 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
     if (!arguments->from.plan && (arguments->from.link_count || arguments->from.node_count))
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node require --from, the plan to start "
                                           "from");
+    status = check_routes(arguments);
+    if (status >= 0)
+        return status;
     if ((arguments->ranks || arguments->shares) &&
         (arguments->from.plan || arguments->algorithm != BY_ALGORITHM_FOREST))
         return by_cli_fail(BY_EXIT_USAGE, "%s requires the forest, and cannot be combined with --from",
@@ -165,15 +206,17 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
 
 static int find_root(const struct by_topology *topology, struct plan_arguments *arguments)
 {
-    bool rooted = by_collective_is_rooted(arguments->options.collective);
+    unsigned collective = arguments->options.collective;
+    bool rooted = by_collective_is_rooted(collective) || collective == BY_EXCHANGE_SCATTER ||
+                  collective == BY_EXCHANGE_GATHER;
 
     if (!arguments->root)
         return rooted ? by_cli_fail(BY_EXIT_USAGE, "%s needs a root; name a compute node with --root",
-                                    by_collective_name(arguments->options.collective))
+                                    by_plan_collective_name(collective))
                       : -1;
     if (!rooted)
         return by_cli_fail(BY_EXIT_USAGE, "%s has no root; leave --root out",
-                           by_collective_name(arguments->options.collective));
+                           by_plan_collective_name(collective));
     arguments->options.root = by_topology_find(topology, arguments->root);
     if (arguments->options.root < 0)
         return by_cli_fail(BY_EXIT_USAGE, "--root is '%s', which is not a node of %s", arguments->root,
@@ -439,6 +482,21 @@ static int write_plan(const struct by_plan *plan, const struct by_topology *topo
     return by_cli_finish(&output, by_plan_write(plan, topology, output.stream) == 0);
 }
 
+/* Plans routes of all-to-all, scatter and gather. */
+static int plan_routes(const struct plan_arguments *arguments, const struct by_topology *topology)
+{
+    struct by_exchange_request request = {.exchange = (enum by_exchange)arguments->options.collective,
+                                          .file = arguments->topology,
+                                          .root = arguments->options.root,
+                                          .matrix = arguments->matrix,
+                                          .shares = arguments->shares,
+                                          .output = arguments->output,
+                                          .json = arguments->json,
+                                          .time_limit_s = arguments->options.time_limit_s};
+
+    return by_cli_exchange(topology, &request);
+}
+
 /*
  * Plans without a previous plan and verifies the result, under a progress bar. Returns -1 to
  * continue.
@@ -492,6 +550,8 @@ int by_command_plan(int argc, char **argv)
                                  arguments.options.in_network, arguments.options.time_limit_s, &topology,
                                  &plan, &check.replan)
                  : find_root(topology, &arguments);
+    if (status < 0 && has_routes(&arguments))
+        status = plan_routes(&arguments, topology);
     if (status < 0)
         status = read_job(topology, &arguments);
     if (status < 0 && arguments.what_if)

@@ -8,6 +8,8 @@
 
 /* The text after "runs on tables: " of `plan` and `verify`, without a line end. */
 void by_cli_runs_people(FILE *stream, const struct by_runs *runs);
+/* Why schedules of messages (banyan-series(5)) do not run on tables. */
+#define BY_CLI_ROUTES_RUN_NOT "a table replicates and sums packets, and has no routes for single receivers"
 /* "runs": {...}, without a comma before or after. */
 void by_cli_runs_json(FILE *stream, const struct by_runs *runs);
 

@@ -127,13 +127,16 @@ static int verify_series(const struct by_topology *topology, const char *path, c
         print_number("throughput", &verdict.throughput);
         print_number("bound", &verdict.bound);
         print_number("ratio", &verdict.ratio);
-        printf(", \"lane_count\": %u, \"matching_count\": %u}\n", verdict.lane_count, verdict.slot_count);
+        printf(", \"lane_count\": %u, \"matching_count\": %u,\n \"runs\": {\"tables\": false, \"reason\": "
+               "\"%s\"}}\n",
+               verdict.lane_count, verdict.slot_count, BY_CLI_ROUTES_RUN_NOT);
     } else if (verdict.verdict == BY_VERDICT_INVALID) {
         printf("INVALID %s\n", verdict.reason);
     } else {
         printf("%s throughput %s/%s of at most %s/%s operations in a unit of time, in %u matching%s\n",
                by_verdict_name(verdict.verdict), verdict.throughput.num, verdict.throughput.den,
                verdict.bound.num, verdict.bound.den, verdict.slot_count, by_plural(verdict.slot_count));
+        printf("runs on tables: no: %s\n", BY_CLI_ROUTES_RUN_NOT);
     }
     return verdict.verdict == BY_VERDICT_INVALID ? BY_EXIT_NO : BY_EXIT_DONE;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The planner's benchmark, for allgather on one core.
-#   planner.sh BUILD [promised|suite|growth [SVG]]
+#   planner.sh BUILD [promised|suite|routes|growth [SVG]]
 #              growth draws the picture SVG (default BUILD/../planner-growth.svg)
 # "all" is the whole command, from reading the fabric's JSON to a plan that the independent verifier
 # has reported as OPTIMAL in memory: wall time, and processor time. Promises apply to processor
@@ -155,11 +155,38 @@ suite() {
         status=1
 }
 
+# Collectives with routes: processor time of the whole command, and whether the plan is proved optimal.
+routes() {
+    local name preset
+    echo "# routes: processor time of the whole command in ms, MiB, routes"
+    while read -r name collective preset; do
+        # shellcheck disable=SC2086 # the words of the preset, and of a root
+        "$banyan" topo $preset >"$folder/fabric"
+        # shellcheck disable=SC2086
+        if ! clock pin "$banyan" plan "$folder/fabric" -c ${collective//,/ } --json; then
+            printf '  %-24s FAILED: no plan\n' "$name"
+            status=1
+            continue
+        fi
+        cp "$folder/output" "$folder/summary"
+        [ "$(field verdict)" = '"OPTIMAL"' ] || status=1
+        printf '  %-24s %9.1f %7.1f %7s %s\n' "$name" "$(awk -v t="$busy" 'BEGIN { print t / 1e3 }')" \
+            "$(awk -v m="$(field peak_memory)" 'BEGIN { print m / 1048576 }')" "$(field route_count)" "$(field verdict)"
+    done <<'ROWS'
+all-to-all-leafspine-64 all-to-all leafspine --leaves 8 --hosts 8 --spines 4
+all-to-all-mi250-32 all-to-all mi250 --boxes 2
+all-to-all-hypercube-32 all-to-all hypercube --dimensions 5
+scatter-a100-1024 scatter,--root,gpu0 a100 --boxes 128 --capable none
+gather-a100-1024 gather,--root,gpu0 a100 --boxes 128 --capable none
+ROWS
+}
+
 case $part in
+routes) routes ;;
 promised) promised ;;
 suite) suite ;;
 growth | '')
-    [ -n "$part" ] || { promised; echo; suite; echo; }
+    [ -n "$part" ] || { promised; echo; suite; echo; routes; echo; }
     growth "DGX A100" a100 boxes 8 none
     growth MI250 mi250 boxes 4 none
     growth "A100, switches multicast" a100 boxes 8 all

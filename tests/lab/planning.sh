@@ -122,6 +122,8 @@ cat >"$dir/three.json" <<'JSON'
  {"name": "n2", "kind": "compute", "task_time": 1}], "links": [{"between": ["n0", "n1"], "bandwidth": 1},
  {"between": ["n0", "n2"], "bandwidth": 1}, {"between": ["n1", "n2"], "bandwidth": 1}]}
 JSON
+echo '[1, 1, 2, 3, 0, 0, 0, 7]' >"$dir/parts.json"
+awk 'BEGIN { printf "["; for (i = 0; i < 8; i++) printf "%s[%d, 0, 0, 0, 0, 0, 0, %d]", i ? ", " : "", i == 7, i < 7; print "]" }' >"$dir/skewed.json"
 steady() { "$banyan" steady "$dir/$1.json" --op "${@:2}"; }
 says "a series of reduces" "throughput 1 (1) operations in a unit of time, OPTIMAL" steady three reduce --target n0 -o "$dir/three.series"
 says "is verified" "OPTIMAL throughput 1/1" "$banyan" verify "$dir/three.json" "$dir/three.series"
@@ -131,6 +133,16 @@ refused "a period that is too short for it" 1 "longer than the period" "$banyan"
 says "all-to-alls, run from rest to rest" "0.995 of the throughput" steady star gossip --ports host --run 200 -o "$dir/star.series"
 says "what each host moves" "gossip of 8 ranks" "$banyan" export "$dir/star.json" "$dir/star.series" --format hosts -o "$dir/star.moves"
 says "is executed" "RIGHT" "$banyan" export --check "$dir/star.moves"
+says "an all-to-all as a plan" "routes      56 for 56 messages" "$banyan" plan "$dir/star.json" -c all-to-all -o "$dir/a2a.series"
+says "that is verified, and does not run" "runs on tables: no: a table replicates" "$banyan" verify "$dir/star.json" "$dir/a2a.series"
+says "whose moves are executed" "gossip of 8 ranks" "$banyan" export "$dir/star.json" "$dir/a2a.series" --format hosts -o "$dir/a2a.moves"
+says "a gather to one host" "bottleneck  1 link: switch0-host3" "$banyan" plan "$dir/star.json" -c gather --root host3
+says "a scatter of unequal parts as JSON" '"rate_of": "messages"' "$banyan" plan "$dir/star.json" -c scatter --root host0 --shares "$dir/parts.json" --json
+says "a skewed all-to-all: 7 units to one host" "throughput 10/7 " sh -c "'$banyan' plan '$dir/star.json' -c all-to-all --matrix '$dir/skewed.json' -o '$dir/skewed.series' && '$banyan' verify '$dir/star.json' '$dir/skewed.series'"
+refused "a matrix for a broadcast" 2 "--matrix is for all-to-all" "$banyan" plan "$dir/star.json" -c broadcast --root host0 --matrix "$dir/skewed.json"
+refused "trees for a gather" 2 "--trees-max is for plans of trees" "$banyan" plan "$dir/star.json" -c gather --root host0 --trees-max 2
+refused "a gather without a root" 2 "gather needs a root" "$banyan" plan "$dir/star.json" -c gather
+refused "a matrix that is none" 2 "not valid JSON" "$banyan" plan "$dir/star.json" -c all-to-all --matrix "$dir/star.json"
 says "a scatter as JSON" '"throughput": {"num": 10, "den": 7}' steady star scatter --source host0 --json
 refused "nobody can compute" 2 "no reduction is possible" steady plain reduce --target host0
 refused "a switch is no target" 2 "'switch0' is a switch" steady star reduce --target switch0

@@ -23,7 +23,7 @@ simulate() {
             chunks = bytes * 1048576 / value("chunk") / value("batch") * value("ranks")
             bad = rc != 0 || value("wrong_elements") != 0 || value("missing_chunks") != 0 || part < 0.95 || again > chunks / 1000
             printf "%s %s: %.4f of the rate, %d of %d chunks sent twice%s\n", bad ? "FAIL" : "PASS", name, part, again, chunks, rc ? ", exit status " rc : ""
-            printf "figures %s %sM %.4f %.6f\n", family, bytes, part, chunks > 0 ? again / chunks : 0
+            printf "figures %s %sM %.4f %.6f\n", family, bytes, part, (chunks > 0 ? again / chunks : 0)
         }' "$out/sim.json"
 }
 
@@ -50,7 +50,7 @@ awk '$1 == "figures" {
      }
      END {
          print "# simulated by family: plans, those of 256M, their least part of the rate, the least of all, most chunks sent twice"
-         for (f in n) printf "# %-8s %5d %5d %8s %8.4f %8.3f %%\n", f, n[f], large[f], f in least ? sprintf("%.4f", least[f]) : "-", small[f], 100 * most[f]
+         for (f in n) printf "# %-8s %5d %5d %8s %8.4f %8.3f %%\n", f, n[f], large[f], (f in least ? sprintf("%.4f", least[f]) : "-"), small[f], 100 * most[f]
      }' "$out/simulated"
 
 # Real switches in network namespaces; banyan-perf checks every element. `banyan lab` makes the same plans.

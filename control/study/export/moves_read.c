@@ -264,7 +264,8 @@ static int check_end(const struct moves_read_machine *machine)
     return 0;
 }
 
-/* A gossip has a message for each pair of a sender and a receiver; a scatter has one sender. */
+/* A gossip has a message for each pair of a sender and a receiver; a scatter has one sender; an exchange
+ * has the messages that move. */
 static int list_messages(struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;
@@ -272,12 +273,17 @@ static int list_messages(struct moves_read_machine *machine)
     bool *sends = by_alloc(n, sizeof(*sends)), *gets = by_alloc(n, sizeof(*gets));
     int error = 0;
 
-    for (uint32_t m = 0; m < moves->move_count; m++)
+    for (uint32_t m = 0; m < moves->move_count; m++) {
+        uint32_t *message = &machine->message[(size_t)moves->moves[m].source * n + moves->moves[m].target];
+
         sends[moves->moves[m].source] = gets[moves->moves[m].target] = true;
+        if (moves->operation == BY_SERIES_EXCHANGE && *message == 0)
+            *message = ++machine->message_count;
+    }
     for (uint32_t s = 0; s < n; s++) {
         senders += sends[s];
         for (uint32_t t = 0; t < n; t++)
-            if (sends[s] && gets[t] && s != t)
+            if (moves->operation != BY_SERIES_EXCHANGE && sends[s] && gets[t] && s != t)
                 machine->message[(size_t)s * n + t] = ++machine->message_count;
     }
     if (moves->operation == BY_SERIES_SCATTER && senders != 1)
@@ -341,9 +347,8 @@ int by_moves_check(const char *text, size_t bytes, struct by_moves *moves, struc
         read_member(&reader, key, key_bytes);
     if (going(&reader) && (!reader.format || !reader.hosts || reader.host_count != moves->rank_count ||
                            moves->operation == 0 || moves->operation == BY_SERIES_REDUCE))
-        refuse(&reader,
-               "this is not a schedule of moves: it must have format, operation (scatter or gossip) and a "
-               "host for each rank");
+        refuse(&reader, "this is not a schedule of moves: it must have format, operation (scatter, gossip or "
+                        "exchange) and a host for each rank");
     if (!reader.error)
         reader.error = by_json_finish(&reader.json, problem);
     by_json_close(&reader.json);

@@ -4,7 +4,7 @@
 #include "control/study/series/rational.h"
 #include "offload/base/assert.h"
 
-static const char *const operation_names[] = {"?", "scatter", "gossip", "reduce"};
+static const char *const operation_names[] = {"?", "scatter", "gossip", "reduce", "exchange"};
 static const char *const ports_names[] = {"?", "one", "host", "many"};
 
 struct by_series *by_series_new(void)
@@ -67,10 +67,10 @@ const char *by_series_ports_name(enum by_series_ports ports)
     return ports_names[ports];
 }
 
-/* Returns the index of `text` in an array of four names, or 0 if it is not there. */
-static unsigned find_name(const char *const names[4], const char *text, size_t bytes)
+/* Returns the index of `text` in an array of names from 1 on, or 0 if it is not there. */
+static unsigned find_name(const char *const *names, unsigned count, const char *text, size_t bytes)
 {
-    for (unsigned i = 1; i < 4; i++)
+    for (unsigned i = 1; i < count; i++)
         if (strlen(names[i]) == bytes && memcmp(names[i], text, bytes) == 0)
             return i;
     return 0;
@@ -78,12 +78,12 @@ static unsigned find_name(const char *const names[4], const char *text, size_t b
 
 enum by_series_operation by_series_operation_find(const char *text, size_t bytes)
 {
-    return (enum by_series_operation)find_name(operation_names, text, bytes);
+    return (enum by_series_operation)find_name(operation_names, BY_SERIES_OPERATIONS, text, bytes);
 }
 
 enum by_series_ports by_series_ports_find(const char *text, size_t bytes)
 {
-    return (enum by_series_ports)find_name(ports_names, text, bytes);
+    return (enum by_series_ports)find_name(ports_names, BY_SERIES_MANY_PORTS + 1, text, bytes);
 }
 
 bool by_series_shares(const struct by_topology *topology, enum by_series_ports ports, uint32_t node)

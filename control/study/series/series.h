@@ -23,7 +23,15 @@
 /* Most values of a reduction (count). A set of values is one 64-bit word. */
 #define BY_SERIES_VALUES_MAX 64u
 
-enum by_series_operation { BY_SERIES_SCATTER = 1, BY_SERIES_GOSSIP, BY_SERIES_REDUCE };
+/* Scatter: a message from one sender to each receiver; gossip: from each sender to each receiver;
+ * exchange: the messages of any pairs, as listed; reduce: a value of each holder, combined. */
+enum by_series_operation {
+    BY_SERIES_SCATTER = 1,
+    BY_SERIES_GOSSIP,
+    BY_SERIES_REDUCE,
+    BY_SERIES_EXCHANGE,
+    BY_SERIES_OPERATIONS
+};
 
 /*
  * How links share the ports of the nodes at their ends:
@@ -38,7 +46,7 @@ enum by_series_ports { BY_SERIES_ONE_PORT = 1, BY_SERIES_HOST_PORTS, BY_SERIES_M
  * carries.
  */
 struct by_series_message {
-    uint32_t from, to; /* scatter, gossip: nodes */
+    uint32_t from, to; /* scatter, gossip, exchange: nodes */
     uint64_t values;   /* reduce: set of the values in this partial result; bit i is value i */
     mpq_t size;
 };

@@ -3,6 +3,7 @@
 LIBS += steady
 steady_SRC := \
 	control/study/steady/colour.c \
+	control/study/steady/matrix.c \
 	control/study/steady/platform.c \
 	control/study/steady/program.c \
 	control/study/steady/program_flows.c \
@@ -12,4 +13,4 @@ steady_SRC := \
 	control/study/steady/schedule.c \
 	control/study/steady/steady.c
 banyan_LIBS += steady
-banyan_SRC += control/cli/steady.c control/cli/steady_print.c
+banyan_SRC += control/cli/exchange.c control/cli/steady.c control/cli/steady_print.c

@@ -35,6 +35,17 @@ static int check_nodes(const struct by_steady_problem *problem, const uint32_t *
     return error;
 }
 
+/* Whether some message of the matrix leaves its sender. */
+static bool moves_data(const struct by_steady_problem *problem)
+{
+    for (uint32_t s = 0; s < problem->source_count; s++)
+        for (uint32_t t = 0; t < problem->target_count; t++)
+            if (problem->sources[s] != problem->targets[t] &&
+                problem->matrix[(size_t)s * problem->target_count + t].num > 0)
+                return true;
+    return false;
+}
+
 static int check_problem(const struct by_steady_problem *problem, struct by_problem *trouble)
 {
     bool reduce = problem->operation == BY_SERIES_REDUCE;
@@ -55,6 +66,11 @@ static int check_problem(const struct by_steady_problem *problem, struct by_prob
                               problem->holder_count, BY_SERIES_VALUES_MAX);
     if (problem->operation == BY_SERIES_SCATTER && problem->source_count != 1)
         return by_problem_set(trouble, BY_EINVAL, nowhere, "a scatter has one source");
+    if ((problem->operation == BY_SERIES_EXCHANGE) != (problem->matrix != NULL))
+        return by_problem_set(trouble, BY_EINVAL, nowhere,
+                              "an exchange, and no other operation, has a matrix");
+    if (problem->matrix && !moves_data(problem))
+        return by_problem_set(trouble, BY_EINVAL, nowhere, "the matrix has no message between two nodes");
     if (!reduce && (problem->target_count == 0 || (problem->target_count == 1 && problem->source_count == 1 &&
                                                    problem->targets[0] == problem->sources[0])))
         return by_problem_set(trouble, BY_EINVAL, nowhere, "no receiver: name targets other than the source");

@@ -47,14 +47,17 @@ struct by_steady_problem {
     enum by_series_ports ports;
     bool commutative;               /* reduce */
     enum by_steady_balance balance; /* reduce */
-    uint32_t source_count;          /* scatter: 1; gossip: the senders */
+    uint32_t source_count;          /* scatter: 1; gossip, exchange: the senders */
     const uint32_t *sources;
-    uint32_t target_count; /* scatter, gossip: the receivers; reduce: 1 */
+    uint32_t target_count; /* scatter, gossip, exchange: the receivers; reduce: 1 */
     const uint32_t *targets;
     uint32_t holder_count; /* reduce: the node of each value, in the operator's order */
     const uint32_t *holders;
     uint32_t size_count; /* messages that no entry covers have size 1 */
     const struct by_steady_size *sizes;
+    /* exchange: the sizes of messages, by source and target (source x target_count + target); 0: there
+     * is none. What a node has for itself does not move. */
+    const struct by_fraction *matrix;
     double deadline; /* CLOCK_MONOTONIC time in seconds; 0: none */
 };
 

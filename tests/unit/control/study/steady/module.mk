@@ -12,3 +12,8 @@ steady-check_LDLIBS   := -lcmocka -ljansson -lgmp -lClp
 steady-plan_SRC    := tests/unit/control/study/steady/test_plan.c tests/unit/control/study/steady/rig.c tests/unit/control/planner/rig.c
 steady-plan_LIBS   := steady lp control offload
 steady-plan_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+
+TESTS += steady-exchange
+steady-exchange_SRC    := tests/unit/control/study/steady/test_exchange.c tests/unit/control/study/steady/rig.c
+steady-exchange_LIBS   := steady lp control offload
+steady-exchange_LDLIBS := -lcmocka -ljansson -lgmp -lClp

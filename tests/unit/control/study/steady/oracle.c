@@ -70,6 +70,8 @@ static bool is_kind(const struct oracle *oracle, uint32_t kind)
 
     if (problem->operation == BY_SERIES_REDUCE)
         return kind / problem->holder_count <= kind % problem->holder_count;
+    if (problem->matrix && problem->matrix[kind].num == 0)
+        return false;
     return problem->sources[kind / problem->target_count] != problem->targets[kind % problem->target_count];
 }
 
@@ -80,6 +82,8 @@ static int64_t kind_size(const struct oracle *oracle, uint32_t kind)
 
     if (problem->operation == BY_SERIES_REDUCE)
         return size_of(problem, kind / problem->holder_count, kind % problem->holder_count);
+    if (problem->matrix)
+        return problem->matrix[kind].num;
     to = problem->targets[kind % problem->target_count];
     return size_of(problem, to, to);
 }

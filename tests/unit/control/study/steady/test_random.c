@@ -179,6 +179,43 @@ static void random_platforms_reach_what_the_programs_of_the_paper_allow(void **s
     assert_true(exported > 0 || first_seed == last_seed);
 }
 
+/* An exchange of random sizes, many of them 0, between some nodes. */
+static void try_exchange(uint64_t seed)
+{
+    struct by_prng prng = {seed * 6700417};
+    uint32_t compute = 3 + below(&prng, 3), switches = below(&prng, 4), sources[16], targets[16];
+    struct by_topology *topology = random_platform(&prng, compute, switches);
+    struct by_fraction matrix[36];
+    struct by_steady_problem problem = {.topology = topology,
+                                        .ports = (enum by_series_ports)(1 + below(&prng, 3)),
+                                        .operation = BY_SERIES_EXCHANGE,
+                                        .source_count = 1 + below(&prng, compute),
+                                        .target_count = 2 + below(&prng, compute - 1),
+                                        .sources = sources,
+                                        .targets = targets,
+                                        .matrix = matrix};
+
+    for (uint32_t i = 0; i < compute; i++)
+        sources[i] = targets[i] = switches + i;
+    shuffle(&prng, sources, compute);
+    shuffle(&prng, targets, compute);
+    for (uint32_t i = 0; i < problem.source_count * problem.target_count; i++)
+        matrix[i] = (struct by_fraction){below(&prng, 2) ? 1 + below(&prng, 9) : 0, 1};
+    matrix[sources[0] == targets[0]].num = 5; /* at least this one moves */
+    try(&problem);
+    by_topology_free(topology);
+}
+
+static void random_exchanges_reach_what_the_programs_of_the_paper_allow(void **state)
+{
+    (void)state;
+    for (uint64_t seed = first_seed; seed <= last_seed; seed++) {
+        running = seed;
+        try_exchange(seed);
+    }
+    running = 0;
+}
+
 /* Called even after a failure. */
 static int tell_seed(void **state)
 {
@@ -274,6 +311,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_teardown(random_platforms_reach_what_the_programs_of_the_paper_allow, tell_seed),
+        cmocka_unit_test_teardown(random_exchanges_reach_what_the_programs_of_the_paper_allow, tell_seed),
         cmocka_unit_test(order_never_helps),
         cmocka_unit_test(colours_are_matchings_and_few),
     };
