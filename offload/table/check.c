@@ -234,7 +234,7 @@ static int check_ports(struct table_check *check)
         if (port.own_ip == 0)
             return refuse(check, BY_EFORMAT, "own address is zero", 0);
         if ((port.own_mac[0] | port.peer_mac[0]) & 1)
-            return refuse(check, BY_EFORMAT, "MAC address is a multicast address; it begins with",
+            return refuse(check, BY_EFORMAT, "MAC address is multicast; it begins with",
                           port.own_mac[0] & 1 ? port.own_mac[0] : port.peer_mac[0]);
         if (port.peer_ip == 0 && !all_zero(port.peer_mac, sizeof(port.peer_mac)))
             return refuse(check, BY_EFORMAT, "a bridge has no MAC address; it begins with", port.peer_mac[0]);
@@ -578,8 +578,7 @@ static int check_relays(struct table_check *check)
         if (relay.port >= check->header.count[BY_SECTION_PORT])
             return refuse(check, BY_EFORMAT, "port is not one of this node's", relay.port);
         if (relay.from > check->header.count[BY_SECTION_PORT])
-            return refuse(check, BY_EFORMAT, "port that receives the packets is not one of this node's",
-                          relay.from - 1u);
+            return refuse(check, BY_EFORMAT, "receiving port is not one of this node's", relay.from - 1u);
     }
     return 0;
 }
@@ -620,8 +619,7 @@ static int check_hops(struct table_check *check)
         if (hop.parent != BY_NODE_NONE && hop.child >= BY_CHILDREN_MAX)
             return refuse(check, BY_EFORMAT, "bit at the parent is not below 64", hop.child);
         if (hop.relays == 0 ? hop.via != 0 : hop.via == BY_NODE_NONE || hop.via == hop.node)
-            return refuse(check, BY_EFORMAT,
-                          "the relay between node and parent is missing, or is not counted", hop.via);
+            return refuse(check, BY_EFORMAT, "relay to the parent is missing, or is not counted", hop.via);
     }
     return 0;
 }

@@ -188,9 +188,8 @@ int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
 
 void by_gap_encode(const struct by_gap *gap, uint8_t bytes[BY_GAP_BYTES])
 {
-    by_zero(bytes, BY_GAP_BYTES);
     by_put32(bytes, gap->seen);
-    bytes[4] = gap->missing;
+    by_put32(bytes + 4, gap->missing);
 }
 
 int by_gap_decode(const uint8_t *bytes, size_t size, struct by_gap *gap)
