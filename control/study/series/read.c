@@ -439,7 +439,8 @@ static void check_whole(struct series_read_reader *reader)
                : !reader->optimum    ? "optimum"
                                      : "period");
     if (series->operation == 0 || series->ports == 0)
-        refuse(reader, "\"operation\" must be scatter, gossip, exchange or reduce, and \"ports\" one, host or many");
+        refuse(reader,
+               "\"operation\" must be scatter, gossip, exchange or reduce, and \"ports\" one, host or many");
     if (reduce && (series->target == BY_SERIES_NONE || series->holder_count == 0))
         refuse(reader, "a reduce must have a \"target\" and \"holders\"");
     if (mpz_sgn(series->period) == 0)

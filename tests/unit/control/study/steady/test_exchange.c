@@ -47,8 +47,8 @@ static void add_node(struct by_builder *builder, uint32_t number, bool compute)
     by_builder_node(builder, &node);
 }
 
-/* A tree of links in both directions and some more, some of them one-way; the last two nodes or more
- * compute. */
+/* A tree of links in both directions and some more, some of them one-way; the last two nodes or
+ * more compute. */
 static struct by_topology *random_fabric(struct by_prng *prng, uint32_t n)
 {
     struct by_builder *builder = by_builder_new("random", "GB/s");
@@ -69,8 +69,8 @@ static struct by_topology *random_fabric(struct by_prng *prng, uint32_t n)
     return finish(builder);
 }
 
-/* The least capacity out of a set per data that must leave it, over all sets with the root (into it,
- * for a gather): by the theorem of maximum flow and least cut the best throughput. */
+/* The least capacity out of a set per data that must leave it, over all sets with the root (into
+ * it, for a gather): by the theorem of maximum flow and least cut the best throughput. */
 static void least_cut(const struct by_steady_problem *problem, bool gather, mpq_t least)
 {
     const struct by_topology *topology = problem->topology;
@@ -174,8 +174,8 @@ static struct by_steady_problem star_problem(const struct by_topology *topology,
                                       .matrix = matrix};
 }
 
-/* A skewed all-to-all on a star is as fast as its largest sender or receiver allows, as in FAST (Lei
- * et al., arXiv 2505.09764, the lower bound of a scale-out network). */
+/* A skewed all-to-all on a star is as fast as its largest sender or receiver allows, as in FAST
+ * (Lei et al., arXiv 2505.09764, the lower bound of a scale-out network). */
 static void a_skewed_matrix_is_as_fast_as_its_largest_row_or_column(void **state)
 {
     static const uint32_t ranks[] = {0, 1, 2, 3, 4, 5};
