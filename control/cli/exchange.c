@@ -1,7 +1,7 @@
 /*
  * Plans of all-to-all, scatter and gather. See exchange.h. The rate is that of a maximum concurrent
- * flow: all messages at once, each link with its own capacity. Such a flow is a steady state without
- * limits of ports, so control/study/steady finds it and control/verify proves it.
+ * flow: all messages at once, each link with its own capacity. Such a flow is a steady state
+ * without limits of ports, so control/study/steady finds it and control/verify proves it.
  */
 #include "control/cli/exchange.h"
 
@@ -107,9 +107,9 @@ static int find_routes(struct exchange *work)
 }
 
 /*
- * The rate of collectives with messages of one size is, as in MPI's and NCCL's programs, the data of a
- * rank (all-to-all) or of the root over time, the part that does not move included. With a matrix or
- * shares it is the sum of all messages over time. `carried` is that sum in any case.
+ * The rate of collectives with messages of one size is, as in MPI's and NCCL's programs, the data
+ * of a rank (all-to-all) or of the root over time, the part that does not move included. With a
+ * matrix or shares it is the sum of all messages over time. `carried` is that sum in any case.
  */
 static void find_rates(struct exchange *work)
 {

@@ -1,6 +1,6 @@
 /*
- * `banyan plan` for collectives whose messages have one receiver each: all-to-all, scatter and gather.
- * Their plans are routes, not trees (control/study/steady). Single-threaded.
+ * `banyan plan` for collectives whose messages have one receiver each: all-to-all, scatter and
+ * gather. Their plans are routes, not trees (control/study/steady). Single-threaded.
  */
 #ifndef BY_CLI_EXCHANGE_H
 #define BY_CLI_EXCHANGE_H

@@ -115,8 +115,8 @@ static bool check_pairs_differ(struct by_series_checker *checker)
     return right;
 }
 
-/* Checks that every receiver gets a message from every other sender; an exchange has the messages that
- * it lists. */
+/* Checks that every receiver gets a message from every other sender; an exchange has the messages
+ * that it lists. */
 static bool check_pair_messages(struct by_series_checker *checker)
 {
     const struct by_series *series = checker->series;

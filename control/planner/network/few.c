@@ -183,8 +183,8 @@ static bool fits(const struct few_task *task, const struct by_tree_list *list,
 }
 
 /* Gives the entries the weights (in units of capacity, rounded down to small denominators) with the
- * greatest sum that fit the links: an exact linear program. `value` receives the sum before rounding.
- * False if the program is too large, or if there is no time. */
+ * greatest sum that fit the links: an exact linear program. `value` receives the sum before
+ * rounding. False if the program is too large, or if there is no time. */
 static bool weigh(const struct few_task *task, const struct by_tree_list *list, struct few_entry *entries,
                   uint32_t count, struct by_fraction *value)
 {
@@ -406,8 +406,8 @@ void by_few_keep(const struct by_topology *topology, const struct by_plan_option
         .topology = topology, .options = options, .plan = plan, .rate = {0, 1}, .least = {0, 1}};
     double start = by_plan_clock();
 
-    /* where switches only forward and hosts are alike, each of N hosts must be a leaf of some tree for
-     * its links to be full: fewer than N / 2 trees seldom do */
+    /* where switches only forward and hosts are alike, each of N hosts must be a leaf of some tree
+     * for its links to be full: fewer than N / 2 trees seldom do */
     if (topology->node_count > KEEP_NODES_MAX || !by_topology_capable(topology))
         return;
     by_plan_merge(plan);

@@ -13,9 +13,9 @@ int by_few_make(const struct by_topology *topology, const struct by_plan_options
                 struct by_plan *plan, struct by_problem *problem);
 /*
  * Replaces the trees of `plan`, an allreduce or barrier, by at most 32 (pairs count once) if it has
- * more and these reach the same rate, or a better one: fewer trees have larger windows and use fewer
- * slots. Tries fabrics of up to 160 nodes where some switch aggregates or multicasts; otherwise the
- * plan stays.
+ * more and these reach the same rate, or a better one: fewer trees have larger windows and use
+ * fewer slots. Tries fabrics of up to 160 nodes where some switch aggregates or multicasts;
+ * otherwise the plan stays.
  */
 void by_few_keep(const struct by_topology *topology, const struct by_plan_options *options,
                  struct by_plan *plan);

@@ -264,8 +264,8 @@ static int check_end(const struct moves_read_machine *machine)
     return 0;
 }
 
-/* A gossip has a message for each pair of a sender and a receiver; a scatter has one sender; an exchange
- * has the messages that move. */
+/* A gossip has a message for each pair of a sender and a receiver; a scatter has one sender; an
+ * exchange has the messages that move. */
 static int list_messages(struct moves_read_machine *machine)
 {
     const struct by_moves *moves = machine->moves;

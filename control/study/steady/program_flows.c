@@ -6,9 +6,9 @@
  * only, and a flow that delivers the right amount to every receiver can be split into routes. So a
  * scatter has one variable for each link, a gossip one for each link and sender.
  *
- * The same holds for the messages of one receiver. Where there are fewer receivers than senders, as in
- * a gather, the program is that of the fabric with all links turned round, and the solution is turned
- * back.
+ * The same holds for the messages of one receiver. Where there are fewer receivers than senders, as
+ * in a gather, the program is that of the fabric with all links turned round, and the solution is
+ * turned back.
  */
 #include "control/study/series/rational.h"
 #include "control/study/steady/program.h"
@@ -74,8 +74,8 @@ static int check_reach(const struct flows *flows, uint32_t root, struct by_probl
     return error;
 }
 
-/* Adds conservation rows: what arrives at a node leaves it, except for the data addressed to it. A root
- * without messages has no variables. */
+/* Adds conservation rows: what arrives at a node leaves it, except for the data addressed to it. A
+ * root without messages has no variables. */
 static void add_root(struct flows *flows, uint32_t root)
 {
     const struct by_links *links = flows->platform->links;

@@ -55,8 +55,8 @@ struct by_steady_problem {
     const uint32_t *holders;
     uint32_t size_count; /* messages that no entry covers have size 1 */
     const struct by_steady_size *sizes;
-    /* exchange: the sizes of messages, by source and target (source x target_count + target); 0: there
-     * is none. What a node has for itself does not move. */
+    /* exchange: the sizes of messages, by source and target (source x target_count + target); 0:
+     * there is none. What a node has for itself does not move. */
     const struct by_fraction *matrix;
     double deadline; /* CLOCK_MONOTONIC time in seconds; 0: none */
 };
