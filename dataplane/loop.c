@@ -102,8 +102,8 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
             rte_pktmbuf_free(frame);
             continue;
         }
-        if (shell->ports[index].ipv6)
-            by_port_fold(&shell->ports[index], frame);
+        if (shell->ports[index].wrap.ipv6)
+            by_wrap_fold(&shell->ports[index].wrap, frame);
         if (!shell->workers || by_workers_keep(shell, index, frame))
             by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
                              frame->data_len);
@@ -192,7 +192,7 @@ static void batch_neighbour(void *context, const struct by_shell_neighbour *neig
 {
     const struct by_shell *shell = context;
     const struct by_port *port = &shell->ports[neighbour->port];
-    const uint8_t *ipv6 = by_ipv6_address(&port->book, neighbour->ip);
+    const uint8_t *ipv6 = by_ipv6_address(&port->wrap.book, neighbour->ip);
     struct in_addr address = {.s_addr = htonl(neighbour->ip)};
     const char *how = ipv6 ? "neighbour discovery" : "ARP";
     char ip[INET6_ADDRSTRLEN] = "";

@@ -13,10 +13,11 @@
 #include "dataplane/gso.h"
 #include "dataplane/interface.h"
 #include "dataplane/link.h"
+#include "dataplane/wrap.h"
 #include "dataplane/xdp.h"
 #include "dataplane/xdp_port.h"
 #include "offload/base/limits.h"
-#include "offload/wire/fold.h"
+#include "offload/wire/frame.h"
 
 /* Packets per receive or transmit call (count): enough to amortise a system call, few enough for
  * the first-level cache. */
@@ -87,8 +88,6 @@ struct by_port {
     uint16_t id;             /* DPDK's */
     uint16_t queued;
     bool wraps;      /* frames change before they leave (wrap.c): a tag, or headers of IPv6 */
-    bool ipv6;       /* the active table has IPv6 addresses: frames are folded and unfolded */
-    uint16_t vlan;   /* tag of frames sent; 0: none */
     uint16_t extra;  /* bytes of the headers of IPv6 beyond those of IPv4, if its address is IPv6's */
     bool multi_segs; /* takes chains of mbufs */
     /* of port_hand.c: the ring to the port's owner, and the word in which its bit is set */
@@ -102,8 +101,7 @@ struct by_port {
         stencil_tree; /* what the stencil is for: address and length; job, tree and class */
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */
     uint64_t queued_bytes;
-    struct by_ipv6_book book; /* of the active table */
-    struct by_fold_asker asker;
+    struct by_wrap wrap;
     /* a frame of packets without payload, sent after the queue; or NULL */
     struct rte_mbuf *gathered;
     unsigned gathered_count; /* packets in it */

@@ -2,8 +2,6 @@
 #ifndef BY_DATAPLANE_PORT_INLINE_H
 #define BY_DATAPLANE_PORT_INLINE_H
 
-#include "dataplane/wrap.h"
-
 static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     uint16_t received = port->ops->receive(port, frames, count);
@@ -17,7 +15,7 @@ static inline uint16_t by_port_receive(struct by_port *port, struct rte_mbuf **f
 /* Appends a frame to the queue, which has room, in the form that it has on the cable. */
 static inline void by_port_append(struct by_port *port, struct rte_mbuf *frame)
 {
-    if (port->wraps && !(frame = by_port_wrap(port, frame))) {
+    if (port->wraps && !(frame = by_wrap_frame(&port->wrap, frame))) {
         port->counters.tx_dropped++;
         return;
     }

@@ -279,7 +279,7 @@ static bool send_group(struct by_shell *shell, const struct by_tx *tx, uint32_t 
     struct by_dp_group *group;
     struct rte_mbuf *one;
 
-    if (shell->ports[tx->port].ipv6)
+    if (shell->ports[tx->port].wrap.ipv6)
         return false; /* the programs in the kernel write headers of IPv4 */
     if (shell->xdp)
         return send_xdp(shell, tx, count);

@@ -126,14 +126,14 @@ void by_shell_readdress(struct by_shell *shell)
         const struct by_batch_port *from = &shell->batch.port[i];
         struct by_port *port = &shell->ports[i];
 
-        port->book = book;
+        port->wrap.book = book;
         if (!from->addressed)
             continue;
         port->carrier.src_ip = from->ip;
-        port->vlan = port->to_owner ? 0 : from->vlan; /* the owner of a port writes its tags */
+        port->wrap.vlan = port->to_owner ? 0 : from->vlan; /* the owner of a port writes its tags */
         port->extra = by_ipv6_is(from->ip) ? BY_IPV6_EXTRA_BYTES : 0;
-        port->ipv6 = book.count > 0 && !port->to_owner;
-        port->wraps = port->vlan != 0 || port->ipv6;
+        port->wrap.ipv6 = book.count > 0 && !port->to_owner;
+        port->wraps = port->wrap.vlan != 0 || port->wrap.ipv6;
         port->stencil_receiver = port->stencil_tree = UINT64_MAX; /* matches no frame */
         memcpy(port->carrier.src_mac, from->mac, BY_MAC_BYTES);
         memcpy(port->carrier.dst_mac, from->peer_mac, BY_MAC_BYTES);

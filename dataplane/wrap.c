@@ -3,15 +3,13 @@
 
 #include <string.h>
 
-#include "dataplane/port.h"
-
 /* Replaces the headers of a frame to an IPv6 address. NULL: no room, or no such address. */
-static uint8_t *unfold(const struct by_port *port, struct rte_mbuf *frame)
+static uint8_t *unfold(const struct by_wrap *wrap, struct rte_mbuf *frame)
 {
     uint8_t headers[BY_DISCOVERY_BYTES], *data = rte_pktmbuf_mtod(frame, uint8_t *);
     int32_t bytes = frame->data_len < BY_FRAME_HEADER_BYTES
                         ? 0 /* of another protocol, such as LLDP */
-                        : by_unfold(&port->book, &port->asker, data, headers);
+                        : by_unfold(&wrap->book, &wrap->asker, data, headers);
 
     if (bytes == 0)
         return data;
@@ -33,7 +31,7 @@ static uint8_t *tag(struct rte_mbuf *frame, uint16_t vlan)
     return data;
 }
 
-struct rte_mbuf *by_port_wrap(const struct by_port *port, struct rte_mbuf *frame)
+struct rte_mbuf *by_wrap_frame(const struct by_wrap *wrap, struct rte_mbuf *frame)
 {
     if (rte_mbuf_refcnt_read(frame) > 1) {
         struct rte_mbuf *own = rte_pktmbuf_copy(frame, frame->pool, 0, UINT32_MAX);
@@ -41,17 +39,17 @@ struct rte_mbuf *by_port_wrap(const struct by_port *port, struct rte_mbuf *frame
         rte_pktmbuf_free(frame);
         frame = own;
     }
-    if (!frame || (port->ipv6 && !unfold(port, frame)) || (port->vlan != 0 && !tag(frame, port->vlan))) {
+    if (!frame || (wrap->ipv6 && !unfold(wrap, frame)) || (wrap->vlan != 0 && !tag(frame, wrap->vlan))) {
         rte_pktmbuf_free(frame);
         return NULL;
     }
     return frame;
 }
 
-void by_port_fold(struct by_port *port, struct rte_mbuf *frame)
+void by_wrap_fold(struct by_wrap *wrap, struct rte_mbuf *frame)
 {
     uint32_t bytes = frame->data_len;
-    uint32_t at = by_fold(&port->book, &port->asker, rte_pktmbuf_mtod(frame, uint8_t *), &bytes);
+    uint32_t at = by_fold(&wrap->book, &wrap->asker, rte_pktmbuf_mtod(frame, uint8_t *), &bytes);
 
     if (at > 0)
         rte_pktmbuf_adj(frame, (uint16_t)at);

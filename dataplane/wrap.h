@@ -10,15 +10,21 @@
 
 #include "offload/wire/fold.h"
 
-struct by_port;
+/* What a port has on its cable. */
+struct by_wrap {
+    uint16_t vlan;            /* tag of frames sent; 0: none */
+    bool ipv6;                /* the active table has IPv6 addresses: frames are folded and unfolded */
+    struct by_ipv6_book book; /* of the active table */
+    struct by_fold_asker asker;
+};
 
 /* Gives a frame the form that it has on the cable of a port; a frame that others use is copied.
  * Returns the frame, or NULL, after it freed it, if there is no room, or the table does not have
  * one of its IPv6 addresses. */
-struct rte_mbuf *by_port_wrap(const struct by_port *port, struct rte_mbuf *frame);
+struct rte_mbuf *by_wrap_frame(const struct by_wrap *wrap, struct rte_mbuf *frame);
 
 /* Folds a received frame of IPv6, which is one buffer. */
-void by_port_fold(struct by_port *port, struct rte_mbuf *frame);
+void by_wrap_fold(struct by_wrap *wrap, struct rte_mbuf *frame);
 
 /* Removes the tag of a received frame that is one buffer, if it has one. Returns whether the frame
  * belongs to `vlan`; 0: frames without a tag. */
