@@ -16,14 +16,13 @@
 #include "control/base/alloc.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/listen.h"
+#include "control/service/daemon/queue.h"
 #include "firmware/secure/acceptor.h"
 #include "firmware/secure/strangers.h"
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 
 #define READ_BYTES ((size_t)64 << 10)
-/* Initial size of a queue (bytes), sufficient for a connection that is not a rank. */
-#define QUEUE_BYTES_LEAST ((size_t)4 << 10)
 #define SILENT_MS         3000
 /* Handshakes per second, and in a burst (count): all hosts of a fabric connect at the same time. */
 #define GREETED_PER_S 2000u
@@ -32,16 +31,11 @@
 #define OTHERS     256u
 #define FOR_SWITCH 4u
 
-struct members_queue {
-    uint8_t *bytes;
-    size_t at, used, room;
-};
-
 struct members_peer {
     struct by_watcher watcher;
     struct members_peer *next;
     struct by_tls *tls; /* or NULL: its name is trusted */
-    struct members_queue in, out;
+    struct by_queue in, out;
     bool dead;    /* its connection is closed */
     bool seen;    /* was dead at the last tick: no pending event of the loop refers to it any more */
     bool waits;   /* has sent HELLO for a job that has no tables yet */
@@ -156,38 +150,6 @@ static void bury(struct by_members *members)
 
 /* ---- bytes ---- */
 
-/* Makes room for `more` bytes. Returns false without memory; the queue is then unchanged. */
-static bool reserve(struct members_queue *queue, size_t more)
-{
-    size_t room = queue->room;
-    uint8_t *bytes;
-
-    if (queue->at > 0) {
-        memmove(queue->bytes, queue->bytes + queue->at, queue->used - queue->at);
-        queue->used -= queue->at;
-        queue->at = 0;
-    }
-    if (room - queue->used >= more)
-        return true;
-    while (room - queue->used < more)
-        room = room > 0 ? room * 2 : QUEUE_BYTES_LEAST;
-    bytes = realloc(queue->bytes, room);
-    if (bytes == NULL)
-        return false;
-    queue->bytes = bytes;
-    queue->room = room;
-    return true;
-}
-
-/* Frees the memory of a long message once the queue is empty. */
-static void release(struct members_queue *queue)
-{
-    if (queue->at < queue->used || queue->room <= READ_BYTES)
-        return;
-    free(queue->bytes);
-    *queue = (struct members_queue){0};
-}
-
 static void flush(struct by_daemon *daemon, struct members_peer *peer)
 {
     bool more;
@@ -205,7 +167,7 @@ static void flush(struct by_daemon *daemon, struct members_peer *peer)
         peer->out.at += (size_t)sent;
         daemon->members->waiting -= (size_t)sent;
     }
-    release(&peer->out);
+    by_queue_release(&peer->out);
     more = peer->out.at < peer->out.used;
     if (more != peer->writing) {
         peer->writing = more;
@@ -224,7 +186,7 @@ static void put(struct by_daemon *daemon, struct members_peer *peer, const struc
     waiting = peer->out.used - peer->out.at;
     if (waiting + frame->bytes > BY_MEMBERS_WAITING_MAX ||
         (waiting > 0 && daemon->members->waiting + frame->bytes > BY_MEMBERS_WAITING_ALL_MAX) ||
-        !reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes)) {
+        !by_queue_reserve(&peer->out, BY_MEMBER_FIXED_MAX + frame->bytes)) {
         peer->broken = true;
         peer->stuck = waiting;
         return;
@@ -490,8 +452,8 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     if (peer->dead || !(events & (EPOLLIN | EPOLLHUP | EPOLLERR)))
         return;
     /* One read in each turn of the loop, so that no host delays the others. */
-    room = peer->member ? READ_BYTES : QUEUE_BYTES_LEAST;
-    if (!reserve(&peer->in, room)) {
+    room = peer->member ? READ_BYTES : BY_QUEUE_BYTES_LEAST;
+    if (!by_queue_reserve(&peer->in, room)) {
         drop(daemon, peer, "no memory for the %zu bytes that it sends", peer->in.used + room);
         return;
     }
@@ -505,7 +467,7 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
     }
     peer->in.used += (size_t)got;
     parse(daemon, peer);
-    release(&peer->in);
+    by_queue_release(&peer->in);
     if (!peer->dead && !peer->member && peer->in.used - peer->in.at > BY_MEMBERS_STRANGER_MAX)
         drop(daemon, peer, "it sent a frame of more than %u bytes before it became a rank of a job",
              (unsigned)BY_MEMBERS_STRANGER_MAX);

@@ -24,6 +24,7 @@ daemon_SRC := \
 	control/service/daemon/notice.c \
 	control/service/daemon/options.c \
 	control/service/daemon/page.c \
+	control/service/daemon/queue.c \
 	control/service/daemon/rates.c \
 	control/service/daemon/reduce.c \
 	control/service/daemon/recover.c \
