@@ -1,5 +1,5 @@
 /* The server of hosts. See members.h. The loop's thread. */
-#include "control/service/daemon/members.h"
+#include "control/service/daemon/members_inside.h"
 
 #include <errno.h>
 #include <netinet/in.h>
@@ -9,66 +9,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/jobs.h"
-#include "control/service/daemon/listen.h"
-#include "control/service/daemon/queue.h"
-#include "firmware/secure/acceptor.h"
-#include "firmware/secure/strangers.h"
 #include "offload/base/errors.h"
-#include "offload/base/prng.h"
 
 #define READ_BYTES ((size_t)64 << 10)
-#define SILENT_MS         3000
-/* Handshakes per second, and in a burst (count): all hosts of a fabric connect at the same time. */
-#define GREETED_PER_S 2000u
-#define GREETED_BURST 256u
-/* Descriptors reserved for other uses: in total, and for each switch (count). */
-#define OTHERS     256u
-#define FOR_SWITCH 4u
-
-struct members_peer {
-    struct by_watcher watcher;
-    struct members_peer *next;
-    struct by_tls *tls; /* or NULL: its name is trusted */
-    struct by_queue in, out;
-    bool dead;    /* its connection is closed */
-    bool seen;    /* was dead at the last tick: no pending event of the loop refers to it any more */
-    bool waits;   /* has sent HELLO for a job that has no tables yet */
-    bool member;  /* recovery.c has it as a rank */
-    bool broken;  /* sending failed; the connection is closed once recovery may be called */
-    size_t stuck; /* if broken: bytes queued beyond a limit; 0: the connection has ended */
-    bool writing; /* the loop reports when it is writable */
-    uint64_t since_ms, nonce;
-    uint16_t job, rank, gen;
-    uint32_t node;              /* of a member */
-    char name[BY_NAME_MAX + 1]; /* of its node; "" until HELLO */
-};
-
-struct by_members {
-    struct by_prng prng; /* for fault injection */
-    uint32_t listener_count, peer_count;
-    uint32_t peers_max; /* limit from the available descriptors: at most BY_MEMBERS_MAX */
-    struct by_watcher listeners[BY_OPTIONS_MEMBERS_MAX];
-    struct by_tls_identity *identity; /* NULL: TLS is not used */
-    struct by_acceptor *acceptor;
-    struct by_watcher greeted;
-    struct by_strangers strangers; /* connections without a valid key or HELLO */
-    struct members_peer *peers;
-    size_t waiting; /* bytes in the output queues of all peers */
-};
+#define SILENT_MS  3000
 
 /* ---- log lines ---- */
 
-static void say_stranger(struct by_daemon *daemon, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
-
-/* Logs a line about an unauthenticated connection, at a limited rate. */
-static void say_stranger(struct by_daemon *daemon, const char *format, ...)
+void by_members_say_stranger(struct by_daemon *daemon, const char *format, ...)
 {
     char text[BY_ACCEPTOR_TEXT_MAX + 64], more[BY_STRANGERS_MORE_MAX];
     va_list arguments;
@@ -114,7 +67,7 @@ static void drop(struct by_daemon *daemon, struct members_peer *peer, const char
         if (peer->member || peer->tls != NULL)
             by_daemon_say("host %s: %s; its connection is closed", name, text);
         else
-            say_stranger(daemon, "host %s: %s; its connection is closed", name, text);
+            by_members_say_stranger(daemon, "host %s: %s; its connection is closed", name, text);
     }
     by_daemon_unwatch(daemon, &peer->watcher);
     by_tls_close(peer->tls);
@@ -473,16 +426,16 @@ static void on_peer(struct by_daemon *daemon, struct by_watcher *watcher, uint32
              (unsigned)BY_MEMBERS_STRANGER_MAX);
 }
 
-/* Adds a connection. A TLS connection has authenticated as a host of this authority. */
-static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
+void by_members_admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
 {
     struct by_members *members = daemon->members;
     int one = 1, silent_ms = SILENT_MS;
     struct members_peer *peer;
 
     if (members->peer_count >= members->peers_max) {
-        say_stranger(daemon, "%u hosts are connected, the limit%s; another one is refused",
-                     members->peers_max, members->peers_max < BY_MEMBERS_MAX ? " that ulimit -n allows" : "");
+        by_members_say_stranger(daemon, "%u hosts are connected, the limit%s; another one is refused",
+                                members->peers_max,
+                                members->peers_max < BY_MEMBERS_MAX ? " that ulimit -n allows" : "");
         by_tls_close(tls);
         close(fd);
         return;
@@ -498,31 +451,6 @@ static void admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
     members->peer_count++;
     if (by_daemon_watch(daemon, &peer->watcher, EPOLLIN) != 0)
         drop(daemon, peer, "cannot watch it: %s", strerror(errno));
-}
-
-static void on_listener(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
-{
-    int fd = accept4(watcher->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-
-    (void)events;
-    if (fd >= 0)
-        admit(daemon, fd, NULL);
-}
-
-/* Takes the connections that have completed the TLS handshake. */
-static void on_greeted(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
-{
-    struct by_greeted who;
-
-    (void)watcher;
-    (void)events;
-    for (unsigned i = 0; i < BY_ACCEPTOR_HANDSHAKES_MAX && by_acceptor_take(daemon->members->acceptor, &who);
-         i++) {
-        if (who.tls != NULL)
-            admit(daemon, who.fd, who.tls);
-        else
-            say_stranger(daemon, "a connection that is not from a host is refused: %s", who.text);
-    }
 }
 
 void by_members_tick(struct by_daemon *daemon)
@@ -544,99 +472,7 @@ void by_members_tick(struct by_daemon *daemon)
     bury(daemon->members);
 }
 
-/* ---- begin and end ---- */
-
-/* Opens the thread for TLS handshakes. */
-static int open_acceptor(struct by_daemon *daemon)
-{
-    struct by_members *members = daemon->members;
-    struct by_acceptor_options options = {.handshakes = BY_ACCEPTOR_HANDSHAKES_MAX,
-                                          .deadline_ms = BY_ACCEPTOR_DEADLINE_MS,
-                                          .per_second = GREETED_PER_S,
-                                          .burst = GREETED_BURST};
-    const char *keys = daemon->options.access.keys;
-    char text[BY_TLS_TEXT_MAX] =
-        "TLS requires a controller's keys: name their folder with --keys or BANYAN_KEYS";
-
-    if (keys == NULL || by_tls_identity_open(keys, BY_TLS_HOSTS, &members->identity, text) != 0) {
-        fprintf(stderr, "banyand: --members tls: %s\n", text);
-        return BY_EINVAL;
-    }
-    options.identity = members->identity;
-    if (by_acceptor_open(&members->acceptor, &options) != 0) {
-        fprintf(stderr, "banyand: --members tls: cannot start a thread for handshakes: %s\n",
-                strerror(errno));
-        return BY_EIO;
-    }
-    members->greeted = (struct by_watcher){.fd = by_acceptor_fd(members->acceptor), .ready = on_greeted};
-    return by_daemon_watch(daemon, &members->greeted, EPOLLIN);
-}
-
-/* Whether hosts may use this plain address, since tables of keyed jobs contain keys. */
-static int check_exposure(const struct by_daemon *daemon, const char *address, bool loopback)
-{
-    if (loopback || daemon->options.lower.cover == 0 || daemon->options.access.plain_keys)
-        return 0;
-    fprintf(stderr,
-            "banyand: --members %s: tables of keyed jobs contain keys, which plain TCP would expose: use "
-            "tls:%s, or --plain-keys where no other program can listen\n",
-            address, address + 4);
-    return BY_EINVAL;
-}
-
-static int open_listener(struct by_daemon *daemon, struct by_watcher *listener, const char *address)
-{
-    struct by_members *members = daemon->members;
-    bool loopback = true, tls = strncmp(address, "tls:", 4) == 0;
-    int error = tls && members->acceptor == NULL ? open_acceptor(daemon) : 0;
-
-    if (error != 0)
-        return error;
-    listener->fd = strncmp(address, "unix:", 5) == 0 ? by_listen_unix(address + 5)
-                                                     : by_listen_tcp(address + 4, &loopback);
-    listener->ready = on_listener;
-    if (listener->fd < 0) {
-        fprintf(stderr, "banyand: --members %s: %s\n", address, strerror(errno));
-        return BY_EIO;
-    }
-    members->listener_count++;
-    if (tls)
-        return by_acceptor_listen(members->acceptor, listener->fd);
-    error = check_exposure(daemon, address, loopback);
-    return error != 0 ? error : by_daemon_watch(daemon, listener, EPOLLIN);
-}
-
-/* Returns how many hosts may connect, so that descriptors remain for switches and other uses; at
- * least a quarter of all. Raises the limit of descriptors as far as permitted. */
-static uint32_t count_room(const struct by_daemon *daemon)
-{
-    const rlim_t others = OTHERS + FOR_SWITCH * (rlim_t)daemon->switch_count, all = others + BY_MEMBERS_MAX;
-    struct rlimit limit = {.rlim_cur = all, .rlim_max = all};
-    rlim_t room;
-
-    getrlimit(RLIMIT_NOFILE, &limit);
-    if (limit.rlim_cur < all) {
-        limit.rlim_cur = limit.rlim_max < all ? limit.rlim_max : all;
-        setrlimit(RLIMIT_NOFILE, &limit); /* always permitted up to the hard limit */
-    }
-    room = limit.rlim_cur > others ? limit.rlim_cur - others : 0;
-    if (room < limit.rlim_cur / 4)
-        room = limit.rlim_cur / 4;
-    return room < BY_MEMBERS_MAX ? (uint32_t)room : BY_MEMBERS_MAX;
-}
-
-int by_members_open(struct by_daemon *daemon)
-{
-    int error = 0;
-
-    daemon->members = by_alloc(1, sizeof(*daemon->members));
-    daemon->members->prng.state = by_push_election();
-    daemon->members->peers_max = count_room(daemon);
-    by_strangers_start(&daemon->members->strangers);
-    for (uint32_t i = 0; i < daemon->options.member_count && error == 0; i++)
-        error = open_listener(daemon, &daemon->members->listeners[i], daemon->options.members[i]);
-    return error;
-}
+/* ---- the end ---- */
 
 void by_members_close(struct by_daemon *daemon)
 {

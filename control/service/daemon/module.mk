@@ -19,6 +19,7 @@ daemon_SRC := \
 	control/service/daemon/live.c \
 	control/service/daemon/loop.c \
 	control/service/daemon/members.c \
+	control/service/daemon/members_open.c \
 	control/service/daemon/metrics.c \
 	control/service/daemon/news.c \
 	control/service/daemon/notice.c \
