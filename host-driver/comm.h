@@ -14,6 +14,7 @@
 #include "host-driver/error.h"
 #include "host-driver/fabric.h"
 #include "host-driver/gpu/staged.h"
+#include "host-driver/group.h"
 #include "host-driver/hosts.h"
 #include "host-driver/local/local.h"
 #include "host-driver/member.h"
@@ -72,6 +73,8 @@ struct banyan_comm {
     struct by_image_header header;
     uint16_t payload_max;     /* for which the transport was opened */
     struct by_member *member; /* or NULL: without a controller */
+    struct by_group *group;   /* or NULL; while a communicator of some ranks of another one opens */
+    bool is_group;
     struct by_host_verdict verdict;
     struct by_image_job job;   /* with the host's place in the table */
     uint32_t rank, rank_count; /* of this process; with `local` they differ from those of `job` */
@@ -123,6 +126,9 @@ struct banyan_request {
 
 /* comm.c: whether `comm` is a valid communicator. If not, sets the error text for `function`. */
 int by_comm_is(const struct banyan_comm *comm, const char *function);
+/* comm_open.c: banyan_comm_create with valid arguments, or the same for a group. */
+int by_comm_create(struct banyan_context *context, uint32_t job, struct by_group *group,
+                   struct banyan_comm **out);
 /* comm.c: builds the communicator's list of counters. 0, or an error with its text. */
 int by_comm_list_counters(struct banyan_comm *comm);
 /* comm.c: fills the configuration of a rank's progress, without injected faults. 0, or an error

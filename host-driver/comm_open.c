@@ -25,6 +25,7 @@ static int open_transport(struct banyan_comm *comm)
         .udp_port = comm->job.udp_port,
         .payload_max = comm->header.payload_max,
         .settings = &context->settings,
+        .quiet = comm->is_group,
     };
 
     comm->payload_max = comm->header.payload_max;
@@ -91,15 +92,30 @@ static int open_host(struct banyan_comm *comm, uint32_t job)
     return comm->image != NULL ? open_trees(comm, job) : open_alone(comm, job);
 }
 
+/* The first rank of a group requests a job for its hosts; the others then join it. */
+static int open_group(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t *job)
+{
+    bool asks = ranks != NULL && by_ranks_is_first(ranks);
+    int error = by_ranks_refusal(ranks);
+
+    if (error == 0 && asks)
+        error = open_host(comm, 0);
+    error = by_ranks_grant(comm, ranks, error, job);
+    if (error == 0 && !asks && by_ranks_lead(ranks))
+        error = open_host(comm, *job);
+    return error;
+}
+
 static int open_all(struct banyan_comm *comm, uint32_t wanted)
 {
     const struct by_settings *settings = &comm->context->settings;
     uint64_t job = wanted;
     uint64_t spin, linger_ms;
     struct by_ranks *ranks;
+    uint32_t number;
     int error = 0;
 
-    if (job == 0)
+    if (job == 0 && comm->group == NULL)
         error = by_settings_number(settings, BY_SETTING_JOB, BY_JOBS_MAX - 1, &job);
     if (error == 0)
         error = by_settings_number(settings, BY_SETTING_SPIN, BY_SETTING_SPIN_MAX, &spin);
@@ -109,13 +125,19 @@ static int open_all(struct banyan_comm *comm, uint32_t wanted)
         return error;
     comm->spin_max = (uint32_t)spin;
     comm->linger_ns = linger_ms * 1000000u;
-    by_comm_image(comm, comm->context->image, comm->context->image_bytes);
-    error = by_ranks_meet(comm, (uint32_t)job, &ranks);
+    if (comm->group != NULL)
+        by_comm_image(comm, NULL, 0);
+    else
+        by_comm_image(comm, comm->context->image, comm->context->image_bytes);
+    number = (uint32_t)job;
+    error = by_ranks_meet(comm, number, &ranks);
     if (error != 0)
         return error;
-    if (by_ranks_lead(ranks))
-        error = open_host(comm, (uint32_t)job);
-    error = by_ranks_connect(comm, ranks, (uint32_t)job, error);
+    if (comm->group != NULL)
+        error = open_group(comm, ranks, &number);
+    else if (by_ranks_lead(ranks))
+        error = open_host(comm, number);
+    error = by_ranks_connect(comm, ranks, number, error);
     if (error == 0)
         error = by_hosts_open(comm);
     if (error == 0)
@@ -149,17 +171,18 @@ static void close_all(struct banyan_comm *comm)
     free(comm);
 }
 
-banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job, struct banyan_comm **out)
+int by_comm_create(struct banyan_context *context, uint32_t job, struct by_group *group,
+                   struct banyan_comm **out)
 {
     struct banyan_comm *comm;
     int error;
 
-    if (context == NULL || context->magic != BY_CONTEXT_MAGIC || out == NULL)
-        return by_fail(BY_EINVAL, "banyan_comm_create: %s is NULL", out == NULL ? "comm" : "context");
     comm = calloc(1, sizeof(*comm));
     if (comm == NULL)
         return by_fail(BY_ENOMEM, "no memory for a communicator: %zu bytes", sizeof(*comm));
     comm->context = context;
+    comm->group = group;
+    comm->is_group = group != NULL;
     comm->sole_fd = -1;
     atomic_init(&comm->abort_wanted, 0);
     atomic_init(&comm->error, 0);
@@ -169,18 +192,26 @@ banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
                 : by_fail(BY_EIO, "cannot create the event for banyan_abort: %s", strerror(errno));
     if (error != 0) {
         close_all(comm);
-        return (banyan_status_t)error;
+        return error;
     }
     comm->magic = BY_COMM_MAGIC;
+    comm->group = NULL;
     error = by_hosts_measure(comm);
     if (error != 0) {
         close_all(comm);
-        return (banyan_status_t)error;
+        return error;
     }
     atomic_fetch_add(&context->comm_count, 1);
     by_announce(comm);
     *out = comm;
-    return BANYAN_OK;
+    return 0;
+}
+
+banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job, struct banyan_comm **out)
+{
+    if (context == NULL || context->magic != BY_CONTEXT_MAGIC || out == NULL)
+        return by_fail(BY_EINVAL, "banyan_comm_create: %s is NULL", out == NULL ? "comm" : "context");
+    return (banyan_status_t)by_comm_create(context, job, NULL, out);
 }
 
 /* If an inner node leaves while the last results of other nodes are lost, these cannot be

@@ -527,7 +527,7 @@ void by_announce(const struct banyan_comm *comm)
     unsigned switched = 0;
     char ranks[96] = "";
 
-    if (level < 1 || (level < 2 && comm->rank != 0))
+    if (level < 1 || (level < 2 && (comm->rank != 0 || comm->is_group)))
         return;
     if (comm->hosts.fallback != NULL)
         by_hosts_announce(comm);

@@ -94,7 +94,7 @@ static int settle(struct banyan_comm *comm, bool *wanted)
         return by_fail(BY_EINVAL, "BANYAN_TABLE is not set and BANYAN_FALLBACK is off; set BANYAN_TABLE, or "
                                   "choose a BANYAN_FALLBACK");
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only &&
-              hosts->way != 0 && context->fabric == NULL &&
+              hosts->way != 0 && context->fabric == NULL && !comm->is_group &&
               (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm) ||
                find_unable(comm, &op, &dtype));
     return 0;

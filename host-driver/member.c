@@ -48,11 +48,35 @@ static void put(struct by_member *member, struct by_member_frame frame, uint64_t
     by_host_line_put(&member->line, &frame, now_ns);
 }
 
+/* Requests a job for the hosts of the group; the reply is its table. */
+static void say_group(struct banyan_comm *comm, uint64_t now_ns)
+{
+    const struct by_group *group = comm->group;
+    uint8_t data[BY_NAME_MAX + 1 + BY_MEMBER_GROUP_BYTES];
+    size_t bytes = strnlen(comm->header.name, BY_NAME_MAX);
+
+    memcpy(data, comm->header.name, bytes);
+    data[bytes++] = 0;
+    memcpy(data + bytes, group->hosts, group->host_bytes);
+    by_host_line_put(&comm->member->line,
+                     &(struct by_member_frame){.type = BY_MEMBER_GROUP,
+                                               .job = group->parent,
+                                               .rank = BY_RANK_NONE,
+                                               .number = comm->member->nonce,
+                                               .data = data,
+                                               .bytes = (uint32_t)bytes + group->host_bytes},
+                     now_ns);
+}
+
 static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
 {
     struct by_member *member = comm->member;
     const char *name = comm->header.name;
 
+    if (comm->group != NULL && member->job == 0) {
+        say_group(comm, now_ns);
+        return;
+    }
     put(member,
         (struct by_member_frame){.type = BY_MEMBER_HELLO,
                                  .gen = comm->job.gen,
@@ -316,27 +340,29 @@ void by_member_woken(struct banyan_comm *comm)
 static int await_table(struct banyan_comm *comm)
 {
     struct by_member *member = comm->member;
-    uint64_t end_ns = by_clock_ns() + comm->context->stall_ns;
+    /* the other ranks of a group wait as well, in a call that has the whole time limit */
+    uint64_t limit_ns = comm->context->stall_ns / (comm->group != NULL ? 2 : 1);
+    uint64_t end_ns = by_clock_ns() + limit_ns;
 
-    while (!member->welcome) {
+    for (;;) {
         struct pollfd fds[BY_MEMBER_FDS + 1];
-        uint32_t count = by_member_fds(comm, fds);
-        uint64_t now_ns = by_clock_ns();
+        uint32_t count;
 
-        if (now_ns >= end_ns)
-            return by_fail(BY_ETIMEDOUT,
-                           "no table for %s from the controller at %s within %g s%s%s; is banyand running "
-                           "there, with this host in its topology?",
-                           comm->context->header.name, member->line.where,
-                           (double)comm->context->stall_ns / 1e9, member->line.why[0] != 0 ? ": " : "",
-                           member->line.why);
-        fds[count] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
-        poll(fds, count + 1, 10);
         by_member_woken(comm);
         if (by_member_step(comm, by_clock_ns()) == UINT32_MAX)
             return BY_ESTATE; /* its text is set */
+        if (member->welcome)
+            return 0;
+        if (by_clock_ns() >= end_ns)
+            return by_fail(BY_ETIMEDOUT,
+                           "no table for %s from the controller at %s within %g s%s%s; is banyand running "
+                           "there, with this host in its topology?",
+                           comm->context->header.name, member->line.where, (double)limit_ns / 1e9,
+                           member->line.why[0] != 0 ? ": " : "", member->line.why);
+        count = by_member_fds(comm, fds);
+        fds[count] = (struct pollfd){.fd = comm->wake_fd, .events = POLLIN};
+        poll(fds, count + 1, 10);
     }
-    return 0;
 }
 
 int by_member_open(struct banyan_comm *comm, uint32_t job)

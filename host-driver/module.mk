@@ -32,6 +32,7 @@ host-driver_SRC := \
 	host-driver/faults.c \
 	host-driver/gpu/driver.c \
 	host-driver/gpu/staged.c \
+	host-driver/group.c \
 	host-driver/hosts.c \
 	host-driver/hosts_measure.c \
 	host-driver/address.c \

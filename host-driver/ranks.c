@@ -19,11 +19,22 @@
 /* First exchange: where a rank runs. */
 struct ranks_place {
     char host[BY_NAME_MAX + 1]; /* of the table */
-    uint8_t pad[7];
-    uint64_t key; /* for the socket of the ranks of its host, if it leads them */
+    uint8_t pad[2];
+    uint16_t seat; /* of a group: of its host in the parent's job */
+    int32_t error; /* of a group: it cannot take part */
+    uint64_t key;  /* for the socket of the ranks of its host, if it leads them */
+    char text[BY_GROUP_TEXT];
 };
 
-/* Second exchange: how opening the trees ended at a leader. */
+/* Of a group: the job that its first rank has received. */
+struct ranks_grant {
+    int32_t error;
+    uint16_t job;
+    uint8_t pad[2];
+    char text[BY_MEMBER_TEXT_MAX];
+};
+
+/* Last exchange: how opening the trees ended at a leader. */
 struct ranks_result {
     int32_t error;
     uint16_t host, host_count; /* of the table */
@@ -36,6 +47,10 @@ struct by_ranks {
     struct ranks_place *place; /* by rank */
     uint64_t deadline_ns;
     struct by_mates mates;
+    bool is_group;
+    int listening; /* of a group: the error of its socket for the ranks of this host */
+    int refusal;   /* of a group, with `text` */
+    char text[BY_MEMBER_TEXT_MAX];
 };
 
 void by_ranks_free(struct by_ranks *ranks)
@@ -59,6 +74,8 @@ static bool is_wanted(struct banyan_comm *comm, uint32_t job)
     struct banyan_context *context = comm->context;
     struct by_image_job of;
 
+    if (comm->group != NULL)
+        return true;
     if (context->fabric != NULL || context->bootstrap.source == BY_SOURCE_NONE)
         return false;
     if (comm->image == NULL)
@@ -68,11 +85,51 @@ static bool is_wanted(struct banyan_comm *comm, uint32_t job)
     return by_bootstrap_rank_count(&context->bootstrap, by_clock_ns() + context->stall_ns) > of.rank_count;
 }
 
+/* Keeps the reason against a group, which is `error` with the text of the last error, if any. */
+static void refuse(struct by_ranks *ranks, int error)
+{
+    if (error == 0 || ranks->refusal != 0)
+        return;
+    ranks->refusal = error;
+    snprintf(ranks->text, sizeof(ranks->text), "%s", by_fail_text());
+}
+
+/* Collects the hosts of the group, and finds the first rank that cannot take part. */
+static void judge_places(const struct by_ranks *ranks, struct by_group *group)
+{
+    uint32_t hosts = 0;
+
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++) {
+        const struct ranks_place *place = &ranks->place[rank];
+        uint32_t byte = place->seat / 8, bit = 1u << place->seat % 8;
+
+        if (place->error != 0) {
+            group->error = by_fail(place->error, "rank %u on %s: %.239s", rank, place->host, place->text);
+            return;
+        }
+        if (byte >= sizeof(group->hosts))
+            continue; /* that rank reports it */
+        hosts += !(group->hosts[byte] & bit);
+        group->hosts[byte] |= (uint8_t)bit;
+        if (byte >= group->host_bytes)
+            group->host_bytes = byte + 1;
+    }
+    if (hosts < 2)
+        group->error = by_fail(BY_EUNSUPPORTED,
+                               "all %u ranks of the communicator run on %s; trees connect at least 2 hosts",
+                               ranks->rank_count, ranks->place[0].host);
+}
+
 static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
 {
     struct ranks_place mine = {0};
     int error;
 
+    if (comm->group != NULL) {
+        mine.seat = comm->group->seat;
+        mine.error = comm->group->error;
+        snprintf(mine.text, sizeof(mine.text), "%s", comm->group->text);
+    }
     snprintf(mine.host, sizeof(mine.host), "%s", comm->header.name);
     ranks->place = calloc(ranks->rank_count, sizeof(*ranks->place));
     if (ranks->place == NULL) {
@@ -86,6 +143,10 @@ static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
         ranks->place[rank].host[BY_NAME_MAX] = 0;
     while (error == 0 && strcmp(ranks->place[ranks->leader].host, mine.host) != 0)
         ranks->leader++;
+    if (error == 0 && comm->group != NULL) {
+        judge_places(ranks, comm->group);
+        refuse(ranks, comm->group->error);
+    }
     return error;
 }
 
@@ -112,8 +173,9 @@ int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out)
     if (ranks == NULL)
         return by_fail(BY_ENOMEM, "no memory to find the ranks of this host");
     by_mates_init(&ranks->mates);
+    ranks->is_group = comm->group != NULL;
     ranks->deadline_ns = by_clock_ns() + context->stall_ns;
-    error = by_gather_open(&ranks->gather, &context->bootstrap,
+    error = by_gather_open(&ranks->gather, ranks->is_group ? &comm->group->bootstrap : &context->bootstrap,
                            RANKS_KEY ^ job << 16 ^ atomic_fetch_add(&context->meeting_count, 1),
                            ranks->deadline_ns);
     if (error == 0) {
@@ -121,17 +183,73 @@ int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out)
         ranks->rank_count = ranks->gather.rank_count;
         error = exchange_places(comm, ranks);
     }
-    if (error == 0 && is_spread(ranks)) {
+    if (error == 0 && !ranks->is_group && is_spread(ranks)) {
         by_ranks_free(ranks);
         return 0;
     }
-    if (error == 0 && by_ranks_lead(ranks))
+    if (error == 0 && by_ranks_lead(ranks)) {
         error = by_mates_listen(&ranks->mates, ranks->place[ranks->rank].key);
+        if (ranks->is_group) {
+            ranks->listening = error;
+            error = 0;
+        }
+    }
     if (error != 0) {
         by_ranks_free(ranks);
         return error;
     }
     *out = ranks;
+    return 0;
+}
+
+/* ---- a group */
+
+bool by_ranks_is_first(const struct by_ranks *ranks)
+{
+    return ranks->rank == 0;
+}
+
+int by_ranks_refusal(const struct by_ranks *ranks)
+{
+    return ranks->refusal != 0 ? by_fail(ranks->refusal, "%s", ranks->text) : 0;
+}
+
+int by_ranks_grant(struct banyan_comm *comm, struct by_ranks *ranks, int error, uint32_t *job)
+{
+    struct ranks_grant mine = {.error = error, .job = comm->job.job};
+    struct ranks_grant *all = calloc(ranks->rank_count, sizeof(*all));
+    int failed;
+
+    if (all == NULL)
+        return by_fail(BY_ENOMEM, "no memory for the job of %u ranks", ranks->rank_count);
+    if (error != 0)
+        snprintf(mine.text, sizeof(mine.text), "%s", by_fail_text());
+    /* the first rank may have waited for the controller */
+    failed =
+        by_gather_run(&ranks->gather, &mine, all, sizeof(mine), by_clock_ns() + 2 * comm->context->stall_ns);
+    *job = all[0].job;
+    all[0].text[sizeof(all[0].text) - 1] = 0;
+    if (failed == 0 && all[0].error != 0) {
+        failed = by_fail(all[0].error, "%s", all[0].text);
+        refuse(ranks, failed);
+    }
+    free(all);
+    return failed;
+}
+
+int by_ranks_stand_by(const struct banyan_bootstrap *all)
+{
+    static const size_t bytes[] = {sizeof(struct ranks_place), sizeof(struct ranks_grant),
+                                   sizeof(struct ranks_result)};
+    const union {
+        struct ranks_place place;
+        struct ranks_grant grant;
+        struct ranks_result result;
+    } none = {0};
+
+    for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
+        if (all->allgather(all->context, &none, NULL, bytes[i]) != 0)
+            return BY_EIO; /* the text of the call over the parent */
     return 0;
 }
 
@@ -235,9 +353,18 @@ static int exchange_results(struct banyan_comm *comm, struct by_ranks *ranks, in
     failed =
         by_gather_run(&ranks->gather, &mine, all, sizeof(mine), by_clock_ns() + 2 * comm->context->stall_ns);
     if (failed == 0)
-        failed = judge(ranks, all, host_of, host_count);
+        failed = ranks->refusal != 0 ? by_ranks_refusal(ranks) : judge(ranks, all, host_of, host_count);
     free(all);
     return failed;
+}
+
+/* Whether each rank has its host to itself, and the order of the ranks is that of the table. */
+static bool is_plain(const struct by_ranks *ranks, const uint16_t *host_of, uint32_t host_count)
+{
+    for (uint32_t rank = 0; rank < ranks->rank_count; rank++)
+        if (host_of[rank] != rank)
+            return false;
+    return host_count == ranks->rank_count;
 }
 
 static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const uint16_t *host_of,
@@ -275,11 +402,13 @@ int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t 
     if (ranks == NULL)
         return error;
     host_of = calloc(ranks->rank_count, sizeof(*host_of));
+    if (error == 0)
+        error = ranks->listening;
     if (host_of == NULL)
         error = by_fail(BY_ENOMEM, "no memory for the hosts of %u ranks", ranks->rank_count);
     else
         error = exchange_results(comm, ranks, error, host_of, &host_count);
-    if (error == 0)
+    if (error == 0 && !(ranks->is_group && is_plain(ranks, host_of, host_count)))
         error = open_local(comm, ranks, host_of, host_count, job);
     free(host_of);
     by_ranks_free(ranks);

@@ -11,14 +11,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct banyan_bootstrap;
 struct banyan_comm;
 struct by_call;
 struct by_ranks; /* state while a communicator opens */
 
-/* Exchanges the hosts of all ranks if the launcher started more ranks than the table has hosts, or
- * if the controller will supply the table. *out is NULL if this rank has its host to itself. 0, or
- * an error with its text. */
+/* Exchanges the hosts of all ranks of a group, or if the launcher started more ranks than the table has
+ * hosts, or if the controller will supply the table. *out is NULL if this rank has its host to itself and is
+ * in no group. A group has exactly three exchanges: this one, by_ranks_grant and by_ranks_connect. 0, or an
+ * error with its text. */
 int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out);
+/* For a group: whether this is its first rank. */
+bool by_ranks_is_first(const struct by_ranks *ranks);
+/* For a group: the reason against it, of any rank, with its text; alike on all ranks. 0: none. */
+int by_ranks_refusal(const struct by_ranks *ranks);
+/* For a group: distributes the job of its first rank, or the error of that rank, which is `error`
+ * with the text of the last error. 0, or that error on all ranks. */
+int by_ranks_grant(struct banyan_comm *comm, struct by_ranks *ranks, int error, uint32_t *job);
+/* Takes part in the exchanges of other groups, over an allgather that all of them share; this rank
+ * is in none. 0, or an error with its text. */
+int by_ranks_stand_by(const struct banyan_bootstrap *all);
 /* Whether this rank leads its host, and so opens the trees. */
 bool by_ranks_lead(const struct by_ranks *ranks);
 /* Tells the other ranks the result of opening the trees, which is `error`, with the text of the

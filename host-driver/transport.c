@@ -30,7 +30,8 @@ int by_transport_open(const struct by_transport_config *config, const char *want
     if (error == 0 || strcmp(wanted, "afxdp") == 0)
         return error;
     snprintf(why, sizeof(why), "afxdp does not work here: %.150s", by_fail_text());
-    fprintf(stderr, "banyan: transport udp, because %s\n", why);
+    if (!config->quiet)
+        fprintf(stderr, "banyan: transport udp, because %s\n", why);
     error = by_udp_open(config, transport);
     if (error == 0)
         memcpy((*transport)->note, why, sizeof(why));

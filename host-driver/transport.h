@@ -88,6 +88,7 @@ struct by_transport_config {
     uint16_t udp_port;    /* on which the hosts of this job listen */
     uint16_t payload_max; /* largest payload of the job's trees at this node, bytes */
     const struct by_settings *settings;
+    bool quiet; /* the reason for udp is in the note only */
     bool rings; /* udp: require rings of frames on all ports */
 };
 

@@ -56,6 +56,7 @@ size_t by_member_put(const struct by_member_frame *frame, uint8_t fixed[BY_MEMBE
     case BY_MEMBER_HELLO:
     case BY_MEMBER_ALIVE:
     case BY_MEMBER_MEASURED:
+    case BY_MEMBER_GROUP:
         by_put64(at, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
@@ -81,6 +82,7 @@ static void get_fields(const uint8_t *at, struct by_member_frame *frame)
     case BY_MEMBER_HELLO:
     case BY_MEMBER_ALIVE:
     case BY_MEMBER_MEASURED:
+    case BY_MEMBER_GROUP:
         frame->number = by_get64(at);
         break;
     case BY_MEMBER_SUSPECT:

@@ -24,6 +24,8 @@
 #define BY_MEMBER_SAY_MAX (8u << 20)
 /* Size of the counters of one host port: frames sent, frames received (8 bytes each). */
 #define BY_MEMBER_PORT_BYTES 16u
+/* Maximum size of the set of hosts in a GROUP (bytes): one bit for each. */
+#define BY_MEMBER_GROUP_BYTES 512u
 /* Maximum size of the text of a failure (bytes). */
 #define BY_MEMBER_TEXT_MAX 480u
 
@@ -39,6 +41,7 @@ enum by_member_side { BY_MEMBER_HOST = 1, BY_MEMBER_CONTROLLER };
     X(CARRIED, 5, HOST, 0, 0, 0)                                                                             \
     X(BYE, 6, HOST, 0, 0, 0)                                                                                 \
     X(MEASURED, 7, HOST, 8, BY_LATENCY_ALL_BYTES, BY_LATENCY_ALL_BYTES)                                      \
+    X(GROUP, 8, HOST, 8, 3, BY_NAME_MAX + 1 + BY_MEMBER_GROUP_BYTES)                                         \
     X(WELCOME, 17, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                     \
     X(FREEZE, 18, CONTROLLER, 0, 0, BY_IMAGE_BYTES_MAX)                                                      \
     X(HEARD, 19, CONTROLLER, 2, 1, BY_MEMBER_SAY_MAX)                                                        \
@@ -57,10 +60,12 @@ struct by_member_frame {
     uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
     uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
     int32_t code;    /* SUSPECT, FAIL: enum by_error */
-    uint64_t number; /* HELLO, MEASURED: the process's nonce; ALIVE: chunks done */
+    uint64_t number; /* HELLO, MEASURED, GROUP: the process's nonce; ALIVE: chunks done */
     /*
      * The data, by type:
      *   HELLO            the node's name
+     *   GROUP            the node's name, a zero byte, and the set of hosts: bit k % 8 of byte k / 8
+     *                    is rank k of `job`
      *   ALIVE            the counters of its ports, in order
      *   MEASURED         the histograms of its operations, by collective (latency.h)
      *   SAY, HEARD       a message of resume.h

@@ -25,6 +25,11 @@ TOOLS += communicators
 communicators_SRC     := tests/lab/communicators.c
 communicators_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib' -lpthread
 $(B)/tools/communicators: $(LIBBANYAN_SO)
+# Communicators of some ranks of another one, likewise, for lab-groups.sh.
+TOOLS += lab-groups
+lab-groups_SRC     := tests/lab/groups.c
+lab-groups_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib'
+$(B)/tools/lab-groups: $(LIBBANYAN_SO)
 
 .PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it

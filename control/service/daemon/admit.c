@@ -14,6 +14,8 @@
 
 /* Maximum number of holders that one text names (count). */
 #define HOLDERS_MAX 4u
+/* Jobs among which by_admit_budget divides the free slots (count). */
+#define SHARERS 16u
 
 int by_admit_fabric(const struct by_topology *topology, const struct by_lowering *lowering,
                     const struct by_admit_limits *limits, struct by_problem *problem)
@@ -40,6 +42,7 @@ int by_admit_fabric(const struct by_topology *topology, const struct by_lowering
 }
 
 /* Writes "job 1 holds 4096, job 4 holds 256", the largest first. */
+
 static void name_holders(const struct by_admit_job *others, uint32_t count, uint32_t node, bool entries,
                          char *text, size_t bytes)
 {
@@ -176,6 +179,24 @@ int by_admit_slots(const struct by_topology *topology, const struct by_admit_job
         }
     }
     return error;
+}
+
+uint32_t by_admit_budget(const struct by_topology *topology, const struct by_admit_job *others,
+                         uint32_t count, const struct by_admit_limits *limits)
+{
+    uint32_t window = BY_LOWER_WINDOW;
+
+    for (uint32_t i = 0; i < topology->node_count; i++) {
+        uint64_t held = 0;
+
+        if (topology->nodes[i].compute || limits[i].slots == 0)
+            continue;
+        for (uint32_t k = 0; k < count; k++)
+            held += others[k].tables->need[i].slots;
+        while (window > BY_ADMIT_WINDOW_LEAST && held + (uint64_t)window * SHARERS > limits[i].slots)
+            window /= 2;
+    }
+    return window;
 }
 
 /* Writes "job 1 holds 3/4" for the jobs that use the link, and their sum to `*held`. */

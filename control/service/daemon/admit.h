@@ -33,6 +33,14 @@ int by_admit_slots(const struct by_topology *topology, const struct by_admit_job
                    const struct by_admit_job *others, uint32_t count, const struct by_admit_limits *limits,
                    uint32_t *fits, struct by_problem *problem);
 
+/* Smallest window of a job whose hosts did not ask for one (slots): workers of a switch need it. */
+#define BY_ADMIT_WINDOW_LEAST 8u
+/* Returns the window of a job that shall leave room for others like it: a sixteenth of the slots
+ * that are free on the fullest switch, a power of two from BY_ADMIT_WINDOW_LEAST to
+ * BY_LOWER_WINDOW. */
+uint32_t by_admit_budget(const struct by_topology *topology, const struct by_admit_job *others,
+                         uint32_t count, const struct by_admit_limits *limits);
+
 /* Checks that every link has the job's share left and that every switch supports one more share.
  * Returns 0, or BY_ELIMIT or BY_ERANGE with `problem`. */
 int by_admit_share(const struct by_topology *topology, const struct by_admit_job *job,

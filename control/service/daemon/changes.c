@@ -130,24 +130,46 @@ static void note_window(const struct by_change *change, const struct by_job_tabl
              tables->window, full);
 }
 
-/* Admits the job beside all jobs of the change that have tables by now. */
+/* Lists the other jobs of the change that have tables by now; the caller frees it. */
+static struct by_admit_job *list_others(const struct by_change *change, const struct by_change_job *entry,
+                                        uint32_t *count)
+{
+    struct by_admit_job *others = by_alloc(change->job_count, sizeof(*others));
+
+    *count = 0;
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        const struct by_change_job *other = &change->jobs[i];
+
+        if (other != entry && other->error == 0 && tables_of(other) != NULL)
+            others[(*count)++] = (struct by_admit_job){.spec = &other->job->spec, .tables = tables_of(other)};
+    }
+    return others;
+}
+
+/* Returns the window of a new communicator. */
+static uint32_t budget(const struct by_change *change, const struct by_change_job *entry)
+{
+    uint32_t count, window;
+    struct by_admit_job *others = list_others(change, entry, &count);
+
+    window = by_admit_budget(change->topology, others, count, change->limits);
+    free(others);
+    return window;
+}
+
+/* Admits the job beside the others. */
 static int admit(struct by_change *change, struct by_change_job *entry, bool shrink)
 {
     struct by_admit_job job = {.spec = &entry->job->spec, .tables = entry->tables};
-    struct by_admit_job *others = by_alloc(change->job_count, sizeof(*others));
-    uint32_t count = 0, fits = 0, asked = entry->tables->window;
+    uint32_t count, fits = 0, asked = entry->tables->window;
+    uint32_t least = entry->job->spec.is_group ? BY_ADMIT_WINDOW_LEAST : 1;
+    struct by_admit_job *others = list_others(change, entry, &count);
     int error;
 
-    for (uint32_t i = 0; i < change->job_count; i++) {
-        struct by_change_job *other = &change->jobs[i];
-
-        if (other != entry && other->error == 0 && tables_of(other) != NULL)
-            others[count++] = (struct by_admit_job){.spec = &other->job->spec, .tables = tables_of(other)};
-    }
     error = by_admit_fabric(change->topology, entry->tables->lowering, change->limits, &entry->problem);
     if (error == 0)
         error = by_admit_slots(change->topology, &job, others, count, change->limits, &fits, &entry->problem);
-    if (error != 0 && fits > 0 && shrink) {
+    if (error != 0 && fits >= least && shrink) {
         entry->tables->window = fits;
         error = by_fabric_lower(change->topology, entry->job->spec.job, &change->lower, entry->tables,
                                 &entry->problem);
@@ -175,6 +197,8 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
     entry->tables = tables;
     tables->gen = entry->gen;
     tables->window = old != NULL ? old->window : spec->window;
+    if (old == NULL && spec->is_group)
+        tables->window = budget(change, entry);
     tables->lost_links = by_alloc(change->topology->link_count, sizeof(*tables->lost_links));
     memcpy(tables->lost_links, change->loss.links,
            change->topology->link_count * sizeof(*tables->lost_links));

@@ -25,7 +25,7 @@
 #include "offload/base/limits.h"
 
 /* Maximum number of jobs (count); the slots of a fabric suffice for far fewer. */
-#define BY_DAEMON_JOBS_MAX 64u
+#define BY_DAEMON_JOBS_MAX 128u
 
 enum by_switch_state {
     BY_SWITCH_UNKNOWN = 1, /* no answer yet, but not down yet either */

@@ -34,6 +34,7 @@ struct by_job_spec {
     bool *member;                               /* by node: its ranks; NULL: all compute nodes */
     uint32_t window;          /* slots of each tree; 0: as many as fit, at most BY_LOWER_WINDOW */
     struct by_fraction share; /* reserved part of each link's bandwidth; num 0: what others leave */
+    bool is_group;            /* of a communicator: ends when no host uses it (groups.h) */
 };
 
 /* The tables of one generation. */
@@ -72,6 +73,10 @@ struct by_job {
     uint64_t *renew_from;
     uint16_t renew_gen;
     struct by_job_latency *latency; /* latency.c: reports of the ranks; or NULL */
+    /* groups.c: since when no host is connected, 0: one is; a host has been connected; its end is
+     * requested */
+    uint64_t lone_ms;
+    bool is_seen, is_leaving;
 };
 
 /* Parses "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, as names or

@@ -40,6 +40,17 @@ struct by_job *by_jobs_find(struct by_daemon *daemon, uint16_t job)
     return NULL;
 }
 
+uint32_t by_jobs_groups(const struct by_daemon *daemon)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < daemon->job_count; i++)
+        count += daemon->jobs[i]->spec.is_group;
+    for (uint32_t i = 0; i < daemon->requests->count; i++)
+        count += daemon->requests->waiting[i].create && daemon->requests->waiting[i].spec.is_group;
+    return count;
+}
+
 void by_jobs_insert(struct by_daemon *daemon, struct by_job *job)
 {
     uint32_t at = daemon->job_count++;

@@ -21,6 +21,8 @@ void by_jobs_create(struct by_daemon *daemon, struct by_job_spec *spec, by_jobs_
 void by_jobs_end(struct by_daemon *daemon, uint16_t job, by_jobs_reply_fn *reply, void *context);
 /* Returns the job of that number, or NULL. */
 struct by_job *by_jobs_find(struct by_daemon *daemon, uint16_t job);
+/* Returns the number of jobs of communicators, requested ones included. */
+uint32_t by_jobs_groups(const struct by_daemon *daemon);
 /* Adds a job in order of numbers; removes and frees a job. */
 void by_jobs_insert(struct by_daemon *daemon, struct by_job *job);
 void by_jobs_remove(struct by_daemon *daemon, struct by_job *job);

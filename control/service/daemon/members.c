@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/groups.h"
 #include "control/service/daemon/jobs.h"
 #include "offload/base/errors.h"
 
@@ -170,11 +171,20 @@ static struct members_peer *find(const struct by_members *members, uint16_t job,
     return NULL;
 }
 
+bool by_members_use(const struct by_daemon *daemon, uint16_t job)
+{
+    const struct members_peer *peer = daemon->members != NULL ? daemon->members->peers : NULL;
+
+    while (peer != NULL && (peer->dead || peer->job != job || !(peer->member || peer->waits)))
+        peer = peer->next;
+    return peer != NULL;
+}
+
 /* Injects faults. The first and last messages of a connection are spared: another fault. */
 static bool is_lost(struct by_daemon *daemon, uint8_t type)
 {
-    if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_WELCOME ||
-        type == BY_MEMBER_BYE || type == BY_MEMBER_FAIL)
+    if (daemon->options.lose == 0 || type == BY_MEMBER_HELLO || type == BY_MEMBER_GROUP ||
+        type == BY_MEMBER_WELCOME || type == BY_MEMBER_BYE || type == BY_MEMBER_FAIL)
         return false;
     return by_prng_below(&daemon->members->prng, 1000) < daemon->options.lose;
 }
@@ -233,6 +243,12 @@ static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer
     return *count == 1 ? found : NULL;
 }
 
+static void refuse_name(struct by_daemon *daemon, struct members_peer *peer)
+{
+    refuse(daemon, peer, BY_ENOENT, "the topology has no host %s; set BANYAN_NODE to its name there",
+           peer->name);
+}
+
 /* Finds its rank, or lets it wait until its job has tables. */
 static void settle(struct by_daemon *daemon, struct members_peer *peer)
 {
@@ -243,8 +259,7 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
 
     peer->waits = false;
     if (node < 0 || !daemon->topology->nodes[node].compute) {
-        refuse(daemon, peer, BY_ENOENT, "the topology has no host %s; set BANYAN_NODE to its name there",
-               peer->name);
+        refuse_name(daemon, peer);
         return;
     }
     job = job_of(daemon, peer, (uint32_t)node, &count);
@@ -293,27 +308,79 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
 
 /* ---- frames ---- */
 
+/* Takes the name of the node in the first frame. Returns whether the connection may go on. */
+static bool take_name(struct by_daemon *daemon, struct members_peer *peer,
+                      const struct by_member_frame *frame, size_t bytes)
+{
+    if (peer->name[0] != 0) {
+        drop(daemon, peer, "it sent %s after HELLO", by_member_name(frame->type));
+        return false;
+    }
+    memcpy(peer->name, frame->data, bytes);
+    for (uint32_t i = 0; i < bytes; i++)
+        if (peer->name[i] <= ' ' || peer->name[i] > '~')
+            peer->name[i] = '?';
+    peer->gen = frame->gen;
+    peer->nonce = frame->number;
+    if (peer->tls == NULL || strcmp(peer->name, by_tls_peer(peer->tls)) == 0)
+        return true;
+    refuse(daemon, peer, BY_EPERM,
+           "it claims to be %s, but its certificate names %s: give each host its own keys, and set "
+           "BANYAN_NODE to the name in them",
+           peer->name, by_tls_peer(peer->tls));
+    return false;
+}
+
 static void take_hello(struct by_daemon *daemon, struct members_peer *peer,
                        const struct by_member_frame *frame)
 {
-    if (peer->name[0] != 0) {
-        drop(daemon, peer, "it sent HELLO twice");
+    if (!take_name(daemon, peer, frame, frame->bytes))
+        return;
+    peer->job = frame->job;
+    settle(daemon, peer);
+}
+
+/* The requested job runs, or there is a reason against it. The host may have gone meanwhile; then
+ * groups.c ends the job. */
+static void on_group(struct by_daemon *daemon, void *context, int error, const struct by_job *job,
+                     const char *text)
+{
+    struct members_peer *peer = daemon->members != NULL ? daemon->members->peers : NULL;
+
+    while (peer != NULL && peer->id != (uintptr_t)context)
+        peer = peer->next;
+    if (peer == NULL || peer->dead)
+        return;
+    peer->asks = false;
+    if (job == NULL) {
+        refuse(daemon, peer, error, "%s", text);
         return;
     }
-    memcpy(peer->name, frame->data, frame->bytes);
-    for (uint32_t i = 0; i < frame->bytes; i++)
-        if (peer->name[i] <= ' ' || peer->name[i] > '~')
-            peer->name[i] = '?';
-    peer->job = frame->job;
-    peer->gen = frame->gen;
-    peer->nonce = frame->number;
-    if (peer->tls != NULL && strcmp(peer->name, by_tls_peer(peer->tls)) != 0)
-        refuse(daemon, peer, BY_EPERM,
-               "it claims to be %s, but its certificate names %s: give each host its own keys, and set "
-               "BANYAN_NODE to the name in them",
-               peer->name, by_tls_peer(peer->tls));
-    else
-        settle(daemon, peer);
+    peer->job = job->spec.job;
+    settle(daemon, peer);
+}
+
+static void take_group(struct by_daemon *daemon, struct members_peer *peer,
+                       const struct by_member_frame *frame)
+{
+    const uint8_t *end = memchr(frame->data, 0, frame->bytes);
+    size_t bytes = end != NULL ? (size_t)(end - frame->data) : 0;
+    int64_t node;
+
+    if (bytes == 0 || bytes > BY_NAME_MAX) {
+        drop(daemon, peer, "it sent GROUP without a name");
+        return;
+    }
+    if (!take_name(daemon, peer, frame, bytes))
+        return;
+    node = by_topology_find(daemon->topology, peer->name);
+    if (node < 0 || !daemon->topology->nodes[node].compute) {
+        refuse_name(daemon, peer);
+        return;
+    }
+    peer->asks = true;
+    by_groups_create(daemon, frame->job, (uint32_t)node, end + 1, frame->bytes - (uint32_t)bytes - 1,
+                     on_group, (void *)(uintptr_t)peer->id);
 }
 
 static void take_say(struct by_daemon *daemon, struct members_peer *peer, const struct by_member_frame *frame)
@@ -330,6 +397,10 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
 {
     if (frame->type == BY_MEMBER_HELLO) {
         take_hello(daemon, peer, frame);
+        return;
+    }
+    if (frame->type == BY_MEMBER_GROUP) {
+        take_group(daemon, peer, frame);
         return;
     }
     if (!peer->member || frame->job != peer->job || frame->rank != peer->rank) {
@@ -365,6 +436,7 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
         peer->member = false;
         tell_rank(daemon, peer, BY_RECOVER_RANK_LEFT, 0, 0);
         drop(daemon, peer, NULL);
+        by_groups_left(daemon, peer->job);
         break;
     }
 }
@@ -446,6 +518,7 @@ void by_members_admit(struct by_daemon *daemon, int fd, struct by_tls *tls)
     peer->watcher = (struct by_watcher){.fd = fd, .ready = on_peer, .context = peer};
     peer->tls = tls;
     peer->since_ms = daemon->now_ms;
+    peer->id = ++members->last_id;
     peer->next = members->peers;
     members->peers = peer;
     members->peer_count++;

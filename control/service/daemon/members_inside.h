@@ -17,11 +17,12 @@ struct members_peer {
     bool dead;    /* its connection is closed */
     bool seen;    /* was dead at the last tick: no pending event of the loop refers to it any more */
     bool waits;   /* has sent HELLO for a job that has no tables yet */
+    bool asks;    /* has requested a job, which is being made */
     bool member;  /* recovery.c has it as a rank */
     bool broken;  /* sending failed; the connection is closed once recovery may be called */
     size_t stuck; /* if broken: bytes queued beyond a limit; 0: the connection has ended */
     bool writing; /* the loop reports when it is writable */
-    uint64_t since_ms, nonce;
+    uint64_t since_ms, nonce, id;
     uint16_t job, rank, gen;
     uint32_t node;              /* of a member */
     char name[BY_NAME_MAX + 1]; /* of its node; "" until HELLO */
@@ -37,7 +38,8 @@ struct by_members {
     struct by_watcher greeted;
     struct by_strangers strangers; /* connections without a valid key or HELLO */
     struct members_peer *peers;
-    size_t waiting; /* bytes in the output queues of all peers */
+    uint64_t last_id; /* of a connection */
+    size_t waiting;   /* bytes in the output queues of all peers */
 };
 
 /* Logs a line about an unauthenticated connection, at a limited rate. */

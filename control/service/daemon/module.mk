@@ -7,6 +7,7 @@ daemon_SRC := \
 	control/service/daemon/daemon.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
+	control/service/daemon/groups.c \
 	control/service/daemon/history.c \
 	control/service/daemon/recovery.c \
 	control/service/daemon/http.c \

@@ -6,6 +6,7 @@
 
 #include "control/service/controller/target.h"
 #include "control/service/daemon/daemon.h"
+#include "control/service/daemon/groups.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/renew.h"
 #include "control/tables/keyed.h"
@@ -86,6 +87,10 @@ static const struct by_option rows[] = {
                  "accept hosts of jobs at unix:PATH, tls:HOST:PORT or tcp:HOST:PORT; over tls: each "
                  "authenticates with its own keys, over the others its name is trusted; may be repeated"),
      .count = AT(member_count), .call = check_members},
+    {BY_ROW_NUMBER(
+        0, "communicators", "N", AT(communicators), 0, BY_DAEMON_JOBS_MAX - 1,
+        "let programs create at most N jobs for communicators at the same time, %r (default 64); 0: "
+        "none")},
     {BY_ROW_FLAG(0, "plain-keys", AT(access.plain_keys),
                  "send tables of keyed jobs over plain tcp: too, where others may read their keys")},
     {BY_ROW_NUMBER(0, "quiet", "MS", AT(quiet_ms), 100, 3600000,
@@ -150,6 +155,7 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
     *options = (struct by_daemon_options){.heartbeat_ms = 100,
                                           .quiet_ms = 2000,
                                           .trust_ms = 10000,
+                                          .communicators = BY_GROUPS_DEFAULT,
                                           .plan_limit_s = 300,
                                           .http = true,
                                           .http_port = BY_HTTP_PORT,

@@ -1,6 +1,7 @@
 /* The order in which the parts of banyand handle events. See reduce.h. */
 #include "control/service/daemon/reduce.h"
 
+#include "control/service/daemon/groups.h"
 #include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
@@ -23,6 +24,7 @@ static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
     by_recovery_event(daemon, event);
     if (event->kind == BY_EVENT_TICK) {
         by_members_tick(daemon);
+        by_groups_tick(daemon);
         by_notice_tick(daemon);
     }
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)

@@ -43,6 +43,7 @@ static const char schema[] =
     "NULL,"
     " note TEXT NOT NULL, lost_links BLOB NOT NULL, slot_base BLOB NOT NULL, secret BLOB NOT NULL,"
     " PRIMARY KEY(push, job));"
+    "CREATE TABLE IF NOT EXISTS grouped(job INTEGER PRIMARY KEY);"
     "CREATE TABLE IF NOT EXISTS ended(job INTEGER PRIMARY KEY, gen_last INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS plan(push INTEGER, job INTEGER, number INTEGER, text BLOB NOT NULL,"
     " PRIMARY KEY(push, job, number));"
@@ -412,6 +413,13 @@ static int put_job(struct by_state *state, const struct by_change_job *entry, st
                                  (int64_t)entry->job->gen_last, spec->name, wants, ranks,
                                  (int64_t)spec->window, by_fraction_text(spec->share, share)));
 
+    /* the number of a job keeps this property as long as the job exists */
+    if (error == 0)
+        error = by_state_do(state, problem,
+                            by_state_ask(state,
+                                         spec->is_group ? "REPLACE INTO grouped VALUES (?)"
+                                                        : "DELETE FROM grouped WHERE job = ?",
+                                         "n", (int64_t)spec->job));
     free(wants);
     free(ranks);
     return error;

@@ -52,7 +52,7 @@ static const char *column(sqlite3_stmt *row, int number)
     return text != NULL ? text : "";
 }
 
-/* Reads a job from a row: job, failed, text, gen_last, name, wants, ranks, window, share. */
+/* Reads a job from a row: job, failed, text, gen_last, name, wants, ranks, window, share, grouped. */
 static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *job,
                      struct by_problem *problem)
 {
@@ -66,6 +66,7 @@ static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *j
     job->gen_last = (uint16_t)sqlite3_column_int64(row, 3);
     snprintf(spec->name, sizeof(spec->name), "%s", column(row, 4));
     spec->window = (uint32_t)sqlite3_column_int64(row, 7);
+    spec->is_group = sqlite3_column_int64(row, 9) != 0;
     if (by_fraction_parse(share, strlen(share), &spec->share) != 0)
         spec->share = (struct by_fraction){0, 1};
     if (ranks[0] != 0)
@@ -157,10 +158,11 @@ int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count
     *count = 0;
     if (state == NULL)
         return 0;
-    row = by_state_ask(state,
-                       "SELECT job, failed, text, gen_last, name, wants, ranks, window, share FROM job WHERE "
-                       "push = 0 ORDER BY job",
-                       "");
+    row =
+        by_state_ask(state,
+                     "SELECT job, failed, text, gen_last, name, wants, ranks, window, share, job IN (SELECT "
+                     "job FROM grouped) FROM job WHERE push = 0 ORDER BY job",
+                     "");
     if (row == NULL)
         return by_state_fail(state, problem);
     while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {

@@ -321,6 +321,56 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
 BANYAN_API banyan_status_t banyan_comm_create(struct banyan_context *context, uint32_t job,
                                               struct banyan_comm **comm);
 
+/* The color of a rank that is in no group. */
+#define BANYAN_UNDEFINED (-32766)
+
+/*
+ * Creates communicators of some ranks of another one: the ranks with the same `color`, which is 0
+ * or more, in the order of `key`; ranks with equal keys keep their order. A rank with the color
+ * BANYAN_UNDEFINED takes part in the call, and gets NULL in *comm.
+ *
+ * Collective over `parent`: all its ranks call it at the same place in the order of their calls on
+ * `parent`. Requires a controller (BANYAN_CONTROLLER), which makes trees for the hosts of each new
+ * communicator: a job of its own, with slots of its own in the switches, as many as are free.
+ * Several ranks may run on a host, in any layout; they share memory then, as they do where the
+ * order is not that of the tables. Its calls have an order of their own. The controller takes the
+ * slots back when all ranks have called banyan_comm_destroy, or have ended.
+ *
+ * A program that waits on one communicator does not move packets of others. If a host may be an
+ * inner node of a tree (a fabric whose switches do not sum), such a program calls
+ * banyan_comm_progress for them now and then.
+ *
+ * Errors, the same with the same text on all ranks of a group: BANYAN_EUNSUPPORTED (no controller,
+ * or all ranks run on one host), BANYAN_ELIMIT and BANYAN_ESTATE (not enough slots, or the
+ * controller's limit of jobs), BANYAN_ENOENT (the controller does not have the parent's job),
+ * BANYAN_ETIMEDOUT (the controller does not answer within half of BANYAN_TIMEOUT), and those of
+ * banyan_comm_create and of an allreduce over `parent`. The parent remains usable after a refusal.
+ */
+BANYAN_API banyan_status_t banyan_comm_split(struct banyan_comm *parent, int color, int key,
+                                             struct banyan_comm **comm);
+
+/*
+ * Like banyan_comm_split with one color and the order of `parent`: the same ranks, with an order of
+ * calls of their own.
+ */
+BANYAN_API banyan_status_t banyan_comm_dup(struct banyan_comm *parent, struct banyan_comm **comm);
+
+/*
+ * Creates one communicator of some ranks of `parent`. Collective over these ranks alone: `ranks`
+ * gives this rank's place among them, and an allgather over them, which is called three times, in
+ * the calling thread. Only reads from `parent`, so another thread may use it meanwhile. Otherwise
+ * as banyan_comm_split. An MPI program can pass MPI_Allgather over the communicator that it has.
+ */
+BANYAN_API banyan_status_t banyan_comm_create_group(struct banyan_comm *parent,
+                                                    const struct banyan_bootstrap *ranks,
+                                                    struct banyan_comm **comm);
+
+/*
+ * Moves packets of the communicator without waiting, whether or not it has running operations.
+ * BANYAN_EINVAL for NULL.
+ */
+BANYAN_API banyan_status_t banyan_comm_progress(struct banyan_comm *comm);
+
 /*
  * Leaves the job and frees the communicator with all its requests. Aborts operations that still
  * run. If this host is an inner node of a tree, it first answers other nodes until they have been
