@@ -8,130 +8,7 @@
 #   lab-mpi.sh BUILD
 . "$(dirname "$0")/lab-common.sh" lab-mpi "$@"
 need_root
-for mpi in openmpi mpich; do
-    command -v mpirun.$mpi >/dev/null || { echo "lab-mpi: skipped: mpirun.$mpi is missing: make mpi" >&2; exit 77; }
-done
-
-hosts=4
-lab=
-cleanup_more() {
-    [ -z "$lab" ] || "$banyan" lab down "$lab" >/dev/null 2>&1
-    outside_down
-}
-
-# The lab, and a bridge that joins its hosts apart from its links.
-fabric_up() {
-    "$banyan" topo star --hosts $hosts >"$dir/star.json"
-    "$banyan" lab up "$dir/star.json" >"$dir/up.out" 2>&1 || return 1
-    lab=$(sed -n 's/^# lab \([0-9]*\) is up.*/\1/p' "$dir/up.out")
-    [ -n "$lab" ] || return 1
-    outside_up "$lab" $hosts || return 1
-    launch_agent "$lab" $hosts
-}
-
-# Ends what a run has left on the hosts after a launcher was killed or lost a rank: it would occupy
-# the addresses of the next run.
-clear_hosts() {
-    local i pid
-    for ((i = 0; i < hosts; i++)); do
-        for pid in $(ip netns pids "lab-$lab-host$i"); do
-            kill -KILL "$pid" 2>/dev/null
-            while runs "$pid"; do sleep 0.05; done
-        done
-    done
-}
-
-# The variables that Open MPI's mpirun passes on: banyan-run sets the table, the caller sets the
-# others (environment="A=B C=D").
-env_options() {
-    local setting
-    printf -- '-x BANYAN_TABLE -x BANYAN_LOG'
-    for setting in ${environment:-}; do printf -- ' -x %s' "${setting%%=*}"; done
-}
-
-# The command that starts $each ranks (default 1) on each of $machines hosts (default: all), or as
-# many as $uneven lists for each host, $ranks in all (default: as many as hosts). by=node deals them
-# out over the hosts (Open MPI).
-launcher_of() { # openmpi|mpich
-    local each=${each:-1} list i slots counts
-    list=$(address_list "${machines:-$hosts}")
-    slots=${list//,/:$each,}:$each
-    if [ -n "${uneven:-}" ]; then
-        IFS=, read -ra counts <<<"$uneven"
-        slots=$subnet.1:${counts[0]}
-        for ((i = 1; i < hosts; i++)); do slots=$slots,$subnet.$((i + 1)):${counts[i]}; done
-        list=$slots
-    fi
-    if [ "$1" = openmpi ]; then
-        printf '%s' "mpirun.openmpi -n ${ranks:-$hosts} --host $slots --map-by ${by:-slot} --mca plm_rsh_agent '$dir/agent' --mca pml ob1 --mca btl tcp,self"
-        printf '%s' " --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 --mca mpi_yield_when_idle 1 --bind-to none $(env_options)"
-    else
-        printf '%s' "mpirun.mpich -n ${ranks:-$hosts} $([ -n "${uneven:-}" ] || echo "-ppn $each") -launcher rsh -launcher-exec '$dir/agent' -iface out0 -hosts $list"
-    fi
-}
-# launch openmpi|mpich WORD...: a program without MPI, started by the launcher of an MPI, without
-# tables or settings. Output: $dir/run.out
-launch() {
-    local mpi=$1
-    shift
-    timeout --kill-after=5 120 "$dir/agent" $subnet.1 "export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ; \
-exec $(environment='' launcher_of "$mpi" | sed 's/-x BANYAN_[A-Z]*//g') $*" >"$dir/run.out" 2>&1 </dev/null
-    local status=$?
-    clear_hosts
-    return $status
-}
-
-# run openmpi|mpich WORD...: runs one rank on each host under banyan-run, always on the same tables.
-# Output: $dir/run.out
-# MPICH's own messages use memory that the namespaces share. Over TCP, MPI_Finalize of MPICH 4.0
-# does not return in half of all runs, with or without banyan: a rank that has closed its
-# connections waits for the launcher, and does not answer a rank that still closes its own.
-run() {
-    local mpi=$1 words status
-    shift
-    words="export HOME='$dir' TMPDIR='$dir' OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 ${environment:-} ; exec '$build/bin/banyan-run'"
-    words+=" --table /run/banyan/lab-$lab"
-    words+=" $(launcher_of "$mpi")"
-    timeout --kill-after=5 120 "$dir/agent" $subnet.1 "export UCX_TLS=posix,self BANYAN_LOG=1; $words $*" >"$dir/run.out" 2>&1 </dev/null
-    status=$?
-    clear_hosts
-    return $status
-}
-
-# The number of calls that the plugin reports as offloaded.
-offloaded() { sed -n 's/^banyan: MPI: \([0-9]*\).* calls offloaded.*/\1/p' "$dir/run.out"; }
-# The same for one collective.
-offloaded_of() { sed -n "s/^banyan: MPI: [0-9]* ([^)]*$1 \([0-9]*\)[^)]*) calls offloaded.*/\1/p" "$dir/run.out"; }
-
-# shown WHAT LEAST COMMAND...: passes if the command succeeds, reports nothing wrong, and at least
-# LEAST of its calls were offloaded.
-shown() {
-    local what=$1 least=$2 count
-    shift 2
-    "$@"
-    local status=$?
-    count=$(offloaded)
-    if [ $status -eq 0 ] && ! grep -q WRONG "$dir/run.out" && grep -q right "$dir/run.out" && [ "${count:-0}" -ge "$least" ]; then
-        pass "$what: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"
-    else
-        echo "(exit status $status; ${count:-no} calls offloaded, at least $least wanted)" >>"$dir/run.out"
-        fail "$what" "$dir/run.out"
-    fi
-}
-
-# left WHAT TEXT COMMAND...: passes if nothing is offloaded, all results are right, and one line
-# gives the reason.
-left() {
-    local what=$1 text=$2
-    shift 2
-    if "$@" && grep -q right "$dir/run.out" && ! grep -q WRONG "$dir/run.out" && [ "$(offloaded)" = 0 ] &&
-        grep -q "^banyan: MPI: not offloaded: .*$text" "$dir/run.out"; then
-        pass "$what: $(grep -m1 -o 'not offloaded: .*' "$dir/run.out")"
-    else
-        echo "(exit status $?; no line with '$text')" >>"$dir/run.out"
-        fail "$what" "$dir/run.out"
-    fi
-}
+. "$(dirname "$0")/mpi-common.sh"
 
 # lacks REGEX FILE
 lacks() { if grep -E "$1" "$2"; then return 1; fi; }
@@ -181,16 +58,6 @@ hpcc() {
     run openmpi -wdir "$dir" /usr/bin/hpcc && grep -qx 'Success=1' "$dir/hpccoutf.txt" && ! grep -q 'FAILED' "$dir/hpccoutf.txt" && echo right >>"$dir/run.out"
 }
 shown "openmpi, hpcc of Debian" 500 hpcc
-# ScaLAPACK as Debian packages it for both MPIs: its test of orthogonal factorisations, on a grid of
-# 2 x 2. The tests of LU and Cholesky report illegal arguments and hang, also without banyan.
-scalapack() { # openmpi|mpich
-    local folder=/usr/lib/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/scalapack/$1-tests
-    # The test's input with one size of matrix and block, and one grid.
-    sed -e '7s/^4/1/' -e '8s/.*/13/' -e '9s/.*/20/' -e '10s/^4/1/' -e '11s/.*/5/' -e '12s/.*/5/' -e '13s/^4/1/' -e '14s/.*/2/' -e '15s/.*/2/' \
-        "$folder/QR.dat" >"$dir/QR.dat" || return 1
-    run "$1" -wdir "$dir" "$folder/xdqr" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
-        grep -Eq '^ *0 tests completed and failed' "$dir/run.out" && echo right >>"$dir/run.out"
-}
 for mpi in openmpi mpich; do
     shown "$mpi, ScaLAPACK's QR of Debian" 40 scalapack $mpi
 done

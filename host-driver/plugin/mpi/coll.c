@@ -1,9 +1,8 @@
 /*
- * The component for Open MPI 4.1: one module for MPI_COMM_WORLD and for each communicator of the
- * same ranks. It executes the collectives that libbanyan supports and passes all others to the
- * previously selected module. Open MPI loads it from a folder of mca_base_component_path, which
- * banyan-run sets. Interface: ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for
- * modules.
+ * The component for Open MPI 4.1: one module for each communicator. It executes the collectives that
+ * libbanyan supports and passes all others to the previously selected module. Open MPI loads it from a folder
+ * of mca_base_component_path, which banyan-run sets. Interface: ompi/mca/coll/coll.h, version 2.0.0 for
+ * components and 2.3.0 for modules.
  */
 #include <ompi_config.h>
 
@@ -35,25 +34,29 @@ typedef struct ompi_op_t ompi_op_t;
       (const void *send, int send_count, MPI_Datatype send_type, void *recv, int recv_count,                 \
        MPI_Datatype recv_type, ),                                                                            \
       (send, send_count, send_type, recv, recv_count, recv_type, ),                                          \
-      by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &work))                    \
+      by_shim_allgather(self->at, send, send_count, send_type, recv, recv_count, recv_type, &work))          \
     X(allgatherv,                                                                                            \
       (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,              \
        const int *places, MPI_Datatype recv_type, ),                                                         \
       (send, send_count, send_type, recv, counts, places, recv_type, ),                                      \
-      by_shim_allgatherv(send, send_count, send_type, recv, (struct by_shim_counts){.narrow = counts},       \
+      by_shim_allgatherv(self->at, send, send_count, send_type, recv,                                        \
+                         (struct by_shim_counts){.narrow = counts},                                          \
                          (struct by_shim_places){.narrow = places}, recv_type, &work))                       \
     X(allreduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                  \
-      (send, recv, count, type, op, ), by_shim_allreduce(send, recv, count, type, op, &work))                \
-    X(barrier, (), (), by_shim_barrier(&work))                                                               \
+      (send, recv, count, type, op, ), by_shim_allreduce(self->at, send, recv, count, type, op, &work))      \
+    X(barrier, (), (), by_shim_barrier(self->at, &work))                                                     \
     X(bcast, (void *buffer, int count, MPI_Datatype type, int root, ), (buffer, count, type, root, ),        \
-      by_shim_bcast(buffer, count, type, root, &work))                                                       \
+      by_shim_bcast(self->at, buffer, count, type, root, &work))                                             \
     X(reduce, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, int root, ),           \
-      (send, recv, count, type, op, root, ), by_shim_reduce(send, recv, count, type, op, root, &work))       \
+      (send, recv, count, type, op, root, ),                                                                 \
+      by_shim_reduce(self->at, send, recv, count, type, op, root, &work))                                    \
     X(reduce_scatter, (const void *send, void *recv, const int *counts, MPI_Datatype type, MPI_Op op, ),     \
       (send, recv, counts, type, op, ),                                                                      \
-      by_shim_reduce_scatter(send, recv, (struct by_shim_counts){.narrow = counts}, type, op, &work))        \
+      by_shim_reduce_scatter(self->at, send, recv, (struct by_shim_counts){.narrow = counts}, type, op,      \
+                             &work))                                                                         \
     X(reduce_scatter_block, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),       \
-      (send, recv, count, type, op, ), by_shim_reduce_scatter_block(send, recv, count, type, op, &work))
+      (send, recv, count, type, op, ),                                                                       \
+      by_shim_reduce_scatter_block(self->at, send, recv, count, type, op, &work))
 
 /* X(collective, (parameters,), (arguments,), reason): those that stay with MPI, and are counted. */
 #define GATHERING()                                                                                          \
@@ -95,6 +98,7 @@ typedef struct ompi_op_t ompi_op_t;
 /* What handled the calls before. */
 struct module {
     mca_coll_base_module_t super;
+    struct by_shim_comm *at;
 #define SLOT(name)                                                                                           \
     mca_coll_base_module_##name##_fn_t name;                                                                 \
     mca_coll_base_module_t *name##_module;
@@ -107,6 +111,7 @@ typedef struct module module;
 
 static void construct(struct module *self)
 {
+    self->at = NULL;
 #define SLOT(name)                                                                                           \
     self->name = NULL;                                                                                       \
     self->name##_module = NULL;
@@ -116,6 +121,7 @@ static void construct(struct module *self)
 
 static void destruct(struct module *self)
 {
+    by_shim_comm_free(self->at);
 #define SLOT(name)                                                                                           \
     if (self->name##_module != NULL)                                                                         \
         OBJ_RELEASE(self->name##_module);
@@ -138,7 +144,7 @@ static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
     struct by_shim_gather on = {.gather = gather_bytes, .comm = comm, .module = base};
 
-    return by_shim_ready(&on);
+    return by_shim_ready(((struct module *)base)->at, &on);
 }
 
 #define X(name, parameters, arguments, preparation)                                                          \
@@ -259,7 +265,7 @@ static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, omp
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (by_shim_ready_now() && preparation)                                                              \
+        if (by_shim_ready_now(self->at) && preparation)                                                      \
             return begin(&work, comm, handle);                                                               \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
@@ -273,7 +279,7 @@ TAKEN_LIST(X)
     {                                                                                                        \
         const struct module *self = (struct module *)base;                                                   \
                                                                                                              \
-        by_shim_pass(BY_MPI_##reason);                                                                       \
+        by_shim_pass(self->at, BY_MPI_##reason);                                                             \
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }                                                                                                        \
     static int i##name(BARE parameters ompi_communicator_t *comm, ompi_request_t **handle,                   \
@@ -281,7 +287,7 @@ TAKEN_LIST(X)
     {                                                                                                        \
         const struct module *self = (struct module *)base;                                                   \
                                                                                                              \
-        by_shim_pass(BY_MPI_##reason);                                                                       \
+        by_shim_pass(self->at, BY_MPI_##reason);                                                             \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
 #define PASS_PERSISTENT(name, parameters, arguments, way)                                                    \
@@ -290,7 +296,7 @@ TAKEN_LIST(X)
     {                                                                                                        \
         const struct module *self = (struct module *)base;                                                   \
                                                                                                              \
-        by_shim_pass(BY_MPI_PERSISTENT);                                                                     \
+        by_shim_pass(self->at, BY_MPI_PERSISTENT);                                                           \
         return self->name##_init(BARE arguments comm, info, handle, self->name##_init_module);               \
     }
 PASSED_LIST(PASS)
@@ -317,32 +323,30 @@ static int enable(mca_coll_base_module_t *base, ompi_communicator_t *comm)
     return OMPI_SUCCESS;
 }
 
-/* Accepts communicators with the same ranks in the same order as MPI_COMM_WORLD. If several threads
- * may call at once, accepts only MPI_COMM_WORLD itself, since libbanyan requires one order of calls
- * over all of them. */
-static int fits(ompi_communicator_t *comm)
+static enum by_shim_kind kind_of(ompi_communicator_t *comm)
 {
     int same = MPI_UNEQUAL;
 
     if (comm == &ompi_mpi_comm_world.comm)
-        return 1;
-    if (ompi_mpi_thread_multiple || OMPI_COMM_IS_INTER(comm))
-        return 0;
+        return BY_SHIM_WORLD;
     ompi_group_compare(comm->c_local_group, ompi_mpi_comm_world.comm.c_local_group, &same);
-    return same == MPI_IDENT;
+    return same == MPI_IDENT ? BY_SHIM_TWIN : BY_SHIM_PART;
 }
 
 static mca_coll_base_module_t *query(ompi_communicator_t *comm, int *priority)
 {
     struct module *self;
 
-    if (!fits(comm) || ompi_comm_size(comm) < 2)
+    if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
         return NULL;
     self = OBJ_NEW(module);
     if (self == NULL)
         return NULL;
-    if (comm != &ompi_mpi_comm_world.comm)
-        by_shim_twin();
+    self->at = by_shim_comm_new(kind_of(comm), ompi_comm_rank(comm), ompi_comm_size(comm));
+    if (self->at == NULL) {
+        OBJ_RELEASE(self);
+        return NULL;
+    }
     *priority = PRIORITY;
     self->super.coll_module_enable = enable;
 #define SLOT(name) self->super.coll_##name = name;

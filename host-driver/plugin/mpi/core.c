@@ -11,10 +11,9 @@
 #define RANKS_MAX 1000u /* of a job with several on a host (banyan_bootstrap) */
 
 static struct banyan_context *context;
-static struct banyan_comm *comm;
+static struct by_mpi_lane world;
 static uint64_t offloaded[BANYAN_BARRIER + 1];
 static uint64_t left[BY_MPI_REASON_COUNT];
-static uint16_t reduces[BANYAN_BXOR + 1]; /* as in this rank's facts */
 
 static const char *const collective_name[BANYAN_BARRIER + 1] = {
     [BANYAN_ALLREDUCE] = "allreduce", [BANYAN_REDUCE_SCATTER] = "reduce-scatter",
@@ -81,7 +80,17 @@ static long long setting_of(const char *wanted)
     return -1;
 }
 
-static uint32_t served(void)
+static uint32_t has_controller(void)
+{
+    const char *name, *value;
+
+    for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, &value, NULL) == BANYAN_OK; i++)
+        if (strcmp(name, "BANYAN_CONTROLLER") == 0)
+            return value[0] != 0;
+    return 0;
+}
+
+static uint32_t served(const struct banyan_comm *comm)
 {
     uint32_t mask = 0;
 
@@ -97,7 +106,7 @@ static uint32_t served(void)
 }
 
 /* Finds the operators and types that the tables support in every reducing collective with trees. */
-static void find_reduces(struct by_mpi_facts *facts)
+static void find_reduces(struct by_mpi_lane *lane)
 {
     static const banyan_collective_t reducing[] = {BANYAN_ALLREDUCE, BANYAN_REDUCE_SCATTER, BANYAN_REDUCE};
     struct banyan_query query;
@@ -106,18 +115,25 @@ static void find_reduces(struct by_mpi_facts *facts)
     query.count = 1;
     for (unsigned op = BANYAN_SUM; op <= BANYAN_BXOR; op++)
         for (unsigned dtype = BANYAN_I8; dtype <= BANYAN_F64; dtype++) {
-            int able = banyan_supports_mode(banyan_comm_mode(comm), (banyan_op_t)op, (banyan_dtype_t)dtype);
+            int able =
+                banyan_supports_mode(banyan_comm_mode(lane->comm), (banyan_op_t)op, (banyan_dtype_t)dtype);
 
             query.op = (banyan_op_t)op;
             query.dtype = (banyan_dtype_t)dtype;
             for (size_t i = 0; able && i < sizeof(reducing) / sizeof(reducing[0]); i++) {
                 query.collective = reducing[i];
-                if (facts->serves >> reducing[i] & 1)
-                    able = banyan_comm_query(comm, &query) == BANYAN_OK && query.path != BANYAN_NOWHERE;
+                if (lane->serves >> reducing[i] & 1)
+                    able = banyan_comm_query(lane->comm, &query) == BANYAN_OK && query.path != BANYAN_NOWHERE;
             }
-            facts->reduces[op] |= (uint16_t)((unsigned)able << dtype);
+            lane->reduces[op] |= (uint16_t)((unsigned)able << dtype);
         }
-    memcpy(reduces, facts->reduces, sizeof(reduces));
+}
+
+/* Fills what the trees of the lane can do. */
+static void describe(struct by_mpi_lane *lane)
+{
+    lane->serves = served(lane->comm);
+    find_reduces(lane);
 }
 
 void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *places)
@@ -125,7 +141,7 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
     struct banyan_config config;
     struct banyan_query query;
     banyan_status_t status;
-    long long least, log;
+    long long least, log, after;
 
     memset(facts, 0, sizeof(*facts));
     facts->version = BANYAN_VERSION;
@@ -139,6 +155,14 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
         return;
     }
     facts->least = (uint64_t)least;
+    after = setting_of("BANYAN_MPI_AFTER");
+    if (after < 0 || after > UINT32_MAX) {
+        facts->status = BANYAN_EINVAL;
+        snprintf(facts->text, sizeof(facts->text), "BANYAN_MPI_AFTER must be a whole number of calls");
+        return;
+    }
+    facts->after = (uint32_t)after;
+    facts->controlled = has_controller();
     banyan_config_init(&config);
     config.launcher = "none"; /* MPI executes what the table does not support */
     config.bootstrap = places->rank_count <= RANKS_MAX ? places : NULL;
@@ -157,17 +181,64 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
 
 void by_mpi_join(struct by_mpi_facts *facts)
 {
-    banyan_status_t status = banyan_comm_create(context, 0, &comm);
+    banyan_status_t status = banyan_comm_create(context, 0, &world.comm);
 
     if (status != BANYAN_OK) {
         fail(facts, status);
         return;
     }
-    facts->rank = banyan_comm_rank(comm);
-    facts->size = banyan_comm_size(comm);
-    facts->serves = served();
-    facts->mode = banyan_comm_mode(comm);
-    find_reduces(facts);
+    describe(&world);
+    facts->rank = banyan_comm_rank(world.comm);
+    facts->size = banyan_comm_size(world.comm);
+    facts->serves = world.serves;
+    facts->mode = banyan_comm_mode(world.comm);
+    memcpy(facts->reduces, world.reduces, sizeof(facts->reduces));
+}
+
+struct by_mpi_lane *by_mpi_world(void)
+{
+    return &world;
+}
+
+/* How a rank has come to a communicator of some ranks. */
+struct outcome {
+    int32_t status;
+    char text[BY_MPI_TEXT_MAX];
+};
+
+/* Returns the first outcome that is not good, and its text; 0 if all are. */
+static int judge(const struct outcome *all, uint32_t count, char text[BY_MPI_TEXT_MAX])
+{
+    for (uint32_t rank = 0; rank < count; rank++)
+        if (all[rank].status != 0) {
+            snprintf(text, BY_MPI_TEXT_MAX, "%s", all[rank].text);
+            return all[rank].status;
+        }
+    return 0;
+}
+
+int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX])
+{
+    struct outcome mine = {.status = banyan_comm_create_group(world.comm, ranks, &lane->comm)};
+    struct outcome *all = calloc(ranks->rank_count, sizeof(*all));
+    int status;
+
+    if (mine.status != 0)
+        snprintf(mine.text, sizeof(mine.text), "%s", banyan_last_error());
+    if (ranks->allgather(ranks->context, &mine, all, sizeof(mine)) != 0) {
+        snprintf(text, BY_MPI_TEXT_MAX, "MPI could not exchange how the ranks came to the communicator");
+        status = BANYAN_EIO;
+    } else {
+        status = judge(all, ranks->rank_count, text);
+    }
+    free(all);
+    if (status != 0 && lane->comm != NULL) {
+        banyan_comm_destroy(lane->comm);
+        lane->comm = NULL;
+    }
+    if (status == 0)
+        describe(lane);
+    return status;
 }
 
 /* Finds the first rank that cannot offload, or whose position differs from the tables. */
@@ -195,6 +266,9 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
         add(sentence,
             "BANYAN_MPI_LEAST is %" PRIu64 " at rank %u and %" PRIu64 " at rank 0; use the same on all ranks",
             facts->least, rank, all[0].least);
+    else if (facts->after != all[0].after)
+        add(sentence, "BANYAN_MPI_AFTER is %u at rank %u and %u at rank 0; use the same on all ranks",
+            facts->after, rank, all[0].after);
     else if (facts->mode != all[0].mode)
         add(sentence, "BANYAN_MODE is %s at rank %u and %s at rank 0; use the same on all ranks",
             banyan_mode_name((banyan_mode_t)facts->mode), rank, banyan_mode_name((banyan_mode_t)all[0].mode));
@@ -310,8 +384,11 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
 
 /* ---- calls ---- */
 
-int by_mpi_request(const struct by_mpi_call *call, struct banyan_request **request)
+int by_mpi_request(const struct by_mpi_lane *lane, const struct by_mpi_call *call,
+                   struct banyan_request **request)
 {
+    struct banyan_comm *comm = lane->comm;
+
     switch (call->collective) {
     case BANYAN_ALLREDUCE:
         return banyan_allreduce_init(comm, call->send, call->recv, call->count, call->dtype, call->op,
@@ -337,9 +414,9 @@ int by_mpi_request(const struct by_mpi_call *call, struct banyan_request **reque
     return BANYAN_EINVAL;
 }
 
-int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype)
+int by_mpi_reduces(const struct by_mpi_lane *lane, banyan_op_t op, banyan_dtype_t dtype)
 {
-    return reduces[op] >> dtype & 1;
+    return lane->reduces[op] >> dtype & 1;
 }
 
 /* ---- statistics ---- */
@@ -386,10 +463,10 @@ void by_mpi_tally(char *text, size_t bytes)
 
 void by_mpi_part(void)
 {
-    if (comm != NULL)
-        banyan_comm_destroy(comm);
+    if (world.comm != NULL)
+        banyan_comm_destroy(world.comm);
     if (context != NULL)
         banyan_finalize(context);
-    comm = NULL;
+    world = (struct by_mpi_lane){0};
     context = NULL;
 }

@@ -1,7 +1,7 @@
 /*
- * The part of the MPI plugins without MPI types: one communicator of libbanyan per process, the
- * agreement of all ranks to use it, and statistics of offloaded calls. flight.c runs the calls;
- * shim.c translates MPI's types. One thread at a time.
+ * The part of the MPI plugins without MPI types: libbanyan's communicator of all ranks, the
+ * agreement of all ranks to use it, communicators of some ranks, and statistics of offloaded calls.
+ * flight.c runs the calls; shim.c translates MPI's types. One thread at a time, except where stated.
  */
 #ifndef BY_PLUGIN_MPI_CORE_H
 #define BY_PLUGIN_MPI_CORE_H
@@ -18,12 +18,14 @@ struct by_mpi_facts {
     uint32_t version; /* BANYAN_VERSION of the plugin */
     /* banyan_status_t; if not 0, `text` is the reason why this rank cannot offload */
     int32_t status;
-    uint32_t rank;   /* before by_mpi_join: of this host in the table */
-    uint32_t size;   /* before by_mpi_join: hosts of the table; 0: unknown before by_mpi_join, for example
-                        without a table */
-    uint32_t serves; /* bit banyan_collective_t: the table has trees, for every root */
-    uint32_t log;    /* BANYAN_LOG */
-    uint32_t mode;   /* banyan_mode_t */
+    uint32_t rank;       /* before by_mpi_join: of this host in the table */
+    uint32_t size;       /* before by_mpi_join: hosts of the table; 0: unknown before by_mpi_join, for example
+                            without a table */
+    uint32_t serves;     /* bit banyan_collective_t: the table has trees, for every root */
+    uint32_t log;        /* BANYAN_LOG */
+    uint32_t mode;       /* banyan_mode_t */
+    uint32_t controlled; /* has a controller, which makes tables for other communicators */
+    uint32_t after;      /* BANYAN_MPI_AFTER */
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */
@@ -35,6 +37,9 @@ struct by_mpi_facts {
 #define BY_MPI_REASON_LIST(X)                                                                                \
     X(OFF, "offload is off")                                                                                 \
     X(COMMUNICATOR, "another communicator")                                                                  \
+    X(FIRST, "first calls of a communicator")                                                                \
+    X(REFUSED, "no trees for a communicator")                                                                \
+    X(WITHIN, "ranks of one host")                                                                           \
     X(OPERATOR, "operator")                                                                                  \
     X(TYPE, "type")                                                                                          \
     X(EMPTY, "no data")                                                                                      \
@@ -53,6 +58,18 @@ enum by_mpi_reason {
     BY_MPI_REASON_LIST(X)
 #undef X
         BY_MPI_REASON_COUNT
+};
+
+/* A communicator of libbanyan, with its calls under way in their order (flight.h). */
+struct by_mpi_lane {
+    struct banyan_comm *comm;
+    uint32_t serves;                   /* as in the facts */
+    uint16_t reduces[BANYAN_BXOR + 1]; /* as in the facts */
+    struct by_mpi_flight *first, *last;
+    struct by_mpi_flight *turn; /* the next to test; NULL: the first */
+    unsigned flights;           /* opened and not closed */
+    int is_left;                /* MPI's communicator is freed: ends with its last flight */
+    struct by_mpi_lane *next;   /* list of all */
 };
 
 /* One collective in libbanyan's terms. */
@@ -87,13 +104,24 @@ void by_mpi_join(struct by_mpi_facts *facts);
  */
 int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
 
+/* The lane of MPI_COMM_WORLD, after by_mpi_join. */
+struct by_mpi_lane *by_mpi_world(void);
+
+/*
+ * Creates the communicator of libbanyan for some ranks of MPI_COMM_WORLD, in zeroed memory;
+ * collective over `ranks`. banyan_status_t, with `text` unless it is 0; both are equal on all these
+ * ranks. Any thread.
+ */
+int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX]);
+
 /* Describes a call to libbanyan, which copies its counts. 0, or a banyan_status_t with
  * banyan_last_error() set. */
-int by_mpi_request(const struct by_mpi_call *call, struct banyan_request **request);
+int by_mpi_request(const struct by_mpi_lane *lane, const struct by_mpi_call *call,
+                   struct banyan_request **request);
 
 /* 1 if the job's mode defines `op` on `dtype` and its trees can compute it. Equal on all ranks,
  * since both were agreed. */
-int by_mpi_reduces(banyan_op_t op, banyan_dtype_t dtype);
+int by_mpi_reduces(const struct by_mpi_lane *lane, banyan_op_t op, banyan_dtype_t dtype);
 
 /* Count a call that libbanyan has executed, and one that was left to MPI. */
 void by_mpi_count(banyan_collective_t collective);
@@ -102,7 +130,7 @@ void by_mpi_leave_to_mpi(enum by_mpi_reason reason);
 /* Formats the counts as a sentence. */
 void by_mpi_tally(char *text, size_t bytes);
 
-/* Leaves the job, if it was joined. */
+/* Leaves the job, if it was joined, after by_mpi_land (flight.h). */
 void by_mpi_part(void);
 
 #endif

@@ -1,10 +1,11 @@
-/* Calls under way; see flight.h. The lock protects the list, all stages and libbanyan's
- * communicator; it is not held while MPI is called. */
+/* Calls under way; see flight.h. The lock protects the lists, all stages and libbanyan's
+ * communicators; it is not held while MPI is called. */
 #include "host-driver/plugin/mpi/flight.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -14,53 +15,56 @@
 
 static struct {
     pthread_mutex_t lock;
-    pthread_cond_t wanted; /* a call has started, or the thread shall end */
-    struct by_mpi_flight *first, *last;
-    struct by_mpi_flight *turn; /* the next to test; NULL: the first */
-    uint64_t rounds;            /* of progress by the program */
+    pthread_cond_t wanted;     /* a call has started, or the thread shall end */
+    struct by_mpi_lane *lanes; /* the last is MPI_COMM_WORLD's */
+    uint64_t rounds;           /* of progress by the program */
     pthread_t thread;
     int has_thread, has_to_end;
 } air = {.lock = PTHREAD_MUTEX_INITIALIZER, .wanted = PTHREAD_COND_INITIALIZER};
 
-/* ---- the list ---- */
+/* ---- the lists ---- */
 
 static void link_last(struct by_mpi_flight *flight)
 {
+    struct by_mpi_lane *lane = flight->lane;
+
     flight->next = NULL;
-    flight->previous = air.last;
-    if (air.last != NULL)
-        air.last->next = flight;
+    flight->previous = lane->last;
+    if (lane->last != NULL)
+        lane->last->next = flight;
     else
-        air.first = flight;
-    air.last = flight;
+        lane->first = flight;
+    lane->last = flight;
 }
 
 static void end(struct by_mpi_flight *flight, banyan_status_t status)
 {
+    struct by_mpi_lane *lane = flight->lane;
+
     flight->stage = BY_MPI_ENDED;
     flight->status = status;
     if (status != BANYAN_OK)
         snprintf(flight->text, sizeof(flight->text), "%s", banyan_last_error());
     else if (!flight->is_own)
         by_mpi_count(flight->call.collective);
-    if (air.turn == flight)
-        air.turn = flight->next;
+    if (lane->turn == flight)
+        lane->turn = flight->next;
     if (flight->next != NULL)
         flight->next->previous = flight->previous;
     else
-        air.last = flight->previous;
+        lane->last = flight->previous;
     if (flight->previous != NULL)
         flight->previous->next = flight->next;
     else
-        air.first = flight->next;
+        lane->first = flight->next;
 }
 
 /* Posts the calls that wait, in their order, as far as libbanyan accepts them. */
-static void post_queued(void)
+static void post_queued(struct by_mpi_lane *lane)
 {
     struct by_mpi_flight *next;
 
-    for (struct by_mpi_flight *flight = air.first; flight != NULL; flight = next) {
+    for (struct by_mpi_flight *flight = lane->first; flight != NULL; flight = next) {
         banyan_status_t status;
 
         next = flight->next;
@@ -76,6 +80,48 @@ static void post_queued(void)
     }
 }
 
+/* Leaves a communicator; the lane is in no list any more. */
+static void leave(struct by_mpi_lane *lane)
+{
+    banyan_comm_destroy(lane->comm);
+    free(lane);
+}
+
+static void unlink_lane(struct by_mpi_lane *lane)
+{
+    struct by_mpi_lane **at = &air.lanes;
+
+    while (*at != NULL && *at != lane)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = lane->next;
+}
+
+void by_mpi_lane_open(struct by_mpi_lane *lane)
+{
+    pthread_mutex_lock(&air.lock);
+    lane->next = air.lanes;
+    air.lanes = lane;
+    pthread_mutex_unlock(&air.lock);
+}
+
+/* Leaves the communicator if nothing needs it any more. */
+static void leave_unused(struct by_mpi_lane *lane)
+{
+    if (!lane->is_left || lane->flights > 0)
+        return;
+    unlink_lane(lane);
+    leave(lane);
+}
+
+void by_mpi_lane_close(struct by_mpi_lane *lane)
+{
+    pthread_mutex_lock(&air.lock);
+    lane->is_left = 1;
+    leave_unused(lane);
+    pthread_mutex_unlock(&air.lock);
+}
+
 /* Waits for a running call for at most `microseconds`; 0: only tests. Returns whether it ended. */
 static int advance(struct by_mpi_flight *flight, uint64_t microseconds)
 {
@@ -89,24 +135,49 @@ static int advance(struct by_mpi_flight *flight, uint64_t microseconds)
 }
 
 /* Tests one running call after another, in turns, until one has not ended. */
-static int round_of_tests(void)
+static int round_of_tests(struct by_mpi_lane *lane)
 {
     int ended = 0, found;
 
     do {
-        struct by_mpi_flight *flight = air.turn != NULL ? air.turn : air.first;
+        struct by_mpi_flight *flight = lane->turn != NULL ? lane->turn : lane->first;
 
-        post_queued();
+        post_queued(lane);
         if (flight == NULL || flight->stage != BY_MPI_RUNNING)
-            flight = air.first; /* all calls behind one that waits are waiting as well */
+            flight = lane->first; /* all calls behind one that waits are waiting as well */
         found = 0;
         if (flight != NULL && flight->stage == BY_MPI_RUNNING) {
-            air.turn = flight->next;
+            lane->turn = flight->next;
             found = advance(flight, 0);
         }
         ended += found;
-    } while (found && air.first != NULL);
+    } while (found && lane->first != NULL);
     return ended;
+}
+
+/* Moves packets of all lanes but one; NULL: of all. Those without calls may be inner nodes. */
+static int move_others(const struct by_mpi_lane *but)
+{
+    int ended = 0;
+
+    for (struct by_mpi_lane *lane = air.lanes; lane != NULL; lane = lane->next) {
+        if (lane == but)
+            continue;
+        if (lane->first != NULL)
+            ended += round_of_tests(lane);
+        else if (lane->next != NULL || lane != air.lanes) /* alone, it is moved by its calls */
+            banyan_comm_progress(lane->comm);
+    }
+    return ended;
+}
+
+static struct by_mpi_lane *busy_lane(void)
+{
+    struct by_mpi_lane *lane = air.lanes;
+
+    while (lane != NULL && lane->first == NULL)
+        lane = lane->next;
+    return lane;
 }
 
 /* ---- the thread ---- */
@@ -114,12 +185,13 @@ static int round_of_tests(void)
 static void *move_meanwhile(void *unused)
 {
     const struct timespec pause = {.tv_nsec = AWAY_NS};
+    struct by_mpi_lane *lane;
     uint64_t seen;
 
     (void)unused;
     pthread_mutex_lock(&air.lock);
     while (!air.has_to_end) {
-        if (air.first == NULL) {
+        if (busy_lane() == NULL) {
             pthread_cond_wait(&air.wanted, &air.lock);
             continue;
         }
@@ -129,9 +201,13 @@ static void *move_meanwhile(void *unused)
         pthread_mutex_lock(&air.lock);
         if (air.rounds != seen || air.has_to_end)
             continue;
-        post_queued();
-        if (air.first != NULL && air.first->stage == BY_MPI_RUNNING)
-            advance(air.first, TURN_US);
+        lane = busy_lane();
+        if (lane == NULL)
+            continue;
+        post_queued(lane);
+        if (lane->first != NULL && lane->first->stage == BY_MPI_RUNNING)
+            advance(lane->first, TURN_US);
+        move_others(lane);
     }
     pthread_mutex_unlock(&air.lock);
     return NULL;
@@ -163,7 +239,13 @@ void by_mpi_land(void)
     if (has_thread)
         pthread_join(air.thread, NULL);
     air.has_thread = air.has_to_end = 0;
-    air.first = air.last = air.turn = NULL;
+    while (air.lanes != NULL && air.lanes != by_mpi_world()) {
+        struct by_mpi_lane *lane = air.lanes;
+
+        air.lanes = lane->next;
+        leave(lane);
+    }
+    air.lanes = NULL;
 }
 
 /* ---- calls ---- */
@@ -173,7 +255,8 @@ int by_mpi_open(struct by_mpi_flight *flight)
     banyan_status_t status;
 
     pthread_mutex_lock(&air.lock);
-    status = by_mpi_request(&flight->call, &flight->request);
+    flight->lane->flights++;
+    status = by_mpi_request(flight->lane, &flight->call, &flight->request);
     if (status != BANYAN_OK) {
         flight->request = NULL;
         snprintf(flight->text, sizeof(flight->text), "%s", banyan_last_error());
@@ -192,7 +275,7 @@ void by_mpi_start(struct by_mpi_flight *flight)
     make_thread();
     pthread_cond_signal(&air.wanted);
     air.rounds++;
-    post_queued();
+    post_queued(flight->lane);
     /* the first packets leave now: the program may not enter MPI for a while */
     if (flight->stage == BY_MPI_RUNNING)
         advance(flight, 0);
@@ -202,16 +285,19 @@ void by_mpi_start(struct by_mpi_flight *flight)
 /* One slice of a wait. Returns whether the call has ended. */
 static int wait_slice(struct by_mpi_flight *flight)
 {
+    struct by_mpi_lane *lane = flight->lane;
     int ended;
 
     pthread_mutex_lock(&air.lock);
     air.rounds++;
-    post_queued();
+    post_queued(lane);
     if (flight->stage == BY_MPI_RUNNING)
         advance(flight, SLICE_US);
-    else if (flight->stage == BY_MPI_QUEUED && air.first->stage == BY_MPI_RUNNING)
-        advance(air.first, SLICE_US);
+    else if (flight->stage == BY_MPI_QUEUED && lane->first->stage == BY_MPI_RUNNING)
+        advance(lane->first, SLICE_US);
     ended = flight->stage == BY_MPI_ENDED;
+    if (!ended)
+        move_others(lane);
     pthread_mutex_unlock(&air.lock);
     return ended;
 }
@@ -229,8 +315,10 @@ int by_mpi_run(struct by_mpi_flight *flight, void (*idle)(void))
 
 void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void))
 {
-    struct by_mpi_flight flight = {.call = {.collective = BANYAN_BARRIER}, .is_own = 1};
+    struct by_mpi_flight flight = {
+        .lane = by_mpi_world(), .call = {.collective = BANYAN_BARRIER}, .is_own = 1};
 
+    by_mpi_lane_open(flight.lane);
     if (by_mpi_open(&flight) == BANYAN_OK)
         by_mpi_run(&flight, idle);
     facts->status = flight.status;
@@ -246,7 +334,7 @@ int by_mpi_progress(void)
     if (pthread_mutex_trylock(&air.lock) != 0)
         return 0;
     air.rounds++;
-    ended = round_of_tests();
+    ended = move_others(NULL);
     pthread_mutex_unlock(&air.lock);
     return ended;
 }
@@ -268,5 +356,7 @@ void by_mpi_close(struct by_mpi_flight *flight)
     if (flight->request != NULL && flight->status == BANYAN_OK)
         banyan_free(flight->request);
     flight->request = NULL;
+    flight->lane->flights--;
+    leave_unused(flight->lane);
     pthread_mutex_unlock(&air.lock);
 }

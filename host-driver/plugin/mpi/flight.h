@@ -1,6 +1,6 @@
 /*
- * Calls that run, or wait for their turn, on the communicator of the plugin. They are posted in the
- * order in which they start, which is the same on all ranks; beyond libbanyan's limit of running
+ * Calls that run, or wait for their turn, on the lanes of the plugin. Each lane posts them in the
+ * order in which they start, which is the same on all its ranks; beyond libbanyan's limit of running
  * operations they queue. Any thread of the program may call these functions. While calls are under
  * way and the program does not enter MPI, a thread of the plugin moves their packets; it calls no
  * function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
@@ -14,6 +14,7 @@ enum by_mpi_stage { BY_MPI_IDLE = 1, BY_MPI_QUEUED, BY_MPI_RUNNING, BY_MPI_ENDED
 
 /* The caller's memory, which must not move while the call is under way. */
 struct by_mpi_flight {
+    struct by_mpi_lane *lane; /* set before by_mpi_open */
     struct by_mpi_call call;
     int is_own; /* of the plugin, not counted as a call of the program */
     enum by_mpi_stage stage;
@@ -23,6 +24,10 @@ struct by_mpi_flight {
     char text[BY_MPI_TEXT_MAX]; /* of an error */
 };
 
+/* Adds a lane of by_mpi_branch, whose memory malloc has given: from now on its packets move. */
+void by_mpi_lane_open(struct by_mpi_lane *lane);
+/* Leaves the lane's communicator and frees it, at once or when its last flight has been closed. */
+void by_mpi_lane_close(struct by_mpi_lane *lane);
 /* Describes the call to libbanyan, which copies its counts. 0, or a banyan_status_t and `text`. */
 int by_mpi_open(struct by_mpi_flight *flight);
 /* Starts an opened call, which is not under way, and returns without waiting. */
@@ -35,10 +40,10 @@ int by_mpi_progress(void);
 int by_mpi_has_ended(const struct by_mpi_flight *flight);
 /* Releases what by_mpi_open created. The call is not under way. */
 void by_mpi_close(struct by_mpi_flight *flight);
-/* Runs the first operation, which detects tables left over from an earlier run. The result is in
- * facts->status and text. */
+/* Runs the first operation of MPI_COMM_WORLD's lane, which detects tables left over from an earlier
+ * run, and adds this lane. The result is in facts->status and text. */
 void by_mpi_enter(struct by_mpi_facts *facts, void (*idle)(void));
-/* Ends the thread, before the communicator is destroyed. */
+/* Ends the thread, and leaves all communicators but that of MPI_COMM_WORLD. */
 void by_mpi_land(void);
 
 #endif

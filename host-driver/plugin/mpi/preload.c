@@ -1,8 +1,7 @@
 /*
- * The preload library for MPICH. MPI's collectives over MPI_COMM_WORLD, and over communicators of
- * the same ranks, run through libbanyan; unsupported calls run through MPICH's own functions. Load
- * it with LD_PRELOAD or with banyan-run. Handles of other MPIs have a different size, so it refuses
- * to run in a process of another MPI.
+ * The preload library for MPICH. MPI's collectives run through libbanyan; unsupported calls run
+ * through MPICH's own functions. Load it with LD_PRELOAD or with banyan-run. Handles of other MPIs have a
+ * different size, so it refuses to run in a process of another MPI.
  *
  * It overrides every name of a collective: MPI_, PMPI_ and the large counts of each. Ranks of one
  * call may use different names, and MPICH's bindings do: the mpi_f08 binding calls PMPI_Barrier,
@@ -39,30 +38,30 @@
  * collectives that are overridden here, and called in MPICH. */
 #define COUNTED_LIST(X)                                                                                      \
     X(Allreduce, Iallreduce, REDUCTION, (send, recv, count, type, op, ),                                     \
-      are_buffers(send, recv, count, type, op) && by_shim_allreduce(send, recv, count, type, op, &work))     \
+      are_buffers(send, recv, count, type, op) && by_shim_allreduce(at, send, recv, count, type, op, &work)) \
     X(Reduce, Ireduce, ROOTED_REDUCTION, (send, recv, count, type, op, root, ),                              \
       are_rooted(send, recv, count, type, op, root, comm) &&                                                 \
-          by_shim_reduce(send, recv, count, type, op, root, &work))                                          \
+          by_shim_reduce(at, send, recv, count, type, op, root, &work))                                      \
     X(Reduce_scatter_block, Ireduce_scatter_block, REDUCTION, (send, recv, count, type, op, ),               \
       are_buffers(send, recv, count, type, op) &&                                                            \
-          by_shim_reduce_scatter_block(send, recv, count, type, op, &work))                                  \
+          by_shim_reduce_scatter_block(at, send, recv, count, type, op, &work))                              \
     X(Reduce_scatter, Ireduce_scatter, SCATTER, (send, recv, counts, type, op, ),                            \
       counts != NULL && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&                          \
-          by_shim_reduce_scatter(send, recv, COUNTS(counts), type, op, &work))                               \
+          by_shim_reduce_scatter(at, send, recv, COUNTS(counts), type, op, &work))                           \
     X(Bcast, Ibcast, BROADCAST, (buffer, count, type, root, ),                                               \
-      is_buffer(buffer, count, type) && by_shim_bcast(buffer, count, type, root, &work))                     \
+      is_buffer(buffer, count, type) && by_shim_bcast(at, buffer, count, type, root, &work))                 \
     X(Allgather, Iallgather, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ),           \
       are_blocks(send, send_count, send_type, place_of(recv, rank_of(comm) * recv_count, recv_type),         \
                  recv_count, recv_type) &&                                                                   \
-          by_shim_allgather(send, send_count, send_type, recv, recv_count, recv_type, &work))                \
+          by_shim_allgather(at, send, send_count, send_type, recv, recv_count, recv_type, &work))            \
     X(Allgatherv, Iallgatherv, GATHER_V, (send, send_count, send_type, recv, counts, places, recv_type, ),   \
       counts != NULL && places != NULL &&                                                                    \
           are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),          \
                      counts[rank_of(comm)], recv_type) &&                                                    \
-          by_shim_allgatherv(send, send_count, send_type, recv, COUNTS(counts), PLACES(places), recv_type,   \
-                             &work))
+          by_shim_allgatherv(at, send, send_count, send_type, recv, COUNTS(counts), PLACES(places),          \
+                             recv_type, &work))
 #define BARRIER(COUNT, PLACE) ()
-#define BARRIER_LIST(X)       X(Barrier, Ibarrier, BARRIER, (), by_shim_barrier(&work))
+#define BARRIER_LIST(X)       X(Barrier, Ibarrier, BARRIER, (), by_shim_barrier(at, &work))
 
 /* X(blocking, non-blocking, PARAMETERS, (arguments,), reason): those that stay with MPI, and are
  * counted. */
@@ -169,8 +168,8 @@ static struct {
 #undef X
 } real;
 
-static int key = MPI_KEYVAL_INVALID; /* attribute that caches the result of `fits` */
-static const char yes, no;
+static int key = MPI_KEYVAL_INVALID; /* attribute with the by_shim_comm of a communicator */
+static struct by_shim_comm *world;
 
 static void refuse(const char *what)
 {
@@ -207,51 +206,65 @@ static int gather(const struct by_shim_gather *on, const void *mine, void *all, 
     return real.Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
 }
 
-/* Accepts communicators with the same ranks in the same order as MPI_COMM_WORLD. If several threads
- * may call at once, accepts only MPI_COMM_WORLD itself, since libbanyan requires one order of calls
- * over all of them. */
-static int fits(MPI_Comm comm)
+static int forget(MPI_Comm comm, int number, void *value, void *extra)
 {
-    int between = 1, same = MPI_UNEQUAL, level = MPI_THREAD_MULTIPLE, known = 0;
-    void *value = NULL;
-
-    if (comm == MPI_COMM_WORLD)
-        return 1;
-    if (comm == MPI_COMM_NULL)
-        return 0;
-    if (key == MPI_KEYVAL_INVALID &&
-        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, MPI_COMM_NULL_DELETE_FN, &key, NULL) != MPI_SUCCESS)
-        return 0;
-    if (PMPI_Comm_get_attr(comm, key, &value, &known) == MPI_SUCCESS && known)
-        return value == &yes;
-    PMPI_Query_thread(&level);
-    if (level != MPI_THREAD_MULTIPLE && PMPI_Comm_test_inter(comm, &between) == MPI_SUCCESS && !between)
-        PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
-    value = (void *)(same == MPI_CONGRUENT || same == MPI_IDENT ? &yes : &no);
-    PMPI_Comm_set_attr(comm, key, value);
-    if (value == &yes)
-        by_shim_twin();
-    return value == &yes;
+    (void)comm;
+    (void)number;
+    (void)extra;
+    by_shim_comm_free(value);
+    return MPI_SUCCESS;
 }
 
-static int ready(MPI_Comm comm)
+static struct by_shim_comm *make(MPI_Comm comm)
+{
+    enum by_shim_kind kind = BY_SHIM_WORLD;
+    int between = 1, same = MPI_UNEQUAL, rank = 0, size = 1;
+
+    if (comm != MPI_COMM_WORLD) {
+        PMPI_Comm_test_inter(comm, &between);
+        if (!between)
+            PMPI_Comm_compare(comm, MPI_COMM_WORLD, &same);
+        kind = between                                      ? BY_SHIM_INTER
+               : same == MPI_CONGRUENT || same == MPI_IDENT ? BY_SHIM_TWIN
+                                                            : BY_SHIM_PART;
+    }
+    PMPI_Comm_rank(comm, &rank);
+    PMPI_Comm_size(comm, &size);
+    return by_shim_comm_new(kind, rank, size);
+}
+
+/* Returns the state of a communicator, which it makes at the first call; NULL: an invalid one, or
+ * no memory. */
+static struct by_shim_comm *at_of(MPI_Comm comm)
+{
+    struct by_shim_comm *at = NULL;
+    int known = 0;
+
+    if (comm == MPI_COMM_WORLD) {
+        if (world == NULL)
+            world = make(comm);
+        return world;
+    }
+    if (comm == MPI_COMM_NULL)
+        return NULL;
+    if (key == MPI_KEYVAL_INVALID &&
+        PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, forget, &key, NULL) != MPI_SUCCESS)
+        return NULL;
+    if (PMPI_Comm_get_attr(comm, key, (void *)&at, &known) == MPI_SUCCESS && known)
+        return at;
+    at = make(comm);
+    if (at != NULL && PMPI_Comm_set_attr(comm, key, at) != MPI_SUCCESS) {
+        by_shim_comm_free(at);
+        at = NULL;
+    }
+    return at;
+}
+
+static int ready(struct by_shim_comm *at, MPI_Comm comm)
 {
     struct by_shim_gather on = {.gather = gather, .comm = comm};
 
-    if (!fits(comm)) {
-        by_mpi_leave_to_mpi(BY_MPI_COMMUNICATOR);
-        return 0;
-    }
-    return by_shim_ready(&on);
-}
-
-static int ready_now(MPI_Comm comm)
-{
-    if (!fits(comm)) {
-        by_mpi_leave_to_mpi(BY_MPI_COMMUNICATOR);
-        return 0;
-    }
-    return by_shim_ready_now();
+    return by_shim_ready(at, &on);
 }
 
 /* Applies the communicator's error handler. */
@@ -463,18 +476,20 @@ PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
 #define OVERRIDE(name, parameters, arguments, preparation)                                                   \
     PUBLIC int MPI_##name(BARE parameters MPI_Comm comm)                                                     \
     {                                                                                                        \
+        struct by_shim_comm *at = at_of(comm);                                                               \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (ready(comm) && preparation)                                                                      \
+        if (ready(at, comm) && preparation)                                                                  \
             return end(comm, by_shim_run(&work));                                                            \
         return real.name(BARE arguments comm);                                                               \
     }
 #define OVERRIDE_NOW(name, parameters, arguments, preparation)                                               \
     PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Request *request)                               \
     {                                                                                                        \
+        struct by_shim_comm *at = at_of(comm);                                                               \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (request != NULL && ready_now(comm) && preparation)                                               \
+        if (request != NULL && by_shim_ready_now(at) && preparation)                                         \
             return end(comm, begin(&work, request));                                                         \
         return real.name(BARE arguments comm, request);                                                      \
     }
@@ -496,10 +511,7 @@ COUNTED_LIST(X)
 
 static void pass(MPI_Comm comm, enum by_mpi_reason reason)
 {
-    if (fits(comm))
-        by_shim_pass(reason);
-    else
-        by_mpi_leave_to_mpi(BY_MPI_COMMUNICATOR);
+    by_shim_pass(at_of(comm), reason);
 }
 
 #define PASS(name, parameters, arguments, reason)                                                            \
@@ -552,7 +564,7 @@ BARRIER_LIST(X)
         int code = real.name arguments;                                                                      \
                                                                                                              \
         if (code == MPI_SUCCESS && made != NULL)                                                             \
-            fits(*made);                                                                                     \
+            at_of(*made);                                                                                    \
         return code;                                                                                         \
     }
 MAKER_LIST(X)
@@ -561,7 +573,9 @@ MAKER_LIST(X)
 /* The new communicator is not usable yet. */
 PUBLIC int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
 {
-    if (fits(comm))
+    const struct by_shim_comm *at = at_of(comm);
+
+    if (at != NULL && (at->kind == BY_SHIM_WORLD || at->kind == BY_SHIM_TWIN))
         by_shim_twin();
     return real.Comm_idup(comm, made, request);
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "host-driver/plugin/mpi/comms.h"
+
 /* ---- blocks of an allgather ---- */
 
 static int is_unequal(const struct by_shim_gathering *g)

@@ -83,9 +83,4 @@ int by_shim_finish(struct by_shim_work *work);
 /* Releases a work that is not under way. */
 void by_shim_release(struct by_shim_work *work);
 
-/* shim.c: MPI's error code that carries a text of libbanyan, which is also printed. */
-int by_shim_code(const char *text);
-/* shim.c: lets MPI progress its own messages. */
-void by_shim_idle(void);
-
 #endif

@@ -1,0 +1,341 @@
+/* Communicators of MPI; see comms.h. */
+#include "host-driver/plugin/mpi/comms.h"
+
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host-driver/plugin/mpi/flight.h"
+
+static struct {
+    enum by_shim_state state; /* of all; 0: the ranks have not agreed */
+    int rank, size;           /* of MPI_COMM_WORLD */
+    uint32_t log, after;
+    uint64_t least;
+    int controlled;  /* every rank has a controller */
+    int has_refused; /* this process has printed a refusal */
+    MPI_Comm silent; /* carries no messages */
+    int making;      /* `silent` is being created */
+    int has_twin;    /* the program has created another communicator of all ranks */
+} self;
+
+/* ---- joining and leaving ---- */
+
+void by_shim_idle(void)
+{
+    MPI_Status status;
+    int found;
+
+    /* A probe without a match is the portable way to let MPI progress messages that others wait
+     * for. */
+    PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.silent, &found, &status);
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. */
+static int finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
+    char text[BY_MPI_TEXT_MAX];
+
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    by_mpi_tally(text, sizeof(text));
+    if (self.rank == 0 && self.log > 0)
+        fprintf(stderr, "banyan: MPI: %s\n", text);
+    self.state = BY_SHIM_OFF;
+    by_mpi_land();
+    by_mpi_part();
+    return MPI_SUCCESS;
+}
+
+static void call_at_finalize(void)
+{
+    int key;
+
+    if (PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, finalize, &key, NULL) == MPI_SUCCESS)
+        PMPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+typedef int judge_fn(const struct by_mpi_facts *all, uint32_t count, char text[BY_MPI_TEXT_MAX]);
+
+/* One exchange of facts, and the decision. */
+static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct by_mpi_facts *mine,
+                 char text[BY_MPI_TEXT_MAX])
+{
+    struct by_mpi_facts *all = calloc((size_t)self.size, sizeof(*all));
+    int verdict;
+
+    if (all == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory to agree among %d ranks: %zu bytes\n", self.size,
+                (size_t)self.size * sizeof(*all));
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+        free(all);
+        return 0;
+    }
+    if (on->gather(on, mine, all, (int)sizeof(*mine)) != MPI_SUCCESS) {
+        free(all);
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not exchange the settings of the ranks");
+        return 0;
+    }
+    verdict = judge(all, (uint32_t)self.size, text);
+    self.least = all[0].least;
+    self.log = all[0].log;
+    self.after = all[0].after;
+    self.controlled = 1;
+    for (int rank = 0; rank < self.size; rank++)
+        self.controlled &= (int)all[rank].controlled;
+    free(all);
+    return verdict;
+}
+
+/* Creates a communicator with MPI_COMM_WORLD's ranks but without its attributes: MPI_Comm_dup would
+ * run the user's copy functions. */
+static int make_silent(void)
+{
+    MPI_Group all;
+    int made;
+
+    if (PMPI_Comm_group(MPI_COMM_WORLD, &all) != MPI_SUCCESS)
+        return 0;
+    self.making = 1;
+    made = PMPI_Comm_create(MPI_COMM_WORLD, all, &self.silent) == MPI_SUCCESS;
+    self.making = 0;
+    PMPI_Group_free(&all);
+    return made;
+}
+
+/* Lets the ranks of a host find each other, while they join. */
+static int gather_places(void *context, const void *mine, void *all, size_t bytes)
+{
+    const struct by_shim_gather *on = context;
+
+    return on->gather(on, mine, all, (int)bytes) == MPI_SUCCESS ? 0 : -1;
+}
+
+/* No rank opens a socket before all ranks have a place; then all ranks join, and the first
+ * operation shows whether the switches accept them. */
+static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
+{
+    const struct banyan_bootstrap places = {.size = sizeof(places),
+                                            .rank = (uint32_t)self.rank,
+                                            .rank_count = (uint32_t)self.size,
+                                            .context = (void *)(uintptr_t)on,
+                                            .allgather = gather_places};
+    struct by_mpi_facts mine;
+
+    by_mpi_prepare(&mine, &places);
+    if (!agree(on, by_mpi_seat, &mine, text))
+        return 0;
+    by_mpi_join(&mine);
+    if (!agree(on, by_mpi_agree, &mine, text))
+        return 0;
+    if (!make_silent()) {
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not create a communicator");
+        return 0;
+    }
+    by_mpi_enter(&mine, by_shim_idle);
+    return agree(on, by_mpi_agree, &mine, text);
+}
+
+static void start(const struct by_shim_gather *on)
+{
+    char text[BY_MPI_TEXT_MAX] = "";
+
+    PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
+    self.state = BY_SHIM_OFF;
+    if (enter(on, text))
+        self.state = BY_SHIM_ON;
+    if (self.rank == 0 && self.log > 0)
+        fprintf(stderr, "banyan: MPI: %s\n", text);
+    if (self.state == BY_SHIM_OFF) {
+        by_mpi_land();
+        by_mpi_part();
+    }
+    call_at_finalize();
+}
+
+void by_shim_join(const struct by_shim_gather *on)
+{
+    if (self.state == 0)
+        start(on);
+}
+
+/* ---- one communicator ---- */
+
+void by_shim_twin(void)
+{
+    if (!self.making)
+        self.has_twin = 1;
+}
+
+struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size)
+{
+    struct by_shim_comm *comm = calloc(1, sizeof(*comm));
+
+    if (comm == NULL)
+        return NULL;
+    *comm = (struct by_shim_comm){.kind = kind, .state = BY_SHIM_NEW, .rank = rank, .size = size};
+    if (size < 2) {
+        comm->state = BY_SHIM_OFF;
+        comm->reason = BY_MPI_WITHIN;
+    }
+    if (kind == BY_SHIM_TWIN)
+        by_shim_twin();
+    return comm;
+}
+
+void by_shim_comm_free(struct by_shim_comm *comm)
+{
+    if (comm == NULL)
+        return;
+    /* MPI_Finalize has left all lanes */
+    if (comm->state == BY_SHIM_ON && self.state == BY_SHIM_ON)
+        by_mpi_lane_close(comm->lane);
+    free(comm->counts);
+    free(comm);
+}
+
+/* Whether its calls go over the job of MPI_COMM_WORLD. */
+static int shares(const struct by_shim_comm *comm)
+{
+    int level = MPI_THREAD_MULTIPLE;
+
+    if (comm->kind == BY_SHIM_WORLD)
+        return 1;
+    /* with threads the calls of two communicators have no common order */
+    return comm->kind == BY_SHIM_TWIN && !self.controlled && PMPI_Query_thread(&level) == MPI_SUCCESS &&
+           level != MPI_THREAD_MULTIPLE;
+}
+
+int by_shim_left(enum by_mpi_reason reason)
+{
+    by_mpi_leave_to_mpi(reason);
+    return 0;
+}
+
+static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
+{
+    if (comm->counts == NULL)
+        comm->counts = calloc((size_t)comm->size, sizeof(*comm->counts));
+    if (comm->counts == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory for the counts of %d ranks\n", comm->size);
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+        return 0;
+    }
+    comm->lane = lane;
+    return 1;
+}
+
+/* Creates the job of a communicator; collective over it. */
+static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    const struct banyan_bootstrap ranks = {.size = sizeof(ranks),
+                                           .rank = (uint32_t)comm->rank,
+                                           .rank_count = (uint32_t)comm->size,
+                                           .context = (void *)(uintptr_t)on,
+                                           .allgather = gather_places};
+    struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
+    char text[BY_MPI_TEXT_MAX] = "";
+    int status;
+
+    if (lane == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+        return 0;
+    }
+    status = by_mpi_branch(&ranks, lane, text);
+    if (status == BANYAN_OK) {
+        by_mpi_lane_open(lane);
+        comm->state = BY_SHIM_ON;
+        return use(comm, lane);
+    }
+    free(lane);
+    comm->state = BY_SHIM_OFF;
+    comm->reason = status == BANYAN_EUNSUPPORTED ? BY_MPI_WITHIN : BY_MPI_REFUSED;
+    if (comm->reason == BY_MPI_REFUSED && comm->rank == 0 && self.log > 0 && !self.has_refused) {
+        self.has_refused = 1;
+        fprintf(stderr, "banyan: MPI: a communicator of %d ranks is not offloaded: %s\n", comm->size, text);
+    }
+    return by_shim_left(comm->reason);
+}
+
+/* Decides for a communicator with a job of its own. `on` NULL: must not wait for other ranks. */
+static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    if (comm->kind == BY_SHIM_INTER || !self.controlled)
+        return by_shim_left(BY_MPI_COMMUNICATOR);
+    if (comm->state == BY_SHIM_ON)
+        return 1;
+    if (comm->state == BY_SHIM_OFF)
+        return by_shim_left(comm->reason);
+    if (on == NULL || comm->calls < self.after) {
+        comm->calls++;
+        return by_shim_left(BY_MPI_FIRST);
+    }
+    return branch(comm, on);
+}
+
+int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    if (comm == NULL)
+        return by_shim_left(BY_MPI_COMMUNICATOR);
+    if (comm->kind == BY_SHIM_WORLD || comm->kind == BY_SHIM_TWIN)
+        by_shim_join(on);
+    if (self.making)
+        return 0; /* a call of the plugin, by way of MPI */
+    if (self.state != BY_SHIM_ON)
+        return by_shim_left(BY_MPI_OFF);
+    if (shares(comm))
+        return use(comm, by_mpi_world());
+    return own_ready(comm, on);
+}
+
+/* The agreement would wait for ranks that may be waiting for what this rank does after its call. */
+int by_shim_ready_now(struct by_shim_comm *comm)
+{
+    if (self.making)
+        return 0;
+    if (comm == NULL)
+        return by_shim_left(BY_MPI_COMMUNICATOR);
+    if (self.state == 0)
+        return by_shim_left(BY_MPI_EARLY);
+    if (self.state != BY_SHIM_ON)
+        return by_shim_left(BY_MPI_OFF);
+    if (!shares(comm))
+        return own_ready(comm, NULL);
+    if (self.has_twin && !self.controlled)
+        return by_shim_left(BY_MPI_ORDER);
+    return use(comm, by_mpi_world());
+}
+
+void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason)
+{
+    if (self.state == BY_SHIM_ON &&
+        (comm == NULL || (!shares(comm) && (comm->kind == BY_SHIM_INTER || !self.controlled))))
+        reason = BY_MPI_COMMUNICATOR;
+    by_mpi_leave_to_mpi(self.state == BY_SHIM_ON ? reason : BY_MPI_OFF);
+}
+
+uint64_t by_shim_least(void)
+{
+    return self.least;
+}
+
+int by_shim_code(const char *reason)
+{
+    static int class = MPI_ERR_LASTCODE;
+    char text[MPI_MAX_ERROR_STRING];
+    int code = MPI_ERR_OTHER;
+
+    snprintf(text, sizeof(text), "banyan: %s", reason);
+    if (self.log > 0)
+        fprintf(stderr, "%s (MPI rank %d)\n", text, self.rank);
+    if (class == MPI_ERR_LASTCODE && PMPI_Add_error_class(&class) != MPI_SUCCESS)
+        return MPI_ERR_OTHER;
+    if (PMPI_Add_error_code(class, &code) == MPI_SUCCESS)
+        PMPI_Add_error_string(code, text);
+    return code;
+}

@@ -1,0 +1,75 @@
+/*
+ * Communicators of MPI: which of their calls are offloaded, and over what. MPI_COMM_WORLD has the
+ * job of the tables. With a controller every other communicator gets a job of its own, when its
+ * ranks have called it often enough; without one, those with the ranks and the order of
+ * MPI_COMM_WORLD share its job and its order of calls, and the others stay with MPI. Compiled once
+ * for each MPI; uses its public interface only. Neighbours: shim.c translates the calls; preload.c
+ * and coll.c keep a by_shim_comm with each communicator.
+ */
+#ifndef BY_PLUGIN_MPI_COMMS_H
+#define BY_PLUGIN_MPI_COMMS_H
+
+#include <mpi.h>
+
+#include "host-driver/plugin/mpi/core.h"
+
+/* MPI's own allgather of `bytes` of each rank over the communicator of `on`; returns an MPI error
+ * code. */
+struct by_shim_gather {
+    int (*gather)(const struct by_shim_gather *on, const void *mine, void *all, int bytes);
+    MPI_Comm comm;
+    void *module; /* of Open MPI; else NULL */
+};
+
+enum by_shim_kind {
+    BY_SHIM_WORLD = 1,
+    BY_SHIM_TWIN,  /* the ranks and the order of MPI_COMM_WORLD */
+    BY_SHIM_PART,  /* other ranks, or another order */
+    BY_SHIM_INTER, /* between two groups */
+};
+
+enum by_shim_state { BY_SHIM_NEW = 1, BY_SHIM_ON, BY_SHIM_OFF };
+
+struct by_shim_comm {
+    enum by_shim_kind kind;
+    enum by_shim_state state; /* of TWIN and PART with a controller */
+    enum by_mpi_reason reason;
+    int rank, size;
+    uint32_t calls; /* of its ranks, until it is ON or OFF */
+    struct by_mpi_lane *lane;
+    uint64_t *counts; /* one per rank */
+};
+
+/* Creates the state of a communicator; NULL: no memory. */
+struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size);
+/* MPI has freed the communicator: gives back what it has. */
+void by_shim_comm_free(struct by_shim_comm *comm);
+
+/* The program creates a communicator with the ranks and the order of MPI_COMM_WORLD, which is not
+ * usable yet. */
+void by_shim_twin(void);
+
+/* All ranks join the job and agree over `on`, once; rank 0 prints the outcome. */
+void by_shim_join(const struct by_shim_gather *on);
+/*
+ * 1 if calls over this communicator are offloaded: comm->lane is then set. Agrees as by_shim_join, if
+ * that has not been called. May create its job, together with all its ranks.
+ */
+int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
+/* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not agreed
+ * yet, or if several communicators share an order of calls, since MPI requires one order of blocking
+ * calls only. */
+int by_shim_ready_now(struct by_shim_comm *comm);
+/* Counts a call over such a communicator that MPI executes for `reason`. */
+void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason);
+/* Counts a call that MPI executes; returns 0. */
+int by_shim_left(enum by_mpi_reason reason);
+
+/* BANYAN_MPI_LEAST, as the ranks have agreed. */
+uint64_t by_shim_least(void);
+/* MPI's error code that carries a text of libbanyan, which is also printed. */
+int by_shim_code(const char *text);
+/* Lets MPI progress its own messages. */
+void by_shim_idle(void);
+
+#endif

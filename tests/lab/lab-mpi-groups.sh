@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# Communicators of unmodified MPI programs, under Open MPI and MPICH, over real switches with
+# banyand: every way to make one, 64 at once, the refusal at the limit, and a loop that makes and
+# frees them. banyand gets all slots back.
+#   lab-mpi-groups.sh BUILD   SECONDS_OF_LOOP=N runs the loops for N seconds (default 5)
+. "$(dirname "$0")/lab-common.sh" lab-mpi-groups "$@"
+need_root
+. "$(dirname "$0")/mpi-common.sh"
+
+fabric_up --controller || { fail "a lab with banyand and a network beside it" "$dir/up.out"; finish; }
+for mpi in openmpi mpich; do
+    mpicc.$mpi -O2 -I. -o "$dir/groups.$mpi" "$(dirname "$0")/mpi/groups.c" || { fail "programs for $mpi"; finish; }
+done
+at=unix:/run/banyan/lab-$lab/banyand.socket
+held() { "$banyan" job list --json --controller "$at" | perl -MJSON::PP -0777 -ne '
+    for my $job (@{decode_json($_)->{jobs}}) { print "job $job->{job}: $_->{slots} slots, $_->{entries} entries on $_->{switch}\n" for @{$job->{held}} }'; }
+before=$(held)
+# returned WHAT: passes if banyand holds what it held before, within 5 s.
+returned() {
+    local i
+    for ((i = 0; i < 50; i++)); do
+        [ "$(held)" != "$before" ] || { pass "$1"; return; }
+        sleep 0.1
+    done
+    held >"$dir/held.out"
+    fail "$1" "$dir/held.out" "/run/banyan/lab-$lab/banyand.log"
+}
+# made: how many jobs banyand has made so far.
+made() { grep -c 'job [0-9]* runs, generation' "/run/banyan/lab-$lab/banyand.log"; }
+
+for mpi in openmpi mpich; do
+    shown "$mpi, communicators of every shape" 300 run $mpi "$dir/groups.$mpi" shapes
+    each=2 ranks=$((2 * hosts)) shown "$mpi, communicators of every shape, two ranks on each host" 300 run $mpi "$dir/groups.$mpi" shapes
+    returned "$mpi, their slots return"
+    shown "$mpi, 64 communicators at once" 190 run $mpi "$dir/groups.$mpi" many 64
+    shown "$mpi, 70 communicators: six stay with MPI" 190 run $mpi "$dir/groups.$mpi" many 70
+    check "$mpi, they are counted with their reason" grep -q 'no trees for a communicator 18' "$dir/run.out"
+    check "$mpi, which is printed" grep -q 'is not offloaded: 64 jobs of communicators exist, the limit of banyand' "$dir/run.out"
+    shown "$mpi, ScaLAPACK's QR of Debian" 150 scalapack $mpi
+    jobs=$(made)
+    run $mpi "$dir/groups.$mpi" unused 100
+    if grep -q 'right' "$dir/run.out" && [ "$(made)" -eq "$jobs" ]; then pass "$mpi, 100 communicators that are called once make no job"; else fail "$mpi, 100 communicators that are called once make no job" "$dir/run.out"; fi
+    shown "$mpi, a loop: at least 8 pairs" 30 run $mpi "$dir/groups.$mpi" loop "${SECONDS_OF_LOOP:-5}"
+    grep 'in a loop' "$dir/run.out" | sed 's/^/         | /'
+    returned "$mpi, no slot is lost"
+    environment=BANYAN_TIMEOUT=2 run $mpi "$dir/groups.$mpi" kill
+    if [ "$(grep -cE 'rank [02]: an error after [0-3]\.[0-9] s: .*(host1|host3|rank 1)' "$dir/run.out")" -eq 2 ]; then
+        pass "$mpi, a rank that stops in a call of a pair is named: $(grep -o 'an error after.*' "$dir/run.out" | head -n 1)"
+    else
+        fail "$mpi, a rank that stops in a call of a pair is named" "$dir/run.out"
+    fi
+    returned "$mpi, the slots of the pairs return"
+done
+finish

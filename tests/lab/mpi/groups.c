@@ -1,0 +1,287 @@
+/*
+ * Communicators of an MPI program: every way to make one, all collectives with checked results,
+ * non-blocking calls of several in different orders, many at once, and many one after another.
+ *
+ *   groups shapes
+ *   groups loop SECONDS
+ *   groups many COUNT
+ *   groups unused COUNT   makes communicators and calls each once
+ *   groups kill           the last rank of each pair stops before a call of the pair
+ */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "tests/lab/mpi/verdict.h"
+
+#define COUNT    3000
+#define RANKS    64
+#define MANY_MAX 256
+#define ROUNDS   4
+
+static int value(int rank, int i)
+{
+    return (int)((unsigned)(rank + 1) * 1000003u + (unsigned)i * 7u);
+}
+
+/* The ranks of MPI_COMM_WORLD in the communicator. */
+static int members_of(MPI_Comm comm, int *member)
+{
+    MPI_Group part, all;
+    int count, order[RANKS];
+
+    MPI_Comm_size(comm, &count);
+    for (int i = 0; i < count; i++)
+        order[i] = i;
+    MPI_Comm_group(comm, &part);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    MPI_Group_translate_ranks(part, count, order, all, member);
+    MPI_Group_free(&part);
+    MPI_Group_free(&all);
+    return count;
+}
+
+static int sum_at(const int *member, int count, int i)
+{
+    unsigned sum = 0;
+
+    for (int r = 0; r < count; r++)
+        sum += (unsigned)value(member[r], i);
+    return (int)sum;
+}
+
+/* Runs every collective that trees carry. Returns the wrong elements. */
+static int check_all(MPI_Comm comm)
+{
+    static int in[COUNT * RANKS], out[COUNT * RANKS], counts[RANKS], places[RANKS];
+    int member[RANKS], count = members_of(comm, member), own, wrong = 0;
+
+    MPI_Comm_rank(comm, &own);
+    for (int i = 0; i < COUNT * count; i++)
+        in[i] = value(rank, i);
+    MPI_Allreduce(in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        wrong += out[i] != sum_at(member, count, i);
+    MPI_Allgather(in, COUNT, MPI_INT, out, COUNT, MPI_INT, comm);
+    for (int i = 0; i < COUNT * count; i++)
+        wrong += out[i] != value(member[i / COUNT], i % COUNT);
+    for (int r = 0, at = 0; r < count; at += counts[r++]) {
+        counts[r] = 100 + 10 * r;
+        places[r] = at;
+    }
+    MPI_Allgatherv(in, counts[own], MPI_INT, out, counts, places, MPI_INT, comm);
+    for (int r = 0; r < count; r++)
+        for (int i = 0; i < counts[r]; i++)
+            wrong += out[places[r] + i] != value(member[r], i);
+    MPI_Reduce_scatter_block(in, out, COUNT, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < COUNT; i++)
+        wrong += out[i] != sum_at(member, count, own * COUNT + i);
+    MPI_Reduce_scatter(in, out, counts, MPI_INT, MPI_SUM, comm);
+    for (int i = 0; i < counts[own]; i++)
+        wrong += out[i] != sum_at(member, count, places[own] + i);
+    for (int root = 0; root < count; root++) {
+        memcpy(out, in, COUNT * sizeof(*in));
+        MPI_Bcast(out, COUNT, MPI_INT, root, comm);
+        for (int i = 0; i < COUNT; i++)
+            wrong += out[i] != value(member[root], i);
+        MPI_Reduce(in, out, COUNT, MPI_INT, MPI_SUM, root, comm);
+        for (int i = 0; i < COUNT && own == root; i++)
+            wrong += out[i] != sum_at(member, count, i);
+    }
+    MPI_Barrier(comm);
+    return wrong;
+}
+
+static void shape(const char *what, MPI_Comm comm)
+{
+    int wrong = 0;
+
+    for (int round = 0; round < ROUNDS && comm != MPI_COMM_NULL; round++)
+        wrong += check_all(comm);
+    verdict(what, wrong);
+}
+
+/* Non-blocking calls of three communicators, which each rank starts in an order of its own. */
+static void orders(MPI_Comm one, MPI_Comm two)
+{
+    MPI_Comm comm[3] = {MPI_COMM_WORLD, one, two};
+    static int in[COUNT], out[3][ROUNDS][COUNT];
+    int wrong = 0, member[RANKS];
+
+    for (int i = 0; i < COUNT; i++)
+        in[i] = value(rank, i);
+    for (int round = 0; round < ROUNDS; round++) {
+        MPI_Request request[3];
+
+        for (int k = 0; k < 3; k++) {
+            int c = (rank + round) % 2 ? 2 - k : k;
+
+            MPI_Iallreduce(in, out[c][round], COUNT, MPI_INT, MPI_SUM, comm[c], &request[k]);
+        }
+        for (int k = 0; k < 3; k++)
+            MPI_Wait(&request[k], MPI_STATUS_IGNORE);
+        for (int c = 0; c < 3; c++) {
+            int count = members_of(comm[c], member);
+
+            for (int i = 0; i < COUNT; i++)
+                wrong += out[c][round][i] != sum_at(member, count, i);
+        }
+    }
+    /* a communicator that is freed while its call runs */
+    for (int round = 0; round < 2; round++) {
+        MPI_Comm copy;
+        MPI_Request request;
+
+        MPI_Comm_dup(one, &copy);
+        for (int k = 0; k < 3; k++)
+            MPI_Barrier(copy);
+        MPI_Iallreduce(in, out[0][0], COUNT, MPI_INT, MPI_SUM, copy, &request);
+        MPI_Comm_free(&copy);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int i = 0, count = members_of(one, member); i < COUNT; i++)
+            wrong += out[0][0][i] != sum_at(member, count, i);
+    }
+    verdict("non-blocking calls of three communicators in different orders", wrong);
+}
+
+static void shapes(void)
+{
+    MPI_Comm rows, columns, copy, back, cart, sub, some = MPI_COMM_NULL, host, made, inner;
+    int sizes[2] = {2, size / 2}, periods[2] = {0, 0}, kept[2] = {0, 1}, list[RANKS];
+    MPI_Group all, part;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank / (size / 2), rank, &rows);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % (size / 2), rank, &columns);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &back);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    MPI_Cart_create(MPI_COMM_WORLD, 2, sizes, periods, 1, &cart);
+    MPI_Cart_sub(cart, kept, &sub);
+    MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank, MPI_INFO_NULL, &host);
+    MPI_Comm_group(MPI_COMM_WORLD, &all);
+    for (int i = 0; i < size - 1; i++)
+        list[i] = size - 1 - i;
+    MPI_Group_incl(all, size - 1, list, &part); /* all but rank 0, reversed */
+    if (rank > 0)
+        MPI_Comm_create_group(MPI_COMM_WORLD, part, 5, &some);
+    MPI_Comm_create(MPI_COMM_WORLD, part, &made);
+    MPI_Comm_split(back, rank == 0 || rank == size - 1 ? 0 : MPI_UNDEFINED, 0, &inner);
+
+    shape("rows", rows);
+    shape("columns", columns);
+    shape("reversed order", back);
+    shape("a copy", copy);
+    shape("a grid", cart);
+    shape("rows of the grid", sub);
+    shape("create_group, reversed", some);
+    shape("create", made);
+    shape("split of a split", inner);
+    shape("ranks of one host", host);
+    shape("all ranks", MPI_COMM_WORLD);
+    orders(copy, rows);
+    MPI_Comm_free(&rows);
+    MPI_Comm_free(&columns);
+    MPI_Comm_free(&back);
+    MPI_Comm_free(&copy);
+    MPI_Comm_free(&sub);
+    MPI_Comm_free(&cart);
+    MPI_Comm_free(&host);
+    if (some != MPI_COMM_NULL)
+        MPI_Comm_free(&some);
+    if (made != MPI_COMM_NULL)
+        MPI_Comm_free(&made);
+    if (inner != MPI_COMM_NULL)
+        MPI_Comm_free(&inner);
+    MPI_Group_free(&all);
+    MPI_Group_free(&part);
+}
+
+static int sum_over(MPI_Comm comm)
+{
+    int mine = rank, sum;
+
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, comm);
+    return sum;
+}
+
+static void loop(double seconds)
+{
+    double begin = MPI_Wtime();
+    int wrong = 0, made = 0, last = 0;
+
+    while (!last) {
+        MPI_Comm comm;
+
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &comm);
+        for (int i = 0; i < 4; i++)
+            wrong += sum_over(comm) != (rank % 2 ? size * size / 4 : (size / 2 - 1) * (size / 2));
+        MPI_Comm_free(&comm);
+        made++;
+        last = MPI_Wtime() - begin > seconds;
+        MPI_Bcast(&last, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    }
+    if (rank == 0)
+        printf("%d pairs of communicators in a loop\n", made);
+    verdict("communicators made and freed in a loop", wrong);
+}
+
+static void many(int count, int calls)
+{
+    MPI_Comm comm[MANY_MAX];
+    int wrong = 0;
+
+    for (int i = 0; i < count; i++)
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm[i]);
+    for (int call = 0; call < calls; call++)
+        for (int i = 0; i < count; i++)
+            wrong += sum_over(comm[i]) != size * (size - 1) / 2;
+    for (int i = 0; i < count; i++)
+        MPI_Comm_free(&comm[i]);
+    verdict("communicators at once", wrong);
+}
+
+static void kill_one(void)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    double begin;
+    MPI_Comm pair;
+    int code, length, mine = 1, sum;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank / 2, rank, &pair);
+    MPI_Comm_set_errhandler(pair, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 4; i++)
+        MPI_Barrier(pair);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank % 2 == 1)
+        raise(SIGSTOP);
+    begin = MPI_Wtime();
+    code = MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, pair);
+    MPI_Error_string(code, text, &length);
+    printf("rank %d: an error after %.1f s: %s\n", rank, MPI_Wtime() - begin,
+           code == MPI_SUCCESS ? "none" : text);
+    fflush(stdout);
+    sleep(1); /* the abort ends all ranks at once, even before they have printed it */
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc > 1 ? argv[1] : "";
+    int number = argc > 2 ? atoi(argv[2]) : 0;
+
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (strcmp(what, "shapes") == 0)
+        shapes();
+    else if (strcmp(what, "loop") == 0)
+        loop(number);
+    else if (strcmp(what, "many") == 0 && number <= MANY_MAX)
+        many(number, 5);
+    else if (strcmp(what, "unused") == 0 && number <= MANY_MAX)
+        many(number, 1);
+    else if (strcmp(what, "kill") == 0)
+        kill_one();
+    MPI_Finalize();
+    return wrong_in_all != 0;
+}
