@@ -154,6 +154,7 @@ static int check_numbers(const struct by_settings *settings)
         {BY_SETTING_LOG, 2},
         {BY_SETTING_GPU_CHUNK, UINT64_C(1) << 40},
         {BY_SETTING_MPI_LEAST, INT64_MAX},
+        {BY_SETTING_MPI_AFTER, UINT32_MAX},
         {BY_SETTING_SEED, UINT64_MAX},
         {BY_SETTING_SMALL, UINT32_MAX},
     };

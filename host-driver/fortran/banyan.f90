@@ -52,6 +52,19 @@ module banyan
             type(c_ptr), intent(out) :: comm
             integer(c_int) :: status
         end function
+        function banyan_comm_split(parent, color, key, comm) bind(C) result(status)
+            import
+            type(c_ptr), value :: parent
+            integer(c_int), value :: color, key
+            type(c_ptr), intent(out) :: comm
+            integer(c_int) :: status
+        end function
+        function banyan_comm_dup(parent, comm) bind(C) result(status)
+            import
+            type(c_ptr), value :: parent
+            type(c_ptr), intent(out) :: comm
+            integer(c_int) :: status
+        end function
         function banyan_comm_destroy(comm) bind(C) result(status)
             import
             type(c_ptr), value :: comm

@@ -143,6 +143,7 @@ static void start_create(struct by_daemon *daemon, struct jobs_request *request)
     job->spec = request->spec;
     request->spec.member = NULL;
     job->state = BY_JOB_STARTING;
+    job->is_seen = job->spec.is_group; /* the host that requested it */
     job->gen_last = daemon->gen_seen[job->spec.job];
     by_jobs_insert(daemon, job);
     change = by_change_new(daemon);

@@ -168,6 +168,24 @@ class comm
             banyan_finalize(context_);
     }
 
+    /* The communicator of the ranks with the same color, in the order of `key` (banyan_comm_split);
+     * with the color BANYAN_UNDEFINED an empty one, whose get() is nullptr. Must end before this one. */
+    comm split(int color, int key = 0) const
+    {
+        comm made{nullptr_handle{}};
+
+        check(banyan_comm_split(handle_, color, key, &made.handle_));
+        return made;
+    }
+    /* The same ranks, with an order of calls of their own. Must end before this one. */
+    comm dup() const
+    {
+        comm made{nullptr_handle{}};
+
+        check(banyan_comm_dup(handle_, &made.handle_));
+        return made;
+    }
+
     uint32_t rank() const noexcept
     {
         return banyan_comm_rank(handle_);
@@ -318,6 +336,11 @@ class comm
     }
 
   private:
+    struct nullptr_handle {
+    };
+    explicit comm(nullptr_handle) noexcept
+    {
+    }
     template <typename F> static request make(F &&init)
     {
         banyan_request *handle = nullptr;

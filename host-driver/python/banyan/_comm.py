@@ -165,6 +165,9 @@ class Request:
             self._handle = None
 
 
+UNDEFINED = -32766  # BANYAN_UNDEFINED
+
+
 class Communicator:
     """One rank of a job. Create it with :func:`banyan.init`; use it as a context manager.
 
@@ -189,10 +192,33 @@ class Communicator:
             error = failure(status)
             self._lib.finalize(context)
             raise error
-        self._context, self._handle = context, handle
+        self._context = context
+        self._take(handle)
+
+    def _take(self, handle):
+        self._handle = handle
         self.rank = self._lib.comm_rank(handle)
         self.size = self._lib.comm_size(handle)
         _open.add(self)
+
+    def split(self, color, key=0):
+        """Return a communicator of the ranks with the same color, in the order of key.
+
+        Collective over this communicator; requires a controller, which gives it trees of its own.
+        A rank with color None is in none, and gets None. Close it before this one.
+        """
+        handle = c_void_p()
+        check(self._lib.comm_split(self._alive(), UNDEFINED if color is None else color, key, byref(handle)))
+        if not handle:
+            return None
+        made = object.__new__(Communicator)
+        made._lib, made._context, made._keep, made._running = self._lib, None, self, set()
+        made._take(handle)
+        return made
+
+    def dup(self):
+        """Return a communicator of the same ranks, with an order of calls of its own."""
+        return self.split(0, self.rank)
 
     # -- state
 
@@ -258,7 +284,8 @@ class Communicator:
             self._running.clear()
             status = self._lib.comm_destroy(handle)
             error = failure(status) if status else None
-            self._lib.finalize(self._context)
+            if self._context:
+                self._lib.finalize(self._context)
             _open.discard(self)
             if error:
                 raise error

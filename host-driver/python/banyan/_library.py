@@ -108,6 +108,7 @@ _FUNCTIONS = {
     "init": (c_int, [POINTER(Config), POINTER(c_void_p)]),
     "finalize": (c_int, [c_void_p]),
     "comm_create": (c_int, [c_void_p, c_uint32, POINTER(c_void_p)]),
+    "comm_split": (c_int, [c_void_p, c_int, c_int, POINTER(c_void_p)]),
     "comm_destroy": (c_int, [c_void_p]),
     "comm_rank": (c_uint32, [c_void_p]),
     "comm_size": (c_uint32, [c_void_p]),

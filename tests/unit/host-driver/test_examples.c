@@ -77,7 +77,7 @@ static void run_both(const char *example)
 static void every_example_runs_right_over_loopback(void **state)
 {
     static const char *const examples[] = {"allreduce",  "reduce_scatter", "reduce_scatterv", "allgather",
-                                           "allgatherv", "broadcast",      "reduce",          "barrier",
+                                           "allgatherv", "broadcast",      "reduce",          "barrier", "groups",
                                            "persistent", "capability",     "counters",        "modes",
                                            "query",      "alloc",          "register"};
 

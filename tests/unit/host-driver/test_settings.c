@@ -198,6 +198,7 @@ static void every_number_is_checked_when_settings_are_loaded(void **state)
                  {"BANYAN_LOG", "0", "loud", "0 to 2"},
                  {"BANYAN_GPU_CHUNK", "1", "4M", "0 to 1099511627776"},
                  {"BANYAN_MPI_LEAST", "4096", "4k", "0 to 9223372036854775807"},
+                 {"BANYAN_MPI_AFTER", "0", "soon", "0 to 4294967295"},
                  {"BANYAN_SEED", "0", "18446744073709551616", "0 to 18446744073709551615"},
                  {"BANYAN_LOSS", "1", "2", "0 to 1"},
                  {"BANYAN_DUP", "0.5", "x", "0 to 1"},

@@ -157,6 +157,15 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_int_equal(fits, 0);
     assert_non_null(strstr(problem.text, "end a job, or start the switch with more --slots"));
+    /* the window of a communicator: a sixteenth of the free slots, 8 to 256 */
+    static const struct {
+        uint32_t slots, window;
+    } budgets[] = {{0, 256}, {16 * 256, 256}, {16 * 256 - 1, 128}, {16 * 8, 8}, {1, 8}};
+
+    for (size_t i = 0; i < sizeof(budgets) / sizeof(budgets[0]); i++) {
+        limits[l0].slots = budgets[i].slots > 0 ? held + budgets[i].slots : 0;
+        assert_int_equal(by_admit_budget(topology, &first, 1, limits), budgets[i].window);
+    }
     limits[l0] = (struct by_admit_limits){.entries = tables[0]->need[l0].entries};
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_non_null(strstr(problem.text, "not enough entries on l0"));
