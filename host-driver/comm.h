@@ -14,12 +14,12 @@
 #include "host-driver/error.h"
 #include "host-driver/fabric.h"
 #include "host-driver/gpu/staged.h"
-#include "host-driver/group.h"
 #include "host-driver/hosts.h"
 #include "host-driver/local/local.h"
 #include "host-driver/member.h"
 #include "host-driver/progress.h"
 #include "host-driver/settings.h"
+#include "offload/wire/member.h"
 
 #define BY_CONTEXT_MAGIC 0x62796378u
 #define BY_COMM_MAGIC    0x6279636du
@@ -44,6 +44,19 @@ struct banyan_context {
     char transport[16]; /* auto, afxdp, udp, dpdk, shm */
     uint8_t mode;       /* enum by_mode, the default of requests */
     atomic_uint comm_count;
+};
+
+#define BY_GROUP_TEXT 240u
+
+/* A communicator of some ranks of another one, while it opens (group.c). */
+struct by_group {
+    struct by_bootstrap bootstrap; /* the allgather of its ranks */
+    uint16_t parent;               /* the parent's job */
+    uint16_t seat;                 /* this rank's host in that job */
+    int error;                     /* why this rank cannot take part, with `text`; or 0 */
+    char text[BY_GROUP_TEXT];
+    uint8_t hosts[BY_MEMBER_GROUP_BYTES]; /* ranks of the parent's job; known after the first exchange */
+    uint32_t host_bytes;
 };
 
 struct by_counter {

@@ -16,10 +16,10 @@ struct banyan_comm;
 struct by_call;
 struct by_ranks; /* state while a communicator opens */
 
-/* Exchanges the hosts of all ranks of a group, or if the launcher started more ranks than the table has
- * hosts, or if the controller will supply the table. *out is NULL if this rank has its host to itself and is
- * in no group. A group has exactly three exchanges: this one, by_ranks_grant and by_ranks_connect. 0, or an
- * error with its text. */
+/* Exchanges the hosts of all ranks of a group, or if the launcher started more ranks than the
+ * table has hosts, or if the controller will supply the table. *out is NULL if this rank has its
+ * host to itself and is in no group. A group has exactly three exchanges: this one,
+ * by_ranks_grant and by_ranks_connect. 0, or an error with its text. */
 int by_ranks_meet(struct banyan_comm *comm, uint32_t job, struct by_ranks **out);
 /* For a group: whether this is its first rank. */
 bool by_ranks_is_first(const struct by_ranks *ranks);

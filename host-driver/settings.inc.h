@@ -61,8 +61,7 @@
     X(CUDA_LIBRARY, "",                                                                                      \
       "GPU: path of the CUDA driver library; if empty: the one that the program has loaded")                 \
     X(MPI_LEAST, "0", "MPI: least size in bytes from which a collective is offloaded")                       \
-    X(MPI_AFTER, "2",                                                                                        \
-      "MPI, with a controller: calls of a communicator before it gets trees of its own")                     \
+    X(MPI_AFTER, "2", "MPI, with a controller: calls of a communicator before it gets trees of its own")     \
     X(NCCL_INTERFACE, "",                                                                                    \
       "NCCL: interfaces of the plugin, separated by commas; if empty: all that are up with an address, "     \
       "except the loopback interface")                                                                       \

@@ -40,7 +40,8 @@ int main(void)
     struct banyan_context *context;
     struct banyan_comm *world, *row, *copy;
     struct pair pair;
-    struct banyan_bootstrap ranks = {.size = sizeof(ranks), .rank_count = 2, .context = &pair, .allgather = gather};
+    struct banyan_bootstrap ranks = {
+        .size = sizeof(ranks), .rank_count = 2, .context = &pair, .allgather = gather};
     banyan_status_t status;
     int wrong = 0;
 

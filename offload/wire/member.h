@@ -60,12 +60,12 @@ struct by_member_frame {
     uint16_t gen;    /* HELLO: of the host's table, 0: none; FREEZE, GO and replies: attempt */
     uint16_t peer;   /* SAY: the receiving rank; HEARD: the sending rank; SUSPECT: the suspected node */
     int32_t code;    /* SUSPECT, FAIL: enum by_error */
-    uint64_t number; /* HELLO, MEASURED, GROUP: the process's nonce; ALIVE: chunks done */
+    uint64_t number; /* HELLO, GROUP, MEASURED: nonce of the process; ALIVE: chunks done */
     /*
      * The data, by type:
      *   HELLO            the node's name
-     *   GROUP            the node's name, a zero byte, and the set of hosts: bit k % 8 of byte k / 8
-     *                    is rank k of `job`
+     *   GROUP            the node's name, a zero byte, and a set of hosts: bit k % 8 of byte k / 8 is
+     *                    rank k of `job`
      *   ALIVE            the counters of its ports, in order
      *   MEASURED         the histograms of its operations, by collective (latency.h)
      *   SAY, HEARD       a message of resume.h

@@ -1,6 +1,6 @@
 # lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
 # without it, in one process.
-LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-ipv6 lab-teardown lab-gso lab-xdp lab-workers lab-ranks switchd plot planning documents sim output options
+LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-ipv6 lab-teardown lab-gso lab-xdp lab-workers lab-ranks lab-groups switchd plot planning documents sim output options
 
 # Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
@@ -40,7 +40,11 @@ lab: all build-tools ## run all collectives on every kind of fabric, 16 MiB, wit
 
 # The packages of the MPIs are large, and only this target requires them.
 lab-mpi: mpi ## run unmodified MPI programs in C, Fortran and Python over real switches (installs Open MPI and MPICH); RUNS=20 runs it 20 times
-	$(Q)tests/lab/all.sh $(B) $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi)
+	$(Q)tests/lab/all.sh $(B) $(foreach run,$(shell seq $(or $(RUNS),1)),lab-mpi lab-mpi-groups)
+
+.PHONY: groups-campaign
+groups-campaign: mpi build-tools ## as root: make, use and free communicators for S= seconds (default 300) with libbanyan, Open MPI and MPICH each, and compare what banyand holds (15 minutes)
+	$(Q)SECONDS_OF_LOOP=$(or $(S),300) tests/lab/all.sh $(B) lab-groups lab-mpi-groups
 
 lab-languages: mpi-deps build-all build-tools ## use libbanyan from C++, Fortran and Python on real switches; installs the compilers and numpy
 	$(Q)tests/lab/all.sh $(B) lab-languages

@@ -7,7 +7,6 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/members.h"
-#include "control/service/daemon/members.h"
 #include "offload/base/errors.h"
 
 /* Whether bit `rank` of the set is there and set. */
@@ -115,7 +114,7 @@ void by_groups_left(struct by_daemon *daemon, uint16_t number)
 {
     struct by_job *job = by_jobs_find(daemon, number);
 
-    if (job != NULL && may_end(job) && !by_members_use(daemon, number))
+    if (job != NULL && may_end(job))
         end(daemon, job);
 }
 
@@ -126,7 +125,7 @@ void by_groups_tick(struct by_daemon *daemon)
 
         if (!may_end(job))
             continue;
-        if (by_members_use(daemon, job->spec.job)) {
+        if (job->is_used) {
             job->is_seen = true;
             job->lone_ms = 0;
         } else if (job->lone_ms == 0) {

@@ -23,9 +23,9 @@
  */
 void by_groups_create(struct by_daemon *daemon, uint16_t parent, uint32_t node, const uint8_t *ranks,
                       uint32_t bytes, by_jobs_reply_fn *reply, void *context);
-/* A host has left such a job regularly: ends the job if no host is left. Ignores other jobs. */
+/* The last host has left such a job regularly: ends the job. Ignores other jobs. */
 void by_groups_left(struct by_daemon *daemon, uint16_t job);
-/* Ends the jobs that no host has used for a while. */
+/* Ends the jobs that no host has used for a while, after by_members_tick. */
 void by_groups_tick(struct by_daemon *daemon);
 
 #endif

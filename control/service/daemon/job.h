@@ -77,6 +77,7 @@ struct by_job {
      * requested */
     uint64_t lone_ms;
     bool is_seen, is_leaving;
+    bool is_used; /* members.c, each tick: a host is connected */
 };
 
 /* Parses "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, as names or

@@ -171,7 +171,8 @@ static struct members_peer *find(const struct by_members *members, uint16_t job,
     return NULL;
 }
 
-bool by_members_use(const struct by_daemon *daemon, uint16_t job)
+/* Whether a host is connected for the job. */
+static bool is_used(const struct by_daemon *daemon, uint16_t job)
 {
     const struct members_peer *peer = daemon->members != NULL ? daemon->members->peers : NULL;
 
@@ -436,7 +437,8 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
         peer->member = false;
         tell_rank(daemon, peer, BY_RECOVER_RANK_LEFT, 0, 0);
         drop(daemon, peer, NULL);
-        by_groups_left(daemon, peer->job);
+        if (!is_used(daemon, peer->job))
+            by_groups_left(daemon, peer->job);
         break;
     }
 }
@@ -542,6 +544,9 @@ void by_members_tick(struct by_daemon *daemon)
         else if (!peer->dead && peer->name[0] == 0 && daemon->now_ms - peer->since_ms > BY_MEMBERS_HELLO_MS)
             drop(daemon, peer, "it did not identify itself within %u s", BY_MEMBERS_HELLO_MS / 1000);
     }
+    for (uint32_t i = 0; i < daemon->job_count; i++)
+        if (daemon->jobs[i]->spec.is_group)
+            daemon->jobs[i]->is_used = is_used(daemon, daemon->jobs[i]->spec.job);
     bury(daemon->members);
 }
 

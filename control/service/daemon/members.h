@@ -27,10 +27,9 @@
  * a line on stderr. */
 int by_members_open(struct by_daemon *daemon);
 void by_members_close(struct by_daemon *daemon);
-/* Checks connections without HELLO, and those whose job does not exist yet. */
+/* Checks connections without HELLO, and those whose job does not exist yet; marks the jobs of
+ * communicators that are used. */
 void by_members_tick(struct by_daemon *daemon);
-/* Whether a host is connected for the job. */
-bool by_members_use(const struct by_daemon *daemon, uint16_t job);
 /* Sends a frame to a rank if it is connected. Sets the job and rank of the frame. */
 void by_members_send(struct by_daemon *daemon, uint16_t job, uint16_t rank, struct by_member_frame frame);
 

@@ -52,13 +52,13 @@ void by_shim_twin(void);
 /* All ranks join the job and agree over `on`, once; rank 0 prints the outcome. */
 void by_shim_join(const struct by_shim_gather *on);
 /*
- * 1 if calls over this communicator are offloaded: comm->lane is then set. Agrees as by_shim_join, if
- * that has not been called. May create its job, together with all its ranks.
+ * 1 if calls over this communicator are offloaded: comm->lane is then set. Agrees as
+ * by_shim_join, if that has not been called. May create its job, together with all its ranks.
  */
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
-/* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not agreed
- * yet, or if several communicators share an order of calls, since MPI requires one order of blocking
- * calls only. */
+/* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not
+ * agreed yet, or if several communicators share an order of calls, since MPI requires one order
+ * of blocking calls only. */
 int by_shim_ready_now(struct by_shim_comm *comm);
 /* Counts a call over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason);

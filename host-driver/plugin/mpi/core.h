@@ -1,7 +1,8 @@
 /*
  * The part of the MPI plugins without MPI types: libbanyan's communicator of all ranks, the
- * agreement of all ranks to use it, communicators of some ranks, and statistics of offloaded calls.
- * flight.c runs the calls; shim.c translates MPI's types. One thread at a time, except where stated.
+ * agreement of all ranks to use it, communicators of some ranks, and statistics of offloaded
+ * calls. flight.c runs the calls; shim.c translates MPI's types. One thread at a time, except
+ * where stated.
  */
 #ifndef BY_PLUGIN_MPI_CORE_H
 #define BY_PLUGIN_MPI_CORE_H

@@ -1,9 +1,9 @@
 /*
- * Calls that run, or wait for their turn, on the lanes of the plugin. Each lane posts them in the
- * order in which they start, which is the same on all its ranks; beyond libbanyan's limit of running
- * operations they queue. Any thread of the program may call these functions. While calls are under
- * way and the program does not enter MPI, a thread of the plugin moves their packets; it calls no
- * function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
+ * Calls that run, or wait for their turn, on the lanes of the plugin. Each lane posts them in
+ * the order in which they start, which is the same on all its ranks; beyond libbanyan's limit of
+ * running operations they queue. Any thread of the program may call these functions. While calls
+ * are under way and the program does not enter MPI, a thread of the plugin moves their packets;
+ * it calls no function of MPI. Neighbours: core.c creates the requests, work.c the buffers.
  */
 #ifndef BY_PLUGIN_MPI_FLIGHT_H
 #define BY_PLUGIN_MPI_FLIGHT_H

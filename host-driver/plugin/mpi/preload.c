@@ -1,7 +1,7 @@
 /*
  * The preload library for MPICH. MPI's collectives run through libbanyan; unsupported calls run
- * through MPICH's own functions. Load it with LD_PRELOAD or with banyan-run. Handles of other MPIs have a
- * different size, so it refuses to run in a process of another MPI.
+ * through MPICH's own functions. Load it with LD_PRELOAD or with banyan-run. Handles of other MPIs
+ * have a different size, so it refuses to run in a process of another MPI.
  *
  * It overrides every name of a collective: MPI_, PMPI_ and the large counts of each. Ranks of one
  * call may use different names, and MPICH's bindings do: the mpi_f08 binding calls PMPI_Barrier,

@@ -77,9 +77,9 @@ static void run_both(const char *example)
 static void every_example_runs_right_over_loopback(void **state)
 {
     static const char *const examples[] = {"allreduce",  "reduce_scatter", "reduce_scatterv", "allgather",
-                                           "allgatherv", "broadcast",      "reduce",          "barrier", "groups",
-                                           "persistent", "capability",     "counters",        "modes",
-                                           "query",      "alloc",          "register"};
+                                           "allgatherv", "broadcast",      "reduce",          "barrier",
+                                           "groups",     "persistent",     "capability",      "counters",
+                                           "modes",      "query",          "alloc",           "register"};
 
     (void)state;
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++)

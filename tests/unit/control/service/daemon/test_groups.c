@@ -1,6 +1,6 @@
 /*
- * Jobs that hosts create for communicators: a whole banyand between two switches, h0 - x0 - x1 - h1,
- * and hosts that speak its protocol.
+ * Jobs that hosts create for communicators: a whole banyand between two switches, h0 - x0 - x1 -
+ * h1, and hosts that speak its protocol.
  */
 #include <setjmp.h>
 #include <stdarg.h>
