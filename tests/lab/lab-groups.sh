@@ -50,7 +50,7 @@ ranks() {
         pids+=($!)
     done
     children=("${pids[@]}")
-    for i in "${pids[@]}"; do wait "$i" || status=$((status + 1)); done
+    for i in "${pids[@]}"; do wait "$i" || status=$((status + 1)); done 2>/dev/null # the shell reports killed ones
     children=()
     return $status
 }
