@@ -3,6 +3,7 @@
 #ifndef BY_SERVICE_DAEMON_MEMBERS_INSIDE_H
 #define BY_SERVICE_DAEMON_MEMBERS_INSIDE_H
 
+#include "control/service/daemon/daemon.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/queue.h"
 #include "firmware/secure/acceptor.h"
