@@ -408,7 +408,7 @@ int by_ranks_connect(struct banyan_comm *comm, struct by_ranks *ranks, uint32_t 
         error = by_fail(BY_ENOMEM, "no memory for the hosts of %u ranks", ranks->rank_count);
     else
         error = exchange_results(comm, ranks, error, host_of, &host_count);
-    if (error == 0 && !(ranks->is_group && is_plain(ranks, host_of, host_count)))
+    if (error == 0 && host_of != NULL && !(ranks->is_group && is_plain(ranks, host_of, host_count)))
         error = open_local(comm, ranks, host_of, host_count, job);
     free(host_of);
     by_ranks_free(ranks);

@@ -335,18 +335,18 @@ static enum by_shim_kind kind_of(ompi_communicator_t *comm)
 
 static mca_coll_base_module_t *query(ompi_communicator_t *comm, int *priority)
 {
+    struct by_shim_comm *at;
     struct module *self;
 
     if (OMPI_COMM_IS_INTER(comm) || ompi_comm_size(comm) < 2)
         return NULL;
-    self = OBJ_NEW(module);
-    if (self == NULL)
-        return NULL;
-    self->at = by_shim_comm_new(kind_of(comm), ompi_comm_rank(comm), ompi_comm_size(comm));
-    if (self->at == NULL) {
-        OBJ_RELEASE(self);
+    at = by_shim_comm_new(kind_of(comm), ompi_comm_rank(comm), ompi_comm_size(comm));
+    self = at != NULL ? OBJ_NEW(module) : NULL;
+    if (self == NULL) {
+        by_shim_comm_free(at);
         return NULL;
     }
+    self->at = at;
     *priority = PRIORITY;
     self->super.coll_module_enable = enable;
 #define SLOT(name) self->super.coll_##name = name;
