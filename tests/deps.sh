@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing, and prints their names;
 # prints nothing if none is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|newer|picture|page|debian]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|newer|picture|page|slurm|debian]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
@@ -18,15 +18,16 @@ torch=(python3-torch libtorch-dev pybind11-dev python3-dev python3-numpy)
 newer=(mmdebstrap)
 picture=(graphviz)
 page=(chromium chromium-driver fonts-dejavu-core)
-debian=(debhelper dh-python dpkg-dev fakeroot libmpich-dev libopenmpi-dev lintian mmdebstrap systemd abigail-tools prometheus)
+slurm=(slurmctld slurmd slurm-client libslurm-dev munge)
+debian=(debhelper dh-python dpkg-dev fakeroot libmpich-dev libopenmpi-dev libslurm-dev lintian mmdebstrap systemd abigail-tools prometheus)
 
 verbose=0
 sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | vm | avx512 | torch | newer | picture | page | debian) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, newer, picture, page, debian" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal | vm | avx512 | torch | newer | picture | page | slurm | debian) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, newer, picture, page, slurm, debian" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

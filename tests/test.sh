@@ -107,6 +107,12 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
         skipped=$((skipped + 1))
         echo "  SKIP   torch          needs root, and Debian's PyTorch: $(tail -n 1 "$logs/torch-packages" 2>/dev/null)"
     fi
+    if [ "$(id -u)" -eq 0 ] && run slurm-deps >"$logs/slurm-packages" 2>&1; then
+        part slurm "jobs of Debian's Slurm (srun --banyan) over real switches" run lab-slurm
+    else
+        skipped=$((skipped + 1))
+        echo "  SKIP   slurm          needs root, and Debian's Slurm: $(tail -n 1 "$logs/slurm-packages" 2>/dev/null)"
+    fi
     early lint # which sees the plugins where the headers of MPI are
     early fuzz-build
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short

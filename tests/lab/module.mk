@@ -31,7 +31,7 @@ lab-groups_SRC     := tests/lab/groups.c
 lab-groups_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib'
 $(B)/tools/lab-groups: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-metal lab-boards
+.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-slurm lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -57,6 +57,9 @@ lab-torch: torch ## test the backend of torch.distributed on real switches; inst
 lab-torch-newer: build-all ## as root: test the backend of torch.distributed with the PyTorch of a newer Debian, unpacked into build/torch (2 GB; 5 minutes); SUITE=
 	$(Q)tests/deps.sh newer
 	$(Q)SUITE=$(SUITE) tests/torch/newer.sh $(B) $(O)/torch
+
+lab-slurm: slurm build-tools ## run jobs of Slurm over real switches (srun --banyan): shares, refusals, ends; installs Slurm; TIMELIMIT=1 waits for a time limit too (two minutes)
+	$(Q)TIMELIMIT=$(TIMELIMIT) tests/lab/all.sh $(B) lab-slurm
 
 train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
 	$(Q)$(PYTHON) -W ignore host-driver/examples/train/show.py $(B) -o $(O)/training.svg --steps $(or $(STEPS),24)
