@@ -80,7 +80,8 @@ collectives() {
     summed "--banyan=no: between the hosts" "between hosts|transport tcp" --banyan=no -N 4 --mpi=pmix env BANYAN_OFFLOAD=off $perf
 
     mpicc.openmpi -O2 -I. -o "$dir/collectives" tests/lab/mpi/collectives.c >"$dir/run.out" 2>&1 || { fail "an MPI program" "$dir/run.out"; return; }
-    on_head env OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=out0 OMPI_MCA_mpi_yield_when_idle=1 \
+    # docs/slurm.md: without this fence a tenth of the runs of Open MPI ends in MPI_Init.
+    on_head env SLURM_PMIX_FENCE=tree OMPI_MCA_pml=ob1 OMPI_MCA_btl=tcp,self OMPI_MCA_btl_tcp_if_include=out0 OMPI_MCA_mpi_yield_when_idle=1 \
         srun --banyan -N 4 --mpi=pmix "$build/bin/banyan-run" "$dir/collectives" >"$dir/run.out" 2>&1
     status=$?
     count=$(sed -n 's/^banyan: MPI: \([0-9]*\).* calls offloaded.*/\1/p' "$dir/run.out")

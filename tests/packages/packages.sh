@@ -74,6 +74,7 @@ for program in banyan banyand banyan-switchd banyan-perf banyan-sim; do
     check "$program runs" there "$program" --version
 done
 check "each program and format has a manual page" there sh -c 'for p in banyan banyand banyan-switchd banyan-perf banyan-run banyan-plan; do test -s /usr/share/man/man1/$p.1.gz || exit 1; done; test -s /usr/share/man/man5/banyan-topology.5.gz && test -e /usr/share/man/man3/banyan_wait.3.gz'
+check "the plugin for Slurm is there, and its prolog does nothing for other jobs" there sh -c 'test -s /usr/lib/banyan/slurm/banyan.so && /usr/lib/banyan/slurm/banyan-slurm prolog'
 check "Python finds the library" there /usr/bin/python3 -c 'import banyan; assert banyan.version() == banyan.__version__'
 there sh -c 'getent passwd banyand banyan-switchd' >"$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && pass "the services have users" || fail "the services have users" "$scratch/out"
 

@@ -106,19 +106,25 @@ static enum by_slurm_use find(uint32_t job, uint32_t nodes, const char *program,
         .option = option, .otherwise = settings.share, .program = program, .nodes = nodes};
     job_info_msg_t *answer = NULL;
 
+    text[0] = 0;
     if (slurm_load_job(&answer, job, 0) != 0) {
-        snprintf(text, sizeof(text), "banyan: slurmctld does not describe job %u: %s", job,
-                 slurm_strerror(slurm_get_errno()));
+        if (strcmp(wish(), "no") != 0)
+            snprintf(text, sizeof(text), "banyan: slurmctld does not describe job %u: %s", job,
+                     slurm_strerror(slurm_get_errno()));
     } else {
-        text[0] = 0;
         for (uint32_t i = 0; i < answer->record_count; i++) {
             const job_info_t *info = &answer->job_array[i];
 
             if (info->job_id != job)
                 continue;
             step.job_nodes = info->num_nodes;
-            if (info->admin_comment != NULL)
-                snprintf(text, sizeof(text), "%s", info->admin_comment);
+            if (info->admin_comment != NULL) {
+                size_t bytes = strlen(info->admin_comment);
+
+                /* The record is at the end. */
+                snprintf(text, sizeof(text), "%s",
+                         info->admin_comment + (bytes < sizeof(text) ? 0 : bytes - sizeof(text) + 1));
+            }
         }
         slurm_free_job_info_msg(answer);
     }
