@@ -228,11 +228,11 @@ ends() {
     start cancelled --banyan=1/2 -N 4 || fail "a job to be cancelled" "$dir/cancelled.out"
     on_head scancel "$(id_of_step cancelled)"
     free "a cancelled job"
-    ended cancelled
+    ended cancelled 2>/dev/null
     start crashed --banyan=1/2 -N 4 || fail "a job whose slurmstepd is killed" "$dir/crashed.out"
     for pid in $(ip netns pids "lab-$lab-host2"); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != slurmstepd ] || kill -KILL "$pid"; done
-    (ended crashed) 2>/dev/null
     on_head scancel --name crashed
+    ended crashed 2>/dev/null
     free "a job whose slurmstepd was killed on a host"
     for pid in $(ip netns pids "lab-$lab-host2"); do [ "$(cat "/proc/$pid/comm" 2>/dev/null)" != banyan-perf ] || kill -KILL "$pid"; done
     start restarted --banyan=1/2 -N 4 || fail "a job during a restart of slurmctld" "$dir/restarted.out"
@@ -253,7 +253,7 @@ controller_restarts() {
     start orphaned --banyan=1/2 -N 4 || fail "a job whose controller is killed" "$dir/orphaned.out"
     kill -KILL "$(sed -n 's/^process \([0-9]*\) [0-9]* banyand$/\1/p' "$folder/state")"
     on_head scancel --name orphaned
-    (ended orphaned) 2>/dev/null
+    ended orphaned 2>/dev/null
     refused "without a controller a job runs, and its user reads why" 0 "check that banyand runs" on_head srun --banyan -N 2 true
     "$build/bin/banyand" "$folder/topology.json" --sockets "$folder" --state "$folder" --members "unix:$folder/members.sock" \
         --socket "$folder/banyand.socket" --http 0 >"$dir/again.out" 2>&1 &
@@ -269,7 +269,7 @@ time_limit() {
     [ -n "${TIMELIMIT:-}" ] || return 0
     long="$build/bin/banyan-perf -c allreduce -b 256K -e 256K -n 1000000"
     limit=150 start limited --banyan=1/2 -N 4 --time=1 || fail "a job with a time limit" "$dir/limited.out"
-    (ended limited) 2>/dev/null
+    ended limited 2>/dev/null
     grep -q 'DUE TO TIME LIMIT' "$dir/limited.out" && pass "the time limit ends a job" || fail "the time limit ends a job" "$dir/limited.out"
     free "a job that its time limit has ended"
 }
