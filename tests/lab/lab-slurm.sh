@@ -3,6 +3,7 @@
 # switches, and the slots are given back at its end, whatever ends it. Hosts of the lab are nodes of
 # Debian's Slurm, each with its own slurmd.
 #   lab-slurm.sh BUILD
+# TIMELIMIT=1 adds what takes long: a time limit, and mpirun in the shell of salloc.
 . "$(dirname "$0")/lab-common.sh" lab-slurm "$@"
 need_root
 for program in slurmctld slurmd srun munged mpirun.openmpi; do
@@ -116,7 +117,7 @@ srun --banyan=no sh -c 'echo "without: job \${BANYAN_JOB:-none}"'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 $build/bin/banyan-run mpirun.openmpi --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 $dir/collectives
 SCRIPT
-    submit --banyan=1/4 -N 4 --ntasks-per-node=1 -o "$slurm/work/batch.out" "$slurm/work/batch" >"$dir/run.out" 2>&1
+    submit --banyan -N 4 --ntasks-per-node=1 -o "$slurm/work/batch.out" "$slurm/work/batch" >"$dir/run.out" 2>&1
     status=$?
     [ $status -eq 0 ] && pass "a batch script with --banyan ends" || fail "a batch script with --banyan ends: $status" "$dir/run.out" "$slurm/work/batch.out"
     refused "its script has the job" 0 "script: 1 on host0" cat "$slurm/work/batch.out"
@@ -131,6 +132,7 @@ SCRIPT
 
 # mpirun where no node is: its daemons and ranks are all on nodes.
 from_salloc() {
+    [ -n "${TIMELIMIT:-}" ] || return 0
     on_head env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 salloc --banyan -N 4 --ntasks-per-node=1 "$build/bin/banyan-run" mpirun.openmpi \
         --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include out0 --mca oob_tcp_if_include "$subnet.0/24" "$dir/collectives" >"$dir/run.out" 2>&1
     free "at the end of salloc"
@@ -193,7 +195,9 @@ wrong_use() {
     refused "a share that is none" 255 "--banyan=bananas: give a share of the links" on_head srun --banyan=bananas -N 1 true
     refused "a share that banyand refuses" 0 "banyan: --share is '7/2'" on_head srun --banyan=7/2 -N 2 true
     refused "a node that is not in the fabric" 0 "stranger" on_head srun -p all -N 2 -w host0,stranger --banyan true
-    refused "a step that asks too late" 0 "give --banyan when it is submitted" on_head salloc -N 2 srun --banyan true
+    printf '#!/bin/sh\nsrun --banyan true\n' >"$slurm/work/batch"
+    submit -N 2 -o "$slurm/work/batch.out" "$slurm/work/batch" >/dev/null 2>&1
+    refused "a step that asks too late" 0 "give --banyan when it is submitted" cat "$slurm/work/batch.out"
     stack "refuse=fail"
     refused "a setting that is none" 1 "'refuse=fail' is not a setting" on_head srun -N 1 true
     echo "required $plugin/banyan.so" >"$slurm/plugstack.conf"

@@ -58,7 +58,7 @@ lab-torch-newer: build-all ## as root: test the backend of torch.distributed wit
 	$(Q)tests/deps.sh newer
 	$(Q)SUITE=$(SUITE) tests/torch/newer.sh $(B) $(O)/torch
 
-lab-slurm: slurm build-tools ## run jobs of Slurm over real switches (srun --banyan): shares, refusals, ends; installs Slurm; TIMELIMIT=1 waits for a time limit too (two minutes)
+lab-slurm: slurm build-tools ## run jobs of Slurm over real switches (srun --banyan): shares, refusals, ends; installs Slurm; TIMELIMIT=1 adds a time limit and salloc (two minutes)
 	$(Q)TIMELIMIT=$(TIMELIMIT) tests/lab/all.sh $(B) lab-slurm
 
 train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
