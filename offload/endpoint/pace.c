@@ -29,8 +29,9 @@
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
-/* Timeout of a lane that has sent its last chunk, in minimum round trips, where the maximum fits
- * the path: no later chunk shows a loss there, and queues are short at the end of a call. */
+/* Time after which the last chunks of a lane count as lost, in minimum round trips, where the
+ * maximum fits the path: since the last answer, and beyond a usual round trip. No later chunk shows
+ * a loss there. */
 #define TAIL_LOWS 3u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
@@ -157,7 +158,6 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
-    uint32_t backoff = lane->backoff;
     /*
      * Twice the round trip, where RFC 6298 uses once: there a minimum timeout of a second hides
      * that a steady path has no variance. This is early all the same, because a timeout sends only
@@ -169,10 +169,23 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
         rto = RTO_ROLL * config->rto_min_ns;
     if (rto < config->rto_min_ns)
         rto = config->rto_min_ns;
-    if (config->fitted && lane->srtt > 0 && !lane->cursor.active) {
-        rto = rto < TAIL_LOWS * (uint64_t)lane->rtt_low ? rto : TAIL_LOWS * (uint64_t)lane->rtt_low;
-        backoff -= backoff > 0; /* the first repair may have been lost as well */
-    }
-    rto <<= backoff;
+    rto <<= lane->backoff;
     return rto < config->rto_max_ns ? rto : config->rto_max_ns;
+}
+
+uint64_t by_pace_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
+{
+    const struct by_flight *flight = by_flight_at(lane, lane->base);
+    uint64_t due_ns = lane->timer_ns + by_pace_timeout(endpoint, lane);
+    uint64_t tail_ns = TAIL_LOWS * (uint64_t)lane->rtt_low, answer_ns;
+
+    if (!endpoint->config.fitted || lane->srtt == 0 || lane->cursor.active)
+        return due_ns;
+    /* The repair of a chunk finds short queues. The first may have been lost as well. */
+    answer_ns = flight->flags & BY_FLIGHT_RETX
+                    ? 0
+                    : flight->sent_ns + (lane->srtt >> 3) + (lane->rttvar >> 1) + tail_ns;
+    tail_ns = lane->timer_ns + (tail_ns << (lane->backoff > 0 ? lane->backoff - 1 : 0));
+    tail_ns = tail_ns > answer_ns ? tail_ns : answer_ns;
+    return tail_ns < due_ns ? tail_ns : due_ns;
 }

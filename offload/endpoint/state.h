@@ -471,6 +471,8 @@ enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
 /* Returns the lane's current timeout, including its backoff. */
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
+/* Returns the time at which a lane with chunks in flight times out. */
+uint64_t by_pace_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 
 /* timer.c: the times at which lanes must be checked; each function takes O(1), whatever the number
  * of lanes. */

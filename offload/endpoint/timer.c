@@ -61,7 +61,7 @@ void by_timer_init(struct by_endpoint *endpoint)
 uint64_t by_timer_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     uint64_t stalled_ns = by_lane_waits_since(lane) + endpoint->config.stall_ns;
-    uint64_t due_ns = lane->timer_ns + by_pace_timeout(endpoint, lane);
+    uint64_t due_ns = by_pace_due(endpoint, lane);
 
     return stalled_ns < due_ns ? stalled_ns : due_ns;
 }

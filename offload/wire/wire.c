@@ -188,8 +188,9 @@ int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
 
 void by_gap_encode(const struct by_gap *gap, uint8_t bytes[BY_GAP_BYTES])
 {
+    by_zero(bytes, BY_GAP_BYTES);
     by_put32(bytes, gap->seen);
-    by_put32(bytes + 4, gap->missing);
+    bytes[4] = gap->missing;
 }
 
 int by_gap_decode(const uint8_t *bytes, size_t size, struct by_gap *gap)

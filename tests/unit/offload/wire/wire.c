@@ -193,6 +193,7 @@ static void wait_and_err_of_another_size_or_kind_are_refused(void **state)
     uint8_t bytes[64] = {0};
     struct by_wait wait = {.node = 1, .state = BY_WAIT_PARENT};
     struct by_err err = {.node = 1, .reason = BY_ERR_UNSUPPORTED};
+    struct by_gap gap = {.seen = 0x01020384, .missing = 0x85};
 
     (void)state;
     by_wait_encode(&wait, bytes);
@@ -210,6 +211,14 @@ static void wait_and_err_of_another_size_or_kind_are_refused(void **state)
         bytes[2] = (uint8_t)value;
         assert_int_equal(by_err_decode(bytes, BY_ERR_BYTES, &err),
                          value >= BY_ERR_MISMATCH && value <= BY_ERR_MEMORY ? 0 : BY_EFORMAT);
+    }
+    by_gap_encode(&gap, bytes);
+    assert_memory_equal(bytes, ((uint8_t[]){1, 2, 3, 0x84, 0x85, 0, 0, 0}), BY_GAP_BYTES);
+    for (size_t size = 0; size < sizeof(bytes); size++)
+        assert_int_equal(by_gap_decode(bytes, size, &gap), size == BY_GAP_BYTES ? 0 : BY_EFORMAT);
+    for (unsigned value = 0; value < 256; value++) {
+        bytes[4] = (uint8_t)value;
+        assert_int_equal(by_gap_decode(bytes, BY_GAP_BYTES, &gap), value & 1 ? 0 : BY_EFORMAT);
     }
 }
 
