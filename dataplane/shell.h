@@ -83,8 +83,8 @@ unsigned by_shell_worker_count(const struct by_shell *shell);
 /* Returns the engine of the first worker, for readers of its table. */
 struct by_engine *by_shell_engine(struct by_shell *shell);
 /* As the functions of the engine, for all workers' engines. A stage also refuses tables that these
- * ports cannot serve: an interface of another VLAN, or IPv6 with a driver that has none. A commit also sets
- * the ports' addresses from the table; no worker moves a packet meanwhile. */
+ * ports cannot serve: an interface of another VLAN, or IPv6 with a driver that has none. A commit
+ * also sets the ports' addresses from the table; no worker moves a packet meanwhile. */
 int by_shell_stage(struct by_shell *shell, const uint8_t *image, size_t bytes, struct by_image_fault *fault);
 int by_shell_commit(struct by_shell *shell);
 void by_shell_abort(struct by_shell *shell);

@@ -1,7 +1,7 @@
 /*
  * The form of frames on a cable where it is not the one that the loop handles: the tag of a VLAN
- * (IEEE 802.1Q), and IPv6 (offload/wire/fold.h). Frames of DPDK's ports have both; kernel interfaces
- * have their VLANs from the kernel. Loop's thread of the port's owner.
+ * (IEEE 802.1Q), and IPv6 (offload/wire/fold.h). Frames of DPDK's ports have both; kernel
+ * interfaces have their VLANs from the kernel. Loop's thread of the port's owner.
  */
 #ifndef BY_DATAPLANE_WRAP_H
 #define BY_DATAPLANE_WRAP_H

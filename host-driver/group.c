@@ -1,7 +1,8 @@
 /*
- * Communicators of some ranks of another one. Their hosts get a job of their own from the controller
- * (BY_MEMBER_GROUP), which ends when they have left. Neighbours: comm_open.c opens the communicator;
- * ranks.c exchanges what its ranks must know of each other. Thread: the new communicator's.
+ * Communicators of some ranks of another one. Their hosts get a job of their own from the
+ * controller (BY_MEMBER_GROUP), which ends when they have left. Neighbours: comm_open.c opens the
+ * communicator; ranks.c exchanges what its ranks must know of each other. Thread: the new
+ * communicator's.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -62,7 +62,7 @@ struct by_transport_ops {
      * number. 0: cannot sleep. */
     uint32_t (*fds)(struct by_transport *transport, struct pollfd *fds);
     void (*close)(struct by_transport *transport);
-    /* The table was replaced by one with the same ports, in `image`. NULL: it keeps nothing of it. */
+    /* The table was replaced by one with the same ports, in `image`. NULL: nothing to do. */
     void (*readdress)(struct by_transport *transport, const uint8_t *image);
 };
 

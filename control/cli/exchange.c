@@ -56,11 +56,15 @@ static int read_sizes(struct exchange *work)
     struct by_problem problem = {0};
     int64_t *shares = NULL;
 
-    if (request->matrix)
-        return by_matrix_read(request->matrix, work->topology, work->ranks, work->count, &work->matrix,
-                              &problem) == 0
-                   ? -1
-                   : by_cli_refuse(request->matrix, &problem);
+    if (request->matrix) {
+        struct by_fraction *matrix = NULL;
+
+        if (by_matrix_read(request->matrix, work->topology, work->ranks, work->count, &matrix,
+                           &problem) != 0)
+            return by_cli_refuse(request->matrix, &problem);
+        work->matrix = matrix;
+        return -1;
+    }
     if (!request->shares)
         return -1;
     if (by_shares_read(request->shares, work->topology, NULL, &shares, &problem) != 0)

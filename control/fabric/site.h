@@ -1,9 +1,9 @@
 /*
  * A site's own names, from a file beside the topology (banyan-site(5)): for each end of a link the
- * interface, the IPv4 or IPv6 address and the MAC address that it has on the site's machines, for each link
- * its MTU and VLAN, for each node the address of its control channel and whether it runs banyan,
- * and the UDP ports of jobs. What the file does not state is generated (control/tables/address.h).
- * Immutable after construction: any thread.
+ * interface, the IPv4 or IPv6 address and the MAC address that it has on the site's machines, for
+ * each link its MTU and VLAN, for each node the address of its control channel and whether it runs
+ * banyan, and the UDP ports of jobs. What the file does not state is generated
+ * (control/tables/address.h). Immutable after construction: any thread.
  */
 #ifndef BY_FABRIC_SITE_H
 #define BY_FABRIC_SITE_H
@@ -86,7 +86,9 @@ static inline const struct by_site_end *by_site_end(const struct by_topology *to
 /* Returns the IPv6 addresses of the site, and their numbers; empty without a site. */
 static inline struct by_ipv6_book by_site_book(const struct by_topology *topology)
 {
-    return topology->site == NULL ? (struct by_ipv6_book){.records = NULL} : topology->site->book;
+    struct by_ipv6_book empty = {.records = NULL};
+
+    return topology->site == NULL ? empty : topology->site->book;
 }
 
 /* Returns what moves packets at `node`. */

@@ -164,8 +164,8 @@ int lab_state_sweep(const char *id, bool all, bool quiet);
  */
 int lab_net_up(struct lab *lab);
 void lab_net_delete(const char *ns);
-/* Passes `batch` to `ip -batch -`, or `ip -6 -batch -`, in namespace `ns` or the current one. Returns as
- * lab_net_up. */
+/* Passes `batch` to `ip -batch -`, or `ip -6 -batch -`, in namespace `ns` or the current one.
+ * Returns as lab_net_up. */
 int lab_net_ip(const char *ns, bool ipv6, const char *batch, size_t bytes);
 /* Joins the hosts by a second network. Returns as lab_net_up; lab_net_down removes it. */
 int lab_outside_up(struct lab *lab);

@@ -194,8 +194,8 @@ static int add_cables(struct lab *lab)
 }
 
 /* Gives a node's end of a link its address, a route to the other end, and that end's MAC address
- * unless it is learned. The kernel forgets the route of an IPv6 address with a peer when the carrier
- * of its interface changes, so there the route is one of its own. */
+ * unless it is learned. The kernel forgets the route of an IPv6 address with a peer when the
+ * carrier of its interface changes, so there the route is one of its own. */
 static void add_address(const struct lab *lab, FILE *stream, uint32_t link, uint32_t node, const char *name)
 {
     const struct by_topology *topology = lab->topology;

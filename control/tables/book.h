@@ -1,6 +1,6 @@
 /*
- * The IPv6 addresses of an image: those that its other records use. Private to tables/; emit.c calls
- * it for an image that is complete but for them.
+ * The IPv6 addresses of an image: those that its other records use. Private to tables/; emit.c
+ * calls it for an image that is complete but for them.
  */
 #ifndef BY_TABLES_BOOK_H
 #define BY_TABLES_BOOK_H

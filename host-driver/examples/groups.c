@@ -1,6 +1,7 @@
 /*
- * Communicators of some ranks: rows of two ranks, and a copy of the whole. They require a controller
- * (BANYAN_CONTROLLER); without one, all ranks get the same refusal and go on with what they have.
+ * Communicators of some ranks: rows of two ranks, and a copy of the whole. They require a
+ * controller (BANYAN_CONTROLLER); without one, all ranks get the same refusal and go on with what
+ * they have.
  */
 #include <banyan/banyan.h>
 #include <stdio.h>

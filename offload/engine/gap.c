@@ -129,8 +129,8 @@ void by_stream_enter(struct by_step *step, const struct by_packet *packet)
         stream->next = stream->hole = seq + 1;
         return;
     }
-    /* Banks hold two windows, and no host sends a chunk before it has the result of the one a window
-     * earlier. What is further away, in either direction, begins the stream. */
+    /* Banks hold two windows, and no host sends a chunk before it has the result of the one a
+     * window earlier. What is further away, in either direction, begins the stream. */
     if (stream->next - 1 - seq >= 2 * packet->entry->window)
         stream->next = seq + 1;
     else

@@ -566,8 +566,8 @@ void by_poison_answer(struct by_step *step, const struct by_packet *packet);
 void by_window_answer(struct by_step *step, const struct by_packet *packet);
 void by_stale_answer(struct by_step *step, const struct by_packet *packet);
 
-/* Returns 1 when a WAIT, ERR or GAP with a sound payload of `bytes` bytes is from the parent, 0 when
- * it is from a child. Else counts the reason, and returns -1. */
+/* Returns 1 when a WAIT, ERR or GAP with a sound payload of `bytes` bytes is from the parent, 0
+ * when it is from a child. Else counts the reason, and returns -1. */
 int by_packet_origin(struct by_step *step, const struct by_packet *packet, unsigned bytes);
 /* Returns 1 when the stored payload of a bank in UP or DONE, if any, still has its psum. */
 int by_bank_holds(const struct by_engine *engine, const struct by_entry *entry, uint32_t bank);

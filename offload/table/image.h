@@ -271,10 +271,10 @@ int by_image_check(const uint8_t *image, size_t bytes, const struct by_image_lim
                    struct by_image_fault *fault);
 
 /*
- * Checks what by_image_check leaves out: the section ADDRESS, that each number in another section is
- * one of its records, and that neighbours are of their port's family. For nodes that support IPv6;
- * others refuse an image with the section. Returns 0, or BY_EFORMAT or BY_EVERSION with `fault`
- * filled. An unchecked section is safe to read, and packets may then find no receiver.
+ * Checks what by_image_check leaves out: the section ADDRESS, that each number in another section
+ * is one of its records, and that neighbours are of their port's family. For nodes that support
+ * IPv6; others refuse an image with the section. Returns 0, or BY_EFORMAT or BY_EVERSION with
+ * `fault` filled. An unchecked section is safe to read, and packets may then find no receiver.
  */
 int by_image_addresses_check(const uint8_t *image, struct by_image_fault *fault);
 

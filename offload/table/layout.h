@@ -22,8 +22,8 @@ enum by_image_at {
     BY_IMAGE_AT_MORE = 116, /* and for the later sections, the last one first */
 };
 
-/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, IPV6, NAME or KEY, or LOW and then HIGH, the
- * two bytes of a 16-bit number in different places. */
+/* X(kind, field, offset): kind is U8, U16, U32, U64, MAC, IPV6, NAME or KEY, or LOW and then HIGH,
+ * the two bytes of a 16-bit number in different places. */
 #define BY_IMAGE_HEADER_FIELDS(X)                                                                            \
     X(U64, cookie, 16)                                                                                       \
     X(U32, slot_count, 24)                                                                                   \

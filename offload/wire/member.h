@@ -64,8 +64,8 @@ struct by_member_frame {
     /*
      * The data, by type:
      *   HELLO            the node's name
-     *   GROUP            the node's name, a zero byte, and a set of hosts: bit k % 8 of byte k / 8 is
-     *                    rank k of `job`
+     *   GROUP            the node's name, a zero byte, and a set of hosts: rank k of `job` is bit
+     *                    k % 8 of byte k / 8
      *   ALIVE            the counters of its ports, in order
      *   MEASURED         the histograms of its operations, by collective (latency.h)
      *   SAY, HEARD       a message of resume.h

@@ -52,7 +52,8 @@ static const char *column(sqlite3_stmt *row, int number)
     return text != NULL ? text : "";
 }
 
-/* Reads a job from a row: job, failed, text, gen_last, name, wants, ranks, window, share, grouped. */
+/* Reads a job from a row: job, failed, text, gen_last, name, wants, ranks, window, share and
+ * grouped. */
 static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *job,
                      struct by_problem *problem)
 {

@@ -1,7 +1,7 @@
 /*
- * Queries a peer by one ARP request (RFC 826), or a solicitation over IPv6 (RFC 4861). Every host answers it,
- * and a switch with a table answers for its ports; it has no side effects. Without raw sockets, the kernel's
- * neighbour table is read. See machine.h.
+ * Queries a peer by one ARP request (RFC 826), or a solicitation over IPv6 (RFC 4861). Every host
+ * answers it, and a switch with a table answers for its ports; it has no side effects. Without raw
+ * sockets, the kernel's neighbour table is read. See machine.h.
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /*
- * The component for Open MPI 4.1: one module for each communicator. It executes the collectives that
- * libbanyan supports and passes all others to the previously selected module. Open MPI loads it from
- * a folder of mca_base_component_path, which banyan-run sets. Interface: ompi/mca/coll/coll.h,
- * version 2.0.0 for components and 2.3.0 for modules.
+ * The component for Open MPI 4.1: one module for each communicator. It executes the collectives
+ * that libbanyan supports and passes all others to the previously selected module. Open MPI loads
+ * it from a folder of mca_base_component_path, which banyan-run sets. Interface:
+ * ompi/mca/coll/coll.h, version 2.0.0 for components and 2.3.0 for modules.
  */
 #include <ompi_config.h>
 

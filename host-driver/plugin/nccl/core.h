@@ -33,7 +33,8 @@ struct by_nccl_settings {
     unsigned log;        /* BANYAN_LOG */
     enum by_nccl_coll_mode coll;
     uint64_t timeout_ns; /* BANYAN_TIMEOUT */
-    /* BANYAN_NCCL_RATE: bytes per second of an allreduce in the trees, and its latency; 0: not stated */
+    /* BANYAN_NCCL_RATE: bytes per second of an allreduce in the trees, and its latency; 0: not
+     * stated */
     uint64_t rate, rate_latency_ns;
 };
 

@@ -1,8 +1,8 @@
 /*
  * The tuner: tells NCCL how long an allreduce takes in banyan's trees, so that NCCL takes CollNet
- * where that is the shortest time. The time comes from the plan, by BANYAN_NCCL_RATE, and not from a
- * measurement: every rank must choose alike, and each decides alone. NCCL finds the exported tables,
- * ncclTunerPlugin_v2 to _v5, in the library of its network plugin. Any thread.
+ * where that is the shortest time. The time comes from the plan, by BANYAN_NCCL_RATE, and not from
+ * a measurement: every rank must choose alike, and each decides alone. NCCL finds the exported
+ * tables, ncclTunerPlugin_v2 to _v5, in the library of its network plugin. Any thread.
  */
 #include <stdlib.h>
 
@@ -23,8 +23,8 @@ static double tree_ns(const struct tuner *tuner, size_t bytes, int operations)
            1e9 * (double)bytes / (double)tuner->rate;
 }
 
-/* On links that carry the trees at `rate`, a ring carries each byte 2 (n - 1) / n times through each
- * cut, and the trees once. So this is the least time of a ring, without its latency. */
+/* On links that carry the trees at `rate`, a ring carries each byte 2 (n - 1) / n times through
+ * each cut, and the trees once. So this is the least time of a ring, without its latency. */
 static double ring_ns(const struct tuner *tuner, size_t bytes)
 {
     double nodes = (double)tuner->nodes;

@@ -1,7 +1,7 @@
 /* The packet loop of a switch brings the contributions to a chunk together, the chunks of a tree
- * still complete in order, and each port's packets stay in order: a receiver takes a sequence number
- * that is missing as a loss, and the engine would request it. Streams of several trees, whose
- * packets arrive by four ports that lag behind each other at random. */
+ * still complete in order, and each port's packets stay in order: a receiver takes a sequence
+ * number that is missing as a loss, and the engine would request it. Streams of several trees,
+ * whose packets arrive by four ports that lag behind each other at random. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
