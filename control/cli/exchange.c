@@ -59,8 +59,7 @@ static int read_sizes(struct exchange *work)
     if (request->matrix) {
         struct by_fraction *matrix = NULL;
 
-        if (by_matrix_read(request->matrix, work->topology, work->ranks, work->count, &matrix,
-                           &problem) != 0)
+        if (by_matrix_read(request->matrix, work->topology, work->ranks, work->count, &matrix, &problem) != 0)
             return by_cli_refuse(request->matrix, &problem);
         work->matrix = matrix;
         return -1;

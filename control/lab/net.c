@@ -231,7 +231,7 @@ static void configure_host(const struct lab *lab, FILE *stream, FILE *rules, uin
     by_address_of(topology, link, node, own);
     by_address_of(topology, link, peer, other);
     if (by_site_runs(topology, peer) == BY_SITE_BRIDGE) {
-        fprintf(stream, "addr add %s/%u dev %s%s\nlink set %s up\n", own, ipv6 ? 128 : 32, name,
+        fprintf(stream, "addr add %s/%u dev %s%s\nlink set %s up\n", own, ipv6 ? 128u : 32u, name,
                 ipv6 ? " nodad" : "", name);
     } else {
         add_address(lab, stream, link, node, name);

@@ -7,21 +7,21 @@
 #include <stdio.h>
 #include <string.h>
 
-struct pair {
+struct groups_row {
     struct banyan_comm *world;
     uint32_t first; /* of its two ranks */
 };
 
-/* The allgather of a pair over the world, for banyan_comm_create_group. */
+/* The allgather of a row over the world, for banyan_comm_create_group. */
 static int gather(void *context, const void *mine, void *all, size_t bytes)
 {
     static unsigned char every[64 * 1024];
-    const struct pair *pair = context;
+    const struct groups_row *row = context;
 
-    if (bytes * banyan_comm_size(pair->world) > sizeof(every) ||
-        banyan_allgather(pair->world, mine, every, bytes, BANYAN_U8) != BANYAN_OK)
+    if (bytes * banyan_comm_size(row->world) > sizeof(every) ||
+        banyan_allgather(row->world, mine, every, bytes, BANYAN_U8) != BANYAN_OK)
         return -1;
-    memcpy(all, every + pair->first * bytes, 2 * bytes);
+    memcpy(all, every + row->first * bytes, 2 * bytes);
     return 0;
 }
 
@@ -40,9 +40,9 @@ int main(void)
 {
     struct banyan_context *context;
     struct banyan_comm *world, *row, *copy;
-    struct pair pair;
+    struct groups_row place;
     struct banyan_bootstrap ranks = {
-        .size = sizeof(ranks), .rank_count = 2, .context = &pair, .allgather = gather};
+        .size = sizeof(ranks), .rank_count = 2, .context = &place, .allgather = gather};
     banyan_status_t status;
     int wrong = 0;
 
@@ -61,8 +61,8 @@ int main(void)
         wrong += use(copy, world);
         banyan_comm_destroy(copy);
     }
-    pair.world = world;
-    pair.first = banyan_comm_rank(world) / 2 * 2;
+    place.world = world;
+    place.first = banyan_comm_rank(world) / 2 * 2;
     ranks.rank = banyan_comm_rank(world) % 2;
     if (banyan_comm_create_group(world, &ranks, &row) == BANYAN_OK) {
         wrong += use(row, world);

@@ -62,7 +62,7 @@ check "a barrier" sim star star-barrier -c barrier
 check "trees of allreduce serve an allgather" sim star star-allreduce -c allgather -b 1M
 
 survives "loss, duplication and reordering are repaired" retransmissions a100 a100-allreduce -b 4M --loss 0.001 --dup 0.001 --reorder 0.001
-survives "on hosts too, where there is no switch" retransmissions ring ring -b 2M --loss 0.001
+survives "on hosts too, where there is no switch" lost ring ring -b 2M --loss 0.001
 survives "short buffers lose, and nothing is wrong" overflowed star star-allreduce -b 4M --buffer 100K --inflight 1000 --window 512
 survives "a buffer that all ports share loses, and nothing is wrong" overflowed star star-allgather -b 4M --shared-buffer 100K
 survives "losses in runs" lost star star-allreduce -b 32M --chunk 2048 --loss 0.01 --loss-run 10

@@ -15,7 +15,7 @@ static float input[4][COUNT];
 static uint32_t witness_of_all;
 
 /* What the node has sent since the flip. */
-static struct outcome {
+static struct {
     unsigned values;    /* RESULTs and CONTRIBs that a receiver would accept */
     unsigned damaged;   /* packets whose payload does not match the psum */
     unsigned alarms;    /* ERR(MEMORY) that name this node */
