@@ -60,6 +60,8 @@ refused "the driver xdp" 3 "the drivers xdp and gso do not support IPv6 links: u
     "$banyan" lab run "$dir/star4.json" --site "$dir/star4.six" --bytes 64K --iters 1 --driver xdp
 refused "the transport afxdp" 3 "which the transport afxdp does not support: use BANYAN_TRANSPORT=udp" \
     "$banyan" lab run "$dir/star4.json" --site "$dir/star4.six" --bytes 64K --iters 1 --transport afxdp
+refused "the transport dpdk" 3 "which the transport dpdk does not support: use BANYAN_TRANSPORT=udp" \
+    "$banyan" lab run "$dir/star4.json" --site "$dir/star4.six" --bytes 64K --iters 1 --transport dpdk
 
 check "tables of a site" bash -c "'$banyan' plan '$dir/star4.json' -c allreduce -o '$dir/a.plan' && '$banyan' tables '$dir/star4.json' '$dir/a.plan' --site '$dir/star4.both' -o '$dir/tables'"
 check "a switch's table shows addresses of both families" bash -c "grep -q 'port 1 enp2s1: fd00:ba:1::65 ND, mtu 1500, to node 1 fd00:ba:1::b ND' '$dir/tables/switch0.txt' && grep -q 'port 0 enp1s1: 10.20.0.101 ARP' '$dir/tables/switch0.txt'"

@@ -69,6 +69,16 @@ exchange "$open" 0000000542594b3300 >/dev/null
 check "and a frame that cannot be" counted cut 1
 check "the table is as it was pushed" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
 
+"$banyan" topo star --hosts 4 | sed 's/"switch0"/"star"/' >"$dir/star.json"
+"$banyan" plan "$dir/star.json" -c allreduce -o "$dir/star.plan" >/dev/null
+perl -e 'print qq({"format": "banyan-site-1", "links": [), join(", ", map {
+    qq({"between": ["host$_", "star"], "number": 0, "ends": [{"interface": "h$_", "address": "fd00:$_\::1"}, {"interface": "p$_", "address": "fd00:$_\::2"}]})
+} 0 .. 3), "]}\n"' >"$dir/six.site"
+"$banyan" tables "$dir/star.json" "$dir/star.plan" --site "$dir/six.site" -o "$dir/six" >/dev/null
+refused "a table with IPv6 addresses" 3 "this switch does not support IPv6: give its links IPv4 addresses in the site file" \
+    "$banyan" push "$dir/six/star.table" --to "star=$keyed" --psk "$key"
+check "and the table stays" bash -c "'$banyan' show '$keyed' --psk '$key' | grep -q 'port 3 p3: 198.18.0.7'"
+
 # ---- several clients ----------------------------------------------------------------------------------------------------------
 # Three clients each hold a line and are silent. A fourth is served at once; a fifth waits until one
 # of them has gone.
