@@ -51,4 +51,4 @@ commit-campaign: $(B)/tests/commits_test ## commit tables 1,000 times under load
 	$(Q)COMMITS=$(or $(N),1000) $(B)/tests/commits_test
 
 sanitizers: ## run unit tests and simulation in a build with sanitizers
-	$(Q)$(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60
+	$(Q)TEST_TIMEOUT=$${TEST_TIMEOUT:-600} $(MAKE) --no-print-directory SANITIZE=$(SANITIZERS) unit sim N=60
