@@ -224,7 +224,7 @@ static void take_result(struct by_endpoint *endpoint, struct by_ep_lane *lane, c
         by_accept_deliver(endpoint, flight, payload);
     heed_timing(endpoint, lane, flight, (header->flags & BY_FLAG_RETX) != 0);
     endpoint->counters.result++;
-    by_pace_accepted(endpoint);
+    by_pace_accepted(endpoint, lane);
     if (header->flags & BY_FLAG_CE)
         by_pace_cut(endpoint, lane, BY_PACE_MARK);
     lane->timer_ns = lane->heard_ns = endpoint->now_ns;

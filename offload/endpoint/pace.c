@@ -29,9 +29,9 @@
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
-/* Time after which the last chunks of a lane count as lost, in minimum round trips, where the
- * maximum fits the path: since the last answer, and beyond a usual round trip. No later chunk shows
- * a loss there. */
+/* Silence after which the last chunks of a lane count as lost where the maximum fits the path, in
+ * minimum round trips, besides two usual intervals between answers. No later chunk shows a loss
+ * there. */
 #define TAIL_LOWS 3u
 
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
@@ -87,8 +87,11 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
     smooth(lane, rtt < path_max ? rtt : path_max);
 }
 
-void by_pace_accepted(struct by_endpoint *endpoint)
+void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
+    uint64_t silent_ns = endpoint->now_ns - lane->timer_ns;
+
+    lane->interval += (uint32_t)(silent_ns < PATH_NS ? silent_ns : PATH_NS) - (lane->interval >> 3);
     /* An unused window is no evidence for a wider one. */
     if (endpoint->window >= endpoint->window_max || endpoint->inflight < endpoint->window / 2)
         return;
@@ -175,17 +178,13 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
 
 uint64_t by_pace_due(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
-    const struct by_flight *flight = by_flight_at(lane, lane->base);
-    uint64_t due_ns = lane->timer_ns + by_pace_timeout(endpoint, lane);
-    uint64_t tail_ns = TAIL_LOWS * (uint64_t)lane->rtt_low, answer_ns;
+    uint64_t silent_ns = by_pace_timeout(endpoint, lane), tail_ns;
 
-    if (!endpoint->config.fitted || lane->srtt == 0 || lane->cursor.active)
-        return due_ns;
-    /* The repair of a chunk finds short queues. The first may have been lost as well. */
-    answer_ns = flight->flags & BY_FLIGHT_RETX
-                    ? 0
-                    : flight->sent_ns + (lane->srtt >> 3) + (lane->rttvar >> 1) + tail_ns;
-    tail_ns = lane->timer_ns + (tail_ns << (lane->backoff > 0 ? lane->backoff - 1 : 0));
-    tail_ns = tail_ns > answer_ns ? tail_ns : answer_ns;
-    return tail_ns < due_ns ? tail_ns : due_ns;
+    if (endpoint->config.fitted && lane->srtt > 0 && !lane->cursor.active) {
+        /* The first repair may have been lost as well. */
+        tail_ns = (TAIL_LOWS * (uint64_t)lane->rtt_low + (lane->interval >> 2))
+                  << (lane->backoff > 0 ? lane->backoff - 1 : 0);
+        silent_ns = tail_ns < silent_ns ? tail_ns : silent_ns;
+    }
+    return lane->timer_ns + silent_ns;
 }

@@ -182,6 +182,7 @@ struct by_ep_lane {
     uint8_t backoff;
     uint8_t probes;                 /* timeouts of the oldest chunk: odd ones send PROBE when it is old */
     uint32_t srtt, rttvar;          /* ns x 8 and ns x 4 (RFC 6298 in integers); srtt 0: no sample yet */
+    uint32_t interval;              /* usual time between answers, ns x 8 */
     uint32_t rtt_low, rtt_low_next; /* minimum round trip of this and the last epoch, ns */
     uint64_t rtt_epoch_ns;
     struct by_lane_wait wait;
@@ -466,7 +467,8 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 /* pace.c: round-trip times, timeouts, congestion window. */
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
 void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
-void by_pace_accepted(struct by_endpoint *endpoint);
+/* Widens the window after an answer; the lane's silence ends with it. */
+void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
 /* Returns the lane's current timeout, including its backoff. */

@@ -55,6 +55,7 @@ reaches "a ring of hosts that run engines" 0.97 1 ring ring -b 16M
 reaches "a star" 0.97 1 star star-allreduce -b 16M
 reaches "a switch with 72 ports, more than our own programs drive" 0.8 1 wide wide -b 16M
 reaches "additions at a limited rate, planned for" 0.97 1 slow slow -b 16M
+check "no chunk is sent again while the adder's queue grows" [ "$(field retransmissions)" = 0 ]
 reaches "and not planned for: half the rate, 35 GB/s for 7 additions" 0.499 0.507 slow star-allreduce -b 16M
 reaches "broadcast from another root" 0.97 1 star star-broadcast -b 16M
 reaches "reduce to another root" 0.97 1 star star-reduce -b 16M

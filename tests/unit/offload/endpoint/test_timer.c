@@ -181,14 +181,15 @@ static void lanes_in_any_number_share_a_tick(void **state)
     free(b);
 }
 
-/* A lane with 60 us under load, 5 us at the least, and a minimum timeout of 100 us, 30 us after its
- * last answer. Returns when it times out (ns after its timer began). */
+/* Returns when lane 0 times out (ns after its timer began). */
 static int64_t due_after(struct timer_bench *b)
 {
     return (int64_t)(by_pace_due(&b->endpoint, &b->lanes[0]) - b->lanes[0].timer_ns);
 }
 
-static void a_lane_that_has_sent_its_last_chunk_times_out_after_a_usual_round_trip(void **state)
+/* A lane with round trips of 60 us under load and 5 us at the least, an answer each 4 us, and a
+ * minimum timeout of 100 us. */
+static void a_lane_that_has_sent_its_last_chunk_times_out_when_its_answers_cease(void **state)
 {
     struct timer_bench *b = bench_open();
     struct by_ep_lane *lane = &b->lanes[0];
@@ -196,26 +197,20 @@ static void a_lane_that_has_sent_its_last_chunk_times_out_after_a_usual_round_tr
     (void)state;
     b->endpoint.session_phase = BY_SESSION_AGREED;
     b->endpoint.config.rto_min_ns = 100000;
-    lane->timer_ns = b->endpoint.now_ns - 30000;
     lane->srtt = 60000 << 3;
     lane->rttvar = 8000;
     lane->rtt_low = 5000;
-    b->flights[0].sent_ns = lane->timer_ns - 40000;
+    lane->interval = 4000 << 3;
     lane->cursor.active = 1;
     assert_int_equal(due_after(b), 128000);
     lane->cursor.active = 0;
     assert_int_equal(due_after(b), 128000); /* the window may not fit the path */
     b->endpoint.config.fitted = 1;
-    assert_int_equal(due_after(b), 60000 + 4000 + 15000 - 40000);
-    b->flights[0].sent_ns = lane->timer_ns - 140000; /* long overdue, but the lane was not silent */
-    assert_int_equal(due_after(b), 15000);
-    b->flights[0].sent_ns = lane->timer_ns;
-    assert_int_equal(due_after(b), 79000);
-    b->flights[0].flags = BY_FLIGHT_RETX;
+    assert_int_equal(due_after(b), 3 * 5000 + 2 * 4000);
     lane->backoff = 1; /* the first repair may have been lost as well */
-    assert_int_equal(due_after(b), 15000);
+    assert_int_equal(due_after(b), 23000);
     lane->backoff = 3;
-    assert_int_equal(due_after(b), 60000);
+    assert_int_equal(due_after(b), 4 * 23000);
     lane->cursor.active = 1;
     assert_int_equal(due_after(b), 8 * 128000);
     lane->cursor.active = 0;
@@ -227,10 +222,36 @@ static void a_lane_that_has_sent_its_last_chunk_times_out_after_a_usual_round_tr
     free(b);
 }
 
+/* Answers that are further apart than three minimum round trips: one of many trees on a slow
+ * link. */
+static void a_lane_with_rare_answers_waits_for_them(void **state)
+{
+    struct timer_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->lanes[0];
+
+    (void)state;
+    b->endpoint.session_phase = BY_SESSION_AGREED;
+    b->endpoint.config.rto_min_ns = 1000000;
+    b->endpoint.config.fitted = 1;
+    lane->rtt_low = 2000;
+    for (int i = 0; i < 100; i++) {
+        lane->timer_ns = b->endpoint.now_ns;
+        b->endpoint.now_ns += 30000;
+        by_pace_accepted(&b->endpoint, lane);
+    }
+    assert_in_range(due_after(b), 6000 + 59900, 6000 + 60000);
+    /* A wait for other ranks is no property of the lane: it counts as 5 ms at the most. */
+    b->endpoint.now_ns = lane->timer_ns + 100000000;
+    by_pace_accepted(&b->endpoint, lane);
+    assert_in_range(lane->interval, 7 * 29900 + 5000000, 7 * 30100 + 5000000);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_after_a_usual_round_trip),
+        cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_when_its_answers_cease),
+        cmocka_unit_test(a_lane_with_rare_answers_waits_for_them),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
         cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),
