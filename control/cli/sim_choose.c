@@ -12,7 +12,9 @@
  * the rate. The limit on the chunks that a rank has in flight over all trees ensures this. A rank
  * sends to trees by their shares; a slow tree keeps its chunks in flight, and so makes the others
  * wait for it. The limit is several times the capacity of an unloaded round trip, because links
- * must not run empty. The window of each tree must only be wider than its part of the limit.
+ * must not run empty. Where ports have short buffers, it is the capacity of an unloaded round trip
+ * and of the buffers on the way. The window of each tree must only be wider than its part of the
+ * limit.
  */
 #include <math.h>
 
@@ -32,6 +34,13 @@
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
+/* and at least what this number of the longest round trips carries. */
+#define LONGEST_TRIPS 1.5
+/* Of a port's buffer: the part that the chunks in flight fill, because trees send in bursts; the
+ * least number of chunks that it holds; and the least time in flight, in longest round trips. */
+#define BUFFER_PART   0.5
+#define BUFFER_CHUNKS 96
+#define BUFFER_TRIPS  1.1
 /* The least timeout, as a multiple of the time in which the chunks in flight return; endpoints use
  * the second value (ns) on their own. */
 #define RTO_TRIPS    3.0
@@ -164,8 +173,10 @@ static double promised_rate(const struct sim *sim)
     return least * by_fraction_value(sim->unit);
 }
 
-static uint32_t clamp_chunk(double bytes)
+static uint32_t clamp_chunk(const struct sim_options *options, double bytes)
 {
+    if (options->buffer > 0)
+        bytes = fmin(bytes, (double)options->buffer / BUFFER_CHUNKS);
     uint32_t lines = bytes > BY_PAYLOAD_MAX ? BY_PAYLOAD_MAX / 64 : (uint32_t)(bytes / 64 + 0.5);
 
     return lines < 4 ? 256 : lines * 64;
@@ -254,9 +265,12 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double latency = (double)sim->options.latency_ps;
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
-    double way_ps =
-        fmax(fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS), 1.5 * longest);
+    double way_ps = fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS);
 
+    if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
+        way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
+                                         choice->mean_height);
+    way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : LONGEST_TRIPS) * longest);
     return way_ps * chunk_rate < 64    ? 64
            : way_ps * chunk_rate > 1e9 ? 1000000000
                                        : (uint32_t)(way_ps * chunk_rate);
@@ -331,10 +345,9 @@ void sim_choose(struct sim *sim)
     double rate = promised_rate(sim), window;
 
     look(sim, &load, rate);
-    choice->chunk =
-        options->chunk
-            ? options->chunk
-            : clamp_chunk(sqrt((double)options->bytes / rate * 1e12 * SIM_HEADER_BYTES / choice->fill_ps));
+    choice->chunk = options->chunk ? options->chunk
+                                   : clamp_chunk(options, sqrt((double)options->bytes / rate * 1e12 *
+                                                               SIM_HEADER_BYTES / choice->fill_ps));
     choice->batch = options->batch ? options->batch : choose_batch(sim, &load, choice->chunk);
     choice->inflight = options->inflight ? options->inflight : choose_inflight(sim, rate);
     choice->rto_ns = choose_rto(sim, rate);

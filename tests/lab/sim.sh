@@ -65,6 +65,8 @@ check "trees of allreduce serve an allgather" sim star star-allreduce -c allgath
 survives "loss, duplication and reordering are repaired" retransmissions a100 a100-allreduce -b 4M --loss 0.001 --dup 0.001 --reorder 0.001
 survives "on hosts too, where there is no switch" lost ring ring -b 2M --loss 0.001
 survives "short buffers lose, and nothing is wrong" overflowed star star-allreduce -b 4M --buffer 100K --inflight 1000 --window 512
+sim star star-allreduce -b 16M --buffer 100K --json >"$dir/report" 2>"$dir/errors"
+check "the chunks in flight are chosen for short buffers ($(field bound_ratio))" awk -v r="$(field bound_ratio)" 'BEGIN { exit !(r >= 0.97 && r <= 1) }'
 survives "a buffer that all ports share loses, and nothing is wrong" overflowed star star-allgather -b 4M --shared-buffer 100K
 survives "losses in runs" lost star star-allreduce -b 32M --chunk 2048 --loss 0.01 --loss-run 10
 check "are as many as without runs" awk -v n="$(field lost)" 'BEGIN { exit !(n > 128000 * 0.006 && n < 128000 * 0.014) }'

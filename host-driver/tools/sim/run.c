@@ -145,7 +145,7 @@ static struct by_world *make_world(struct sim_run *run)
                                      .burst = BY_WORLD_BURST_MAX,
                                      .repair_interval_ns = REPAIR_NS,
                                      .endpoint = {.inflight_max = (uint32_t)work->inflight,
-                                                  .fitted = 1,
+                                                  .fitted = work->buffer == 0 && work->shared == 0,
                                                   .rto_min_ns = work->rto_ns ? work->rto_ns : RTO_NS},
                                      .watch = on_burst};
 
