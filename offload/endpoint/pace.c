@@ -26,6 +26,12 @@
  */
 #define PATH_NS   (RTO_FIRST_NS / 2)
 #define PATH_LOWS 4u
+/* log2 of the samples in which the recent minimum round trip grows to e times its value where none
+ * is lower. A queue delays all chunks, and the repair of a loss only some. */
+#define NEAR_LOG 4u
+/* Chunks to which losses cut the window. Hosts send and receive in batches, and each batch adds the
+ * same to a round trip, so in windows of a few batches round trips do not show the queue. */
+#define LOSS_LEAST (BY_WINDOW_START / 2)
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
@@ -70,7 +76,7 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
     if (lane->srtt == 0) {
         lane->srtt = rtt << 3;
         lane->rttvar = rtt << 1;
-        lane->rtt_low = lane->rtt_low_next = rtt;
+        lane->rtt_low = lane->rtt_low_next = lane->rtt_near = rtt;
         lane->rtt_epoch_ns = now_ns;
         return;
     }
@@ -83,6 +89,9 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
         lane->rtt_low_next = rtt;
     if (rtt < lane->rtt_low)
         lane->rtt_low = rtt;
+    lane->rtt_near += (lane->rtt_near >> NEAR_LOG) + 1;
+    if (rtt < lane->rtt_near)
+        lane->rtt_near = rtt;
     path_max = lane->rtt_low < PATH_NS / PATH_LOWS ? PATH_NS : lane->rtt_low * PATH_LOWS;
     smooth(lane, rtt < path_max ? rtt : path_max);
 }
@@ -108,17 +117,18 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
- * path. Without a queue that is zero. With a queue it gains time: a repair waits behind the chunks
- * in flight, and the tree's window must not run out before it returns. If the maximum fits the path
- * (config.fitted), a loss is no sign of a queue: round trips grow because other ranks repair.
+ * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
+ * waits behind the chunks in flight, and the tree's window must not run out before it returns. If
+ * the maximum fits the path (config.fitted), a loss is no sign of a queue.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
-    uint64_t fills = lane->srtt > 0 ? (uint64_t)endpoint->window * lane->rtt_low /
-                                          (lane->srtt >> 3 > 0 ? lane->srtt >> 3 : 1)
-                                    : endpoint->window;
+    uint64_t fills =
+        lane->srtt > 0 ? (uint64_t)endpoint->window * lane->rtt_low / lane->rtt_near : endpoint->window;
     uint64_t target = fills + fills / 4 + 1;
 
+    if (target < LOSS_LEAST)
+        target = LOSS_LEAST;
     if (endpoint->config.fitted)
         return 0;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;

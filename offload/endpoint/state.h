@@ -184,6 +184,7 @@ struct by_ep_lane {
     uint32_t srtt, rttvar;          /* ns x 8 and ns x 4 (RFC 6298 in integers); srtt 0: no sample yet */
     uint32_t interval;              /* usual time between answers, ns x 8 */
     uint32_t rtt_low, rtt_low_next; /* minimum round trip of this and the last epoch, ns */
+    uint32_t rtt_near;              /* minimum of the recent round trips, ns */
     uint64_t rtt_epoch_ns;
     struct by_lane_wait wait;
     struct by_err hint; /* the last ERR that may be temporary; hint.reason == 0: none */

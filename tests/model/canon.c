@@ -115,7 +115,8 @@ static void canon_lane(struct by_ep_lane *lane)
     lane->heard = lane->base - 1; /* a request names some chunk that was heard */
     lane->timer_ns = lane->heard_ns = MODEL_NOW_NS;
     lane->backoff = lane->probes = 0;
-    lane->srtt = lane->rttvar = lane->rtt_low = lane->rtt_low_next = 0;
+    lane->srtt = lane->rttvar = lane->interval = 0;
+    lane->rtt_low = lane->rtt_low_next = lane->rtt_near = 0;
     lane->rtt_epoch_ns = 0;
     memset(&lane->wait, 0, sizeof(lane->wait)); /* the node that a failed call would report */
     memset(&lane->hint, 0, sizeof(lane->hint));

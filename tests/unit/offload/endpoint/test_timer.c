@@ -1,7 +1,7 @@
 /*
- * Checks the timer wheel against its specification: after any sequence of settings and time steps
- * each lane is examined within a tick of its deadline, and examined too early at most once for each
- * level of the wheel.
+ * Checks timeouts and cuts of the window (pace.c), and the timer wheel against its specification:
+ * after any sequence of settings and time steps each lane is examined within a tick of its
+ * deadline, and examined too early at most once for each level of the wheel.
  */
 #include <inttypes.h>
 #include <setjmp.h>
@@ -247,11 +247,49 @@ static void a_lane_with_rare_answers_waits_for_them(void **state)
     free(b);
 }
 
+/* Losses on a path with round trips of 50 us at the least. */
+static void a_loss_cuts_only_where_all_recent_round_trips_have_grown(void **state)
+{
+    struct timer_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->lanes[0];
+
+    (void)state;
+    lane->srtt = 0;
+    b->endpoint.window = b->endpoint.window_goal = b->endpoint.window_max = 100;
+    b->endpoint.window_floor = BY_WINDOW_FLOOR;
+    by_pace_sample(lane, b->endpoint.now_ns, 50000);
+    /* Nine of ten chunks wait for repairs of other ranks. */
+    for (int i = 0; i < 100; i++)
+        by_pace_sample(lane, b->endpoint.now_ns, i % 10 == 9 ? 55000 : 200000);
+    assert_true(lane->srtt >> 3 > 100000);
+    by_pace_cut(&b->endpoint, lane, BY_PACE_LOSS);
+    assert_int_equal(b->endpoint.window, 100);
+    /* A queue delays all of them. */
+    for (int i = 0; i < 100; i++)
+        by_pace_sample(lane, b->endpoint.now_ns, 200000);
+    assert_int_equal(lane->rtt_near, 200000);
+    b->endpoint.now_ns += 1000000;
+    by_pace_cut(&b->endpoint, lane, BY_PACE_LOSS);
+    assert_int_equal(b->endpoint.window, 100 - (100 - 32 + 3) / 4);
+    for (int i = 0; i < 100; i++) {
+        b->endpoint.now_ns += 1000000;
+        by_pace_cut(&b->endpoint, lane, BY_PACE_LOSS);
+    }
+    assert_int_equal(b->endpoint.window, BY_WINDOW_START / 2);
+    for (int i = 0; i < 100; i++) {
+        b->endpoint.now_ns += 1000000;
+        by_pace_cut(&b->endpoint, lane, BY_PACE_MARK);
+    }
+    assert_int_equal(b->endpoint.window, BY_WINDOW_FLOOR);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_when_its_answers_cease),
         cmocka_unit_test(a_lane_with_rare_answers_waits_for_them),
+        cmocka_unit_test(a_loss_cuts_only_where_all_recent_round_trips_have_grown),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
         cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),
