@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # Installs the Debian packages that banyan needs and that are missing, and prints their names;
 # prints nothing if none is missing.
-#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|newer|picture|page|slurm|debian]...      sets of packages; default: base
+#   deps.sh [-v] [base|bench|mpi|neon|metal|vm|avx512|torch|newer|picture|page|slurm|etcd|debian]...      sets of packages; default: base
 set -euo pipefail
 
 base=(build-essential pkg-config git clang llvm libclang-rt-14-dev clang-format clang-tidy cppcheck
       dpdk libdpdk-dev libbpf-dev libxdp-dev libelf-dev zlib1g-dev
-      libjansson-dev libexpat1-dev libgmp-dev libssl-dev coinor-libclp-dev libmicrohttpd-dev libsqlite3-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
+      libjansson-dev libexpat1-dev libgmp-dev libssl-dev coinor-libclp-dev libmicrohttpd-dev libcurl4-openssl-dev libsqlite3-dev libcmocka-dev nanopb libnanopb-dev protobuf-compiler
       iproute2 ethtool openssl python3-minimal mandoc liblemon-dev glpk-utils)
 bench=(dpdk-dev openmpi-bin libopenmpi-dev mpich libmpich-dev)
 mpi=(openmpi-bin libopenmpi-dev mpich libmpich-dev gfortran python3-mpi4py python3-numpy hpcc scalapack-mpi-test)
@@ -18,6 +18,7 @@ torch=(python3-torch libtorch-dev pybind11-dev python3-dev python3-numpy)
 newer=(mmdebstrap)
 picture=(graphviz)
 page=(chromium chromium-driver fonts-dejavu-core)
+etcd=(etcd-server etcd-client curl)
 slurm=(slurmctld slurmd slurm-client libslurm-dev munge)
 debian=(debhelper dh-python dpkg-dev fakeroot libmpich-dev libopenmpi-dev libslurm-dev lintian mmdebstrap systemd abigail-tools prometheus)
 
@@ -26,8 +27,8 @@ sets=()
 for argument in "$@"; do
     case "$argument" in
     -v) verbose=1 ;;
-    base | bench | mpi | neon | metal | vm | avx512 | torch | newer | picture | page | slurm | debian) sets+=("$argument") ;;
-    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, newer, picture, page, slurm, debian" >&2; exit 2 ;;
+    base | bench | mpi | neon | metal | vm | avx512 | torch | newer | picture | page | slurm | etcd | debian) sets+=("$argument") ;;
+    *) echo "deps.sh: unknown set '$argument'; known: base, bench, mpi, neon, metal, vm, avx512, torch, newer, picture, page, slurm, etcd, debian" >&2; exit 2 ;;
     esac
 done
 [ ${#sets[@]} -gt 0 ] || sets=(base)

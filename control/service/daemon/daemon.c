@@ -18,6 +18,7 @@
 #include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
+#include "control/service/daemon/lead.h"
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "control/service/daemon/notice.h"
@@ -140,6 +141,50 @@ static int open_http(struct by_daemon *daemon)
     return EXIT_ENVIRONMENT;
 }
 
+/* Waits until this process leads. daemon->ending after a signal. */
+static int await_lead(struct by_daemon *daemon, struct by_problem *problem)
+{
+    const struct by_daemon_options *options = &daemon->options;
+    int signals = by_daemon_signals(), error = 0;
+
+    if (options->lower.cover != 0 && !options->access.plain_keys &&
+        by_etcd_is_exposed(by_lead_etcd(daemon->lead)))
+        error =
+            by_problem_say(problem, BY_EINVAL,
+                           "--store: the state contains the keys of jobs, which http:// would expose: use "
+                           "https://, or --plain-keys where no other program can listen");
+    if (error == 0)
+        error = by_lead_wait(daemon->lead, signals, problem);
+    close(signals);
+    daemon->ending = error == BY_EABORTED;
+    return daemon->ending ? 0 : error;
+}
+
+/* Opens the store. Returns 0, also when a signal ended the wait for a shared one, or the exit
+ * status. */
+static int open_state(struct by_daemon *daemon)
+{
+    const struct by_daemon_options *options = &daemon->options;
+    struct by_problem problem = {0};
+    int error = 0;
+
+    if (options->store != NULL) {
+        error = by_lead_open(options->store, options->store_keys, &daemon->lead, &problem);
+        if (error == 0)
+            error = await_lead(daemon, &problem);
+        if (error == 0 && !daemon->ending)
+            error = by_state_open_etcd(daemon->lead, options->store, daemon->topology, &options->lower,
+                                       &daemon->state, &problem);
+    } else if (options->state != NULL) {
+        error = by_state_open(options->state, daemon->topology, &options->lower, &daemon->state, &problem);
+    }
+    if (error == 0)
+        return 0;
+    fprintf(stderr, "banyand: %s%s\n", daemon->lead == NULL && options->store != NULL ? "--store: " : "",
+            problem.text);
+    return error == BY_EINVAL ? EXIT_USAGE : EXIT_ENVIRONMENT;
+}
+
 static int open_daemon(struct by_daemon *daemon)
 {
     struct by_problem problem = {0};
@@ -158,12 +203,9 @@ static int open_daemon(struct by_daemon *daemon)
         status = check_jobs(daemon);
     if (status != 0)
         return status;
-    if (daemon->options.state != NULL &&
-        by_state_open(daemon->options.state, daemon->topology, &daemon->options.lower, &daemon->state,
-                      &problem) != 0) {
-        fprintf(stderr, "banyand: %s\n", problem.text);
-        return EXIT_ENVIRONMENT;
-    }
+    status = open_state(daemon);
+    if (status != 0 || daemon->ending)
+        return status;
     daemon->links = by_alloc(daemon->topology->link_count, sizeof(*daemon->links));
     daemon->started_ms = by_news_clock_ms();
     daemon->news = by_news_open();
@@ -211,11 +253,14 @@ static void close_daemon(struct by_daemon *daemon)
     if (daemon->events != NULL) {
         by_http_close(daemon);
         by_members_close(daemon);
-        by_thread_start(&thread, end_anyway, daemon);
+        if (!daemon->retires)
+            by_thread_start(&thread, end_anyway, daemon);
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
-        pthread_cancel(thread);
-        pthread_join(thread, NULL);
+        if (!daemon->retires) {
+            pthread_cancel(thread);
+            pthread_join(thread, NULL);
+        }
         by_notice_close(daemon);
         by_recovery_close(daemon);
         by_change_free(daemon->change);
@@ -226,6 +271,7 @@ static void close_daemon(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->switch_count; i++)
         free(daemon->switches[i].image.bytes);
     by_state_close(daemon->state);
+    by_lead_close(daemon->lead);
     by_history_close(daemon->history);
     by_rates_close(daemon->rates);
     by_news_close(daemon->news);
@@ -238,24 +284,35 @@ static void close_daemon(struct by_daemon *daemon)
     free(daemon);
 }
 
-int by_daemon_main(int argc, char **argv)
+/* Runs once, up to the end or to the loss of the leadership. Returns the exit status; *again: it
+ * waits to lead again. */
+static int run(const struct by_daemon_options *options, bool *again)
 {
     struct by_daemon *daemon = by_alloc(1, sizeof(*daemon));
-    mode_t before = umask(0077); /* its files hold keys */
-    int status = by_daemon_options_parse(&daemon->options, argc, argv);
+    int status;
 
-    if (status >= 0) {
-        free(daemon);
-        umask(before);
-        return status;
-    }
+    daemon->options = *options;
     status = open_daemon(daemon);
-    if (status == 0) {
+    if (status == 0 && !daemon->ending) {
         by_start_open(daemon);
         by_daemon_run(daemon);
         status = daemon->status;
     }
+    *again = daemon->retires;
     close_daemon(daemon);
+    return status;
+}
+
+int by_daemon_main(int argc, char **argv)
+{
+    struct by_daemon_options *options = by_alloc(1, sizeof(*options));
+    mode_t before = umask(0077); /* its files hold keys */
+    int status = by_daemon_options_parse(options, argc, argv);
+    bool again = status < 0;
+
+    while (again)
+        status = run(options, &again);
+    free(options);
     umask(before);
     return status;
 }

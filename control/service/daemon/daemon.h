@@ -64,10 +64,10 @@ struct by_daemon {
     int epoll;
     struct by_event_queue *events;
     struct by_daemon_work *work;
-    uint64_t now_ms;     /* monotonic time of this turn of the loop */
-    uint64_t started_ms; /* start of this process, since 1970 */
-    bool ending;
-    int status; /* exit status */
+    uint64_t now_ms;      /* monotonic time of this turn of the loop */
+    uint64_t started_ms;  /* start of this process, since 1970 */
+    bool ending, retires; /* `retires`: ends because another controller leads */
+    int status;           /* exit status */
 
     uint32_t switch_count;
     struct by_daemon_switch *switches;
@@ -82,6 +82,7 @@ struct by_daemon {
                                      * continues from there, since old packets may still arrive */
 
     uint64_t election_id;
+    struct by_lead *lead;         /* lead.c; NULL: the store is not shared */
     struct by_state *state;       /* state.c; NULL: nothing is stored */
     struct by_http *http;         /* http.c; or NULL */
     struct by_start *start;       /* start.c; NULL once the daemon leads */
@@ -122,6 +123,11 @@ void by_daemon_run(struct by_daemon *daemon);
 /* Ends the daemon with this exit status and a line on stderr. */
 void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* The same when another controller leads; with a shared store it then waits to lead again. */
+void by_daemon_retire(struct by_daemon *daemon, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+/* Blocks the signals that end the daemon. Returns a descriptor that reads them, or -1. */
+int by_daemon_signals(void);
 /* Posts an event to the reducer, which handles it before the call returns. The loop's thread. */
 void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event);
 

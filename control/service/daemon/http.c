@@ -351,7 +351,7 @@ static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
     const char *path = daemon->options.socket;
     int fd, number;
 
-    if (path == daemon->options.socket_default)
+    if (strcmp(path, daemon->options.socket_default) == 0)
         make_folder(path);
     fd = by_listen_unix(path);
     number = errno;

@@ -15,26 +15,43 @@
 #include <unistd.h>
 
 #include "control/service/daemon/daemon.h"
+#include "control/service/daemon/lead.h"
 #include "offload/base/errors.h"
 #include "offload/linux/notify.h"
 
 /* Maximum number of descriptors that one wait reports (count). */
 #define EVENTS_MAX 64
 
-void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
+static void end(struct by_daemon *daemon, int status, const char *format, va_list arguments)
 {
     char text[700];
-    va_list arguments;
 
     if (daemon->ending)
         return;
-    va_start(arguments, format);
     vsnprintf(text, sizeof(text), format, arguments);
-    va_end(arguments);
     by_daemon_say("%s", text);
-    by_notify("STOPPING=1");
     daemon->ending = true;
     daemon->status = status;
+}
+
+void by_daemon_end(struct by_daemon *daemon, int status, const char *format, ...)
+{
+    va_list arguments;
+
+    va_start(arguments, format);
+    end(daemon, status, format, arguments);
+    va_end(arguments);
+    by_notify("STOPPING=1");
+}
+
+void by_daemon_retire(struct by_daemon *daemon, const char *format, ...)
+{
+    va_list arguments;
+
+    daemon->retires = !daemon->ending && daemon->lead != NULL;
+    va_start(arguments, format);
+    end(daemon, 3, format, arguments);
+    va_end(arguments);
 }
 
 static int control(struct by_daemon *daemon, int operation, struct by_watcher *watcher, uint32_t events)
@@ -114,6 +131,13 @@ static void on_signal(struct by_daemon *daemon, struct by_watcher *watcher, uint
                       strsignal((int)info.ssi_signo));
 }
 
+static void on_lost(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    (void)watcher;
+    (void)events;
+    by_daemon_retire(daemon, "%s", by_lead_text(daemon->lead));
+}
+
 static int timer_open(uint32_t period_ms)
 {
     int fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
@@ -124,7 +148,7 @@ static int timer_open(uint32_t period_ms)
     return fd;
 }
 
-static int signal_open(void)
+int by_daemon_signals(void)
 {
     sigset_t set;
 
@@ -141,12 +165,18 @@ void by_daemon_run(struct by_daemon *daemon)
 {
     struct by_watcher own[] = {{.fd = by_event_queue_fd(daemon->events), .ready = on_queue},
                                {.fd = timer_open(daemon->options.heartbeat_ms), .ready = on_timer},
-                               {.fd = signal_open(), .ready = on_signal}};
+                               {.fd = by_daemon_signals(), .ready = on_signal}};
+    struct by_watcher lost = {.ready = on_lost};
     struct epoll_event events[EVENTS_MAX];
 
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
         if (own[i].fd < 0 || by_daemon_watch(daemon, &own[i], EPOLLIN) != 0)
             by_daemon_end(daemon, 3, "cannot wait for events: %s", strerror(errno));
+    if (daemon->lead != NULL) {
+        lost.fd = by_lead_fd(daemon->lead);
+        if (by_daemon_watch(daemon, &lost, EPOLLIN) != 0)
+            by_daemon_end(daemon, 3, "cannot wait for events: %s", strerror(errno));
+    }
     daemon->alive_ms = by_notify_watchdog_ms();
     update_clock(daemon);
     while (!daemon->ending) {

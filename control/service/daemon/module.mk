@@ -5,6 +5,7 @@ daemon_SRC := \
 	control/service/daemon/apart.c \
 	control/service/daemon/changes.c \
 	control/service/daemon/daemon.c \
+	control/service/daemon/etcd.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
 	control/service/daemon/groups.c \
@@ -16,6 +17,7 @@ daemon_SRC := \
 	control/service/daemon/job.c \
 	control/service/daemon/jobs.c \
 	control/service/daemon/latency.c \
+	control/service/daemon/lead.c \
 	control/service/daemon/listen.c \
 	control/service/daemon/live.c \
 	control/service/daemon/loop.c \
@@ -36,6 +38,8 @@ daemon_SRC := \
 	control/service/daemon/start.c \
 	control/service/daemon/say.c \
 	control/service/daemon/state.c \
+	control/service/daemon/state_etcd.c \
+	control/service/daemon/state_folder.c \
 	control/service/daemon/state_jobs.c \
 	control/service/daemon/status.c \
 	control/service/daemon/blackhole.c \
@@ -52,5 +56,5 @@ $(GEN)/page/files.c: control/service/daemon/page/embed.sh $(PAGE_FILES)
 PROGS += banyand
 banyand_SRC    := control/service/daemon/main.c
 banyand_LIBS   := daemon control secure offload
-daemon_LDLIBS  := -lsqlite3 -lmicrohttpd
+daemon_LDLIBS  := -lsqlite3 -lmicrohttpd -lcurl
 banyand_LDLIBS := $(daemon_LDLIBS) -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread

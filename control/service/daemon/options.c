@@ -120,6 +120,12 @@ static const struct by_option rows[] = {
     {BY_ROW_TEXT(0, "state", "DIR", AT(state),
                  "keep jobs and tables in DIR, so that a restarted banyand continues with them"),
      .call = check_state},
+    {BY_ROW_TEXT(0, "store", "etcd:URL,...", AT(store),
+                 "keep jobs and tables in etcd, with which several banyands elect one that leads; URL is "
+                 "http://HOST:PORT or https://HOST:PORT of a member, and /NAME may follow the last one"),
+     .once = true},
+    {BY_ROW_TEXT(0, "store-keys", "DIR", AT(store_keys),
+                 "read ca.pem, cert.pem and key.pem for an etcd at https:// from DIR")},
     {BY_ROW_CALL(0, "socket", "PATH|off", take_socket,
                  "serve status, metrics and jobs over HTTP at a socket that only this user may use (default: "
                  "/run/banyan/banyand.socket, of users other than root in XDG_RUNTIME_DIR)")},
@@ -168,6 +174,10 @@ int by_daemon_options_parse(struct by_daemon_options *options, int argc, char **
         return status;
     by_session_access_complete(&options->access);
     options->topology = argv[1];
+    if (options->store != NULL && options->state != NULL) {
+        fprintf(stderr, "banyand: --state and --store exclude each other: give the folder or etcd\n");
+        return BY_OPTIONS_USAGE;
+    }
     if (options->to_count > 0 || options->sockets != NULL || options->site != NULL)
         return -1;
     fprintf(stderr,

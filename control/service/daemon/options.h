@@ -36,8 +36,10 @@ struct by_daemon_options {
     char socket_default[BY_HTTP_PATH_MAX];
     uint16_t http_port; /* 0: any free port */
     bool http;
-    bool http_open;    /* jobs can be created and ended there as well */
-    const char *state; /* a folder; NULL: nothing is stored */
+    bool http_open;         /* jobs can be created and ended there as well */
+    const char *state;      /* a folder; NULL: nothing is stored there */
+    const char *store;      /* the addresses of etcd (etcd.h), or NULL; */
+    const char *store_keys; /* a folder with keys for it, or NULL */
     bool takeover;
     uint32_t renew_after; /* chunks through a switch after which keyed jobs get other keys */
 };

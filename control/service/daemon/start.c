@@ -252,8 +252,8 @@ void by_start_tick(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->switch_count; i++) {
         if (daemon->switches[i].state == BY_SWITCH_UNKNOWN)
             return;
-        strangers |= daemon->switches[i].hello.election_id != 0 &&
-                     daemon->switches[i].hello.election_id != by_state_election(daemon->state);
+        /* A lower id is of an earlier run, whose successor ended before the switch knew it. */
+        strangers |= daemon->switches[i].hello.election_id > by_state_election(daemon->state);
     }
     if (strangers && !daemon->options.takeover && !start->looking) {
         start->looking = true;

@@ -1,23 +1,17 @@
 /* The store. In all tables, push 0 is what the switches have, push 1 what an open push brings.
- * Neighbours: state_jobs.c reads jobs; changes.c records pushes. See state.h. */
+ * Neighbours: state_folder.c and state_etcd.c keep the database, state_jobs.c reads jobs; changes.c
+ * records pushes. See state.h. */
 #include "control/service/daemon/state.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
-#include "control/service/daemon/say.h"
 #include "control/service/daemon/state_inside.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
@@ -25,15 +19,9 @@
 
 /* Version of the tables below. */
 #define STATE_VERSION 2
-/* How long to wait for another process that has locked the database (milliseconds), such as a
- * user's sqlite3. */
-#define BUSY_MS 2000
-/* How long to wait for the folder's lock (milliseconds): enough for a killed daemon to end. */
-#define LOCK_MS      500u
-#define LOCK_STEP_MS 10u
 
 static const char schema[] =
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
+    "PRAGMA synchronous = FULL; PRAGMA secure_delete = ON;"
     "CREATE TABLE IF NOT EXISTS meta(key TEXT PRIMARY KEY, number INTEGER NOT NULL);"
     "CREATE TABLE IF NOT EXISTS job(push INTEGER, job INTEGER, failed INTEGER NOT NULL, text TEXT NOT NULL,"
     " gen_last INTEGER NOT NULL, name TEXT NOT NULL, wants TEXT NOT NULL, ranks TEXT, window INTEGER NOT "
@@ -53,9 +41,8 @@ static const char schema[] =
 
 int by_state_fail(struct by_state *state, struct by_problem *problem)
 {
-    return by_problem_say(problem, BY_EIO,
-                          "%.200s/banyand.db: %.150s: check the free space and the permissions",
-                          state->folder, sqlite3_errmsg(state->db));
+    return by_problem_say(problem, BY_EIO, "%.200s%s: %.150s: %s", state->where, state->place->file,
+                          sqlite3_errmsg(state->db), state->place->remedy);
 }
 
 int by_state_run(struct by_state *state, struct by_problem *problem, const char *sql)
@@ -128,11 +115,18 @@ static int put_number(struct by_state *state, const char *key, uint64_t number, 
         by_state_ask(state, "REPLACE INTO meta(key, number) VALUES (?, ?)", "tn", key, (int64_t)number));
 }
 
-/* Commits a transaction, or rolls it back after an error. */
+static int begin_transaction(struct by_state *state, struct by_problem *problem)
+{
+    return by_state_run(state, problem, "BEGIN IMMEDIATE");
+}
+
+/* Keeps and commits a transaction, or rolls it back after an error. */
 static int end_transaction(struct by_state *state, int error, struct by_problem *problem)
 {
     struct by_problem ignored;
 
+    if (error == 0)
+        error = state->place->keep(state, problem);
     if (error == 0)
         error = by_state_run(state, problem, "COMMIT");
     if (error != 0)
@@ -155,87 +149,6 @@ static uint64_t fabric_of(const struct by_topology *topology)
     }
     free(text);
     return hash;
-}
-
-/* The folder must belong to this user alone: others with write access could replace the files. */
-static int guard_folder(struct by_state *state, struct by_problem *problem)
-{
-    struct stat status;
-
-    if (mkdir(state->folder, 0700) != 0 && errno != EEXIST)
-        return by_problem_say(problem, BY_EIO, "--state %.200s: cannot make the folder: %s", state->folder,
-                              strerror(errno));
-    if (stat(state->folder, &status) != 0)
-        return by_problem_say(problem, BY_EIO, "--state %.200s: %s", state->folder, strerror(errno));
-    if (status.st_uid != geteuid())
-        return by_problem_say(problem, BY_EPERM,
-                              "--state %.200s belongs to user %u and not to this process's user %u: start "
-                              "banyand as that user, or give another folder",
-                              state->folder, (unsigned)status.st_uid, (unsigned)geteuid());
-    if ((status.st_mode & 0022) != 0)
-        return by_problem_say(problem, BY_EPERM,
-                              "--state %.200s has mode %04o: other users may write there; chmod 700 it, or "
-                              "give a separate folder",
-                              state->folder, (unsigned)status.st_mode & 07777);
-    if ((status.st_mode & 0077) == 0)
-        return 0;
-    if (chmod(state->folder, 0700) != 0)
-        return by_problem_say(problem, BY_EPERM,
-                              "--state %.200s: cannot remove the access of other users: %s", state->folder,
-                              strerror(errno));
-    by_daemon_say("--state %.200s had mode %04o: now 0700", state->folder, (unsigned)status.st_mode & 07777);
-    return 0;
-}
-
-/* Creates the database, if necessary, and restricts it and its journals to this user: it holds
- * keys. */
-static int guard_files(struct by_state *state, struct by_problem *problem)
-{
-    static const char *const files[] = {"banyand.db", "banyand.db-wal", "banyand.db-shm"};
-
-    for (unsigned i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
-        char path[sizeof(state->folder) + 32];
-        struct stat status = {0};
-        int fd, error;
-
-        snprintf(path, sizeof(path), "%s/%s", state->folder, files[i]);
-        fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | (i == 0 ? O_CREAT : 0), 0600);
-        if (fd < 0 && errno == ENOENT)
-            continue;
-        error = fd < 0 || fstat(fd, &status) != 0 || ((status.st_mode & 0077) != 0 && fchmod(fd, 0600) != 0);
-        if (error != 0)
-            by_problem_say(problem, BY_EIO, "%.200s: %s: it must be a file of this user with mode 0600", path,
-                           strerror(errno));
-        if (fd >= 0)
-            close(fd);
-        if (error != 0)
-            return BY_EIO;
-        if ((status.st_mode & 0077) != 0)
-            by_daemon_say("%.200s had mode %04o: now 0600; if others have read it, end keyed jobs and create "
-                          "them again, to renew their keys",
-                          path, (unsigned)status.st_mode & 07777);
-    }
-    return 0;
-}
-
-/* Locks the folder. The lock ends with the process, even after a crash. */
-static int lock_folder(struct by_state *state, struct by_problem *problem)
-{
-    char path[sizeof(state->folder) + 32];
-
-    snprintf(path, sizeof(path), "%s/lock", state->folder);
-    state->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (state->lock < 0)
-        return by_problem_say(problem, BY_EIO, "%.200s: %s", path, strerror(errno));
-    for (unsigned waited = 0; waited < LOCK_MS; waited += LOCK_STEP_MS) {
-        if (flock(state->lock, LOCK_EX | LOCK_NB) == 0)
-            return 0;
-        nanosleep(&(struct timespec){.tv_nsec = LOCK_STEP_MS * 1000000l}, NULL);
-    }
-    return by_problem_say(problem, BY_EBUSY,
-                          "--state %.200s is in use by another banyand: end it, or give this one a separate "
-                          "folder",
-                          state->folder);
 }
 
 /* Version 1 derived the keys of all jobs from one seed. Running jobs keep their keys until their
@@ -272,11 +185,26 @@ static int store_keys(struct by_state *state, struct by_problem *problem)
 
 static int upgrade(struct by_state *state, struct by_problem *problem)
 {
-    int error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+    int error = begin_transaction(state, problem);
 
     if (error != 0)
         return error;
     error = store_keys(state, problem);
+    if (error == 0)
+        error = put_number(state, "version", STATE_VERSION, problem);
+    return end_transaction(state, error, problem);
+}
+
+/* Initializes an empty database. */
+static int begin_state(struct by_state *state, uint64_t lower, struct by_problem *problem)
+{
+    int error = begin_transaction(state, problem);
+
+    if (error != 0)
+        return error;
+    error = put_number(state, "fabric", fabric_of(state->topology), problem);
+    if (error == 0)
+        error = put_number(state, "lower", lower, problem);
     if (error == 0)
         error = put_number(state, "version", STATE_VERSION, problem);
     return end_transaction(state, error, problem);
@@ -288,58 +216,44 @@ static int check(struct by_state *state, struct by_problem *problem)
 {
     uint64_t version = get_number(state, "version"), fabric = get_number(state, "fabric");
     uint64_t lower = (uint64_t)state->lower.mtu << 9 | (uint64_t)state->lower.cover << 1 | state->lower.det;
-    int error;
+    const struct by_state_place *place = state->place;
 
-    if (version == 0) {
-        error = put_number(state, "fabric", fabric_of(state->topology), problem);
-        error = error ? error : put_number(state, "lower", lower, problem);
-        return error ? error : put_number(state, "version", STATE_VERSION, problem);
-    }
+    if (version == 0)
+        return begin_state(state, lower, problem);
     if (version != STATE_VERSION && version != 1)
         return by_problem_say(problem, BY_EVERSION,
-                              "--state %.200s has version %" PRIu64 ", and this banyand writes %d: use the "
-                              "banyand that wrote it, or another folder",
-                              state->folder, version, STATE_VERSION);
+                              "%s %.200s has version %" PRIu64 ", and this banyand writes %d: use the "
+                              "banyand that wrote it, or %s",
+                              place->option, state->where, version, STATE_VERSION, place->another);
     if (fabric != fabric_of(state->topology))
         return by_problem_say(problem, BY_EMISMATCH,
-                              "--state %.200s belongs to another fabric: start with its topology, or give "
-                              "another folder",
-                              state->folder);
+                              "%s %.200s belongs to another fabric: start with its topology, or give %s",
+                              place->option, state->where, place->another);
     if (get_number(state, "lower") != lower)
         return by_problem_say(
             problem, BY_EMISMATCH,
-            "--state %.200s was made with another --mtu, --det or --keyed, which the tables of running jobs "
-            "need: give the same ones, or another folder",
-            state->folder);
+            "%s %.200s was made with another --mtu, --det or --keyed, which the tables of running jobs "
+            "need: give the same ones, or %s",
+            place->option, state->where, place->another);
     return version == 1 ? upgrade(state, problem) : 0;
 }
 
-int by_state_open(const char *folder, const struct by_topology *topology,
-                  const struct by_lower_options *options, struct by_state **result,
-                  struct by_problem *problem)
+int by_state_start(const struct by_state_place *place, const char *where, struct by_lead *lead,
+                   const struct by_topology *topology, const struct by_lower_options *options,
+                   struct by_state **result, struct by_problem *problem)
 {
     struct by_state *state = by_alloc(1, sizeof(*state));
-    char path[sizeof(state->folder) + 32];
     int error;
 
+    state->place = place;
+    state->lead = lead;
     state->topology = topology;
     state->lower = *options;
     state->lock = -1;
-    snprintf(state->folder, sizeof(state->folder), "%s", folder);
-    error = guard_folder(state, problem);
+    snprintf(state->where, sizeof(state->where), "%s", where);
+    error = place->open(state, problem);
     if (error == 0)
-        error = lock_folder(state, problem);
-    if (error == 0)
-        error = guard_files(state, problem);
-    if (error == 0) {
-        snprintf(path, sizeof(path), "%s/banyand.db", state->folder);
-        if (sqlite3_open(path, &state->db) != SQLITE_OK)
-            error = by_state_fail(state, problem);
-    }
-    if (error == 0) {
-        sqlite3_busy_timeout(state->db, BUSY_MS);
         error = by_state_run(state, problem, schema);
-    }
     if (error == 0)
         error = check(state, problem);
     if (error != 0) {
@@ -355,8 +269,7 @@ void by_state_close(struct by_state *state)
     if (state == NULL)
         return;
     sqlite3_close(state->db);
-    if (state->lock >= 0)
-        close(state->lock);
+    state->place->close(state);
     free(state);
 }
 
@@ -367,7 +280,14 @@ uint64_t by_state_election(const struct by_state *state)
 
 int by_state_elect(struct by_state *state, uint64_t election_id, struct by_problem *problem)
 {
-    return state != NULL ? put_number(state, "election", election_id, problem) : 0;
+    int error;
+
+    if (state == NULL)
+        return 0;
+    error = begin_transaction(state, problem);
+    if (error != 0)
+        return error;
+    return end_transaction(state, put_number(state, "election", election_id, problem), problem);
 }
 
 /* Records tables and plans of one job for the push. */
@@ -490,10 +410,10 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
 
     if (state == NULL)
         return 0;
-    error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+    error = begin_transaction(state, problem);
     if (error != 0)
         return error;
-    error = by_state_run(state, problem, forget_push);
+    error = by_state_run(state, problem, state->took ? take_push : forget_push);
     if (error == 0)
         error = put_jobs(state, change, problem);
     if (error == 0)
@@ -502,7 +422,10 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
         error = put_images(state, change, problem);
     if (error == 0)
         error = put_number(state, "push", change->push_id, problem);
-    return end_transaction(state, error, problem);
+    error = end_transaction(state, error, problem);
+    if (error == 0)
+        state->took = false;
+    return error;
 }
 
 void by_state_finish(struct by_state *state, bool done, bool settled)
@@ -512,11 +435,11 @@ void by_state_finish(struct by_state *state, bool done, bool settled)
 
     if (state == NULL || (!done && !settled))
         return;
-    error = by_state_run(state, &problem, "BEGIN IMMEDIATE");
-    if (error != 0)
-        return;
-    error = by_state_run(state, &problem, done ? take_push : forget_push);
-    end_transaction(state, error, &problem);
+    error = begin_transaction(state, &problem);
+    if (error == 0)
+        error =
+            end_transaction(state, by_state_run(state, &problem, done ? take_push : forget_push), &problem);
+    state->took = done && error != 0;
 }
 
 int by_state_pending(struct by_state *state, struct by_state_open_push *push, struct by_problem *problem)
@@ -558,7 +481,7 @@ int by_state_settle(struct by_state *state, bool forward, struct by_problem *pro
 
     if (state == NULL)
         return 0;
-    error = by_state_run(state, problem, "BEGIN IMMEDIATE");
+    error = begin_transaction(state, problem);
     if (error == 0)
         error =
             end_transaction(state, by_state_run(state, problem, forward ? take_push : forget_push), problem);

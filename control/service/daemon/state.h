@@ -1,6 +1,7 @@
 /*
  * The persistent state of banyand: jobs, their plans and slots, the tables of the switches, the
- * election. One SQLite file in WAL mode; transactions are atomic. A push is recorded before it
+ * election. An SQLite database, which is kept in a folder (state_folder.c) or in etcd
+ * (state_etcd.c); transactions are atomic in both. A push is recorded before it
  * begins and after its end, so that a restarted daemon knows of an open push. The worker's thread
  * owns it from the first change on; before, the main thread. `state` may be NULL everywhere: then
  * nothing is stored.
@@ -10,6 +11,7 @@
 
 #include "control/service/daemon/change.h"
 
+struct by_lead;
 struct by_state;
 
 /*
@@ -22,6 +24,14 @@ struct by_state;
 int by_state_open(const char *folder, const struct by_topology *topology,
                   const struct by_lower_options *options, struct by_state **state,
                   struct by_problem *problem);
+/*
+ * Opens the state that banyands share in etcd, as the leader: `store` is the address list of `lead`
+ * (etcd.h), which must outlive the state. Returns the same errors; a change then fails with BY_EPERM
+ * once another one leads, and with BY_EIO while most members of etcd are unreachable.
+ */
+int by_state_open_etcd(struct by_lead *lead, const char *store, const struct by_topology *topology,
+                       const struct by_lower_options *options, struct by_state **state,
+                       struct by_problem *problem);
 void by_state_close(struct by_state *state);
 
 /* The election id of the last run, 0 = none; and that of this run. */

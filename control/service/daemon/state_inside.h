@@ -6,14 +6,40 @@
 
 #include "control/service/daemon/state.h"
 
-struct by_state {
-    sqlite3 *db;
-    int lock; /* a descriptor of the folder's lock file */
-    const struct by_topology *topology;
-    struct by_lower_options lower;
-    char folder[256];
+/*
+ * Where the database is kept. `open` opens state->db with what was kept last, which may be nothing.
+ * `keep` makes the changes of the open transaction durable; when it fails, they are rolled back,
+ * although a place that others share may have kept them: the next transaction replaces them.
+ * Both return 0 or an error with `problem`.
+ */
+struct by_state_place {
+    const char *option;  /* that names it, for texts; */
+    const char *file;    /* of the database, after its name; */
+    const char *remedy;  /* after a failure; */
+    const char *another; /* what to give for another state */
+    int (*open)(struct by_state *state, struct by_problem *problem);
+    int (*keep)(struct by_state *state, struct by_problem *problem);
+    void (*close)(struct by_state *state);
 };
 
+struct by_state {
+    const struct by_state_place *place;
+    char where[500]; /* its folder, or the addresses of etcd */
+    sqlite3 *db;
+    const struct by_topology *topology;
+    struct by_lower_options lower;
+    bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
+    int lock;  /* a folder: a descriptor of its lock file, or -1 */
+    /* etcd: */
+    struct by_lead *lead;
+    int64_t revision; /* of the key `state` */
+    uint64_t writes;
+};
+
+/* Opens a store at a place, as by_state_open does. */
+int by_state_start(const struct by_state_place *place, const char *where, struct by_lead *lead,
+                   const struct by_topology *topology, const struct by_lower_options *options,
+                   struct by_state **state, struct by_problem *problem);
 /* Fills `problem` with the error of the database; returns BY_EIO. */
 int by_state_fail(struct by_state *state, struct by_problem *problem);
 /* Runs statements without values. */

@@ -189,10 +189,10 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
     if (beat->error == 0)
         take_answer(daemon, device, beat);
     else if (beat->deposed)
-        by_daemon_end(daemon, 3,
-                      "switch %s is led by a newer controller (%s): this one ends; start it again with "
-                      "--takeover to lead",
-                      device->name, beat->problem.text);
+        by_daemon_retire(daemon, "switch %s is led by a newer controller (%s): this one %s", device->name,
+                         beat->problem.text,
+                         daemon->lead != NULL ? "follows now"
+                                              : "ends; start it again with --takeover to lead");
     else if (beat->hasty && device->state == BY_SWITCH_UP)
         take_refusal(device, beat);
     else

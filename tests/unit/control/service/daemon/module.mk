@@ -21,11 +21,15 @@ daemon-apart_LDLIBS := -lcmocka -ljansson -lgmp
 
 # The whole daemon, and its parts for planning, admission and persistence.
 DAEMON_RIG := tests/unit/control/service/daemon/rig.c tests/unit/control/service/controller/fake.c tests/unit/control/tables/bench.c
-DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
+DAEMON_LDLIBS := -lcmocka -lsqlite3 -lmicrohttpd -lcurl -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
 TESTS += daemon-whole
 daemon-whole_SRC    := tests/unit/control/service/daemon/test_daemon.c $(DAEMON_RIG)
 daemon-whole_LIBS   := daemon control agent secure offload
 daemon-whole_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-etcd
+daemon-etcd_SRC    := tests/unit/control/service/daemon/test_etcd.c $(DAEMON_RIG)
+daemon-etcd_LIBS   := daemon control agent secure offload
+daemon-etcd_LDLIBS := $(DAEMON_LDLIBS)
 TESTS += daemon-groups
 daemon-groups_SRC    := tests/unit/control/service/daemon/test_groups.c $(DAEMON_RIG)
 daemon-groups_LIBS   := daemon control agent secure offload

@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "control/service/daemon/daemon.h"
+#include "offload/table/image.h"
 #include "tests/unit/control/tables/bench.h"
 
 #define IMAGE_MAX     65536u
@@ -94,6 +95,46 @@ struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more)
      * exec. */
     execv("/proc/self/exe", argv);
     _exit(127);
+}
+
+uint64_t rig_active(const struct controller_fake *fake)
+{
+    return fake->active_bytes > 0 ? by_image_hash(fake->active, fake->active_bytes) : 0;
+}
+
+void rig_agrees(const struct daemon_rig *rig, struct by_state *store, const uint64_t active[2])
+{
+    struct by_problem problem = {0};
+    struct by_job **jobs;
+    uint32_t count;
+
+    assert_int_equal(by_state_jobs(store, &jobs, &count, &problem), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        struct by_change_image image;
+        uint64_t nonce;
+
+        assert_int_equal(by_state_image(store, (uint32_t)by_topology_find(rig->topology, i ? "x1" : "x0"),
+                                        &image, &nonce, &problem),
+                         0);
+        assert_true(image.hash == active[i]);
+        if (image.bytes != NULL) {
+            struct by_image_header header;
+
+            by_image_header(image.bytes, &header);
+            assert_int_equal(header.count[BY_SECTION_JOB], count);
+        } else {
+            assert_int_equal(count, 0);
+        }
+        free(image.bytes);
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        assert_int_equal(jobs[i]->spec.job, i + 1); /* the second never without the first */
+        assert_int_equal(jobs[i]->state, BY_JOB_RUNNING);
+        by_job_tables_free(jobs[i]->tables);
+        by_job_spec_free(&jobs[i]->spec);
+        free(jobs[i]);
+    }
+    free(jobs);
 }
 
 static char *read_log(const struct rig_daemon *daemon)

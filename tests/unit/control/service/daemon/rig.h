@@ -7,6 +7,7 @@
 #include <sys/types.h>
 
 #include "control/fabric/topology.h"
+#include "control/service/daemon/state.h"
 #include "tests/unit/control/service/controller/fake.h"
 
 /* h0 - x0 - x1 - h1, and a folder for files. */
@@ -28,6 +29,11 @@ void rig_close(struct daemon_rig *rig);
 /* Starts banyand for the rig's switches with its store and with `more` options
  * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);
+/* Returns the hash of a switch's active table; 0 if it has none. */
+uint64_t rig_active(const struct controller_fake *fake);
+/* Requires that the store matches the switches, whose tables are `active`, and that each job is
+ * either on both switches or on none: job 1, or jobs 1 and 2. */
+void rig_agrees(const struct daemon_rig *rig, struct by_state *store, const uint64_t active[2]);
 /* Waits until its output contains `text`. After some seconds prints the output and fails the
  * test. */
 void rig_await(const struct rig_daemon *daemon, const char *text);

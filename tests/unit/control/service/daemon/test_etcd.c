@@ -1,0 +1,466 @@
+/*
+ * The store in etcd, with Debian's etcd: banyand is killed before or after each request that writes,
+ * at the switches and at etcd, and another one continues; a former leader writes nothing; a state of
+ * several parts. Switches are agents without packets. Skipped where etcd is not installed.
+ */
+#include <arpa/inet.h>
+#include <ftw.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "control/service/daemon/daemon.h"
+#include "control/service/daemon/lead.h"
+#include "control/service/daemon/state.h"
+#include "control/service/daemon/state_inside.h"
+#include "offload/base/errors.h"
+#include "tests/unit/control/service/daemon/rig.h"
+
+#define PATIENCE_MS 10000
+#define PAIRS_MAX   32
+
+/* Between banyand and etcd: counts transactions, and kills banyand at one of them. */
+struct proxy {
+    pthread_t thread;
+    int listener;
+    unsigned port;
+    atomic_bool end;
+    struct crash crash;
+};
+
+static struct {
+    char folder[64];
+    pid_t process; /* 0: etcd is not installed */
+    unsigned port, runs;
+    struct proxy proxy;
+} etcd;
+
+/* ---- etcd, and the proxy ---- */
+
+/* Returns a socket that listens on a free port of 127.0.0.1. */
+static int listen_anywhere(unsigned *port)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t bytes = sizeof(at);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (bind(fd, (struct sockaddr *)&at, sizeof(at)) != 0 || listen(fd, PAIRS_MAX) != 0 ||
+        getsockname(fd, (struct sockaddr *)&at, &bytes) != 0)
+        return -1;
+    *port = ntohs(at.sin_port);
+    return fd;
+}
+
+static int connect_to(unsigned port)
+{
+    struct sockaddr_in at = {
+        .sin_family = AF_INET, .sin_port = htons((uint16_t)port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    if (connect(fd, (struct sockaddr *)&at, sizeof(at)) == 0)
+        return fd;
+    close(fd);
+    return -1;
+}
+
+static void crash_now(struct crash *crash)
+{
+    while (crash->process == 0)
+        usleep(1000);
+    kill(crash->process, SIGKILL);
+    waitpid(crash->process, NULL, 0);
+    crash->process = -1;
+}
+
+/* Moves bytes of a connection: fds[0] is banyand's end, fds[1] etcd's. Returns false at its end. */
+static bool move(struct proxy *proxy, const int fds[2], int from, bool *last)
+{
+    static char bytes[1 << 20];
+    ssize_t got = recv(fds[from], bytes, sizeof(bytes), 0);
+
+    if (got <= 0)
+        return false;
+    if (from == 1 && *last) { /* the answer is lost */
+        crash_now(&proxy->crash);
+        return false;
+    }
+    if (from == 0 && got > 18 && memcmp(bytes, "POST /v3/kv/txn HTTP", 16) == 0 &&
+        atomic_fetch_sub(&proxy->crash.left, 1) == 1) {
+        *last = !proxy->crash.before;
+        if (proxy->crash.before) {
+            crash_now(&proxy->crash);
+            return false;
+        }
+    }
+    return send(fds[1 - from], bytes, (size_t)got, MSG_NOSIGNAL) == got;
+}
+
+static void *proxy_run(void *argument)
+{
+    struct proxy *proxy = argument;
+    struct pollfd fds[1 + 2 * PAIRS_MAX];
+    bool last[PAIRS_MAX] = {false};
+
+    for (unsigned i = 0; i < 1 + 2 * PAIRS_MAX; i++)
+        fds[i] = (struct pollfd){.fd = -1, .events = POLLIN};
+    fds[0].fd = proxy->listener;
+    while (!proxy->end) {
+        poll(fds, 1 + 2 * PAIRS_MAX, 20);
+        for (unsigned p = 0; p < PAIRS_MAX; p++) {
+            int pair[2] = {fds[1 + 2 * p].fd, fds[2 + 2 * p].fd};
+            bool open = true;
+
+            if (pair[0] < 0 && fds[0].revents != 0) {
+                pair[0] = accept4(proxy->listener, NULL, NULL, SOCK_CLOEXEC);
+                pair[1] = connect_to(etcd.port);
+                fds[1 + 2 * p].fd = pair[0];
+                fds[2 + 2 * p].fd = pair[1];
+                fds[1 + 2 * p].revents = fds[2 + 2 * p].revents = fds[0].revents = 0;
+                last[p] = false;
+            }
+            for (int from = 0; from < 2 && pair[0] >= 0; from++)
+                if (open && fds[1 + 2 * p + (unsigned)from].revents != 0)
+                    open = move(proxy, pair, from, &last[p]);
+            if (open)
+                continue;
+            close(pair[0]);
+            close(pair[1]);
+            fds[1 + 2 * p].fd = fds[2 + 2 * p].fd = -1;
+        }
+    }
+    for (unsigned i = 1; i < 1 + 2 * PAIRS_MAX; i++)
+        if (fds[i].fd >= 0)
+            close(fds[i].fd);
+    return NULL;
+}
+
+/* The addresses of a store of its own: through the proxy or not. */
+static const char *store_of(unsigned port)
+{
+    static char text[2][96];
+    char *at = text[port == etcd.port];
+
+    snprintf(at, sizeof(text[0]), "etcd:http://127.0.0.1:%u/run%u", port, etcd.runs);
+    return at;
+}
+
+static int open_all(void **state)
+{
+    char client[64], peer[64], log[96], cluster[80], data[96];
+    struct by_etcd *asker;
+    struct by_problem problem = {0};
+    unsigned peer_port = 0;
+    int fds[2], error = BY_EIO;
+
+    (void)state;
+    snprintf(etcd.folder, sizeof(etcd.folder), "/tmp/by-test-etcd-XXXXXX");
+    if (mkdtemp(etcd.folder) == NULL)
+        return -1;
+    fds[0] = listen_anywhere(&etcd.port);
+    fds[1] = listen_anywhere(&peer_port);
+    close(fds[0]);
+    close(fds[1]);
+    snprintf(client, sizeof(client), "http://127.0.0.1:%u", etcd.port);
+    snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", peer_port);
+    snprintf(cluster, sizeof(cluster), "default=%s", peer);
+    snprintf(log, sizeof(log), "%s/log", etcd.folder);
+    snprintf(data, sizeof(data), "%s/data", etcd.folder);
+    etcd.process = fork();
+    if (etcd.process == 0) {
+        if (freopen(log, "w", stderr) == NULL || freopen(log, "a", stdout) == NULL)
+            _exit(127);
+        execlp("etcd", "etcd", "--data-dir", data, "--unsafe-no-fsync", "--listen-client-urls", client,
+               "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls",
+               peer, "--initial-cluster", cluster, (char *)NULL);
+        _exit(127);
+    }
+    if (by_etcd_open(store_of(etcd.port), NULL, &asker, &problem) != 0)
+        return -1;
+    for (unsigned waited = 0; waited < PATIENCE_MS && error != 0; waited += 20) {
+        error = by_etcd_survey(asker, &problem);
+        if (waitpid(etcd.process, NULL, WNOHANG) == etcd.process) {
+            etcd.process = 0; /* not installed */
+            break;
+        }
+        usleep(20000);
+    }
+    by_etcd_close(asker);
+    etcd.proxy.listener = listen_anywhere(&etcd.proxy.port);
+    pthread_create(&etcd.proxy.thread, NULL, proxy_run, &etcd.proxy);
+    return etcd.process == 0 || error == 0 ? 0 : -1;
+}
+
+static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
+{
+    (void)status;
+    (void)type;
+    (void)walk;
+    return remove(path);
+}
+
+static int close_all(void **state)
+{
+    (void)state;
+    etcd.proxy.end = true;
+    pthread_join(etcd.proxy.thread, NULL);
+    close(etcd.proxy.listener);
+    if (etcd.process > 0) {
+        kill(etcd.process, SIGKILL);
+        waitpid(etcd.process, NULL, 0);
+    }
+    return nftw(etcd.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
+static void need_etcd(void)
+{
+    if (etcd.process == 0)
+        skip();
+    etcd.runs++;
+}
+
+/* Removes the key of the leader, as the end of its lease would two seconds later. */
+static void end_term(void)
+{
+    struct by_problem problem = {0};
+    struct by_etcd *asker;
+    json_t *reply;
+
+    assert_int_equal(by_etcd_open(store_of(etcd.port), NULL, &asker, &problem), 0);
+    if (by_etcd_ask(asker, "/v3/kv/deleterange", json_pack("{s:o}", "key", by_etcd_key(asker, "leader")),
+                    PATIENCE_MS, &reply, &problem) != 0)
+        fail_msg("%s", problem.text);
+    json_decref(reply);
+    by_etcd_close(asker);
+}
+
+static struct by_lead *lead_now(void)
+{
+    sigset_t none;
+    struct by_problem problem = {0};
+    struct by_lead *lead;
+    int signals;
+
+    sigemptyset(&none);
+    signals = signalfd(-1, &none, SFD_CLOEXEC);
+    assert_int_equal(by_lead_open(store_of(etcd.port), NULL, &lead, &problem), 0);
+    if (by_lead_wait(lead, signals, &problem) != 0)
+        fail_msg("%s", problem.text);
+    close(signals);
+    return lead;
+}
+
+/* ---- tests ---- */
+
+/* A leader that makes two jobs one after the other is killed at a request that writes, to a switch
+ * or to etcd; another one continues. Returns whether the first was killed. */
+static bool kill_at(int step, bool before, bool at_etcd)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct crash crash = {.left = step, .before = before, .writes = true};
+    struct crash *used = at_etcd ? &etcd.proxy.crash : &crash;
+    struct by_problem problem = {0};
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    struct by_lead *lead;
+    struct by_state *store;
+    uint64_t active[2];
+    bool crashed;
+
+    etcd.runs++;
+    rig_open(&rig);
+    etcd.proxy.crash.process = 0;
+    etcd.proxy.crash.before = before;
+    etcd.proxy.crash.left = at_etcd ? step : 0;
+    if (!at_etcd)
+        rig.fake[0]->crash = rig.fake[1]->crash = &crash;
+    daemon = rig_start(&rig, (const char *const[]){"--store", store_of(etcd.proxy.port), "--job",
+                                                   "1=allreduce", "--job", "2=allreduce,broadcast", NULL});
+    used->process = daemon.process;
+    while (used->left > 0 && !rig_has_said(&daemon, "job 2 runs"))
+        usleep(2000);
+    usleep(at_etcd ? 20000 : 0); /* the last transaction follows the line */
+    crashed = used->left <= 0;
+    if (crashed) {
+        while (used->process >= 0)
+            usleep(1000);
+    } else {
+        rig_stop(&daemon);
+    }
+    rig.fake[0]->crash = rig.fake[1]->crash = NULL;
+    end_term();
+    daemon = rig_start(&rig, (const char *const[]){"--store", store_of(etcd.port), NULL});
+    rig_await(&daemon, "ready");
+    usleep(20000);
+    for (unsigned i = 0; i < 2; i++)
+        active[i] = rig_active(rig.fake[i]);
+    usleep(50000); /* the second daemon does not change them */
+    for (unsigned i = 0; i < 2; i++)
+        assert_true(active[i] == rig_active(rig.fake[i]));
+    assert_int_equal(rig_stop(&daemon), 0);
+    lead = lead_now();
+    if (by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem) != 0)
+        fail_msg("%s", problem.text);
+    rig_agrees(&rig, store, active);
+    by_state_close(store);
+    by_lead_close(lead);
+    rig_close(&rig);
+    return crashed;
+}
+
+static void a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation(void **state)
+{
+    (void)state;
+    need_etcd();
+    for (int at_etcd = 0; at_etcd < 2; at_etcd++)
+        for (int before = 0; before < 2; before++) {
+            int step = 1;
+
+            while (kill_at(step, before, at_etcd))
+                step++;
+            /* Stage, Validate and Commit at two switches, for each of two jobs; at etcd the election,
+             * the new state, the election id, and the begin and the end of two pushes. */
+            assert_int_equal(step, at_etcd ? 8 : 13);
+        }
+}
+
+static void a_follower_takes_over_and_a_former_leader_writes_nothing(void **state)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct daemon_rig rig;
+    struct by_lead *first, *second;
+    struct by_state *old, *new, *other;
+
+    (void)state;
+    need_etcd();
+    rig_open(&rig);
+    first = lead_now();
+    assert_int_equal(by_state_open_etcd(first, store_of(etcd.port), rig.topology, &options, &old, &problem),
+                     0);
+    assert_int_equal(by_state_elect(old, 41, &problem), 0);
+    end_term();
+    second = lead_now();
+    assert_true(by_lead_term(second) > by_lead_term(first));
+    assert_int_equal(by_state_open_etcd(second, store_of(etcd.port), rig.topology, &options, &new, &problem),
+                     0);
+    assert_true(by_state_election(new) == 41);
+    assert_int_equal(by_state_elect(new, 43, &problem), 0);
+    assert_int_equal(by_state_elect(old, 42, &problem), BY_EPERM);
+    assert_non_null(strstr(problem.text, "leads no longer"));
+    assert_true(poll(&(struct pollfd){.fd = by_lead_fd(first), .events = POLLIN}, 1, 0) == 1);
+    by_state_close(old);
+    by_lead_close(first);
+    options.mtu = 9000;
+    assert_int_equal(
+        by_state_open_etcd(second, store_of(etcd.port), rig.topology, &options, &other, &problem),
+        BY_EMISMATCH);
+    assert_non_null(strstr(problem.text, "another /NAME"));
+    by_state_close(new);
+    by_lead_close(second);
+    rig_close(&rig);
+}
+
+static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void **state)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct daemon_rig rig;
+    struct by_lead *lead;
+    struct by_state *store;
+    json_t *reply;
+
+    (void)state;
+    need_etcd();
+    rig_open(&rig);
+    lead = lead_now();
+    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
+                     0);
+    assert_int_equal(by_state_run(store, &problem,
+                                  "INSERT INTO plan VALUES (0, 7, 0, randomblob(2500000));"
+                                  "CREATE TABLE kept AS SELECT hex(text) AS text FROM plan"),
+                     0);
+    for (uint64_t id = 50; id < 53; id++)
+        if (by_state_elect(store, id, &problem) != 0)
+            fail_msg("%s", problem.text);
+    by_state_close(store);
+    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
+                     0);
+    assert_true(by_state_election(store) == 52);
+    assert_int_equal(
+        by_state_run(store, &problem,
+                     "CREATE TABLE same(yes CHECK (yes = 1));"
+                     "INSERT INTO same SELECT hex(plan.text) = kept.text FROM plan, kept WHERE job = 7"),
+        0);
+    assert_int_equal(
+        by_etcd_ask(by_lead_etcd(lead), "/v3/kv/range",
+                    json_pack("{s:o,s:o,s:b}", "key", by_etcd_key(by_lead_etcd(lead), "part/"), "range_end",
+                              by_etcd_key(by_lead_etcd(lead), "part0"), "keys_only", 1),
+                    PATIENCE_MS, &reply, &problem),
+        0);
+    assert_in_range(by_etcd_number(reply, "count"), 4, 12); /* those of one write */
+    json_decref(reply);
+    by_state_close(store);
+    by_lead_close(lead);
+    rig_close(&rig);
+}
+
+static void addresses_that_are_wrong_are_refused(void **state)
+{
+    static const char *const wrong[] = {
+        "etcd:",
+        "http://127.0.0.1:2379",
+        "etcd:http://127.0.0.1",
+        "etcd:ftp://127.0.0.1:2379",
+        "etcd:http://:2379",
+        "etcd:http://a:1/name,http://b:1",
+        "etcd:http://a:1/",
+        "etcd:http://a:1/a/b",
+        "etcd:http://a:1/a b",
+        "etcd:https://a:1",
+        "etcd:http://a:1,http://a:2,http://a:3,http://a:4,http://a:5,http://a:6,"
+        "http://a:7,http://a:8,http://a:9,http://a:10"};
+    struct by_problem problem = {0};
+    struct by_etcd *client;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        assert_int_equal(by_etcd_open(wrong[i], NULL, &client, &problem), BY_EINVAL);
+    assert_int_equal(by_etcd_open("etcd:http://127.0.0.1:1,http://[::1]:2/a.b", NULL, &client, &problem), 0);
+    assert_false(by_etcd_is_exposed(client));
+    assert_int_equal(by_etcd_survey(client, &problem), BY_EIO);
+    assert_non_null(strstr(problem.text, "no member of etcd answers (2 asked"));
+    by_etcd_close(client);
+    assert_int_equal(by_etcd_open("etcd:http://127.0.0.1:1,http://192.0.2.1:2", NULL, &client, &problem), 0);
+    assert_true(by_etcd_is_exposed(client));
+    by_etcd_close(client);
+}
+
+/* Started as "banyand", this program is the daemon of rig_start. */
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(addresses_that_are_wrong_are_refused),
+        cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
+        cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
+        cmocka_unit_test(a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation),
+    };
+
+    if (strcmp(argv[0], "banyand") == 0)
+        return by_daemon_main(argc, argv);
+    return cmocka_run_group_tests(tests, open_all, close_all);
+}
