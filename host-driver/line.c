@@ -19,24 +19,26 @@
 /* Timeouts (ns) of an attempt to connect and of a handshake; then the host tries again. */
 #define CONNECT_NS UINT64_C(2000000000)
 #define GREET_NS   UINT64_C(5000000000)
+/* How long a controller that has been asked may be silent if there are others (ns). */
+#define ANSWER_NS UINT64_C(1500000000)
 /* Maximum bytes in the send queue: beyond this the controller is not reading. */
 #define OUT_MAX ((size_t)256 << 20)
-#define FORMS   "use unix:PATH, tcp:HOST:PORT or tls:HOST:PORT"
+#define FORMS   "use unix:PATH, tcp:HOST:PORT or tls:HOST:PORT, several with commas between"
 
-static int read_unix(struct by_host_line *line, const char *path)
+static int read_unix(const struct by_host_line *line, const char *path, struct by_line_address *address)
 {
-    struct sockaddr_un *to = (struct sockaddr_un *)&line->address;
+    struct sockaddr_un *to = (struct sockaddr_un *)&address->socket;
 
     if (path[0] == 0 || strlen(path) >= sizeof(to->sun_path))
         return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; a path has 1 to %zu bytes", line->where,
                        sizeof(to->sun_path) - 1);
     to->sun_family = AF_UNIX;
     memcpy(to->sun_path, path, strlen(path) + 1);
-    line->address_bytes = sizeof(*to);
+    address->bytes = sizeof(*to);
     return 0;
 }
 
-static int read_tcp(struct by_host_line *line, const char *text)
+static int read_tcp(const struct by_host_line *line, const char *text, struct by_line_address *address)
 {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
@@ -47,47 +49,74 @@ static int read_tcp(struct by_host_line *line, const char *text)
         return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, line->where);
     error = getaddrinfo(to.host, to.port, &hints, &found);
     if (error != 0)
-        return by_fail(BY_ENOENT, "BANYAN_CONTROLLER is '%s': %s", line->where, gai_strerror(error));
-    memcpy(&line->address, found->ai_addr, found->ai_addrlen);
-    line->address_bytes = found->ai_addrlen;
+        return by_fail(BY_ENOENT, "BANYAN_CONTROLLER is '%s': %s: %s", line->where, to.host,
+                       gai_strerror(error));
+    memcpy(&address->socket, found->ai_addr, found->ai_addrlen);
+    address->bytes = found->ai_addrlen;
     freeaddrinfo(found);
     return 0;
 }
 
-static int read_tls(struct by_host_line *line, const char *text, const char *keys)
+static int open_keys(struct by_host_line *line, const char *keys)
 {
     char reason[BY_TLS_TEXT_MAX];
     int error;
 
+    if (line->identity != NULL)
+        return 0;
     if (keys[0] == 0)
         return by_fail(BY_EINVAL,
                        "BANYAN_CONTROLLER is '%s': TLS requires keys; set BANYAN_KEYS to this host's folder "
                        "of keys, which `banyan keys --host` creates",
                        line->where);
     error = by_tls_identity_open(keys, BY_TLS_HOST, &line->identity, reason);
-    return error == 0 ? read_tcp(line, text) : by_fail(error, "BANYAN_KEYS: %s", reason);
+    return error == 0 ? 0 : by_fail(error, "BANYAN_KEYS: %s", reason);
 }
 
-int by_host_line_open(struct by_host_line *line, const char *address, const char *keys)
+static int read_address(struct by_host_line *line, const char *text, const char *keys)
 {
+    struct by_line_address *address = &line->addresses[line->count];
+    int error;
+
+    if (line->count == BY_LINE_ADDRESSES_MAX)
+        return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s', of more than %u addresses", line->where,
+                       BY_LINE_ADDRESSES_MAX);
+    address->tls = strncmp(text, "tls:", 4) == 0;
+    if (strncmp(text, "unix:", 5) == 0)
+        error = read_unix(line, text + 5, address);
+    else if (address->tls || strncmp(text, "tcp:", 4) == 0)
+        error = read_tcp(line, text + 4, address);
+    else
+        error = by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, line->where);
+    if (error == 0 && address->tls)
+        error = open_keys(line, keys);
+    line->count += error == 0;
+    return error;
+}
+
+int by_host_line_open(struct by_host_line *line, const char *addresses, const char *keys)
+{
+    char copy[sizeof(line->where)], *rest = NULL;
+    int error = 0;
+
     memset(line, 0, sizeof(*line));
     line->fd = -1;
     line->pause_ns = BY_LINE_PAUSE_NS;
-    if ((size_t)snprintf(line->where, sizeof(line->where), "%s", address) >= sizeof(line->where))
+    if ((size_t)snprintf(line->where, sizeof(line->where), "%s", addresses) >= sizeof(line->where))
         return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is longer than %zu bytes", sizeof(line->where) - 1);
-    if (strncmp(address, "unix:", 5) == 0)
-        return read_unix(line, address + 5);
-    if (strncmp(address, "tcp:", 4) == 0)
-        return read_tcp(line, address + 4);
-    if (strncmp(address, "tls:", 4) == 0)
-        return read_tls(line, address + 4, keys);
-    return by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, address);
+    snprintf(copy, sizeof(copy), "%s", addresses);
+    for (char *text = strtok_r(copy, ",", &rest); text != NULL && error == 0;
+         text = strtok_r(NULL, ",", &rest))
+        error = read_address(line, text, keys);
+    return error == 0 && line->count == 0
+               ? by_fail(BY_EINVAL, "BANYAN_CONTROLLER is '%s'; " FORMS, line->where)
+               : error;
 }
 
 void by_host_line_close(struct by_host_line *line)
 {
     by_tls_close(line->tls);
-    if (line->address_bytes > 0 && line->fd >= 0)
+    if (line->count > 0 && line->fd >= 0)
         close(line->fd);
     by_tls_identity_close(line->identity);
     free(line->in.bytes);
@@ -107,6 +136,9 @@ void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *w
     if (line->up)
         line->pause_ns = BY_LINE_PAUSE_NS;
     line->up = line->connected = line->full = false;
+    line->asked_ns = 0;
+    if (line->count > 0)
+        line->at = (line->at + 1) % line->count;
     line->in.at = line->in.used = line->out.at = line->out.used = 0;
     line->retry_ns = now_ns + line->pause_ns;
     line->pause_ns = line->pause_ns * 2 < BY_LINE_PAUSE_MAX_NS ? line->pause_ns * 2 : BY_LINE_PAUSE_MAX_NS;
@@ -116,7 +148,7 @@ void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *w
 static void connected(struct by_host_line *line, uint64_t now_ns)
 {
     line->connected = true;
-    if (line->identity == NULL) {
+    if (!line->addresses[line->at].tls) {
         line->up = true;
         return;
     }
@@ -141,18 +173,19 @@ static void greet(struct by_host_line *line, uint64_t now_ns)
 static void begin(struct by_host_line *line, uint64_t now_ns)
 {
     const int one = 1, silent_ms = SILENT_MS;
+    const struct by_line_address *address = &line->addresses[line->at];
 
     line->begun_ns = now_ns;
-    line->fd = socket(line->address.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    line->fd = socket(address->socket.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (line->fd < 0) {
         by_host_line_drop(line, now_ns, strerror(errno));
         return;
     }
-    if (line->address.ss_family != AF_UNIX) {
+    if (address->socket.ss_family != AF_UNIX) {
         setsockopt(line->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
         setsockopt(line->fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &silent_ms, sizeof(silent_ms));
     }
-    if (connect(line->fd, (const struct sockaddr *)&line->address, line->address_bytes) == 0)
+    if (connect(line->fd, (const struct sockaddr *)&address->socket, address->bytes) == 0)
         connected(line, now_ns);
     else if (errno != EINPROGRESS)
         by_host_line_drop(line, now_ns, strerror(errno));
@@ -270,6 +303,10 @@ enum by_line_event by_host_line_step(struct by_host_line *line, uint64_t now_ns)
         return BY_LINE_NOTHING;
     if (!was_up)
         return BY_LINE_UP;
+    if (line->count > 1 && line->asked_ns != 0 && now_ns - line->asked_ns > ANSWER_NS) {
+        by_host_line_drop(line, now_ns, "it is connected but does not answer");
+        return BY_LINE_NOTHING;
+    }
     send_queued(line, now_ns);
     return line->up && receive(line, now_ns) ? BY_LINE_MOVED : BY_LINE_NOTHING;
 }
@@ -290,6 +327,12 @@ void by_host_line_put(struct by_host_line *line, const struct by_member_frame *f
     send_queued(line, now_ns);
 }
 
+void by_host_line_ask(struct by_host_line *line, uint64_t now_ns)
+{
+    if (line->up && line->asked_ns == 0)
+        line->asked_ns = now_ns;
+}
+
 int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns)
 {
     char text[sizeof(line->why)];
@@ -302,8 +345,10 @@ int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, u
                           frame, &used);
     if (error == BY_EAGAIN && used > line->in.room && reserve(&line->in, used) != 0)
         error = BY_ENOMEM;
-    if (error == 0)
+    if (error == 0) {
         line->in.at += used;
+        line->asked_ns = 0;
+    }
     if (error == 0 || error == BY_EAGAIN)
         return error;
     if (error == BY_ELIMIT)

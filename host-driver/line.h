@@ -25,32 +25,44 @@
 #define BY_LINE_READ_BYTES ((size_t)64 << 10)
 #define BY_LINE_IN_MAX     (BY_MEMBER_FIXED_MAX + (size_t)BY_IMAGE_BYTES_MAX + BY_LINE_READ_BYTES)
 
+/* Maximum number of addresses (count). */
+#define BY_LINE_ADDRESSES_MAX 8u
+
 /* Waiting bytes: [at, used) of `room`. */
 struct by_line_queue {
     uint8_t *bytes;
     size_t at, used, room;
 };
 
+struct by_line_address {
+    struct sockaddr_storage socket;
+    socklen_t bytes;
+    bool tls;
+};
+
 struct by_host_line {
-    char where[256]; /* the address as given */
-    struct sockaddr_storage address;
-    socklen_t address_bytes;
-    struct by_tls_identity *identity; /* NULL: bytes are not encrypted */
+    char where[512];    /* the addresses as given */
+    uint32_t count, at; /* at: the address in use; after a failure the next one */
+    struct by_line_address addresses[BY_LINE_ADDRESSES_MAX];
+    struct by_tls_identity *identity; /* for tls: addresses, or NULL */
     struct by_tls *tls;
     int fd;         /* or -1 */
     bool connected; /* connected; over TLS the handshake may still run */
     bool up;        /* frames can be sent */
     bool full;      /* more bytes may have arrived than were read */
     uint64_t begun_ns, retry_ns, pause_ns;
+    uint64_t asked_ns; /* an answer is expected since; 0: none is */
     struct by_line_queue in, out;
     char why[BY_TLS_TEXT_MAX]; /* reason why it is not up; "" at first */
 };
 
 enum by_line_event { BY_LINE_NOTHING, BY_LINE_UP, BY_LINE_MOVED };
 
-/* Parses "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT" and resolves HOST; does not connect yet.
- * `keys` is the folder of this host's keys, "" if it has none. 0, or an error with its text. */
-int by_host_line_open(struct by_host_line *line, const char *address, const char *keys);
+/* Parses "unix:PATH", "tcp:HOST:PORT" or "tls:HOST:PORT", or several of them with commas between,
+ * and resolves each HOST; does not connect yet. Several banyands may share a fabric, of which only
+ * one accepts hosts. `keys` is the folder of this host's keys, "" if it has none. 0, or an error
+ * with its text. */
+int by_host_line_open(struct by_host_line *line, const char *addresses, const char *keys);
 /* Frees everything; the line may also be zeroed memory. */
 void by_host_line_close(struct by_host_line *line);
 /* Connects when it is time, receives and sends what it can. UP: a new connection; frames queued
@@ -60,6 +72,9 @@ enum by_line_event by_host_line_step(struct by_host_line *line, uint64_t now_ns)
 void by_host_line_drop(struct by_host_line *line, uint64_t now_ns, const char *why);
 /* Queues a frame; ignored while the line is down. */
 void by_host_line_put(struct by_host_line *line, const struct by_member_frame *frame, uint64_t now_ns);
+/* Reports that the controller has been asked and answers at once. If it does not, and there are
+ * several addresses, the line breaks and the next address follows. */
+void by_host_line_ask(struct by_host_line *line, uint64_t now_ns);
 /* Returns the next frame, whose data are valid until the next call of any function here. 0 or
  * BY_EAGAIN. A frame that a controller does not send, or that is too long, breaks the line. */
 int by_host_line_get(struct by_host_line *line, struct by_member_frame *frame, uint64_t now_ns);

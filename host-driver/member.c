@@ -84,6 +84,7 @@ static void say_hello(struct banyan_comm *comm, uint64_t now_ns)
                                  .data = (const uint8_t *)name,
                                  .bytes = (uint32_t)strnlen(name, BY_NAME_MAX)},
         now_ns);
+    by_host_line_ask(&member->line, now_ns);
 }
 
 /* ---- received frames ---- */
@@ -281,6 +282,7 @@ static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
                                      status.missing_node != BY_NODE_NONE ? status.missing_node : status.node,
                                  .code = status.err.reason == BY_ERR_NO_ENTRY ? BY_ENOENT : BY_ETIMEDOUT},
         now_ns);
+    by_host_line_ask(&member->line, now_ns);
 }
 
 uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)

@@ -6,8 +6,9 @@
 #define BY_SETTING_LIST(X)                                                                                   \
     X(TABLE, "", "table image of this host: a path, or a folder with HOSTNAME.table")                        \
     X(CONTROLLER, "",                                                                                        \
-      "address of the controller: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT; it supplies the table, "        \
-      "and keeps calls running when a switch or link fails")                                                 \
+      "address of the controller: unix:PATH, tcp:HOST:PORT or tls:HOST:PORT, or several with commas "        \
+      "between, of which one accepts hosts; it supplies the table, and keeps calls running when a switch "   \
+      "or link fails")                                                                                       \
     X(KEYS, "", "controller over tls: folder of this host's keys, as `banyan keys --host` makes it")         \
     X(NODE, "", "controller: name of this host in its topology; if empty: the host's own name")              \
     X(JOB, "0", "number of the job in the table; 0: the only one")                                           \

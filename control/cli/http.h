@@ -32,7 +32,8 @@ int by_cli_ask_json(const char *address, const char *method, const char *path, c
 /* What the row of --controller holds; AT is the table's BY_OPTION_AT. */
 #define BY_CLI_CONTROLLER_ROW(member)                                                                        \
     BY_ROW_TEXT(0, "controller", "URL", AT(member),                                                          \
-                "use banyand at unix:PATH or http://HOST:PORT (default: BANYAN_CONTROLLER if that is "       \
+                "use banyand at unix:PATH or http://HOST:PORT, of several with commas between the one that " \
+                "leads (default: BANYAN_CONTROLLER if that is "                                              \
                 "http://, else the socket of this user's or root's banyand, else 127.0.0.1:46249)")
 
 #endif

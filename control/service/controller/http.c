@@ -23,6 +23,12 @@
 #define SOCKET     "/run/banyan/banyand.socket"
 #define SOCKET_OWN "%s/banyan/banyand.socket"
 
+/* Among several servers: how long to wait for one to answer, for each answer, and between two
+ * rounds (milliseconds). */
+#define TAKEOVER_MS 4000
+#define LOOK_MS     1000u
+#define PAUSE_MS    100
+
 struct call {
     struct by_dial dial;
     int64_t deadline_ms;
@@ -143,8 +149,8 @@ void by_http_default(char address[BY_HTTP_PATH_MAX])
         snprintf(address, BY_HTTP_PATH_MAX, "http://127.0.0.1:46249");
 }
 
-int by_http_ask(const char *address, const char *method, const char *path, const char *body,
-                uint32_t timeout_ms, int *status, char **reply, struct by_problem *problem)
+static int ask(const char *address, const char *method, const char *path, const char *body,
+               uint32_t timeout_ms, int *status, char **reply, struct by_problem *problem)
 {
     struct call call = {.dial = {.address = address,
                                  .form = "unix:PATH or http://HOST:PORT",
@@ -179,4 +185,47 @@ int by_http_ask(const char *address, const char *method, const char *path, const
     }
     *reply = bytes;
     return 0;
+}
+
+/* Finds the server of a list that answers. Returns 0 and its address, or the error of the last
+ * one. */
+static int find_server(const char *list, char address[BY_HTTP_PATH_MAX], struct by_problem *problem)
+{
+    const int64_t end_ms = by_dial_now_ms() + TAKEOVER_MS;
+    int error = BY_EINVAL;
+
+    if (strlen(list) >= BY_HTTP_PATH_MAX)
+        return by_problem_say(problem, BY_EINVAL, "the addresses have more than %u bytes",
+                              BY_HTTP_PATH_MAX - 1);
+    for (;;) {
+        char copy[BY_HTTP_PATH_MAX], *rest = NULL;
+
+        snprintf(copy, sizeof(copy), "%s", list);
+        for (char *each = strtok_r(copy, ",", &rest); each != NULL; each = strtok_r(NULL, ",", &rest)) {
+            char *reply = NULL;
+            int status;
+
+            error = ask(each, "HEAD", "/", NULL, LOOK_MS, &status, &reply, problem);
+            free(reply);
+            if (error == 0)
+                snprintf(address, BY_HTTP_PATH_MAX, "%s", each);
+            if (error == 0 || error == BY_EINVAL)
+                return error;
+        }
+        if (by_dial_now_ms() >= end_ms)
+            return error;
+        usleep(PAUSE_MS * 1000);
+    }
+}
+
+int by_http_ask(const char *address, const char *method, const char *path, const char *body,
+                uint32_t timeout_ms, int *status, char **reply, struct by_problem *problem)
+{
+    char found[BY_HTTP_PATH_MAX];
+    int error;
+
+    if (strchr(address, ',') == NULL)
+        return ask(address, method, path, body, timeout_ms, status, reply, problem);
+    error = find_server(address, found, problem);
+    return error != 0 ? error : ask(found, method, path, body, timeout_ms, status, reply, problem);
 }

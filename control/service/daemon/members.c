@@ -425,6 +425,9 @@ static void take(struct by_daemon *daemon, struct members_peer *peer, const stru
             tell_rank(daemon, peer, BY_RECOVER_RANK_ALIVE, frame->gen, frame->number);
         break;
     case BY_MEMBER_SUSPECT:
+        /* A host that knows several controllers looks for another one if this one is silent. */
+        by_members_send(daemon, peer->job, peer->rank,
+                        (struct by_member_frame){.type = BY_MEMBER_WELCOME, .gen = peer->gen});
         tell_rank(daemon, peer, BY_RECOVER_RANK_SUSPECTS, frame->gen, frame->peer);
         break;
     case BY_MEMBER_CARRIED:

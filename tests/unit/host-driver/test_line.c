@@ -176,6 +176,80 @@ static void an_address_of_ipv6_may_have_brackets(void **state)
     }
 }
 
+static int listen_at(const char *path)
+{
+    struct sockaddr_un at = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    snprintf(at.sun_path, sizeof(at.sun_path), "%s", path);
+    assert_int_equal(bind(fd, (struct sockaddr *)&at, sizeof(at)), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
+
+/* Of several controllers the one that accepts is used; one that accepts and does not answer what it
+ * was asked is left, but not while it has not been asked, nor if it is the only one. */
+static void of_several_controllers_the_one_that_answers_is_used(void **state)
+{
+    const uint64_t ms = 1000000;
+    struct by_member_frame frame = {.type = BY_MEMBER_WELCOME, .job = 1};
+    struct ends *ends = *state;
+    char list[512], other[96];
+    uint8_t bytes[BY_MEMBER_FIXED_MAX];
+    struct by_host_line line;
+    uint64_t now = 1;
+    int listener, fd;
+
+    snprintf(other, sizeof(other), "%s/other", ends->folder);
+    listener = listen_at(other);
+    snprintf(list, sizeof(list), "unix:%s/none,unix:%s,unix:%s", ends->folder, ends->path, other);
+    assert_int_equal(by_host_line_open(&line, list, ""), 0);
+    assert_int_equal(by_host_line_step(&line, now), BY_LINE_NOTHING);
+    now += 100 * ms;
+    assert_int_equal(by_host_line_step(&line, now), BY_LINE_UP);
+    assert_int_equal(line.at, 1);
+    now += 5000 * ms;
+    by_host_line_step(&line, now);
+    assert_true(line.up);
+    by_host_line_ask(&line, now);
+    now += 1000 * ms;
+    by_host_line_ask(&line, now); /* does not prolong it */
+    by_host_line_step(&line, now);
+    assert_true(line.up);
+    now += 1000 * ms;
+    by_host_line_step(&line, now);
+    assert_false(line.up);
+    assert_non_null(strstr(line.why, "does not answer"));
+    now += 1000 * ms;
+    assert_int_equal(by_host_line_step(&line, now), BY_LINE_UP);
+    assert_int_equal(line.at, 2);
+    fd = accept(listener, NULL, NULL);
+    by_host_line_ask(&line, now);
+    assert_true(send(fd, bytes, by_member_put(&frame, bytes), MSG_NOSIGNAL) > 0);
+    assert_int_equal(by_host_line_step(&line, now), BY_LINE_MOVED);
+    assert_int_equal(by_host_line_get(&line, &frame, now), 0);
+    now += 5000 * ms;
+    by_host_line_step(&line, now);
+    assert_true(line.up);
+    by_host_line_ask(&ends->line, now); /* the only controller */
+    by_host_line_step(&ends->line, now + 5000 * ms);
+    assert_true(ends->line.up);
+    by_host_line_close(&line);
+    close(fd);
+    close(listener);
+    unlink(other);
+    assert_int_equal(by_host_line_open(&line, "unix:/a,http://b:1", ""), BY_EINVAL);
+    by_host_line_close(&line);
+    assert_int_equal(by_host_line_open(&line, ",", ""), BY_EINVAL);
+    by_host_line_close(&line);
+    assert_int_equal(by_host_line_open(&line,
+                                       "unix:/1,unix:/2,unix:/3,unix:/4,unix:/5,unix:/6,unix:/7,unix:/8,"
+                                       "unix:/9",
+                                       ""),
+                     BY_EINVAL);
+    by_host_line_close(&line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -183,6 +257,8 @@ int main(void)
                                         close_ends),
         cmocka_unit_test_setup_teardown(a_frame_longer_than_its_kind_ends_the_connection_and_is_said_to,
                                         open_ends, close_ends),
+        cmocka_unit_test_setup_teardown(of_several_controllers_the_one_that_answers_is_used, open_ends,
+                                        close_ends),
         cmocka_unit_test(an_address_of_ipv6_may_have_brackets),
     };
 

@@ -540,6 +540,32 @@ static void a_push_whose_end_is_not_recorded_is_not_forgotten(void **state)
     rig_close(&rig);
 }
 
+static void requests_to_a_list_of_servers_go_to_the_one_that_answers(void **state)
+{
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    struct by_problem problem = {0};
+    char path[96], list[300], *reply = NULL;
+    int status;
+
+    (void)state;
+    rig_open(&rig);
+    snprintf(path, sizeof(path), "%s/http", rig.folder);
+    snprintf(list, sizeof(list), "unix:%s/none,unix:%s", rig.folder, path);
+    assert_int_equal(by_http_ask(list, "GET", "/v1/jobs", NULL, PATIENCE_MS, &status, &reply, &problem),
+                     BY_EIO); /* after four seconds */
+    daemon = rig_start(&rig, (const char *const[]){"--socket", path, NULL});
+    /* without waiting for it */
+    if (by_http_ask(list, "GET", "/metrics", NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(status, 200);
+    free(reply);
+    assert_int_equal(by_http_ask("unix:/a,wrong", "GET", "/", NULL, PATIENCE_MS, &status, &reply, &problem),
+                     BY_EINVAL);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 /* Waits until the socket in place of systemd's receives `text`, and skips other messages. */
 static void await_notification(int fd, const char *text)
 {
@@ -607,6 +633,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs),
         cmocka_unit_test(what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told),
         cmocka_unit_test(a_jobs_name_is_whole_or_refused),
+        cmocka_unit_test(requests_to_a_list_of_servers_go_to_the_one_that_answers),
         cmocka_unit_test(a_push_whose_end_is_not_recorded_is_not_forgotten),
         cmocka_unit_test(a_daemon_that_dies_at_any_step_of_a_push_goes_on_with_one_generation),
     };
