@@ -113,6 +113,12 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
         skipped=$((skipped + 1))
         echo "  SKIP   slurm          needs root, and Debian's Slurm: $(tail -n 1 "$logs/slurm-packages" 2>/dev/null)"
     fi
+    if [ "$(id -u)" -eq 0 ] && run etcd-deps >"$logs/etcd-packages" 2>&1; then
+        part etcd "several banyands over Debian's etcd: the leader is killed, stopped, cut off" run lab-etcd
+    else
+        skipped=$((skipped + 1))
+        echo "  SKIP   etcd           needs root, and Debian's etcd: $(tail -n 1 "$logs/etcd-packages" 2>/dev/null)"
+    fi
     early lint # which sees the plugins where the headers of MPI are
     early fuzz-build
     part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short

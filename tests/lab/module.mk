@@ -31,7 +31,7 @@ lab-groups_SRC     := tests/lab/groups.c
 lab-groups_LDLIBS   = $(LIBBANYAN_SO) -Wl,-rpath,'$$ORIGIN/../lib'
 $(B)/tools/lab-groups: $(LIBBANYAN_SO)
 
-.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-slurm lab-metal lab-boards
+.PHONY: survive leaks demo train lab lab-short lab-mpi lab-languages lab-torch lab-slurm lab-etcd etcd-deps lab-metal lab-boards
 demo: all ## plan, check and run all six collectives on a small fabric, and draw it
 	$(Q)tests/lab/demo.sh $(O)/bin $(O)/demo
 
@@ -60,6 +60,12 @@ lab-torch-newer: build-all ## as root: test the backend of torch.distributed wit
 
 lab-slurm: slurm build-tools ## run jobs of Slurm over real switches (srun --banyan): shares, refusals, ends; installs Slurm; TIMELIMIT=1 adds a time limit and salloc (two minutes)
 	$(Q)TIMELIMIT=$(TIMELIMIT) tests/lab/all.sh $(B) lab-slurm
+
+etcd-deps:
+	$(Q)tests/deps.sh base etcd
+lab-etcd: etcd-deps build-all build-tools $(B)/tests/daemon-etcd ## several banyands over one etcd: the leader is killed, stopped, cut off; members of etcd are lost; installs etcd
+	$(Q)$(B)/tests/daemon-etcd
+	$(Q)tests/lab/all.sh $(B) lab-etcd
 
 train: torch ## as root: train two models over banyan and over Gloo, check that the losses agree to the bit, kill a spine, and draw build/training.svg (6 minutes); STEPS=
 	$(Q)$(PYTHON) -W ignore host-driver/examples/train/show.py $(B) -o $(O)/training.svg --steps $(or $(STEPS),24)
