@@ -156,7 +156,7 @@ static void tick(struct by_recover *r)
     if (r->phase == SETTLING && !r->pushed && r->now_ns >= r->retry_ns) {
         r->phase = PUSHING;
         by_recover_act(r, (struct by_recover_action){.what = BY_DO_PUSH});
-    } else if (r->phase == SETTLING && !open) {
+    } else if (r->phase == SETTLING && r->pushed && !open) {
         r->phase = IDLE;
     }
     by_recover_parts_recovery(r);

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/world.h"
 
 static void one_fault_or_renewal_is_one_attempt(void **state)
@@ -39,6 +40,25 @@ static void without_a_path_the_ranks_are_told_the_cut(void **state)
     world_rounds(90);
     assert_int_equal(world.fails, JOBS * RANKS);
     assert_string_equal(world.last[0], "switch 1 does not answer: ranks 0 and 2 are apart");
+    by_recover_close(world.recover);
+}
+
+/* It removes jobs from the switches, and other changes wait for it. */
+static void a_push_that_failed_is_tried_again_also_when_no_job_has_a_path(void **state)
+{
+    unsigned before;
+
+    (void)state;
+    world_open(3);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 0});
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 1});
+    while (world.push_in == UINT32_MAX)
+        world_rounds(1);
+    before = world.pushes;
+    world.push_in = UINT32_MAX;
+    world_give((struct by_recover_event){.type = BY_RECOVER_PUSHED, .error = BY_EIO, .text = "no store"});
+    world_rounds(100);
+    assert_true(world.pushes > before);
     by_recover_close(world.recover);
 }
 
@@ -196,6 +216,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_fault_or_renewal_is_one_attempt),
         cmocka_unit_test(without_a_path_the_ranks_are_told_the_cut),
+        cmocka_unit_test(a_push_that_failed_is_tried_again_also_when_no_job_has_a_path),
         cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
