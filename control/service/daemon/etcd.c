@@ -246,11 +246,10 @@ static int complain(const struct by_etcd *etcd, int error, const struct by_probl
                     struct by_problem *problem)
 {
     if (error == BY_EIO)
-        return by_problem_say(
-            problem, BY_EIO,
-            "no member of etcd answers (%u asked; %.180s): check that most of its members run "
-            "and reach each other",
-            etcd->count, why->text);
+        return by_problem_say(problem, BY_EIO,
+                              "no member of etcd serves the request (%u asked; %.180s): check that most of "
+                              "its members run, reach each other and have space",
+                              etcd->count, why->text);
     if (error != 0)
         *problem = *why;
     return error;
@@ -283,10 +282,12 @@ int by_etcd_ask(struct by_etcd *etcd, const char *path, json_t *request, uint32_
 
 int by_etcd_survey(struct by_etcd *etcd, struct by_problem *problem)
 {
-    char *body = json_dumps(json_pack("{s:o,s:b}", "key", by_etcd_key(etcd, "leader"), "serializable", 1), 0);
+    json_t *request = json_pack("{s:o,s:b}", "key", by_etcd_key(etcd, "leader"), "serializable", 1);
+    char *body = json_dumps(request, JSON_COMPACT);
     struct by_problem why = {0};
     int error = BY_EIO;
 
+    json_decref(request);
     for (uint32_t i = 0; i < etcd->count; i++) {
         json_t *reply;
         int result = ask_member(etcd, etcd->members[i], "/v3/kv/range", body, BY_ETCD_ASK_MS / etcd->count,

@@ -33,6 +33,7 @@
 
 #define PATIENCE_MS 10000
 #define PAIRS_MAX   32
+#define QUOTA       "100000000" /* of etcd (bytes) */
 
 /* Between banyand and etcd: counts transactions, and kills banyand at one of them. */
 struct proxy {
@@ -184,9 +185,9 @@ static int open_all(void **state)
     if (etcd.process == 0) {
         if (freopen(log, "w", stderr) == NULL || freopen(log, "a", stdout) == NULL)
             _exit(127);
-        execlp("etcd", "etcd", "--data-dir", data, "--unsafe-no-fsync", "--listen-client-urls", client,
-               "--advertise-client-urls", client, "--listen-peer-urls", peer, "--initial-advertise-peer-urls",
-               peer, "--initial-cluster", cluster, (char *)NULL);
+        execlp("etcd", "etcd", "--data-dir", data, "--unsafe-no-fsync", "--quota-backend-bytes", QUOTA,
+               "--listen-client-urls", client, "--advertise-client-urls", client, "--listen-peer-urls", peer,
+               "--initial-advertise-peer-urls", peer, "--initial-cluster", cluster, (char *)NULL);
         _exit(127);
     }
     if (by_etcd_open(store_of(etcd.port), NULL, &asker, &problem) != 0)
@@ -419,6 +420,39 @@ static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void *
     rig_close(&rig);
 }
 
+/* The last test: etcd accepts nothing afterwards. */
+static void a_full_etcd_is_told_and_the_kept_state_stays(void **state)
+{
+    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct daemon_rig rig;
+    struct by_lead *lead;
+    struct by_state *store;
+    uint64_t id = 1;
+
+    (void)state;
+    need_etcd();
+    rig_open(&rig);
+    lead = lead_now();
+    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
+                     0);
+    assert_int_equal(by_state_run(store, &problem, "INSERT INTO plan VALUES (0, 7, 0, randomblob(9000000))"),
+                     0);
+    while (id < 30 && by_state_elect(store, id, &problem) == 0)
+        id++;
+    assert_in_range(id, 2, 29);
+    assert_non_null(strstr(problem.text, "space exceeded"));
+    assert_non_null(strstr(problem.text, "have space"));
+    assert_true(by_state_election(store) == id - 1); /* rolled back */
+    by_state_close(store);
+    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
+                     0);
+    assert_true(by_state_election(store) == id - 1);
+    by_state_close(store);
+    by_lead_close(lead);
+    rig_close(&rig);
+}
+
 static void addresses_that_are_wrong_are_refused(void **state)
 {
     static const char *const wrong[] = {
@@ -443,7 +477,7 @@ static void addresses_that_are_wrong_are_refused(void **state)
     assert_int_equal(by_etcd_open("etcd:http://127.0.0.1:1,http://[::1]:2/a.b", NULL, &client, &problem), 0);
     assert_false(by_etcd_is_exposed(client));
     assert_int_equal(by_etcd_survey(client, &problem), BY_EIO);
-    assert_non_null(strstr(problem.text, "no member of etcd answers (2 asked"));
+    assert_non_null(strstr(problem.text, "no member of etcd serves the request (2 asked"));
     by_etcd_close(client);
     assert_int_equal(by_etcd_open("etcd:http://127.0.0.1:1,http://192.0.2.1:2", NULL, &client, &problem), 0);
     assert_true(by_etcd_is_exposed(client));
@@ -458,6 +492,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
         cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
         cmocka_unit_test(a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation),
+        cmocka_unit_test(a_full_etcd_is_told_and_the_kept_state_stays),
     };
 
     if (strcmp(argv[0], "banyand") == 0)
