@@ -23,10 +23,10 @@ void by_http_default(char address[BY_HTTP_PATH_MAX]);
 /*
  * Sends a request to the server at "unix:PATH", "http://HOST:PORT" or "HOST:PORT" (a path after it
  * is ignored); of several with commas between, to the one that answers: of banyands that share a
- * fabric only the leader does, and for 4 s it waits for one to take over. `body` is sent unless it is NULL.
- * `*reply` is the body of the answer, with a terminating zero; the caller frees it. `*status` is the status
- * code (200). Returns 0, BY_EINVAL (the address), BY_EIO, BY_ETIMEDOUT, BY_EFORMAT (the answer is not HTTP)
- * or BY_ELIMIT (it is longer than 256 MiB) with `problem`.
+ * fabric only the leader does, and for 4 s it waits for one to take over. `body` is sent unless it
+ * is NULL. `*reply` is the body of the answer, with a terminating zero; the caller frees it.
+ * `*status` is the status code (200). Returns 0, BY_EINVAL (the address), BY_EIO, BY_ETIMEDOUT,
+ * BY_EFORMAT (the answer is not HTTP) or BY_ELIMIT (it is longer than 256 MiB) with `problem`.
  */
 int by_http_ask(const char *address, const char *method, const char *path, const char *body,
                 uint32_t timeout_ms, int *status, char **reply, struct by_problem *problem);

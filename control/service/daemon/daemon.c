@@ -247,7 +247,7 @@ static void *end_anyway(void *argument)
 
 static void close_daemon(struct by_daemon *daemon)
 {
-    pthread_t thread;
+    pthread_t thread = 0;
 
     by_start_close(daemon);
     if (daemon->events != NULL) {

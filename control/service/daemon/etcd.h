@@ -52,7 +52,7 @@ json_t *by_etcd_key(const struct by_etcd *etcd, const char *name);
 json_t *by_etcd_bytes(const void *bytes, size_t size);
 uint8_t *by_etcd_take_bytes(const json_t *text, size_t *size);
 int64_t by_etcd_number(const json_t *object, const char *name);
-/* Reads one key: *entry is its KeyValue, or NULL if it does not exist; a reference of the caller. */
+/* Reads a key: *entry is its KeyValue, a reference of the caller, or NULL if it does not exist. */
 int by_etcd_get(struct by_etcd *etcd, const char *name, json_t **entry, struct by_problem *problem);
 
 #endif

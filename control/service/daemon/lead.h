@@ -1,6 +1,6 @@
 /*
- * Which of several banyands leads: the one that owns the key `leader` in etcd. The key is bound to a
- * lease, which the leader renews; when it has not for LEASE_S seconds, etcd removes the key, and
+ * Which of several banyands leads: the one that owns the key `leader` in etcd. The key is bound to
+ * a lease, which the leader renews; when it has not for LEASE_S seconds, etcd removes the key, and
  * another banyand creates it. The key's create revision names a term of leadership. Every write of
  * the state is a transaction on condition of that revision (by_lead_guard), so that a former leader
  * cannot write, however late. Neighbours: daemon.c waits for the leadership, state_etcd.c writes.

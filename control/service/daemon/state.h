@@ -26,8 +26,8 @@ int by_state_open(const char *folder, const struct by_topology *topology,
                   struct by_problem *problem);
 /*
  * Opens the state that banyands share in etcd, as the leader: `store` is the address list of `lead`
- * (etcd.h), which must outlive the state. Returns the same errors; a change then fails with BY_EPERM
- * once another one leads, and with BY_EIO while most members of etcd are unreachable.
+ * (etcd.h), which must outlive the state. Returns the same errors; a change then fails with
+ * BY_EPERM once another one leads, and with BY_EIO while most members of etcd are unreachable.
  */
 int by_state_open_etcd(struct by_lead *lead, const char *store, const struct by_topology *topology,
                        const struct by_lower_options *options, struct by_state **state,

@@ -29,20 +29,23 @@ struct write {
     size_t size, parts;
 };
 
-static json_t *key_of(struct by_state *state, const char *form, const char *id, size_t number)
+/* The key part/ID and what follows it. */
+static json_t *key_of(struct by_state *state, const struct write *write, const char *rest)
 {
     char name[128];
 
-    snprintf(name, sizeof(name), form, id, number);
+    snprintf(name, sizeof(name), "part/%s%s", write->id, rest);
     return by_etcd_key(by_lead_etcd(state->lead), name);
 }
 
 static json_t *part_of(struct by_state *state, const struct write *write, size_t number)
 {
     size_t at = number * PART_BYTES, left = write->size - at;
+    char rest[32];
 
-    return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(state, "part/%s/%08zu", write->id, number),
-                     "value", by_etcd_bytes(write->bytes + at, left < PART_BYTES ? left : PART_BYTES));
+    snprintf(rest, sizeof(rest), "/%08zu", number);
+    return json_pack("{s:{s:o,s:o}}", "request_put", "key", key_of(state, write, rest), "value",
+                     by_etcd_bytes(write->bytes + at, left < PART_BYTES ? left : PART_BYTES));
 }
 
 static json_t *removal(json_t *from, json_t *end)
@@ -66,8 +69,8 @@ static int commit(struct by_state *state, const struct write *write, bool *done,
         by_etcd_key(etcd, "state"), "target", "MOD", "result", "EQUAL", "mod_revision", revision, "success",
         part_of(state, write, write->parts - 1), "request_put", "key", by_etcd_key(etcd, "state"), "value",
         by_etcd_bytes(text, strlen(text)), /* '0' follows '/' */
-        removal(by_etcd_key(etcd, "part/"), key_of(state, "part/%s/", write->id, 0)),
-        removal(key_of(state, "part/%s0", write->id, 0), by_etcd_key(etcd, "part0")));
+        removal(by_etcd_key(etcd, "part/"), key_of(state, write, "/")),
+        removal(key_of(state, write, "0"), by_etcd_key(etcd, "part0")));
     error = by_etcd_ask(etcd, "/v3/kv/txn", request, WRITE_MS, &reply, problem);
     *done = json_is_true(json_object_get(reply, "succeeded"));
     if (*done)
@@ -94,7 +97,7 @@ static int put_parts(struct by_state *state, const struct write *write, struct b
     return error;
 }
 
-/* Reads `state`: the ID, the numbers of parts and bytes, and its revision; zeros if there is none. */
+/* Reads `state`: ID, numbers of parts and bytes, and its revision; zeros if there is none. */
 static int read_head(struct by_state *state, struct write *head, int64_t *revision,
                      struct by_problem *problem)
 {

@@ -1,7 +1,8 @@
 /*
- * The store in etcd, with Debian's etcd: banyand is killed before or after each request that writes,
- * at the switches and at etcd, and another one continues; a former leader writes nothing; a state of
- * several parts. Switches are agents without packets. Skipped where etcd is not installed.
+ * The store in etcd, with Debian's etcd: banyand is killed before or after each request that
+ * writes, at the switches and at etcd, and another one continues; a former leader writes nothing; a
+ * state of several parts; a full etcd. Switches are agents without packets. Skipped where etcd is
+ * not installed.
  */
 #include <arpa/inet.h>
 #include <ftw.h>
@@ -333,8 +334,8 @@ static void a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation(void 
 
             while (kill_at(step, before, at_etcd))
                 step++;
-            /* Stage, Validate and Commit at two switches, for each of two jobs; at etcd the election,
-             * the new state, the election id, and the begin and the end of two pushes. */
+            /* Stage, Validate and Commit at two switches, for each of two jobs; at etcd the
+             * election, the new state, the election id, the begin and the end of two pushes. */
             assert_int_equal(step, at_etcd ? 8 : 13);
         }
 }
