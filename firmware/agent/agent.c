@@ -57,7 +57,7 @@ static void note_start(struct by_agent *agent)
     struct by_text text;
 
     by_text_start(&text, line, sizeof line);
-    by_text_add(&text, config->software ? config->software : "the switch");
+    by_text_add(&text, config->software);
     by_text_add(&text, " started");
     by_text_add(&text, config->board ? " on board " : "");
     by_text_add(&text, config->board ? config->board : "");
@@ -73,7 +73,8 @@ int by_agent_init(struct by_agent **out, void *memory, size_t bytes, const struc
 {
     struct by_agent *agent = memory;
 
-    if (!config->ops || !config->name || config->image_bytes_max < BY_IMAGE_HEADER_BYTES ||
+    if (!config->ops || !config->name || !config->software ||
+        config->image_bytes_max < BY_IMAGE_HEADER_BYTES ||
         (config->saved && config->saved_bytes > config->image_bytes_max) ||
         (uintptr_t)memory % ALIGNMENT != 0)
         return BY_EINVAL;

@@ -142,6 +142,13 @@ static const struct by_agent_ops ops = {
     .way = op_way,
 };
 
+void start_agent(struct rig_bench *bench)
+{
+    assert_int_equal(
+        by_agent_init(&bench->agent, bench->agent_memory, by_agent_size(&bench->config), &bench->config), 0);
+    by_channel_init(&bench->channel, NULL);
+}
+
 /* Makes a bench whose node saved `saved` before its restart; NULL: nothing. */
 static int make_bench_after(void **state, const struct star *saved)
 {
@@ -163,8 +170,7 @@ static int make_bench_after(void **state, const struct star *saved)
                                      .share_max = 8,
                                      .able = by_Able_ABLE_REPLICATE,
                                      .board = "toaster",
-                                     .image_bytes_max = IMAGE_BYTES_MAX,
-                                     .ops = &ops};
+                                     .image_bytes_max = IMAGE_BYTES_MAX};
     struct rig_bench *bench = calloc(1, sizeof *bench);
     size_t bytes = by_engine_size(&engine);
 
@@ -178,8 +184,10 @@ static int make_bench_after(void **state, const struct star *saved)
         config.saved_bytes = (uint32_t)bytes;
     }
     assert_int_equal(posix_memalign(&bench->agent_memory, 64, by_agent_size(&config)), 0);
-    assert_int_equal(by_agent_init(&bench->agent, bench->agent_memory, by_agent_size(&config), &config), 0);
-    by_channel_init(&bench->channel, NULL);
+    bench->ops = ops;
+    config.ops = &bench->ops;
+    bench->config = config;
+    start_agent(bench);
     *state = bench;
     return 0;
 }

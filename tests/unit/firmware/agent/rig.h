@@ -23,6 +23,8 @@ struct rig_bench {
     struct by_agent *agent;
     struct by_channel channel;
     void *engine_memory, *agent_memory;
+    struct by_agent_config config; /* with `ops`; a test that changes one starts the agent again */
+    struct by_agent_ops ops;
     unsigned commits, announcements;
     uint64_t now_ns;                       /* initially 0: no clock */
     uint8_t *saved, kept[IMAGE_BYTES_MAX]; /* from before the restart; to be saved for the next start */
@@ -37,6 +39,8 @@ struct rig_bench {
 int make_bench(void **state);
 int make_bench_restarted(void **state);
 int free_bench(void **state);
+/* Starts the agent again, with the bench's config and ops as they are now. */
+void start_agent(struct rig_bench *bench);
 
 /* Sends the bench's request through the channel and decodes the answer, which must have the
  * request's id. Returns the answer's error. */

@@ -326,8 +326,8 @@ static void help_lists_every_option_within_100_columns(void **state)
         "      --colour COLOUR     paint it red, green or blue\n",
         "      --balance[=COLOUR]  balance\n",
         "  red                     the colour of roses\n",
-        "  -h, --help              print this help\n      --version           print the version\n"
-        "\nNumbers:\n",
+        ("  -h, --help              print this help\n      --version           print the version\n"
+         "\nNumbers:\n"),
         "\nExit status: 0.\n"};
     struct sample sample;
 

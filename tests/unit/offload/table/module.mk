@@ -5,3 +5,7 @@ unit-image_LDLIBS := -lcmocka
 unit-image-addresses_SRC := tests/unit/offload/table/addresses.c tests/unit/offload/table/sample.c
 unit-image-addresses_LIBS := offload
 unit-image-addresses_LDLIBS := -lcmocka
+TESTS += unit-image-pair
+unit-image-pair_SRC    := tests/unit/offload/table/pair.c tests/unit/offload/table/sample.c
+unit-image-pair_LIBS   := offload
+unit-image-pair_LDLIBS := -lcmocka

@@ -23,3 +23,7 @@ unit-lldp_LDLIBS := -lcmocka
 unit-stripe_SRC := tests/unit/offload/wire/stripe.c
 unit-stripe_LIBS := offload
 unit-stripe_LDLIBS := -lcmocka
+TESTS += unit-discovery
+unit-discovery_SRC    := tests/unit/offload/wire/discovery.c
+unit-discovery_LIBS   := offload
+unit-discovery_LDLIBS := -lcmocka

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Branch coverage of rooms: a table by file, and the branches that no test took.
+
+    coverage.py --profile DATA --objects FILE... --rooms FOLDER... [--missing] [--least PERCENT]
+
+A branch is an outcome of a condition; each condition has two, as clang counts them (llvm-cov).
+Outcomes of BY_ASSERT are not counted: no input may fail an assertion. Branches that cannot be taken
+are listed in unreachable.txt with a reason. Exit status: 0 if every ROOM has at least --least
+percent of its branches taken, and every line of unreachable.txt names a branch that was not taken.
+"""
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+
+ASSERTIONS = "offload/base/assert.h"
+
+
+def report_of(objects, profile):
+    """The exported report of object files."""
+    command = ["llvm-cov", "export", "-instr-profile=" + profile]
+    for file in objects:
+        command += ["-object", file]
+    return json.loads(subprocess.run(command, capture_output=True, check=True).stdout)["data"][0]
+
+
+def branches_of(report, room):
+    """A map from (file, line, column, end line, end column, outcome) to how often it was taken; a
+    function that several objects contain counts once."""
+    taken = collections.Counter()
+    for function in report["functions"]:
+        for line, column, end_line, end_column, true, false, file, _, _ in function["branches"]:
+            path = os.path.relpath(function["filenames"][file])
+            if path.startswith(room + "/") and path != ASSERTIONS:
+                taken[path, line, column, end_line, end_column, True] += true
+                taken[path, line, column, end_line, end_column, False] += false
+    return taken
+
+
+class Excuses:
+    """The lines "FILE @@ LINE @@ CONDITION @@ OUTCOME @@ REASON" of unreachable.txt."""
+
+    def __init__(self, path):
+        with open(path) as lines:
+            self.rows = [tuple(part.strip() for part in line.split(" @@ "))
+                         for line in lines if line.strip() and not line.startswith("#")]
+        self.known = {row[:4] for row in self.rows}
+        self.used = set()
+
+    def excuses(self, branch):
+        if branch in self.known:
+            self.used.add(branch)
+        return branch in self.known
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--profile", required=True)
+    parser.add_argument("--objects", required=True, nargs="+", help="object files")
+    parser.add_argument("--rooms", required=True, nargs="+", help="folders of sources")
+    parser.add_argument("--missing", action="store_true", help="print each branch that was not taken")
+    parser.add_argument("--least", type=float, default=95, help="percent of each room's branches (default 95)")
+    options = parser.parse_args()
+    report = report_of(options.objects, options.profile)
+    excuses = Excuses(os.path.join(os.path.dirname(os.path.abspath(__file__)), "unreachable.txt"))
+    failed = False
+    for room in options.rooms:
+        tally = collections.defaultdict(lambda: [0, 0, 0])  # branches, taken, excused
+        missing = []
+        for (path, line, column, end_line, end_column, outcome), count in sorted(branches_of(report, room).items()):
+            with open(path) as file:
+                source = file.read().split("\n")
+            text = source[line - 1][column - 1:end_column - 1] if line == end_line else source[line - 1][column - 1:]
+            if "BY_ASSERT(" in source[line - 1]:
+                continue
+            branch = (path, " ".join(source[line - 1].split()), " ".join(text.split()), str(outcome).lower())
+            if count == 0 and excuses.excuses(branch):
+                tally[path][2] += 1
+                continue
+            tally[path][0] += 1
+            tally[path][1] += count > 0
+            if count == 0:
+                missing.append("%s:%d: %s is never %s: %s" % (path, line, branch[2], branch[3], branch[1]))
+        print("%-38s %8s %8s %8s %10s" % (room, "branches", "taken", "%", "excused"))
+        for path, row in sorted(tally.items()):
+            print("  %-36s %8d %8d %8.1f %10d" % (path[len(room) + 1:], row[0], row[1], 100 * row[1] / max(row[0], 1), row[2]))
+        branches, taken, excused = (sum(row[i] for row in tally.values()) for i in range(3))
+        percent = 100 * taken / max(branches, 1)
+        print("  %-36s %8d %8d %8.1f %10d" % ("all", branches, taken, percent, excused))
+        if options.missing or percent < options.least:
+            print("\n".join(missing))
+        if percent < options.least or branches == 0:
+            failed = True
+            print("%s: %.1f %% of branches are taken, and %g %% are required: add tests for those above, or list those "
+                  "that cannot be taken in tests/coverage/unreachable.txt" % (room, percent, options.least))
+    for row in excuses.rows:
+        if row[:4] not in excuses.used:
+            failed = True
+            print("unreachable.txt: no branch that was not taken matches %s" % " @@ ".join(row[:4]))
+    sys.exit(failed)
+
+
+if __name__ == "__main__":
+    main()
