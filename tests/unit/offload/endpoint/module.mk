@@ -32,3 +32,7 @@ test_endpoint_resume_LDLIBS := -lcmocka
 test_endpoint_keyed_SRC     := tests/unit/offload/endpoint/test_keyed.c $(ENDPOINT_RIG)
 test_endpoint_keyed_LIBS    := offload
 test_endpoint_keyed_LDLIBS  := -lcmocka
+TESTS += test_endpoint_rare
+test_endpoint_rare_SRC    := tests/unit/offload/endpoint/test_rare.c $(ENDPOINT_RIG)
+test_endpoint_rare_LIBS   := offload
+test_endpoint_rare_LDLIBS := -lcmocka

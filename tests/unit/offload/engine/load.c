@@ -258,6 +258,47 @@ static void a_running_entry_may_not_change_its_shape_under_its_generation(void *
     assert_int_equal(rig_bank(&rig, 0, 0, 0).have, 1);
 }
 
+/* Neighbours are changed in the image itself. */
+static void an_entry_in_use_keeps_its_neighbours_and_its_place(void **state)
+{
+    static const struct rig_entry inner = {.job = 1, .gen = 7, .children = 2, .window = 4};
+    static const struct rig_entry wide = {.job = 1, .gen = 7, .children = 70, .window = 4, .nleaf = 70};
+    struct by_image_fault fault;
+    static uint8_t copy[8192];
+
+    (void)state;
+    assert_int_equal(stage(&inner, 1, &fault), BY_EBUSY); /* one_entry, the root, runs */
+    for (unsigned i = 0; i < 8; i++) {
+        struct by_image_entry entry;
+        struct by_image_child child;
+        const uint8_t *image;
+        size_t bytes;
+
+        rig_close(&rig);
+        rig_start(&rig, &inner, 1);
+        image = rig_image(&inner, 1, NULL, 0, &bytes);
+        assert_in_range(bytes, 1, sizeof(copy));
+        memcpy(copy, image, bytes);
+        by_image_entry(copy, 0, &entry);
+        by_image_child(copy, 1, &child);
+        entry.parent_ip += i == 1;
+        entry.parent_udp_port = (uint16_t)(entry.parent_udp_port + (i == 2));
+        entry.parent_child = (uint8_t)(entry.parent_child + (i == 3));
+        entry.depth = i == 4 ? 0 : entry.depth;
+        child.ip += i == 5 ? 50 : 0;
+        child.udp_port = (uint16_t)(child.udp_port + (i == 6));
+        child.node = (uint16_t)(child.node + (i == 7 ? 5 : 0)); /* a name: no packet depends on it */
+        by_image_put_entry(copy, 0, &entry);
+        by_image_put_child(copy, 1, &child);
+        by_image_seal(copy);
+        assert_int_equal(by_engine_stage(rig.engine, copy, bytes, &fault),
+                         i == 0 || i == 4 || i == 7 ? 0 : BY_EBUSY);
+    }
+    assert_int_equal(stage(&wide, 1, &fault), BY_EBUSY);
+    assert_non_null(strstr(fault.what, "the generation must change"));
+    assert_int_equal(stage(&wide, 1, NULL), BY_EBUSY);
+}
+
 static void entries_that_stay_go_on_where_they_are(void **state)
 {
     const struct rig_entry next[2] = {
@@ -406,6 +447,7 @@ int main(void)
         OPEN(images_beyond_the_engines_memory_are_refused),
         OPEN(entries_that_share_a_slot_are_refused),
         STARTED(a_running_entry_may_not_change_its_shape_under_its_generation),
+        STARTED(an_entry_in_use_keeps_its_neighbours_and_its_place),
         STARTED(entries_that_stay_go_on_where_they_are),
         STARTED(a_new_generation_starts_anew_and_old_packets_die),
         STARTED(slots_still_being_sent_are_not_reused_by_a_new_entry),

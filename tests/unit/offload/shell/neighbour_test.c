@@ -140,6 +140,107 @@ static void a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_
     assert_int_equal(neighbours.due_ns, 400);
 }
 
+/* Loads the table of a switch whose port 1 leads to a bridge: its parent and child 1 are there. */
+static void load_inner(uint64_t exempt)
+{
+    size_t bytes;
+    uint8_t *image = star_image(&star, &bytes);
+    struct by_image_entry entry;
+    struct by_image_port port;
+
+    by_image_port(image, 1, &port);
+    port.peer_ip = 0;
+    memset(port.peer_mac, 0, sizeof port.peer_mac);
+    by_image_put_port(image, 1, &port);
+    by_image_entry(image, 0, &entry);
+    entry.parent_node = 77;
+    entry.parent_port = 1;
+    entry.parent_ip = 12345;
+    entry.parent_udp_port = 1;
+    by_image_put_entry(image, 0, &entry);
+    by_image_seal(image);
+    by_neighbours_load(&neighbours, image, exempt, elsewhere, 9);
+    free(image);
+}
+
+static void behind_a_bridge_are_the_parent_and_children_unless_the_port_is_exempt(void **state)
+{
+    (void)state;
+    load_inner(0);
+    assert_int_equal(neighbours.count, 2);
+    assert_non_null(by_neighbours_find(&neighbours, 1, 12345));
+    assert_non_null(by_neighbours_find(&neighbours, 1, star_host_ip(1)));
+    assert_null(by_neighbours_find(&neighbours, 1, 12346));
+    assert_null(by_neighbours_find(&neighbours, 2, UINT32_MAX)); /* behind all others */
+    load_inner(1u << 1);
+    assert_int_equal(neighbours.count, 0);
+}
+
+/* Relays from and to bridges; each receiver is listed, and answered for, once. */
+static void receivers_of_relays_are_listed_once(void **state)
+{
+    struct by_image_header header = {.node = 1, .kind = BY_NODE_SWITCH, .name = "s"};
+    static uint8_t image[65536];
+    const uint32_t relays = 3;
+
+    (void)state;
+    header.count[BY_SECTION_PORT] = 3;
+    header.count[BY_SECTION_RELAY] = relays;
+    assert_in_range(by_image_bytes(header.count), 1, sizeof image);
+    by_image_put_header(image, &header);
+    for (uint16_t i = 0; i < 3; i++) { /* ports 0 and 1 lead to bridges */
+        struct by_image_port port = {.name = {'p', (char)('0' + i)},
+                                     .own_ip = 100u + i,
+                                     .peer_ip = i < 2 ? 0 : 7,
+                                     .peer_mac = {i < 2 ? 0 : 2}};
+
+        by_image_put_port(image, i, &port);
+    }
+    for (uint32_t i = 0; i < relays; i++) { /* the second comes from a port that is no bridge */
+        struct by_image_relay relay = {.src_ip = 50 + i, .dst_ip = 60, .port = 1, .from = i == 1 ? 3 : 1};
+
+        by_image_put_relay(image, i, &relay);
+    }
+    by_image_seal(image);
+    by_neighbours_load(&neighbours, image, 0, 0, 9);
+    assert_int_equal(neighbours.count, 1);
+    assert_non_null(by_neighbours_find(&neighbours, 1, 60));
+    assert_int_equal(neighbours.proxy_count, 1);
+    assert_true(by_neighbours_proxy(&neighbours, 0, 60));
+    assert_false(by_neighbours_proxy(&neighbours, 0, 61));
+    assert_false(by_neighbours_proxy(&neighbours, 1, 60));
+}
+
+static void more_receivers_than_there_is_room_for_are_left_out(void **state)
+{
+    struct by_image_header header = {.node = 1, .kind = BY_NODE_SWITCH, .name = "s"};
+    struct by_image_port port = {.name = "p0", .own_ip = 100};
+    const uint32_t relays = BY_NEIGHBOURS_MAX + 1;
+    uint8_t *image;
+
+    (void)state;
+    header.count[BY_SECTION_PORT] = 1;
+    header.count[BY_SECTION_RELAY] = relays;
+    image = calloc(1, by_image_bytes(header.count));
+    assert_non_null(image);
+    by_image_put_header(image, &header);
+    by_image_put_port(image, 0, &port);
+    for (uint32_t i = 0; i < relays; i++) {
+        struct by_image_relay relay = {.src_ip = 50, .dst_ip = 1000 + i, .port = 0, .from = 1};
+
+        by_image_put_relay(image, i, &relay);
+    }
+    by_image_seal(image);
+    by_neighbours_load(&neighbours, image, 0, 0, 9);
+    assert_int_equal(neighbours.count, BY_NEIGHBOURS_MAX);
+    assert_int_equal(neighbours.proxy_count, BY_NEIGHBOURS_MAX);
+    assert_non_null(by_neighbours_find(&neighbours, 0, 1000));
+    assert_null(by_neighbours_find(&neighbours, 0, 1000 + BY_NEIGHBOURS_MAX));
+    assert_true(by_neighbours_proxy(&neighbours, 0, 1000));
+    assert_false(by_neighbours_proxy(&neighbours, 0, 1000 + BY_NEIGHBOURS_MAX));
+    free(image);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +249,9 @@ int main(void)
         cmocka_unit_test_setup(the_neighbour_that_is_due_first_sets_the_time, begin),
         cmocka_unit_test_setup(a_neighbour_at_the_port_of_another_worker_is_asked_only_while_it_is_unknown,
                                begin),
+        cmocka_unit_test_setup(behind_a_bridge_are_the_parent_and_children_unless_the_port_is_exempt, begin),
+        cmocka_unit_test_setup(receivers_of_relays_are_listed_once, begin),
+        cmocka_unit_test_setup(more_receivers_than_there_is_room_for_are_left_out, begin),
         cmocka_unit_test_setup(the_next_table_keeps_what_is_known_and_asks_at_once, begin),
     };
 

@@ -56,7 +56,7 @@ static void an_image_with_ipv6_is_of_version_3_and_its_book_names_the_addresses(
         assert_memory_equal(by_ipv6_address(&book, i + 1), sample.address[i].address, BY_IPV6_BYTES);
         assert_int_equal(by_ipv6_number(&book, sample.address[i].address), i + 1);
     }
-    by_image_key(image, 1, &key); /* the section behind the addresses */
+    by_image_key(image, 1, &key);                                     /* the section behind the addresses */
     assert_memory_equal(key.key, sample.key[1].key, sizeof(key.key)); /* padding is not compared */
     assert_int_equal(key.job, sample.key[1].job);
     assert_int_equal(key.cover, sample.key[1].cover);

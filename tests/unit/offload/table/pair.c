@@ -55,7 +55,9 @@ static void a_pair_of_trees_is_a_sound_table(void **state)
 }
 
 #define ROW(noun, i, field, v, text)                                                                         \
-    {#noun, text, offsetof(struct table_sample, noun[i].field), sizeof(sample.noun[0].field), v}
+    {                                                                                                        \
+#noun, text, offsetof(struct table_sample, noun[i].field), sizeof(sample.noun[0].field), v           \
+    }
 
 static void halves_that_differ_are_refused(void **state)
 {
@@ -225,8 +227,8 @@ static void relays_between_a_node_and_its_parent_are_checked(void **state)
 
 /* Returns the check of a switch's table with this many records of a section; the records are those
  * of `put`. */
-static int check_many(unsigned section, uint32_t count,
-                      void (*put)(uint8_t *bytes, uint32_t index), struct by_image_fault *fault)
+static int check_many(unsigned section, uint32_t count, void (*put)(uint8_t *bytes, uint32_t index),
+                      struct by_image_fault *fault)
 {
     struct by_image_header header = {.node = 1, .kind = BY_NODE_SWITCH, .name = "s"};
     uint8_t *bytes;
