@@ -1,5 +1,6 @@
 # base: memory, JSON, XML, fractions, clock, progress, findings, for all other rooms of control.
 control_SRC += \
+	control/base/alloc.c \
 	control/base/clock.c \
 	control/base/fraction.c \
 	control/base/json.c \

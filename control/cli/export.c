@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/cli/cli.h"
 #include "control/cli/export_moves.h"
@@ -192,11 +193,9 @@ static int export(const struct export_arguments *arguments, const struct by_topo
     struct by_problem problem = {0};
     char *text = NULL;
     size_t bytes = 0;
-    FILE *memory = open_memstream(&text, &bytes);
+    FILE *memory = by_text_open(&text, &bytes);
     int error, status;
 
-    if (!memory)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "out of memory");
     error = (msccl ? by_export_msccl : by_export_forestcoll)(plan, topology, &options, memory, &problem);
     fclose(memory);
     if (error) {

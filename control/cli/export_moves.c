@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/base/json.h"
 #include "control/study/export/moves.h"
 #include "control/verify/series.h"
@@ -53,9 +54,7 @@ static int export(const struct by_series *series, const struct by_topology *topo
         by_moves_free(&moves);
         return by_cli_refuse(path, &problem);
     }
-    memory = open_memstream(&text, &bytes);
-    if (!memory)
-        return by_cli_fail(BY_EXIT_ENVIRONMENT, "out of memory");
+    memory = by_text_open(&text, &bytes);
     by_moves_write(&moves, topology, memory);
     fclose(memory);
     if (by_moves_check(text, bytes, &read, &problem) != 0)

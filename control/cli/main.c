@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/cli/cli.h"
 #include "offload/linux/output.h"
 
@@ -77,5 +78,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    by_alloc_libraries();
     return by_output_end(run(argc, argv));
 }

@@ -59,11 +59,9 @@ static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *con
         _exit(1);
     close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
     close_range((unsigned)fd + 1, UINT_MAX, 0);
-    out = open_memstream(&bytes, &size);
-    head.error = out != NULL ? run(context, out, &head.problem)
-                             : by_problem_say(&head.problem, BY_EIO, "no memory for the result");
-    if (out != NULL && fclose(out) != 0 && head.error == 0)
-        head.error = by_problem_say(&head.problem, BY_EIO, "no memory for the result");
+    out = by_text_open(&bytes, &size);
+    head.error = run(context, out, &head.problem);
+    fclose(out);
     _exit(write_all(fd, &head, sizeof(head)) && write_all(fd, bytes, head.error == 0 ? size : 0) ? 0 : 1);
 }
 

@@ -4,11 +4,13 @@
  * the switches stay. The calling thread is the loop's.
  */
 #include <errno.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "control/base/alloc.h"
@@ -235,31 +237,49 @@ static int open_daemon(struct by_daemon *daemon)
 
 /* Ends the process if threads take longer. Their work is atomic: the store's transactions, and
  * pushes, which the next start settles. */
+struct ending {
+    sem_t ended; /* posted when the threads have ended */
+    int status;
+};
+
 static void *end_anyway(void *argument)
 {
-    const struct by_daemon *daemon = argument;
-    int status = daemon->status;
+    struct ending *ending = argument;
+    struct timespec until;
+    int result;
 
-    usleep(END_MS * 1000);
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += END_MS / 1000;
+    until.tv_nsec += END_MS % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    while ((result = sem_clockwait(&ending->ended, CLOCK_MONOTONIC, &until)) != 0 && errno == EINTR)
+        ;
+    if (result == 0)
+        return NULL;
     by_daemon_say("ends before its threads: the next start settles an unfinished push");
-    _exit(status);
+    _exit(ending->status);
 }
 
 static void close_daemon(struct by_daemon *daemon)
 {
+    struct ending ending = {.status = daemon->status};
     pthread_t thread = 0;
 
     by_start_close(daemon);
     if (daemon->events != NULL) {
         by_http_close(daemon);
         by_members_close(daemon);
-        if (!daemon->retires)
-            by_thread_start(&thread, end_anyway, daemon);
+        if (!daemon->retires) {
+            sem_init(&ending.ended, 0, 0);
+            by_thread_start(&thread, end_anyway, &ending);
+        }
         by_switches_stop(daemon);
         by_work_stop(daemon->work);
         if (!daemon->retires) {
-            pthread_cancel(thread);
+            sem_post(&ending.ended);
             pthread_join(thread, NULL);
+            sem_destroy(&ending.ended);
         }
         by_notice_close(daemon);
         by_recovery_close(daemon);

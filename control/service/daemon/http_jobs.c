@@ -78,9 +78,7 @@ static int read_ranks(const json_t *ranks, const struct by_topology *topology, s
         return 0;
     if (!json_is_array(ranks))
         return by_problem_say(problem, BY_EFORMAT, "\"ranks\" must be an array of names of hosts");
-    stream = open_memstream(&text, &bytes);
-    if (stream == NULL)
-        return BY_EIO;
+    stream = by_text_open(&text, &bytes);
     json_array_foreach(ranks, i, value)
     {
         if (!json_is_string(value))

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/base/alloc.h"
 #include "control/service/daemon/history.h"
 #include "control/service/daemon/http_inside.h"
 #include "control/service/daemon/live.h"
@@ -85,10 +86,8 @@ static enum MHD_Result answer_metrics(struct by_http_request *request)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
+    FILE *stream = by_text_open(&text, &bytes);
 
-    if (stream == NULL)
-        return MHD_NO;
     by_metrics_write(request->daemon, stream);
     fclose(stream);
     return by_http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4", text, bytes);

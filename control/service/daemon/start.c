@@ -97,7 +97,8 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
         by_switch_find(daemon, (uint32_t)by_topology_find(daemon->topology, targets[i].name))
             ->hello.table_hash = targets[i].hash;
     if (error == 0 && push.push_id != 0) {
-        forward = settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
+        /* Without switches the push was complete as soon as it was recorded: hosts may use it. */
+        forward = push.count == 0 || settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
         by_daemon_say("a push was in progress when the last controller ended: it is %s",
                       forward ? "completed" : "discarded");
         error = by_state_settle(daemon->state, forward, problem);

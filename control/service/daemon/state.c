@@ -12,6 +12,7 @@
 #include "control/base/alloc.h"
 #include "control/base/fraction.h"
 #include "control/fabric/build.h"
+#include "control/service/daemon/say.h"
 #include "control/service/daemon/state_inside.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
@@ -54,29 +55,42 @@ sqlite3_stmt *by_state_ask(struct by_state *state, const char *sql, const char *
 {
     sqlite3_stmt *statement = NULL;
     va_list arguments;
+    int error = SQLITE_OK;
 
     if (sqlite3_prepare_v2(state->db, sql, -1, &statement, NULL) != SQLITE_OK)
         return NULL;
     va_start(arguments, kinds);
-    for (int i = 1; kinds[i - 1] != 0; i++) {
+    for (int i = 1; kinds[i - 1] != 0 && error == SQLITE_OK; i++) {
         const char *text;
         const void *bytes;
 
         switch (kinds[i - 1]) {
         case 'n':
-            sqlite3_bind_int64(statement, i, va_arg(arguments, int64_t));
+            error = sqlite3_bind_int64(statement, i, va_arg(arguments, int64_t));
             break;
         case 't':
             text = va_arg(arguments, const char *);
-            sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
+            error = sqlite3_bind_text(statement, i, text, -1, SQLITE_TRANSIENT);
             break;
         default: /* b: bytes and their count */
             bytes = va_arg(arguments, const void *);
-            sqlite3_bind_blob64(statement, i, bytes, va_arg(arguments, size_t), SQLITE_TRANSIENT);
+            error = sqlite3_bind_blob64(statement, i, bytes, va_arg(arguments, size_t), SQLITE_TRANSIENT);
         }
     }
     va_end(arguments);
-    return statement;
+    if (error == SQLITE_OK)
+        return statement;
+    sqlite3_finalize(statement); /* a value that is not bound would be NULL */
+    return NULL;
+}
+
+bool by_state_next(struct by_state *state, sqlite3_stmt *row, int *error, struct by_problem *problem)
+{
+    int step = *error == 0 ? sqlite3_step(row) : SQLITE_DONE;
+
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        *error = by_state_fail(state, problem);
+    return step == SQLITE_ROW;
 }
 
 int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt *statement)
@@ -92,20 +106,17 @@ int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt
     return BY_EIO;
 }
 
-/* Returns a number of meta; 0 if there is none. */
-static uint64_t get_number(const struct by_state *state, const char *key)
+/* Reads a number of meta; 0 if there is none. */
+static int get_number(struct by_state *state, const char *key, uint64_t *number, struct by_problem *problem)
 {
-    sqlite3_stmt *statement = NULL;
-    uint64_t number = 0;
+    sqlite3_stmt *row = by_state_ask(state, "SELECT number FROM meta WHERE key = ?", "t", key);
+    int error = row == NULL ? by_state_fail(state, problem) : 0;
 
-    if (sqlite3_prepare_v2(state->db, "SELECT number FROM meta WHERE key = ?", -1, &statement, NULL) ==
-        SQLITE_OK) {
-        sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
-        if (sqlite3_step(statement) == SQLITE_ROW)
-            number = (uint64_t)sqlite3_column_int64(statement, 0);
-    }
-    sqlite3_finalize(statement);
-    return number;
+    *number = 0;
+    if (error == 0 && by_state_next(state, row, &error, problem))
+        *number = (uint64_t)sqlite3_column_int64(row, 0);
+    sqlite3_finalize(row);
+    return error;
 }
 
 static int put_number(struct by_state *state, const char *key, uint64_t number, struct by_problem *problem)
@@ -139,14 +150,12 @@ static uint64_t fabric_of(const struct by_topology *topology)
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
-    uint64_t hash = 0;
+    FILE *stream = by_text_open(&text, &bytes);
+    uint64_t hash;
 
-    if (stream != NULL) {
-        by_topology_write(topology, stream);
-        fclose(stream);
-        hash = by_image_hash((const uint8_t *)text, bytes);
-    }
+    by_topology_write(topology, stream);
+    fclose(stream);
+    hash = by_image_hash((const uint8_t *)text, bytes);
     free(text);
     return hash;
 }
@@ -156,17 +165,22 @@ static uint64_t fabric_of(const struct by_topology *topology)
 static int store_keys(struct by_state *state, struct by_problem *problem)
 {
     sqlite3_stmt *row;
+    uint64_t high = 0, low = 0;
     int error =
         by_state_run(state, problem, "ALTER TABLE tables ADD COLUMN secret BLOB NOT NULL DEFAULT x''");
 
+    if (error == 0)
+        error = get_number(state, "seed_high", &high, problem);
+    if (error == 0)
+        error = get_number(state, "seed_low", &low, problem);
     if (error != 0)
         return error;
-    by_put64(state->lower.seed, get_number(state, "seed_high"));
-    by_put64(state->lower.seed + 8, get_number(state, "seed_low"));
+    by_put64(state->lower.seed, high);
+    by_put64(state->lower.seed + 8, low);
     row = by_state_ask(state, "SELECT job, gen FROM tables GROUP BY job, gen", "");
     if (row == NULL)
         return by_state_fail(state, problem);
-    while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {
+    while (by_state_next(state, row, &error, problem)) {
         struct by_image_job job = {.job = (uint16_t)sqlite3_column_int64(row, 0),
                                    .gen = (uint16_t)sqlite3_column_int64(row, 1)};
         struct by_image_key key;
@@ -214,10 +228,17 @@ static int begin_state(struct by_state *state, uint64_t lower, struct by_problem
  * one. */
 static int check(struct by_state *state, struct by_problem *problem)
 {
-    uint64_t version = get_number(state, "version"), fabric = get_number(state, "fabric");
+    uint64_t version, fabric = 0, before = 0;
     uint64_t lower = (uint64_t)state->lower.mtu << 9 | (uint64_t)state->lower.cover << 1 | state->lower.det;
     const struct by_state_place *place = state->place;
+    int error = get_number(state, "version", &version, problem);
 
+    if (error == 0)
+        error = get_number(state, "fabric", &fabric, problem);
+    if (error == 0)
+        error = get_number(state, "lower", &before, problem);
+    if (error != 0)
+        return error;
     if (version == 0)
         return begin_state(state, lower, problem);
     if (version != STATE_VERSION && version != 1)
@@ -229,7 +250,7 @@ static int check(struct by_state *state, struct by_problem *problem)
         return by_problem_say(problem, BY_EMISMATCH,
                               "%s %.200s belongs to another fabric: start with its topology, or give %s",
                               place->option, state->where, place->another);
-    if (get_number(state, "lower") != lower)
+    if (before != lower)
         return by_problem_say(
             problem, BY_EMISMATCH,
             "%s %.200s was made with another --mtu, --det or --keyed, which the tables of running jobs "
@@ -256,6 +277,8 @@ int by_state_start(const struct by_state_place *place, const char *where, struct
         error = by_state_run(state, problem, schema);
     if (error == 0)
         error = check(state, problem);
+    if (error == 0)
+        error = get_number(state, "election", &state->election, problem);
     if (error != 0) {
         by_state_close(state);
         return error;
@@ -275,7 +298,7 @@ void by_state_close(struct by_state *state)
 
 uint64_t by_state_election(const struct by_state *state)
 {
-    return state != NULL ? get_number(state, "election") : 0;
+    return state != NULL ? state->election : 0;
 }
 
 int by_state_elect(struct by_state *state, uint64_t election_id, struct by_problem *problem)
@@ -285,9 +308,11 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
     if (state == NULL)
         return 0;
     error = begin_transaction(state, problem);
-    if (error != 0)
-        return error;
-    return end_transaction(state, put_number(state, "election", election_id, problem), problem);
+    if (error == 0)
+        error = end_transaction(state, put_number(state, "election", election_id, problem), problem);
+    if (error == 0)
+        state->election = election_id;
+    return error;
 }
 
 /* Records tables and plans of one job for the push. */
@@ -306,10 +331,8 @@ static int put_tables(struct by_state *state, const struct by_job *job, const st
     for (uint32_t i = 0; i < tables->plan_count && error == 0; i++) {
         char *text = NULL;
         size_t bytes = 0;
-        FILE *stream = open_memstream(&text, &bytes);
+        FILE *stream = by_text_open(&text, &bytes);
 
-        if (stream == NULL)
-            return by_problem_say(problem, BY_EIO, "no memory for the text of a plan");
         error = by_plan_write(tables->plans[i], topology, stream);
         fclose(stream);
         if (error == 0)
@@ -440,22 +463,28 @@ void by_state_finish(struct by_state *state, bool done, bool settled)
         error =
             end_transaction(state, by_state_run(state, &problem, done ? take_push : forget_push), &problem);
     state->took = done && error != 0;
+    if (error != 0)
+        by_daemon_say("%s; the end of a push is recorded at the next change, or decided at the next start",
+                      problem.text);
 }
 
 int by_state_pending(struct by_state *state, struct by_state_open_push *push, struct by_problem *problem)
 {
     sqlite3_stmt *statement;
     uint32_t room = 0;
+    int error;
 
     *push = (struct by_state_open_push){0};
     if (state == NULL)
         return 0;
-    push->push_id = get_number(state, "push");
+    error = get_number(state, "push", &push->push_id, problem);
+    if (error != 0)
+        return error;
     statement =
         by_state_ask(state, "SELECT node, hash FROM image WHERE push = 1 AND target = 1 ORDER BY node", "");
     if (statement == NULL)
         return by_state_fail(state, problem);
-    while (sqlite3_step(statement) == SQLITE_ROW) {
+    while (by_state_next(state, statement, &error, problem)) {
         uint32_t before = room;
 
         BY_GROW(push->nodes, push->count, room);
@@ -465,7 +494,7 @@ int by_state_pending(struct by_state *state, struct by_state_open_push *push, st
         push->hashes[push->count++] = (uint64_t)sqlite3_column_int64(statement, 1);
     }
     sqlite3_finalize(statement);
-    return 0;
+    return error;
 }
 
 void by_state_pending_free(struct by_state_open_push *push)

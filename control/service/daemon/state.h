@@ -41,7 +41,7 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
 /* Records a change before its push begins. Returns 0, or BY_EIO: then nothing may be pushed. */
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem);
 /* Records the end of the push: `done`, or without effect. Unless it is `settled`, its record stays
- * for the next run. */
+ * for the next run; so it does, with a message, if it cannot be written. */
 void by_state_finish(struct by_state *state, bool done, bool settled);
 
 /* A push that the last run began: its switches and their new tables. */

@@ -26,6 +26,7 @@ struct by_state {
     const struct by_state_place *place;
     char where[500]; /* its folder, or the addresses of etcd */
     sqlite3 *db;
+    uint64_t election; /* as in the database */
     const struct by_topology *topology;
     struct by_lower_options lower;
     bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
@@ -47,6 +48,9 @@ int by_state_run(struct by_state *state, struct by_problem *problem, const char 
 /* Prepares a statement with values. `kinds` has a letter for each: n for int64_t, t for text (NULL:
  * none), b for bytes and a size_t. Returns NULL on failure. */
 sqlite3_stmt *by_state_ask(struct by_state *state, const char *sql, const char *kinds, ...);
+/* Steps to the next row. Returns false after the last one, and after an error, which is then in
+ * *error; if that is set already, it does nothing. */
+bool by_state_next(struct by_state *state, sqlite3_stmt *row, int *error, struct by_problem *problem);
 /* Runs a statement without result rows and frees it. */
 int by_state_do(struct by_state *state, struct by_problem *problem, sqlite3_stmt *statement);
 

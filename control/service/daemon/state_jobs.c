@@ -14,10 +14,8 @@ char *by_state_wants(const struct by_job_spec *spec, const struct by_topology *t
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *stream = open_memstream(&text, &bytes);
+    FILE *stream = by_text_open(&text, &bytes);
 
-    if (stream == NULL)
-        return by_copy_text("");
     for (uint32_t i = 0; i < spec->want_count; i++)
         fprintf(stream, "%s%s%s%s", i ? "," : "", by_collective_name(spec->wants[i].collective),
                 spec->wants[i].root >= 0 ? "@" : "",
@@ -30,11 +28,12 @@ char *by_state_ranks(const struct by_job_spec *spec, const struct by_topology *t
 {
     char *text = NULL;
     size_t bytes = 0;
-    FILE *stream = spec->member != NULL ? open_memstream(&text, &bytes) : NULL;
     const char *between = "";
+    FILE *stream;
 
-    if (stream == NULL)
+    if (spec->member == NULL)
         return NULL;
+    stream = by_text_open(&text, &bytes);
     for (uint32_t i = 0; i < topology->node_count; i++)
         if (spec->member[i]) {
             fprintf(stream, "%s%s", between, topology->nodes[i].name);
@@ -68,6 +67,8 @@ static int read_spec(struct by_state *state, sqlite3_stmt *row, struct by_job *j
     snprintf(spec->name, sizeof(spec->name), "%s", column(row, 4));
     spec->window = (uint32_t)sqlite3_column_int64(row, 7);
     spec->is_group = sqlite3_column_int64(row, 9) != 0;
+    if (sqlite3_errcode(state->db) == SQLITE_NOMEM) /* of a column's text */
+        return by_state_fail(state, problem);
     if (by_fraction_parse(share, strlen(share), &spec->share) != 0)
         spec->share = (struct by_fraction){0, 1};
     if (ranks[0] != 0)
@@ -86,7 +87,7 @@ static int read_plans(struct by_state *state, const struct by_job *job, struct b
     int error = row == NULL ? by_state_fail(state, problem) : 0;
 
     tables->plans = by_alloc(BY_JOB_PLANS_MAX, sizeof(struct by_plan *));
-    while (error == 0 && tables->plan_count < BY_JOB_PLANS_MAX && sqlite3_step(row) == SQLITE_ROW) {
+    while (tables->plan_count < BY_JOB_PLANS_MAX && by_state_next(state, row, &error, problem)) {
         error = by_plan_parse(sqlite3_column_blob(row, 0), (size_t)sqlite3_column_bytes(row, 0),
                               state->topology, &tables->plans[tables->plan_count], problem);
         tables->plan_count += error == 0;
@@ -118,12 +119,12 @@ static int read_tables(struct by_state *state, struct by_job *job, struct by_pro
         state,
         "SELECT gen, window, note, lost_links, slot_base, secret FROM tables WHERE push = 0 AND job = ?", "n",
         (int64_t)job->spec.job);
-    int error = 0;
+    int error = row == NULL ? by_state_fail(state, problem) : 0;
 
-    if (row == NULL || sqlite3_step(row) != SQLITE_ROW) {
+    if (!by_state_next(state, row, &error, problem)) {
         sqlite3_finalize(row);
         free(tables);
-        return 0;
+        return error;
     }
     tables->gen = (uint16_t)sqlite3_column_int64(row, 0);
     tables->window = (uint32_t)sqlite3_column_int64(row, 1);
@@ -166,7 +167,7 @@ int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count
                      "");
     if (row == NULL)
         return by_state_fail(state, problem);
-    while (error == 0 && sqlite3_step(row) == SQLITE_ROW) {
+    while (by_state_next(state, row, &error, problem)) {
         struct by_job *job = by_alloc(1, sizeof(*job));
 
         BY_GROW(*jobs, *count, room);
@@ -182,23 +183,25 @@ int by_state_jobs(struct by_state *state, struct by_job ***jobs, uint32_t *count
 int by_state_ended(struct by_state *state, uint16_t gens[BY_JOBS_MAX], struct by_problem *problem)
 {
     sqlite3_stmt *row = state != NULL ? by_state_ask(state, "SELECT job, gen_last FROM ended", "") : NULL;
+    int error = 0;
 
     if (row == NULL)
         return state != NULL ? by_state_fail(state, problem) : 0;
-    while (sqlite3_step(row) == SQLITE_ROW) {
+    while (by_state_next(state, row, &error, problem)) {
         int64_t job = sqlite3_column_int64(row, 0);
 
         if (job > 0 && job < BY_JOBS_MAX)
             gens[job] = (uint16_t)sqlite3_column_int64(row, 1);
     }
     sqlite3_finalize(row);
-    return 0;
+    return error;
 }
 
 int by_state_image(struct by_state *state, uint32_t node, struct by_change_image *image, uint64_t *boot_nonce,
                    struct by_problem *problem)
 {
     sqlite3_stmt *row;
+    int error = 0;
 
     *image = (struct by_change_image){0};
     *boot_nonce = 0;
@@ -208,7 +211,7 @@ int by_state_image(struct by_state *state, uint32_t node, struct by_change_image
                        (int64_t)node);
     if (row == NULL)
         return by_state_fail(state, problem);
-    if (sqlite3_step(row) == SQLITE_ROW) {
+    if (by_state_next(state, row, &error, problem)) {
         image->hash = (uint64_t)sqlite3_column_int64(row, 0);
         *boot_nonce = (uint64_t)sqlite3_column_int64(row, 1);
         image->size = (size_t)sqlite3_column_bytes(row, 2);
@@ -222,5 +225,5 @@ int by_state_image(struct by_state *state, uint32_t node, struct by_change_image
         return by_problem_say(problem, BY_ECHECKSUM, "the table of %s in --state is damaged: it is rebuilt",
                               state->topology->nodes[node].name);
     }
-    return 0;
+    return error;
 }

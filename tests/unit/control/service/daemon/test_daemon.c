@@ -295,6 +295,35 @@ static unsigned port_of(const struct rig_daemon *daemon)
     return (unsigned)strtoul(at + strlen("http 127.0.0.1:"), NULL, 10);
 }
 
+/* As if the record of its end could not be written: the switches had the tables already. */
+static void a_push_without_switches_was_complete_when_it_was_recorded(void **state)
+{
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    char path[128];
+    sqlite3 *db;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    assert_int_equal(rig_stop(&daemon), 0);
+    snprintf(path, sizeof(path), "%s/banyand.db", rig.state);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "UPDATE job SET push = 1; UPDATE tables SET push = 1; UPDATE plan SET push = 1;"
+                     "UPDATE image SET push = 1, target = 0; INSERT INTO meta VALUES ('push', 77)",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, NULL});
+    rig_await(&daemon, "a push was in progress when the last controller ended: it is completed");
+    rig_await(&daemon, "1 jobs run");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 static void half_requests_keep_nobody_out_of_the_metrics(void **state)
 {
     struct sockaddr_in there = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -629,6 +658,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_keyed_job_has_other_keys_before_its_chunks_numbers_come_again),
         cmocka_unit_test(no_job_has_the_key_of_one_that_has_ended),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
+        cmocka_unit_test(a_push_without_switches_was_complete_when_it_was_recorded),
         cmocka_unit_test(half_requests_keep_nobody_out_of_the_metrics),
         cmocka_unit_test(a_smaller_window_names_the_switch_that_is_too_small_or_the_other_jobs),
         cmocka_unit_test(what_waited_at_a_switch_that_is_down_or_has_another_table_is_not_told),

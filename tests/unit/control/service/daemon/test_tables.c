@@ -13,6 +13,7 @@
 
 #include <cmocka.h>
 
+#include "control/base/alloc.h"
 #include "control/service/daemon/admit.h"
 #include "control/service/daemon/fabric.h"
 #include "control/service/daemon/state.h"
@@ -245,6 +246,23 @@ static void jobs_as_users_write_them(void **state)
     by_topology_free(topology);
 }
 
+static void a_text_in_memory_grows_and_is_terminated(void **state)
+{
+    char *text;
+    size_t bytes;
+    FILE *stream = by_text_open(&text, &bytes);
+
+    (void)state;
+    assert_string_equal(text, "");
+    for (unsigned i = 0; i < 20000; i++)
+        fprintf(stream, "%05u", i);
+    assert_int_equal(fclose(stream), 0);
+    assert_int_equal(bytes, 100000);
+    assert_int_equal(strlen(text), bytes);
+    assert_memory_equal(text + 5 * 19999, "19999", 5);
+    free(text);
+}
+
 static void a_store_is_one_daemons_and_one_fabrics(void **state)
 {
     struct by_topology *topology = make_fabric(), *other = bench_topology("h0 h1 x0*", "h0-x0 h1-x0");
@@ -378,6 +396,7 @@ int main(void)
         cmocka_unit_test(a_fabric_that_falls_apart_is_named_with_the_cut),
         cmocka_unit_test(a_refusal_says_which_limit_who_holds_it_and_what_would_fit),
         cmocka_unit_test(jobs_as_users_write_them),
+        cmocka_unit_test(a_text_in_memory_grows_and_is_terminated),
         cmocka_unit_test(a_store_is_one_daemons_and_one_fabrics),
         cmocka_unit_test(no_other_user_reads_the_store_and_what_was_open_is_closed),
     };
