@@ -4,7 +4,7 @@
 #include <gmp.h>
 #include <jansson.h>
 
-struct text {
+struct alloc_text {
     char **text;
     size_t *bytes, room;
 };
@@ -34,7 +34,7 @@ void by_alloc_libraries(void)
 
 static ssize_t text_write(void *cookie, const char *data, size_t bytes)
 {
-    struct text *text = cookie;
+    struct alloc_text *text = cookie;
 
     if (text->room - *text->bytes <= bytes) { /* with a NUL behind it */
         text->room = 2 * (text->room + bytes);
@@ -54,10 +54,10 @@ static int text_close(void *cookie)
 
 FILE *by_text_open(char **text, size_t *bytes)
 {
-    struct text *cookie = by_alloc(1, sizeof(*cookie));
+    struct alloc_text *cookie = by_alloc(1, sizeof(*cookie));
     FILE *stream;
 
-    *cookie = (struct text){.text = text, .bytes = bytes, .room = 256};
+    *cookie = (struct alloc_text){.text = text, .bytes = bytes, .room = 256};
     *text = by_alloc(cookie->room, 1);
     *bytes = 0;
     stream = fopencookie(cookie, "w", (cookie_io_functions_t){.write = text_write, .close = text_close});

@@ -51,13 +51,13 @@ static inline char *by_copy_text(const char *text)
     return by_copy_part(text, strlen(text));
 }
 
-/* Makes the libraries for JSON and large numbers allocate like by_alloc. For the start of a program,
- * before they are used. */
+/* Makes the libraries for JSON and large numbers allocate like by_alloc. For the start of a
+ * program, before they are used. */
 void by_alloc_libraries(void);
 
-/* Returns a stream into a growing text; never NULL. The text is whole after fclose(), NUL-terminated,
- * and released with free(). Unlike open_memstream, which cuts the text where memory ends and reports
- * no error. */
+/* Returns a stream into a growing text; never NULL. The text is whole after fclose(),
+ * NUL-terminated, and released with free(). (open_memstream cuts the text where memory ends, and
+ * reports no error.) */
 FILE *by_text_open(char **text, size_t *bytes);
 
 /* Ensures room for one more object in a growing array: doubles `*room` when `count` has reached it.

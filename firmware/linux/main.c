@@ -52,8 +52,8 @@ static void catch_signals(void)
     signal(SIGPIPE, SIG_IGN);
 }
 
-/* Maps an error to an exit status: the user's fault (2) or the environment's (3). Reports the lack of
- * memory; other errors have been reported. */
+/* Maps an error to an exit status: the user's fault (2) or the environment's (3). Reports the lack
+ * of memory; other errors have been reported. */
 static int status_of(int error)
 {
     if (error == BY_ENOMEM)

@@ -12,6 +12,7 @@ that repeats it, and at the end `N passed, N failed`.
 import argparse
 import concurrent.futures
 import itertools
+import json
 import os
 import random
 import re
@@ -33,12 +34,13 @@ class Process:
     """A program with its output in files, under the preloaded library if `fault` is set."""
 
     def __init__(self, folder, command, fault=None):
-        environment = dict(os.environ, BANYAN_TIMEOUT="2", ASAN_OPTIONS="detect_leaks=0")
+        environment = dict(os.environ, BANYAN_TIMEOUT="2", BANYAN_TRANSPORT="udp", ASAN_OPTIONS="detect_leaks=0")
         if fault:
             environment.update(fault)
         self.path = os.path.join(folder, "out%d" % next(number))
         with open(self.path, "w") as out:
-            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL, env=environment)
+            self.process = subprocess.Popen(command, stdout=out, stderr=out, stdin=subprocess.DEVNULL,
+                                            env=environment, cwd=folder)
 
     def text(self):
         with open(self.path, errors="replace") as file:
@@ -84,6 +86,8 @@ class Scenarios:
         self.tables = os.path.join(scratch, "tables")
         plan = self.make("plan", ["plan", self.star, "-c", "allreduce", "-o", "-"])
         self.banyan(["tables", self.star, plan, "-o", self.tables])
+        self.pair = os.path.join(scratch, "pair")
+        self.make_pair()
         self.saved = os.path.join(scratch, "saved")
         self.banyand_new(self.saved, {}, check=False)
 
@@ -92,6 +96,18 @@ class Scenarios:
         if done.returncode != 0:
             sys.exit("inject: banyan %s: %s" % (" ".join(arguments), done.stderr))
         return done.stdout
+
+    def make_pair(self):
+        """The tables of two hosts on one cable, here the loopback interface of a network namespace."""
+        two, site = os.path.join(self.scratch, "two.json"), os.path.join(self.scratch, "site.json")
+        with open(two, "w") as file:
+            json.dump({"name": "two", "unit": "Gbit/s", "nodes": [{"name": n, "kind": "compute"} for n in ("h0", "h1")],
+                       "links": [{"between": ["h0", "h1"], "bandwidth": 10}]}, file)
+        with open(site, "w") as file:
+            json.dump({"format": "banyan-site-1", "links": [{"between": ["h0", "h1"], "ends": [
+                {"interface": "lo", "address": "10.7.0.%d" % i} for i in (1, 2)]}]}, file)
+        plan = self.make("pair", ["plan", two, "-c", "allreduce", "-o", "-"])
+        self.banyan(["tables", two, plan, "--site", site, "-o", self.pair])
 
     def make(self, name, arguments):
         path = os.path.join(self.scratch, name + ".json")
@@ -162,10 +178,28 @@ class Scenarios:
 
     def library(self, folder, fault):
         """Three ranks of libbanyan on a fabric in memory, which check their sums."""
-        Process(folder, [os.path.join(self.examples, "example-in_process"), self.tables], fault).end()
+        process = Process(folder, [os.path.join(self.examples, "example-in_process"), self.tables], fault)
+        if process.end() != 0 and "in_process: " not in process.text():
+            raise Wrong("a wrong sum:\n" + process.text())
+
+    def library_udp(self, folder, fault):
+        """Two ranks of libbanyan over UDP; rank 0 has the fault."""
+        example = os.path.join(self.examples, "example-allreduce")
+        faults = " ".join("%s=%s" % pair for pair in fault.items())
+        process = Process(folder, ["unshare", "--net", "sh", "-c", """
+            ip link set lo up && ip address add 10.7.0.1/32 dev lo && ip address add 10.7.0.2/32 dev lo || exit 3
+            BANYAN_TABLE=%s/h1.table %s & env %s BANYAN_TABLE=%s/h0.table %s; status=$?
+            wait $!; peer=$?; [ $peer -le 3 ] || exit $peer; exit $status"""
+                                   % (self.pair, example, faults, self.pair, example)])
+        status = process.end()
+        if status not in (0, 1) or (status == 1 and "allreduce: " not in process.text()):
+            raise Wrong("exit status %d:\n%s" % (status, process.text()))
+        if re.search("ranks is (?!1$)", process.text(), re.M):
+            raise Wrong("a wrong sum:\n" + process.text())
 
     KINDS = {"banyand_new": ["memory", "eio", "enospc", "short"], "banyand_again": ["memory", "eio", "enospc", "short"],
-             "switchd": ["memory", "eio", "enospc", "short", "send"], "library": ["memory"]}
+             "switchd": ["memory", "eio", "enospc", "short", "send"], "library": ["memory"],
+             "library_udp": ["memory", "send"]}
 
 
 def attempt(scenarios, library, name, kind, at):
@@ -202,6 +236,9 @@ def main():
     try:
         scenarios = Scenarios(build, scratch)
         for name, kinds in scenarios.KINDS.items():
+            if name == "library_udp" and os.geteuid() != 0:
+                print("  SKIP   library_udp              its network namespace needs root")
+                continue
             for kind in kinds:
                 if options.scenario and name not in options.scenario and name + ":" + kind not in options.scenario:
                     continue

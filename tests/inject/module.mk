@@ -7,8 +7,8 @@ $(B)/lib/libfail.so: $(B)/obj/tests/inject/fail.o
 	$(Q)$(CC) -shared -o $@ $<
 
 .PHONY: inject inject-smoke
-inject: build-all $(B)/lib/libfail.so $(B)/tools/example-in_process ## make each allocation and write of the programs fail, one in a run; RUNS= of each kind, SEED=, ONLY=SCENARIO
+inject: build-all $(B)/lib/libfail.so $(addprefix $(B)/tools/example-,in_process allreduce) ## make each allocation and write of the programs fail, one in a run; RUNS= of each kind, SEED=, ONLY=SCENARIO
 	$(Q)tests/inject/inject.py --build $(B) --runs $(or $(RUNS),0) --seed $(or $(SEED),1) $(ONLY)
 
-inject-smoke: build-all $(B)/lib/libfail.so $(B)/tools/example-in_process
-	$(Q)tests/inject/inject.py --build $(B) --runs 12 --seed $(or $(SEED),1)
+inject-smoke: build-all $(B)/lib/libfail.so $(addprefix $(B)/tools/example-,in_process allreduce)
+	$(Q)tests/inject/inject.py --build $(B) --runs 3 --seed $(or $(SEED),1)

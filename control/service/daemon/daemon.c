@@ -237,14 +237,14 @@ static int open_daemon(struct by_daemon *daemon)
 
 /* Ends the process if threads take longer. Their work is atomic: the store's transactions, and
  * pushes, which the next start settles. */
-struct ending {
+struct daemon_ending {
     sem_t ended; /* posted when the threads have ended */
     int status;
 };
 
 static void *end_anyway(void *argument)
 {
-    struct ending *ending = argument;
+    struct daemon_ending *ending = argument;
     struct timespec until;
     int result;
 
@@ -263,7 +263,7 @@ static void *end_anyway(void *argument)
 
 static void close_daemon(struct by_daemon *daemon)
 {
-    struct ending ending = {.status = daemon->status};
+    struct daemon_ending ending = {.status = daemon->status};
     pthread_t thread = 0;
 
     by_start_close(daemon);

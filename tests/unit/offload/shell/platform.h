@@ -1,5 +1,5 @@
-/* A platform of memory for the packet loop: frames that wait at ports, and what was sent. Each frame
- * must be freed exactly once. */
+/* A platform of memory for the packet loop: frames that wait at ports, and what was sent. Each
+ * frame must be freed exactly once. */
 #ifndef BY_TESTS_UNIT_OFFLOAD_SHELL_PLATFORM_H
 #define BY_TESTS_UNIT_OFFLOAD_SHELL_PLATFORM_H
 

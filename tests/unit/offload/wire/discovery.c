@@ -154,7 +154,9 @@ static void what_does_not_matter_here_is_not_folded(void **state)
         if (i == 0)
             bytes[AT_SUM] ^= 1; /* damaged */
         if (i == 1)
-            memcpy(bytes + AT_TARGET, stranger, BY_IPV6_BYTES), seal(32); /* no address of the table */
+            memcpy(bytes + AT_TARGET, stranger, BY_IPV6_BYTES);
+        if (i == 1) /* no address of the table */
+            seal(32);
         if (i == 2)
             size = BY_IPV6_HEADER_BYTES - 1;
         if (i == 3)
@@ -182,7 +184,7 @@ static void what_has_no_address_is_not_unfolded(void **state)
     bytes[12] = 0x88; /* LLDP */
     bytes[13] = 0xcc;
     assert_int_equal(by_unfold(&book, &asker, bytes, headers), 0);
-    /* The reply to one who asked from an address without a number goes to it, and to nobody else. */
+    /* The reply to one who asked from an address without a number goes to it alone. */
     by_arp_request(host, 0, NULL, 2, bytes);
     assert_int_equal(by_arp_reply(bytes, BY_FRAME_HEADER_BYTES, 2, node, reply), BY_FRAME_HEADER_BYTES);
     assert_int_equal(by_unfold(&book, &asker, reply, headers), BY_DISCOVERY_BYTES);
