@@ -82,3 +82,63 @@ banyan_status_t banyan_barrier(struct banyan_comm *comm)
 
     return finish(status, request);
 }
+
+banyan_status_t banyan_alltoall(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                                banyan_dtype_t dtype)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_alltoall_init(comm, send, recv, count, dtype, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_alltoallv(struct banyan_comm *comm, const void *send, const uint64_t *send_counts,
+                                 const uint64_t *send_offsets, void *recv, const uint64_t *recv_counts,
+                                 const uint64_t *recv_offsets, banyan_dtype_t dtype)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_alltoallv_init(comm, send, send_counts, send_offsets, recv, recv_counts,
+                                                   recv_offsets, dtype, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_scatter(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                               banyan_dtype_t dtype, uint32_t root)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_scatter_init(comm, send, recv, count, dtype, root, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_scatterv(struct banyan_comm *comm, const void *send, const uint64_t *counts,
+                                const uint64_t *offsets, void *recv, uint64_t count, banyan_dtype_t dtype,
+                                uint32_t root)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status =
+        banyan_scatterv_init(comm, send, counts, offsets, recv, count, dtype, root, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_gather(struct banyan_comm *comm, const void *send, void *recv, uint64_t count,
+                              banyan_dtype_t dtype, uint32_t root)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status = banyan_gather_init(comm, send, recv, count, dtype, root, &request);
+
+    return finish(status, request);
+}
+
+banyan_status_t banyan_gatherv(struct banyan_comm *comm, const void *send, uint64_t count, void *recv,
+                               const uint64_t *counts, const uint64_t *offsets, banyan_dtype_t dtype,
+                               uint32_t root)
+{
+    struct banyan_request *request = 0;
+    banyan_status_t status =
+        banyan_gatherv_init(comm, send, count, recv, counts, offsets, dtype, root, &request);
+
+    return finish(status, request);
+}

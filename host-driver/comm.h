@@ -189,6 +189,8 @@ void by_buffers_free(struct banyan_comm *comm);
 /* Returns the bare name of a node, stored in `name` or in the image; "node N" if the image has no
  * name for it. */
 const char *by_node_name(const struct banyan_comm *comm, uint16_t node, struct by_image_name *name);
+/* describe.c: returns the name of the call's collective. Static memory. */
+const char *by_call_name(const struct by_call *call);
 /* describe.c: writes a readable reason why `call` ended with `status`. */
 void by_describe(const struct banyan_comm *comm, const struct by_call *call,
                  const struct by_call_status *status, char *text, size_t bytes);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "host-driver/comm.h"
+#include "host-driver/fallback/exchange.h"
 #include "host-driver/image_file.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
@@ -492,6 +493,12 @@ void by_describe_reason(const struct banyan_comm *comm, const struct by_call *ca
     }
 }
 
+const char *by_call_name(const struct by_call *call)
+{
+    return by_exchange_is(call->collective) ? by_exchange_name(call->collective)
+                                            : by_collective_name(call->collective);
+}
+
 void by_describe_call(const struct by_call *call, char *out, size_t bytes)
 {
     struct text text = {out, bytes};
@@ -499,7 +506,7 @@ void by_describe_call(const struct by_call *call, char *out, size_t bytes)
     if (bytes == 0)
         return;
     out[0] = 0;
-    add(&text, "%s", by_collective_name(call->collective));
+    add(&text, "%s", by_call_name(call));
     if (call->collective != BY_COLLECTIVE_BARRIER)
         add(&text, " of %llu %s", (unsigned long long)call->count, by_dtype_name(call->dtype));
 }

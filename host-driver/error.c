@@ -35,6 +35,7 @@ BY_DTYPE_LIST(X)
     BY_STATIC_ASSERT((int)BY_COLLECTIVE_##name == (int)BANYAN_##name, "public collective " #name);
 BY_COLLECTIVE_LIST(X)
 #undef X
+BY_STATIC_ASSERT((int)BY_COLLECTIVE_COUNT <= (int)BANYAN_ALLTOALL, "collectives without trees follow");
 
 int by_fail(int status, const char *format, ...)
 {

@@ -8,6 +8,7 @@
 #include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/exchange.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/ranks.h"
 #include "offload/wire/types.h"
@@ -76,6 +77,12 @@ static bool find_unable(const struct banyan_comm *comm, unsigned *op, unsigned *
     return false;
 }
 
+/* Whether the user has chosen the schedules, and with them that ranks meet. */
+static bool is_asked_for(const struct by_settings *settings)
+{
+    return strcmp(settings->origin[BY_SETTING_FALLBACK], "default") != 0;
+}
+
 /* Reads the settings; *wanted: this communicator's calls may run between hosts. */
 static int settle(struct banyan_comm *comm, bool *wanted)
 {
@@ -95,8 +102,8 @@ static int settle(struct banyan_comm *comm, bool *wanted)
                                   "choose a BANYAN_FALLBACK");
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only &&
               hosts->way != 0 && context->fabric == NULL && !comm->is_group &&
-              (comm->image == NULL || hosts->by_time || hosts->small_bytes > 0 || !has_all_trees(comm) ||
-               find_unable(comm, &op, &dtype));
+              (comm->image == NULL || is_asked_for(&context->settings) || hosts->by_time ||
+               hosts->small_bytes > 0 || !has_all_trees(comm) || find_unable(comm, &op, &dtype));
     return 0;
 }
 
@@ -166,7 +173,8 @@ static bool is_sooner(const struct banyan_comm *comm, const struct by_call *call
                trees_ps;
 }
 
-bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why)
+static bool serve_tree_call(const struct banyan_comm *comm, const struct by_call *call,
+                            enum by_hosts_why *why)
 {
     bool sharded = by_collective_is_sharded(call->collective);
     uint64_t bytes = call->count * by_dtype_bytes(call->dtype);
@@ -191,6 +199,16 @@ bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, 
     if (why != NULL)
         *why = reason;
     return comm->hosts.ready && reason != BY_HOSTS_TREES;
+}
+
+bool by_hosts_serve(const struct banyan_comm *comm, const struct by_call *call, enum by_hosts_why *why)
+{
+    if (by_exchange_is(call->collective)) {
+        if (why != NULL)
+            *why = comm->progress.endpoint == NULL ? BY_HOSTS_NO_TABLE : BY_HOSTS_NO_TREES;
+        return comm->hosts.ready;
+    }
+    return serve_tree_call(comm, call, why);
 }
 
 /* Separator between two reasons. */
@@ -281,6 +299,8 @@ void by_hosts_announce(const struct banyan_comm *comm)
     if (comm->image != NULL && comm->hosts.small_bytes > 0)
         by_append(why, sizeof(why), "%sat most %llu bytes (BANYAN_SMALL)", between(why),
                   (unsigned long long)comm->hosts.small_bytes);
+    if (why[0] == 0)
+        by_append(why, sizeof(why), "all-to-all, scatter and gather (BANYAN_FALLBACK)");
     fprintf(stderr,
             "banyan: job %u rank %u of %u (%s): not offloaded: %s run between hosts over TCP, by %s "
             "schedules; a message takes %.1f us and %.3f ns a byte\n",

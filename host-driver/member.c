@@ -233,8 +233,8 @@ void by_member_measure(struct banyan_comm *comm, const struct by_call *call, uin
 {
     bool shards = call->offsets == NULL && by_collective_is_sharded(call->collective);
 
-    if (comm->member == NULL)
-        return;
+    if (comm->member == NULL || call->collective >= BY_COLLECTIVE_COUNT)
+        return; /* exchanges are not reported */
     by_latency_add(&comm->member->latency[call->collective],
                    call->count * by_dtype_bytes(call->dtype) * (shards ? comm->job.rank_count : 1u),
                    duration_ns);

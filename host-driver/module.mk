@@ -19,8 +19,10 @@ host-driver_SRC := \
 	host-driver/describe.c \
 	host-driver/dpdk.c \
 	host-driver/error.c \
+	host-driver/exchange.c \
 	host-driver/fabric.c \
 	host-driver/fallback/door.c \
+	host-driver/fallback/exchange.c \
 	host-driver/fallback/fallback.c \
 	host-driver/fallback/measure.c \
 	host-driver/fallback/mesh.c \

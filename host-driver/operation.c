@@ -7,6 +7,7 @@
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/exchange.h"
 #include "offload/wire/types.h"
 
 #define COUNT_MAX (UINT64_MAX / 16) /* the bytes of this many elements fit 64 bits */
@@ -331,7 +332,8 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                       struct by_call *call, uint64_t **offsets)
 {
     bool barrier = query->collective == BANYAN_BARRIER;
-    bool rooted = query->collective == BANYAN_BROADCAST || query->collective == BANYAN_REDUCE;
+    bool rooted = query->collective == BANYAN_BROADCAST || query->collective == BANYAN_REDUCE ||
+                  query->collective == BANYAN_SCATTER || query->collective == BANYAN_GATHER;
     struct operation_shape shape = {0};
     int error = 0;
 
@@ -342,14 +344,14 @@ int by_operation_call(const char *name, const struct banyan_comm *comm, const st
                              .mode = narrow(query->mode != 0 ? query->mode : comm->context->mode),
                              .root = rooted ? narrow_root(query->root) : 0,
                              .count = barrier ? 0 : query->count};
-    if (call->collective == 0 || call->collective >= BY_COLLECTIVE_COUNT)
+    if (call->collective == 0 ||
+        (call->collective >= BY_COLLECTIVE_COUNT && !by_exchange_is(call->collective)))
         return by_fail(BY_EINVAL, "%s: collective %d is unknown; see banyan_collective_t", name,
                        (int)query->collective);
     if (call->mode >= BY_MODE_COUNT)
         return by_fail(BY_EINVAL, "%s: mode %d is unknown; see banyan_mode_t", name, (int)query->mode);
     if (query->counts != NULL && !by_collective_is_sharded(call->collective))
-        return by_fail(BY_EINVAL, "%s: %s has no shares; counts must be NULL", name,
-                       by_collective_name(call->collective));
+        return by_fail(BY_EINVAL, "%s: %s has no shares; counts must be NULL", name, by_call_name(call));
     if (query->counts != NULL)
         error = take_counts(name, comm, query->counts, call, offsets);
     if (error == 0)

@@ -9,6 +9,7 @@
 
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/exchange.h"
 #include "host-driver/fallback/work.h"
 #include "host-driver/image_file.h"
 #include "host-driver/ranks.h"
@@ -72,8 +73,8 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                       struct banyan_query *query)
 {
     const struct by_hosts *hosts = &comm->hosts;
-    const struct by_tree_time *tree = &hosts->tree[call->collective];
-    const char *name = by_collective_name(call->collective);
+    const struct by_tree_time *tree;
+    const char *name = by_call_name(call);
 
     query->path = BANYAN_HOSTS;
     switch (why) {
@@ -91,6 +92,7 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
                  (unsigned long long)hosts->small_bytes);
         break;
     case BY_HOSTS_SOONER:
+        tree = &hosts->tree[call->collective];
         snprintf(query->reason, sizeof(query->reason),
                  "it is faster this way than over the trees, which take %.1f us and %.3f ns a byte "
                  "(BANYAN_SMALL=auto)",
@@ -111,12 +113,12 @@ static void say_hosts(const struct banyan_comm *comm, const struct by_call *call
 
 static void answer(const struct banyan_comm *comm, const struct by_call *call, struct banyan_query *query)
 {
-    const struct by_tree_time *tree = &comm->hosts.tree[call->collective];
+    const struct by_tree_time *tree;
     enum by_hosts_why why;
     const char *field = NULL;
     uint64_t offsets[BY_PEERS_MAX + 1];
     struct by_call outer;
-    const struct by_call *seen = by_ranks_outer(comm, call, &outer, offsets);
+    const struct by_call *seen;
     int error;
 
     query->status = BANYAN_OK;
@@ -133,6 +135,12 @@ static void answer(const struct banyan_comm *comm, const struct by_call *call, s
             say_hosts(comm, call, why, query);
         return;
     }
+    if (by_exchange_is(call->collective)) {
+        say_refusal(comm, call, BY_EUNSUPPORTED, NULL, 0, query);
+        return;
+    }
+    tree = &comm->hosts.tree[call->collective];
+    seen = by_ranks_outer(comm, call, &outer, offsets);
     error = comm->progress.endpoint != NULL ? by_endpoint_refusal(comm->progress.endpoint, seen, &field)
                                             : BY_EUNSUPPORTED;
     if (error == 0 && comm->local != NULL && by_local_refuses(call)) {

@@ -7,6 +7,7 @@
 #include "host-driver/clock.h"
 #include "host-driver/comm.h"
 #include "host-driver/error.h"
+#include "host-driver/fallback/exchange.h"
 #include "host-driver/member.h"
 #include "host-driver/ranks.h"
 #include "offload/reduce/exact.h"
@@ -143,7 +144,7 @@ banyan_status_t banyan_free(struct banyan_request *request)
         return BANYAN_EINVAL;
     if (request->state == BY_REQUEST_RUNNING)
         return by_fail(BY_EBUSY, "banyan_free: the %s still runs; wait for it first",
-                       by_collective_name(request->call.collective));
+                       by_call_name(&request->call));
     by_request_give(request);
     return BANYAN_OK;
 }
@@ -159,7 +160,7 @@ static int is_reducing(const struct by_call *call)
 static banyan_status_t mode_failed(const struct banyan_request *request)
 {
     const struct by_call *call = &request->call;
-    const char *name = by_collective_name(call->collective);
+    const char *name = by_call_name(call);
 
     if (by_reduction_dtype(call->mode, call->op, call->dtype) == 0)
         return by_fail(BY_EUNSUPPORTED,
@@ -182,7 +183,7 @@ static banyan_status_t mode_failed(const struct banyan_request *request)
 static banyan_status_t tree_failed(const struct banyan_request *request)
 {
     const struct by_call *call = &request->call;
-    const char *name = by_collective_name(call->collective), *op = by_op_name(call->op);
+    const char *name = by_call_name(call), *op = by_op_name(call->op);
     const char *dtype = by_dtype_name(call->dtype), *host = request->comm->header.name;
 
     if (call->mode == BY_MODE_DET && by_reduction_is_ordered(call->op, call->dtype))
@@ -212,7 +213,7 @@ banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_
         return by_fail(BY_EINVAL, "banyan_request_mode: mode %d is unknown; see banyan_mode_t", (int)mode);
     if (request->state == BY_REQUEST_RUNNING)
         return by_fail(BY_EBUSY, "banyan_request_mode: the %s still runs; wait for it first",
-                       by_collective_name(request->call.collective));
+                       by_call_name(&request->call));
     wanted = request->call;
     wanted.mode = (uint8_t)mode;
     if (is_reducing(&wanted) && by_reduction_dtype(wanted.mode, wanted.op, wanted.dtype) == 0) {
@@ -229,18 +230,27 @@ banyan_status_t banyan_request_mode(struct banyan_request *request, banyan_mode_
 /* An operation without data ends when it is posted, on all ranks alike. */
 static int is_empty(const struct by_call *call)
 {
+    if (by_exchange_is(call->collective) && call->offsets != NULL)
+        return false; /* other ranks may have data */
     return call->count == 0 && call->collective != BY_COLLECTIVE_BARRIER;
 }
 
 banyan_status_t by_post_failed(const struct banyan_request *request, int error, const char *field)
 {
-    const char *name = by_collective_name(request->call.collective);
+    const char *name = by_call_name(&request->call);
 
     switch (error) {
     case BY_EAGAIN:
         return by_fail(error, "%s: %u operations are running, which is the limit; wait for one", name,
                        BY_CALLS_MAX);
     case BY_EUNSUPPORTED:
+        if (by_exchange_is(request->call.collective))
+            return by_fail(
+                error,
+                "%s: it runs only between hosts, and the ranks of %s are not connected; where they "
+                "can meet (BANYAN_BOOTSTRAP), setting BANYAN_FALLBACK connects them, unless the "
+                "communicator is of some ranks of another one, or on a fabric in memory",
+                name, request->comm->header.name);
         if (field != NULL && strcmp(field, "mode") == 0)
             return mode_failed(request);
         if (field != NULL && strcmp(field, "tree") == 0)
@@ -258,6 +268,11 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
                        "%s: the table of %s holds no trees for it; plan it too, and make tables of all plans",
                        name, request->comm->header.name);
     default:
+        if (error == BY_ELIMIT && by_exchange_is(request->call.collective))
+            return by_fail(error,
+                           "%s: shares of unequal size need connections between all ranks; jobs of more than "
+                           "%u ranks do not have them, and this one has %u; use the form with equal shares",
+                           name, BY_MESH_ALL_MAX, request->comm->rank_count);
         return by_fail(error, "%s: %s%s%s", name, by_error_text(error), field != NULL ? ": " : "",
                        field != NULL ? field : "");
     }
@@ -301,12 +316,26 @@ int by_request_start(struct banyan_request *request)
     request->between_hosts = by_hosts_serve(comm, &request->call, &why);
     if (request->between_hosts && why == BY_HOSTS_UNABLE)
         by_hosts_say_unable(comm, &request->call);
-    error = request->between_hosts ? by_fallback_post(comm->hosts.fallback, &request->call, &request->id)
-                                   : post_to_trees(request, &field);
+    if (request->between_hosts)
+        error = by_fallback_post(comm->hosts.fallback, &request->call, &request->id);
+    else
+        error = by_exchange_is(request->call.collective) ? BY_EUNSUPPORTED : post_to_trees(request, &field);
     if (error != 0)
         return by_post_failed(request, error, field);
     request->state = BY_REQUEST_RUNNING;
     return 0;
+}
+
+/* Sets the reason why an exchange, which is not staged, cannot be posted now. 0: it can. */
+static int refuse_staging(struct banyan_request *request)
+{
+    if (by_staging_is_gpu(request))
+        return by_fail(BY_EUNSUPPORTED, "%s: a buffer is in GPU memory; copy it to the host's first",
+                       by_call_name(&request->call));
+    if (request->comm->staging.first != NULL)
+        return by_fail(BY_EAGAIN, "%s: an operation on a large buffer, or on a GPU, still runs; wait for it",
+                       by_call_name(&request->call));
+    return by_request_start(request);
 }
 
 banyan_status_t banyan_post(struct banyan_request *request)
@@ -319,7 +348,7 @@ banyan_status_t banyan_post(struct banyan_request *request)
     comm = request->comm;
     if (request->state == BY_REQUEST_RUNNING)
         return by_fail(BY_EBUSY, "banyan_post: the %s still runs; wait for it first",
-                       by_collective_name(request->call.collective));
+                       by_call_name(&request->call));
     error = atomic_load(&comm->error);
     if (error != 0)
         return by_fail(BY_ESTATE, "banyan_post: the communicator of job %u has failed: %s; destroy it",
@@ -328,7 +357,7 @@ banyan_status_t banyan_post(struct banyan_request *request)
     request->text[0] = 0;
     request->measured_ns = by_member_measures(comm) ? by_clock_ns() : 0;
     if (!is_empty(&request->call) && by_staging_wanted(request))
-        error = by_staging_post(request);
+        error = by_exchange_is(request->call.collective) ? refuse_staging(request) : by_staging_post(request);
     else
         error = by_request_start(request);
     if (error != 0)
@@ -355,7 +384,7 @@ static void collect_from_hosts(struct banyan_request *request)
     if (!has_failed(request, result))
         return;
     snprintf(request->text, sizeof(request->text), "%s between hosts, rank %u of %u: %s: %s",
-             by_collective_name(request->call.collective), request->comm->rank, request->comm->rank_count,
+             by_call_name(&request->call), request->comm->rank, request->comm->rank_count,
              by_error_text(result), by_fallback_text(fallback));
     by_comm_fail(request->comm, result);
 }
@@ -397,7 +426,7 @@ static void collect(struct banyan_request *request)
     status.error = result;
     if (result == BY_EABORTED && request->comm->verdict.error != 0) {
         request->result = result = request->comm->verdict.error;
-        snprintf(request->text, sizeof(request->text), "%s: %s", by_collective_name(request->call.collective),
+        snprintf(request->text, sizeof(request->text), "%s: %s", by_call_name(&request->call),
                  request->comm->verdict.text);
     } else {
         by_describe(request->comm, &request->call, &status, request->text, sizeof(request->text));
@@ -428,8 +457,7 @@ banyan_status_t banyan_test(struct banyan_request *request, int *done)
         return by_fail(BY_EINVAL, "banyan_test: done is NULL");
     *done = 0;
     if (!request->posted)
-        return by_fail(BY_ESTATE, "banyan_test: the %s was never posted",
-                       by_collective_name(request->call.collective));
+        return by_fail(BY_ESTATE, "banyan_test: the %s was never posted", by_call_name(&request->call));
     if (request->state == BY_REQUEST_RUNNING) {
         by_comm_progress(request->comm, 0);
         by_request_collect(request);
@@ -450,8 +478,7 @@ banyan_status_t banyan_wait_for(struct banyan_request *request, uint64_t microse
         return by_fail(BY_EINVAL, "banyan_wait_for: done is NULL");
     *done = 0;
     if (!request->posted)
-        return by_fail(BY_ESTATE, "banyan_wait_for: the %s was never posted",
-                       by_collective_name(request->call.collective));
+        return by_fail(BY_ESTATE, "banyan_wait_for: the %s was never posted", by_call_name(&request->call));
     end_ns = by_comm_now(request->comm) +
              (microseconds < WAIT_FOREVER_US ? microseconds : WAIT_FOREVER_US) * 1000u;
     if (request->state == BY_REQUEST_RUNNING)
@@ -473,8 +500,7 @@ banyan_status_t banyan_wait(struct banyan_request *request)
     if (!is_request(request, "banyan_wait"))
         return BANYAN_EINVAL;
     if (!request->posted)
-        return by_fail(BY_ESTATE, "banyan_wait: the %s was never posted",
-                       by_collective_name(request->call.collective));
+        return by_fail(BY_ESTATE, "banyan_wait: the %s was never posted", by_call_name(&request->call));
     if (request->state == BY_REQUEST_RUNNING)
         by_request_collect(request);
     while (request->state == BY_REQUEST_RUNNING) {

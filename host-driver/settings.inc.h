@@ -19,7 +19,8 @@
       "how ranks that must meet find each other: env (RANK, ...), pmix, pmi, none, or auto: the first "      \
       "of these that is available")                                                                          \
     X(FALLBACK, "circulant",                                                                                 \
-      "schedules between hosts, for what the table does not serve: circulant, ring, rhd or off")             \
+      "schedules between hosts, for what the table does not serve: circulant, ring, rhd or off; if set, "    \
+      "ranks meet even if the table serves all collectives that have trees")                                 \
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most this many bytes run between hosts; auto: those that are "         \
       "faster there, as measured when the ranks meet")                                                       \

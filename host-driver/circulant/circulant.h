@@ -57,6 +57,13 @@ struct by_circulant_fold {
     uint32_t count;
 };
 
+/* A rank's action in one round of a scatter; all are distances from the root. */
+struct by_circulant_span {
+    bool sends, receives; /* not both */
+    uint32_t peer;
+    uint32_t first, count; /* shares [first, first + count) move */
+};
+
 /*
  * Fills `circulant` for `rank_count` ranks. False if that is 0 or above BY_CIRCULANT_RANKS_MAX.
  * O(log p).
@@ -132,6 +139,29 @@ void by_circulant_gather(const struct by_circulant *circulant, uint32_t rank, ui
  */
 void by_circulant_census(const struct by_circulant *circulant, uint32_t rank, uint32_t round,
                          struct by_circulant_fold *fold);
+
+/*
+ * Returns the rounds in which a message for the rank `distance` ranks further moves: bit k is set
+ * if it moves by skip[k]. The distance is the sum of these skips, largest first. An all-to-all in
+ * `phase` rounds moves every message so, the rounds in descending order of k: in round k a rank
+ * sends what moves in it to rank + skip[k]. distance < rank_count. O(log p).
+ */
+uint32_t by_circulant_path(const struct by_circulant *circulant, uint32_t distance);
+
+/*
+ * Returns how often the messages for all other ranks move: the sum of the bits of their paths.
+ * O(p log p).
+ */
+uint64_t by_circulant_moves(const struct by_circulant *circulant);
+
+/*
+ * Computes what the rank at `distance` from the root does in round `round` < phase of a scatter
+ * along the paths: a tree in which each rank receives, once, the shares of itself and of the ranks
+ * behind it in the tree, which follow it, and then forwards parts of them. A gather is the scatter
+ * reversed in time and along each edge. O(log p).
+ */
+void by_circulant_scatter(const struct by_circulant *circulant, uint32_t distance, uint32_t round,
+                          struct by_circulant_span *span);
 
 /*
  * Returns the number of blocks with the earliest completion for `bytes`, if a message of s bytes

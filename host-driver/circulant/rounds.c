@@ -94,6 +94,54 @@ void by_circulant_census(const struct by_circulant *circulant, uint32_t rank, ui
     fold->from = after(circulant, rank, distance);
 }
 
+uint32_t by_circulant_path(const struct by_circulant *circulant, uint32_t distance)
+{
+    uint32_t path = 0;
+
+    BY_ASSERT(distance < circulant->rank_count);
+    for (uint32_t k = circulant->phase; k-- > 0;)
+        if (distance >= circulant->skip[k]) {
+            distance -= circulant->skip[k];
+            path |= UINT32_C(1) << k;
+        }
+    return path;
+}
+
+uint64_t by_circulant_moves(const struct by_circulant *circulant)
+{
+    uint64_t moves = 0;
+
+    for (uint32_t distance = 1; distance < circulant->rank_count; distance++)
+        for (uint32_t path = by_circulant_path(circulant, distance); path != 0; path &= path - 1)
+            moves++;
+    return moves;
+}
+
+/* Before the round of skip[k], a rank that has shares has `held` <= skip[k + 1] of them, its own
+ * first. The round takes away those from skip[k] on. */
+void by_circulant_scatter(const struct by_circulant *circulant, uint32_t distance, uint32_t round,
+                          struct by_circulant_span *span)
+{
+    uint32_t path = by_circulant_path(circulant, distance);
+    uint32_t last = circulant->phase - 1 - round;
+    uint32_t held = circulant->rank_count;
+
+    BY_ASSERT(round < circulant->phase);
+    *span = (struct by_circulant_span){0};
+    for (uint32_t k = circulant->phase; k-- > last;) {
+        uint32_t skip = circulant->skip[k];
+        bool moves = path >> k & 1;
+
+        if (k == last && moves && (path & ((UINT32_C(1) << k) - 1)) == 0)
+            *span = (struct by_circulant_span){
+                .receives = true, .peer = distance - skip, .first = distance, .count = held - skip};
+        if (k == last && (path & ((UINT32_C(2) << k) - 1)) == 0 && held > skip)
+            *span = (struct by_circulant_span){
+                .sends = true, .peer = distance + skip, .first = distance + skip, .count = held - skip};
+        held = moves ? held - skip : held < skip ? held : skip;
+    }
+}
+
 /* Returns the largest integer whose square is at most `square`. */
 static uint64_t root_of(unsigned __int128 square)
 {

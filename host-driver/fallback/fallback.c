@@ -37,8 +37,9 @@ struct by_fallback {
     struct by_round round;
     bool in_round;
     struct iovec *moving; /* pieces of the round; the mesh advances them */
-    struct iovec incoming;
-    uint8_t *scratch; /* received data that will be added */
+    struct iovec incoming, outgoing;
+    uint32_t sent_index; /* of a phase with independent rounds: the next to send; `index`: to receive */
+    uint8_t *scratch;    /* received data that will be added */
     size_t scratch_bytes;
     uint64_t moved_ns;           /* last progress */
     uint64_t begun_ns, asked_ns; /* first and last question to the silent peer */
@@ -61,6 +62,7 @@ int by_fallback_team_plan(uint32_t rank, uint32_t rank_count, enum by_way way, s
     memset(team, 0, sizeof(*team));
     if (!by_circulant_init(&team->circulant, rank_count))
         return by_fail(BY_ELIMIT, "%u ranks are more than the schedules support", rank_count);
+    team->moves = by_circulant_moves(&team->circulant);
     team->rank = rank;
     team->way = way;
     return 0;
@@ -310,6 +312,41 @@ static void end_round(struct by_fallback *fallback, struct by_host_work *work)
     fallback->round_number++;
 }
 
+/* Begins the next message to send and to receive of a phase whose rounds are independent: a rank
+ * need not wait for what it receives to send more. All ranks send and receive in one order of
+ * distances, so the pair at the least distance of those that wait can always go on. True if
+ * anything began. */
+static bool begin_messages(struct by_fallback *fallback, const struct by_host_work *work)
+{
+    const struct by_phase *phase = &work->phase[fallback->phase];
+    struct by_host_message message = {.call = fallback->done, .tag = work->tag};
+    struct by_round *round = &fallback->round;
+    bool began = false;
+
+    while (fallback->sent_index < phase->round_count && !fallback->mesh.send.active) {
+        by_phase_round(&fallback->team, phase, fallback->sent_index, round);
+        message.round = fallback->sent_index++;
+        message.bytes = round->send_bytes;
+        if (!round->sends)
+            continue;
+        fallback->outgoing = round->send[0];
+        by_mesh_send(&fallback->mesh, round->to, &message, &fallback->outgoing, round->send_count);
+        began = true;
+    }
+    while (fallback->index < phase->round_count && !fallback->mesh.receive.active) {
+        by_phase_round(&fallback->team, phase, fallback->index, round);
+        message.round = fallback->index++;
+        message.bytes = round->receive_bytes;
+        fallback->counters.rounds++;
+        if (!round->receives)
+            continue;
+        fallback->incoming = round->receive[0];
+        by_mesh_receive(&fallback->mesh, round->from, &message, &fallback->incoming, round->receive_count);
+        began = true;
+    }
+    return began;
+}
+
 /* Finishes phases that have no rounds left. True if the call has ended. */
 static bool end_phases(struct by_fallback *fallback, struct by_host_work *work)
 {
@@ -328,7 +365,13 @@ static bool go_on(struct by_fallback *fallback)
 
     if (!fallback->running) {
         fallback->running = true;
-        fallback->phase = fallback->index = fallback->round_number = 0;
+        fallback->phase = fallback->index = fallback->round_number = fallback->sent_index = 0;
+    }
+    if (fallback->phase < work->phase_count && work->phase[fallback->phase].kind == BY_PHASE_DIRECT) {
+        if (begin_messages(fallback, work))
+            return true;
+        if (fallback->mesh.send.active || fallback->mesh.receive.active)
+            return false;
     }
     if (!fallback->in_round) {
         int error;
@@ -368,6 +411,13 @@ static void find_silence(struct by_fallback *fallback, uint64_t now_ns)
         fallback->heard_ns = now_ns;
     fallback->answered = mesh->answered;
     if (now_ns >= fallback->asked_ns + stall_ns / QUESTIONS) {
+        uint32_t stranger = by_mesh_stranger(mesh);
+
+        if (stranger != mesh->rank) {
+            fault = (struct by_mesh_fault){.error = BY_EMISMATCH, .rank = stranger};
+            fail(fallback, &fault);
+            return;
+        }
         by_mesh_ask(mesh);
         fallback->asked_ns = now_ns;
         if (fallback->begun_ns <= fallback->moved_ns)

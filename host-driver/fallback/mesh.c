@@ -26,11 +26,13 @@ enum mesh_kind { KIND_DATA = 1, KIND_CONTROL };
 /* ---- opening */
 
 /* Marks all distances of the schedules, in both directions, and the hypercube partners, whose ranks
- * differ in one bit. */
+ * differ in one bit; in small jobs all ranks. */
 static void mark_neighbours(const struct by_circulant *circulant, uint32_t rank, bool *wanted)
 {
     uint32_t p = circulant->rank_count;
 
+    for (uint32_t other = 0; other < p; other++)
+        wanted[other] = p <= BY_MESH_ALL_MAX;
     for (uint32_t k = 0; k < circulant->phase; k++) {
         uint32_t skip = circulant->skip[k];
 
@@ -347,6 +349,19 @@ static uint64_t receive_some(struct by_host_mesh *mesh, struct by_mesh_fault *fa
     }
     mesh->rx_bytes += moved;
     return moved;
+}
+
+uint32_t by_mesh_stranger(const struct by_host_mesh *mesh)
+{
+    uint8_t head[BY_MESSAGE_BYTES];
+
+    for (uint32_t rank = 0; rank < mesh->rank_count && mesh->receive.active; rank++)
+        if (rank != mesh->receive.peer && mesh->data[rank] >= 0 &&
+            recv(mesh->data[rank], head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(head) &&
+            by_get32(head) == MAGIC && by_get32(head + 4) == mesh->expected.call &&
+            by_get32(head + 12) != mesh->expected.tag)
+            return rank;
+    return mesh->rank;
 }
 
 uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)

@@ -1,10 +1,10 @@
 /*
  * Connections between the ranks of a job, and messages over them. A rank has two TCP connections to
- * each rank that its schedules need: one for data, and one for notices, which must not wait behind
- * data. A notice reports a failure, or asks a silent rank which rank it waits for. The kernel
- * acknowledges, retransmits and orders the data, even while the application computes. A rank sends
- * one message and receives one at a time, from and into pieces anywhere in memory. Only
- * by_mesh_open blocks; one thread.
+ * each rank that its schedules need (in small jobs to each rank): one for data, and one for
+ * notices, which must not wait behind data. A notice reports a failure, or asks a silent rank which
+ * rank it waits for. The kernel acknowledges, retransmits and orders the data, even while the
+ * application computes. A rank sends one message and receives one at a time, from and into pieces
+ * anywhere in memory. Only by_mesh_open blocks; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -23,6 +23,10 @@ struct pollfd;
 #define BY_NOTICE_BYTES  16u
 #define BY_MESH_FDS      3u         /* maximum that by_mesh_fds fills */
 #define BY_MESH_SLEEP_NS 100000000u /* maximum time of one sleep on these */
+
+/* With at most this many ranks each is connected to each; with more, only to those that the
+ * schedules of rounds need. */
+#define BY_MESH_ALL_MAX 128u
 
 /* Fields on which both ends must agree before a message's payload is received. */
 struct by_host_message {
@@ -74,7 +78,8 @@ struct by_mesh_fault {
 };
 
 /* Connects to all ranks that `circulant` needs, including its ring neighbours and hypercube
- * partners. 0, or an error with its text. The caller calls by_mesh_close, also after an error. */
+ * partners, or to all others if there are at most BY_MESH_ALL_MAX ranks. 0, or an error with its
+ * text. The caller calls by_mesh_close, also after an error. */
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
                  const struct by_peers *peers, uint32_t key, uint64_t deadline_ns);
 void by_mesh_close(struct by_host_mesh *mesh);
@@ -95,6 +100,10 @@ uint32_t by_mesh_peer(const struct by_host_mesh *mesh);
 /* Asks that rank which rank it waits for. by_mesh_listen receives the answer: it increments
  * `answered` and stores the rank in `suspect`. */
 void by_mesh_ask(struct by_host_mesh *mesh);
+/* Finds a rank other than the one from which this rank receives that has sent a message of the same
+ * call, but described in another way, such as with another root. Returns the own rank if there is
+ * none. */
+uint32_t by_mesh_stranger(const struct by_host_mesh *mesh);
 /* Returns the rank that this rank waits for, as far as it is known: by_mesh_peer, or the rank that
  * it has named. */
 uint32_t by_mesh_suspect(const struct by_host_mesh *mesh);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "host-driver/fallback/exchange.h"
+
 /* per vector: with more blocks, message heads cost more than rounds */
 #define BLOCKS_MAX 4096u
 
@@ -80,6 +82,10 @@ void by_phase_plan(const struct by_team *team, struct by_phase *phase)
     phase->block_count = 1;
     if (p == 1) {
         phase->round_count = 0;
+        return;
+    }
+    if (phase->kind == BY_PHASE_DIRECT) {
+        phase->round_count = p - 1;
         return;
     }
     if (phase->kind > BY_PHASE_SCATTER) {
@@ -230,7 +236,9 @@ void by_phase_round(const struct by_team *team, const struct by_phase *phase, ui
     round->send_bytes = round->receive_bytes = 0;
     round->sends = round->receives = false;
     round->fold = phase->kind == BY_PHASE_REDUCE || phase->kind == BY_PHASE_SCATTER;
-    if (phase->kind > BY_PHASE_SCATTER)
+    if (phase->kind >= BY_PHASE_DIRECT)
+        by_exchange_round(team, phase, index, round);
+    else if (phase->kind > BY_PHASE_SCATTER)
         fold_round(team, phase, index, round);
     else if (team->way == BY_WAY_RING && rooted)
         chain_round(team, phase, index, round);

@@ -13,6 +13,8 @@
 
 #include "host-driver/circulant/circulant.h"
 
+struct by_call;
+
 enum by_way { BY_WAY_CIRCULANT = 1, BY_WAY_RING, BY_WAY_CUBE };
 
 /* State that all calls of a job share. */
@@ -21,6 +23,7 @@ struct by_team {
     uint32_t rank;
     enum by_way way;
     uint64_t latency_ns, gap_ps; /* cost of a message, and of each byte */
+    uint64_t moves;              /* by_circulant_moves() */
     /* of all ranks, counted from the root; [1] belongs to rank root + 1 */
     struct by_circulant_schedule *schedules;
 };
@@ -34,7 +37,12 @@ enum by_phase_kind {
     BY_PHASE_SCATTER,       /* the sum of every shard to its rank */
     BY_PHASE_SMALL,         /* like gather, in ceil(log2 p) rounds */
     BY_PHASE_CENSUS,        /* see by_circulant_census; base is S, census is the value sent */
-    BY_PHASE_TOKEN          /* no data; afterwards every rank has heard of every other */
+    BY_PHASE_TOKEN,         /* no data; afterwards every rank has heard of every other */
+    /* Exchanges (exchange.h): each message has one receiver. */
+    BY_PHASE_DIRECT, /* each to its receiver; the rounds of a rank's messages are independent */
+    BY_PHASE_ROUTED, /* all-to-all in ceil(log2 p) rounds */
+    BY_PHASE_SPREAD, /* scatter along a tree, in as many rounds */
+    BY_PHASE_COLLECT /* gather, its reversal */
 };
 
 struct by_phase {
@@ -46,6 +54,10 @@ struct by_phase {
     const uint64_t *offsets;
     uint8_t *base;
     uint8_t *census;
+    /* of an exchange (exchange.h) */
+    const struct by_call *call;
+    const uint8_t *send;
+    uint8_t *relayed;
     uint32_t block_count, round_count; /* set by by_phase_plan */
 };
 

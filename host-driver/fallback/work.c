@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "host-driver/error.h"
+#include "host-driver/fallback/exchange.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
 
@@ -86,11 +87,16 @@ static void add(const struct by_host_work *work, uint8_t *to, const uint8_t *fro
 static uint32_t tag_of(const struct by_team *team, const struct by_call *call)
 {
     uint64_t hash = UINT64_C(0xcbf29ce484222325); /* FNV-1a over whole numbers */
-    const uint64_t facts[] = {call->collective, call->op, call->dtype, call->mode, call->root, call->count};
+    bool unequal = call->offsets != NULL;
+    /* The shares of an exchange may be unequal without that all ranks know their sizes; each
+     * message shows its own. */
+    bool by_pairs = unequal && by_exchange_is(call->collective);
+    const uint64_t facts[] = {call->collective, call->op,   call->dtype,
+                              call->mode,       call->root, by_pairs ? UINT64_MAX : call->count};
 
     for (size_t i = 0; i < sizeof(facts) / sizeof(facts[0]); i++)
         hash = (hash ^ facts[i]) * UINT64_C(0x100000001b3);
-    for (uint32_t rank = 1; call->offsets != NULL && rank <= team->circulant.rank_count; rank++)
+    for (uint32_t rank = 1; unequal && !by_pairs && rank <= team->circulant.rank_count; rank++)
         hash = (hash ^ call->offsets[rank] ^ hash >> 29) * UINT64_C(0x100000001b3);
     return (uint32_t)(hash ^ hash >> 32);
 }
@@ -248,6 +254,8 @@ uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *ca
     if (rounds == NULL)
         rounds = &unused;
     *rounds = 0;
+    if (by_exchange_is(call->collective))
+        return by_exchange_predict_ns(team, call, rounds);
     switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         switch (allreduce_kind(team, call)) {
@@ -260,6 +268,10 @@ uint64_t by_work_predict_ns(const struct by_team *team, const struct by_call *ca
         case BY_PHASE_GATHER:
         case BY_PHASE_SCATTER:
         case BY_PHASE_TOKEN:
+        case BY_PHASE_DIRECT:
+        case BY_PHASE_ROUTED:
+        case BY_PHASE_SPREAD:
+        case BY_PHASE_COLLECT:
         default:
             return phase_ns(team, BY_PHASE_SCATTER, call->count, kept, rounds) +
                    phase_ns(team, BY_PHASE_GATHER, call->count, wire, rounds);
@@ -288,6 +300,11 @@ int by_work_begin(const struct by_team *team, const struct by_call *call, struct
     work->kept_dtype = kept_of(call);
     if (!by_work_supports(call))
         return BY_EUNSUPPORTED;
+    if (by_exchange_is(call->collective)) {
+        error = by_exchange_begin(team, work);
+        by_phase_plan(team, &work->phase[0]);
+        return error;
+    }
     switch ((enum by_collective)call->collective) {
     case BY_COLLECTIVE_ALLREDUCE:
         error = begin_allreduce(team, work);

@@ -278,6 +278,11 @@ static void give_children(struct by_staged *staged)
     }
 }
 
+bool by_staging_is_gpu(const struct banyan_request *request)
+{
+    return by_gpu_context_of(request->call.send) != NULL || by_gpu_context_of(request->call.recv) != NULL;
+}
+
 bool by_staging_wanted(struct banyan_request *request)
 {
     struct by_staging *staging = &request->comm->staging;
@@ -285,8 +290,7 @@ bool by_staging_wanted(struct banyan_request *request)
     if (!staging->on)
         return false;
     by_gpu_find(staging->library);
-    return staging->first != NULL || slices_of(request) > 1 ||
-           by_gpu_context_of(request->call.send) != NULL || by_gpu_context_of(request->call.recv) != NULL;
+    return staging->first != NULL || slices_of(request) > 1 || by_staging_is_gpu(request);
 }
 
 int by_staging_post(struct banyan_request *request)

@@ -26,6 +26,8 @@ struct by_staging {
 
 /* Reads the settings. 0, or an error with its text. */
 int by_staging_open(struct banyan_comm *comm);
+/* Whether a buffer of the request is in GPU memory. */
+bool by_staging_is_gpu(const struct banyan_request *request);
 /* Whether the request must be staged: its buffers are in GPU memory, it is cut, or staged requests
  * wait before it. */
 bool by_staging_wanted(struct banyan_request *request);

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Checks that the public interface is complete: the shared library exports what banyan.h declares,
+# Checks that the public interface is complete: the shared library exports what banyan.h and
+# exchange.h declare,
 # and each function has a docstring, a manual page (its own name in section 3, and a prototype in
 # libbanyan(3)) and a use in an example that the tests build and run.
 #   api.sh LIBRARY      LIBRARY: libbanyan.so.0 of the build
 set -euo pipefail
 library=$1
 header=host-driver/include/banyan/banyan.h
+headers=("$header" host-driver/include/banyan/exchange.h)
 page=docs/man/libbanyan.3
 examples=host-driver/examples
 status=0
@@ -14,7 +16,7 @@ bad() {
     status=1
 }
 
-mapfile -t functions < <("${CC:-cc}" -fpreprocessed -dD -E -P "$header" 2>/dev/null | grep -v '^#' | tr '\n' ' ' | grep -oE 'BANYAN_API [^;]*;' |
+mapfile -t functions < <(for file in "${headers[@]}"; do "${CC:-cc}" -fpreprocessed -dD -E -P "$file" 2>/dev/null; done | grep -v '^#' | tr '\n' ' ' | grep -oE 'BANYAN_API [^;]*;' |
     grep -oE '\bbanyan_[a-z0-9_]+ *\(' | tr -d ' (' | sort -u)
 [ ${#functions[@]} -gt 0 ] || bad "$header: declares nothing"
 while read -r name; do
@@ -37,7 +39,7 @@ undocumented=$(awk '
     /^ *\*\/ *$/ || /\*\/ *$/ { documented = 1; next }
     /^ *$/ { if (!inside) documented = 0; next }
     /^BANYAN_API/ { if (!documented) print; inside = 1 }
-    /;[^;]*$/ { inside = 0 }' "$header")
+    /;[^;]*$/ { inside = 0 }' "${headers[@]}")
 [ -z "$undocumented" ] || bad "$header: without a docstring: $undocumented"
 
 for name in "${functions[@]}"; do

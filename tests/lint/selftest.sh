@@ -284,7 +284,7 @@ See
 .Xr banyan-nowhere 1 .
 END
 # A library that exports what the unchanged header declares.
-grep -oE '\bbanyan_[a-z0-9_]+\(' host-driver/include/banyan/banyan.h | tr -d '(' | sort -u | sed 's/.*/int &(void);\nint &(void)\n{\n    return 0;\n}/' >objects/api.c
+grep -ohE '\bbanyan_[a-z0-9_]+\(' host-driver/include/banyan/{banyan,exchange}.h | tr -d '(' | sort -u | sed 's/.*/int &(void);\nint &(void)\n{\n    return 0;\n}/' >objects/api.c
 cc -shared -fPIC -o objects/api.so objects/api.c
 header=host-driver/include/banyan/banyan.h
 api() { tests/lint/api.sh objects/api.so; }
@@ -301,6 +301,7 @@ if command -v abidiff >/dev/null; then
         banyan_status_t banyan_fabric_link(const struct banyan_fabric *fabric, uint32_t index, struct banyan_link *link)
         { return fabric && index && link ? 0 : 1; }' >objects/abi.c
     mkdir -p objects/banyan
+    cp host-driver/include/banyan/exchange.h objects/banyan/
     cc -g -shared -fPIC -Ihost-driver/include -o objects/abi.so objects/abi.c
     sed 's/^    uint64_t packets;$/    uint32_t packets;/' host-driver/include/banyan/banyan.h >objects/banyan/banyan.h
     cc -g -shared -fPIC -Iobjects -o objects/changed.so objects/abi.c

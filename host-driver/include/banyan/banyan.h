@@ -1,7 +1,8 @@
 /*
  * libbanyan: collective operations that the network computes. A process is one rank of a job. The
  * job's table image, which the controller makes for this host, lists the trees along which the
- * network replicates and reduces data. This header includes only standard C headers.
+ * network replicates and reduces data. This header includes only standard C headers and
+ * exchange.h, which declares all-to-all, scatter and gather.
  *
  * Blocking use:
  *
@@ -105,7 +106,11 @@ typedef enum banyan_collective {
     BANYAN_ALLGATHER = 3,
     BANYAN_BROADCAST = 4,
     BANYAN_REDUCE = 5,
-    BANYAN_BARRIER = 6
+    BANYAN_BARRIER = 6,
+    /* Each message has one receiver: never along trees, always between the hosts. */
+    BANYAN_ALLTOALL = 16,
+    BANYAN_SCATTER = 17,
+    BANYAN_GATHER = 18
 } banyan_collective_t;
 
 /*
@@ -304,9 +309,9 @@ BANYAN_API banyan_status_t banyan_finalize(struct banyan_context *context);
  * BANYAN_JOB, or else the only job of the table.
  *
  * The call is not collective: it returns without waiting for other ranks. It is collective if there
- * is no table, or if the table has no trees for some collective, and RANK, WORLD_SIZE, MASTER_ADDR
- * and MASTER_PORT are set. The ranks then connect to each other, and operations without trees run
- * between the hosts (BANYAN_FALLBACK).
+ * is no table, the table has no trees for some collective, or BANYAN_FALLBACK is set, and RANK,
+ * WORLD_SIZE, MASTER_ADDR and MASTER_PORT are set. The ranks then connect to each other, and
+ * operations without trees run between the hosts (BANYAN_FALLBACK).
  *
  * Several ranks may run on a host of the table: if the launcher reports more ranks than the table
  * has hosts, the call is collective as well, and the ranks find those of their host. These share
@@ -662,5 +667,7 @@ BANYAN_API banyan_status_t banyan_barrier(struct banyan_comm *comm);
 #ifdef __cplusplus
 }
 #endif
+
+#include <banyan/exchange.h>
 
 #endif

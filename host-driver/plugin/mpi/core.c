@@ -410,6 +410,10 @@ int by_mpi_request(const struct by_mpi_lane *lane, const struct by_mpi_call *cal
                                   call->root, request);
     case BANYAN_BARRIER:
         return banyan_barrier_init(comm, request);
+    case BANYAN_ALLTOALL:
+    case BANYAN_SCATTER:
+    case BANYAN_GATHER:
+        break;
     }
     return BANYAN_EINVAL;
 }

@@ -35,6 +35,8 @@ static pid_t start(const char *example, int rank, const char *argument)
     if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
         _exit(99);
     setenv("BANYAN_TABLE", table, 1);
+    if (getenv("WORLD_SIZE") != NULL)
+        setenv("RANK", rank == 0 ? "0" : "1", 1);
     execl(program, program, argument, (char *)NULL);
     _exit(98);
 }
@@ -84,6 +86,27 @@ static void every_example_runs_right_over_loopback(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++)
         run_both(examples[i]);
+}
+
+/* The tables have trees for all other collectives: only the setting makes the ranks meet. */
+static void exchanges_run_where_ranks_are_connected(void **state)
+{
+    static const char *const names[] = {"WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT", "BANYAN_FALLBACK",
+                                        "BANYAN_LOG"};
+    static const char *const values[] = {"2", "127.0.0.1", "29517", "circulant", "1"};
+
+    (void)state;
+    assert_int_equal(finish(start("alltoall", 0, NULL)), 1);
+    assert_non_null(strstr(output_of(0), "BANYAN_FALLBACK connects them"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        rig_set(names[i], values[i]);
+    run_both("alltoall");
+    run_both("scatter_gather");
+    assert_non_null(
+        strstr(output_of(0), "all-to-all, scatter and gather (BANYAN_FALLBACK) run between hosts"));
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        rig_set(names[i], NULL);
+    rig_set("BANYAN_LOG", "0");
 }
 
 static void every_example_runs_right_with_packets_lost_doubled_and_overtaken(void **state)
@@ -200,6 +223,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_example_runs_right_over_loopback),
+        cmocka_unit_test(exchanges_run_where_ranks_are_connected),
         cmocka_unit_test(every_example_runs_right_with_packets_lost_doubled_and_overtaken),
         cmocka_unit_test(an_abort_from_a_signal_wakes_a_rank_that_sleeps),
         cmocka_unit_test(the_fabric_in_one_process_runs_from_a_folder_of_tables),

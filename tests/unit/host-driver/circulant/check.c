@@ -9,6 +9,8 @@
 
 #include "tests/unit/host-driver/circulant/conditions.h"
 
+/* All-to-all and scatter are checked up to this count of ranks. */
+#define EXCHANGES_TO 10000u
 /* Random ranks of each count above the first number. */
 #define DRAWN 8u
 /* All ranks are checked at each multiple of this count; a prime, so that remainders differ. */
@@ -22,6 +24,20 @@ static int check_every_rank(struct by_conditions *conditions, uint32_t last)
             return 1;
         }
     printf("every rank of every count up to %u: %llu schedules hold the four conditions\n", last,
+           (unsigned long long)conditions->ranks);
+    fflush(stdout);
+    return 0;
+}
+
+static int check_exchanges(struct by_conditions *conditions, uint32_t last)
+{
+    conditions->ranks = 0;
+    for (uint32_t p = 1; p <= last; p++)
+        if (!by_conditions_exchange(conditions, p)) {
+            printf("%s\n", conditions->fault);
+            return 1;
+        }
+    printf("every rank of every count up to %u: %llu paths and places in the tree are right\n", last,
            (unsigned long long)conditions->ranks);
     fflush(stdout);
     return 0;
@@ -60,6 +76,8 @@ int main(int argc, char **argv)
         return 2;
     }
     status = check_every_rank(&conditions, (uint32_t)every);
+    if (status == 0)
+        status = check_exchanges(&conditions, every < EXCHANGES_TO ? (uint32_t)every : EXCHANGES_TO);
     if (status == 0 && some > every)
         status = check_some_ranks(&conditions, (uint32_t)every + 1, (uint32_t)some);
     by_conditions_free(&conditions);

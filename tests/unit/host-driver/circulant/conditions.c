@@ -138,6 +138,71 @@ bool by_conditions_some(struct by_conditions *conditions, uint32_t rank_count, u
     return true;
 }
 
+static bool check_paths(struct by_conditions *conditions, const struct by_circulant *c)
+{
+    uint64_t moves = 0;
+
+    for (uint32_t distance = 0; distance < c->rank_count; distance++) {
+        uint32_t path = by_circulant_path(c, distance);
+        uint64_t sum = 0;
+
+        for (uint32_t k = 0; k < c->phase; k++)
+            sum += path >> k & 1 ? c->skip[k] : 0;
+        if (sum != distance || path >> c->phase != 0)
+            return fault(conditions, c, distance, 0, "a path ends elsewhere");
+        moves += (uint32_t)__builtin_popcount(path);
+    }
+    return moves == by_circulant_moves(c) || fault(conditions, c, 0, 0, "moves are counted wrongly");
+}
+
+/* One rank of a scatter; `end` receives the end of the range that it has had. */
+static bool check_scatter(struct by_conditions *conditions, const struct by_circulant *c, uint32_t rank,
+                          uint32_t *end)
+{
+    uint32_t held_end = rank == 0 ? c->rank_count : 0;
+
+    *end = held_end;
+    for (uint32_t round = 0; round < c->phase; round++) {
+        struct by_circulant_span own, other;
+
+        by_circulant_scatter(c, rank, round, &own);
+        if (!own.sends && !own.receives)
+            continue;
+        if (own.sends == own.receives || own.peer >= c->rank_count)
+            return fault(conditions, c, rank, round, "sends and receives, or to no rank");
+        by_circulant_scatter(c, own.peer, round, &other);
+        if (other.peer != rank || other.sends != own.receives || other.first != own.first ||
+            other.count != own.count || own.count == 0)
+            return fault(conditions, c, rank, round, "one rank sends what the other does not receive");
+        if (own.receives && (held_end != 0 || own.first != rank))
+            return fault(conditions, c, rank, round, "receives twice, or not its own share first");
+        if (own.sends && (own.first <= rank || own.first + own.count != held_end))
+            return fault(conditions, c, rank, round, "sends what it does not have");
+        held_end = own.receives ? own.first + own.count : own.first;
+        if (own.receives)
+            *end = held_end;
+    }
+    return held_end == rank + 1 || fault(conditions, c, rank, c->phase, "ends without its share alone");
+}
+
+bool by_conditions_exchange(struct by_conditions *conditions, uint32_t rank_count)
+{
+    struct by_circulant circulant, *c = &circulant;
+
+    if (!by_circulant_init(c, rank_count))
+        return fault(conditions, c, 0, 0, "no such graph");
+    for (uint32_t rank = 0; rank < rank_count; rank++) {
+        uint32_t end;
+
+        if (!check_scatter(conditions, c, rank, &end))
+            return false;
+        if (end <= rank || end > rank_count)
+            return fault(conditions, c, rank, c->phase, "never had its share");
+    }
+    conditions->ranks += rank_count;
+    return check_paths(conditions, c);
+}
+
 void by_conditions_free(struct by_conditions *conditions)
 {
     free(conditions->memory);

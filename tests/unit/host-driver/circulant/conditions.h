@@ -30,6 +30,13 @@ bool by_conditions_all(struct by_conditions *conditions, uint32_t rank_count);
 bool by_conditions_one(struct by_conditions *conditions, uint32_t rank_count, uint32_t rank);
 /* Checks `count` ranks drawn with `seed`, most of them where copies of the pattern begin or end. */
 bool by_conditions_some(struct by_conditions *conditions, uint32_t rank_count, uint32_t count, uint64_t seed);
+/*
+ * Checks the paths of an all-to-all and the tree of a scatter, for every rank: the skips of a path
+ * add up to its distance; each rank but the root receives once, a range that begins with its own
+ * share, in the round in which its sender, which has that range, sends it; and the shares of all
+ * arrive.
+ */
+bool by_conditions_exchange(struct by_conditions *conditions, uint32_t rank_count);
 void by_conditions_free(struct by_conditions *conditions);
 
 #endif

@@ -217,6 +217,30 @@ static void a_census_adds_each_value_once(void **state)
         run(by_execute_census, p, 0, 1);
 }
 
+static void messages_with_one_receiver_reach_it(void **state)
+{
+    struct by_conditions conditions = {0};
+
+    (void)state;
+    for (uint32_t p = 1; p <= 600; p++)
+        if (!by_conditions_exchange(&conditions, p))
+            fail_msg("%s", conditions.fault);
+    for (uint32_t p = 1023; p <= 1025; p++)
+        if (!by_conditions_exchange(&conditions, p))
+            fail_msg("%s", conditions.fault);
+}
+
+/* Of a power of two, half of the messages move in each round. */
+static void an_all_to_all_moves_half_of_the_shares_in_each_round(void **state)
+{
+    (void)state;
+    for (uint32_t q = 0; q <= 12; q++) {
+        struct by_circulant c = graph_of(1u << q);
+
+        assert_int_equal(by_circulant_moves(&c), (uint64_t)q << q >> 1);
+    }
+}
+
 /* Returns nanoseconds times n, to avoid rounding: (n - 1 + q) * (latency * n + gap * bytes). */
 static unsigned __int128 cost_of(uint32_t q, uint32_t n, uint64_t bytes, uint64_t latency_ns, uint64_t gap_ps)
 {
@@ -273,6 +297,8 @@ int main(void)
         cmocka_unit_test(a_reduce_scatter_adds_each_value_of_each_shard_once),
         cmocka_unit_test(small_shards_are_gathered_in_one_phase),
         cmocka_unit_test(a_census_adds_each_value_once),
+        cmocka_unit_test(messages_with_one_receiver_reach_it),
+        cmocka_unit_test(an_all_to_all_moves_half_of_the_shares_in_each_round),
         cmocka_unit_test(the_count_of_blocks_is_the_best_one),
         cmocka_unit_test(the_count_of_blocks_keeps_its_limits),
     };

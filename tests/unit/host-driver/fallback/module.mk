@@ -20,3 +20,8 @@ TESTS += test_host_exchange
 test_host_exchange_SRC    := tests/unit/host-driver/fallback/test_exchange.c tests/unit/host-driver/fallback/team.c
 test_host_exchange_LIBS   := host-driver offload
 test_host_exchange_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_shares
+test_host_shares_SRC    := tests/unit/host-driver/fallback/test_shares.c tests/unit/host-driver/fallback/team.c
+test_host_shares_LIBS   := host-driver offload
+test_host_shares_LDLIBS = -lcmocka $(host-driver_LDLIBS)
