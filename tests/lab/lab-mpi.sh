@@ -21,6 +21,7 @@ for mpi in openmpi mpich; do
         mpicc.$mpi -O2 -o "$dir/stops.$mpi" "$(dirname "$0")/mpi/stops.c" &&
         mpicc.$mpi -O2 -I. -w -o "$dir/flights.$mpi" "$(dirname "$0")/mpi/flights.c" &&
         mpicc.$mpi -O2 -o "$dir/passed.$mpi" "$(dirname "$0")/mpi/passed.c" &&
+        mpicc.$mpi -O2 -I. -o "$dir/exchanges.$mpi" "$(dirname "$0")/mpi/exchanges.c" &&
         mpicc.$mpi -O2 -I. -o "$dir/checks.$mpi" "$(dirname "$0")/mpi/checks.c" &&
         mpicc.$mpi -O2 -I. -c -o "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed.c" &&
         mpif90.$mpi -O2 -w -o "$dir/mixed.$mpi" "$dir/mixed.$mpi.o" "$(dirname "$0")/mpi/mixed_f08.f90" &&
@@ -38,6 +39,10 @@ for mpi in openmpi mpich; do
     shown "$mpi, calls that stay with MPI" 1 run $mpi "$dir/passed.$mpi"
     check "$mpi, these are counted with their reasons" \
         grep -q '10 (persistent 1, gather or scatter 4, all-to-all 3, scan 2) left to MPI' "$dir/run.out"
+    # Messages with one receiver: 3 all-to-alls of each of 5 sizes, and 4 unequal ones; from and to
+    # each of 4 roots, 5 sizes and unequal shares. Those without data, and of half of the ranks, are not.
+    environment=BANYAN_FALLBACK=circulant shown "$mpi, all-to-all, scatter and gather between hosts" 67 run $mpi "$dir/exchanges.$mpi"
+    check "$mpi, each of these is counted" grep -q 'all-to-all 19, scatter 24, gather 24) calls offloaded' "$dir/run.out"
 done
 shown "openmpi, mpi4py" 9 run openmpi /usr/bin/python3 "$(realpath "$(dirname "$0")/mpi/arrays.py")"
 

@@ -65,35 +65,58 @@ typedef struct ompi_op_t ompi_op_t;
 #define EACH(TYPE)                                                                                           \
     const void *send, const int *send_counts, const int *send_places, TYPE send_type, void *recv,            \
         const int *recv_counts, const int *recv_places, TYPE recv_type
-#define PASSED_LIST(X)                                                                                       \
-    X(alltoall, (GATHERING(), ), (send, send_count, send_type, recv, recv_count, recv_type, ), ALL_TO_ALL)   \
+#define ONE(at, number, of)                                                                                  \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at), .count = (number), .type = (of)})
+#define ALL(at, numbers, where, of)                                                                          \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at),                                                \
+                           .counts = {.narrow = (numbers)},                                                  \
+                           .places = {.narrow = (where)},                                                    \
+                           .type = (of)})
+/* X(collective, (parameters,), (arguments,), collective of libbanyan, preparation of `work`): those
+ * that libbanyan runs if the ranks are connected. */
+#define EXCHANGE_LIST(X)                                                                                     \
+    X(alltoall, (GATHERING(), ), (send, send_count, send_type, recv, recv_count, recv_type, ),               \
+      BANYAN_ALLTOALL,                                                                                       \
+      by_shim_alltoall(self->at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), &work)) \
     X(alltoallv, (EACH(MPI_Datatype), ),                                                                     \
-      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ),              \
+      BANYAN_ALLTOALL,                                                                                       \
+      by_shim_alltoall(self->at, ALL(send, send_counts, send_places, send_type),                             \
+                       ALL(recv, recv_counts, recv_places, recv_type), &work))                               \
+    X(gather, (GATHERING(), int root, ), (send, send_count, send_type, recv, recv_count, recv_type, root, ), \
+      BANYAN_GATHER,                                                                                         \
+      by_shim_gather(self->at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,  \
+                     &work))                                                                                 \
+    X(gatherv,                                                                                               \
+      (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,              \
+       const int *places, MPI_Datatype recv_type, int root, ),                                               \
+      (send, send_count, send_type, recv, counts, places, recv_type, root, ), BANYAN_GATHER,                 \
+      by_shim_gather(self->at, ONE(send, send_count, send_type), ALL(recv, counts, places, recv_type), root, \
+                     1, &work))                                                                              \
+    X(scatter, (GATHERING(), int root, ),                                                                    \
+      (send, send_count, send_type, recv, recv_count, recv_type, root, ), BANYAN_SCATTER,                    \
+      by_shim_scatter(self->at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0, \
+                      &work))                                                                                \
+    X(scatterv,                                                                                              \
+      (const void *send, const int *counts, const int *places, MPI_Datatype send_type, void *recv,           \
+       int recv_count, MPI_Datatype recv_type, int root, ),                                                  \
+      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), BANYAN_SCATTER,                \
+      by_shim_scatter(self->at, ALL(send, counts, places, send_type), ONE(recv, recv_count, recv_type),      \
+                      root, 1, &work))
+#define PASSED_LIST(X)                                                                                       \
     X(alltoallw, (EACH(ompi_datatype_t *const *), ),                                                         \
       (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
     X(exscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                     \
       (send, recv, count, type, op, ), PREFIX)                                                               \
-    X(gather, (GATHERING(), int root, ), (send, send_count, send_type, recv, recv_count, recv_type, root, ), \
-      TO_OR_FROM_ROOT)                                                                                       \
-    X(gatherv,                                                                                               \
-      (const void *send, int send_count, MPI_Datatype send_type, void *recv, const int *counts,              \
-       const int *places, MPI_Datatype recv_type, int root, ),                                               \
-      (send, send_count, send_type, recv, counts, places, recv_type, root, ), TO_OR_FROM_ROOT)               \
     X(scan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                       \
-      (send, recv, count, type, op, ), PREFIX)                                                               \
-    X(scatter, (GATHERING(), int root, ),                                                                    \
-      (send, send_count, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)                   \
-    X(scatterv,                                                                                              \
-      (const void *send, const int *counts, const int *places, MPI_Datatype send_type, void *recv,           \
-       int recv_count, MPI_Datatype recv_type, int root, ),                                                  \
-      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)
+      (send, recv, count, type, op, ), PREFIX)
 
 #define BARE(...) __VA_ARGS__
 
 /* All slots of modules that are overridden. */
-#define FORMS(SLOT, name)                          SLOT(name) SLOT(i##name) SLOT(name##_init)
-#define FORMS_OF(name, parameters, arguments, way) FORMS(SLOT, name)
-#define SLOT_LIST                                  TAKEN_LIST(FORMS_OF) PASSED_LIST(FORMS_OF)
+#define FORMS(SLOT, name)   SLOT(name) SLOT(i##name) SLOT(name##_init)
+#define FORMS_OF(name, ...) FORMS(SLOT, name)
+#define SLOT_LIST           TAKEN_LIST(FORMS_OF) EXCHANGE_LIST(FORMS_OF) PASSED_LIST(FORMS_OF)
 
 /* What handled the calls before. */
 struct module {
@@ -158,6 +181,18 @@ static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }
 TAKEN_LIST(X)
+#undef X
+#define X(name, parameters, arguments, collective, preparation)                                              \
+    static int name(BARE parameters ompi_communicator_t *comm, mca_coll_base_module_t *base)                 \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (by_shim_exchanges(self->at, collective, 0) && preparation)                                       \
+            return by_shim_run(&work);                                                                       \
+        return self->name(BARE arguments comm, self->name##_module);                                         \
+    }
+EXCHANGE_LIST(X)
 #undef X
 
 /* ---- requests ---- */
@@ -271,6 +306,19 @@ static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, omp
     }
 TAKEN_LIST(X)
 #undef X
+#define X(name, parameters, arguments, collective, preparation)                                              \
+    static int i##name(BARE parameters ompi_communicator_t *comm, ompi_request_t **handle,                   \
+                       mca_coll_base_module_t *base)                                                         \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (by_shim_exchanges(self->at, collective, 1) && preparation)                                       \
+            return begin(&work, comm, handle);                                                               \
+        return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
+    }
+EXCHANGE_LIST(X)
+#undef X
 
 /* ---- calls that stay with MPI ---- */
 
@@ -290,7 +338,7 @@ TAKEN_LIST(X)
         by_shim_pass(self->at, BY_MPI_##reason);                                                             \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
-#define PASS_PERSISTENT(name, parameters, arguments, way)                                                    \
+#define PASS_PERSISTENT(name, parameters, arguments, ...)                                                    \
     static int name##_init(BARE parameters ompi_communicator_t *comm, struct ompi_info_t *info,              \
                            ompi_request_t **handle, mca_coll_base_module_t *base)                            \
     {                                                                                                        \
@@ -302,6 +350,7 @@ TAKEN_LIST(X)
 PASSED_LIST(PASS)
 PASSED_LIST(PASS_PERSISTENT)
 TAKEN_LIST(PASS_PERSISTENT)
+EXCHANGE_LIST(PASS_PERSISTENT)
 #undef PASS
 #undef PASS_PERSISTENT
 

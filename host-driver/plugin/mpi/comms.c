@@ -219,7 +219,7 @@ int by_shim_left(enum by_mpi_reason reason)
 static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
 {
     if (comm->counts == NULL)
-        comm->counts = calloc((size_t)comm->size, sizeof(*comm->counts));
+        comm->counts = calloc(4 * (size_t)comm->size, sizeof(*comm->counts));
     if (comm->counts == NULL) {
         fprintf(stderr, "banyan: MPI: no memory for the counts of %d ranks\n", comm->size);
         PMPI_Abort(MPI_COMM_WORLD, 3);
@@ -317,6 +317,22 @@ void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason)
         (comm == NULL || (!shares(comm) && (comm->kind == BY_SHIM_INTER || !self.controlled))))
         reason = BY_MPI_COMMUNICATOR;
     by_mpi_leave_to_mpi(self.state == BY_SHIM_ON ? reason : BY_MPI_OFF);
+}
+
+int by_shim_exchanges(struct by_shim_comm *comm, banyan_collective_t collective, int now)
+{
+    enum by_mpi_reason reason = collective == BANYAN_ALLTOALL ? BY_MPI_ALL_TO_ALL : BY_MPI_TO_OR_FROM_ROOT;
+
+    if (self.making)
+        return 0;
+    if (self.state == BY_SHIM_ON && comm != NULL && shares(comm) &&
+        (by_mpi_world()->serves >> collective & 1)) {
+        if (!now || !self.has_twin || self.controlled)
+            return use(comm, by_mpi_world());
+        reason = BY_MPI_ORDER;
+    }
+    by_shim_pass(comm, reason);
+    return 0;
 }
 
 uint64_t by_shim_least(void)

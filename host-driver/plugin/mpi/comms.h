@@ -37,7 +37,7 @@ struct by_shim_comm {
     int rank, size;
     uint32_t calls; /* of its ranks, until it is ON or OFF */
     struct by_mpi_lane *lane;
-    uint64_t *counts; /* one per rank */
+    uint64_t *counts; /* four per rank */
 };
 
 /* Creates the state of a communicator; NULL: no memory. */
@@ -60,6 +60,11 @@ int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
  * agreed yet, or if several communicators share an order of calls, since MPI requires one order
  * of blocking calls only. */
 int by_shim_ready_now(struct by_shim_comm *comm);
+/*
+ * Like by_shim_ready, for all-to-all, scatter and gather, which only the job of MPI_COMM_WORLD
+ * runs: creates no job, and agrees on nothing. `now`: as by_shim_ready_now.
+ */
+int by_shim_exchanges(struct by_shim_comm *comm, banyan_collective_t collective, int now);
 /* Counts a call over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason);
 /* Counts a call that MPI executes; returns 0. */

@@ -12,13 +12,15 @@
 
 static struct banyan_context *context;
 static struct by_mpi_lane world;
-static uint64_t offloaded[BANYAN_BARRIER + 1];
+static uint64_t offloaded[BANYAN_GATHER + 1];
 static uint64_t left[BY_MPI_REASON_COUNT];
 
-static const char *const collective_name[BANYAN_BARRIER + 1] = {
+static const char *const collective_name[BANYAN_GATHER + 1] = {
     [BANYAN_ALLREDUCE] = "allreduce", [BANYAN_REDUCE_SCATTER] = "reduce-scatter",
     [BANYAN_ALLGATHER] = "allgather", [BANYAN_BROADCAST] = "broadcast",
     [BANYAN_REDUCE] = "reduce",       [BANYAN_BARRIER] = "barrier",
+    [BANYAN_ALLTOALL] = "all-to-all", [BANYAN_SCATTER] = "scatter",
+    [BANYAN_GATHER] = "gather",
 };
 static const char *const reason_text[BY_MPI_REASON_COUNT] = {
 #define X(name, text) [BY_MPI_##name] = (text),
@@ -90,6 +92,17 @@ static uint32_t has_controller(void)
     return 0;
 }
 
+/* Whether the user has set BANYAN_FALLBACK, to other than off. */
+static uint32_t has_fallback(void)
+{
+    const char *name, *value, *origin;
+
+    for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, &value, &origin) == BANYAN_OK; i++)
+        if (strcmp(name, "BANYAN_FALLBACK") == 0)
+            return strcmp(origin, "default") != 0 && strcmp(value, "off") != 0;
+    return 0;
+}
+
 static uint32_t served(const struct banyan_comm *comm)
 {
     uint32_t mask = 0;
@@ -100,6 +113,15 @@ static uint32_t served(const struct banyan_comm *comm)
         while (root < roots && banyan_comm_serves(comm, (banyan_collective_t)c, root))
             root++;
         if (root == roots)
+            mask |= 1u << c;
+    }
+    for (unsigned c = BANYAN_ALLTOALL; c <= BANYAN_GATHER; c++) {
+        struct banyan_query query;
+
+        banyan_query_init(&query);
+        query.collective = (banyan_collective_t)c;
+        query.count = 1;
+        if (banyan_comm_query(comm, &query) == BANYAN_OK && query.path == BANYAN_HOSTS)
             mask |= 1u << c;
     }
     return mask;
@@ -164,7 +186,9 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
     facts->after = (uint32_t)after;
     facts->controlled = has_controller();
     banyan_config_init(&config);
-    config.launcher = "none"; /* MPI executes what the table does not support */
+    facts->connects = has_fallback() && places->rank_count <= RANKS_MAX;
+    if (!facts->connects)
+        config.launcher = "none"; /* MPI executes what the table does not support */
     config.bootstrap = places->rank_count <= RANKS_MAX ? places : NULL;
     status = banyan_init(&config, &context);
     if (status != BANYAN_OK) {
@@ -251,6 +275,9 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     else if (facts->version != all[0].version)
         add(sentence, "rank %u on %s has version %u of the plugin, rank 0 has %u; install the same version",
             rank, facts->host, facts->version, all[0].version);
+    else if (facts->connects != all[0].connects)
+        add(sentence, "BANYAN_FALLBACK is %s at rank %u and %s at rank 0; set it on all ranks, or on none",
+            facts->connects ? "set" : "not set", rank, all[0].connects ? "set" : "not set");
     else if (facts->size == 0)
         return 0;
     else if (facts->size > count)
@@ -357,7 +384,7 @@ int by_mpi_agree(const struct by_mpi_facts *all, uint32_t count, char text[BY_MP
     }
     sentence = (struct sentence){text, BY_MPI_TEXT_MAX};
     add(&sentence, "offloaded: ");
-    for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_BARRIER; c++) {
+    for (unsigned c = BANYAN_ALLREDUCE; c <= BANYAN_GATHER; c++) {
         if (!(all[0].serves >> c & 1))
             continue;
         add(&sentence, "%s%s", between, collective_name[c]);
@@ -411,9 +438,22 @@ int by_mpi_request(const struct by_mpi_lane *lane, const struct by_mpi_call *cal
     case BANYAN_BARRIER:
         return banyan_barrier_init(comm, request);
     case BANYAN_ALLTOALL:
+        if (call->is_unequal)
+            return banyan_alltoallv_init(comm, call->send, call->shares[0], call->shares[1], call->recv,
+                                         call->shares[2], call->shares[3], call->dtype, request);
+        return banyan_alltoall_init(comm, call->send, call->recv, call->count, call->dtype, request);
     case BANYAN_SCATTER:
+        if (call->is_unequal)
+            return banyan_scatterv_init(comm, call->send, call->shares[0], call->shares[1], call->recv,
+                                        call->count, call->dtype, call->root, request);
+        return banyan_scatter_init(comm, call->send, call->recv, call->count, call->dtype, call->root,
+                                   request);
     case BANYAN_GATHER:
-        break;
+        if (call->is_unequal)
+            return banyan_gatherv_init(comm, call->send, call->count, call->recv, call->shares[2],
+                                       call->shares[3], call->dtype, call->root, request);
+        return banyan_gather_init(comm, call->send, call->recv, call->count, call->dtype, call->root,
+                                  request);
     }
     return BANYAN_EINVAL;
 }
@@ -459,7 +499,7 @@ void by_mpi_tally(char *text, size_t bytes)
 {
     struct sentence sentence = {text, bytes};
 
-    list(&sentence, offloaded, collective_name, BANYAN_ALLREDUCE, BANYAN_BARRIER + 1);
+    list(&sentence, offloaded, collective_name, BANYAN_ALLREDUCE, BANYAN_GATHER + 1);
     add(&sentence, " calls offloaded, ");
     list(&sentence, left, reason_text, 0, BY_MPI_REASON_COUNT);
     add(&sentence, " left to MPI");

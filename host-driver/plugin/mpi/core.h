@@ -27,6 +27,7 @@ struct by_mpi_facts {
     uint32_t mode;       /* banyan_mode_t */
     uint32_t controlled; /* has a controller, which makes tables for other communicators */
     uint32_t after;      /* BANYAN_MPI_AFTER */
+    uint32_t connects;   /* BANYAN_FALLBACK is set: the ranks connect */
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */
@@ -82,6 +83,10 @@ struct by_mpi_call {
     uint64_t count;
     /* allgather and reduce-scatter: counts of all ranks instead of `count`; or NULL */
     const uint64_t *counts;
+    /* exchanges with v: bytes that are sent to each rank and where they begin, and the same of
+     * those received; NULL where this rank has only one share, of `count` */
+    const uint64_t *shares[4];
+    int is_unequal;
     const void *send; /* of broadcast: unused, `recv` is the buffer */
     void *recv;
 };

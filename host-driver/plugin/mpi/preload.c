@@ -80,22 +80,59 @@
 #define EACH_TYPED(COUNT, PLACE)                                                                             \
     (const void *send, const COUNT send_counts[], const PLACE send_places[], const MPI_Datatype send_type[], \
      void *recv, const COUNT recv_counts[], const PLACE recv_places[], const MPI_Datatype recv_type[], )
-#define PASSED_LIST(X)                                                                                       \
-    X(Alltoall, Ialltoall, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ), ALL_TO_ALL) \
+#define ONE(at, number, of)                                                                                  \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at), .count = (number), .type = (of)})
+#define ALL(at, numbers, where, of)                                                                          \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at),                                                \
+                           .counts = COUNTS(numbers),                                                        \
+                           .places = PLACES(where),                                                          \
+                           .type = (of)})
+/* X(blocking, non-blocking, PARAMETERS, (arguments,), collective of libbanyan, check and
+ * preparation of `work`): those that libbanyan runs if the ranks are connected. */
+#define EXCHANGE_LIST(X)                                                                                     \
+    X(Alltoall, Ialltoall, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ),             \
+      BANYAN_ALLTOALL,                                                                                       \
+      are_sides(send, send_count, send_type, recv, recv_count, recv_type) &&                                 \
+          by_shim_alltoall(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), &work))   \
     X(Alltoallv, Ialltoallv, EACH,                                                                           \
-      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ),              \
+      BANYAN_ALLTOALL,                                                                                       \
+      recv_counts != NULL && recv_places != NULL &&                                                          \
+          (send == MPI_IN_PLACE || (send_counts != NULL && send_places != NULL)) &&                          \
+          are_sides(send, 0, send_type, recv, 0, recv_type) &&                                               \
+          by_shim_alltoall(at, ALL(send, send_counts, send_places, send_type),                               \
+                           ALL(recv, recv_counts, recv_places, recv_type), &work))                           \
+    X(Gather, Igather, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),           \
+      BANYAN_GATHER,                                                                                         \
+      is_root_side(recv, recv_count, recv_type, root, comm) &&                                               \
+          is_own_side(send, send_count, send_type, root, comm) &&                                            \
+          by_shim_gather(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,    \
+                         &work))                                                                             \
+    X(Gatherv, Igatherv, GATHER_TO, (send, send_count, send_type, recv, counts, places, recv_type, root, ),  \
+      BANYAN_GATHER,                                                                                         \
+      is_own_side(send, send_count, send_type, root, comm) &&                                                \
+          (root != rank_of(comm) || (counts != NULL && places != NULL)) &&                                   \
+          is_root_side(recv, 0, recv_type, root, comm) &&                                                    \
+          by_shim_gather(at, ONE(send, send_count, send_type), ALL(recv, counts, places, recv_type), root,   \
+                         1, &work))                                                                          \
+    X(Scatter, Iscatter, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),         \
+      BANYAN_SCATTER,                                                                                        \
+      is_root_side(send, send_count, send_type, root, comm) &&                                               \
+          is_own_side(recv, recv_count, recv_type, root, comm) &&                                            \
+          by_shim_scatter(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,   \
+                          &work))                                                                            \
+    X(Scatterv, Iscatterv, SCATTER_FROM,                                                                     \
+      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), BANYAN_SCATTER,                \
+      is_own_side(recv, recv_count, recv_type, root, comm) &&                                                \
+          (root != rank_of(comm) || (counts != NULL && places != NULL)) &&                                   \
+          is_root_side(send, 0, send_type, root, comm) &&                                                    \
+          by_shim_scatter(at, ALL(send, counts, places, send_type), ONE(recv, recv_count, recv_type), root,  \
+                          1, &work))
+#define PASSED_LIST(X)                                                                                       \
     X(Alltoallw, Ialltoallw, EACH_TYPED,                                                                     \
       (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
     X(Exscan, Iexscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)                                   \
-    X(Gather, Igather, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),           \
-      TO_OR_FROM_ROOT)                                                                                       \
-    X(Gatherv, Igatherv, GATHER_TO, (send, send_count, send_type, recv, counts, places, recv_type, root, ),  \
-      TO_OR_FROM_ROOT)                                                                                       \
-    X(Scan, Iscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)                                       \
-    X(Scatter, Iscatter, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),         \
-      TO_OR_FROM_ROOT)                                                                                       \
-    X(Scatterv, Iscatterv, SCATTER_FROM,                                                                     \
-      (send, counts, places, send_type, recv, recv_count, recv_type, root, ), TO_OR_FROM_ROOT)
+    X(Scan, Iscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)
 
 #define BARE(...) __VA_ARGS__
 #define COUNTS(counts)                                                                                       \
@@ -143,8 +180,8 @@
 #define NAME_PERSISTENT(X, name)
 #endif
 #define NAME(name, iname, parameters, arguments, way) X(name) X(iname) NAME_PERSISTENT(X, name)
-#define NAME_COUNTED(name, iname, parameters, arguments, way)                                                \
-    NAME(name, iname, parameters, arguments, way)                                                            \
+#define NAME_COUNTED(name, iname, parameters, arguments, ...)                                                \
+    NAME(name, iname, parameters, arguments, 0)                                                              \
     NAME_LARGE(X, name) NAME_LARGE(X, iname) NAME_LARGE(X, name##_init)
 #define NAME_MAKER(name, parameters, arguments) X(name)
 #define REAL_LIST                                                                                            \
@@ -154,6 +191,7 @@
     X(Request_get_status)                                                                                    \
     MAKER_LIST(NAME_MAKER)                                                                                   \
     COUNTED_LIST(NAME_COUNTED)                                                                               \
+    EXCHANGE_LIST(NAME_COUNTED)                                                                              \
     PASSED_LIST(NAME_COUNTED)                                                                                \
     BARRIER_LIST(NAME)
 
@@ -352,6 +390,26 @@ static int are_rooted(const void *send, void *recv, MPI_Count count, MPI_Datatyp
     return root == rank_of(comm) ? are_buffers(send, recv, count, type, op) : is_buffer(send, count, type);
 }
 
+/* Both sides of an all-to-all. */
+static int are_sides(const void *send, MPI_Count send_count, MPI_Datatype send_type, const void *recv,
+                     MPI_Count recv_count, MPI_Datatype recv_type)
+{
+    return is_buffer(recv, recv_count, recv_type) &&
+           (send == MPI_IN_PLACE || (send != recv && is_buffer(send, send_count, send_type)));
+}
+
+/* What only the root of a gather or scatter has. */
+static int is_root_side(const void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    return root != rank_of(comm) || is_buffer(buffer, count, type);
+}
+
+/* What each rank has; the root may have it in place. */
+static int is_own_side(const void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
+{
+    return (root == rank_of(comm) && buffer == MPI_IN_PLACE) || is_buffer(buffer, count, type);
+}
+
 /* ---- requests: MPICH asks `poll` while it waits for one */
 
 struct preload_request {
@@ -473,37 +531,52 @@ PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
 
 /* ---- the functions */
 
-#define OVERRIDE(name, parameters, arguments, preparation)                                                   \
+#define OVERRIDE(name, parameters, arguments, way)                                                           \
     PUBLIC int MPI_##name(BARE parameters MPI_Comm comm)                                                     \
     {                                                                                                        \
         struct by_shim_comm *at = at_of(comm);                                                               \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (ready(at, comm) && preparation)                                                                  \
+        if (way)                                                                                             \
             return end(comm, by_shim_run(&work));                                                            \
         return real.name(BARE arguments comm);                                                               \
     }
-#define OVERRIDE_NOW(name, parameters, arguments, preparation)                                               \
+#define OVERRIDE_NOW(name, parameters, arguments, way)                                                       \
     PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Request *request)                               \
     {                                                                                                        \
         struct by_shim_comm *at = at_of(comm);                                                               \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (request != NULL && by_shim_ready_now(at) && preparation)                                         \
+        if (request != NULL && way)                                                                          \
             return end(comm, begin(&work, request));                                                         \
         return real.name(BARE arguments comm, request);                                                      \
     }
 #define X(name, iname, parameters, arguments, preparation)                                                   \
-    OVERRIDE(name, parameters(int, int), arguments, preparation)                                             \
-    OVERRIDE_NOW(iname, parameters(int, int), arguments, preparation)
+    OVERRIDE(name, parameters(int, int), arguments, ready(at, comm) && preparation)                          \
+    OVERRIDE_NOW(iname, parameters(int, int), arguments, by_shim_ready_now(at) && preparation)
 COUNTED_LIST(X)
 BARRIER_LIST(X)
 #undef X
 #if MPI_VERSION >= 4
 #define X(name, iname, parameters, arguments, preparation)                                                   \
-    OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)                              \
-    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, preparation)
+    OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments, ready(at, comm) && preparation)           \
+    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, by_shim_ready_now(at) && preparation)
 COUNTED_LIST(X)
+#undef X
+#endif
+
+#define X(name, iname, parameters, arguments, collective, preparation)                                       \
+    OVERRIDE(name, parameters(int, int), arguments, by_shim_exchanges(at, collective, 0) && preparation)     \
+    OVERRIDE_NOW(iname, parameters(int, int), arguments, by_shim_exchanges(at, collective, 1) && preparation)
+EXCHANGE_LIST(X)
+#undef X
+#if MPI_VERSION >= 4
+#define X(name, iname, parameters, arguments, collective, preparation)                                       \
+    OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments,                                           \
+             by_shim_exchanges(at, collective, 0) && preparation)                                            \
+    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments,                                      \
+                 by_shim_exchanges(at, collective, 1) && preparation)
+EXCHANGE_LIST(X)
 #undef X
 #endif
 
@@ -543,10 +616,11 @@ PASSED_LIST(X)
     PASS_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, reason)
 PASSED_LIST(X)
 #undef X
-#define X(name, iname, parameters, arguments, way)                                                           \
+#define X(name, iname, parameters, arguments, ...)                                                           \
     PASS_PERSISTENT(name##_init, parameters(int, int), arguments)                                            \
     PASS_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments)
 COUNTED_LIST(X)
+EXCHANGE_LIST(X)
 PASSED_LIST(X)
 #undef X
 #define X(name, iname, parameters, arguments, way)                                                           \

@@ -31,6 +31,13 @@ int by_shim_allgather(const struct by_shim_comm *comm, const void *send, MPI_Cou
 int by_shim_allgatherv(const struct by_shim_comm *comm, const void *send, MPI_Count send_count,
                        MPI_Datatype send_type, void *recv, struct by_shim_counts counts,
                        struct by_shim_places places, MPI_Datatype recv_type, struct by_shim_work *work);
+/* Exchanges: by_shim_exchanges has returned 1. `blocks` and what follows it are set here. */
+int by_shim_alltoall(const struct by_shim_comm *comm, struct by_shim_side send, struct by_shim_side recv,
+                     struct by_shim_work *work);
+int by_shim_scatter(const struct by_shim_comm *comm, struct by_shim_side send, struct by_shim_side recv,
+                    int root, int is_unequal, struct by_shim_work *work);
+int by_shim_gather(const struct by_shim_comm *comm, struct by_shim_side send, struct by_shim_side recv,
+                   int root, int is_unequal, struct by_shim_work *work);
 int by_shim_barrier(const struct by_shim_comm *comm, struct by_shim_work *work);
 
 #endif

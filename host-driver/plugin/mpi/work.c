@@ -1,6 +1,7 @@
 /* Buffers of calls; see work.h. */
 #include "host-driver/plugin/mpi/work.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,48 @@ static int unpack_blocks(const struct by_shim_gathering *g, const char *whole)
     return code;
 }
 
+/* ---- blocks of an exchange ---- */
+
+int64_t by_shim_side_count(const struct by_shim_side *side, int block)
+{
+    return side->counts.narrow != NULL || side->counts.wide != NULL ? by_shim_count_at(side->counts, block)
+                                                                    : side->count;
+}
+
+int64_t by_shim_side_place(const struct by_shim_side *side, int block)
+{
+    if (side->places.wide != NULL)
+        return side->places.wide[block];
+    return side->places.narrow != NULL ? side->places.narrow[block] : block * side->count;
+}
+
+uint64_t by_shim_side_bytes(const struct by_shim_side *side)
+{
+    uint64_t bytes = 0;
+
+    for (int r = 0; r < side->blocks; r++)
+        bytes += (uint64_t)(by_shim_side_count(side, r) * side->size);
+    return bytes;
+}
+
+/* Packs the blocks one after another, or unpacks them. */
+static int move_side(const struct by_shim_side *side, char *room, int is_packing)
+{
+    int code = MPI_SUCCESS;
+
+    for (int r = 0; r < side->blocks && code == MPI_SUCCESS; r++) {
+        int64_t count = by_shim_side_count(side, r), bytes = count * side->size;
+        char *block = (char *)side->buffer + by_shim_side_place(side, r) * side->extent;
+
+        if (bytes > INT_MAX)
+            return MPI_ERR_COUNT; /* MPI_Pack takes no more */
+        code = is_packing ? pack(block, count, side->type, room, (int)bytes)
+                          : unpack(room, (int)bytes, block, count, side->type);
+        room += bytes;
+    }
+    return code;
+}
+
 /* ---- a work's way ---- */
 
 int by_shim_prepare(struct by_shim_work *work, size_t room_bytes)
@@ -117,6 +160,9 @@ int by_shim_prepare(struct by_shim_work *work, size_t room_bytes)
 
         call->send = (char *)work->room + by_shim_count_before(g, g->rank, INT64_MAX) * g->size;
         call->recv = work->room;
+    } else if (work->form == BY_SHIM_SHARES) {
+        call->send = work->room;
+        call->recv = (char *)work->room + by_shim_side_bytes(&work->side[0]);
     } else if (work->form != BY_SHIM_IN_PLACE) {
         call->recv = work->room;
     }
@@ -148,6 +194,10 @@ void by_shim_keep(struct by_shim_work *work)
         g->recv_type = work->kept[0] = keep(g->recv_type);
         if (g->send != MPI_IN_PLACE)
             g->send_type = work->kept[1] = keep(g->send_type);
+    } else if (work->form == BY_SHIM_SHARES) {
+        for (int i = 0; i < 2; i++)
+            if (work->side[i].blocks > 0)
+                work->side[i].type = work->kept[i] = keep(work->side[i].type);
     }
 }
 
@@ -162,6 +212,8 @@ static int fill(struct by_shim_work *work)
         return pack(work->recv, (int64_t)work->got, work->type, work->room, (int)call->count);
     else if (work->form == BY_SHIM_GATHERED)
         return pack_block(&work->gathering, (void *)(uintptr_t)call->send);
+    else if (work->form == BY_SHIM_SHARES)
+        return move_side(&work->side[0], work->room, 1);
     return MPI_SUCCESS;
 }
 
@@ -188,6 +240,8 @@ int by_shim_finish(struct by_shim_work *work)
         work->code = unpack(work->room, (int)call->count, work->recv, (int64_t)work->got, work->type);
     else if (work->form == BY_SHIM_GATHERED)
         work->code = unpack_blocks(&work->gathering, work->room);
+    else if (work->form == BY_SHIM_SHARES && !work->side[1].is_kept)
+        work->code = move_side(&work->side[1], call->recv, 0);
     return work->code;
 }
 

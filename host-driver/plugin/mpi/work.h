@@ -39,12 +39,26 @@ struct by_shim_gathering {
     int rank, ranks;
 };
 
+/* What a rank sends, or receives, in an all-to-all, scatter or gather. */
+struct by_shim_side {
+    void *buffer;
+    int64_t count;                /* of each block; */
+    struct by_shim_counts counts; /* or, unless NULL, of all, */
+    struct by_shim_places places; /* and their positions, in elements */
+    MPI_Datatype type;
+    int blocks;  /* of all ranks, 1, or 0: nothing */
+    int is_kept; /* it is a block of the other side, and is not written back */
+    MPI_Aint extent;
+    int64_t size; /* bytes of data in one element */
+};
+
 enum by_shim_form {
     BY_SHIM_IN_PLACE = 1, /* libbanyan uses the user's buffers */
     BY_SHIM_SHAPED,       /* elements travel as others */
     BY_SHIM_MOVED,        /* the result is copied to the user's buffer */
     BY_SHIM_PACKED,       /* a broadcast of elements with gaps */
-    BY_SHIM_GATHERED      /* blocks with gaps, or in another order */
+    BY_SHIM_GATHERED,     /* blocks with gaps, or in another order */
+    BY_SHIM_SHARES        /* blocks of an exchange with gaps */
 };
 
 struct by_shim_work {
@@ -59,6 +73,7 @@ struct by_shim_work {
     int is_root;                        /* PACKED */
     MPI_Datatype type;                  /* PACKED: of `got` elements */
     struct by_shim_gathering gathering; /* GATHERED */
+    struct by_shim_side side[2];        /* SHARES: sent and received */
     MPI_Datatype kept[2];               /* types that by_shim_keep has made */
 };
 
@@ -68,6 +83,11 @@ int64_t by_shim_place_at(const struct by_shim_gathering *g, int rank);
 void *by_shim_place_of(const struct by_shim_gathering *g, int rank);
 /* Returns the elements of all ranks before `rank`, at most `most`. -1: a count is negative. */
 int64_t by_shim_count_before(const struct by_shim_gathering *g, int rank, int64_t most);
+
+int64_t by_shim_side_count(const struct by_shim_side *side, int block);
+int64_t by_shim_side_place(const struct by_shim_side *side, int block);
+/* Returns the bytes of data in all blocks. */
+uint64_t by_shim_side_bytes(const struct by_shim_side *side);
 
 /* Allocates the temporary buffer, sets the buffers of the call and describes it to libbanyan. An
  * error is in work->code, and is returned by the functions below. Always returns 1. */

@@ -46,6 +46,17 @@ static void ranks_that_all_can_agree(void **state)
                         "arrival (BANYAN_MODE=det: the same in each run)");
 }
 
+static void exchanges_are_listed_where_ranks_are_connected(void **state)
+{
+    (void)state;
+    for (uint32_t r = 0; r < RANKS; r++) {
+        facts[r].connects = 1;
+        facts[r].serves |= 1u << BANYAN_ALLTOALL | 1u << BANYAN_SCATTER | 1u << BANYAN_GATHER;
+    }
+    assert_int_equal(by_mpi_agree(facts, RANKS, text), 1);
+    assert_non_null(strstr(text, "offloaded: allreduce, barrier, all-to-all, scatter, gather; 4 ranks"));
+}
+
 static void what_the_trees_cannot_compute_is_left_to_mpi_and_said(void **state)
 {
     (void)state;
@@ -126,6 +137,9 @@ static void settings_versions_and_tables_that_differ_are_refused(void **state)
     facts[1].mode = BANYAN_EXACT;
     refused("BANYAN_MODE is exact at rank 1 and fast at rank 0");
     facts[1].mode = BANYAN_FAST;
+    facts[2].connects = 1;
+    refused("BANYAN_FALLBACK is set at rank 2 and not set at rank 0");
+    facts[2].connects = 0;
     facts[3].version++;
     refused("rank 3 on h3 has version");
     facts[3].version--;
@@ -199,6 +213,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(ranks_that_all_can_agree, all_can),
+        cmocka_unit_test_setup(exchanges_are_listed_where_ranks_are_connected, all_can),
         cmocka_unit_test_setup(what_the_trees_cannot_compute_is_left_to_mpi_and_said, all_can),
         cmocka_unit_test_setup(one_rank_that_cannot_is_named_with_its_reason, all_can),
         cmocka_unit_test_setup(ranks_in_another_order_are_told_how_to_start, all_can),
