@@ -155,6 +155,75 @@ module banyan
             type(c_ptr), value :: comm
             integer(c_int) :: status
         end function
+        ! Each message has one receiver. Offsets: c_loc of integers of 64 bits, or c_null_ptr: blocks of
+        ! unequal size follow each other.
+        function banyan_alltoall(comm, send, recv, count, dtype) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            type(*) :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int) :: status
+        end function
+        function banyan_alltoallv(comm, send, send_counts, send_offsets, &
+                recv, recv_counts, recv_offsets, dtype) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            integer(c_int64_t), intent(in) :: send_counts(*)
+            type(c_ptr), value :: send_offsets
+            type(*) :: recv(*)
+            integer(c_int64_t), intent(in) :: recv_counts(*)
+            type(c_ptr), value :: recv_offsets
+            integer(c_int), value :: dtype
+            integer(c_int) :: status
+        end function
+        function banyan_scatter(comm, send, recv, count, dtype, root) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            type(*) :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            integer(c_int) :: status
+        end function
+        function banyan_scatterv(comm, send, counts, offsets, &
+                recv, count, dtype, root) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            type(c_ptr), value :: offsets
+            type(*) :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            integer(c_int) :: status
+        end function
+        function banyan_gather(comm, send, recv, count, dtype, root) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            type(*) :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            integer(c_int) :: status
+        end function
+        function banyan_gatherv(comm, send, count, recv, counts, offsets, dtype, root) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in) :: send(*)
+            integer(c_int64_t), value :: count
+            type(*) :: recv(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            type(c_ptr), value :: offsets
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            integer(c_int) :: status
+        end function
 
         function banyan_allreduce_init(comm, send, recv, count, dtype, op, request) bind(C) result(status)
             import

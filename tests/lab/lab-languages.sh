@@ -97,6 +97,22 @@ by_hand() {
     [ $status -eq 0 ] && grep -q 'rank 2 of 3 over tcp: average 1.0, seed 42' "$dir/hand.2"
 }
 check "Python between hosts, started by hand" by_hand
+exchanges() { # PORT COMMAND...
+    local rank status=0 pids=() port=$1
+    shift
+    for rank in 0 1 2; do
+        BANYAN_OFFLOAD=off RANK=$rank WORLD_SIZE=3 MASTER_ADDR=127.0.0.1 MASTER_PORT=$port "$@" >"$dir/exchange.$rank" 2>&1 &
+        pids+=($!)
+    done
+    for rank in "${pids[@]}"; do wait "$rank" || status=1; done
+    [ $status -eq 0 ] && [ "$(cat "$dir"/exchange.[0-2] | grep -cx right)" -eq 3 ]
+}
+check "C++ all-to-all, scatter and gather compile without a warning" g++ -std=c++17 -Wall -Wextra -Wshadow -Wconversion -Werror \
+    -I$source/include -o "$dir/exchanges-c++" "$(dirname "$0")/languages/exchanges.cpp" "${link[@]}"
+check "and run between hosts" exchanges 29520 "$dir/exchanges-c++"
+check "Fortran all-to-all, scatter and gather compile" gfortran -I"$dir" -o "$dir/exchanges-fortran" \
+    "$(dirname "$0")/languages/exchanges.f90" "$dir/banyan.o" "${link[@]}"
+check "and run between hosts" exchanges 29521 "$dir/exchanges-fortran"
 by_mpirun() {
     OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 BANYAN_OFFLOAD=off timeout 60 \
         mpirun.openmpi --oversubscribe -n 3 $python $source/python/examples/average.py >"$dir/mpi.out" 2>&1 </dev/null &&

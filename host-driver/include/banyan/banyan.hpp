@@ -246,6 +246,42 @@ class comm
         check(banyan_barrier(handle_));
     }
 
+    /* Each message has one receiver (exchange.h); blocks of unequal size follow each other. Ranks other
+     * than the root may pass no counts. */
+    template <typename T> void alltoall(const T *send, T *recv, uint64_t count) const
+    {
+        check(banyan_alltoall(handle_, send, recv, count, dtype_of<T>()));
+    }
+    template <typename T>
+    void alltoallv(const T *send, const std::vector<uint64_t> &send_counts, T *recv,
+                   const std::vector<uint64_t> &recv_counts) const
+    {
+        check(banyan_alltoallv(handle_, send, checked(send_counts), nullptr, recv, checked(recv_counts),
+                               nullptr, dtype_of<T>()));
+    }
+    template <typename T> void scatter(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
+    {
+        check(banyan_scatter(handle_, send, recv, count, dtype_of<T>(), root));
+    }
+    template <typename T>
+    void scatterv(const T *send, const std::vector<uint64_t> &counts, T *recv, uint64_t count,
+                  uint32_t root = 0) const
+    {
+        check(banyan_scatterv(handle_, send, rank() == root ? checked(counts) : nullptr, nullptr, recv, count,
+                              dtype_of<T>(), root));
+    }
+    template <typename T> void gather(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
+    {
+        check(banyan_gather(handle_, send, recv, count, dtype_of<T>(), root));
+    }
+    template <typename T>
+    void gatherv(const T *send, uint64_t count, T *recv, const std::vector<uint64_t> &counts,
+                 uint32_t root = 0) const
+    {
+        check(banyan_gatherv(handle_, send, count, recv, rank() == root ? checked(counts) : nullptr, nullptr,
+                             dtype_of<T>(), root));
+    }
+
     /* Requests of these operations, not yet posted. */
     template <typename T>
     request allreduce_init(const T *send, T *recv, uint64_t count, banyan_op_t op = BANYAN_SUM) const
@@ -300,6 +336,52 @@ class comm
     {
         return make([&](banyan_request **out) { return banyan_barrier_init(handle_, out); });
     }
+    template <typename T> request alltoall_init(const T *send, T *recv, uint64_t count) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_alltoall_init(handle_, send, recv, count, dtype_of<T>(), out);
+        });
+    }
+    template <typename T>
+    request alltoallv_init(const T *send, const std::vector<uint64_t> &send_counts, T *recv,
+                           const std::vector<uint64_t> &recv_counts) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_alltoallv_init(handle_, send, checked(send_counts), nullptr, recv,
+                                         checked(recv_counts), nullptr, dtype_of<T>(), out);
+        });
+    }
+    template <typename T>
+    request scatter_init(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_scatter_init(handle_, send, recv, count, dtype_of<T>(), root, out);
+        });
+    }
+    template <typename T>
+    request scatterv_init(const T *send, const std::vector<uint64_t> &counts, T *recv, uint64_t count,
+                          uint32_t root = 0) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_scatterv_init(handle_, send, rank() == root ? checked(counts) : nullptr, nullptr,
+                                        recv, count, dtype_of<T>(), root, out);
+        });
+    }
+    template <typename T> request gather_init(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_gather_init(handle_, send, recv, count, dtype_of<T>(), root, out);
+        });
+    }
+    template <typename T>
+    request gatherv_init(const T *send, uint64_t count, T *recv, const std::vector<uint64_t> &counts,
+                         uint32_t root = 0) const
+    {
+        return make([&](banyan_request **out) {
+            return banyan_gatherv_init(handle_, send, count, recv, rank() == root ? checked(counts) : nullptr,
+                                       nullptr, dtype_of<T>(), root, out);
+        });
+    }
 
     /* The same, started. */
     template <typename... A> request iallreduce(A &&...a) const
@@ -333,6 +415,30 @@ class comm
     request ibarrier() const
     {
         return started(barrier_init());
+    }
+    template <typename... A> request ialltoall(A &&...a) const
+    {
+        return started(alltoall_init(a...));
+    }
+    template <typename... A> request ialltoallv(A &&...a) const
+    {
+        return started(alltoallv_init(a...));
+    }
+    template <typename... A> request iscatter(A &&...a) const
+    {
+        return started(scatter_init(a...));
+    }
+    template <typename... A> request iscatterv(A &&...a) const
+    {
+        return started(scatterv_init(a...));
+    }
+    template <typename... A> request igather(A &&...a) const
+    {
+        return started(gather_init(a...));
+    }
+    template <typename... A> request igatherv(A &&...a) const
+    {
+        return started(gatherv_init(a...));
     }
 
   private:

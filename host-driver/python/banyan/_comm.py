@@ -7,6 +7,7 @@ from ctypes import byref, c_char_p, c_int, c_uint64, c_void_p, pointer, sizeof
 from . import _library
 from ._buffers import dtype_named, held, locate, view_of
 from ._errors import CLASSES, InvalidError, StateError, check, failure
+from ._exchange import Exchanges
 from ._launch import rendezvous
 
 #: Operators: name -> value of banyan_op_t.
@@ -19,6 +20,9 @@ COLLECTIVES = {
     "broadcast": 4,
     "reduce": 5,
     "barrier": 6,
+    "alltoall": 16,
+    "scatter": 17,
+    "gather": 18,
 }
 PATHS = {1: "trees", 2: "hosts", 3: "nowhere"}
 _WAIT_US = 100000  # a wait returns to Python this often, so that signals are handled
@@ -168,7 +172,7 @@ class Request:
 UNDEFINED = -32766  # BANYAN_UNDEFINED
 
 
-class Communicator:
+class Communicator(Exchanges):
     """One rank of a job. Create it with :func:`banyan.init`; use it as a context manager.
 
     Arrays are numpy arrays, tensors (DLPack) or objects with the buffer protocol; they are used in

@@ -92,6 +92,12 @@ OPERATIONS = {
     "broadcast": [c_void_p, c_uint64, c_int, c_uint32],
     "reduce": [c_void_p, c_void_p, c_uint64, c_int, c_int, c_uint32],
     "barrier": [],
+    "alltoall": [c_void_p, c_void_p, c_uint64, c_int],
+    "alltoallv": [c_void_p, _COUNTS, _COUNTS, c_void_p, _COUNTS, _COUNTS, c_int],
+    "scatter": [c_void_p, c_void_p, c_uint64, c_int, c_uint32],
+    "scatterv": [c_void_p, _COUNTS, _COUNTS, c_void_p, c_uint64, c_int, c_uint32],
+    "gather": [c_void_p, c_void_p, c_uint64, c_int, c_uint32],
+    "gatherv": [c_void_p, c_uint64, c_void_p, _COUNTS, _COUNTS, c_int, c_uint32],
 }
 
 _FUNCTIONS = {

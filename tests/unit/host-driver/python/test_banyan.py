@@ -8,6 +8,7 @@ import gc
 import os
 import pathlib
 import re
+import socket
 import subprocess
 import sys
 import tempfile
@@ -27,6 +28,41 @@ RANKS = 4
 
 def run(*words):
     return subprocess.run([BUILD / "bin" / words[0], *words[1:]], check=True, capture_output=True, text=True)
+
+
+EXCHANGES = """
+import banyan, numpy
+comm = banyan.init()
+rank, size = comm.rank, comm.size
+send = numpy.arange(size * 2, dtype="int32") + 100 * rank
+recv = numpy.zeros_like(send)
+comm.alltoall(send, recv)
+assert all(recv[2 * r] == 100 * r + 2 * rank for r in range(size)), recv
+both = send.copy()
+comm.ialltoall(both).wait()
+assert (both == recv).all(), both
+counts = [r + 1 for r in range(size)]
+some = numpy.concatenate([numpy.full(r + 1, 10 * rank + r, "float64") for r in range(size)])
+got = numpy.zeros(size * (rank + 1))
+comm.alltoallv(some, counts, got, [rank + 1] * size)
+assert all(got[r * (rank + 1)] == 10 * r + rank for r in range(size)), got
+share = numpy.zeros(2, "int32")
+comm.scatter(send if rank == 1 else None, share, root=1)
+assert share[0] == 100 + 2 * rank, share
+comm.gather(share, recv if rank == 0 else None)
+assert rank > 0 or (recv == numpy.arange(size * 2) + 100).all(), recv
+own = numpy.zeros(rank + 1)
+comm.scatterv(some if rank == 0 else None, counts, own)
+assert (own == rank).all(), own
+comm.igatherv(own, some if rank == 0 else None, counts).wait()
+assert rank > 0 or some[-1] == size - 1, some
+try:
+    comm.alltoall(numpy.zeros(size + 1))
+    raise SystemExit("unequal blocks were taken")
+except banyan.InvalidError as error:
+    assert "cannot share equally" in str(error)
+comm.close()
+"""
 
 
 class World:
@@ -69,6 +105,17 @@ class BanyanTest(unittest.TestCase):
     def tearDownClass(cls):
         cls.world.close()
         cls.scratch.cleanup()
+
+    def test_exchanges_between_processes(self):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = str(free.getsockname()[1])
+        more = {"WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "BANYAN_LOG": "0"}
+        ranks = [
+            subprocess.Popen([sys.executable, "-c", EXCHANGES], env={**os.environ, **more, "RANK": str(rank)})
+            for rank in range(3)
+        ]
+        self.assertEqual([rank.wait(60) for rank in ranks], [0, 0, 0])
 
     def test_constants_are_those_of_the_header(self):
         here = {f"BANYAN_{name.upper()}": number
@@ -262,7 +309,7 @@ class BanyanTest(unittest.TestCase):
             (lambda: comm.ibroadcast(good, RANKS), "root is 4; a rank is from 0 to 3"),
             (lambda: comm.ireduce_scatterv(good, good, [1, 2]), "one number, 0 or more, for each of 4"),
             (lambda: comm.ireduce_scatterv(good, good, [9, -1, 0, 0]), "0 or more"),
-            (lambda: comm.explain("gather"), "collective 'gather' is unknown"),
+            (lambda: comm.explain("scan"), "collective 'scan' is unknown"),
         ):
             with self.subTest(words=words), self.assertRaisesRegex(banyan.Error, words):
                 call()
