@@ -11,6 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+/* From this size on, tables are in huge pages (bytes). */
+#define BY_TABLE_BYTES ((size_t)1 << 20)
+#define BY_HUGE_PAGE   ((size_t)2 << 20)
 
 /* Zeroed memory for `count` objects of `bytes` each, at least one byte; never NULL. Release with
  * free(). */
@@ -37,6 +42,25 @@ static inline void *by_realloc(void *memory, size_t count, size_t bytes)
         exit(3);
     }
     return grown;
+}
+
+/*
+ * Like by_realloc(NULL, ...), for a table that is filled at once: a large one takes a few page
+ * faults instead of one for each 4 KiB, which would cost more than filling it.
+ */
+static inline void *by_alloc_table(size_t count, size_t bytes)
+{
+    size_t size = bytes > 0 && count <= (SIZE_MAX - BY_HUGE_PAGE) / bytes ? count * bytes : 0;
+    void *memory = NULL;
+
+    if (size < BY_TABLE_BYTES)
+        return by_realloc(NULL, count, bytes);
+    size = (size + BY_HUGE_PAGE - 1) / BY_HUGE_PAGE * BY_HUGE_PAGE;
+    memory = aligned_alloc(BY_HUGE_PAGE, size);
+    if (!memory)
+        return by_realloc(NULL, count, bytes);
+    madvise(memory, size, MADV_HUGEPAGE); /* advice only */
+    return memory;
 }
 
 /* A copy of the first `bytes` of `text`, NUL-terminated; never NULL. Release with free(). */

@@ -42,21 +42,16 @@ static void spread(struct by_paths *paths)
     }
 }
 
-uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
+bool by_paths_are(const struct by_paths *paths, uint32_t path, const uint32_t *nodes, uint32_t count)
 {
-    uint32_t at;
+    struct by_path view = by_paths_get(paths, path);
 
-    BY_ASSERT(count >= 2);
-    if (2 * (paths->count + 1) > paths->slot_count)
-        spread(paths);
-    for (at = hash(nodes, count) & (paths->slot_count - 1); paths->slots[at];
-         at = (at + 1) & (paths->slot_count - 1)) {
-        struct by_path path = by_paths_get(paths, paths->slots[at] - 1);
+    return view.node_count == count && memcmp(view.nodes, nodes, count * sizeof(*nodes)) == 0;
+}
 
-        if (path.node_count == count && memcmp(path.nodes, nodes, count * sizeof(*nodes)) == 0)
-            return paths->slots[at] - 1;
-    }
-    BY_ASSERT(paths->node_count < UINT32_MAX - count && paths->count < UINT32_MAX / 4);
+static uint32_t append(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
+{
+    BY_ASSERT(count >= 2 && paths->node_count < UINT32_MAX - count && paths->count < UINT32_MAX / 4);
     while (paths->node_count + count > paths->node_room) {
         paths->node_room = paths->node_room < UINT32_MAX / 2 ? paths->node_room * 2 : UINT32_MAX;
         paths->node_room = paths->node_room ? paths->node_room : 256;
@@ -69,26 +64,48 @@ uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t co
     paths->start[paths->count] = paths->node_count;
     memcpy(paths->nodes + paths->node_count, nodes, count * sizeof(*nodes));
     paths->node_count += count;
-    paths->start[paths->count + 1] = paths->node_count;
-    paths->slots[at] = ++paths->count;
+    paths->start[++paths->count] = paths->node_count;
     return paths->count - 1;
+}
+
+uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
+{
+    uint32_t at;
+
+    if (2 * (paths->count + 1) > paths->slot_count)
+        spread(paths);
+    for (at = hash(nodes, count) & (paths->slot_count - 1); paths->slots[at];
+         at = (at + 1) & (paths->slot_count - 1))
+        if (by_paths_are(paths, paths->slots[at] - 1, nodes, count))
+            return paths->slots[at] - 1;
+    paths->slots[at] = append(paths, nodes, count) + 1;
+    return paths->count - 1;
+}
+
+uint32_t by_paths_append(struct by_paths *paths, const uint32_t *nodes, uint32_t count)
+{
+    BY_ASSERT(paths->slot_count == 0);
+    return append(paths, nodes, count);
 }
 
 void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t kept)
 {
-    uint32_t *start = by_alloc((size_t)kept + 1, sizeof(*start)), *nodes;
+    uint32_t *start = by_alloc_table((size_t)kept + 1, sizeof(*start)), *nodes;
 
+    start[0] = 0;
     for (uint32_t i = 0; i < paths->count; i++)
         if (number[i] != UINT32_MAX)
             start[number[i] + 1] = by_paths_hops(paths, i) + 1;
     for (uint32_t i = 0; i < kept; i++)
         start[i + 1] += start[i];
-    nodes = by_alloc(start[kept], sizeof(*nodes));
-    for (uint32_t i = 0; i < paths->count; i++) {
-        struct by_path path = by_paths_get(paths, i);
-
+    nodes = by_alloc_table(start[kept], sizeof(*nodes));
+    for (uint32_t i = 0, next; i < paths->count; i = next) { /* most numbers follow each other */
+        for (next = i + 1;
+             next < paths->count && number[i] != UINT32_MAX && number[next] == number[i] + (next - i);)
+            next++;
         if (number[i] != UINT32_MAX)
-            memcpy(nodes + start[number[i]], path.nodes, path.node_count * sizeof(*nodes));
+            memcpy(nodes + start[number[i]], paths->nodes + paths->start[i],
+                   (paths->start[next] - paths->start[i]) * sizeof(*nodes));
     }
     by_paths_free(paths);
     *paths = (struct by_paths){.count = kept,
@@ -99,23 +116,22 @@ void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t 
                                .nodes = nodes};
 }
 
-static uint32_t *copy_numbers(const uint32_t *from, size_t count)
+static uint32_t *copy_numbers(const uint32_t *from, uint32_t count, uint32_t room)
 {
-    uint32_t *copy = by_alloc(count, sizeof(*copy));
+    uint32_t *copy = by_alloc_table(room, sizeof(*copy));
 
-    if (count)
+    if (count > 0)
         memcpy(copy, from, count * sizeof(*copy));
     return copy;
 }
 
 void by_paths_copy(struct by_paths *paths, const struct by_paths *from)
 {
-    *paths = (struct by_paths){.count = from->count,
-                               .room = from->start ? from->count + 1 : 0,
-                               .node_count = from->node_count,
-                               .node_room = from->node_count,
-                               .slot_count = from->slot_count};
-    paths->start = copy_numbers(from->start, from->start ? (size_t)from->count + 1 : 0);
-    paths->nodes = copy_numbers(from->nodes, from->node_count);
-    paths->slots = copy_numbers(from->slots, from->slot_count);
+    *paths = (struct by_paths){.count = from->count, .node_count = from->node_count};
+    if (from->count == 0)
+        return;
+    paths->room = from->count + from->count / 16 + 64; /* some will be appended */
+    paths->node_room = from->node_count + from->node_count / 16 + 256;
+    paths->start = copy_numbers(from->start, from->count + 1, paths->room);
+    paths->nodes = copy_numbers(from->nodes, from->node_count, paths->node_room);
 }

@@ -35,8 +35,13 @@ static void number_paths(struct by_tree_list *list)
 
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan)
 {
-    BY_ASSERT(plan->tree_count == 0 && !plan->trees);
     number_paths(list);
+    by_tree_list_give(list, plan);
+}
+
+void by_tree_list_give(struct by_tree_list *list, struct by_plan *plan)
+{
+    BY_ASSERT(plan->tree_count == 0 && !plan->trees);
     plan->trees = list->trees;
     plan->tree_count = list->count;
     plan->paths = list->paths;

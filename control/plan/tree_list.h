@@ -19,6 +19,8 @@ struct by_tree_list {
 void by_tree_list_free(struct by_tree_list *list);
 /* Moves all trees into `plan`, which must have none; the list is empty afterwards. */
 void by_tree_list_move(struct by_tree_list *list, struct by_plan *plan);
+/* The same where every path is used, without numbering the paths again. */
+void by_tree_list_give(struct by_tree_list *list, struct by_plan *plan);
 /* Replaces the trees of `plan` by those of the list. Clears the properties of the old trees (k,
  * heights), and sets `achieved` to the rate of the new ones. The list is empty afterwards. */
 void by_tree_list_replace(struct by_tree_list *list, struct by_fraction achieved, struct by_plan *plan);

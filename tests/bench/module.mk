@@ -17,6 +17,12 @@ TOOLS += bench-circulant
 bench-circulant_SRC  := tests/bench/circulant.c tests/unit/host-driver/circulant/naive.c \
                         host-driver/circulant/rounds.c host-driver/circulant/schedule.c
 
+# Re-planning after losses, in one process.
+TOOLS += bench-replan
+bench-replan_SRC    := tests/bench/replan.c
+bench-replan_LIBS   := control offload
+bench-replan_LDLIBS := -ljansson -lgmp -lm
+
 TOOLS += bench-cable
 bench-cable_SRC := tests/bench/cable.c
 

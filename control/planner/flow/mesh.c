@@ -145,19 +145,32 @@ int64_t by_mesh_entering_set(const struct by_mesh *net, const bool *inside)
     return sum;
 }
 
-uint32_t by_mesh_find(const struct by_mesh *net, uint32_t from, uint32_t to)
+/* The half from `node` to `list`, whose neighbours are searched. */
+static uint32_t find_in(const struct by_mesh *net, uint32_t list, uint32_t node)
 {
-    uint32_t low = net->first[to], high = net->first[to + 1];
+    uint32_t low = net->first[list], end = net->first[list + 1], high = end;
 
-    while (low < high) {
+    while (high - low > 8) {
         uint32_t middle = low + (high - low) / 2;
 
-        if (net->near[middle].node < from)
+        if (net->near[middle].node < node)
             low = middle + 1;
         else
-            high = middle;
+            high = middle + 1;
     }
-    return low < net->first[to + 1] && net->near[low].node == from ? net->near[low].half : UINT32_MAX;
+    while (low < high && net->near[low].node < node)
+        low++;
+    return low < end && net->near[low].node == node ? net->near[low].half : UINT32_MAX;
+}
+
+uint32_t by_mesh_find(const struct by_mesh *net, uint32_t from, uint32_t to)
+{
+    uint32_t half;
+
+    if (net->first[to + 1] - net->first[to] <= net->first[from + 1] - net->first[from])
+        return find_in(net, to, from);
+    half = find_in(net, from, to); /* fewer neighbours */
+    return half == UINT32_MAX ? half : half ^ 1;
 }
 
 uint32_t by_mesh_farthest(const struct by_mesh *net, uint32_t start)

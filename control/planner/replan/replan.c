@@ -56,9 +56,30 @@ static int check(const struct by_replan_job *job, struct by_problem *problem)
     return 0;
 }
 
+/* Renumbers the nodes of the paths. A path through lost nodes gets its ends alone. */
+static void map_paths(struct by_replan_job *job)
+{
+    struct by_paths *paths = &job->repair.paths;
+
+    job->fate = by_alloc(paths->count, sizeof(*job->fate));
+    for (uint32_t p = 0; p < paths->count; p++) {
+        uint32_t *nodes = paths->nodes + paths->start[p], count = by_paths_hops(paths, p) + 1;
+        uint32_t end = job->now[nodes[count - 1]];
+
+        job->fate[p] = end == UINT32_MAX ? BY_PATH_DEAD : BY_PATH_WHOLE;
+        for (uint32_t i = 0; i < count; i++) {
+            nodes[i] = job->now[nodes[i]];
+            if (nodes[i] != UINT32_MAX)
+                continue;
+            if (job->fate[p] == BY_PATH_WHOLE)
+                job->fate[p] = BY_PATH_GONE;
+            nodes[i] = end == UINT32_MAX ? 0 : end;
+        }
+    }
+}
+
 static void map_nodes(struct by_replan_job *job)
 {
-    uint32_t *nodes = by_alloc(job->before->node_count + 1, sizeof(*nodes));
     struct by_names *names = by_names_new(job->topology);
 
     job->known = by_alloc(job->topology->node_count, sizeof(*job->known));
@@ -75,24 +96,9 @@ static void map_nodes(struct by_replan_job *job)
     job->same_nodes = job->before->node_count == job->topology->node_count;
     for (uint32_t i = 0; i < job->before->node_count && job->same_nodes; i++)
         job->same_nodes = job->now[i] == i;
-    job->path_now = by_alloc(job->from->paths.count, sizeof(*job->path_now));
-    if (job->same_nodes)
-        by_paths_copy(&job->repair.paths, &job->from->paths);
-    for (uint32_t p = 0; p < job->from->paths.count; p++) {
-        struct by_path view = by_paths_get(&job->from->paths, p);
-        bool whole = true;
-
-        if (job->same_nodes) {
-            job->path_now[p] = p;
-            continue;
-        }
-        for (uint32_t i = 0; i < view.node_count; i++) {
-            nodes[i] = job->now[view.nodes[i]];
-            whole &= nodes[i] != UINT32_MAX;
-        }
-        job->path_now[p] = whole ? by_paths_add(&job->repair.paths, nodes, view.node_count) : UINT32_MAX;
-    }
-    free(nodes);
+    by_paths_copy(&job->repair.paths, &job->from->paths);
+    if (!job->same_nodes)
+        map_paths(job);
 }
 
 /* Whether a tree counts towards the rate: of a pair, the tree that carries up does. */
@@ -204,7 +210,7 @@ static int find_bound(struct by_replan_job *job, struct by_problem *problem)
         if (inside[i] == leaving)
             plan->cut[plan->cut_count++] = i;
     free(shares);
-    free(inside);
+    job->inside = inside;
     return error;
 }
 
@@ -229,89 +235,57 @@ static uint32_t root_now(const struct by_replan_job *job, uint32_t number)
     return root;
 }
 
-/* Records the old parent of each node; the root replaces lost parents. */
-static void note_parents(const struct by_replan_job *job, const struct by_tree *old, struct by_repaired *tree)
-{
-    uint32_t n = job->graph->node_count;
-
-    tree->above = by_alloc(n, sizeof(*tree->above));
-    for (uint32_t v = 0; v < n; v++)
-        tree->above[v] = tree->root;
-    for (uint32_t e = 0; e < old->edge_count; e++) {
-        uint32_t path = job->from->edges[old->first_edge + e];
-        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
-        uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
-
-        if (child != UINT32_MAX && parent != UINT32_MAX)
-            tree->above[child] = parent;
-    }
-}
-
-/* Copies the old tree in new node numbers. Nodes below lost ones, and new compute
- * nodes, are loose. */
-static int copy_tree(const struct by_replan_job *job, uint32_t number, int64_t units,
-                     struct by_fraction whole, struct by_repaired *tree)
-{
-    const struct by_tree *old = &job->from->trees[number];
-    uint32_t n = job->graph->node_count;
-    struct by_fraction part;
-
-    *tree = (struct by_repaired){.root = root_now(job, number), .origin = number};
-    tree->use = by_replan_is_shared(job) || by_replan_is_rooted(job)
-                    ? BY_TREE_DOWN
-                    : old->use; /* the graph's arcs follow the data */
-    if (by_fraction_divide(old->weight, whole, &part) != 0 ||
-        by_fraction_multiply(part, (struct by_fraction){units, 1}, &part) != 0 || part.den != 1)
-        return BY_ERANGE;
-    tree->amount = part.num;
-    tree->parent = by_alloc(n, sizeof(*tree->parent));
-    for (uint32_t v = 0; v < n; v++)
-        tree->parent[v] = job->graph->compute[v] && v != tree->root ? BY_REPAIR_LOOSE : BY_REPAIR_OUTSIDE;
-    for (uint32_t e = 0; e < old->edge_count; e++) {
-        uint32_t path = job->from->edges[old->first_edge + e];
-        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
-
-        if (child != UINT32_MAX && child != tree->root)
-            tree->parent[child] = job->path_now[path] == UINT32_MAX ? BY_REPAIR_LOOSE : job->path_now[path];
-    }
-    if (job->keep_parents)
-        note_parents(job, old, tree);
-    return 0;
-}
-
-/* Copies all old trees that still have a root; the others are dropped. */
-static int copy_trees(const struct by_replan_job *job, struct by_repaired_list *trees,
-                      struct by_replan_report *report)
+/* Lists all old trees that still have a root; the others are dropped. */
+static int list_trees(struct by_replan_job *job, struct by_replan_report *report)
 {
     struct by_fraction whole = {0, 1}, *of_root = by_alloc(job->before->node_count, sizeof(*of_root));
+    bool directed = by_replan_is_shared(job) || by_replan_is_rooted(job);
     int error = 0;
 
-    report->trees_gone = 0;
     for (uint32_t i = 0; i < job->before->node_count; i++)
         of_root[i] = (struct by_fraction){0, 1};
     for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
         const struct by_tree *tree = &job->from->trees[i];
 
-        error = by_fraction_add(of_root[tree->root], tree->weight, &of_root[tree->root]);
-        if (!error && counts(tree, job->pairs))
+        if (by_replan_is_shared(job))
+            error = by_fraction_add(of_root[tree->root], tree->weight, &of_root[tree->root]);
+        else if (counts(tree, job->pairs))
             error = by_fraction_add(whole, tree->weight, &whole);
     }
     for (uint32_t i = 0; i < job->from->tree_count && !error; i++) {
-        uint32_t root = job->from->trees[i].root;
-        struct by_repaired tree;
+        const struct by_tree *old = &job->from->trees[i];
+        struct by_repaired tree = {.root = root_now(job, i), .origin = i};
+        struct by_fraction part;
 
-        if (root_now(job, i) == UINT32_MAX) {
+        if (tree.root == UINT32_MAX) {
             report->trees_gone++;
             continue;
         }
-        error = copy_tree(job, i, job->units, by_replan_is_shared(job) ? of_root[root] : whole, &tree);
-        if (error)
-            break;
-        BY_GROW(trees->trees, trees->count, trees->room);
-        trees->trees[trees->count++] = tree;
+        tree.use = directed ? BY_TREE_DOWN : old->use; /* the graph's arcs follow the data */
+        if (by_fraction_divide(old->weight, by_replan_is_shared(job) ? of_root[old->root] : whole, &part) !=
+                0 ||
+            by_fraction_multiply(part, (struct by_fraction){job->units, 1}, &part) != 0 || part.den != 1)
+            error = BY_ERANGE;
+        tree.amount = part.num;
+        BY_GROW(job->trees.trees, job->trees.count, job->trees.room);
+        job->trees.trees[job->trees.count++] = tree;
     }
     free(of_root);
     return error;
+}
+
+/* Marks the compute nodes that the old plan lacks, which are to join all trees. */
+static void mark_fresh(struct by_replan_job *job)
+{
+    uint32_t n = job->topology->node_count;
+
+    for (uint32_t i = 0; i < n; i++) {
+        if (!job->topology->nodes[i].compute || job->known[i])
+            continue;
+        if (!job->repair.fresh_node)
+            job->repair.fresh_node = by_alloc(n, sizeof(*job->repair.fresh_node));
+        job->repair.fresh_node[i] = true;
+    }
 }
 
 /* Sets the capacities in units, for a rate of 1/`slower` of the bound. */
@@ -339,17 +313,21 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
 {
     static const struct {
         uint32_t full_cost;
-        bool backwards;
-    } how[WAYS_MAX] = {{4, false}, {16, true}, {1, false}, {4, true}};
+        bool low, backwards;
+    } how[WAYS_MAX] = {{4, true, false}, {16, false, true}, {1, false, false}, {4, true, true}},
+      slow = {4, false, false};
 
     for (unsigned way = 0; way < ways * (job->from->ordered ? 2 : 1); way++) {
         struct by_repaired_list trees = {0};
         int error = BY_EUNSUPPORTED;
 
-        job->keep_parents = job->from->ordered && way % 2 == 0;
-        job->repair.full_cost = how[way % ways].full_cost;
-        job->repair.backwards = how[way % ways].backwards;
-        if (set_capacity(job, slower) != 0 || copy_trees(job, &trees, report) != 0) {
+        job->repair.keep_parents = job->from->ordered && way % 2 == 0;
+        job->repair.full_cost = ways > 1 ? how[way % ways].full_cost : slow.full_cost;
+        job->repair.low = ways > 1 ? how[way % ways].low : slow.low;
+        job->repair.backwards = ways > 1 && how[way % ways].backwards;
+        job->repair.tight = job->repair.inside && slower.num == slower.den;
+        by_repaired_copy(&trees, &job->trees);
+        if (set_capacity(job, slower) != 0) {
             error = BY_ERANGE;
         } else if (by_repair(&job->repair, &trees)) {
             report->optimal = slower.num == slower.den;
@@ -424,6 +402,30 @@ static int plan_anew(struct by_replan_job *job, bool in_network, double time_lim
     return 0;
 }
 
+/* Where few trees could stay and some became too high, new trees cost nothing more: they are taken if
+ * they are lower and as fast. */
+static void plan_lower(struct by_replan_job *job, bool in_network, double time_limit_s,
+                       struct by_replan_report *report)
+{
+    struct by_plan *repaired = job->plan;
+    struct by_replan_report of_repair = *report;
+    struct by_problem ignored = {0};
+    uint32_t n = job->topology->node_count;
+
+    job->plan = by_alloc(1, sizeof(*job->plan));
+    job->plan->root = repaired->root;
+    if (plan_anew(job, in_network, time_limit_s, report, &ignored) == 0 && !job->plan->hurried &&
+        by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 &&
+        by_plan_heights(job->plan, n).max < by_plan_heights(repaired, n).max) {
+        report->high = true;
+        by_plan_free(repaired);
+        return;
+    }
+    by_plan_free(job->plan);
+    job->plan = repaired;
+    *report = of_repair;
+}
+
 /* The time until the deadline, at least SECONDS_LEAST, since 0 would mean no limit. */
 static double seconds_left(double deadline)
 {
@@ -461,7 +463,9 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     job.repair.deadline = job.graph->net->deadline = time_limit_s > 0 ? start + time_limit_s : 0;
     job.repair.graph = job.graph;
     job.repair.capacity = job.capacity;
-    job.repair.room = by_alloc(2 * (size_t)job.graph->net->pair_count, sizeof(*job.repair.room));
+    job.repair.from = from;
+    job.repair.now = job.now;
+    job.repair.fate = job.fate;
     job.up = by_graph_make_sparse(topology, BY_DIRECTION_UP, in_network);
     job.down = by_graph_make_sparse(topology, BY_DIRECTION_DOWN, in_network);
     job.repair.branch[BY_TREE_BOTH - 1] = job.graph->branch;
@@ -475,22 +479,33 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     if (!error)
         error = find_bound(&job, problem);
     job.plan->seconds.optimum = by_plan_clock() - start;
-    if (!error)
+    if (!error && list_trees(&job, report) != 0)
+        error = refuse_range(problem);
+    if (!error) {
+        mark_fresh(&job);
+        if (by_replan_is_shared(&job) || by_replan_is_rooted(&job))
+            job.repair.inside = job.inside;
+        by_repair_begin(&job.repair, &job.trees);
         error = repair_trees(&job, report, problem);
-    if (error == BY_EUNSUPPORTED && from->ordered && job.path_now && job.plan->cut_count > 0)
+    }
+    if (error == BY_EUNSUPPORTED && from->ordered && job.plan->cut_count > 0)
         error = plan_anew(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report,
                           problem);
     else if (error == BY_ETIMEDOUT)
         error = plan_anew(&job, in_network, SECONDS_LEAST, report, problem);
+    else if (error == 0 && 4 * report->trees_kept < from->tree_count && job.repair.high)
+        plan_lower(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
-    by_paths_free(&job.repair.paths);
-    free(job.repair.room);
+    by_repair_end(&job.repair);
+    by_repaired_free(&job.trees);
+    free(job.repair.fresh_node);
     free(job.capacity);
     by_graph_free(job.graph);
     by_graph_free(job.up);
     by_graph_free(job.down);
-    free(job.path_now);
+    free(job.fate);
+    free(job.inside);
     free(job.known);
     free(job.now);
     if (error) {

@@ -13,13 +13,14 @@ struct by_replan_job {
     struct by_plan *plan;
     struct by_graph *graph, *up, *down; /* up, down: for switches capable in one direction */
     bool pairs;                         /* trees up and trees down are paired */
-    bool keep_parents;                  /* branches stay below their old parents */
     uint32_t *now;                      /* by old node: its new number, UINT32_MAX if lost */
     bool same_nodes;                    /* the nodes of the two fabrics are the same, in the same order */
     bool *known;                        /* by new node: it is in the old fabric */
-    uint32_t *path_now;       /* by old path: its number in `repair.paths`, UINT32_MAX if a node is lost */
-    int64_t units;            /* per root; for allreduce, of the whole plan */
-    struct by_fraction scale; /* units per unit of capacity, at the optimum */
+    uint8_t *fate;                      /* by old path: enum by_path_fate; NULL: all are whole */
+    bool *inside;                       /* by node: the side of the bottleneck that the data enter */
+    struct by_repaired_list trees;      /* the old trees, before any repair */
+    int64_t units;                      /* per root; for allreduce, of the whole plan */
+    struct by_fraction scale;           /* units per unit of capacity, at the optimum */
     int64_t *capacity;
     struct by_repair repair;
 };

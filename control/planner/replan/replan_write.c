@@ -8,123 +8,167 @@
 #include "control/planner/network/ordered.h"
 #include "offload/base/errors.h"
 
-/* Marks the nodes of a path as changed. */
-static void mark_path(const struct by_repair *repair, uint32_t path, bool *changed)
-{
-    struct by_path view = by_paths_get(&repair->paths, path);
+/* What differs between a tree and its origin: paths. */
+struct tree_change {
+    uint32_t *paths[2]; /* old ones that are gone, new ones */
+    uint32_t counts[2];
+    uint32_t *stamp, round; /* by node: the last tree in which it changed */
+};
 
-    for (uint32_t i = 0; i < view.node_count; i++)
-        changed[view.nodes[i]] = true;
+static int compare_numbers(const void *left, const void *right)
+{
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+    return (a > b) - (a < b);
 }
 
-/* Compares a tree with its origin; returns whether anything differs. */
-static bool compare(const struct by_replan_job *job, const struct by_repaired *tree, uint32_t *old_parent,
-                    bool *changed, struct by_replan_report *report)
+/* Removes the numbers that both sorted lists have. */
+static void cancel(struct tree_change *change)
+{
+    uint32_t *a = change->paths[0], *b = change->paths[1], i = 0, j = 0, kept[2] = {0, 0};
+
+    for (int side = 0; side < 2; side++)
+        if (change->counts[side] > 1)
+            qsort(change->paths[side], change->counts[side], sizeof(*a), compare_numbers);
+    while (i < change->counts[0] || j < change->counts[1]) {
+        if (j == change->counts[1] || (i < change->counts[0] && a[i] < b[j])) {
+            a[kept[0]++] = a[i++];
+        } else if (i == change->counts[0] || b[j] < a[i]) {
+            b[kept[1]++] = b[j++];
+        } else {
+            i++;
+            j++;
+        }
+    }
+    change->counts[0] = kept[0];
+    change->counts[1] = kept[1];
+}
+
+/* Finds the paths by which the tree differs from its origin. Most edges are the same in the same
+ * order. */
+static void find_change(const struct by_replan_job *job, const struct by_repaired *tree,
+                        struct tree_change *change)
 {
     const struct by_tree *old = &job->from->trees[tree->origin];
-    uint32_t n = job->graph->node_count;
-    bool any = false;
+    const uint32_t *before = job->from->edges + old->first_edge, *now = tree->edges;
+    uint32_t i = 0, j = 0;
 
-    for (uint32_t v = 0; v < n; v++) {
-        old_parent[v] = BY_REPAIR_OUTSIDE;
-        changed[v] = tree->copy && tree->parent[v] != BY_REPAIR_OUTSIDE;
+    change->counts[0] = change->counts[1] = 0;
+    while (i < old->edge_count && j < tree->edge_count) {
+        if (before[i] == now[j]) {
+            i++;
+            j++;
+        } else if (i + 1 < old->edge_count && before[i + 1] == now[j]) {
+            change->paths[0][change->counts[0]++] = before[i++];
+        } else {
+            change->paths[0][change->counts[0]++] = before[i++];
+            change->paths[1][change->counts[1]++] = now[j++];
+        }
     }
-    for (uint32_t e = 0; e < old->edge_count; e++) {
-        uint32_t path = job->from->edges[old->first_edge + e];
-        uint32_t child = job->now[by_paths_to(&job->from->paths, path)];
-        uint32_t parent = job->now[by_paths_from(&job->from->paths, path)];
-
-        if (child != UINT32_MAX)
-            old_parent[child] = job->path_now[path] == UINT32_MAX ? BY_REPAIR_LOOSE : job->path_now[path];
-        if (parent != UINT32_MAX && child == UINT32_MAX) /* the parent lost a child */
-            changed[parent] = any = true;
-    }
-    for (uint32_t v = 0; v < n; v++) {
-        if (tree->parent[v] < BY_REPAIR_LOOSE)
-            report->entries += by_paths_hops(&job->repair.paths, tree->parent[v]);
-        if (old_parent[v] == tree->parent[v])
-            continue;
-        any = true;
-        if (old_parent[v] < BY_REPAIR_LOOSE)
-            mark_path(&job->repair, old_parent[v], changed);
-        if (tree->parent[v] < BY_REPAIR_LOOSE)
-            mark_path(&job->repair, tree->parent[v], changed);
-    }
-    report->entries++; /* the root's entry */
-    for (uint32_t v = 0; v < n; v++)
-        report->entries_changed += changed[v];
-    return any;
+    while (i < old->edge_count)
+        change->paths[0][change->counts[0]++] = before[i++];
+    while (j < tree->edge_count)
+        change->paths[1][change->counts[1]++] = now[j++];
+    cancel(change);
 }
 
-static uint64_t count_hops(const struct by_replan_job *job, const struct by_tree *tree)
+static uint32_t mark(struct tree_change *change, uint32_t node)
 {
-    uint64_t hops = 0;
+    bool fresh = change->stamp[node] != change->round;
 
-    for (uint32_t e = 0; e < tree->edge_count; e++)
-        hops += by_paths_hops(&job->from->paths, job->from->edges[tree->first_edge + e]);
-    return hops;
+    change->stamp[node] = change->round;
+    return fresh;
+}
+
+/* Counts the nodes whose entries change in the tree, and adds up the tree's entries. */
+static bool compare(const struct by_replan_job *job, const struct by_repaired *tree,
+                    struct tree_change *change, struct by_replan_report *report)
+{
+    const struct by_repair *repair = &job->repair;
+    uint32_t changed = 0;
+
+    find_change(job, tree, change);
+    change->round++;
+    report->entries += tree->hops;
+    for (int side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < change->counts[side]; i++) {
+            uint32_t number = change->paths[side][i];
+            struct by_path view = by_paths_get(&repair->paths, number);
+            enum by_path_fate fate = (enum by_path_fate)repair->path[number].fate;
+
+            report->entries += side == 1 ? repair->path[number].hops : 0;
+            report->entries -= side == 0 ? repair->path[number].hops : 0;
+            if (fate == BY_PATH_WHOLE) {
+                for (uint32_t n = 0; n < view.node_count; n++)
+                    changed += mark(change, view.nodes[n]);
+            } else if (fate == BY_PATH_DEAD) { /* the parent lost a child */
+                uint32_t parent = job->now[by_paths_from(&job->from->paths, number)];
+
+                changed += parent != UINT32_MAX && mark(change, parent);
+            }
+        }
+    for (uint32_t i = 0; i < tree->edge_count && tree->copy; i++)
+        changed += mark(change, repair->path[tree->edges[i]].to);
+    report->entries_changed += changed;
+    return change->counts[0] + change->counts[1] > 0;
 }
 
 static void count_changes(const struct by_replan_job *job, const struct by_repaired_list *trees,
                           struct by_replan_report *report)
 {
-    uint32_t *old_parent = by_alloc(job->graph->node_count, sizeof(*old_parent));
-    bool *changed = by_alloc(job->graph->node_count, sizeof(*changed));
+    uint32_t n = job->graph->node_count;
+    struct tree_change change = {.stamp = by_alloc(n, sizeof(*change.stamp))};
 
+    for (int side = 0; side < 2; side++) /* trees of the old fabric may have had more nodes */
+        change.paths[side] = by_alloc(job->before->node_count + (size_t)n, sizeof(*change.paths[side]));
     report->trees_before = job->from->tree_count;
     for (uint32_t i = 0; i < trees->count; i++) {
         const struct by_repaired *tree = &trees->trees[i];
-        bool different = tree->copy || tree->touched || !job->same_nodes;
+        bool different = tree->copy || tree->changed;
 
+        report->entries++; /* the root's */
         if (different)
-            different = compare(job, tree, old_parent, changed, report);
+            different = compare(job, tree, &change, report);
         else
-            report->entries += 1 + count_hops(job, &job->from->trees[tree->origin]);
-
-        report->trees_new += trees->trees[i].copy;
-        report->trees_changed += !trees->trees[i].copy && different;
-        report->trees_kept += !trees->trees[i].copy && !different;
+            report->entries += tree->hops;
+        report->trees_new += tree->copy;
+        report->trees_changed += !tree->copy && different;
+        report->trees_kept += !tree->copy && !different;
     }
-    free(changed);
-    free(old_parent);
+    free(change.paths[0]);
+    free(change.paths[1]);
+    free(change.stamp);
 }
 
-/* Appends the tree to the list, parents before children. */
 static void append(const struct by_replan_job *job, const struct by_repaired *tree, struct by_fraction weight,
                    struct by_tree_list *list)
 {
-    uint32_t n = job->graph->node_count, head = 0, tail = 0, count = 0;
-    uint32_t *first = by_alloc(n, sizeof(*first)), *next = by_alloc(n, sizeof(*next));
-    uint32_t *queue = by_alloc(n, sizeof(*queue)), *edges = by_alloc(n, sizeof(*edges));
-    const struct by_tree *old = &job->from->trees[tree->origin];
+    by_tree_list_append(list, tree->root, by_replan_goes_up(job) ? BY_TREE_UP : tree->use, weight,
+                        tree->edges, tree->edge_count);
+}
 
-    if (job->same_nodes && !tree->touched) { /* unchanged */
-        count = old->edge_count;
-        memcpy(edges, job->from->edges + old->first_edge, count * sizeof(*edges));
+/* Removes the paths that no tree carries. The last ones take their numbers, so that few edges
+ * change. */
+static void drop_paths(struct by_repair *repair, struct by_tree_list *list)
+{
+    uint32_t count = list->paths.count, *number = by_alloc(count, sizeof(*number)), kept = 0, hole = 0;
+
+    for (uint32_t p = 0; p < count; p++)
+        kept += repair->carried[p] != 0;
+    for (uint32_t p = 0; p < count; p++) {
+        number[p] = repair->carried[p] != 0 ? p : UINT32_MAX;
+        if (number[p] == UINT32_MAX || p < kept)
+            continue;
+        while (repair->carried[hole] != 0)
+            hole++;
+        number[p] = hole++;
     }
-    memset(first, 0xff, n * sizeof(*first));
-    for (uint32_t v = n; v-- > 0 && count == 0;)
-        if (tree->parent[v] < BY_REPAIR_LOOSE) {
-            uint32_t parent = by_paths_from(&job->repair.paths, tree->parent[v]);
-
-            next[v] = first[parent];
-            first[parent] = v;
-        }
-    queue[tail++] = tree->root;
-    while (head < tail) {
-        uint32_t node = queue[head++];
-
-        for (uint32_t c = first[node]; c != UINT32_MAX; c = next[c]) {
-            edges[count++] = tree->parent[c];
-            queue[tail++] = c;
-        }
-    }
-    by_tree_list_append(list, tree->root, by_replan_goes_up(job) ? BY_TREE_UP : tree->use, weight, edges,
-                        count);
-    free(first);
-    free(next);
-    free(queue);
-    free(edges);
+    for (size_t e = 0; e < list->edge_count && kept < count; e++)
+        if (list->edges[e] >= kept)
+            list->edges[e] = number[list->edges[e]];
+    if (kept < count)
+        by_paths_renumber(&list->paths, number, kept);
+    free(number);
 }
 
 /* Appends trees in pairs, each tree that carries up before one of the same root and weight that
@@ -176,6 +220,14 @@ static bool keeps_promises(const struct by_replan_job *job, const struct by_tree
            (!job->from->ordered || by_ordered_is(&view, job->topology));
 }
 
+/* Makes room in the list for all edges at once. */
+static void make_room(const struct by_repaired_list *trees, struct by_tree_list *list)
+{
+    for (uint32_t i = 0; i < trees->count; i++)
+        list->edge_room += trees->trees[i].edge_count;
+    list->edges = by_alloc_table(list->edge_room, sizeof(*list->edges));
+}
+
 int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *trees,
                     struct by_fraction slower, struct by_replan_report *report)
 {
@@ -190,6 +242,7 @@ int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *tr
             (struct by_fraction){job->units * (by_replan_is_shared(job) ? plan->compute_count : 1), 1},
             &unit) != 0)
         return BY_ERANGE;
+    make_room(trees, &list);
     if (job->pairs)
         error = append_pairs(job, trees, unit, &list);
     for (uint32_t i = 0; i < trees->count && !job->pairs && !error; i++) {
@@ -206,7 +259,8 @@ int by_replan_write(struct by_replan_job *job, const struct by_repaired_list *tr
     count_changes(job, trees, report);
     report->trees_new += job->pairs ? list.count - trees->count : 0; /* split by the new pairing */
     job->repair.paths = (struct by_paths){0};                        /* now owned by the list */
-    by_tree_list_move(&list, plan);
+    drop_paths(&job->repair, &list);
+    by_tree_list_give(&list, plan);
     plan->k = by_replan_is_shared(job) || by_replan_is_rooted(job) ? job->units : 0;
     plan->ordered = job->from->ordered;
     return 0;
