@@ -10,6 +10,7 @@
 #include "control/base/fraction.h"
 #include "control/cli/baseline.h"
 #include "control/cli/cli.h"
+#include "control/cli/compare_import.h"
 #include "control/cli/crossover.h"
 #include "control/cli/progress.h"
 #include "control/fabric/unit.h"
@@ -18,8 +19,10 @@
 #include "offload/base/errors.h"
 #include "offload/wire/types.h"
 
-/* Most rows of one table (count): the algorithms, and the forest on hosts only. */
-#define ROWS_MAX (BY_ALGORITHM_COUNT + 1)
+/* Most schedules from files (count). */
+#define IMPORTS_MAX 64u
+/* Most rows of one table (count): the algorithms, the forest on hosts only, and files. */
+#define ROWS_MAX (BY_ALGORITHM_COUNT + 1 + IMPORTS_MAX)
 /* Default latency of a hop (nanoseconds), that of `banyan sim`. */
 #define LATENCY_NS 500
 /* Default time limit of one algorithm for one collective (seconds). */
@@ -27,7 +30,8 @@
 
 struct compare_row {
     enum by_algorithm algorithm;
-    bool hosts; /* a forest whose switches only forward */
+    bool hosts;       /* a forest whose switches only forward */
+    const char *file; /* of an imported schedule, else NULL; then there is no algorithm */
     struct by_sketch_facts facts;
     uint32_t round_count;
     struct by_fraction ratio; /* rate divided by the bound */
@@ -43,6 +47,9 @@ struct compare_arguments {
     double time_limit_s; /* limit of one algorithm for one collective */
     bool json, progress;
     bool wanted[BY_ALGORITHM_COUNT];
+    uint32_t import_count;
+    const char *imports[IMPORTS_MAX];
+    struct by_cli_imported imported[IMPORTS_MAX];
 };
 
 #define AT(member) BY_OPTION_AT(struct compare_arguments, member)
@@ -59,6 +66,11 @@ static const struct by_option rows[] = {
     {BY_ROW_LIST(0, "algorithms", "LIST", AT(wanted), 1, BY_ALGORITHM_COUNT - 1,
                  "compare these algorithms only, separated by commas (default all)"),
      .word = by_algorithm_name},
+    {BY_ROW_TEXT(
+         0, "import", "FILE", AT(imports),
+         "also rate the schedule in FILE, MSCCL XML or ForestColl's tree XML, after executing it; may "
+         "be repeated; without -c its collective is compared"),
+     .count = AT(import_count)},
     {BY_ROW_NUMBER(
         0, "latency-ns", "N", AT(latency_ns), 1, 1000000000,
         "latency of a hop in nanoseconds, for the sizes at which algorithms overtake each other, %r "
@@ -166,7 +178,8 @@ static void print_row(const struct compare_row *row, const char *unit)
 {
     char name[40], steps[40], text[BY_FRACTION_TEXT_BYTES];
 
-    snprintf(name, sizeof(name), "%s%s", by_algorithm_name(row->algorithm), row->hosts ? " (hosts)" : "");
+    snprintf(name, sizeof(name), "%s%s", row->file ? row->file : by_algorithm_name(row->algorithm),
+             row->hosts ? " (hosts)" : "");
     if (row->refused[0]) {
         printf("  %-15s %10s %s\n", name, "-", row->refused);
         return;
@@ -180,18 +193,28 @@ static void print_row(const struct compare_row *row, const char *unit)
            by_fraction_text(row->ratio, text), steps, row->facts.height_max, 1e3 * row->seconds);
 }
 
+/* Prints "key": "text". */
+static void print_json_text(const char *key, const char *text)
+{
+    printf("\"%s\": \"", key);
+    for (const char *c = text; *c; c++)
+        printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
+    printf("\"");
+}
+
 static void print_json_row(const struct compare_row *row, bool first)
 {
     char text[BY_FRACTION_JSON_BYTES];
 
-    printf("%s\n    {\"algorithm\": \"%s\", \"in_network\": %s, ", first ? "" : ",",
-           by_algorithm_name(row->algorithm),
-           row->algorithm == BY_ALGORITHM_FOREST && !row->hosts ? "true" : "false");
+    printf("%s\n    {", first ? "" : ",");
+    if (row->file)
+        print_json_text("file", row->file);
+    else
+        printf("\"algorithm\": \"%s\"", by_algorithm_name(row->algorithm));
+    printf(", \"in_network\": %s, ", row->algorithm == BY_ALGORITHM_FOREST && !row->hosts ? "true" : "false");
     if (row->refused[0]) {
-        printf("\"unsupported\": \"");
-        for (const char *c = row->refused; *c; c++)
-            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
-        printf("\"}");
+        print_json_text("unsupported", row->refused);
+        printf("}");
         return;
     }
     printf("\"algbw\": %s, \"algbw_float\": %.12g, ", by_fraction_json(row->facts.achieved, text),
@@ -247,7 +270,9 @@ static void add_line(struct compare_lines *lines, const struct compare_row *row,
     if (row->refused[0])
         return;
     lines->lines[lines->count++] =
-        (struct by_crossover_line){.name = row->hosts ? "forest (hosts)" : by_algorithm_name(row->algorithm),
+        (struct by_crossover_line){.name = row->file    ? row->file
+                                           : row->hosts ? "forest (hosts)"
+                                                        : by_algorithm_name(row->algorithm),
                                    .hops = times * row->facts.height_max,
                                    .rate = row->facts.achieved};
 }
@@ -290,6 +315,35 @@ static void print_crossovers(const struct compare_lines *lines, const struct by_
         printf("  the sizes at which algorithms overtake each other need more than 63 bits\n");
 }
 
+static void print_any_row(const struct by_topology *topology, const struct compare_arguments *arguments,
+                          const struct compare_row *row, bool first)
+{
+    if (arguments->json)
+        print_json_row(row, first);
+    else
+        print_row(row, topology->unit);
+    fflush(stdout);
+}
+
+/* The rows of the imported schedules for the collective. */
+static void print_imports(const struct by_topology *topology, const struct compare_arguments *arguments,
+                          const struct by_plan *reference, bool first, struct compare_lines *lines)
+{
+    for (uint32_t i = 0; i < arguments->import_count; i++) {
+        const struct by_cli_imported *imported = &arguments->imported[i];
+        struct compare_row row = {.file = by_cli_imported_name(imported),
+                                  .round_count = imported->depth,
+                                  .facts = {.achieved = imported->rate, .height_max = imported->path_hops}};
+
+        if (imported->collective != reference->collective)
+            continue;
+        finish_row(&row, reference->optimum, by_plan_clock());
+        print_any_row(topology, arguments, &row, first);
+        add_line(lines, &row, reference->collective);
+        first = false;
+    }
+}
+
 static int compare_one(const struct by_topology *topology, const struct compare_arguments *arguments,
                        unsigned collective, int64_t root, bool first)
 {
@@ -323,14 +377,11 @@ static int compare_one(const struct by_topology *topology, const struct compare_
         by_cli_progress_start(&progress, by_collective_name(collective), arguments->progress);
         fill_row(topology, arguments, reference, options.root, &progress.stage, &row);
         by_cli_progress_stop(&progress);
-        if (arguments->json)
-            print_json_row(&row, first_row);
-        else
-            print_row(&row, topology->unit);
+        print_any_row(topology, arguments, &row, first_row);
         add_line(&lines, &row, collective);
         first_row = false;
-        fflush(stdout);
     }
+    print_imports(topology, arguments, reference, first_row, &lines);
     if (arguments->json)
         printf("]");
     print_crossovers(&lines, topology, arguments);
@@ -340,12 +391,37 @@ static int compare_one(const struct by_topology *topology, const struct compare_
     return BY_EXIT_DONE;
 }
 
+static bool is_imported(const struct compare_arguments *arguments, unsigned collective)
+{
+    for (uint32_t i = 0; i < arguments->import_count; i++)
+        if (arguments->imported[i].collective == collective)
+            return true;
+    return false;
+}
+
+/* Reads all files before anything is printed. Returns -1 to continue. */
+static int read_imports(const struct by_topology *topology, struct compare_arguments *arguments)
+{
+    int status = -1;
+
+    for (uint32_t i = 0; i < arguments->import_count && status < 0; i++) {
+        status = by_cli_imported_read(topology, arguments->topology, arguments->imports[i],
+                                      &arguments->imported[i]);
+        if (status < 0 && arguments->collective && arguments->imported[i].collective != arguments->collective)
+            status = by_cli_fail(BY_EXIT_USAGE, "%s is for %s, not for %s; leave -c out",
+                                 arguments->imports[i], by_collective_name(arguments->imported[i].collective),
+                                 by_collective_name(arguments->collective));
+    }
+    return status;
+}
+
 static int compare(const struct by_topology *topology, const struct compare_arguments *arguments)
 {
     static const unsigned usual[] = {BY_COLLECTIVE_ALLGATHER, BY_COLLECTIVE_REDUCE_SCATTER,
                                      BY_COLLECTIVE_ALLREDUCE};
     int64_t root = 0;
     int status = BY_EXIT_DONE;
+    bool first = true;
 
     while (!topology->nodes[root].compute)
         root++;
@@ -356,13 +432,11 @@ static int compare(const struct by_topology *topology, const struct compare_argu
                                arguments->root, arguments->topology);
     }
     if (arguments->json) {
-        printf("{\"topology\": \"");
-        for (const char *c = topology->name; *c; c++)
-            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
-        printf("\", \"compute_nodes\": %u, \"unit\": \"", by_topology_compute_count(topology));
-        for (const char *c = topology->unit; *c; c++)
-            printf(*c == '"' || *c == '\\' ? "\\%c" : (unsigned char)*c < ' ' ? "\\u%04x" : "%c", *c);
-        printf("\", \"collectives\": [");
+        printf("{");
+        print_json_text("topology", topology->name);
+        printf(", \"compute_nodes\": %u, ", by_topology_compute_count(topology));
+        print_json_text("unit", topology->unit);
+        printf(", \"collectives\": [");
     } else {
         printf("%s: %u compute nodes, %u switches\n", topology->name, by_topology_compute_count(topology),
                topology->node_count - by_topology_compute_count(topology));
@@ -370,7 +444,10 @@ static int compare(const struct by_topology *topology, const struct compare_argu
     if (arguments->collective)
         status = compare_one(topology, arguments, arguments->collective, root, true);
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]) && !arguments->collective && !status; i++)
-        status = compare_one(topology, arguments, usual[i], root, i == 0);
+        if (arguments->import_count == 0 || is_imported(arguments, usual[i])) {
+            status = compare_one(topology, arguments, usual[i], root, first);
+            first = false;
+        }
     if (arguments->json && !status)
         printf("], \"peak_memory\": %lld}\n", by_cli_memory());
     else if (!status)
@@ -389,7 +466,9 @@ int by_command_compare(int argc, char **argv)
     topology = by_cli_topology(arguments.topology);
     if (!topology)
         return BY_EXIT_USAGE;
-    status = compare(topology, &arguments);
+    status = read_imports(topology, &arguments);
+    if (status < 0)
+        status = compare(topology, &arguments);
     by_topology_free(topology);
     return status;
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The planner's benchmark, for allgather on one core.
-#   planner.sh BUILD [promised|suite|routes|growth [SVG]]
+#   planner.sh BUILD [promised|suite|routes|replan|growth [SVG]]
 #              growth draws the picture SVG (default BUILD/../planner-growth.svg)
 # "all" is the whole command, from reading the fabric's JSON to a plan that the independent verifier
 # has reported as OPTIMAL in memory: wall time, and processor time. Promises apply to processor
@@ -181,12 +181,34 @@ gather-a100-1024 gather,--root,gpu0 a100 --boxes 128 --capable none
 ROWS
 }
 
+# Losses: in-process times of re-planning at 1,024 GPUs, and the whole command for one of them.
+replan() {
+    local name
+    echo "# re-planning after one loss, beside a plan made without the old one; rate: of that plan; high: hops of the highest tree"
+    "$banyan" topo a100 --boxes 128 --capable none >"$folder/a100"
+    "$banyan" topo h100 --boxes 128 --capable none >"$folder/h100"
+    "$banyan" topo mi250 --boxes 64 --capable none >"$folder/mi250"
+    for name in a100 h100; do
+        echo "# $name, 1,024 GPUs, allgather"
+        pin "$build/tools/bench-replan" "$folder/$name" allgather gpu9,ib0 gpu9,nvswitch1 gpu9 nvswitch1 || status=1
+    done
+    echo "# mi250, 1,024 GPUs, allgather: the links of a box, and a GPU"
+    # shellcheck disable=SC2046 # one loss a word
+    pin "$build/tools/bench-replan" "$folder/mi250" allgather \
+        $(grep -o '"between": \["gcd[0-9]*", "[a-z]*[0-9]*"' "$folder/mi250" | tr -d '" [' | sed 's/between://' |
+            awk -F, '{ a = substr($1, 4) + 0; b = substr($2, 4) + 0; if (a < 16 && ($2 ~ /^ib/ || b < 16)) print }') gcd17 || status=1
+    "$banyan" plan "$folder/a100" -c allgather -o "$folder/old" >/dev/null
+    clock pin "$banyan" plan "$folder/a100" --from "$folder/old" --fail-link gpu9,ib0 -o "$folder/new" || status=1
+    awk -v t="$busy" 'BEGIN { printf "# the whole command for gpu9,ib0 of a100, from files to a file, verified: %.0f ms of processor time\n", t / 1e3 }'
+}
+
 case $part in
 routes) routes ;;
+replan) replan ;;
 promised) promised ;;
 suite) suite ;;
 growth | '')
-    [ -n "$part" ] || { promised; echo; suite; echo; routes; echo; }
+    [ -n "$part" ] || { promised; echo; suite; echo; routes; echo; replan; echo; }
     growth "DGX A100" a100 boxes 8 none
     growth MI250 mi250 boxes 4 none
     growth "A100, switches multicast" a100 boxes 8 all

@@ -1,7 +1,7 @@
 # fuzz: libFuzzer targets, built by clang in a separate variant (FUZZ=1). `make fuzz TIME=60` runs
 # each for 60 seconds.
 FUZZERS := fuzz-wire fuzz-image fuzz-engine fuzz-endpoint fuzz-cluster fuzz-agent fuzz-message fuzz-topology fuzz-plan \
-           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member
+           fuzz-nccl fuzz-ibnetdiscover fuzz-lldp fuzz-dot fuzz-shares fuzz-pmi fuzz-series fuzz-member fuzz-schedule
 TIME    ?= 60
 
 ifeq ($(FUZZ),1)
@@ -38,6 +38,9 @@ fuzz-agent_LDLIBS    := -fsanitize=fuzzer -lprotobuf-nanopb
 fuzz-message_LDLIBS  := -fsanitize=fuzzer -lprotobuf-nanopb
 fuzz-topology_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lm
 fuzz-plan_LDLIBS     := -fsanitize=fuzzer -ljansson -lgmp -lm
+fuzz-schedule_SRC    := tests/fuzz/schedule.c
+fuzz-schedule_LIBS   := control offload
+fuzz-schedule_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm
 fuzz-nccl_SRC    := tests/fuzz/import_nccl.c tests/fuzz/import.c
 fuzz-nccl_LIBS   := control offload
 fuzz-nccl_LDLIBS := -fsanitize=fuzzer -ljansson -lgmp -lexpat -lm

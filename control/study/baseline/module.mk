@@ -15,4 +15,4 @@ control_SRC += \
 	control/study/baseline/rounds_file.c \
 	control/study/baseline/sketch.c \
 	control/study/baseline/tacos.c
-banyan_SRC += control/cli/baseline.c control/cli/compare.c control/cli/crossover.c
+banyan_SRC += control/cli/baseline.c control/cli/compare.c control/cli/compare_import.c control/cli/crossover.c

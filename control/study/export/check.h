@@ -18,8 +18,23 @@ struct by_check_report {
     uint32_t blocks_max;  /* MSCCL: most thread blocks of any GPU */
     bool in_place, out_of_place;
     bool has_rate;
+    /* messages of which each waits for the one before: the longest chain (count) */
+    uint32_t depth;
+    uint32_t path_hops; /* links of the longest path of a message of trees; 0 for MSCCL */
     /* Trees on a topology: total data size divided by time, in the topology's unit. */
     struct by_fraction rate;
+};
+
+/* What one rank sends to another: chunks over one connection. */
+struct by_check_send {
+    uint32_t from, to; /* ranks */
+    uint64_t chunks;
+};
+
+/* The messages of an MSCCL schedule. The caller frees `sends`. */
+struct by_check_sends {
+    uint32_t count;
+    struct by_check_send *sends;
 };
 
 /*
@@ -30,6 +45,10 @@ struct by_check_report {
  */
 int by_check_file(const char *path, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem);
+/* The same; also lists the messages of an MSCCL schedule, none for trees. */
+int by_check_messages(const char *path, const struct by_topology *topology, uint32_t slots,
+                      struct by_check_report *report, struct by_check_sends *sends,
+                      struct by_problem *problem);
 int by_check_text(const char *text, size_t bytes, const struct by_topology *topology, uint32_t slots,
                   struct by_check_report *report, struct by_problem *problem);
 

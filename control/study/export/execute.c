@@ -310,6 +310,13 @@ static int move_chunk(struct by_export_machine *machine, uint32_t number, uint32
     return write_place(machine, number, gpu, step->target, step->target_at + i, here, sums);
 }
 
+/* The step ends at least `messages` messages after `before`. */
+static void deepen(struct by_export_machine *machine, uint32_t step, uint32_t before, uint32_t messages)
+{
+    if (before != BY_STEP_NONE && machine->depth[before] + messages > machine->depth[step])
+        machine->depth[step] = machine->depth[before] + messages;
+}
+
 static int run_step(struct by_export_machine *machine, uint32_t block)
 {
     const struct by_msccl *msccl = machine->msccl;
@@ -319,6 +326,9 @@ static int run_step(struct by_export_machine *machine, uint32_t block)
     int error = 0;
 
     machine->when[number] = machine->clock++;
+    if (machine->done[block] > 0)
+        machine->depth[number] = machine->depth[number - 1];
+    deepen(machine, number, by_happens_awaited(machine, number), 0);
     if (step->after_block >= 0 && machine->known[block][step->after_block] <= step->after_step)
         machine->known[block][step->after_block] = step->after_step + 1;
     if (by_msccl_receives(step->type)) {
@@ -331,6 +341,7 @@ static int run_step(struct by_export_machine *machine, uint32_t block)
                          step->count, in->from, message->count);
         memcpy(values, message->values, message->count * sizeof(*values));
         machine->from[number] = message->step;
+        deepen(machine, number, message->step, 1);
         in->head = (in->head + 1) % machine->slots;
         in->count--;
         wake(machine, in->sender);
@@ -395,6 +406,7 @@ static void machine_make(struct by_export_machine *machine)
     machine->queue = by_alloc(msccl->block_count, sizeof(*machine->queue));
     machine->when = by_alloc(msccl->step_count, sizeof(*machine->when));
     machine->from = by_alloc(msccl->step_count, sizeof(*machine->from));
+    machine->depth = by_alloc(msccl->step_count, sizeof(*machine->depth));
     machine->block_of = by_alloc(msccl->step_count, sizeof(*machine->block_of));
     machine->stamp = by_alloc(msccl->step_count, sizeof(*machine->stamp));
     machine->stack = by_alloc(msccl->step_count, sizeof(*machine->stack));
@@ -430,13 +442,15 @@ static void machine_free(struct by_export_machine *machine)
     free(machine->queue);
     free(machine->when);
     free(machine->from);
+    free(machine->depth);
     free(machine->block_of);
     free(machine->stamp);
     free(machine->stack);
     by_values_free(machine->values);
 }
 
-int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, struct by_problem *problem)
+int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, uint32_t *depth,
+                     struct by_problem *problem)
 {
     struct by_export_machine machine = {
         .msccl = msccl, .in_place = in_place, .slots = slots, .problem = problem};
@@ -451,6 +465,9 @@ int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots
         fill_inputs(&machine);
         error = run(&machine);
     }
+    *depth = 0;
+    for (uint32_t s = 0; s < msccl->step_count; s++)
+        *depth = machine.depth[s] > *depth ? machine.depth[s] : *depth;
     machine_free(&machine);
     return error;
 }

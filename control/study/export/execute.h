@@ -57,6 +57,7 @@ struct by_export_machine {
     /* The happens-before order. */
     uint32_t clock;
     uint32_t *when;     /* by step: its position in the order of execution */
+    uint32_t *depth;    /* by step: messages before its end, of which each waits for the one before */
     uint32_t *from;     /* by receiving step: the step that sent, or BY_STEP_NONE */
     uint32_t *block_of; /* by step */
     int32_t **known;    /* by thread block, for each block of its GPU: number of steps known to be complete */
@@ -76,6 +77,8 @@ int by_happens_before(struct by_export_machine *machine, uint32_t first, uint32_
  * execution could give a different result.
  */
 int by_happens_access(struct by_export_machine *machine, uint32_t place, uint32_t step, bool write);
+/* Returns the step that the GPU must complete before this one may begin, or BY_STEP_NONE. */
+uint32_t by_happens_awaited(const struct by_export_machine *machine, uint32_t step);
 /* Fills `problem` with the reason why no step can be executed; returns BY_EINVAL. */
 int by_stuck_explain(struct by_export_machine *machine);
 

@@ -550,6 +550,13 @@ int by_forestcoll_check(struct by_forestcoll *forest, const struct by_topology *
     for (uint32_t i = 0; i < forest->name_count; i++)
         report->rank_count += forest->ends[i];
     error = run_trees(forest, problem);
+    for (uint32_t t = 0; t < forest->tree_count && !error; t++)
+        if (forest->trees[t].height > report->depth) /* run_trees has checked it */
+            report->depth = (uint32_t)forest->trees[t].height;
+    for (uint32_t i = 0; i < forest->send_count; i++)
+        if (forest->sends[i].path_count > report->path_hops + 1)
+            report->path_hops = forest->sends[i].path_count - 1;
+    report->depth *= by_collective_way(forest->collective) == BY_DATA_BOTH ? 2 : 1;
     if (!error)
         error = check_shares(forest, &total, problem);
     report->chunk_count = total;

@@ -14,8 +14,7 @@
 /* Most readings that are kept (count). */
 #define READINGS_MAX (1u << 26)
 
-/* Returns the step on which a step depends, or BY_STEP_NONE. */
-static uint32_t awaited(const struct by_export_machine *machine, uint32_t step)
+uint32_t by_happens_awaited(const struct by_export_machine *machine, uint32_t step)
 {
     const struct by_msccl *msccl = machine->msccl;
     const struct by_msccl_step *what = &msccl->steps[step];
@@ -52,7 +51,7 @@ static int look_back(struct by_export_machine *machine, uint32_t first, uint32_t
         if (step > machine->msccl->blocks[machine->block_of[step]].step_first)
             push(machine, step - 1, machine->when[first], &depth);
         push(machine, machine->from[step], machine->when[first], &depth);
-        push(machine, awaited(machine, step), machine->when[first], &depth);
+        push(machine, by_happens_awaited(machine, step), machine->when[first], &depth);
     }
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "offload/base/errors.h"
 #include "tests/unit/control/study/export/make.h"
@@ -473,6 +474,40 @@ static void paths_must_exist_on_the_topology(void **state)
 }
 
 /* A million lines of garbage, of nesting, of steps: the answer takes at most seconds. */
+static void messages_and_their_longest_chain_are_counted(void **state)
+{
+    struct by_topology *topology = rig_preset("twobox", "none", "2", NULL);
+    struct by_plan *plan = rig_plan(topology, BY_COLLECTIVE_ALLGATHER, -1, 0, false);
+    struct by_export_options options = {.name = "test", .max_bytes = 1 << 30};
+    char path[] = "/tmp/banyan-schedule-XXXXXX";
+    FILE *file = fdopen(mkstemp(path), "w");
+    struct by_check_report report;
+    struct by_check_sends sends;
+    struct by_problem problem = {0};
+    uint64_t received[8] = {0};
+
+    (void)state;
+    assert_non_null(file);
+    assert_int_equal(by_export_msccl(plan, topology, &options, file, &problem), 0);
+    fclose(file);
+    assert_int_equal(by_check_messages(path, topology, 1, &report, &sends, &problem), 0);
+    for (uint32_t i = 0; i < sends.count; i++)
+        received[sends.sends[i].to] += sends.sends[i].chunks;
+    for (uint32_t r = 0; r < report.rank_count; r++) /* all but its own shard, each chunk once */
+        assert_int_equal(received[r], report.chunk_count / report.rank_count * (report.rank_count - 1));
+    assert_in_range(report.depth, 1, report.rank_count - 1);
+    free(sends.sends);
+    file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("<algo name=\"broken\"", file);
+    fclose(file);
+    assert_int_equal(by_check_messages(path, topology, 1, &report, &sends, &problem), BY_EFORMAT);
+    assert_int_equal(sends.count, 0);
+    unlink(path);
+    by_plan_free(plan);
+    by_topology_free(topology);
+}
+
 static void garbage_is_refused_in_bounded_time(void **state)
 {
     static const char *const lines[] = {"<step s=\"0\">\n", "<a>\n", "<send src='a'/>\n", "garbage &\n",
@@ -506,6 +541,7 @@ int main(void)
         cmocka_unit_test(every_fault_at_every_step_is_found),
         cmocka_unit_test(wrong_forests_are_refused_with_their_reason),
         cmocka_unit_test(paths_must_exist_on_the_topology),
+        cmocka_unit_test(messages_and_their_longest_chain_are_counted),
         cmocka_unit_test(garbage_is_refused_in_bounded_time),
     };
 
