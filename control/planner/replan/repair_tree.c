@@ -201,7 +201,8 @@ static struct repair_work *new_work(struct by_repair *repair)
 void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
 {
     uint32_t count = repair->paths.count, halves = 2 * repair->graph->net->pair_count;
-    int64_t *carried[BY_TREE_DOWN + 1] = {NULL};
+    int64_t *carried = by_alloc((BY_TREE_DOWN + 1) * (size_t)count, sizeof(*carried)); /* by use, by path */
+    bool occurs[BY_TREE_DOWN + 1] = {false};
 
     repair->path_count_old = count;
     repair->path_room = repair->paths.room;
@@ -225,13 +226,12 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
         repair->runs_up |= by_repair_runs_up(use);
         if (i == 0 || trees->trees[i].amount < repair->whole)
             repair->whole = trees->trees[i].amount;
-        if (!carried[use])
-            carried[use] = by_alloc(count, sizeof(*carried[use]));
-        survey_tree(repair, &trees->trees[i], carried[use]);
+        occurs[use] = true;
+        survey_tree(repair, &trees->trees[i], carried + use * (size_t)count);
     }
     for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++) {
-        for (uint32_t p = 0; p < count && carried[use]; p++) {
-            int64_t amount = carried[use][p];
+        for (uint32_t p = 0; p < count && occurs[use]; p++) {
+            int64_t amount = carried[use * (size_t)count + p];
 
             repair->carried_old[p] += amount;
             for (uint32_t i = repair->paths.start[p] + 1; i < repair->paths.start[p + 1] && amount; i++) {
@@ -241,8 +241,8 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
                 repair->load[repair->half[i] ^ 1] += by_repair_runs_up(use) ? amount : 0;
             }
         }
-        free(carried[use]);
     }
+    free(carried);
 }
 
 void by_repair_end(struct by_repair *repair)
