@@ -111,8 +111,8 @@ void by_msccl_free(struct by_msccl *msccl);
 
 /*
  * Executes the schedule symbolically, in place or out of place. `slots`: how many messages a sender
- * may be ahead of its receiver, at least 1. `depth` becomes the length of the longest chain of messages
- * that wait for each other. Returns 0; BY_EINVAL with the first fault in `problem`;
+ * may be ahead of its receiver, at least 1. `depth` becomes the length of the longest chain of
+ * messages that wait for each other. Returns 0; BY_EINVAL with the first fault in `problem`;
  * BY_ELIMIT if it needs too much memory.
  */
 int by_msccl_execute(const struct by_msccl *msccl, bool in_place, uint32_t slots, uint32_t *depth,
