@@ -25,14 +25,15 @@ struct by_paths {
 };
 
 void by_paths_free(struct by_paths *paths);
-/* Makes `paths`, which must be empty, a copy with the same paths and numbers, for by_paths_append. */
+/* Makes `paths`, which must be empty, a copy with the same paths and numbers, for
+ * by_paths_append. */
 void by_paths_copy(struct by_paths *paths, const struct by_paths *from);
 /* Returns the number of the path with these nodes (at least two); adds it when it is new. */
 uint32_t by_paths_add(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
 /* Whether path number `path` has these nodes. */
 bool by_paths_are(const struct by_paths *paths, uint32_t path, const uint32_t *nodes, uint32_t count);
-/* Adds the path without looking for an equal one, to a table that by_paths_add has not changed since
- * it was copied. Returns its number. */
+/* Adds the path without looking for an equal one, to a table that by_paths_add has not changed
+ * since it was copied. Returns its number. */
 uint32_t by_paths_append(struct by_paths *paths, const uint32_t *nodes, uint32_t count);
 /* Renumbers the paths: `number` (by path) is the new number of each, below `kept`, or UINT32_MAX
  * for paths to remove. */

@@ -70,7 +70,8 @@ static bool hang_anyhow(struct repair_work *work, bool overloads)
 }
 
 /* Attaches every loose branch of the tree in work. A branch without a place may find one below
- * another branch once that is attached. A tree is split only when no branch can be attached whole. */
+ * another branch once that is attached. A tree is split only when no branch can be attached whole.
+ */
 static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
                      bool overloads)
 {

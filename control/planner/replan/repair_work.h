@@ -79,7 +79,8 @@ static inline bool by_repair_runs_up(enum by_tree_use use)
     return use != BY_TREE_DOWN;
 }
 
-/* Returns the spare capacity of a hop from parent to child, in the directions that the tree uses. */
+/* Returns the spare capacity of a hop from parent to child, in the directions that the tree uses.
+ */
 static inline int64_t by_repair_room(const struct by_repair *repair, enum by_tree_use use, uint32_t half)
 {
     int64_t down = repair->room[half], up = repair->room[half ^ 1];

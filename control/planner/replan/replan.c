@@ -402,8 +402,8 @@ static int plan_anew(struct by_replan_job *job, bool in_network, double time_lim
     return 0;
 }
 
-/* Where few trees could stay and some became too high, new trees cost nothing more: they are taken if
- * they are lower and as fast. */
+/* Where few trees could stay and some became too high, new trees cost nothing more: they are taken
+ * if they are lower and as fast. */
 static void plan_lower(struct by_replan_job *job, bool in_network, double time_limit_s,
                        struct by_replan_report *report)
 {
