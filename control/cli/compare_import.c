@@ -39,8 +39,8 @@ static int find_rate(const struct by_topology *topology, const struct by_check_s
             tightest = &net->arcs[i];
     if (!error && !tightest)
         error = by_problem_say(problem, BY_EINVAL, "the schedule sends nothing, so it has no rate");
-    if (!error && by_fraction_set((__int128)tightest->capacity * (int64_t)total,
-                                  (__int128)tightest->load * topology->scale, &imported->rate) != 0)
+    else if (tightest && by_fraction_set((__int128)tightest->capacity * (int64_t)total,
+                                         (__int128)tightest->load * topology->scale, &imported->rate) != 0)
         error = by_problem_say(problem, BY_ERANGE,
                                "its rate needs more than 63 bits; give the bandwidths fewer digits");
     free(nodes);

@@ -90,9 +90,8 @@ uint32_t by_paths_append(struct by_paths *paths, const uint32_t *nodes, uint32_t
 
 void by_paths_renumber(struct by_paths *paths, const uint32_t *number, uint32_t kept)
 {
-    uint32_t *start = by_alloc_table((size_t)kept + 1, sizeof(*start)), *nodes;
+    uint32_t *start = by_alloc((size_t)kept + 1, sizeof(*start)), *nodes;
 
-    start[0] = 0;
     for (uint32_t i = 0; i < paths->count; i++)
         if (number[i] != UINT32_MAX)
             start[number[i] + 1] = by_paths_hops(paths, i) + 1;
