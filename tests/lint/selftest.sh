@@ -315,7 +315,9 @@ alerts() { tests/lint/alerts.py; }
 sound "the alerts pass" docs/planted.md alerts < <(echo "A page.")
 fault "an alert without advice is caught" docs/operate.md "no section '### BanyanPortDown'" alerts < <(sed 's/^### BanyanPortDown$/### BanyanPort/' docs/operate.md)
 fault "a rule of a metric that nothing writes is caught" docs/operate/banyan.rules.yml "banyan_port_upp is not a metric" alerts < <(sed 's/banyan_port_up /banyan_port_upp /' docs/operate/banyan.rules.yml)
-fault "an alert that never fires is caught" docs/operate/banyan.rules.yml "BanyanSwitchDown" alerts < <(sed 's/banyan_switch_up == 0/banyan_switch_up == 2/' docs/operate/banyan.rules.yml)
+if command -v promtool >/dev/null; then # which evaluates the rules
+    fault "an alert that never fires is caught" docs/operate/banyan.rules.yml "BanyanSwitchDown" alerts < <(sed 's/banyan_switch_up == 0/banyan_switch_up == 2/' docs/operate/banyan.rules.yml)
+fi
 fault "a panel of a series that is not recorded is caught" docs/operate/dashboard.json "is not recorded" alerts < <(sed 's/banyan:job_opt:ratio/banyan:job_opt:part/' docs/operate/dashboard.json)
 fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.sh < <(echo "A page.")
 fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
@@ -341,7 +343,7 @@ fault "an element type that the public interface lacks is caught" offload/wire/t
 fault "a collective that the endpoint does not place is caught" offload/wire/types.h "BY_COLLECTIVE_PLANTED" object offload/endpoint/share.o \
     < <(sed 's/    X(BARRIER, 6, \(.*\))$/    X(BARRIER, 6, \1) X(PLANTED, 7, "planted", 0, 0, 1, BY_DATA_BOTH)/' offload/wire/types.h)
 fault "a transport whose table lacks a function is caught" host-driver/udp.c "missing initializer" object host-driver/udp.o \
-    < <(sed 's/udp_fds, udp_close};/udp_fds};/' host-driver/udp.c)
+    < <(sed 's/udp_close, udp_readdress};/udp_close};/' host-driver/udp.c)
 fault "a driver of the switch that is not opened is caught" dataplane/interface.h "BY_DRIVER_PLANTED" object dataplane/port.o \
     < <(sed 's/    X(GSO, "gso")/    X(GSO, "gso") X(PLANTED, "planted")/' dataplane/interface.h)
 fault "a driver of the switch whose table lacks a function is caught" dataplane/port_gso.c "gso_ops lacks .settle" names_only \
