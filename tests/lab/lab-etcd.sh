@@ -110,7 +110,7 @@ if [ "$(generation 2)" -eq $((second + 1)) ]; then pass "the next job 2 has the 
 # ---- the leader is killed while it changes tables --------------------------------------------------------------------------
 last=$(generation 2) repeated=0
 job end 2 >/dev/null
-await 5 follows "$old"
+await 5 follows "$old" || fail "banyand $old follows again" "$(logs)"
 before=$(counts) old=$leader begin=$(now_ms)
 job create --window 64 --job 2 -c allreduce >"$dir/create.out" 2>&1 &
 sleep 0.03
@@ -124,7 +124,7 @@ if [ $repeated -eq 0 ]; then pass "no generation is used twice"; else fail "a ge
 goes_on "and the calls go on"
 
 # ---- the leader is stopped --------------------------------------------------------------------------------------------------
-await 5 follows "$old"
+await 5 follows "$old" || fail "banyand $old follows again" "$(logs)"
 before=$(counts) old=$leader begin=$(now_ms) first=$(generation 1)
 end_tree STOP "${banyands[$leader]}"
 takes_over "SIGSTOP" "$leader" "$before" "$begin"
@@ -149,7 +149,7 @@ disown
 await 10 said "$leader" 'job 1 is in generation' || fail "spine0 returns" "$(logs)" "$dir/spine0.log"
 
 # ---- the leader is cut off from etcd, but not from switches and hosts -------------------------------------------------------
-await 5 follows "$old"
+await 5 follows "$old" || fail "banyand $old follows again" "$(logs)"
 before=$(counts) old=$leader begin=$(now_ms)
 cut "c$leader"
 mark "$old"
@@ -210,6 +210,7 @@ refused "https without keys" 2 "--store-keys" other --store etcd:https://127.0.0
 refused "keyed jobs over http to another machine" 2 "which http:// would expose" other --keyed --store "$store"
 waits() { limit=2 other "$@"; }
 refused "an etcd that is not there: it says so and waits" 124 "no member of etcd serves the request (1 asked; http://127.0.0.1:9: " waits --store etcd:http://127.0.0.1:9
+check "once, while its attempts fail alike" test "$(grep -c "serves the request" "$dir/check.out")" -eq 1
 refused "another etcd, or name, for the same fabric" 3 "is led by another controller" at c0 timeout 10 "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$lab" --http off --socket off --store "$store/other"
 wrong() { awk '/^ allreduce/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir"/host?.out; }
 check "$(rows) sizes, and no wrong element" test "$(wrong)" -eq 0

@@ -36,6 +36,7 @@ struct by_lead {
     int stop_fd, lost_fd;
     char text[400];  /* why it is lost */
     char seen[400];  /* the last line of the wait */
+    int seen_error;  /* and its error: texts of failed connections differ in times only */
     char value[160]; /* of the key: this process */
     char lease[32];  /* "" : none */
     int64_t term;
@@ -68,12 +69,13 @@ int by_lead_open(const char *store, const char *keys, struct by_lead **result, s
 }
 
 /* Logs a line of the wait when it differs from the last one. */
-static void report(struct by_lead *lead, const char *text)
+static void report(struct by_lead *lead, int error, const char *text)
 {
     char status[sizeof(lead->seen) + 16];
 
-    if (strcmp(lead->seen, text) == 0)
+    if (error == lead->seen_error && (error == BY_EIO || strcmp(lead->seen, text) == 0))
         return;
+    lead->seen_error = error;
     snprintf(lead->seen, sizeof(lead->seen), "%s", text);
     by_daemon_say("%s", lead->seen);
     snprintf(status, sizeof(status), "STATUS=%s", lead->seen);
@@ -212,7 +214,7 @@ int by_lead_wait(struct by_lead *lead, int signals, struct by_problem *problem)
         else if (error == BY_EMISMATCH)
             return error;
         if (error == BY_EAGAIN || error == BY_EIO)
-            report(lead, problem->text);
+            report(lead, error, problem->text);
         if (error == BY_EAGAIN && !ready)
             by_notify("READY=1");
         ready |= error == BY_EAGAIN;

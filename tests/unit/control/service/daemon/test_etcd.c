@@ -485,11 +485,28 @@ static void addresses_that_are_wrong_are_refused(void **state)
     by_etcd_close(client);
 }
 
+static void every_switch_may_tell_a_former_leader_and_it_follows(void **state)
+{
+    struct by_daemon *daemon = calloc(1, sizeof(*daemon));
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_non_null(daemon);
+    assert_int_equal(by_lead_open("etcd:http://127.0.0.1:1", NULL, &daemon->lead, &problem), 0);
+    by_daemon_retire(daemon, "the first switch is led by another one");
+    assert_true(daemon->retires);
+    by_daemon_retire(daemon, "so is the second");
+    assert_true(daemon->retires);
+    by_lead_close(daemon->lead);
+    free(daemon);
+}
+
 /* Started as "banyand", this program is the daemon of rig_start. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_that_are_wrong_are_refused),
+        cmocka_unit_test(every_switch_may_tell_a_former_leader_and_it_follows),
         cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
         cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
         cmocka_unit_test(a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation),
