@@ -52,7 +52,7 @@ right "hosts that know nothing but the controller run the job"
 tables() { for s in leaf0 leaf1 spine0; do "$banyan" show "unix:$folder/$s.sock" | grep -o 'hash [0-9a-f]*'; done; }
 
 # The daemon dies while a job runs; its successor continues the job and pushes nothing.
-run 16
+run 48
 sleep 0.7
 before=$(tables)
 kill -KILL "$daemon"
@@ -65,6 +65,8 @@ ready() { local i; for ((i = 0; i < 100; i++)); do grep -q ready "$dir/again.out
 check "it starts again" ready
 refused "it goes on with the job of its last life" 0 "1 jobs run" cat "$dir/again.out"
 [ "$before" = "$(tables)" ] && pass "no table has changed" || fail "no table has changed" "$dir/again.err"
+run 1
+right "and serves hosts that start now"
 refused "a second controller is refused" 3 "is led by another controller" \
     timeout 20 "$build/bin/banyand" "$dir/leafspine.json" --sockets "$folder" --http off --socket off
 refused "and so is one with the same store" 3 "is in use by another banyand" \
