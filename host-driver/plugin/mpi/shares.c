@@ -128,15 +128,25 @@ int by_shim_alltoall(const struct by_shim_comm *comm, struct by_shim_side send, 
     return prepare(comm, work, BANYAN_ALLTOALL, is_unequal);
 }
 
+/* Completes the sides of a call with a root, which has the shares of all ranks. Returns whether the
+ * root is a rank; if not, MPI reports it to the user. */
+static int set_root(const struct by_shim_comm *comm, int root, struct by_shim_side *all,
+                    struct by_shim_side *own)
+{
+    if (root < 0 || root >= comm->size)
+        return 0;
+    all->blocks = root == comm->rank ? comm->size : 0;
+    if (root == comm->rank && own->buffer == MPI_IN_PLACE)
+        *own = block_of(all, root);
+    own->blocks = 1;
+    return 1;
+}
+
 int by_shim_scatter(const struct by_shim_comm *comm, struct by_shim_side send, struct by_shim_side recv,
                     int root, int is_unequal, struct by_shim_work *work)
 {
-    if (root < 0 || root >= comm->size)
-        return 0; /* MPI reports it to the user */
-    send.blocks = root == comm->rank ? comm->size : 0;
-    if (root == comm->rank && recv.buffer == MPI_IN_PLACE)
-        recv = block_of(&send, root);
-    recv.blocks = 1;
+    if (!set_root(comm, root, &send, &recv))
+        return 0;
     *work = (struct by_shim_work){
         .flight.lane = comm->lane, .flight.call.root = (uint32_t)root, .side = {send, recv}};
     return prepare(comm, work, BANYAN_SCATTER, is_unequal);
@@ -145,12 +155,8 @@ int by_shim_scatter(const struct by_shim_comm *comm, struct by_shim_side send, s
 int by_shim_gather(const struct by_shim_comm *comm, struct by_shim_side send, struct by_shim_side recv,
                    int root, int is_unequal, struct by_shim_work *work)
 {
-    if (root < 0 || root >= comm->size)
-        return 0; /* MPI reports it to the user */
-    recv.blocks = root == comm->rank ? comm->size : 0;
-    if (root == comm->rank && send.buffer == MPI_IN_PLACE)
-        send = block_of(&recv, root);
-    send.blocks = 1;
+    if (!set_root(comm, root, &recv, &send))
+        return 0;
     *work = (struct by_shim_work){
         .flight.lane = comm->lane, .flight.call.root = (uint32_t)root, .side = {send, recv}};
     return prepare(comm, work, BANYAN_GATHER, is_unequal);

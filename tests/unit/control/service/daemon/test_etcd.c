@@ -377,9 +377,20 @@ static void a_follower_takes_over_and_a_former_leader_writes_nothing(void **stat
     rig_close(&rig);
 }
 
-static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void **state)
+/* Returns the store in etcd, opened by the leader. */
+static struct by_state *store_now(struct by_lead *lead, const struct daemon_rig *rig)
 {
     struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct by_state *store;
+
+    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig->topology, &options, &store, &problem),
+                     0);
+    return store;
+}
+
+static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void **state)
+{
     struct by_problem problem = {0};
     struct daemon_rig rig;
     struct by_lead *lead;
@@ -390,8 +401,7 @@ static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void *
     need_etcd();
     rig_open(&rig);
     lead = lead_now();
-    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
-                     0);
+    store = store_now(lead, &rig);
     assert_int_equal(by_state_run(store, &problem,
                                   "INSERT INTO plan VALUES (0, 7, 0, randomblob(2500000));"
                                   "CREATE TABLE kept AS SELECT hex(text) AS text FROM plan"),
@@ -400,8 +410,7 @@ static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void *
         if (by_state_elect(store, id, &problem) != 0)
             fail_msg("%s", problem.text);
     by_state_close(store);
-    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
-                     0);
+    store = store_now(lead, &rig);
     assert_true(by_state_election(store) == 52);
     assert_int_equal(
         by_state_run(store, &problem,
@@ -422,9 +431,8 @@ static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void *
 }
 
 /* The last test: etcd accepts nothing afterwards. */
-static void a_full_etcd_is_told_and_the_kept_state_stays(void **state)
+static void a_full_etcd_is_reported_and_the_stored_state_stays(void **state)
 {
-    struct by_lower_options options = {.mtu = BY_LOWER_MTU};
     struct by_problem problem = {0};
     struct daemon_rig rig;
     struct by_lead *lead;
@@ -435,8 +443,7 @@ static void a_full_etcd_is_told_and_the_kept_state_stays(void **state)
     need_etcd();
     rig_open(&rig);
     lead = lead_now();
-    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
-                     0);
+    store = store_now(lead, &rig);
     assert_int_equal(by_state_run(store, &problem, "INSERT INTO plan VALUES (0, 7, 0, randomblob(9000000))"),
                      0);
     while (id < 30 && by_state_elect(store, id, &problem) == 0)
@@ -446,8 +453,7 @@ static void a_full_etcd_is_told_and_the_kept_state_stays(void **state)
     assert_non_null(strstr(problem.text, "have space"));
     assert_true(by_state_election(store) == id - 1); /* rolled back */
     by_state_close(store);
-    assert_int_equal(by_state_open_etcd(lead, store_of(etcd.port), rig.topology, &options, &store, &problem),
-                     0);
+    store = store_now(lead, &rig);
     assert_true(by_state_election(store) == id - 1);
     by_state_close(store);
     by_lead_close(lead);
@@ -485,7 +491,7 @@ static void addresses_that_are_wrong_are_refused(void **state)
     by_etcd_close(client);
 }
 
-static void every_switch_may_tell_a_former_leader_and_it_follows(void **state)
+static void a_former_leader_that_several_switches_refuse_follows(void **state)
 {
     struct by_daemon *daemon = calloc(1, sizeof(*daemon));
     struct by_problem problem = {0};
@@ -506,11 +512,11 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_that_are_wrong_are_refused),
-        cmocka_unit_test(every_switch_may_tell_a_former_leader_and_it_follows),
+        cmocka_unit_test(a_former_leader_that_several_switches_refuse_follows),
         cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
         cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
         cmocka_unit_test(a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation),
-        cmocka_unit_test(a_full_etcd_is_told_and_the_kept_state_stays),
+        cmocka_unit_test(a_full_etcd_is_reported_and_the_stored_state_stays),
     };
 
     if (strcmp(argv[0], "banyand") == 0)
