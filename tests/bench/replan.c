@@ -146,7 +146,7 @@ int main(int argc, char **argv)
     if (by_topology_read(argv[1], &bench.whole, &problem) != 0 ||
         by_plan_make(bench.whole, &bench.options, &bench.old, &problem) != 0)
         stop(argv[1], &problem);
-    printf("# %-22s %8s %8s %10s %9s %4s %6s %5s %6s %4s %6s %6s\n", "lost", "ms", "cpu ms", "anew, ms",
+    printf("# %-22s %8s %8s %10s %9s %4s %6s %5s %6s %4s %6s %6s\n", "lost", "ms", "cpu ms", "new, ms",
            "rate", "high", "mean", "trees", "kept", "high", "mean", "trees");
     for (int i = 3; i < argc; i++)
         good &= measure(&bench, argv[i]);

@@ -154,7 +154,7 @@ before=$(counts) old=$leader begin=$(now_ms)
 cut "c$leader"
 mark "$old"
 takes_over "cut off from etcd" "$leader" "$before" "$begin"
-if await 5 said "$old" 'is led by a newer controller'; then pass "the switches tell the former leader"; else fail "a former leader" "$(logs)"; fi
+if await 5 said "$old" 'is led by a newer controller'; then pass "the switches refuse the former leader"; else fail "a former leader" "$(logs)"; fi
 join "c$old"
 goes_on "and the calls go on"
 
@@ -165,7 +165,7 @@ check "a job is created while one of three members of etcd is lost" job create -
 member_end 1 KILL
 job end 2 >/dev/null 2>&1
 last=$(generation 1)
-refused "without a majority no job is created, and the reason is told" 3 "no member of etcd serves the request" job create --window 64 --job 3 -c allreduce
+refused "without a majority no job is created, and the reason is reported" 3 "no member of etcd serves the request" job create --window 64 --job 3 -c allreduce
 goes_on "and the calls go on"
 mark "$leader"
 end_tree KILL "$(switch_pid "$lab" spine1)"
@@ -199,7 +199,7 @@ secret() { # KEYS: runs banyand with these keys, for another fabric whose switch
     at c0 timeout 6 "$build/bin/banyand" "$dir/fabric.json" --sockets "$dir" --http off --socket off --keyed --store "etcd:https://$network.10:3379" --store-keys "$dir/$1"
 }
 refused "an etcd at https:// keeps the state of keyed jobs" 124 "banyand: ready, 0 of 4 switches are up" secret keys
-refused "whose authority is another: it says so" 124 "certificate" secret strange
+refused "another authority is reported" 124 "certificate" secret strange
 
 # ---- wrong input ---------------------------------------------------------------------------------------------------------------
 other() { timeout "${limit:-10}" "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$lab" --http off --socket off "$@"; }
@@ -209,7 +209,7 @@ refused "a folder as well" 2 "--state and --store exclude each other" other --st
 refused "https without keys" 2 "--store-keys" other --store etcd:https://127.0.0.1:2379
 refused "keyed jobs over http to another machine" 2 "which http:// would expose" other --keyed --store "$store"
 waits() { limit=2 other "$@"; }
-refused "an etcd that is not there: it says so and waits" 124 "no member of etcd serves the request (1 asked; http://127.0.0.1:9: " waits --store etcd:http://127.0.0.1:9
+refused "an unreachable etcd is reported, and banyand waits" 124 "no member of etcd serves the request (1 asked; http://127.0.0.1:9: " waits --store etcd:http://127.0.0.1:9
 check "once, while its attempts fail alike" test "$(grep -c "serves the request" "$dir/check.out")" -eq 1
 refused "another etcd, or name, for the same fabric" 3 "is led by another controller" at c0 timeout 10 "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$lab" --http off --socket off --store "$store/other"
 wrong() { awk '/^ allreduce/ && ($10 + $14 > 0) { n++ } END { print n + 0 }' "$dir"/host?.out; }

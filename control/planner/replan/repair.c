@@ -11,8 +11,8 @@
 /* Trees of this height are low enough (hops). */
 #define LOW_HOPS 8u
 
-/* Splits `amount` off tree number `number`, which is in work, into a copy at the end of the list.
- * Its loose branches are attached when its turn comes. */
+/* Splits `amount` from tree `number`, which is being repaired, into a copy at the end of the list.
+ * The copy's loose branches are attached when the copy is processed. */
 static void split(struct repair_work *work, struct by_repaired_list *trees, uint32_t number, int64_t amount)
 {
     struct by_repaired copy = trees->trees[number];
@@ -26,7 +26,7 @@ static void split(struct repair_work *work, struct by_repaired_list *trees, uint
     trees->trees[trees->count++] = copy;
 }
 
-/* Splits `amount` off the tree as it was before it was read, and begins with the rest again. */
+/* Splits `amount` from the tree as it was before the repair, and repairs the rest anew. */
 static void split_as_it_was(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
                             int64_t amount)
 {

@@ -130,8 +130,8 @@ static int stand(struct by_lead *lead, struct by_problem *problem)
     return error;
 }
 
-/* Looks once who leads. Returns 0 if this process does, BY_EAGAIN if another one does, BY_ENOENT if
- * none does, or the error of etcd. */
+/* Reads the leader once. Returns 0 if it is this process, BY_EAGAIN if it is another one, BY_ENOENT
+ * if there is none, or the error of etcd. */
 static int look(struct by_lead *lead, struct by_problem *problem)
 {
     json_t *entry;

@@ -15,9 +15,9 @@ struct by_lead;
 /* Opens the clients. Returns 0, or BY_EINVAL with `problem`. */
 int by_lead_open(const char *store, const char *keys, struct by_lead **lead, struct by_problem *problem);
 /*
- * Waits until this process leads; `signals` is a signalfd. Logs who leads meanwhile. From then on a
- * thread renews the lease. Returns 0, BY_EABORTED after a signal (not read), or BY_EMISMATCH with
- * `problem`.
+ * Waits until this process leads; `signals` is a signalfd. Logs the present leader meanwhile.
+ * From then on a thread renews the lease. Returns 0, BY_EABORTED after a signal (not read), or
+ * BY_EMISMATCH with `problem`.
  */
 int by_lead_wait(struct by_lead *lead, int signals, struct by_problem *problem);
 /* Returns a descriptor that becomes readable when the leadership is lost, and why it was. */

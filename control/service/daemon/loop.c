@@ -48,7 +48,7 @@ void by_daemon_retire(struct by_daemon *daemon, const char *format, ...)
 {
     va_list arguments;
 
-    daemon->retires |= !daemon->ending && daemon->lead != NULL; /* each switch may tell it */
+    daemon->retires |= !daemon->ending && daemon->lead != NULL; /* several switches may refuse it */
     va_start(arguments, format);
     end(daemon, 3, format, arguments);
     va_end(arguments);

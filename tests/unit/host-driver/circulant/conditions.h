@@ -33,8 +33,7 @@ bool by_conditions_some(struct by_conditions *conditions, uint32_t rank_count, u
 /*
  * Checks the paths of an all-to-all and the tree of a scatter, for every rank: the skips of a path
  * add up to its distance; each rank but the root receives once, a range that begins with its own
- * share, in the round in which its sender, which has that range, sends it; and the shares of all
- * arrive.
+ * share, in the round in which its sender, which holds that range, sends it; and all shares arrive.
  */
 bool by_conditions_exchange(struct by_conditions *conditions, uint32_t rank_count);
 void by_conditions_free(struct by_conditions *conditions);

@@ -30,7 +30,7 @@ static struct by_call sum_of(uint64_t count)
                             .recv = recv};
 }
 
-static void a_late_call_is_told_of_before_it_ends(void **state)
+static void a_late_call_is_reported_before_it_ends(void **state)
 {
     struct by_call call = sum_of(4);
     struct by_call_status status = {0};
@@ -59,8 +59,8 @@ static void a_late_call_is_told_of_before_it_ends(void **state)
     rig_close(&rig);
 }
 
-/* The switch says which child it waits for: one that the table names, none, and one that it does
- * not name, which is then a rank at the switch itself. */
+/* A WAIT reports the missing child: one that the table lists, none, or one that it does not list,
+ * which is a rank at the switch itself. */
 static void a_wait_names_the_child_that_the_table_has(void **state)
 {
     static const struct {
@@ -122,7 +122,7 @@ static void a_call_that_is_not_outstanding_is_unknown(void **state)
     rig_close(&rig);
 }
 
-static void who_asks_for_no_field_gets_the_error_alone(void **state)
+static void a_caller_without_a_status_gets_the_error_alone(void **state)
 {
     struct by_call call = sum_of(4);
     uint32_t id;
@@ -316,10 +316,10 @@ static void timeouts_in_the_wrong_order_are_put_right(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_late_call_is_told_of_before_it_ends),
+        cmocka_unit_test(a_late_call_is_reported_before_it_ends),
         cmocka_unit_test(a_wait_names_the_child_that_the_table_has),
         cmocka_unit_test(a_call_that_is_not_outstanding_is_unknown),
-        cmocka_unit_test(who_asks_for_no_field_gets_the_error_alone),
+        cmocka_unit_test(a_caller_without_a_status_gets_the_error_alone),
         cmocka_unit_test(two_slots_are_needed_for_the_two_parts_of_an_exact_sum),
         cmocka_unit_test(ranks_that_divide_data_differently_have_different_tags),
         cmocka_unit_test(a_job_of_one_rank_copies_where_there_is_a_buffer),

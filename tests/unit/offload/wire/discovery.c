@@ -184,7 +184,7 @@ static void what_has_no_address_is_not_unfolded(void **state)
     bytes[12] = 0x88; /* LLDP */
     bytes[13] = 0xcc;
     assert_int_equal(by_unfold(&book, &asker, bytes, headers), 0);
-    /* The reply to one who asked from an address without a number goes to it alone. */
+    /* The reply to a sender whose address has no number goes to that address alone. */
     by_arp_request(host, 0, NULL, 2, bytes);
     assert_int_equal(by_arp_reply(bytes, BY_FRAME_HEADER_BYTES, 2, node, reply), BY_FRAME_HEADER_BYTES);
     assert_int_equal(by_unfold(&book, &asker, reply, headers), BY_DISCOVERY_BYTES);
