@@ -52,6 +52,7 @@ fi
 echo "  DEPS   installing ${#missing[@]} Debian packages: ${missing[*]}"
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
+exec 9>/run/lock/banyan-deps && flock 9 # apt-get refuses to run twice at once
 install() {
     DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends "${missing[@]}" >"$log" 2>&1
 }

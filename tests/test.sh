@@ -18,7 +18,7 @@ failed=0
 skipped=0
 repeated=()
 ran=()
-begin=$(date +%s)
+started=$(date +%s)
 
 # Prints the relevant part of a long log: failures with the lines that follow them, then the end of
 # the log.
@@ -28,63 +28,72 @@ failing() {
     tail -n 25 "$1"
 }
 
-# part NAME "what it is" COMMAND...
-part() {
-    local name=$1 what=$2 start log line status=0 p=0 f=0
+# begin NAME "what it is" COMMAND...: starts a part, beside what comes until `report NAME`.
+declare -A part_pid=()
+begin() {
+    local name=$1 what=$2
     shift 2
     [ -z "${ONLY:-}" ] || [ "$name" = build ] || [ "$name" = "$ONLY" ] || return 0
     ran+=("$name")
-    log=$logs/$name.log
-    start=$(date +%s)
     printf '  TEST   %-14s %s\n' "$name" "$what"
-    "$@" >"$log" 2>&1 </dev/null || status=$?
+    {
+        local start status=0
+        start=$(date +%s)
+        "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
+        echo "$status $(($(date +%s) - start))" >"$logs/$name.end"
+    } &
+    part_pid[$name]=$!
+}
+# report NAME: waits for a part, and prints and counts its result.
+report() {
+    local name=$1 log=$logs/$1.log line status seconds p=0 f=0
+    [ -n "${part_pid[$name]:-}" ] || return 0
+    wait "${part_pid[$name]}"
+    unset "part_pid[$name]"
+    read -r status seconds <"$logs/$name.end"
     while read -r line; do # a part may hold several counted runs
         p=$((p + ${line%% *}))
         line=${line#*, }
         f=$((f + ${line%% *}))
     done < <(grep -xE '[0-9]+ passed, [0-9]+ failed' "$log")
-    if [ $status -ne 0 ] && [ "$f" -eq 0 ]; then
+    if [ "$status" -ne 0 ] && [ "$f" -eq 0 ]; then
         f=1
-    elif [ $status -eq 0 ] && [ "$p" -eq 0 ]; then
+    elif [ "$status" -eq 0 ] && [ "$p" -eq 0 ]; then
         p=1
     fi
     passed=$((passed + p))
     failed=$((failed + f))
     mapfile -t -O ${#repeated[@]} repeated < <(sed -nE 's/^[0-9]+ repeated: //p' "$log")
     if [ "$f" -ne 0 ]; then
-        printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" $(($(date +%s) - start)) "$log"
+        printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" "$seconds" "$log"
         failing "$log" | cut -c -400 | sed 's/^/         | /'
     else
-        printf '  PASS   %-14s %d in %d s\n' "$name" "$p" $(($(date +%s) - start))
+        printf '  PASS   %-14s %d in %d s\n' "$name" "$p" "$seconds"
         grep -E '^(note|NOTE|lab): ' "$log" | sed 's/^/         /'
     fi
     return "$f"
 }
+# part NAME "what it is" COMMAND...: both.
+part() { begin "$@" && report "$1"; }
 run() { $make --no-print-directory -j"$jobs" "$@"; }
 
-# early TARGET: starts to make what a later part waits for (await TARGET), with the processor time
-# that other parts leave: the lab mostly waits.
-declare -A early_pid=()
-early() {
-    [ -z "${ONLY:-}" ] || return 0
-    nice -n 19 $make --no-print-directory -j"$jobs" "$1" >"$logs/$1.early" 2>&1 </dev/null &
-    early_pid[$1]=$!
+# idle TARGET...: with the processor time that other parts leave: most of them mostly wait.
+idle() { nice -n 19 $make --no-print-directory -j"$jobs" "$@"; }
+trap 'for pid in "${part_pid[@]}"; do pkill -TERM -P "$pid"; done' EXIT
+
+# with NAME TARGET "what it needs" "what it is" COMMAND...: a part that needs root and the packages
+# that TARGET installs; without them it is skipped.
+with() {
+    local name=$1 target=$2 needs=$3
+    shift 3
+    [ -z "${ONLY:-}" ] || [ "$name" = "$ONLY" ] || return 0
+    if [ "$(id -u)" -eq 0 ] && run "$target" >"$logs/$name-packages" 2>&1; then
+        part "$name" "$@"
+    else
+        skipped=$((skipped + 1))
+        printf '  SKIP   %-14s needs root, and %s: %s\n' "$name" "$needs" "$(tail -n 1 "$logs/$name-packages" 2>/dev/null)"
+    fi
 }
-await() {
-    local result=0
-    [ -z "${ONLY:-}" ] || { run "$1"; return; }
-    wait "${early_pid[$1]}" || result=$?
-    unset "early_pid[$1]"
-    cat "$logs/$1.early"
-    return $result
-}
-# after EARLY TARGET: makes the target when what was begun early is made.
-after() { await "$1" && run "$2"; }
-end_early() {
-    local pid
-    for pid in "${early_pid[@]}"; do kill "$pid" 2>/dev/null; done
-}
-trap end_early EXIT
 
 if part build "libraries, programs and tests, with $jobs jobs" run build-all build-tests build-tools; then
     part repeats "a test that fails once counts as failed" run repeat-check
@@ -95,50 +104,27 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part once-emulated "the same for AVX-512 and NEON, on emulated processors" run once-emulated
     part mutations "rules taken out of the protocol's code: each still applies, some are caught" run model-smoke
     part planner "random fabrics planned: every cut, the verifier, LEMON's flows, glpsol's exact programs" run planner-check N=2000
-    early sanitizers-build
-    if [ "$(id -u)" -ne 0 ]; then
-        skipped=$((skipped + 1))
-        echo "  SKIP   mpi            its namespaces, and the packages of two MPIs, need root"
-    else
-        part mpi "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
-    fi
-    if [ "$(id -u)" -eq 0 ] && run torch-deps >"$logs/torch-packages" 2>&1; then
-        part torch "the backend of torch.distributed, with Debian's PyTorch, over real switches" run lab-torch
-    else
-        skipped=$((skipped + 1))
-        echo "  SKIP   torch          needs root, and Debian's PyTorch: $(tail -n 1 "$logs/torch-packages" 2>/dev/null)"
-    fi
-    if [ "$(id -u)" -eq 0 ] && run slurm-deps >"$logs/slurm-packages" 2>&1; then
-        part slurm "jobs of Debian's Slurm (srun --banyan) over real switches" run lab-slurm
-    else
-        skipped=$((skipped + 1))
-        echo "  SKIP   slurm          needs root, and Debian's Slurm: $(tail -n 1 "$logs/slurm-packages" 2>/dev/null)"
-    fi
-    if [ "$(id -u)" -eq 0 ] && run etcd-deps >"$logs/etcd-packages" 2>&1; then
-        part etcd "several banyands over Debian's etcd: the leader is killed, stopped, cut off" run lab-etcd
-    else
-        skipped=$((skipped + 1))
-        echo "  SKIP   etcd           needs root, and Debian's etcd: $(tail -n 1 "$logs/etcd-packages" 2>/dev/null)"
-    fi
-    early lint # which sees the plugins where the headers of MPI are
-    early fuzz-build
-    part lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
-    part lint "includes, symbols, format, analysers, manuals (begun with the lab)" await lint
-    part size "the core's code, memory and stack against their limits" run size
+    begin lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
+    begin sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers" idle sanitizers-build
+    with mpi mpi "the packages of two MPIs" "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
+    begin lint "includes, symbols, format, analysers, manuals" idle lint # which sees the plugins where the headers of MPI are
+    with torch torch-deps "Debian's PyTorch" "the backend of torch.distributed, with Debian's PyTorch, over real switches" run lab-torch
+    with slurm slurm-deps "Debian's Slurm" "jobs of Debian's Slurm (srun --banyan) over real switches" run lab-slurm
+    with etcd etcd-deps "Debian's etcd" "several banyands over Debian's etcd: the leader is killed, stopped, cut off" run lab-etcd
+    report lab
+    begin fuzz-build "the fuzz targets are built" idle fuzz-build
+    with pci lab-pci-packages "Debian's QEMU and kernel" "poll-mode drivers of NICs: the switch behind vfio in a virtual machine" run lab-pci
     part metal "the image without an operating system, in QEMU" run lab-metal
-    if [ "$(id -u)" -eq 0 ] && run lab-pci-packages >"$logs/pci-packages" 2>&1; then
-        part pci "poll-mode drivers of NICs: the switch behind vfio in a virtual machine" run lab-pci
-    else
-        skipped=$((skipped + 1))
-        echo "  SKIP   pci            needs root, and Debian's QEMU and kernel: $(tail -n 1 "$logs/pci-packages" 2>/dev/null)"
-    fi
+    report lint
+    report sanitizers-build
+    report fuzz-build
+    part size "the core's code, memory and stack against their limits" run size
     part install "an installation is used by programs of others" run install-check
     part lint-selftest "a planted fault for each check of lint" run lint-selftest
-    part sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers (begun with mpi)" await sanitizers-build
     part sanitizers "unit tests and simulation under address and undefined behaviour sanitizers" run sanitizers
-    part fuzz "a few seconds on each fuzz target (their build begun with the lab)" after fuzz-build fuzz-smoke
+    part fuzz "a few seconds on each fuzz target" run fuzz-smoke
 fi
-echo "  TIME   $(($(date +%s) - begin)) s"
+echo "  TIME   $(($(date +%s) - started)) s"
 if [ -n "${ONLY:-}" ] && [[ " ${ran[*]} " != *" $ONLY "* ]]; then
     echo "test.sh: there is no part '$ONLY'; the parts: $(sed -nE 's/^ +part ([a-z-]+) .*/\1/p' tests/test.sh | tr '\n' ' ')" >&2
     failed=$((failed + 1))

@@ -1,6 +1,10 @@
 # lab: real switches, hosts and links in network namespaces. Tests that do not require root also run
 # without it, in one process.
-LAB_SHORT := lab-smoke lab-dpdk lab-languages lab-modes lab-nccl lab-jobs lab-attacks lab-survive lab-again lab-blame lab-faults lab-kill lab-leaks lab-shm lab-push lab-daemon lab-tls lab-join lab-doctor lab-discover lab-your-machines lab-top lab-page lab-refusals lab-site lab-ipv6 lab-teardown lab-gso lab-xdp lab-workers lab-ranks lab-groups switchd plot planning documents sim output options
+# The longest first, because all.sh runs several at a time; switchd changes the number of hugepages.
+LAB_SHORT := lab-attacks documents lab-groups lab-ranks lab-site lab-gso lab-modes lab-xdp lab-jobs lab-nccl lab-survive lab-ipv6 planning \
+             lab-dpdk lab-languages lab-again lab-faults lab-workers lab-leaks lab-discover lab-blame lab-teardown lab-join lab-shm \
+             lab-kill lab-smoke lab-daemon lab-your-machines lab-top sim options output lab-doctor lab-page lab-push plot lab-tls \
+             lab-refusals -- switchd
 
 # Attacks with a raw socket, for lab-attacks.sh.
 TOOLS += lab-attack control-attack lab-tenant lab-attack-shm
