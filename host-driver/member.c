@@ -327,7 +327,8 @@ uint64_t by_member_deadline(const struct banyan_comm *comm)
 
 uint32_t by_member_fds(const struct banyan_comm *comm, struct pollfd *fds)
 {
-    return comm->member != NULL ? by_host_line_fds(&comm->member->line, fds) : 0;
+    /* After the end of its calls the connection is not read, and poll would return at once. */
+    return comm->member != NULL && comm->verdict.error == 0 ? by_host_line_fds(&comm->member->line, fds) : 0;
 }
 
 void by_member_woken(struct banyan_comm *comm)
