@@ -327,7 +327,7 @@ uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given
                                                .rank_count = given->rank_count,
                                                .base = given->gen,
                                                .next = given->gen,
-                                               .last = given->gen,
+                                               .last = given->last != 0 ? given->last : given->gen,
                                                .ranks = ranks};
     return place;
 }

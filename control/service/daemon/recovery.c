@@ -363,6 +363,7 @@ static void add(struct by_daemon *daemon, const struct by_job *job)
     uint32_t place = by_recover_add(daemon->recover, &(struct by_recover_job){.job = job->spec.job,
                                                                               .rank_count = (uint16_t)ranks,
                                                                               .gen = job->tables->gen,
+                                                                              .last = job->gen_last,
                                                                               .used = !recovery->begun});
 
     if (place == UINT32_MAX)

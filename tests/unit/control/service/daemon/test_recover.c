@@ -81,6 +81,28 @@ static void a_switch_without_another_path_may_come_back_in_time(void **state)
     by_recover_close(world.recover);
 }
 
+static void ignore(void *user, const struct by_recover_action *action)
+{
+    (void)user;
+    (void)action;
+}
+
+/* Ranks may have got tables of an attempt whose push failed before the controller restarted. */
+static void an_attempt_before_a_restart_keeps_its_generation(void **state)
+{
+    struct by_recover *recover = by_recover_open(&(struct by_recover_config){.node_count = 1, .act = ignore});
+    uint32_t job;
+
+    (void)state;
+    job = by_recover_add(recover, &(struct by_recover_job){.job = 1, .rank_count = 2, .gen = 3, .last = 7});
+    assert_int_equal(job, 0);
+    assert_int_equal(by_recover_base(recover, job), 3);
+    by_recover_event(recover,
+                     &(struct by_recover_event){.type = BY_RECOVER_RENEW, .job = job, .text = "test"});
+    assert_int_equal(by_recover_next(recover, job), 8);
+    by_recover_close(recover);
+}
+
 static void a_dead_rank_ends_the_others_calls_by_its_name(void **state)
 {
     (void)state;
@@ -220,6 +242,7 @@ int main(void)
         cmocka_unit_test(a_job_without_a_path_is_told_its_own_cause),
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
+        cmocka_unit_test(an_attempt_before_a_restart_keeps_its_generation),
         cmocka_unit_test(a_dead_rank_ends_the_others_calls_by_its_name),
         cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),
         cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
