@@ -464,6 +464,9 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
                                                  [BY_EVENT_TICK] = BY_RECOVER_TICK};
     bool is_link = event->kind == BY_EVENT_LINK_DOWN || event->kind == BY_EVENT_LINK_UP;
 
+    /* A job that has ended is forgotten before another one can get its number. */
+    if (daemon->recovery != NULL && event->kind == BY_EVENT_PUSHED)
+        sync_jobs(daemon);
     if (daemon->recovery == NULL || event->kind >= sizeof(types) / sizeof(types[0]) ||
         types[event->kind] == 0)
         return;
