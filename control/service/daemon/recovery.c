@@ -26,6 +26,7 @@ struct by_recovery {
     struct affected *places;  /* by the place that recover.c uses */
     struct by_change *change; /* the change of the attempt, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
+    bool works; /* the worker has that change */
     bool begun; /* recover.c has got the parts that were down when the daemon began to lead */
 };
 
@@ -265,6 +266,7 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
     struct by_problem problem = change->problem;
     int error = change->error;
 
+    recovery->works = false;
     free(change->targets);
     free(change->target_nodes);
     change->targets = NULL;
@@ -276,8 +278,6 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
         forget_change(daemon);
     }
     give(daemon, (struct by_recover_event){.type = BY_RECOVER_PUSHED, .error = error, .text = problem.text});
-    if (error != 0 && recovery->plan_wanted)
-        forget_change(daemon);
     step(daemon);
 }
 
@@ -285,6 +285,7 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
 {
     struct by_recovery *recovery = daemon->recovery;
 
+    recovery->works = false;
     for (uint32_t i = 0; i < recovery->place_count; i++) {
         const struct by_change_job *entry =
             recovery->places[i].job != 0 ? by_change_find(change, recovery->places[i].job) : NULL;
@@ -335,6 +336,7 @@ static void start_plan(struct by_daemon *daemon)
         job->state = BY_JOB_RECOVERING;
     }
     recovery->change = change;
+    recovery->works = true;
     by_change_plan(daemon, change, on_planned);
 }
 
@@ -343,8 +345,12 @@ static void step(struct by_daemon *daemon)
 {
     struct by_recovery *recovery = daemon->recovery;
 
+    /* The change waits for another push after one that failed, and a new plan replaces it. */
+    if (recovery->plan_wanted && recovery->change != NULL && !recovery->works)
+        forget_change(daemon);
     if (recovery->change != NULL && recovery->push_wanted) {
         recovery->push_wanted = false;
+        recovery->works = true;
         by_change_push(daemon, recovery->change, on_pushed);
     } else if (recovery->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
         recovery->plan_wanted = false;
