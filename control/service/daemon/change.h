@@ -12,6 +12,8 @@
 #ifndef BY_SERVICE_DAEMON_CHANGE_H
 #define BY_SERVICE_DAEMON_CHANGE_H
 
+#include <stdatomic.h>
+
 #include "control/service/controller/push.h"
 #include "control/service/daemon/admit.h"
 #include "control/service/daemon/fabric.h"
@@ -53,6 +55,7 @@ struct by_change {
     int error; /* of the whole change, with `problem` */
     struct by_problem problem;
     struct by_change_image *images; /* by node; for switches only */
+    atomic_bool recorded;           /* the store has the generations, so that hosts may get the tables */
     bool settled; /* false after an error: some switches may have the new tables already; push again */
     uint64_t push_id;
     double plan_seconds, push_seconds;

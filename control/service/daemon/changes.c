@@ -259,6 +259,7 @@ static int make_images(struct by_change *change)
 static void run_plan(struct by_task *task)
 {
     struct by_change *change = (struct by_change *)task;
+    struct by_problem ignored = {0};
     double start = seconds_now();
 
     for (uint32_t i = 0; i < change->job_count && change->error == 0; i++) {
@@ -271,6 +272,9 @@ static void run_plan(struct by_task *task)
     }
     if (change->error == 0)
         change->error = make_images(change);
+    if (change->error == 0)
+        change->recorded =
+            by_state_reserve(change->state, change, &ignored) == 0; /* else the push reports it */
     change->plan_seconds = seconds_now() - start;
 }
 

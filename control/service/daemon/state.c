@@ -427,6 +427,27 @@ static const char keep_failed[] =
     " WHERE push = 0 AND failed = 1 AND job <> ? AND NOT EXISTS"
     " (SELECT 1 FROM job new WHERE new.push = 1 AND new.job = old.job)";
 
+int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    bool some = false;
+    int error;
+
+    for (uint32_t i = 0; i < change->job_count; i++)
+        some |= change->jobs[i].anew && change->jobs[i].job->tables != NULL;
+    if (state == NULL || !some)
+        return 0;
+    error = begin_transaction(state, problem);
+    if (error != 0)
+        return error;
+    for (uint32_t i = 0; i < change->job_count && error == 0; i++)
+        if (change->jobs[i].anew)
+            error = by_state_do(state, problem,
+                                by_state_ask(state, "UPDATE job SET gen_last = ? WHERE job = ?", "nn",
+                                             (int64_t)change->jobs[i].gen,
+                                             (int64_t)change->jobs[i].job->spec.job));
+    return end_transaction(state, error, problem);
+}
+
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
     int error;
