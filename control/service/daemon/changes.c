@@ -302,7 +302,10 @@ static void run_push(struct by_task *task)
 
     change->error = by_state_begin(change->state, change, &change->problem);
     change->settled = true;
-    if (change->error == 0 && change->target_count > 0) {
+    if (change->error != 0)
+        return; /* nothing was recorded, and the record of an earlier push stays */
+    change->recorded = true;
+    if (change->target_count > 0) {
         change->error = by_push(change->targets, change->target_count, &change->access, &change->problem);
         if (change->error != 0) {
             struct by_problem ignored = {0};
