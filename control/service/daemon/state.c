@@ -421,10 +421,11 @@ static const char take_push[] =
     "UPDATE job SET push = 0; UPDATE tables SET push = 0; UPDATE plan SET push = 0; UPDATE image SET push = "
     "0;"
     "DELETE FROM meta WHERE key = 'push';";
-/* Failed jobs are in no change. They stay until they are ended. */
+/* Failed jobs are in no change. They stay until they are ended. The change in which one has failed
+ * may not have been recorded. */
 static const char keep_failed[] =
-    "INSERT INTO job SELECT 1, job, failed, text, gen_last, name, wants, ranks, window, share FROM job old"
-    " WHERE push = 0 AND failed = 1 AND job <> ? AND NOT EXISTS"
+    "INSERT INTO job SELECT 1, job, 1, CASE failed WHEN 1 THEN text ELSE 'it had no path' END, gen_last,"
+    " name, wants, ranks, window, share FROM job old WHERE push = 0 AND job <> ? AND NOT EXISTS"
     " (SELECT 1 FROM job new WHERE new.push = 1 AND new.job = old.job)";
 
 int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem)
