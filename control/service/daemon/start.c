@@ -55,17 +55,27 @@ static void create_jobs(struct by_daemon *daemon)
     }
 }
 
-/* Whether the push went through: at least one switch has its image. All had validated it, so the
- * others get it again. */
+/*
+ * Whether the push may have gone through: one of its switches has its image, and all had validated
+ * it, so the others get it again. If all of them have restarted since, or do not answer, nothing shows
+ * what became of it. It may have been acknowledged without a record of its end (the disk was full),
+ * so it is completed too.
+ */
 static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
 {
-    for (uint32_t i = 0; i < push->count; i++) {
-        const struct by_daemon_switch *device = by_switch_find(daemon, push->nodes[i]);
+    bool denied = false;
 
-        if (device != NULL && device->state == BY_SWITCH_UP && device->hello.table_hash == push->hashes[i])
+    for (uint32_t i = 0; i < push->count; i++) {
+        const struct by_state_target *target = &push->targets[i];
+        const struct by_daemon_switch *device = by_switch_find(daemon, target->node);
+
+        if (device == NULL || device->state != BY_SWITCH_UP)
+            continue;
+        if (device->hello.table_hash == target->hash)
             return true;
+        denied |= device->hello.boot_nonce == target->nonce;
     }
-    return false;
+    return !denied;
 }
 
 /* Settles a push that the last run began. */
@@ -81,7 +91,7 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
     int error = by_state_pending(daemon->state, &push, problem);
 
     for (uint32_t i = 0; i < push.count && error == 0; i++) {
-        struct by_daemon_switch *device = by_switch_find(daemon, push.nodes[i]);
+        struct by_daemon_switch *device = by_switch_find(daemon, push.targets[i].node);
 
         if (device != NULL && device->state == BY_SWITCH_UP)
             targets[count++] = (struct by_push_target){.name = device->name, .address = device->address};
@@ -97,8 +107,8 @@ static int settle(struct by_daemon *daemon, struct by_problem *problem)
         by_switch_find(daemon, (uint32_t)by_topology_find(daemon->topology, targets[i].name))
             ->hello.table_hash = targets[i].hash;
     if (error == 0 && push.push_id != 0) {
-        /* Without switches the push was complete as soon as it was recorded: hosts may use it. */
-        forward = push.count == 0 || settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
+        /* A push without switches was complete as soon as it was recorded: hosts may use it. */
+        forward = settled == BY_PUSH_FORWARD || has_begun(daemon, &push);
         by_daemon_say("a push was in progress when the last controller ended: it is %s",
                       forward ? "completed" : "discarded");
         error = by_state_settle(daemon->state, forward, problem);

@@ -502,18 +502,16 @@ int by_state_pending(struct by_state *state, struct by_state_open_push *push, st
     error = get_number(state, "push", &push->push_id, problem);
     if (error != 0)
         return error;
-    statement =
-        by_state_ask(state, "SELECT node, hash FROM image WHERE push = 1 AND target = 1 ORDER BY node", "");
+    statement = by_state_ask(
+        state, "SELECT node, hash, nonce FROM image WHERE push = 1 AND target = 1 ORDER BY node", "");
     if (statement == NULL)
         return by_state_fail(state, problem);
     while (by_state_next(state, statement, &error, problem)) {
-        uint32_t before = room;
-
-        BY_GROW(push->nodes, push->count, room);
-        if (room != before)
-            push->hashes = by_realloc(push->hashes, room, sizeof(*push->hashes));
-        push->nodes[push->count] = (uint32_t)sqlite3_column_int64(statement, 0);
-        push->hashes[push->count++] = (uint64_t)sqlite3_column_int64(statement, 1);
+        BY_GROW(push->targets, push->count, room);
+        push->targets[push->count++] =
+            (struct by_state_target){.node = (uint32_t)sqlite3_column_int64(statement, 0),
+                                     .hash = (uint64_t)sqlite3_column_int64(statement, 1),
+                                     .nonce = (uint64_t)sqlite3_column_int64(statement, 2)};
     }
     sqlite3_finalize(statement);
     return error;
@@ -521,8 +519,7 @@ int by_state_pending(struct by_state *state, struct by_state_open_push *push, st
 
 void by_state_pending_free(struct by_state_open_push *push)
 {
-    free(push->nodes);
-    free(push->hashes);
+    free(push->targets);
     *push = (struct by_state_open_push){0};
 }
 

@@ -47,12 +47,15 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
  * for the next run; so it does, with a message, if it cannot be written. */
 void by_state_finish(struct by_state *state, bool done, bool settled);
 
-/* A push that the last run began: its switches and their new tables. */
+/* A push that the last run began: its switches, their new tables, and their boot nonces when it
+ * began. */
 struct by_state_open_push {
     uint64_t push_id; /* 0: there is none */
     uint32_t count;
-    uint32_t *nodes;
-    uint64_t *hashes;
+    struct by_state_target {
+        uint32_t node;
+        uint64_t hash, nonce;
+    } * targets;
 };
 
 int by_state_pending(struct by_state *state, struct by_state_open_push *push, struct by_problem *problem);
