@@ -126,8 +126,15 @@ static int put_number(struct by_state *state, const char *key, uint64_t number, 
         by_state_ask(state, "REPLACE INTO meta(key, number) VALUES (?, ?)", "tn", key, (int64_t)number));
 }
 
+/* After a failed sync the system does not write again what it could not write, although reads show
+ * it. So the journal is emptied into the database, and begins anew. */
 static int begin_transaction(struct by_state *state, struct by_problem *problem)
 {
+    int error = state->doubt ? by_state_run(state, problem, "PRAGMA wal_checkpoint(TRUNCATE)") : 0;
+
+    if (error != 0)
+        return error;
+    state->doubt = false;
     return by_state_run(state, problem, "BEGIN IMMEDIATE");
 }
 
@@ -140,8 +147,10 @@ static int end_transaction(struct by_state *state, int error, struct by_problem 
         error = state->place->keep(state, problem);
     if (error == 0)
         error = by_state_run(state, problem, "COMMIT");
-    if (error != 0)
+    if (error != 0) {
         by_state_run(state, &ignored, "ROLLBACK");
+        state->doubt = true;
+    }
     return error;
 }
 
@@ -271,6 +280,7 @@ int by_state_start(const struct by_state_place *place, const char *where, struct
     state->topology = topology;
     state->lower = *options;
     state->lock = -1;
+    state->doubt = true;
     snprintf(state->where, sizeof(state->where), "%s", where);
     error = place->open(state, problem);
     if (error == 0)

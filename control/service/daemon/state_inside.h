@@ -29,6 +29,8 @@ struct by_state {
     uint64_t election; /* as in the database */
     const struct by_topology *topology;
     struct by_lower_options lower;
+    bool
+        doubt; /* since the start, and after an error: the disk may not have what the journal seems to hold */
     bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
     int lock;  /* a folder: a descriptor of its lock file, or -1 */
     /* etcd: */
