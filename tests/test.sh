@@ -99,6 +99,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     part repeats "a test that fails once counts as failed" run repeat-check
     part unit "unit tests and golden packets" run unit
     part inject "some allocations and writes of banyand, banyan-switchd and libbanyan fail, one in a run" run inject-smoke
+    part world "the whole system in virtual time: kills, disks that fail, clocks that jump, switches and hosts that die" run world
     part sim "simulation: real engines and endpoints under loss, duplication and reordering" run sim N=1000
     part once "each byte of a kernel's input is read once: gcc and clang, -O1 to -O3, stepped" run once
     part once-emulated "the same for AVX-512 and NEON, on emulated processors" run once-emulated

@@ -163,18 +163,22 @@ static void run(void *context)
                       "/w/state",
                       "--members",
                       "unix:/w/members",
-                      "--heartbeat",
-                      "250",
                       "--timeout",
                       "1",
-                      "--keyed=header",
                       "--mtu",
                       "576",
                       "--quiet",
                       "500",
                       "--trust",
-                      "1000"};
-    int count = 21;
+                      "1000",
+                      "--heartbeat",
+                      world.options.heartbeat,
+                      "--lose",
+                      world.options.lose,
+                      "--renew-after",
+                      world.options.renew,
+                      world.options.keyed};
+    int count = 25;
 
     (void)context;
     for (uint32_t i = 0; i < world.switch_count; i++) {

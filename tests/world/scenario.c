@@ -14,7 +14,8 @@
 
 /* The end of the faults, and how long a repaired fabric may take until it is quiet. */
 #define FAULTS_NS (6 * VM_S)
-#define QUIET_NS  (8 * VM_S)
+#define REPAIR_NS (3 * VM_S)
+#define QUIET_NS  (10 * VM_S)
 /* How long a run of a few operations may take on a sound fabric. */
 #define RUN_NS (8 * VM_S)
 
@@ -57,6 +58,7 @@ static void make_json(const char *links, uint32_t hosts, uint32_t switches)
 
 static void open_world(void)
 {
+    static const uint32_t heartbeats[] = {100, 250, 500};
     uint32_t shape = vm_draw(sizeof(shapes) / sizeof(shapes[0]));
     struct by_problem problem = {0};
 
@@ -70,6 +72,12 @@ static void open_world(void)
     }
     world.slot_count = 64u << vm_draw(2);
     world.stall_ns = 3 * VM_S + vm_draw(4) * VM_S;
+    snprintf(world.options.heartbeat, sizeof(world.options.heartbeat), "%u", heartbeats[vm_draw(3)]);
+    snprintf(world.options.keyed, sizeof(world.options.keyed), "--keyed=%s",
+             vm_draw(4) > 0 ? "header" : "payload");
+    snprintf(world.options.lose, sizeof(world.options.lose), "%u", vm_draw(3) > 0 ? 0 : 1 + vm_draw(100));
+    snprintf(world.options.renew, sizeof(world.options.renew), "%u",
+             vm_draw(4) > 0 ? 1u << 31 : 10 + vm_draw(60));
     for (uint32_t i = 0; i < world.topology->node_count; i++) {
         const struct by_node *node = &world.topology->nodes[i];
 
@@ -181,10 +189,13 @@ static void on_hosts(void *context, uint64_t number)
 static void on_banyand(void *context, uint64_t number)
 {
     (void)context;
-    (void)number;
-    if (world.runs && world.banyand.zombie)
+    if (world.runs)
         return;
     world_banyand_start();
+    if (number == 0 && vm_draw(6) == 0) { /* while it starts, asks the switches, settles a push */
+        world.banyand.kill_in = 1 + vm_draw(1500);
+        vm_at(vm.now_ns + VM_S + vm_draw(1000) * VM_MS, on_banyand, NULL, 0);
+    }
 }
 
 static void kill_banyand(bool power)
@@ -297,6 +308,17 @@ static void fault_clock(void)
     vm.wall_ns += jump;
 }
 
+/* The power of the whole site. */
+static void fault_site(void)
+{
+    for (uint32_t i = 0; i < world.switch_count; i++) {
+        world_switch_die(&world.switches[i]);
+        vm_at(vm.now_ns + vm_draw(1000) * VM_MS, on_switch, &world.switches[i], 0);
+    }
+    kill_banyand(true);
+    vm_at(vm.now_ns + vm_draw(1500) * VM_MS, on_banyand, NULL, 0);
+}
+
 static void fault_host(void)
 {
     world_host_kill(&world.hosts[vm_draw(world.host_count)]);
@@ -306,10 +328,10 @@ static void on_fault(void *context, uint64_t number)
 {
     static void (*const faults[])(void) = {fault_banyand, fault_banyand, fault_banyand, fault_switch,
                                            fault_switch,  fault_cable,   fault_line,    fault_disk,
-                                           fault_disk,    fault_clock,   fault_host};
+                                           fault_disk,    fault_clock,   fault_host,    fault_site};
 
     (void)context;
-    faults[number]();
+    faults[number % (sizeof(faults) / sizeof(faults[0]))]();
 }
 
 static void draw_faults(void)
@@ -318,7 +340,7 @@ static void draw_faults(void)
 
     for (uint32_t i = 0; i < count; i++)
         vm_at(500 * VM_MS + vm_draw((uint32_t)((FAULTS_NS - VM_S) / VM_MS)) * VM_MS, on_fault, NULL,
-              vm_draw(11));
+              vm_draw(12));
     for (uint32_t i = 0; i < 2 + vm_draw(5); i++)
         vm_at(1200 * VM_MS + vm_draw(4500) * VM_MS, on_user, NULL, vm_draw(WORLD_JOBS_MAX));
     for (uint32_t i = 0; i < vm_draw(4); i++)
@@ -340,7 +362,7 @@ static void repair(void)
         world.hosts[i].link.silent_until_ns = 0;
     /* It may be ending, and start again later. */
     for (unsigned i = 0; i < 4; i++)
-        vm_at(vm.now_ns + i * VM_S, on_banyand, NULL, 0);
+        vm_at(vm.now_ns + i * VM_S, on_banyand, NULL, 1);
 }
 
 /* ---- what must hold in a quiet fabric ---- */
@@ -396,6 +418,20 @@ static void check_quiet(void)
         check_switch(&world.switches[i]);
 }
 
+/* Waits until the fabric is quiet, or until it must be. */
+static void await_quiet(uint64_t until_ns)
+{
+    uint32_t failures;
+
+    do {
+        vm_run(vm.now_ns + VM_S / 2);
+        failures = vm.failures;
+        vm.trial = true;
+        check_quiet();
+        vm.trial = false;
+    } while (!vm.failed && vm.failures != failures && vm.now_ns < until_ns);
+}
+
 /* All hosts of a job run, and must get the right sums. Returns whether they did. */
 static bool try_traffic(const struct world_job *job)
 {
@@ -445,7 +481,8 @@ bool world_run(uint64_t seed, int verbose)
     vm_run(FAULTS_NS);
     if (!vm.failed)
         repair();
-    vm_run(FAULTS_NS + QUIET_NS);
+    vm_run(FAULTS_NS + REPAIR_NS);
+    await_quiet(FAULTS_NS + QUIET_NS);
     for (uint32_t i = 0; i < world.host_count; i++)
         world_host_kill(&world.hosts[i]);
     vm_run(vm.now_ns + 3 * VM_S);
@@ -453,6 +490,10 @@ bool world_run(uint64_t seed, int verbose)
         check_quiet();
     for (uint32_t i = 0; i < WORLD_JOBS_MAX && !vm.failed; i++)
         check_traffic(&world.jobs[i]);
+    if (!vm.failed)
+        await_quiet(vm.now_ns + 3 * VM_S);
+    if (!vm.failed)
+        check_quiet();
     fine = !vm.failed;
     close_world();
     vm_close();

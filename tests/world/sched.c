@@ -93,7 +93,8 @@ void vm_violate(const char *format, ...)
 {
     va_list arguments;
 
-    if (vm.failed)
+    vm.failures++;
+    if (vm.failed || vm.trial)
         return;
     vm.failed = true;
     va_start(arguments, format);

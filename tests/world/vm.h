@@ -34,6 +34,8 @@ struct vm {
     uint64_t hash;   /* of the trace */
     int verbose;     /* prints the trace */
     bool failed;     /* an invariant was violated */
+    bool trial;      /* vm_violate only counts in `failures`: not yet */
+    uint32_t failures;
     char violation[600];
 };
 

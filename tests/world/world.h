@@ -75,6 +75,9 @@ struct world {
     struct world_job jobs[WORLD_JOBS_MAX];
     uint64_t stall_ns;
     /* banyand */
+    struct {
+        char heartbeat[8], keyed[20], lose[8], renew[12];
+    } options;
     struct vm_process banyand;
     struct by_daemon *daemon; /* while it leads or starts */
     bool runs, stops;
