@@ -36,3 +36,7 @@ TESTS += test_endpoint_rare
 test_endpoint_rare_SRC    := tests/unit/offload/endpoint/test_rare.c $(ENDPOINT_RIG)
 test_endpoint_rare_LIBS   := offload
 test_endpoint_rare_LDLIBS := -lcmocka
+TESTS += test_endpoint_resume_copy
+test_endpoint_resume_copy_SRC    := tests/unit/offload/endpoint/test_resume_copy.c $(ENDPOINT_RIG)
+test_endpoint_resume_copy_LIBS   := offload
+test_endpoint_resume_copy_LDLIBS := -lcmocka

@@ -91,6 +91,76 @@ static void the_other_call_is_found_by_number_collective_root_and_count(void **s
     }
 }
 
+/* An optag has a hash for unequal shards, and for a part of a larger call. */
+static void shards_are_known_if_this_rank_has_such_a_call_itself(void **state)
+{
+    static const uint64_t offsets[RANKS + 1] = {0, 3, 4, 9, 9, 20};
+
+    (void)state;
+    for (int unequal = 0; unequal < 2; unequal++)
+        for (int other = 0; other < 2; other++) {
+            struct endpoint_rig *rig = start();
+            struct by_call_state *part = by_call_at(rig->endpoint, 1);
+            struct by_err_side side = {.op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST};
+            struct by_call_said said = {0};
+
+            part->call.offsets = unequal ? offsets : NULL;
+            part->call.whole = unequal ? 0 : 77;
+            part->call.count = 20;
+            part->told_count = UINT64_C(0xfedcba9876543210);
+            side.optag =
+                SALT ^ by_optag(2, BY_COLLECTIVE_ALLGATHER, 0, other ? (uint64_t)COUNT : part->told_count);
+            by_guess(rig->endpoint, by_call_at(rig->endpoint, 2), &side, &said);
+            assert_int_equal(said.known, 1);
+            assert_int_equal(said.unequal, unequal && !other);
+            assert_true(said.count == (other ? COUNT : 20));
+            part->call.offsets = NULL;
+            rig_close(rig);
+            free(rig);
+        }
+}
+
+static void the_first_1024_ranks_are_tried_as_roots(void **state)
+{
+    (void)state;
+    for (uint16_t root = 1023; root < 1025; root++) {
+        struct endpoint_rig *rig = start();
+        struct by_err_side side = {.op = BY_OP_SUM, .dtype = BY_DTYPE_F32, .mode = BY_MODE_FAST};
+        struct by_call_said said = {0};
+        uint16_t ranks = rig->endpoint->rank_count;
+
+        rig->endpoint->rank_count = 1500;
+        side.optag = SALT ^ by_optag(2, BY_COLLECTIVE_BROADCAST, root, COUNT);
+        by_guess(rig->endpoint, by_call_at(rig->endpoint, 2), &side, &said);
+        assert_int_equal(said.known, root < 1024);
+        if (said.known)
+            assert_int_equal(said.root, root);
+        rig->endpoint->rank_count = ranks;
+        rig_close(rig);
+        free(rig);
+    }
+}
+
+/* A call's word has no mode of its own, so that its mode need not be this rank's. */
+static void the_word_of_the_own_call_is_the_own_call(void **state)
+{
+    struct endpoint_rig *rig = start();
+    const struct by_call_state *own = by_call_at(rig->endpoint, 2);
+
+    (void)state;
+    for (uint16_t count = 0; count < 2; count++) {
+        struct by_err_side side = {
+            .op = own->op, .dtype = own->dtype, .mode = BY_MODE_DET, .count = count, .optag = own->optag};
+        struct by_call_said said = {0};
+
+        by_guess(rig->endpoint, own, &side, &said);
+        assert_int_equal(said.known, 1);
+        assert_int_equal(said.own, count == 0);
+    }
+    rig_close(rig);
+    free(rig);
+}
+
 static void a_mismatch_ends_the_call_with_both_sides(void **state)
 {
     struct endpoint_rig *rig = start();
@@ -123,6 +193,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_other_call_is_found_by_number_collective_root_and_count),
+        cmocka_unit_test(shards_are_known_if_this_rank_has_such_a_call_itself),
+        cmocka_unit_test(the_first_1024_ranks_are_tried_as_roots),
+        cmocka_unit_test(the_word_of_the_own_call_is_the_own_call),
         cmocka_unit_test(a_mismatch_ends_the_call_with_both_sides),
     };
 

@@ -15,6 +15,7 @@
 
 #include "offload/base/bytes.h"
 #include "offload/endpoint/resume.h"
+#include "offload/endpoint/state.h"
 #include "offload/reduce/reduce.h"
 #include "tests/unit/offload/endpoint/rig.h"
 
@@ -112,9 +113,36 @@ static void who_keeps_nothing_cannot_resume(void **state)
     stop();
 }
 
+static void the_halves_of_a_pair_of_trees_cannot_be_levelled(void **state)
+{
+    (void)state;
+    start(1);
+    rig->endpoint->lanes[0].half = BY_HALF_UP;
+    assert_int_equal(by_resume_begin(&resume, memory, rig->endpoint, GEN), BY_EUNSUPPORTED);
+    assert_false(rig->endpoint->frozen);
+    stop();
+}
+
+static void a_rank_without_others_is_level_at_once(void **state)
+{
+    const struct rig_tree tree = {.window = 4};
+    const struct by_endpoint_config config = {.resume = 1};
+
+    (void)state;
+    rig = malloc(sizeof(*rig));
+    rig_open(rig, 1, &tree, 1, &config);
+    memory = aligned_alloc(64, by_resume_size(rig->endpoint));
+    begin();
+    assert_true(by_resume_is_level(resume));
+    assert_int_equal(by_resume_awaited(resume), BY_RANK_NONE);
+    expect_silence();
+    stop();
+}
+
 static void a_report_says_what_is_lacking_and_nothing_is_taken_after_it(void **state)
 {
     struct by_header contrib = {0};
+    struct by_call_status status;
 
     (void)state;
     start(1);
@@ -127,6 +155,7 @@ static void a_report_says_what_is_lacking_and_nothing_is_taken_after_it(void **s
     assert_int_equal(recv_buffer[BYTES], 0xee);
     rig->now_ns += 5000000000;
     assert_int_equal(rig_step(rig), 0);
+    assert_int_equal(by_endpoint_suspects(rig->endpoint, rig->now_ns, 1, &status), 0); /* nobody is late */
     assert_true(by_endpoint_deadline(rig->endpoint) == UINT64_MAX);
     by_resume_repeat(resume);
     expect_said(own_report, sizeof(own_report));
@@ -144,6 +173,10 @@ static void what_another_has_is_asked_for_taken_once_and_not_damaged(void **stat
     start(1);
     begin();
     expect_said(own_report, sizeof(own_report));
+    copy_of(1, 11, copy);
+    assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0); /* before all have reported */
+    assert_int_equal(recv_buffer[BYTES], 0xee);
+    assert_int_equal(by_resume_awaited(resume), 1);
     assert_int_equal(by_resume_take(resume, report, sizeof(report)), 0);
     expect_said(need_3, sizeof(need_3));
     expect_said(need_1, sizeof(need_1));
@@ -154,17 +187,32 @@ static void what_another_has_is_asked_for_taken_once_and_not_damaged(void **stat
     assert_int_equal(recv_buffer[BYTES], 0xee);
     copy[50] ^= 1;
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy) - 4), BY_ECHECKSUM);
+    assert_int_equal(by_resume_take(resume, copy, 19), BY_EFORMAT);
+    by_put32(copy + 16, 11 * 0x01010101u * (BYTES / 4 - 1));
+    assert_int_equal(by_resume_take(resume, copy, sizeof(copy) - 4), BY_EFORMAT); /* intact, but too short */
+    assert_int_equal(recv_buffer[BYTES], 0xee);
+    copy_of(1, 11, copy);
+    for (size_t at = 9; at <= 11; at += 2) { /* another generation, another tree */
+        copy[at]++;
+        assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
+        assert_int_equal(recv_buffer[BYTES], 0xee);
+        copy[at]--;
+    }
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[BYTES], 11);
     copy_of(1, 99, copy); /* the same chunk again, with other data */
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[BYTES], 11);
+    copy_of(200, 14, copy); /* a chunk that was not sent */
+    assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     copy_of(4, 14, copy); /* no rank has it */
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     assert_int_equal(recv_buffer[4 * BYTES], 0xee);
     expect_silence();
     assert_int_equal(by_resume_take(resume, other_level, sizeof(other_level)), 0);
     assert_false(by_resume_is_level(resume));
+    assert_int_equal(by_endpoint_counters(rig->endpoint)->copied, 1);
+    assert_int_equal(by_resume_awaited(resume), BY_RANK_NONE); /* only this rank lacks something */
     copy_of(3, 13, copy);
     assert_int_equal(by_resume_take(resume, copy, sizeof(copy)), 0);
     expect_said(level, sizeof(level));
@@ -192,6 +240,15 @@ static void what_is_asked_for_is_given_if_it_is_there(void **state)
     need[15] = 200;
     assert_int_equal(by_resume_take(resume, need, sizeof(need)), 0);
     expect_silence();
+    need[15] = 2;
+    for (size_t at = 9; at <= 11; at += 2) { /* another generation, another tree */
+        need[at]++;
+        assert_int_equal(by_resume_take(resume, need, sizeof(need)), 0);
+        expect_silence();
+        need[at]--;
+    }
+    assert_int_equal(by_resume_take(resume, need, sizeof(need) - 1), BY_EFORMAT);
+    expect_silence();
     stop();
 }
 
@@ -209,11 +266,25 @@ static void messages_that_are_none_of_this_attempts_change_nothing(void **state)
         assert_int_equal(by_resume_take(resume, other, sizeof(other)), 0);
         expect_silence();
     }
+    memcpy(other, report, sizeof(report));
+    other[7] = 0; /* this rank */
+    assert_int_equal(by_resume_take(resume, other, sizeof(other)), 0);
+    expect_silence();
     assert_int_equal(by_resume_take(resume, report, 7), BY_EFORMAT);
+    assert_int_equal(by_resume_take(resume, report, 11), BY_EFORMAT);
     assert_int_equal(by_resume_take(resume, report, sizeof(report) - 1), BY_EFORMAT);
+    for (size_t at = 0; at <= 1; at++) { /* version, type */
+        memcpy(other, report, sizeof(report));
+        other[at] = 9;
+        assert_int_equal(by_resume_take(resume, other, sizeof(other)), BY_EFORMAT);
+    }
+    expect_silence();
     memcpy(other, report, sizeof(report));
     other[9] = 6; /* of an older generation, in which it is not level */
     assert_int_equal(by_resume_take(resume, other, sizeof(other)), BY_ESTATE);
+    other[9] = 8; /* of a newer one, which began before this rank was level */
+    assert_int_equal(by_resume_take(resume, other, sizeof(other)), BY_ESTATE);
+    assert_int_equal(by_resume_awaited(resume), 1);
     stop();
 }
 
@@ -298,6 +369,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_keeps_nothing_cannot_resume),
+        cmocka_unit_test(the_halves_of_a_pair_of_trees_cannot_be_levelled),
+        cmocka_unit_test(a_rank_without_others_is_level_at_once),
         cmocka_unit_test(a_report_says_what_is_lacking_and_nothing_is_taken_after_it),
         cmocka_unit_test(what_another_has_is_asked_for_taken_once_and_not_damaged),
         cmocka_unit_test(what_is_asked_for_is_given_if_it_is_there),

@@ -235,6 +235,8 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
          "leaf0",
          BY_WAIT_CHILDREN,
          "h1"},
+        /* no node of the tree, so that no record tells its parent */
+        {{{"nobody", BY_WAIT_PARENT, 0, NULL}}, "nobody", BY_WAIT_PARENT, "nobody"},
     };
 
     (void)state;
@@ -290,6 +292,75 @@ static void a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing(void **stat
     b->last.seq -= 1;
     assert_int_equal(bench_end(b, NULL, &status), BY_ETIMEDOUT);
     assert_int_equal(status.wait_state, 0);
+    bench_close(b);
+}
+
+/* Puts records in front of the tree's own, in place of those of h2, h3, leaf1 and spine1. */
+static void put_hops_before(struct suspect_bench *b, const struct by_image_hop added[4])
+{
+    static const char *const gone[] = {"h2", "h3", "leaf1", "spine1"};
+    const struct by_ep_lane *lane = &b->endpoint->lanes[0];
+    struct by_image_hop kept[16];
+    uint32_t count = 0;
+
+    for (uint32_t h = lane->hop_first; h < lane->hop_end; h++) {
+        int keeps = 1;
+
+        by_image_hop(b->image, h, &kept[count]);
+        for (unsigned g = 0; g < 4; g++)
+            keeps = keeps && kept[count].node != named(b, gone[g]);
+        count += (uint32_t)keeps;
+    }
+    assert_int_equal(4 + count, lane->hop_end - lane->hop_first);
+    for (uint32_t h = 0; h < 4; h++)
+        by_image_put_hop(b->image, lane->hop_first + h, &added[h]);
+    for (uint32_t h = 0; h < count; h++)
+        by_image_put_hop(b->image, lane->hop_first + 4 + h, &kept[h]);
+}
+
+/* Records of another job, of another tree, and of a relay look alike otherwise; a host that is an
+ * inner node of the tree has a record for its own rank, whose parent it is itself. */
+static void only_records_of_nodes_of_the_tree_name_them(void **state)
+{
+    struct suspect_bench *b = bench_open();
+    const uint16_t h0 = (uint16_t)named(b, "h0"), h3 = (uint16_t)named(b, "h3"),
+                   leaf0 = (uint16_t)named(b, "leaf0");
+    const struct by_image_hop added[4] = {
+        {.job = 2, .node = leaf0, .parent = h3},
+        {.job = 1, .tree = 1, .node = leaf0, .parent = h3},
+        {.job = 1, .node = leaf0, .parent = h3, .child = BY_HOP_RELAY, .relays = 2},
+        {.job = 1, .node = h0, .parent = h0}};
+    struct by_ep_lane *lane = &b->endpoint->lanes[0];
+    struct by_call_status status;
+
+    (void)state;
+    put_hops_before(b, added);
+    assert_int_equal(by_suspect_upper(b->endpoint, lane), leaf0);
+    lane->parent_node = h0; /* as at a host that runs an engine beside this endpoint */
+    assert_int_equal(by_suspect_upper(b->endpoint, lane), leaf0);
+    lane->parent_node = leaf0;
+    hear_wait(b, &(struct heard){"leaf0", BY_WAIT_PARENT, 0, NULL});
+    by_suspect_fill(b->endpoint, lane, &status);
+    assert_int_equal(status.node, leaf0);
+    assert_int_equal(status.missing_node, named(b, "spine0"));
+    bench_close(b);
+}
+
+static void without_records_the_waiting_node_alone_is_named(void **state)
+{
+    struct suspect_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->endpoint->lanes[0];
+    struct by_call_status status;
+
+    (void)state;
+    hear_wait(b, &(struct heard){"leaf0", BY_WAIT_CHILDREN, 2, NULL});
+    lane->hop_first = lane->hop_end = 0;
+    by_suspect_fill(b->endpoint, lane, &status);
+    assert_int_equal(status.node, named(b, "leaf0"));
+    assert_int_equal(status.missing, 2);
+    assert_int_equal(status.missing_node, BY_NODE_NONE);
+    lane->parent_node = b->endpoint->node;
+    assert_int_equal(by_suspect_upper(b->endpoint, lane), BY_NODE_NONE);
     bench_close(b);
 }
 
@@ -394,6 +465,45 @@ static void an_error_that_may_heal_is_named_only_when_the_time_is_over(void **st
     bench_close(b);
 }
 
+/* A WAIT and an ERR were about chunk 0, which has arrived since. */
+static void what_was_said_of_an_earlier_chunk_does_not_count_for_the_next(void **state)
+{
+    for (unsigned by_err = 0; by_err < 2; by_err++) {
+        struct suspect_bench *b = bench_open();
+        struct by_call call = {.collective = BY_COLLECTIVE_BARRIER};
+        struct by_header result = b->last;
+        struct by_call_status status;
+        uint32_t id;
+
+        (void)state;
+        assert_int_equal(by_endpoint_post(b->endpoint, &call, &id, NULL), 0);
+        bench_give(b, NULL, NULL, 0, 0);
+        assert_int_equal(b->last.seq, 1);
+        b->last.seq = 0;
+        if (by_err)
+            hear_err(b, BY_ERR_NO_ENTRY, 0);
+        else
+            hear_wait(b, &(struct heard){"core0", BY_WAIT_CHILDREN, 2, NULL});
+        b->now_ns += STALL / 8;
+        assert_int_equal(by_endpoint_suspects(b->endpoint, b->now_ns, 1, &status), 1);
+        assert_int_equal(status.node, named(b, by_err ? "spine0" : "core0"));
+        result.type = BY_TYPE_RESULT;
+        result.nleaf = 4;
+        result.witness = 0;
+        for (uint16_t rank = 0; rank < 4; rank++)
+            result.witness += by_leaf_tag(1, rank);
+        bench_give(b, &result, buffer, sizeof(buffer), 1);
+        assert_int_equal(by_endpoint_test(b->endpoint, b->id, NULL), 0);
+        b->now_ns += STALL / 8;
+        assert_int_equal(by_endpoint_suspects(b->endpoint, b->now_ns, 1, &status), 1);
+        assert_int_equal(status.seq, 1);
+        assert_int_equal(status.node, named(b, "leaf0"));
+        assert_int_equal(status.wait_state, 0);
+        assert_int_equal(status.err.reason, 0);
+        bench_close(b);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -402,6 +512,9 @@ int main(void)
         cmocka_unit_test(the_place_nearest_to_the_cause_is_named),
         cmocka_unit_test(who_has_fallen_silent_is_believed_no_longer),
         cmocka_unit_test(a_wait_for_another_chunk_or_of_a_wrong_size_says_nothing),
+        cmocka_unit_test(only_records_of_nodes_of_the_tree_name_them),
+        cmocka_unit_test(without_records_the_waiting_node_alone_is_named),
+        cmocka_unit_test(what_was_said_of_an_earlier_chunk_does_not_count_for_the_next),
         cmocka_unit_test(ranks_that_disagree_end_with_both_sides_of_it),
         cmocka_unit_test(a_node_whose_memory_failed_is_named),
         cmocka_unit_test(a_corrupted_objection_ends_nothing),
