@@ -15,3 +15,11 @@ test_xdp_socket_LDLIBS := -lcmocka -lxdp -lbpf -lpthread
 TESTS += test_option_table
 test_option_table_SRC    := tests/unit/offload/linux/test_options.c offload/linux/options.c offload/linux/options_help.c offload/linux/options_value.c
 test_option_table_LDLIBS := -lcmocka
+
+TESTS += test_output
+test_output_SRC    := tests/unit/offload/linux/test_output.c offload/linux/notify.c offload/linux/output.c
+test_output_LDLIBS := -lcmocka
+
+TESTS += test_device
+test_device_SRC    := tests/unit/offload/linux/test_device.c offload/linux/device.c offload/linux/feature.c
+test_device_LDLIBS := -lcmocka
