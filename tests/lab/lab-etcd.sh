@@ -85,7 +85,8 @@ done
 leader=0
 if await 5 follows 1 && await 5 follows 2; then pass "the first banyand leads, and the others follow"; else fail "followers" "$(logs)"; fi
 refused "banyan job finds the leader in a list" 0 "job 1: running" job list
-refused "a follower accepts no requests" 3 "check that banyand runs" "$banyan" job list --controller "unix:$dir/socket1"
+refused "a follower accepts no requests and names the leader" 3 "accepts no requests: banyand on $(hostname), process " "$banyan" job list --controller "unix:$dir/socket1"
+refused "so do the commands that look at it" 3 "this banyand follows: banyand on $(hostname), process " "$banyan" top --once --controller "unix:$dir/socket2"
 for host in $hosts; do
     ip netns exec "lab-$lab-$host" env BANYAN_CONTROLLER="unix:$dir/members2,unix:$dir/members1,unix:$dir/members0" BANYAN_NODE="$host" BANYAN_TRANSPORT=udp BANYAN_LOG=2 BANYAN_TIMEOUT=20 \
         "$build/bin/banyan-perf" -c allreduce -b 64K -e 1M -i 16 -d i32 -n 1 -w 0 >"$dir/$host.out" 2>&1 &
@@ -200,6 +201,8 @@ secret() { # KEYS: runs banyand with these keys, for another fabric whose switch
 }
 refused "an etcd at https:// keeps the state of keyed jobs" 124 "banyand: ready, 0 of 4 switches are up" secret keys
 refused "another authority is reported" 124 "certificate" secret strange
+refused "members of two clusters in one list" 3 "belongs to another cluster" at c0 timeout 10 "$build/bin/banyand" "$dir/fabric.json" --sockets "$dir" --http off --socket off \
+    --store "etcd:http://$network.12:$port,https://$network.10:3379" --store-keys "$dir/keys"
 
 # ---- wrong input ---------------------------------------------------------------------------------------------------------------
 other() { timeout "${limit:-10}" "$build/bin/banyand" "$dir/fabric.json" --sockets "/run/banyan/lab-$lab" --http off --socket off "$@"; }

@@ -25,7 +25,7 @@ def promtool(what, *arguments):
 
 rules = RULES.read_text()
 written = set(re.findall(r'"((?:switch|port|share|engine|job|build|links?|swallows|pushe?s?|plan)_[a-z_]+)"', SOURCE.read_text()))
-written |= {"swallows_total", "pushes_total"} & set(re.findall(r'"([a-z_]+)"', SOURCE.read_text()))
+written |= {"swallows_total", "pushes_total", "leads", "store_up", "follows"} & set(re.findall(r'"([a-z_]+)"', SOURCE.read_text()))
 recorded = set(re.findall(r"- record: (\S+)", rules))
 dashboard = {}
 try:

@@ -17,6 +17,8 @@
 /* Maximum size of an answer (bytes), sufficient for the status of a large fabric. */
 #define REPLY_BYTES_MAX (256u << 20)
 #define SCHEME          "http://"
+/* The status with which a follower refuses a request. */
+#define UNAVAILABLE 503
 
 /* Sockets on which banyand accepts commands from its user only: root's, and the one in a user's
  * runtime folder. Sockets of switches in the same folder are called NAME.sock. */
@@ -187,12 +189,13 @@ static int ask(const char *address, const char *method, const char *path, const 
     return 0;
 }
 
-/* Finds the server of a list that answers. Returns 0 and its address, or the error of the last
- * one. */
+/* Finds the server of a list that leads: followers answer 503. Returns 0 and its address; that of a
+ * follower, which says who leads, if no other answers; or the error of the last one. */
 static int find_server(const char *list, char address[BY_HTTP_PATH_MAX], struct by_problem *problem)
 {
     const int64_t end_ms = by_dial_now_ms() + TAKEOVER_MS;
     int error = BY_EINVAL;
+    bool follower = false;
 
     if (strlen(list) >= BY_HTTP_PATH_MAX)
         return by_problem_say(problem, BY_EINVAL, "the addresses have more than %u bytes",
@@ -207,13 +210,17 @@ static int find_server(const char *list, char address[BY_HTTP_PATH_MAX], struct 
 
             error = ask(each, "HEAD", "/", NULL, LOOK_MS, &status, &reply, problem);
             free(reply);
-            if (error == 0)
-                snprintf(address, BY_HTTP_PATH_MAX, "%s", each);
-            if (error == 0 || error == BY_EINVAL)
+            if (error == BY_EINVAL)
                 return error;
+            if (error != 0)
+                continue;
+            snprintf(address, BY_HTTP_PATH_MAX, "%s", each);
+            if (status != UNAVAILABLE)
+                return 0;
+            follower = true;
         }
         if (by_dial_now_ms() >= end_ms)
-            return error;
+            return follower ? 0 : error;
         usleep(PAUSE_MS * 1000);
     }
 }

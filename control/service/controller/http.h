@@ -22,9 +22,9 @@ void by_http_default(char address[BY_HTTP_PATH_MAX]);
 
 /*
  * Sends a request to the server at "unix:PATH", "http://HOST:PORT" or "HOST:PORT" (a path after it
- * is ignored); of several with commas between, to the one that answers: of banyands that share a
- * fabric only the leader does, and for 4 s it waits for one to take over. `body` is sent unless it
- * is NULL. `*reply` is the body of the answer, with a terminating zero; the caller frees it.
+ * is ignored); of several with commas between, to the one that leads, and for 4 s it waits for one
+ * to take over. A follower, if only it is asked or answers, names the leader. `body` is sent unless
+ * it is NULL. `*reply` is the body of the answer, with a terminating zero; the caller frees it.
  * `*status` is the status code (200). Returns 0, BY_EINVAL (the address), BY_EIO, BY_ETIMEDOUT,
  * BY_EFORMAT (the answer is not HTTP) or BY_ELIMIT (it is longer than 256 MiB) with `problem`.
  */

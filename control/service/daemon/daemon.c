@@ -17,6 +17,7 @@
 #include "control/service/controller/target.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
+#include "control/service/daemon/follow.h"
 #include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
 #include "control/service/daemon/jobs.h"
@@ -147,6 +148,7 @@ static int open_http(struct by_daemon *daemon)
 static int await_lead(struct by_daemon *daemon, struct by_problem *problem)
 {
     const struct by_daemon_options *options = &daemon->options;
+    struct by_follow *follow;
     int signals = by_daemon_signals(), error = 0;
 
     if (options->lower.cover != 0 && !options->access.plain_keys &&
@@ -155,8 +157,11 @@ static int await_lead(struct by_daemon *daemon, struct by_problem *problem)
             by_problem_say(problem, BY_EINVAL,
                            "--store: the state contains the keys of jobs, which http:// would expose: use "
                            "https://, or --plain-keys where no other program can listen");
-    if (error == 0)
-        error = by_lead_wait(daemon->lead, signals, problem);
+    if (error == 0) {
+        follow = by_follow_open(&daemon->options, daemon->topology->name);
+        error = by_lead_wait(daemon->lead, signals, by_follow_see, follow, problem);
+        by_follow_close(follow);
+    }
     close(signals);
     daemon->ending = error == BY_EABORTED;
     return daemon->ending ? 0 : error;

@@ -1,5 +1,5 @@
 /* The HTTP server, with libmicrohttpd on the daemon's loop. See http.h; http_read.c answers
- * requests that only read, http_jobs.c those for jobs. */
+ * requests that only read, http_jobs.c those for jobs; follow.c serves while another one leads. */
 #include "control/service/daemon/http.h"
 
 #include <arpa/inet.h>
@@ -10,65 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
 #include "control/service/daemon/http_inside.h"
-#include "control/service/daemon/listen.h"
+#include "control/service/daemon/http_local.h"
 #include "offload/base/errors.h"
 
 /* Maximum number of server runs in one turn of the loop (count), so that heartbeats are not
  * delayed. */
 #define TURNS_MAX 16
 
-/* Connections from other machines are refused, whatever address the socket is bound to. */
-static enum MHD_Result accept_local(void *context, const struct sockaddr *address, socklen_t bytes)
-{
-    const struct sockaddr_in *from = (const struct sockaddr_in *)(const void *)address;
-
-    (void)context;
-    if (address == NULL || bytes < sizeof(address->sa_family) || address->sa_family == AF_UNIX)
-        return MHD_YES; /* the mode of the file controls access */
-    return bytes >= sizeof(*from) && address->sa_family == AF_INET &&
-                   ntohl(from->sin_addr.s_addr) >> 24 == 127
-               ? MHD_YES
-               : MHD_NO;
-}
-
-/* Headers of every answer. Browsers load nothing from elsewhere, run only the page's own files, and
- * give no answer to other sites. */
-static const char *const headers[][2] = {
-    {MHD_HTTP_HEADER_CACHE_CONTROL, "no-store"},
-    {"Content-Security-Policy", "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                                "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-                                "frame-ancestors 'none'"},
-    {"Cross-Origin-Opener-Policy", "same-origin"},
-    {"Cross-Origin-Resource-Policy", "same-origin"},
-    {"Referrer-Policy", "no-referrer"},
-    {"X-Content-Type-Options", "nosniff"},
-};
-
 static enum MHD_Result answer(struct by_http_request *request, unsigned status, const char *type,
                               const void *bytes, size_t size, enum MHD_ResponseMemoryMode mode)
 {
-    struct MHD_Response *response = MHD_create_response_from_buffer(size, (void *)(uintptr_t)bytes, mode);
-    enum MHD_Result result;
-
-    if (response == NULL) {
-        if (mode == MHD_RESPMEM_MUST_FREE)
-            free((void *)(uintptr_t)bytes);
-        return MHD_NO;
-    }
-    MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-    for (size_t i = 0; i < sizeof(headers) / sizeof(headers[0]); i++)
-        MHD_add_response_header(response, headers[i][0], headers[i][1]);
-    if (status == MHD_HTTP_METHOD_NOT_ALLOWED && request->allow != NULL)
-        MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, request->allow);
-    result = MHD_queue_response(request->connection, status, response);
-    MHD_destroy_response(response);
-    return result;
+    return by_http_queue(request->connection, status, type, bytes, size, mode,
+                         status == MHD_HTTP_METHOD_NOT_ALLOWED ? request->allow : NULL);
 }
 
 enum MHD_Result by_http_answer(struct by_http_request *request, unsigned status, const char *type,
@@ -104,36 +62,14 @@ enum MHD_Result by_http_refuse(struct by_http_request *request, unsigned status,
     return by_http_answer_json(request, status, json_pack("{s:s}", "error", text));
 }
 
-/* Web pages of other origins must not use the server: neither through a host name that resolves to
- * this machine (DNS rebinding), nor by requests to it. The page that this server sends may read. */
-static bool is_foreign(struct MHD_Connection *connection, bool reads)
-{
-    static const char *const names[] = {"localhost", "127.0.0.1"};
-    const char *host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
-    const char *origin = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ORIGIN);
-
-    if (origin != NULL &&
-        !(reads && host != NULL && strncmp(origin, "http://", 7) == 0 && strcmp(origin + 7, host) == 0))
-        return true;
-    for (size_t i = 0; host != NULL && i < sizeof(names) / sizeof(names[0]); i++) {
-        size_t bytes = strlen(names[i]);
-
-        if (strncmp(host, names[i], bytes) == 0 && (host[bytes] == 0 || host[bytes] == ':'))
-            return false;
-    }
-    return host != NULL;
-}
-
 static enum MHD_Result route(struct by_http_request *request, const char *path, const char *method)
 {
     bool reads = strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
     bool jobs = strncmp(path, "/v1/jobs", 8) == 0 && (path[8] == 0 || path[8] == '/');
     enum MHD_Result result;
 
-    if (is_foreign(request->connection, reads))
-        return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
-                              "only programs on this machine and the page at / may send requests: omit "
-                              "Origin, and use Host: localhost");
+    if (by_http_is_foreign(request->connection, reads))
+        return by_http_refuse(request, MHD_HTTP_FORBIDDEN, BY_HTTP_FOREIGN);
     if (jobs && !reads && !request->door->may_change)
         return by_http_refuse(request, MHD_HTTP_FORBIDDEN,
                               "this port is open to every user of the machine and read-only: create and end "
@@ -322,8 +258,8 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
 
     door->daemon = daemon;
     door->server = MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, accept_local, NULL, handle, door,
-        MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT, BY_HTTP_CONNECTIONS_MAX,
+        MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, daemon->options.http_port, by_http_accept_local, NULL,
+        handle, door, MHD_OPTION_ARRAY, where, MHD_OPTION_CONNECTION_LIMIT, BY_HTTP_CONNECTIONS_MAX,
         MHD_OPTION_CONNECTION_TIMEOUT, BY_HTTP_IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, forget, daemon,
         MHD_OPTION_NOTIFY_CONNECTION, on_connection, door, MHD_OPTION_END);
     if (door->server == NULL)
@@ -335,35 +271,17 @@ static int open_door(struct by_daemon *daemon, struct by_http_door *door, int fd
     return by_daemon_watch(daemon, &door->watcher, EPOLLIN);
 }
 
-/* Creates the folder of the default path, readable by others. If it cannot, opening the socket
- * fails. */
-static void make_folder(const char *path)
-{
-    char folder[BY_HTTP_PATH_MAX];
-
-    snprintf(folder, sizeof(folder), "%.*s", (int)(strrchr(path, '/') - path), path);
-    if (mkdir(folder, 0755) == 0 && chmod(folder, 0755) != 0) /* the umask is narrower */
-        by_daemon_say("%s: cannot open it to other users: %s", folder, strerror(errno));
-}
-
 static int open_socket(struct by_daemon *daemon, struct by_problem *problem)
 {
-    const char *path = daemon->options.socket;
-    int fd, number;
+    int fd = by_http_listen(&daemon->options, problem);
 
-    if (strcmp(path, daemon->options.socket_default) == 0)
-        make_folder(path);
-    fd = by_listen_unix(path);
-    number = errno;
     if (fd < 0)
-        return by_problem_say(problem, BY_EIO, "--socket %s: %s: %s", path, strerror(number),
-                              number == EADDRINUSE ? "another banyand listens there: choose another path"
-                                                   : "choose another path, or --socket off");
+        return BY_EIO;
     daemon->http->has_socket = true;
     daemon->http->socket.may_change = true;
     if (open_door(daemon, &daemon->http->socket, fd) == 0)
         return 0;
-    return by_problem_say(problem, BY_EIO, "--socket %s: cannot serve HTTP there", path);
+    return by_problem_say(problem, BY_EIO, "--socket %s: cannot serve HTTP there", daemon->options.socket);
 }
 
 static int open_port(struct by_daemon *daemon, struct by_problem *problem)
@@ -373,10 +291,7 @@ static int open_port(struct by_daemon *daemon, struct by_problem *problem)
 
     door->may_change = daemon->options.http_open;
     if (open_door(daemon, door, -1) != 0)
-        return by_problem_say(
-            problem, BY_EIO,
-            "--http %u: cannot listen on 127.0.0.1: %s; choose another port, or 0 for any free one",
-            daemon->options.http_port, strerror(errno));
+        return by_http_no_port(&daemon->options, problem);
     info = MHD_get_daemon_info(door->server, MHD_DAEMON_INFO_BIND_PORT);
     if (info != NULL)
         daemon->options.http_port = info->port;

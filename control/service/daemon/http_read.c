@@ -90,7 +90,7 @@ static enum MHD_Result answer_metrics(struct by_http_request *request)
 
     by_metrics_write(request->daemon, stream);
     fclose(stream);
-    return by_http_answer(request, MHD_HTTP_OK, "text/plain; version=0.0.4", text, bytes);
+    return by_http_answer(request, MHD_HTTP_OK, BY_METRICS_TYPE, text, bytes);
 }
 
 static enum MHD_Result answer_status(struct by_http_request *request)

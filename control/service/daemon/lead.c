@@ -34,11 +34,12 @@ struct by_lead {
     bool keeps; /* that thread runs */
     atomic_bool lost;
     int stop_fd, lost_fd;
-    char text[400];  /* why it is lost */
-    char seen[400];  /* the last line of the wait */
-    int seen_error;  /* and its error: texts of failed connections differ in times only */
-    char value[160]; /* of the key: this process */
-    char lease[32];  /* "" : none */
+    char text[400];   /* why it is lost */
+    char seen[400];   /* the last line of the wait */
+    int seen_error;   /* and its error: texts of failed connections differ in times only */
+    char value[160];  /* of the key: this process */
+    char leader[121]; /* of the key at the last look: another process */
+    char lease[32];   /* "" : none */
     int64_t term;
 };
 
@@ -147,10 +148,12 @@ static int look(struct by_lead *lead, struct by_problem *problem)
     lead->term = by_etcd_number(entry, "create_revision");
     /* If this process has created it: possibly by an earlier request, with an earlier lease. */
     snprintf(lead->lease, sizeof(lead->lease), "%" PRId64, by_etcd_number(entry, "lease"));
-    if (value == NULL || size != strlen(lead->value) || memcmp(value, lead->value, size) != 0)
-        error = by_problem_say(problem, BY_EAGAIN, "%.*s leads: this one takes over when that one ends",
-                               size < 120 ? (int)size : 120,
-                               value != NULL ? (const char *)value : "another banyand");
+    if (value == NULL || size != strlen(lead->value) || memcmp(value, lead->value, size) != 0) {
+        snprintf(lead->leader, sizeof(lead->leader), "%.*s", size < 120 ? (int)size : 120,
+                 value != NULL ? (const char *)value : "another banyand");
+        error = by_problem_say(problem, BY_EAGAIN, "%s leads: this one takes over when that one ends",
+                               lead->leader);
+    }
     if (error != 0)
         lead->lease[0] = 0;
     free(value);
@@ -195,7 +198,8 @@ static void *keep(void *argument)
     return NULL;
 }
 
-int by_lead_wait(struct by_lead *lead, int signals, struct by_problem *problem)
+int by_lead_wait(struct by_lead *lead, int signals, by_lead_seen *see, void *context,
+                 struct by_problem *problem)
 {
     struct pollfd signal = {.fd = signals, .events = POLLIN};
     uint32_t pause_ms = LOOK_MS;
@@ -213,8 +217,12 @@ int by_lead_wait(struct by_lead *lead, int signals, struct by_problem *problem)
             break;
         else if (error == BY_EMISMATCH)
             return error;
-        if (error == BY_EAGAIN || error == BY_EIO)
+        if (error == BY_EAGAIN || error == BY_EIO) {
             report(lead, error, problem->text);
+            if (see != NULL &&
+                see(context, error == BY_EAGAIN ? lead->leader : NULL, problem->text, problem) != 0)
+                return BY_EIO;
+        }
         if (error == BY_EAGAIN && !ready)
             by_notify("READY=1");
         ready |= error == BY_EAGAIN;

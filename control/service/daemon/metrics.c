@@ -276,12 +276,32 @@ static void plain(FILE *stream, const char *name, const char *type, const char *
     fprintf(stream, "banyan_%s %.17g\n", name, value);
 }
 
+static void own_metrics(FILE *stream, bool leads)
+{
+    head(stream, "build_info", "gauge", "1; the version of banyand is a label");
+    fprintf(stream, "banyan_build_info{version=\"%s\"} 1\n", BY_VERSION);
+    plain(stream, "leads", "gauge", "1 while this banyand controls the fabric, 0 while it follows or starts",
+          leads);
+}
+
+void by_metrics_follower(const char *leader, bool store_answers, FILE *stream)
+{
+    own_metrics(stream, false);
+    plain(stream, "store_up", "gauge", "1 if the shared store answered this follower's last look",
+          store_answers);
+    if (leader[0] == 0)
+        return;
+    head(stream, "follows", "gauge", "1; the leader that was seen last is a label");
+    fprintf(stream, "banyan_follows{");
+    label(stream, "leader", leader);
+    fprintf(stream, "} 1\n");
+}
+
 void by_metrics_write(struct by_daemon *daemon, FILE *stream)
 {
     uint32_t links = 0;
 
-    head(stream, "build_info", "gauge", "1; the version of banyand is a label");
-    fprintf(stream, "banyan_build_info{version=\"%s\"} 1\n", BY_VERSION);
+    own_metrics(stream, daemon->start == NULL);
     for (uint32_t i = 0; i < daemon->topology->link_count; i++)
         links += daemon->links[i].down;
     switch_metrics(daemon, stream);

@@ -8,11 +8,13 @@ daemon_SRC := \
 	control/service/daemon/etcd.c \
 	control/service/daemon/event.c \
 	control/service/daemon/fabric.c \
+	control/service/daemon/follow.c \
 	control/service/daemon/groups.c \
 	control/service/daemon/history.c \
 	control/service/daemon/recovery.c \
 	control/service/daemon/http.c \
 	control/service/daemon/http_jobs.c \
+	control/service/daemon/http_local.c \
 	control/service/daemon/http_read.c \
 	control/service/daemon/job.c \
 	control/service/daemon/jobs.c \

@@ -114,7 +114,11 @@ void by_check_controller(struct by_doctor *doctor)
         if (strcmp(text_of(root, "version"), BY_VERSION) != 0)
             by_report_add(report, BY_GRADE_TROUBLE, doctor->controller, "install one version on all machines",
                           "is banyand %.20s; this is " BY_VERSION, text_of(root, "version"));
-        if (json_is_false(json_object_get(root, "leads")))
+        if (json_is_true(json_object_get(root, "follows")))
+            by_report_add(report, BY_GRADE_ADVICE, doctor->controller,
+                          "check the leader: run this on its machine, or add it to --controller",
+                          "is a follower: %.200s", text_of(root, "text"));
+        else if (json_is_false(json_object_get(root, "leads")))
             by_report_add(report, BY_GRADE_ADVICE, doctor->controller,
                           "wait for its switches, or check its log", "does not lead yet");
         judge_switches(report, root);

@@ -34,7 +34,8 @@ struct by_top_source {
  * does not answer is no error; the view shows it.
  */
 int by_top_sample(struct by_top_source *source, struct by_top_view *view, struct by_problem *problem);
-/* Reads a status (JSON, control/service/daemon/status.h) into a view. Returns 0 or BY_EFORMAT. */
+/* Reads a status (JSON, control/service/daemon/status.h) into a view. Returns 0, BY_EFORMAT, or
+ * BY_EAGAIN when it is a follower's, with the leader in `problem`. */
 int by_top_read_status(const char *text, struct by_top_view *view, struct by_problem *problem);
 /* Adds the answers of one switch to a view, with its active image or NULL. */
 void by_top_read_switch(struct by_top_view *view, const char *name, const by_HelloReply *hello,

@@ -135,6 +135,14 @@ int by_top_read_status(const char *text, struct by_top_view *view, struct by_pro
         return by_problem_say(problem, BY_EFORMAT, "the status is not banyand's: %s",
                               root ? "not an object" : fault.text);
     }
+    if (json_is_true(json_object_get(root, "follows"))) {
+        int error = by_problem_say(problem, BY_EAGAIN,
+                                   "this banyand follows: %.200s; add the leader's address to --controller",
+                                   text_of(root, "text"));
+
+        json_decref(root);
+        return error;
+    }
     snprintf(view->title, sizeof(view->title), "%.90s", text_of(root, "topology"));
     snprintf(view->source, sizeof(view->source), "banyand %.20s%s", text_of(root, "version"),
              json_is_false(json_object_get(root, "leads")) ? ", not leading yet" : "");

@@ -17,11 +17,13 @@ static bool apart; /* this process has a network namespace of its own */
 static int enter(void **state)
 {
     (void)state;
-    apart = unshare(CLONE_NEWNET) == 0 &&
-            system("ip link set lo up && ip addr add 192.0.2.1/25 dev lo && "
-                   "ip link add v0 type veth peer name v1 && ip link set v0 address 02:00:00:00:00:07 mtu 1400 && "
-                   "ip addr add fd00::7/64 dev v0 nodad && ip addr add 198.51.100.9/30 dev v0 && "
-                   "ip link set v0 up") == 0;
+    apart =
+        unshare(CLONE_NEWNET) == 0 &&
+        system(
+            "ip link set lo up && ip addr add 192.0.2.1/25 dev lo && "
+            "ip link add v0 type veth peer name v1 && ip link set v0 address 02:00:00:00:00:07 mtu 1400 && "
+            "ip addr add fd00::7/64 dev v0 nodad && ip addr add 198.51.100.9/30 dev v0 && "
+            "ip link set v0 up") == 0;
     return 0;
 }
 

@@ -25,6 +25,7 @@
 
 #include <cmocka.h>
 
+#include "control/service/controller/http.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/lead.h"
 #include "control/service/daemon/state.h"
@@ -260,7 +261,7 @@ static struct by_lead *lead_now(void)
     sigemptyset(&none);
     signals = signalfd(-1, &none, SFD_CLOEXEC);
     assert_int_equal(by_lead_open(store_of(etcd.port), NULL, &lead, &problem), 0);
-    if (by_lead_wait(lead, signals, &problem) != 0)
+    if (by_lead_wait(lead, signals, NULL, NULL, &problem) != 0)
         fail_msg("%s", problem.text);
     close(signals);
     return lead;
@@ -374,6 +375,123 @@ static void a_follower_takes_over_and_a_former_leader_writes_nothing(void **stat
     assert_non_null(strstr(problem.text, "another /NAME"));
     by_state_close(new);
     by_lead_close(second);
+    rig_close(&rig);
+}
+
+/* Returns the answer to a request, whose status it requires. */
+static char *ask(const char *address, const char *method, const char *path, int wanted)
+{
+    struct by_problem problem = {0};
+    char *reply = NULL;
+    int status = 0;
+
+    if (by_http_ask(address, method, path, NULL, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s %s %s: %s", address, method, path, problem.text);
+    if (status != wanted)
+        fail_msg("%s %s %s: %d instead of %d: %s", address, method, path, status, wanted, reply);
+    return reply;
+}
+
+/* Requires that the answer has all texts (NULL-terminated). */
+static void answers(const char *address, const char *method, const char *path, int wanted,
+                    const char *const *texts)
+{
+    char *reply = ask(address, method, path, wanted);
+
+    for (; *texts != NULL; texts++)
+        if (strstr(reply, *texts) == NULL)
+            fail_msg("%s %s %s: no '%s' in: %s", address, method, path, *texts, reply);
+    free(reply);
+}
+
+/* Returns the port in a daemon's line that has this text before it. */
+static unsigned port_of(const struct rig_daemon *daemon, const char *text)
+{
+    char line[400];
+    unsigned port = 0;
+    FILE *stream = fopen(daemon->log, "r");
+
+    assert_non_null(stream);
+    while (fgets(line, sizeof(line), stream) != NULL)
+        if (strstr(line, text) != NULL)
+            port = (unsigned)strtoul(strstr(line, "127.0.0.1:") + 10, NULL, 10);
+    fclose(stream);
+    return port;
+}
+
+static void a_follower_names_itself_and_the_leader(void **state)
+{
+    char leader[64], socket_path[96], door[2][104], list[212];
+    struct daemon_rig rig;
+    struct rig_daemon first, second, third;
+    struct by_lead *lead;
+    unsigned port;
+    int one = 0;
+
+    (void)state;
+    need_etcd();
+    rig_open(&rig);
+    lead = lead_now();
+    snprintf(leader, sizeof(leader), "process %ld,", (long)getpid());
+    snprintf(socket_path, sizeof(socket_path), "%s/follower", rig.folder);
+    first = rig_start(&rig, (const char *const[]){"--store", store_of(etcd.port), "--http", "0", "--socket",
+                                                  socket_path, NULL});
+    rig_await(&first, "this one takes over when that one ends");
+    rig_await(&first, "status and metrics of this follower");
+    port = port_of(&first, "status and metrics");
+    snprintf(door[0], sizeof(door[0]), "unix:%s", socket_path);
+    snprintf(door[1], sizeof(door[1]), "http://127.0.0.1:%u", port);
+    for (unsigned d = 0; d < 2; d++) {
+        answers(door[d], "GET", "/v1/status", 200,
+                (const char *const[]){"\"leads\": false", "\"follows\": true", "\"leader\": \"banyand on ",
+                                      leader, "takes over when that one ends\"", NULL});
+        answers(door[d], "GET", "/metrics", 200,
+                (const char *const[]){"\nbanyan_leads 0\n", "\nbanyan_store_up 1\n",
+                                      "\nbanyan_follows{leader=\"banyand on ", leader,
+                                      "\nbanyan_build_info{version=", NULL});
+        answers(door[d], "GET", "/v1/jobs", 503,
+                (const char *const[]){"this banyand follows", leader, "to the leader", NULL});
+        answers(door[d], "GET", "/", 503, (const char *const[]){leader, NULL});
+        answers(door[d], "DELETE", "/v1/jobs/1", 503, (const char *const[]){leader, NULL});
+        answers(door[d], "POST", "/metrics", 405, (const char *const[]){"GET and HEAD", NULL});
+    }
+    /* Another one needs doors of its own. */
+    third =
+        rig_start(&rig, (const char *const[]){"--store", store_of(etcd.port), "--socket", socket_path, NULL});
+    assert_int_equal(rig_wait(&third), 3);
+    assert_true(rig_has_said(&third, "another banyand listens there: choose another path"));
+    snprintf(socket_path, sizeof(socket_path), "%s/other", rig.folder);
+    second =
+        rig_start(&rig, (const char *const[]){"--store", store_of(etcd.port), "--socket", socket_path, NULL});
+    rig_await(&second, "this one takes over when that one ends");
+    snprintf(list, sizeof(list), "%s,unix:%s", door[0], socket_path);
+    by_lead_close(lead);
+    for (unsigned waited = 0; waited < PATIENCE_MS; waited += 5) {
+        one = rig_has_said(&first, "ready, ");
+        if (one || rig_has_said(&second, "ready, "))
+            break;
+        usleep(5000);
+    }
+    free(ask(list, "GET", "/v1/jobs", 200)); /* the one that leads now, whichever it is */
+    answers(list, "GET", "/metrics", 200, (const char *const[]){"\nbanyan_leads 1\n", NULL});
+    if (one) /* at the same port */
+        assert_int_equal(port_of(&first, "ready, "), port);
+    snprintf(leader, sizeof(leader), "process %ld,", (long)(one ? first : second).process);
+    for (unsigned waited = 0; waited < PATIENCE_MS; waited += 20) {
+        char *reply;
+        bool known;
+
+        snprintf(list, sizeof(list), "unix:%s", socket_path);
+        reply = ask(one ? list : door[0], "GET", "/v1/status", 200);
+        known = strstr(reply, leader) != NULL;
+        free(reply);
+        if (known)
+            break;
+        assert_true(waited + 20 < PATIENCE_MS);
+        usleep(20000);
+    }
+    assert_int_equal(rig_stop(&first), 0);
+    assert_int_equal(rig_stop(&second), 0);
     rig_close(&rig);
 }
 
@@ -514,6 +632,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(addresses_that_are_wrong_are_refused),
         cmocka_unit_test(a_former_leader_that_several_switches_refuse_follows),
         cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
+        cmocka_unit_test(a_follower_names_itself_and_the_leader),
         cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
         cmocka_unit_test(a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation),
         cmocka_unit_test(a_full_etcd_is_reported_and_the_stored_state_stays),

@@ -133,6 +133,9 @@ struct ill {
       sound_status(D, "down", "1", "running", "30", BY_VERSION))                                             \
     X(stray_table, "controller", TROUBLE, "not the one that the controller loaded", "by hand",               \
       sound_status(D, "up", "2", "running", "30", BY_VERSION))                                               \
+    X(follower, "controller", ADVICE, "is a follower: banyand on a leads", "run this on its machine",        \
+      (free(D->status), D->status = by_copy_text("{\"version\": \"" BY_VERSION "\", \"leads\": false, "      \
+                                                 "\"follows\": true, \"text\": \"banyand on a leads\"}")))   \
     X(failed_job, "controller", TROUBLE, "has failed: no way around spine0", "banyan job end",               \
       sound_status(D, "up", "1", "failed", "30", BY_VERSION))                                                \
     X(later_writer, "controller", TROUBLE,                                                                   \

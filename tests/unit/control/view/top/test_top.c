@@ -100,6 +100,20 @@ static void a_status_becomes_a_screen(void **state)
     by_top_view_free(&view);
 }
 
+static void the_status_of_a_follower_names_the_leader(void **state)
+{
+    struct by_top_view view = {0};
+    struct by_problem problem = {0};
+
+    (void)state;
+    assert_int_equal(by_top_read_status("{\"version\": \"0.1.0\", \"topology\": \"two\", \"leads\": false, "
+                                        "\"follows\": true, \"text\": \"banyand on a leads\"}",
+                                        &view, &problem),
+                     BY_EAGAIN);
+    assert_non_null(strstr(problem.text, "this banyand follows: banyand on a leads"));
+    by_top_view_free(&view);
+}
+
 static void a_switch_that_has_restarted_begins_anew(void **state)
 {
     struct by_top_view before, view;
@@ -304,6 +318,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_status_becomes_a_screen),
+        cmocka_unit_test(the_status_of_a_follower_names_the_leader),
         cmocka_unit_test(a_switch_that_has_restarted_begins_anew),
         cmocka_unit_test(a_chunk_that_is_only_late_names_nobody),
         cmocka_unit_test(no_line_is_wider_than_the_screen_whatever_its_size),
