@@ -20,7 +20,7 @@ picture=(graphviz)
 page=(chromium chromium-driver fonts-dejavu-core)
 etcd=(etcd-server etcd-client curl)
 slurm=(slurmctld slurmd slurm-client libslurm-dev munge)
-debian=(debhelper dh-python dpkg-dev fakeroot libmpich-dev libopenmpi-dev libslurm-dev lintian mmdebstrap systemd abigail-tools prometheus)
+debian=(debhelper dh-apparmor dh-python dpkg-dev fakeroot libmpich-dev libopenmpi-dev libslurm-dev lintian mmdebstrap systemd abigail-tools prometheus)
 
 verbose=0
 sets=()

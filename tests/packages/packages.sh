@@ -77,6 +77,15 @@ check "each program and format has a manual page" there sh -c 'for p in banyan b
 check "the plugin for Slurm is there, and its prolog does nothing for other jobs" there sh -c 'test -s /usr/lib/banyan/slurm/banyan.so && /usr/lib/banyan/slurm/banyan-slurm prolog'
 check "Python finds the library" there /usr/bin/python3 -c 'import banyan; assert banyan.version() == banyan.__version__'
 there sh -c 'getent passwd banyand banyan-switchd' >"$scratch/out" && [ "$(wc -l <"$scratch/out")" = 2 ] && pass "the services have users" || fail "the services have users" "$scratch/out"
+# Installed after the packages, which do not need it. The kernel here may lack AppArmor: no profile is loaded.
+if there apt-get install -q -y --no-install-recommends apparmor >"$scratch/out" 2>&1; then
+    for profile in banyand banyan-switchd; do
+        check "AppArmor compiles the profile $profile" there apparmor_parser -QK "/etc/apparmor.d/$profile"
+        check "and a profile with a fault is refused" there sh -c "! sed 's/^  capability\\|^  network/  netwrok/' /etc/apparmor.d/$profile | apparmor_parser -QK"
+    done
+else
+    echo "  SKIP   AppArmor compiles the profiles: apt has no apparmor"
+fi
 
 # ---- systemd runs there ----
 tests/packages/container.sh "$root" "$group" >"$scratch/console" 2>&1 &
