@@ -136,9 +136,10 @@ class Test:
         self.seconds = None
 
     def nearness(self, path):
-        """Folders that a test's sources have in common with the mutated file's."""
-        folders = os.path.dirname(path).split("/")
-        return -max([sum(f in o.split("/") for f in folders) for o in self.objects] + [0])
+        """How far a test is from the mutated file: folders that their sources have in common bring them
+        nearer, and the file's name in the test's."""
+        folders, name = os.path.dirname(path).split("/"), os.path.basename(path)[:-2]
+        return -max([sum(f in o.split("/") for f in folders) for o in self.objects] + [0]) - (name in self.name) / 2
 
 
 def call(command, seconds, folder=None):
@@ -239,7 +240,8 @@ class Campaign:
                         broken.add(test.name)
                         print("# %s fails without a mutant, and is left out" % test.name)
         for path in paths:
-            self.users[path] = [t for t in self.users[path] if t.name not in broken]
+            sound = [t for t in self.users[path] if t.name not in broken and (t.seconds or 0) <= self.options.slowest]
+            self.users[path] = sorted(sound, key=lambda t: (t.nearness(path), t.seconds or 0))
         return broken
 
 
@@ -271,6 +273,7 @@ def main():
     parser.add_argument("--sample", type=int, default=0, help="judge this many mutants, drawn at random (default: all)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--most", type=int, default=20, help="run at most this many tests, the nearest ones (default 20)")
+    parser.add_argument("--slowest", type=float, default=10, help="leave out tests of more seconds than this (default 10)")
     parser.add_argument("--least", type=float, default=95, help="percent that must be detected (default 95)")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
