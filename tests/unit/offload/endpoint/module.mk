@@ -40,3 +40,7 @@ TESTS += test_endpoint_resume_copy
 test_endpoint_resume_copy_SRC    := tests/unit/offload/endpoint/test_resume_copy.c $(ENDPOINT_RIG)
 test_endpoint_resume_copy_LIBS   := offload
 test_endpoint_resume_copy_LDLIBS := -lcmocka
+TESTS += test_endpoint_done
+test_endpoint_done_SRC    := tests/unit/offload/endpoint/test_done.c
+test_endpoint_done_LIBS   := offload
+test_endpoint_done_LDLIBS := -lcmocka

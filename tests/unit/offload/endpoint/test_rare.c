@@ -164,7 +164,7 @@ static void ranks_that_divide_data_differently_have_different_tags(void **state)
     const struct {
         const uint64_t *offsets;
         uint64_t whole;
-    } calls[] = {{NULL, 0}, {even, 0}, {uneven, 0}, {NULL, 5}, {NULL, 6}, {even, 5}};
+    } calls[] = {{NULL, 0}, {even, 0}, {uneven, 0}, {NULL, 1}, {NULL, 5}, {NULL, 6}, {even, 1}, {even, 5}};
     uint32_t tags[sizeof(calls) / sizeof(calls[0])];
 
     (void)state;
@@ -287,17 +287,25 @@ static void a_leaf_that_no_checked_image_has_is_refused(void **state)
     (void)state;
     rig_open(&rig, RANKS, &tree, 1, NULL);
     by_image_leaf(rig.image, 0, &sound);
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 12; i++) {
         struct by_endpoint_config config = {.job = 1, .image = rig.image, .rto_min_ns = MS, .rto_max_ns = 1};
 
         leaf = sound;
-        leaf.window = i == 1 ? 0 : i == 2 ? 2 * BY_WINDOW_MAX : i == 3 ? 3 : leaf.window;
-        leaf.payload_max = i == 4 ? 0 : i == 5 ? BY_PAYLOAD_MAX + 8 : i == 6 ? 12 : leaf.payload_max;
+        leaf.window = i == 1    ? 0
+                      : i == 2  ? 2 * BY_WINDOW_MAX
+                      : i == 3  ? 3
+                      : i == 10 ? BY_WINDOW_MAX
+                                : leaf.window;
+        leaf.payload_max = i == 4    ? 0
+                           : i == 5  ? BY_PAYLOAD_MAX + 8
+                           : i == 6  ? 12
+                           : i == 11 ? BY_PAYLOAD_MAX
+                                     : leaf.payload_max;
         leaf.tree = i == 7 ? BY_TREES_MAX : leaf.tree;
         leaf.share = i == 8 ? 0 : leaf.share;
         leaf.owner = i == 9 ? RANKS : leaf.owner;
         by_image_put_leaf(rig.image, 0, &leaf);
-        assert_int_equal(by_endpoint_size(&config) > 0, i == 0);
+        assert_int_equal(by_endpoint_size(&config) > 0, i == 0 || i >= 10); /* the last are the limits */
     }
     rig_close(&rig);
 }

@@ -131,6 +131,50 @@ static void calls_that_have_ended_do_not_go_on(void **state)
     }
 }
 
+/* The program uses a buffer again when its call has ended, and then another rank lacks the value. */
+static void the_value_of_a_call_that_has_ended_is_still_there_for_others(void **state)
+{
+    uint8_t need[] = {1, 2, 0, 1, 0, 8, 0, 1, 0, 7, 0, 0, 0, 0, 0, 0}, said[128];
+    const struct rig_tree trees[2] = {{.window = 8, .payload_max = BYTES},
+                                      {.window = 8, .payload_max = BYTES}};
+    const struct by_endpoint_config config = {.resume = 1};
+
+    (void)state;
+    for (uint8_t lane = 0; lane < 2; lane++) {
+        static uint8_t both[2 * BYTES];
+        struct by_call call = {.collective = BY_COLLECTIVE_ALLREDUCE,
+                               .op = BY_OP_SUM,
+                               .dtype = BY_DTYPE_U8,
+                               .mode = BY_MODE_FAST,
+                               .count = sizeof(both),
+                               .send = both,
+                               .recv = both};
+        struct by_header sent[2];
+        struct by_resume *resume;
+        size_t bytes;
+        uint16_t to;
+
+        rig_open(&rig, 2, trees, 2, &config);
+        assert_int_equal(by_endpoint_post(rig.endpoint, &call, &id[0], NULL), 0);
+        assert_int_equal(rig_step(&rig), 2); /* a chunk on each tree */
+        memcpy(sent, rig.sent, sizeof(sent));
+        for (unsigned i = 0; i < 2; i++)
+            rig_answer(&rig, &sent[i], BYTES, (uint8_t)(20 + sent[i].tree));
+        assert_int_equal(by_endpoint_test(rig.endpoint, id[0], NULL), 0);
+        memset(both, 0x55, sizeof(both));
+        memory = aligned_alloc(64, by_resume_size(rig.endpoint));
+        assert_int_equal(by_resume_begin(&resume, memory, rig.endpoint, 8), 0);
+        need[11] = lane;
+        assert_int_equal(by_resume_take(resume, need, sizeof(need)), 0);
+        bytes = by_resume_say(resume, said, &to);
+        assert_int_equal(bytes, 20 + BYTES);
+        assert_int_equal(to, 1);
+        for (unsigned i = 0; i < BYTES; i++)
+            assert_int_equal(said[20 + i], 20 + lane);
+        stop();
+    }
+}
+
 /* A long call has done some chunks in each of two generations; a shorter one ends in the second. */
 static void what_two_generations_have_done_is_not_sent_in_the_third(void **state)
 {
@@ -222,6 +266,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_have_ended_do_not_go_on),
+        cmocka_unit_test(the_value_of_a_call_that_has_ended_is_still_there_for_others),
         cmocka_unit_test(what_two_generations_have_done_is_not_sent_in_the_third),
         cmocka_unit_test(images_of_another_place_are_refused),
     };
