@@ -102,9 +102,21 @@ def is_declaration(tokens, at, end):
     return i < end and tokens[i].kind == "word" and i + 1 <= end and tokens[i + 1].text in ("=", ";", ",", "[")
 
 
+# The larger or smaller of two: "a > b ? a : b", where a cast may be before either. Equal values give
+# the same result whichever is taken.
+EXTREME = re.compile(r"([\w.\->\[\]]+) ([<>]=?) ([\w.\->\[\]]+) \? (?:\(\w+\))?([\w.\->\[\]]+) : (?:\(\w+\))?([\w.\->\[\]]+)")
+
+
+def ties_of(source):
+    """The places of comparisons that choose an extreme."""
+    return {match.start(2) for match in EXTREME.finditer(source)
+            if sorted(match.group(1, 3)) == sorted(match.group(4, 5))}
+
+
 def mutants_of(path, source):
     """Yields (path, start, end, replacement)."""
     tokens = tokens_of(source)
+    ties = ties_of(source)
     for begin, end in bodies(tokens):
         for i in range(begin, end):
             token, before = tokens[i], tokens[i - 1]
@@ -112,6 +124,8 @@ def mutants_of(path, source):
                 if token.text in BINARY and not is_operand(before):
                     continue
                 for swap in SWAPS[token.text]:
+                    if token.start in ties and swap[0] == token.text[0]:
+                        continue
                     yield path, token.start, token.end, swap
             elif token.kind == "number" and before.text not in ("case", "["):
                 number = re.match(r"0[xX][0-9a-fA-F]+|\d+", token.text).group()

@@ -73,6 +73,21 @@ static void after_a_rest_each_has_a_line_again(void **state)
     assert_string_equal(more, "");
 }
 
+static void those_without_a_line_are_told_of_after_the_whole_rest(void **state)
+{
+    struct by_strangers strangers;
+    char more[BY_STRANGERS_MORE_MAX];
+
+    (void)state;
+    by_strangers_start(&strangers);
+    for (unsigned i = 0; i < BY_STRANGERS_BURST + 2; i++)
+        by_strangers_come(&strangers, SECOND_NS, more);
+    assert_false(by_strangers_rest(&strangers, SECOND_NS + BY_STRANGERS_REST_NS - 1, more));
+    assert_true(by_strangers_rest(&strangers, SECOND_NS + BY_STRANGERS_REST_NS, more));
+    assert_int_equal(count_of(more), 2);
+    assert_false(by_strangers_rest(&strangers, SECOND_NS + 2 * BY_STRANGERS_REST_NS, more));
+}
+
 static void the_longest_fits(void **state)
 {
     struct by_strangers strangers;
@@ -93,6 +108,7 @@ int main(void)
         cmocka_unit_test(the_first_few_have_a_line_each),
         cmocka_unit_test(of_two_thousand_a_second_a_line_a_second_tells),
         cmocka_unit_test(after_a_rest_each_has_a_line_again),
+        cmocka_unit_test(those_without_a_line_are_told_of_after_the_whole_rest),
         cmocka_unit_test(the_longest_fits),
     };
 

@@ -124,6 +124,23 @@ static void a_switch_and_its_controller_know_each_other(void **state)
     pair_close(&pair);
 }
 
+/* So an end that is told knows that nothing was cut off. The connection below stays open. */
+static void an_end_that_closes_says_so(void **state)
+{
+    struct tls_pair pair;
+    char in[64];
+
+    (void)state;
+    pair_open(&pair, "a/leaf0", "a/operator");
+    shake_hands(&pair);
+    assert_int_equal(by_tls_send(pair.tls[0], "last", 4), 4);
+    by_tls_close(pair.tls[0]);
+    pair.tls[0] = NULL;
+    assert_int_equal(by_tls_receive(pair.tls[1], in, sizeof in), 4);
+    assert_int_equal(by_tls_receive(pair.tls[1], in, sizeof in), 0);
+    pair_close(&pair);
+}
+
 static void bytes_on_the_wire_are_not_those_that_were_sent(void **state)
 {
     static const char secret[] = "a table that nobody else should read";
@@ -353,6 +370,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_switch_and_its_controller_know_each_other),
+        cmocka_unit_test(an_end_that_closes_says_so),
         cmocka_unit_test(bytes_on_the_wire_are_not_those_that_were_sent),
         cmocka_unit_test(a_full_socket_is_waited_for_and_nothing_is_lost),
         cmocka_unit_test(strangers_are_refused_at_both_ends),

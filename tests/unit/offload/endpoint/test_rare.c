@@ -230,6 +230,19 @@ static void chunks_are_counted_for_trees_that_take_part(void **state)
     rig_close(&rig);
 }
 
+static void a_tree_of_one_rank_carries_its_shard_alone(void **state)
+{
+    static const struct rig_tree owned[RANKS] = {{.owner = 1}, {.owner = 2}, {.owner = 3}};
+    struct by_call call = sum_of(32); /* a shard of 128 bytes: 2 chunks */
+
+    (void)state;
+    call.collective = BY_COLLECTIVE_ALLGATHER;
+    rig_open(&rig, RANKS, owned, RANKS, NULL);
+    for (uint32_t t = 0; t < RANKS; t++)
+        assert_int_equal(by_endpoint_chunks(rig.endpoint, &call, t), 2);
+    rig_close(&rig);
+}
+
 /* What the nodes of the tree can do is narrowed in the table; each lacks something else. */
 static void what_the_table_denies_is_refused_before_anything_is_sent(void **state)
 {
@@ -332,6 +345,7 @@ int main(void)
         cmocka_unit_test(ranks_that_divide_data_differently_have_different_tags),
         cmocka_unit_test(a_job_of_one_rank_copies_where_there_is_a_buffer),
         cmocka_unit_test(chunks_are_counted_for_trees_that_take_part),
+        cmocka_unit_test(a_tree_of_one_rank_carries_its_shard_alone),
         cmocka_unit_test(what_the_table_denies_is_refused_before_anything_is_sent),
         cmocka_unit_test(a_leaf_that_no_checked_image_has_is_refused),
         cmocka_unit_test(timeouts_in_the_wrong_order_are_put_right),

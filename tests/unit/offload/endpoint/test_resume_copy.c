@@ -175,6 +175,66 @@ static void the_value_of_a_call_that_has_ended_is_still_there_for_others(void **
     }
 }
 
+/* Rank 1 has the chunk of a broadcast, of which only the root has not heard. The root has the data,
+ * another rank requests it. */
+static void a_root_requests_no_copy_of_its_own_data(void **state)
+{
+    const struct rig_tree tree = {.window = 8, .payload_max = BYTES};
+    const struct by_endpoint_config config = {.resume = 1};
+    const uint8_t report[] = {1, 1, 0, 1, 0, 8, 0, 1, 0, 7, 0, 1, 0, 0, 0, 1, 0};
+
+    (void)state;
+    for (uint16_t root = 0; root < 2; root++) {
+        struct by_call call = {.collective = BY_COLLECTIVE_BROADCAST,
+                               .dtype = BY_DTYPE_U8,
+                               .root = root,
+                               .count = BYTES,
+                               .send = send_buffer[0],
+                               .recv = recv_buffer[0]};
+        struct by_resume *resume;
+        uint8_t said[128];
+        uint16_t to;
+
+        rig_open(&rig, 2, &tree, 1, &config);
+        call.op = BY_OP_SUM;
+        call.mode = BY_MODE_FAST;
+        assert_int_equal(by_endpoint_post(rig.endpoint, &call, &id[0], NULL), 0);
+        assert_int_equal(rig_step(&rig), 1);
+        memory = aligned_alloc(64, by_resume_size(rig.endpoint));
+        assert_int_equal(by_resume_begin(&resume, memory, rig.endpoint, 8), 0);
+        assert_int_equal(by_resume_say(resume, said, &to), 12 + 4 + (7 + 8) / 8);
+        assert_int_equal(by_resume_take(resume, report, sizeof(report)), 0);
+        assert_true(by_resume_say(resume, said, &to) > 0);
+        assert_int_equal(said[1], root == 0 ? 4 : 2); /* level; a request */
+        assert_int_equal(by_endpoint_test(rig.endpoint, id[0], NULL), root == 0 ? 0 : BY_EAGAIN);
+        stop();
+    }
+}
+
+/* The second shard is behind the first on its tree, and neither has arrived. */
+static void shards_behind_an_unfinished_one_are_not_done(void **state)
+{
+    static uint8_t both[2 * BYTES];
+    const struct rig_tree tree = {.window = 8, .payload_max = BYTES};
+    const struct by_endpoint_config config = {.resume = 1};
+    struct by_call call = {.collective = BY_COLLECTIVE_ALLGATHER,
+                           .op = BY_OP_SUM,
+                           .dtype = BY_DTYPE_U8,
+                           .mode = BY_MODE_FAST,
+                           .count = BYTES,
+                           .send = send_buffer[0],
+                           .recv = both};
+
+    (void)state;
+    rig_open(&rig, 2, &tree, 1, &config);
+    assert_int_equal(by_endpoint_post(rig.endpoint, &call, &id[0], NULL), 0);
+    assert_int_equal(rig_step(&rig), 2);
+    go_on(8);
+    assert_int_equal(rig.endpoint->done_count, 0);
+    assert_int_equal(rig_step(&rig), 2);
+    stop();
+}
+
 /* A long call has done some chunks in each of two generations; a shorter one ends in the second. */
 static void what_two_generations_have_done_is_not_sent_in_the_third(void **state)
 {
@@ -267,6 +327,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(calls_that_have_ended_do_not_go_on),
         cmocka_unit_test(the_value_of_a_call_that_has_ended_is_still_there_for_others),
+        cmocka_unit_test(a_root_requests_no_copy_of_its_own_data),
+        cmocka_unit_test(shards_behind_an_unfinished_one_are_not_done),
         cmocka_unit_test(what_two_generations_have_done_is_not_sent_in_the_third),
         cmocka_unit_test(images_of_another_place_are_refused),
     };
