@@ -279,6 +279,13 @@ def reasons(path):
     return known
 
 
+def survivors_of(path):
+    """The survivors that a former run printed, as (file, line of code, mutated line)."""
+    with open(path) as file:
+        found = re.findall(r"^SURVIVES (\S+):\d+\n    - (.*)\n    \+ (.*)$", file.read(), re.MULTILINE)
+    return set(found)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("room", nargs="+", help="a folder of sources, or a file")
@@ -289,6 +296,7 @@ def main():
     parser.add_argument("--most", type=int, default=20, help="run at most this many tests, the nearest ones (default 20)")
     parser.add_argument("--slowest", type=float, default=10, help="leave out tests of more seconds than this (default 10)")
     parser.add_argument("--least", type=float, default=95, help="percent that must be detected (default 95)")
+    parser.add_argument("--again", help="judge only the survivors in this output of a former run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     paths = []
@@ -315,6 +323,9 @@ def run(campaign, options, paths):
     if count == 0:
         print("mutants: no test links these sources, so nothing is tested")
         return 1
+    if options.again:
+        former = survivors_of(options.again)
+        mutants = [m for m in mutants if (m[0],) + describe(campaign.sources[m[0]], m)[1:] in former]
     random.Random(options.seed).shuffle(mutants)
     if options.sample:
         mutants = mutants[:options.sample]

@@ -119,6 +119,18 @@ static void a_lost_contribution_is_requested_from_its_child_once(void **state)
     assert_int_equal(by_engine_counters(rig.engine)->gap, 1);
 }
 
+static void a_loss_after_a_repair_is_requested_as_soon_as_the_first(void **state)
+{
+    (void)state;
+    contribute(&root, 1, 0, 0);
+    contribute(&root, 1, 2, 0);
+    contribute(&root, 1, 1, BY_FLAG_RETX);
+    contribute(&root, 1, 4, 0);
+    assert_int_equal(rig.tx_count, 1);
+    expect_gap(&root, 0, 1, 3, 4, 1);
+    assert_int_equal(by_engine_counters(rig.engine)->gap, 2);
+}
+
 static void a_lost_chunk_of_a_new_session_is_requested_from_a_bank_of_an_old_one(void **state)
 {
     const uint32_t start = 8 * root.window;
@@ -324,6 +336,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ROOT(a_lost_contribution_is_requested_from_its_child_once),
+        ROOT(a_loss_after_a_repair_is_requested_as_soon_as_the_first),
         ROOT(a_lost_chunk_of_a_new_session_is_requested_from_a_bank_of_an_old_one),
         ROOT(adjacent_losses_are_requested_together),
         ROOT(a_request_without_an_answer_is_repeated_after_a_while),

@@ -271,6 +271,10 @@ struct by_header rig_action(struct engine_rig *rig, const struct rig_entry *entr
     assert_int_equal(header.tree, entry->tree);
     assert_int_equal(header.gen, entry->gen);
     assert_true((tx->ref != BY_REF_NONE) == (tx->payload != NULL));
+    if (header.type != BY_TYPE_CONTRIB && header.type != BY_TYPE_RESULT) {
+        assert_int_equal(header.nleaf, 0); /* they hold no value */
+        assert_int_equal(header.witness, 0);
+    }
     if (tx->port == RIG_PARENT_PORT) {
         assert_int_equal(tx->dst_ip, RIG_PARENT_IP);
         assert_int_equal(tx->udp_port, 5000);
