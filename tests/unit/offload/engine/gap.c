@@ -131,6 +131,22 @@ static void a_loss_after_a_repair_is_requested_as_soon_as_the_first(void **state
     assert_int_equal(by_engine_counters(rig.engine)->gap, 2);
 }
 
+/* Chunk 1 arrives late and was sent once: up to half a window, the hop is taken to reorder. */
+static void lateness_is_learned_up_to_half_a_window(void **state)
+{
+    (void)state;
+    for (uint32_t extent = root.window / 2u; extent < root.window / 2 + 2u; extent++) {
+        rig_start(&rig, &root, 1);
+        contribute(&root, 1, 0, 0);
+        for (uint32_t seq = 2; seq <= extent; seq++)
+            contribute(&root, 1, seq, 0);
+        contribute(&root, 1, 1, 0);
+        contribute(&root, 1, extent + 2, 0);
+        assert_int_equal(rig.tx_count, extent != root.window / 2u);
+        rig_close(&rig);
+    }
+}
+
 static void a_lost_chunk_of_a_new_session_is_requested_from_a_bank_of_an_old_one(void **state)
 {
     const uint32_t start = 8 * root.window;
@@ -168,10 +184,13 @@ static void a_request_without_an_answer_is_repeated_after_a_while(void **state)
     contribute(&root, 0, 0, 0);
     contribute(&root, 0, 2, 0);
     expect_gap(&root, 0, 0, 1, 2, 1);
-    rig.now_ns += 10 * RIG_INTERVAL_NS;
+    rig.now_ns += RIG_INTERVAL_NS;
     contribute(&root, 0, 3, 0);
+    assert_int_equal(rig.tx_count, 0);
+    rig.now_ns += 1;
+    contribute(&root, 0, 4, 0);
     assert_int_equal(rig.tx_count, 1);
-    expect_gap(&root, 0, 0, 1, 3, 1);
+    expect_gap(&root, 0, 0, 1, 4, 1);
 }
 
 static void a_hop_that_reorders_makes_requests_patient(void **state)
@@ -337,6 +356,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         ROOT(a_lost_contribution_is_requested_from_its_child_once),
         ROOT(a_loss_after_a_repair_is_requested_as_soon_as_the_first),
+        cmocka_unit_test(lateness_is_learned_up_to_half_a_window),
         ROOT(a_lost_chunk_of_a_new_session_is_requested_from_a_bank_of_an_old_one),
         ROOT(adjacent_losses_are_requested_together),
         ROOT(a_request_without_an_answer_is_repeated_after_a_while),

@@ -198,6 +198,49 @@ static void a_chunk_that_waits_for_the_parent_keeps_its_bank(void **state)
     rig_close(&rig);
 }
 
+static void more_children_than_one_step_can_answer_are_refused_with_their_number(void **state)
+{
+    const struct rig_entry wider = {.job = 1, .gen = 7, .root = 1, .children = RIG_TX + 3, .window = 4};
+    struct by_image_fault fault = {0};
+    const uint8_t *image;
+    size_t bytes;
+
+    (void)state;
+    rig_open(&rig);
+    image = rig_image(&wider, 1, NULL, 0, &bytes);
+    assert_int_equal(by_engine_stage(rig.engine, image, bytes, &fault), BY_ELIMIT);
+    assert_non_null(strstr(fault.what, "more children of an entry, or pair"));
+    assert_int_equal(fault.value, RIG_TX + 3);
+    rig_close(&rig);
+}
+
+/* Halves are summed in wider accumulators, which are narrowed when all have contributed. */
+static void a_bit_that_flips_in_the_accumulators_of_halves_voids_the_chunk(void **state)
+{
+    static const uint16_t halves[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+
+    (void)state;
+    for (unsigned flips = 0; flips < 2; flips++) {
+        const struct by_entry *entry;
+
+        rig_start(&rig, &narrow, 1);
+        entry = &rig.engine->active->entry[0];
+        for (unsigned c = 0; c < 2; c++) {
+            struct rig_packet packet = rig_contrib(&narrow, c, 0, NULL, 4);
+
+            packet.header.dtype = BY_DTYPE_F16;
+            packet.payload = halves;
+            packet.bytes = sizeof(halves);
+            if (c == 1 && flips)
+                by_bank_partial(rig.engine, by_bank_index(entry, 0))[1] ^= 4;
+            rig_send(&rig, &packet);
+        }
+        assert_int_equal(counters()->alarm_memory, flips);
+        assert_int_equal(rig_bank(&rig, 0, 0, 0).state, flips ? BY_BANK_POISON : BY_BANK_UP);
+        rig_close(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -206,6 +249,8 @@ int main(void)
         cmocka_unit_test(with_a_clock_the_first_child_of_an_interval_asks),
         cmocka_unit_test(a_child_of_any_set_that_wants_the_value_makes_its_node_want_it),
         cmocka_unit_test(a_bit_that_flips_in_a_further_set_voids_the_chunk),
+        cmocka_unit_test(more_children_than_one_step_can_answer_are_refused_with_their_number),
+        cmocka_unit_test(a_bit_that_flips_in_the_accumulators_of_halves_voids_the_chunk),
         cmocka_unit_test(an_unused_bank_is_free_for_each_chunk_that_begins_a_session),
         cmocka_unit_test(a_chunk_that_waits_for_the_parent_keeps_its_bank),
     };
