@@ -163,13 +163,14 @@ static void ranks_that_divide_data_differently_have_different_tags(void **state)
     static const uint64_t even[RANKS + 1] = {0, 2, 4, 6}, uneven[RANKS + 1] = {0, 1, 4, 6};
     const struct {
         const uint64_t *offsets;
-        uint64_t whole;
-    } calls[] = {{NULL, 0}, {even, 0}, {uneven, 0}, {NULL, 1}, {NULL, 5}, {NULL, 6}, {even, 1}, {even, 5}};
+        uint64_t whole, count;
+    } calls[] = {{NULL, 0, 2}, {even, 0, 6}, {uneven, 0, 6}, {NULL, 1, 2}, {NULL, 1, 3},
+                 {NULL, 5, 2}, {NULL, 6, 2}, {even, 1, 6},   {even, 5, 6}};
     uint32_t tags[sizeof(calls) / sizeof(calls[0])];
 
     (void)state;
     for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-        struct by_call call = sum_of(calls[i].offsets ? 6 : 2);
+        struct by_call call = sum_of(calls[i].count);
         uint32_t id;
 
         call.collective = BY_COLLECTIVE_ALLGATHER;
