@@ -241,6 +241,35 @@ static void a_bit_that_flips_in_the_accumulators_of_halves_voids_the_chunk(void 
     }
 }
 
+/* Two nodes, each with a plausible number of leaves, but not with all of them together. */
+static void a_sum_of_too_few_leaves_is_not_passed_on(void **state)
+{
+    static const struct rig_entry four = {
+        .job = 1, .gen = 7, .root = 0, .children = 2, .window = 4, .nleaf = 4};
+    static const uint16_t halves[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+
+    (void)state;
+    for (unsigned row = 0; row < 4; row++) {
+        unsigned few = row % 2, wide = row / 2;
+
+        rig_start(&rig, &four, 1);
+        for (unsigned c = 0; c < 2; c++) {
+            struct rig_packet packet = rig_contrib(&four, c, 0, one, 2);
+
+            if (!wide) {
+                packet.header.dtype = BY_DTYPE_F16;
+                packet.header.count = 4;
+                packet.payload = halves;
+            }
+            packet.header.nleaf = c == 0 || few ? 1 : 3;
+            rig_send(&rig, &packet);
+        }
+        assert_int_equal(counters()->alarm_memory, few);
+        assert_int_equal(rig_bank(&rig, 0, 0, 0).state, few ? BY_BANK_POISON : BY_BANK_UP);
+        rig_close(&rig);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +280,7 @@ int main(void)
         cmocka_unit_test(a_bit_that_flips_in_a_further_set_voids_the_chunk),
         cmocka_unit_test(more_children_than_one_step_can_answer_are_refused_with_their_number),
         cmocka_unit_test(a_bit_that_flips_in_the_accumulators_of_halves_voids_the_chunk),
+        cmocka_unit_test(a_sum_of_too_few_leaves_is_not_passed_on),
         cmocka_unit_test(an_unused_bank_is_free_for_each_chunk_that_begins_a_session),
         cmocka_unit_test(a_chunk_that_waits_for_the_parent_keeps_its_bank),
     };
