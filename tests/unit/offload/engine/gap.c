@@ -129,6 +129,12 @@ static void a_loss_after_a_repair_is_requested_as_soon_as_the_first(void **state
     assert_int_equal(rig.tx_count, 1);
     expect_gap(&root, 0, 1, 3, 4, 1);
     assert_int_equal(by_engine_counters(rig.engine)->gap, 2);
+    contribute(&root, 1, 5, 0);
+    contribute(&root, 1, 3, 0); /* late by three chunks, which is learned */
+    for (uint32_t seq = 7; seq < 10; seq++)
+        contribute(&root, 1, seq, 0);
+    contribute(&root, 1, 6, 0);
+    assert_int_equal(by_engine_counters(rig.engine)->gap, 2);
 }
 
 /* Chunk 1 arrives late and was sent once: up to half a window, the hop is taken to reorder. */
