@@ -203,6 +203,7 @@ static void a_dump_tells_every_record_and_a_difference_only_what_changed(void **
     size_t size = 0;
     FILE *stream = open_memstream(&text, &size);
     json_t *json = by_dump_json(x.bytes[3], x.size[3]);
+    char ip[BY_ADDRESS_TEXT];
 
     (void)state;
     by_dump_text(x.bytes[3], x.size[3], stream);
@@ -212,6 +213,8 @@ static void a_dump_tells_every_record_and_a_difference_only_what_changed(void **
     assert_non_null(strstr(text, "root; children: node 0 by port 0 at 198.18.0.0:46247 (rank 0)"));
     assert_int_equal(json_array_size(json_object_get(json, "ports")), 3);
     assert_int_equal(by_dump_diff(x.bytes[3], x.bytes[3], NULL), 0);
+    assert_string_equal(by_dump_ip(NULL, 0x0a000001, ip), "10.0.0.1");
+    assert_string_equal(by_dump_ip(x.bytes[3], 0x0a000001, ip), "10.0.0.1");
     /* Header (cookie, slots) and entry, old and new. */
     assert_int_equal(by_dump_diff(x.bytes[3], y.bytes[3], NULL), 4);
     json_decref(json);
