@@ -33,3 +33,7 @@ TESTS += lower-balance
 lower-balance_SRC    := tests/unit/control/tables/balance.c tests/unit/control/tables/bench.c tests/unit/control/tables/walk.c
 lower-balance_LIBS   := control offload
 lower-balance_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-runs
+lower-runs_SRC    := tests/unit/control/tables/runs.c tests/unit/control/tables/bench.c
+lower-runs_LIBS   := control offload
+lower-runs_LDLIBS := -lcmocka -ljansson -lgmp
