@@ -84,6 +84,20 @@ static void a_message_that_breaks_a_rule_is_refused_whatever_its_checksum(void *
     assert_int_equal(parse(23), BY_EFORMAT); /* shorter than a message without options */
 }
 
+/* The checksum is that of the bytes behind the frame, which are not looked at. */
+static void a_message_longer_than_its_frame_is_refused(void **state)
+{
+    struct by_discovery_message message;
+    uint32_t whole;
+
+    (void)state;
+    solicit(one);
+    whole = seal(32);
+    assert_int_equal(by_discovery_parse(bytes, whole, &message), 0);
+    for (uint32_t missing = 1; missing <= 8; missing++)
+        assert_int_equal(by_discovery_parse(bytes, whole - missing, &message), BY_EFORMAT);
+}
+
 static void options_are_read_to_their_end(void **state)
 {
     struct by_discovery_message message;
@@ -212,6 +226,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_message_that_breaks_a_rule_is_refused_whatever_its_checksum),
+        cmocka_unit_test(a_message_longer_than_its_frame_is_refused),
         cmocka_unit_test(options_are_read_to_their_end),
         cmocka_unit_test(nobody_without_an_address_may_advertise_or_name_its_card),
         cmocka_unit_test(an_answer_to_all_nodes_answers_nobody),

@@ -153,6 +153,11 @@ static void lengths_are_bounded_by_the_type(void **state)
         assert_int_equal(by_member_get(bytes, size, samples[i].side, &read, &used), BY_EFORMAT);
         by_put32(bytes, UINT32_MAX);
         assert_int_equal(by_member_get(bytes, size, samples[i].side, &read, &used), BY_ELIMIT);
+        assert_true(used >= size);
+        by_put32(bytes, (uint32_t)used - 3); /* one more than the most, of which the length has 4 bytes */
+        assert_int_equal(by_member_get(bytes, size, samples[i].side, &read, &used), BY_ELIMIT);
+        by_put32(bytes, (uint32_t)used - 4);
+        assert_int_not_equal(by_member_get(bytes, size, samples[i].side, &read, &used), BY_ELIMIT);
         by_put32(bytes, 0);
         assert_int_equal(by_member_get(bytes, size, samples[i].side, &read, &used), BY_EFORMAT);
     }

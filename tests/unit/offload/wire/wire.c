@@ -216,6 +216,10 @@ static void wait_and_err_of_another_size_or_kind_are_refused(void **state)
     assert_memory_equal(bytes, ((uint8_t[]){1, 2, 3, 0x84, 0x85, 0, 0, 0}), BY_GAP_BYTES);
     for (size_t size = 0; size < sizeof(bytes); size++)
         assert_int_equal(by_gap_decode(bytes, size, &gap), size == BY_GAP_BYTES ? 0 : BY_EFORMAT);
+    gap = (struct by_gap){0};
+    assert_int_equal(by_gap_decode(bytes, BY_GAP_BYTES, &gap), 0);
+    assert_int_equal(gap.seen, 0x01020384);
+    assert_int_equal(gap.missing, 0x85);
     for (unsigned value = 0; value < 256; value++) {
         bytes[4] = (uint8_t)value;
         assert_int_equal(by_gap_decode(bytes, BY_GAP_BYTES, &gap), value & 1 ? 0 : BY_EFORMAT);
