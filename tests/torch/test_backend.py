@@ -1,6 +1,7 @@
 """The backend "banyan" of torch.distributed on one rank of a job; all ranks run the same program.
 
     banyan lab run fabric.json -- python3 test_backend.py
+    BANYAN_FALLBACK=circulant banyan lab run fabric.json -- python3 test_backend.py --exchanges
 
 Every collective, operator and element type, sizes from 0 to 64 MB, lists and whole tensors, several
 in flight, groups, futures, DistributedDataParallel beside the gradients of one process, and wrong use.
@@ -173,6 +174,8 @@ def groups_and_messages_run_over_gloo(rank, size):
     elif rank % 2 == 1:
         dist.recv(data, rank - 1)
         assert data.item() == rank - 1
+    before = banyan_torch.describe()
+    assert "no connections to the others; set BANYAN_FALLBACK" in before[0], before
     parts = [torch.zeros(2) for _ in range(size)] if rank == 0 else None
     dist.gather(torch.full((2,), float(rank)), parts, 0)
     assert rank != 0 or all((part == other).all() for other, part in enumerate(parts))
@@ -182,6 +185,8 @@ def groups_and_messages_run_over_gloo(rank, size):
     out = torch.zeros(size)
     dist.all_to_all_single(out, torch.full((size,), float(rank)))
     assert out.equal(torch.arange(size, dtype=torch.float32))
+    after = banyan_torch.describe()
+    assert (after[1] - before[1], after[2] - before[2]) == (0, 3), (before, after)
     found = [None] * size
     dist.all_gather_object(found, {"rank": rank})
     assert [one["rank"] for one in found] == list(range(size))
@@ -229,6 +234,115 @@ def ranks_that_differ_are_an_error(rank, size):
     fails("", dist.all_reduce, torch.ones(4, dtype=torch.float32 if rank else torch.int32))
 
 
+# ---- all-to-all, scatter and gather, where the ranks are connected
+
+COPIED = TYPES + (torch.bool, torch.int16, torch.complex64)
+SHARES = (0, 1, 5, 1000, 1 << 18)  # elements; of float32 the last makes 1 MB for each rank
+
+
+def share(sender, receiver, count, dtype):
+    return ((torch.arange(count) * 5 + 7 * sender + receiver) % 2 if dtype == torch.bool else
+            (torch.arange(count) * 5 + 7 * sender + receiver) % 113).to(dtype)  # fmt: skip
+
+
+def exchange_shapes():
+    return [(333, dtype) for dtype in COPIED] + [(count, torch.float32) for count in SHARES]
+
+
+def gather_and_scatter_have_any_root_and_type(rank, size):
+    for turn, (count, dtype) in enumerate(exchange_shapes()):
+        root = turn % size
+        for adjoining in (True, False):
+            whole = torch.zeros(size * count, dtype=dtype)
+            parts = list(whole.split(count)) if adjoining and count else [torch.zeros(count, dtype=dtype) for _ in range(size)]
+            with offloads(1):
+                dist.gather(share(rank, root, count, dtype), parts if rank == root else None, root)
+            for other in range(size):
+                assert rank != root or parts[other].equal(share(other, root, count, dtype)), (count, dtype, other)
+            whole = torch.cat([share(root, other, count, dtype) for other in range(size)])
+            parts = list(whole.split(count)) if adjoining and count else [share(root, other, count, dtype) for other in range(size)]
+            own = torch.zeros(count, dtype=dtype)
+            with offloads(1):
+                dist.scatter(own, parts if rank == root else None, root)
+            assert own.equal(share(root, rank, count, dtype)), (count, dtype)
+
+
+def all_to_all_has_any_type_and_size(rank, size):
+    for count, dtype in exchange_shapes():
+        sent = [share(rank, other, count, dtype) for other in range(size)]
+        expected = [share(other, rank, count, dtype) for other in range(size)]
+        whole = torch.zeros(size * count, dtype=dtype)
+        parts = [torch.zeros(count, dtype=dtype) for _ in range(size)]
+        with offloads(2):
+            dist.all_to_all_single(whole, torch.cat(sent))
+            dist.all_to_all(parts, sent)
+        assert whole.equal(torch.cat(expected)), (count, dtype)
+        assert all(one.equal(other) for one, other in zip(parts, expected)), (count, dtype)
+
+
+def all_to_all_has_uneven_splits(rank, size):
+    for unit in (1, 1000, 40000):  # rows of three elements
+        send = [(rank + 2 * other) % 3 * unit for other in range(size)]
+        receive = [(other + 2 * rank) % 3 * unit for other in range(size)]
+        for dtype in (torch.float32, torch.int64, torch.complex64):
+            sent = [share(rank, other, 3 * send[other], dtype) for other in range(size)]
+            expected = [share(other, rank, 3 * receive[other], dtype) for other in range(size)]
+            whole = torch.zeros(sum(receive), 3, dtype=dtype)
+            parts = [torch.zeros(rows, 3, dtype=dtype) for rows in receive]
+            with offloads(2):
+                dist.all_to_all_single(whole, torch.cat(sent).reshape(-1, 3), receive, send)
+                dist.all_to_all(parts, [one.reshape(-1, 3) for one in sent])
+            assert whole.flatten().equal(torch.cat(expected)), (unit, dtype)
+            assert torch.cat(parts).flatten().equal(torch.cat(expected)), (unit, dtype)
+
+
+def exchanges_are_in_flight_with_reductions(rank, size):
+    data = [torch.full((size * 100,), float(rank)) for _ in range(20)]
+    out = [torch.zeros(size * 100) for _ in range(20)]
+    sums = [torch.ones(500) for _ in range(20)]
+    with offloads(40):
+        work = []
+        for i in range(20):
+            work += [dist.all_to_all_single(out[i], data[i], async_op=True), dist.all_reduce(sums[i], async_op=True)]
+        for one in work:
+            one.wait()
+    assert all(one.equal(torch.arange(size).float().repeat_interleave(100)) for one in out)
+    assert all((one == size).all() for one in sums)
+
+
+def groups_exchange_over_gloo(rank, size):
+    before = banyan_torch.describe()
+    group = dist.new_group(list(range(size - 1)))
+    if rank < size - 1:
+        out = torch.zeros(size - 1)
+        dist.all_to_all_single(out, torch.full((size - 1,), float(rank)), group=group)
+        assert out.equal(torch.arange(size - 1).float())
+    assert banyan_torch.describe()[1] == before[1]
+
+
+def wrong_exchanges_are_errors(rank, size):
+    two = [torch.zeros(2) for _ in range(size)]
+    fails("contiguous", dist.all_to_all_single, torch.zeros(size, 4).t(), torch.zeros(4, size).t())
+    fails("does not divide equally", dist.all_to_all_single, torch.zeros(size + 1), torch.zeros(size + 1))
+    fails("Split sizes doesn't match", dist.all_to_all_single, torch.zeros(size), torch.zeros(size), [2] * size, [1] * size)
+    fails("elements and requires", dist.all_to_all_single, torch.zeros(size), torch.zeros(2 * size))
+    fails("must be equal", dist.all_to_all, two, [torch.zeros(3) for _ in range(size)])
+    fails("one for each", dist.all_to_all, two[1:], two[1:])
+    dist.barrier()
+
+
+def splits_that_differ_are_an_error(rank, size):
+    """Last, as ranks_that_differ_are_an_error: rank 0 expects more of rank 1 than it sends."""
+    receive = [1] * size
+    receive[1] += rank == 0
+    try:
+        dist.all_to_all_single(torch.zeros(sum(receive)), torch.zeros(size), receive, [1] * size)
+    except RuntimeError as error:
+        assert "all-to-all" in str(error), error
+    else:
+        assert rank != 0, "no error"  # other ranks may have all that they expect before rank 0 finds it
+
+
 def main():
     if "--again" in sys.argv:  # a rank that is missing: the others must end with an error that names it
         dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=60))
@@ -240,7 +354,7 @@ def main():
     dist.init_process_group("banyan")
     rank, size = dist.get_rank(), dist.get_world_size()
     passed = failed = 0
-    for test in (
+    collectives = (
         allreduce_of_every_type_and_operator,
         sizes_from_zero_to_64_megabytes,
         an_average_is_divided,
@@ -255,7 +369,17 @@ def main():
         gradients_of_ddp_are_those_of_one_process,
         wrong_use_is_an_error,
         ranks_that_differ_are_an_error,
-    ):
+    )
+    exchanges = (
+        gather_and_scatter_have_any_root_and_type,
+        all_to_all_has_any_type_and_size,
+        all_to_all_has_uneven_splits,
+        exchanges_are_in_flight_with_reductions,
+        groups_exchange_over_gloo,
+        wrong_exchanges_are_errors,
+        splits_that_differ_are_an_error,
+    )
+    for test in exchanges if "--exchanges" in sys.argv else collectives:
         try:
             test(rank, size)
             passed += 1

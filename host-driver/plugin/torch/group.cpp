@@ -5,6 +5,7 @@
 
 #include <ATen/ATen.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
+#include <torch/csrc/distributed/c10d/Utils.hpp>
 
 #include <cstring>
 
@@ -157,16 +158,22 @@ group::group(int rank, int size, std::chrono::milliseconds timeout, exchange sha
     check_versions(share, size);
     worker_ = std::make_unique<worker>((uint32_t)rank, (uint32_t)size, (uint64_t)timeout.count(), share);
     /* All ranks must decide alike, so the answer is that of all. */
-    uint32_t mine[2] = {worker_->rank(), worker_->size()};
-    std::vector<uint32_t> all((size_t)size * 2);
-    share(mine, all.data(), sizeof(mine));
+    struct {
+        uint32_t rank, size, exchanges;
+    } mine = {worker_->rank(), worker_->size(), worker_->exchanges()};
+    std::vector<decltype(mine)> all((size_t)size);
+    share(&mine, all.data(), sizeof(mine));
     for (int i = 0; i < size && why_.empty(); i++) {
-        if (all[2 * (size_t)i + 1] != (uint32_t)size)
-            why_ = "the job of the table has " + std::to_string(all[2 * (size_t)i + 1]) + " ranks, the group " +
+        const auto &one = all[(size_t)i];
+
+        if (one.size != (uint32_t)size)
+            why_ = "the job of the table has " + std::to_string(one.size) + " ranks, the group " +
                    std::to_string(size) + "; start one process for each rank of the table";
-        else if (all[2 * (size_t)i] != (uint32_t)i)
-            why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(all[2 * (size_t)i]) +
+        else if (one.rank != (uint32_t)i)
+            why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(one.rank) +
                    " of the table; start the ranks in the order of the table";
+        else if (!one.exchanges && apart_.empty())
+            apart_ = "rank " + std::to_string(i) + " has no connections to the others; set BANYAN_FALLBACK at all ranks";
     }
     if (!why_.empty())
         worker_.reset();
@@ -193,14 +200,18 @@ void group::release_resources()
 
 std::string group::describe() const
 {
-    return worker_ ? "over banyan, transport " + worker_->transport()
-                   : std::string("not over banyan: ") + why_ + (other_ ? "" : "; there is no other backend");
+    if (!worker_)
+        return "not over banyan: " + why_ + (other_ ? "" : "; there is no other backend");
+    return "over banyan, transport " + worker_->transport() +
+           (apart_.empty() ? "" : ", but not gather, scatter and all-to-all: " + apart_);
 }
 
 /* Returns the backend for what libbanyan does not do. */
-base &group::pass(const char *what)
+base &group::pass(const char *what, const std::string &apart)
 {
-    TORCH_CHECK(other_, "banyan: ", what, " is not offloaded", why_.empty() ? "" : " (", why_, why_.empty() ? "" : ")",
+    const std::string &why = why_.empty() ? apart : why_;
+
+    TORCH_CHECK(other_, "banyan: ", what, " is not offloaded", why.empty() ? "" : " (", why, why.empty() ? "" : ")",
                 ", and there is no other backend to run it; build PyTorch with Gloo");
     passed_++;
     return *other_;
@@ -411,12 +422,20 @@ work_ptr group::_allgather_base(at::Tensor &out, at::Tensor &in, const c10d::All
                  });
 }
 
-/* Whether tensors of equal size lie one after another in memory, so that they can be used as one. */
+/* Whether tensors lie one after another in memory, so that they can be used as one. */
 static bool adjoin(const tensors &parts)
 {
-    for (size_t i = 1; i < parts.size(); i++)
-        if ((char *)parts[i].data_ptr() != (char *)parts[i - 1].data_ptr() + parts[i - 1].nbytes())
+    const char *next = nullptr;
+
+    for (const at::Tensor &one : parts) {
+        const char *here = (const char *)one.data_ptr();
+
+        if (one.numel() == 0)
+            continue;
+        if (next != nullptr && here != next)
             return false;
+        next = here + one.nbytes();
+    }
     return true;
 }
 
@@ -516,32 +535,199 @@ work_ptr group::barrier(const c10d::BarrierOptions &options)
     });
 }
 
-/* ---- passed to the other backend */
+/* ---- operations in which each message has one receiver */
 
-work_ptr group::allgather_coalesced(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options)
+/* Shares of all ranks in one piece of memory of the host, where libbanyan requires them: that of the
+ * tensors, or a copy. */
+struct shares {
+    tensors parts;
+    at::Tensor memory; /* defined: a copy of all parts */
+
+    shares(const tensors &all, bool filled) : parts(all)
+    {
+        tensors flat;
+
+        if (adjoin(all) && all[0].device().is_cpu())
+            return;
+        for (const at::Tensor &one : all)
+            flat.push_back(one.reshape({-1}));
+        memory = filled ? at::cat(flat).cpu() : at::empty({total()}, all[0].options().device(at::kCPU));
+    }
+    int64_t total() const
+    {
+        int64_t sum = 0;
+
+        for (const at::Tensor &one : parts)
+            sum += one.numel();
+        return sum;
+    }
+    void *data() const
+    {
+        if (memory.defined())
+            return memory.data_ptr();
+        for (const at::Tensor &one : parts)
+            if (one.numel() > 0)
+                return one.data_ptr();
+        return nullptr;
+    }
+    /* The elements of each part as libbanyan counts them, which copied_as describes. */
+    std::vector<uint64_t> counts() const
+    {
+        std::vector<uint64_t> each;
+
+        for (const at::Tensor &one : parts)
+            each.push_back(copied_count(one));
+        return each;
+    }
+    /* Copies what has been received to the tensors. */
+    void deliver() const
+    {
+        int64_t at = 0;
+
+        for (at::Tensor one : parts) {
+            if (memory.defined())
+                one.copy_(memory.narrow(0, at, one.numel()).reshape(one.sizes()));
+            at += one.numel();
+        }
+    }
+};
+
+/* The tensors of both lists: their streams must have ended their work on them. */
+static tensors both(const tensors &in, const tensors &out)
 {
-    return pass("allgather of a list").allgather_coalesced(out, in, options);
+    tensors all = in;
+
+    all.insert(all.end(), out.begin(), out.end());
+    return all;
 }
 
 work_ptr group::gather(std::vector<tensors> &out, tensors &in, const c10d::GatherOptions &options)
 {
-    return pass("gather").gather(out, in, options);
+    bool here = getRank() == options.rootRank;
+
+    if (!serves(in, "gather") || !apart_.empty() || in.size() != 1)
+        return pass("gather", apart_).gather(out, in, options);
+    TORCH_CHECK(here ? out.size() == 1 : out.empty(), "banyan: gather: the root, and no other rank, requires a list "
+                "for the tensors of all ranks");
+    if (here) {
+        check_parts(out[0], in[0], getSize(), "gather");
+        serves(out[0], "gather");
+    }
+    uint32_t root = (uint32_t)options.rootRank;
+    shares own(in, true), all(here ? out[0] : in, false);
+
+    return start(
+        c10d::OpType::GATHER, here ? out[0] : tensors(), here ? both(in, out[0]) : in,
+        [own, all, root, here](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_gather_init(comm, own.data(), here ? all.data() : nullptr, own.counts()[0],
+                                          copied_as(own.parts[0]), root, request);
+            });
+        },
+        [all, here] {
+            if (here)
+                all.deliver();
+        });
 }
 
 work_ptr group::scatter(tensors &out, std::vector<tensors> &in, const c10d::ScatterOptions &options)
 {
-    return pass("scatter").scatter(out, in, options);
+    bool here = getRank() == options.rootRank;
+
+    if (!serves(out, "scatter") || !apart_.empty() || out.size() != 1)
+        return pass("scatter", apart_).scatter(out, in, options);
+    TORCH_CHECK(here ? in.size() == 1 : in.empty(), "banyan: scatter: the root, and no other rank, requires a list of "
+                "tensors for all ranks");
+    if (here) {
+        check_parts(in[0], out[0], getSize(), "scatter");
+        serves(in[0], "scatter");
+    }
+    uint32_t root = (uint32_t)options.rootRank;
+    shares own(out, false), all(here ? in[0] : out, here);
+
+    return start(
+        c10d::OpType::SCATTER, out, here ? both(in[0], out) : out,
+        [own, all, root, here](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_scatter_init(comm, here ? all.data() : nullptr, own.data(), own.counts()[0],
+                                           copied_as(own.parts[0]), root, request);
+            });
+        },
+        [own] { own.deliver(); });
 }
 
+/* Each rank has a tensor for each other one, of any size. */
 work_ptr group::alltoall(tensors &out, tensors &in, const c10d::AllToAllOptions &options)
 {
-    return pass("all-to-all").alltoall(out, in, options);
+    if (!serves(in, "all-to-all") || !serves(out, "all-to-all") || !apart_.empty())
+        return pass("all-to-all", apart_).alltoall(out, in, options);
+    TORCH_CHECK((int)in.size() == getSize() && (int)out.size() == getSize(), "banyan: all-to-all: the lists have ",
+                in.size(), " and ", out.size(), " tensors and require one for each of ", getSize(), " ranks");
+    TORCH_CHECK(in[0].scalar_type() == out[0].scalar_type(),
+                "banyan: all-to-all: both lists require one element type");
+    shares sent(in, true), got(out, false);
+
+    return start(
+        c10d::OpType::ALLTOALL, out, both(in, out),
+        [sent, got](banyan_comm *comm, auto &requests) {
+            add(requests, [&](banyan_request **request) {
+                return banyan_alltoallv_init(comm, sent.data(), sent.counts().data(), nullptr, got.data(),
+                                             got.counts().data(), nullptr, copied_as(sent.parts[0]), request);
+            });
+        },
+        [got] { got.deliver(); });
+}
+
+/* The elements of each rank's share of a tensor, which is divided along its first dimension. */
+static std::vector<uint64_t> split_counts(const at::Tensor &tensor, const std::vector<int64_t> &sizes)
+{
+    uint64_t rows = (uint64_t)tensor.size(0), row = rows > 0 ? copied_count(tensor) / rows : 0;
+    std::vector<uint64_t> counts;
+
+    for (int64_t size : sizes) {
+        TORCH_CHECK(size >= 0, "banyan: all-to-all: a split has ", size, " rows");
+        counts.push_back((uint64_t)size * row);
+    }
+    return counts;
 }
 
 work_ptr group::alltoall_base(at::Tensor &out, at::Tensor &in, std::vector<int64_t> &out_sizes,
                               std::vector<int64_t> &in_sizes, const c10d::AllToAllOptions &options)
 {
-    return pass("all-to-all").alltoall_base(out, in, out_sizes, in_sizes, options);
+    if (!serves({in, out}, "all-to-all") || !apart_.empty())
+        return pass("all-to-all", apart_).alltoall_base(out, in, out_sizes, in_sizes, options);
+    TORCH_CHECK(in.dim() > 0 && out.dim() > 0, "banyan: all-to-all requires tensors with a dimension to divide");
+    c10d::checkSplitSizes(in_sizes, in, getSize());
+    c10d::checkSplitSizes(out_sizes, out, getSize());
+    bool equal = in_sizes.empty() && out_sizes.empty();
+    auto filled = [this](const at::Tensor &tensor, const std::vector<int64_t> &sizes) {
+        return sizes.empty() ? std::vector<int64_t>((size_t)getSize(), tensor.size(0) / getSize()) : sizes;
+    };
+    std::vector<uint64_t> send = split_counts(in, filled(in, in_sizes)),
+                          receive = split_counts(out, filled(out, out_sizes));
+    shares sent({in}, true), got({out}, false);
+
+    TORCH_CHECK(!equal || in.numel() == out.numel(), "banyan: all-to-all: without split sizes the output has ",
+                out.numel(), " elements and requires ", in.numel(), ": those of the input");
+    return start(
+        c10d::OpType::ALLTOALL_BASE, {out}, {in, out},
+        [sent, got, send, receive, equal](banyan_comm *comm, auto &requests) {
+            banyan_dtype_t type = copied_as(sent.parts[0]);
+
+            add(requests, [&](banyan_request **request) {
+                return equal ? banyan_alltoall_init(comm, sent.data(), got.data(), send[0], type, request)
+                             : banyan_alltoallv_init(comm, sent.data(), send.data(), nullptr, got.data(),
+                                                     receive.data(), nullptr, type, request);
+            });
+        },
+        [got] { got.deliver(); });
+}
+
+/* ---- passed to the other backend */
+
+work_ptr group::allgather_coalesced(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options)
+{
+    return pass("allgather of a list").allgather_coalesced(out, in, options);
 }
 
 work_ptr group::send(tensors &data, int rank, int tag)

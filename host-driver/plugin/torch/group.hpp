@@ -1,8 +1,9 @@
 /*
  * The process group: PyTorch's collectives as operations of libbanyan. One source for PyTorch 1.13,
- * whose backends are process groups, and 2.x, whose backends are backends. What the network does not
- * compute (point-to-point messages, all-to-all, gather, scatter, element types without a
- * counterpart, groups other than the whole job) is passed to another backend, `other`, and counted.
+ * whose backends are process groups, and 2.x, whose backends are backends. What libbanyan does not
+ * run (point-to-point messages, reductions of element types without a counterpart, groups other than
+ * the whole job; all-to-all, gather and scatter of ranks without connections) is passed to another
+ * backend, `other`, and counted.
  */
 #pragma once
 
@@ -95,13 +96,14 @@ public:
 private:
     using maker = std::function<void(banyan_comm *, std::vector<banyan_request *> &)>;
     work_ptr start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after = {});
-    base &pass(const char *what);
+    base &pass(const char *what, const std::string &apart = {});
     bool serves(const tensors &data, const char *what) const;
     bool reduces(const tensors &data, const c10d::ReduceOp &op, const char *what) const;
 
     std::unique_ptr<worker> worker_; /* NULL: not the whole job, or ranks in another order */
     c10::intrusive_ptr<base> other_;
-    std::string why_; /* with worker_ NULL */
+    std::string why_;   /* with worker_ NULL */
+    std::string apart_; /* why gather, scatter and all-to-all are passed on; empty: they are not */
     bool gpu_off_ = false; /* BANYAN_GPU=off */
     std::atomic<uint64_t> offloaded_{0}, passed_{0}, sequence_{0};
 };

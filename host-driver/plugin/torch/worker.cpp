@@ -73,6 +73,16 @@ worker::~worker()
     banyan_finalize(context_);
 }
 
+bool worker::exchanges() const
+{
+    banyan_query query;
+
+    banyan_query_init(&query);
+    query.collective = BANYAN_ALLTOALL;
+    query.count = 1;
+    return banyan_comm_query(comm_, &query) == BANYAN_OK && query.path == BANYAN_HOSTS;
+}
+
 void worker::run(std::unique_ptr<operation> next)
 {
     open_++;

@@ -49,6 +49,8 @@ public:
     uint64_t open() const { return open_; }
     uint32_t rank() const { return banyan_comm_rank(comm_); }
     uint32_t size() const { return banyan_comm_size(comm_); }
+    /* Whether it runs all-to-all, scatter and gather: the ranks are connected. */
+    bool exchanges() const;
     std::string transport() const { return banyan_comm_transport(comm_); }
 
 private:

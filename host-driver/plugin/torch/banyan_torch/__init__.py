@@ -4,8 +4,9 @@
 
     dist.init_process_group("banyan")      # under torchrun, srun, mpirun, or with RANK and related variables
 
-broadcast, allreduce, reduce, allgather, reduce-scatter and barrier of the whole job run over banyan;
-other groups and operations run over Gloo. The job's table and transport come from the settings
+broadcast, allreduce, reduce, allgather, reduce-scatter and barrier of the whole job run over banyan,
+and so do gather, scatter and all-to-all where its ranks are connected (without a table, or with
+``BANYAN_FALLBACK``); other groups and operations run over Gloo. The job's table and transport come from the settings
 ``BANYAN_*``. ``banyan_torch.describe()`` reports what runs where.
 """
 import atexit
