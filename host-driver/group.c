@@ -40,6 +40,8 @@ static banyan_status_t create(struct banyan_comm *parent, const struct banyan_bo
     by_bootstrap_init(&group.bootstrap);
     group.bootstrap.caller = *ranks;
     group.bootstrap.source = BY_SOURCE_CALLER;
+    group.bootstrap.meeting.rank = ranks->rank;
+    group.bootstrap.meeting.rank_count = ranks->rank_count;
     group.error = check(parent);
     if (group.error != 0)
         snprintf(group.text, sizeof(group.text), "%s", by_fail_text());

@@ -27,6 +27,17 @@ static int read_way(const struct by_settings *settings, enum by_way *way)
                    settings->origin[BY_SETTING_FALLBACK]);
 }
 
+static int read_near(const struct by_settings *settings, bool *shares)
+{
+    const char *text = settings->value[BY_SETTING_NEAR];
+
+    *shares = strcmp(text, "memory") == 0;
+    return *shares || strcmp(text, "tcp") == 0
+               ? 0
+               : by_fail(BY_EINVAL, "BANYAN_NEAR is '%s' (%s); use memory or tcp", text,
+                         settings->origin[BY_SETTING_NEAR]);
+}
+
 bool by_hosts_has_trees(const struct banyan_comm *comm, unsigned collective)
 {
     bool rooted = by_collective_is_rooted(collective);
@@ -83,6 +94,11 @@ static bool is_asked_for(const struct by_settings *settings)
     return strcmp(settings->origin[BY_SETTING_FALLBACK], "default") != 0;
 }
 
+bool by_hosts_connect_groups(const struct banyan_context *context)
+{
+    return is_asked_for(&context->settings) && strcmp(context->settings.value[BY_SETTING_FALLBACK], "off") != 0;
+}
+
 /* Reads the settings; *wanted: this communicator's calls may run between hosts. */
 static int settle(struct banyan_comm *comm, bool *wanted)
 {
@@ -92,25 +108,39 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     unsigned op = 1, dtype = 1;
     int error = read_way(&context->settings, &hosts->way);
 
-    hosts->by_time = strcmp(small, "auto") == 0;
-    if (error == 0 && !hosts->by_time)
+    /* a measurement takes longer than it takes to make a communicator of some ranks */
+    hosts->by_time = strcmp(small, "auto") == 0 && !comm->is_group;
+    if (error == 0 && strcmp(small, "auto") != 0)
         error = by_settings_number(&context->settings, BY_SETTING_SMALL, UINT32_MAX, &hosts->small_bytes);
     if (error != 0)
         return error;
     if (comm->image == NULL && hosts->way == 0)
         return by_fail(BY_EINVAL, "BANYAN_TABLE is not set and BANYAN_FALLBACK is off; set BANYAN_TABLE, or "
                                   "choose a BANYAN_FALLBACK");
+    if (comm->is_group) {
+        *wanted = comm->group->bootstrap.meeting.wanted;
+        return *wanted && hosts->way == 0
+                   ? by_fail(BY_EMISMATCH, "BANYAN_FALLBACK is off at rank %u of the communicator, and not at "
+                                           "rank 0; set it alike on all ranks",
+                             comm->rank)
+                   : 0;
+    }
     *wanted = context->bootstrap.source != BY_SOURCE_NONE && !context->bootstrap.places_only &&
-              hosts->way != 0 && context->fabric == NULL && !comm->is_group &&
+              hosts->way != 0 && context->fabric == NULL &&
               (comm->image == NULL || is_asked_for(&context->settings) || hosts->by_time ||
                hosts->small_bytes > 0 || !has_all_trees(comm) || find_unable(comm, &op, &dtype));
     return 0;
 }
 
+static struct by_bootstrap *bootstrap_of(const struct banyan_comm *comm)
+{
+    return comm->is_group ? &comm->group->bootstrap : &comm->context->bootstrap;
+}
+
 /* The bootstrap must number the ranks as the table does. */
 static int check_meeting(const struct banyan_comm *comm)
 {
-    const struct by_meeting *meeting = &comm->context->bootstrap.meeting;
+    const struct by_meeting *meeting = &bootstrap_of(comm)->meeting;
 
     if (comm->image == NULL || (meeting->rank == comm->rank && meeting->rank_count == comm->rank_count))
         return 0;
@@ -125,22 +155,27 @@ static int check_meeting(const struct banyan_comm *comm)
 int by_hosts_open(struct banyan_comm *comm)
 {
     struct banyan_context *context = comm->context;
-    struct by_fallback_config config = {.meeting = &context->bootstrap.meeting,
+    struct by_fallback_config config = {.meeting = &bootstrap_of(comm)->meeting,
                                         .stall_ns = context->stall_ns};
     bool wanted = false;
     int error = settle(comm, &wanted);
 
     if (error != 0 || !wanted)
         return error;
-    error = by_bootstrap_join(&context->bootstrap, by_clock_ns() + context->stall_ns);
+    error = by_bootstrap_join(bootstrap_of(comm), by_clock_ns() + context->stall_ns);
     if (error == 0)
         error = check_meeting(comm);
     if (error != 0)
         return error;
     config.way = comm->hosts.way;
+    error = read_near(&context->settings, &config.shares);
+    if (error != 0)
+        return error;
     /* The communicators of a job connect one after another, at the same address; the key separates
-     * them. */
-    config.key = (uint32_t)comm->job.job << 16 ^ atomic_fetch_add(&context->meeting_count, 1);
+     * them. Those of some ranks have an address of their own. */
+    config.key = (uint32_t)comm->job.job << 16;
+    if (!comm->is_group)
+        config.key ^= atomic_fetch_add(&context->meeting_count, 1);
     error = by_fallback_open(&config, &comm->hosts.fallback);
     comm->hosts.ready = error == 0;
     return error;

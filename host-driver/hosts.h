@@ -13,6 +13,7 @@
 #include "offload/wire/types.h"
 
 struct banyan_comm;
+struct banyan_context;
 
 /* Duration of a collective over the trees, measured by the ranks. */
 struct by_tree_time {
@@ -50,6 +51,8 @@ enum by_hosts_why {
  * error with its text. */
 int by_hosts_open(struct banyan_comm *comm);
 void by_hosts_close(struct banyan_comm *comm);
+/* Whether the ranks of communicators of some ranks connect as well: the settings name schedules. */
+bool by_hosts_connect_groups(const struct banyan_context *context);
 /* Reads the settings as by_hosts_open does, but opens nothing. */
 int by_hosts_expect(struct banyan_comm *comm);
 /* With BANYAN_SMALL=auto, if there are both trees and connections: all ranks together measure each

@@ -29,6 +29,7 @@ host-driver_SRC := \
 	host-driver/fallback/moves.c \
 	host-driver/fallback/notice.c \
 	host-driver/fallback/peers.c \
+	host-driver/fallback/pipe.c \
 	host-driver/fallback/socket.c \
 	host-driver/fallback/work.c \
 	host-driver/faults.c \

@@ -24,6 +24,7 @@ struct ranks_place {
     int32_t error; /* of a group: it cannot take part */
     uint64_t key;  /* for the socket of the ranks of its host, if it leads them */
     char text[BY_GROUP_TEXT];
+    char door[BY_PLACE_TEXT]; /* of rank 0 of a group whose ranks connect: where they meet */
 };
 
 /* Of a group: the job that its first rank has received. */
@@ -120,12 +121,22 @@ static void judge_places(const struct by_ranks *ranks, struct by_group *group)
                                ranks->rank_count, ranks->place[0].host);
 }
 
+/* Keeps an error of this rank, with the text of the last error, for the first exchange. */
+static void keep_error(struct by_group *group, int error)
+{
+    group->error = error;
+    if (error != 0)
+        snprintf(group->text, sizeof(group->text), "%s", by_fail_text());
+}
+
 static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
 {
     struct ranks_place mine = {0};
     int error;
 
     if (comm->group != NULL) {
+        if (comm->group->error == 0 && by_hosts_connect_groups(comm->context))
+            keep_error(comm->group, by_bootstrap_offer(&comm->group->bootstrap, mine.door));
         mine.seat = comm->group->seat;
         mine.error = comm->group->error;
         snprintf(mine.text, sizeof(mine.text), "%s", comm->group->text);
@@ -144,7 +155,10 @@ static int exchange_places(struct banyan_comm *comm, struct by_ranks *ranks)
     while (error == 0 && strcmp(ranks->place[ranks->leader].host, mine.host) != 0)
         ranks->leader++;
     if (error == 0 && comm->group != NULL) {
+        ranks->place[0].door[BY_PLACE_TEXT - 1] = 0;
         judge_places(ranks, comm->group);
+        if (comm->group->error == 0 && ranks->place[0].door[0] != 0)
+            comm->group->error = by_bootstrap_take(&comm->group->bootstrap, ranks->place[0].door);
         refuse(ranks, comm->group->error);
     }
     return error;

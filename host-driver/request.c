@@ -248,8 +248,8 @@ banyan_status_t by_post_failed(const struct banyan_request *request, int error, 
             return by_fail(
                 error,
                 "%s: it runs only between hosts, and the ranks of %s are not connected; where they "
-                "can meet (BANYAN_BOOTSTRAP), setting BANYAN_FALLBACK connects them, unless the "
-                "communicator is of some ranks of another one, or on a fabric in memory",
+                "can meet (BANYAN_BOOTSTRAP), setting BANYAN_FALLBACK connects them; on a fabric in memory "
+                "they do not meet",
                 name, request->comm->header.name);
         if (field != NULL && strcmp(field, "mode") == 0)
             return mode_failed(request);

@@ -195,10 +195,41 @@ uint32_t by_bootstrap_rank_count(struct by_bootstrap *bootstrap, uint64_t deadli
     return meeting.rank_count;
 }
 
-static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
+int by_bootstrap_offer(struct by_bootstrap *bootstrap, char *text)
+{
+    struct by_bootstrap_place here;
+    int error = 0;
+
+    if (bootstrap->meeting.rank == 0) {
+        error = open_door(&bootstrap->meeting, &here);
+        if (error == 0)
+            by_place_write(&here, text);
+    }
+    return error;
+}
+
+int by_bootstrap_take(struct by_bootstrap *bootstrap, const char *text)
 {
     struct by_meeting *meeting = &bootstrap->meeting;
     struct by_bootstrap_place here, place;
+
+    if (by_place_read(text, &place) != 0)
+        return by_fail(BY_EFORMAT,
+                       "the listening address of rank 0 is malformed; does rank 0 run another version?");
+    by_place_here(&here, 0);
+    meeting->port = place.port;
+    meeting->ip_count = by_place_order(&place, &here, meeting->ip);
+    if (meeting->ip_count == 0)
+        return by_fail(BY_ENOENT, "rank 0 has no IPv4 address that rank %u can reach", meeting->rank);
+    by_ip_text(meeting->ip[0], meeting->host);
+    meeting->wanted = true;
+    bootstrap->joined = true;
+    return 0;
+}
+
+static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
+{
+    struct by_meeting *meeting = &bootstrap->meeting;
     char text[BY_PLACE_TEXT] = "";
     int error = who_we_are(bootstrap, meeting, deadline_ns);
 
@@ -207,27 +238,10 @@ static int join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
     if (meeting->rank_count > BY_PEERS_MAX || meeting->rank >= meeting->rank_count)
         return by_fail(BY_ELIMIT, "rank %u of %u: the limit is %u ranks", meeting->rank, meeting->rank_count,
                        BY_PEERS_MAX);
-    if (meeting->rank == 0) {
-        error = open_door(meeting, &here);
-        if (error == 0)
-            by_place_write(&here, text);
-    } else {
-        by_place_here(&here, 0);
-    }
+    error = by_bootstrap_offer(bootstrap, text);
     if (error == 0)
         error = share(bootstrap, text, deadline_ns);
-    if (error != 0)
-        return error;
-    if (by_place_read(text, &place) != 0)
-        return by_fail(BY_EFORMAT,
-                       "the listening address of rank 0 is malformed; does rank 0 run another version?");
-    meeting->port = place.port;
-    meeting->ip_count = by_place_order(&place, &here, meeting->ip);
-    if (meeting->ip_count == 0)
-        return by_fail(BY_ENOENT, "rank 0 has no IPv4 address that rank %u can reach", meeting->rank);
-    by_ip_text(meeting->ip[0], meeting->host);
-    meeting->wanted = true;
-    return 0;
+    return error == 0 ? by_bootstrap_take(bootstrap, text) : error;
 }
 
 int by_bootstrap_join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
@@ -241,7 +255,6 @@ int by_bootstrap_join(struct by_bootstrap *bootstrap, uint64_t deadline_ns)
             close(bootstrap->meeting.door);
             bootstrap->meeting.door = -1;
         }
-        bootstrap->joined = error == 0;
     }
     pthread_mutex_unlock(&bootstrap->lock);
     return error;

@@ -42,6 +42,11 @@ uint32_t by_bootstrap_rank_count(struct by_bootstrap *bootstrap, uint64_t deadli
 /* Fills the meeting; collective, unless the source is the four variables. 0, or an error with its
  * text. */
 int by_bootstrap_join(struct by_bootstrap *bootstrap, uint64_t deadline_ns);
+/* The parts of by_bootstrap_join for ranks that share rank 0's text by other means; the meeting has
+ * rank and rank_count. First rank 0 opens its listener and writes the address; other ranks do
+ * nothing. Then each rank fills its meeting from that text. 0, or an error with its text. */
+int by_bootstrap_offer(struct by_bootstrap *bootstrap, char *text);
+int by_bootstrap_take(struct by_bootstrap *bootstrap, const char *text);
 void by_bootstrap_close(struct by_bootstrap *bootstrap);
 /* Describes which sources were tried and why each was not used, for an error text. */
 void by_bootstrap_tried(char *text, size_t bytes);

@@ -11,7 +11,7 @@
 
 /* Connections without a greeting; when all are taken, the oldest is closed for the next one. */
 #define BY_DOOR_GUESTS   64u
-#define BY_DOOR_GREETING 20u /* maximum size in bytes */
+#define BY_DOOR_GREETING 32u /* maximum size in bytes */
 
 struct by_guest {
     int fd;

@@ -91,9 +91,9 @@ static int meet(struct by_fallback *fallback, const struct by_fallback_config *c
 
     if (error == 0)
         error = by_mesh_open(&fallback->mesh, &fallback->team.circulant, &fallback->peers, config->key,
-                             deadline_ns);
+                             config->shares, deadline_ns);
     if (error == 0)
-        error = by_measure(&fallback->mesh, &fallback->team, deadline_ns);
+        error = by_measure(&fallback->mesh, fallback->peers.partner, &fallback->team, deadline_ns);
     numbers[0] = fallback->team.latency_ns;
     numbers[1] = fallback->team.gap_ps;
     if (error == 0)
@@ -437,6 +437,7 @@ static void count_mesh(struct by_fallback *fallback)
 
     counters->messages = fallback->mesh.messages;
     counters->tx_bytes = fallback->mesh.tx_bytes;
+    counters->shared_bytes = fallback->mesh.shared_bytes;
     counters->rx_bytes = fallback->mesh.rx_bytes;
 }
 

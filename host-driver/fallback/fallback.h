@@ -7,6 +7,7 @@
 #ifndef BY_HOST_FALLBACK_FALLBACK_H
 #define BY_HOST_FALLBACK_FALLBACK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ struct by_fallback_config {
     const struct by_meeting *meeting;
     uint32_t key; /* of the job; equal at all ranks */
     enum by_way way;
+    bool shares; /* ranks of one host share memory, if both ends agree */
     /* a call without progress for this long fails; also the time to wait for other ranks to
      * connect */
     uint64_t stall_ns;
@@ -33,6 +35,7 @@ struct by_fallback_config {
     X(rounds, "their rounds")                                                                                \
     X(messages, "messages sent")                                                                             \
     X(tx_bytes, "bytes sent, with heads of messages")                                                        \
+    X(shared_bytes, "of these, through memory to ranks of this host")                                        \
     X(rx_bytes, "bytes received")
 
 struct by_fallback_counters {

@@ -14,10 +14,11 @@
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
+#include "host-driver/fallback/pipe.h"
 #include "offload/base/bytes.h"
 
-#define MAGIC       UINT32_C(0x62796d35) /* "bym5" */
-#define HELLO_BYTES 16u                  /* magic, key, rank, kind */
+#define MAGIC       UINT32_C(0x62796d36) /* "bym6" */
+#define HELLO_BYTES 32u                  /* magic, key, rank, kind, offer of memory */
 #define PIECES_MAX  64u                  /* maximum in one system call */
 
 /* Purpose of a connection. */
@@ -53,22 +54,76 @@ static int fail_peer(const struct by_host_mesh *mesh, uint32_t peer, int error)
                    errno != 0 ? strerror(errno) : "it closed the connection");
 }
 
+/* Returns the ranks at the address of this one, with it. */
+static uint32_t count_here(const struct by_host_mesh *mesh)
+{
+    uint32_t count = 0;
+
+    for (uint32_t rank = 0; rank < mesh->rank_count; rank++)
+        count += mesh->ip[rank] == mesh->ip[mesh->rank];
+    return count;
+}
+
+/* Connects to a lower rank. Offers memory for the data if it runs on this host. */
 static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, uint32_t peer, uint32_t key,
-                 enum mesh_kind kind, uint64_t deadline_ns)
+                 enum mesh_kind kind, bool shares, uint64_t deadline_ns)
 {
     int *fd = kind == KIND_DATA ? &mesh->data[peer] : &mesh->control[peer];
+    struct by_pipe_offer offer = {0};
     uint8_t hello[HELLO_BYTES];
     int error;
 
     *fd = by_peer_connect(peers->ip[peer], peers->port[peer], deadline_ns);
     if (*fd < 0)
         return fail_peer(mesh, peer, *fd);
+    if (kind == KIND_DATA && shares && mesh->ip[peer] == mesh->ip[mesh->rank])
+        mesh->pipe[peer] = by_pipe_create(by_pipe_bytes(count_here(mesh)), &offer);
     by_put32(hello, MAGIC);
     by_put32(hello + 4, key);
     by_put32(hello + 8, mesh->rank);
     by_put32(hello + 12, kind);
+    by_put32(hello + 16, (uint32_t)offer.pid);
+    by_put32(hello + 20, (uint32_t)offer.fd);
+    by_put64(hello + 24, offer.nonce);
     error = by_peer_write(*fd, hello, sizeof(hello), deadline_ns);
     return error == 0 ? 0 : fail_peer(mesh, peer, error);
+}
+
+/* Opens the memory that a rank offers, unless that is not wanted, and tells it. */
+static void answer_offer(const struct by_host_mesh *mesh, uint32_t peer, const uint8_t *hello, bool shares)
+{
+    const struct by_pipe_offer offer = {.pid = (int32_t)by_get32(hello + 16),
+                                        .fd = (int32_t)by_get32(hello + 20),
+                                        .nonce = by_get64(hello + 24)};
+    uint8_t taken;
+
+    if (offer.pid == 0)
+        return;
+    if (shares)
+        mesh->pipe[peer] = by_pipe_open(&offer, by_pipe_bytes(count_here(mesh)));
+    taken = mesh->pipe[peer] != NULL;
+    (void)!send(mesh->data[peer], &taken, 1, MSG_NOSIGNAL | MSG_DONTWAIT); /* the first byte has room */
+}
+
+/* Reads the answers to the own offers. */
+static int hear_answers(const struct by_host_mesh *mesh, uint64_t deadline_ns)
+{
+    for (uint32_t rank = 0; rank < mesh->rank; rank++) {
+        uint8_t taken = 0;
+        int error;
+
+        if (mesh->pipe[rank] == NULL)
+            continue;
+        error = by_peer_read(mesh->data[rank], &taken, 1, deadline_ns);
+        if (error != 0)
+            return fail_peer(mesh, rank, error);
+        by_pipe_settle(mesh->pipe[rank]);
+        if (taken)
+            continue;
+        by_pipe_close(mesh->pipe[rank]);
+        mesh->pipe[rank] = NULL;
+    }
+    return 0;
 }
 
 /* Returns the slot for the connection that a greeting of `rank` announces, or NULL. */
@@ -80,8 +135,8 @@ static int *slot_for(const struct by_host_mesh *mesh, uint32_t rank, uint32_t ki
 }
 
 /* Accepts one connection from a higher rank; closes foreign connections. */
-static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, uint64_t deadline_ns,
-                 uint32_t *missing)
+static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, bool shares,
+                 uint64_t deadline_ns, uint32_t *missing)
 {
     uint8_t hello[HELLO_BYTES];
     int fd = by_door_next(door, hello, deadline_ns);
@@ -103,6 +158,8 @@ static int admit(struct by_host_mesh *mesh, struct by_door *door, uint32_t key, 
     }
     *slot = fd;
     --*missing;
+    if (kind == KIND_DATA)
+        answer_offer(mesh, rank, hello, shares);
     return 0;
 }
 
@@ -123,7 +180,7 @@ static int watch_all(struct by_host_mesh *mesh)
 }
 
 static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                       const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
+                       const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns)
 {
     bool *wanted = calloc(mesh->rank_count, sizeof(*wanted));
     struct by_door door;
@@ -138,15 +195,15 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
     for (uint32_t rank = 0; error == 0 && rank < mesh->rank; rank++) {
         if (!wanted[rank])
             continue;
-        error = greet(mesh, peers, rank, key, KIND_DATA, deadline_ns);
+        error = greet(mesh, peers, rank, key, KIND_DATA, shares, deadline_ns);
         if (error == 0)
-            error = greet(mesh, peers, rank, key, KIND_CONTROL, deadline_ns);
+            error = greet(mesh, peers, rank, key, KIND_CONTROL, shares, deadline_ns);
     }
     by_door_open(&door, peers->listener, HELLO_BYTES);
     while (error == 0 && missing > 0) {
         char text[128];
 
-        error = admit(mesh, &door, key, deadline_ns, &missing);
+        error = admit(mesh, &door, key, shares, deadline_ns, &missing);
         by_peers_missing(mesh->control, wanted, mesh->rank + 1, mesh->rank_count, text, sizeof(text));
         if (error != 0)
             by_fail(error, "rank %u waits for connections from other ranks; these have not connected: %s",
@@ -154,11 +211,11 @@ static int connect_all(struct by_host_mesh *mesh, const struct by_circulant *cir
     }
     by_door_close(&door);
     free(wanted);
-    return error;
+    return error == 0 ? hear_answers(mesh, deadline_ns) : error;
 }
 
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, uint32_t key, uint64_t deadline_ns)
+                 const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns)
 {
     uint32_t count = peers->rank_count;
     int error;
@@ -171,18 +228,22 @@ int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant
     mesh->ip = peers->ip;
     mesh->data = malloc(count * sizeof(*mesh->data));
     mesh->control = malloc(count * sizeof(*mesh->control));
+    mesh->pipe = calloc(count, sizeof(*mesh->pipe));
     mesh->gone = calloc(count, sizeof(*mesh->gone));
     mesh->inbox = calloc(count, sizeof(*mesh->inbox));
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < count; rank++)
         mesh->data[rank] = mesh->control[rank] = -1;
-    if (mesh->data == NULL || mesh->control == NULL || mesh->gone == NULL || mesh->inbox == NULL)
+    if (mesh->data == NULL || mesh->control == NULL || mesh->pipe == NULL || mesh->gone == NULL ||
+        mesh->inbox == NULL)
         return by_fail(BY_ENOMEM, "no memory for %u peers", count);
-    error = connect_all(mesh, circulant, peers, key, deadline_ns);
+    error = connect_all(mesh, circulant, peers, key, shares, deadline_ns);
     return error == 0 ? watch_all(mesh) : error;
 }
 
 void by_mesh_close(struct by_host_mesh *mesh)
 {
+    for (uint32_t rank = 0; mesh->pipe != NULL && rank < mesh->rank_count; rank++)
+        by_pipe_close(mesh->pipe[rank]);
     for (uint32_t rank = 0; mesh->data != NULL && mesh->control != NULL && rank < mesh->rank_count; rank++) {
         if (mesh->data[rank] >= 0)
             close(mesh->data[rank]);
@@ -193,6 +254,7 @@ void by_mesh_close(struct by_host_mesh *mesh)
         close(mesh->watch);
     free(mesh->data);
     free(mesh->control);
+    free(mesh->pipe);
     free(mesh->gone);
     free(mesh->inbox);
     memset(mesh, 0, sizeof(*mesh));
@@ -281,12 +343,39 @@ static void lose(struct by_host_mesh *mesh, uint32_t peer, struct by_mesh_fault 
         *fault = (struct by_mesh_fault){.error = BY_EIO, .rank = peer};
 }
 
+/* Whether a rank of this host has ended; its last bytes are in the pipe before that is known. */
+static bool is_lost(const struct by_host_mesh *mesh, const struct by_host_transfer *transfer)
+{
+    bool sends = transfer == &mesh->send;
+
+    return mesh->gone[transfer->peer] && (sends || !by_pipe_is_ready(mesh->pipe[transfer->peer], false));
+}
+
+/* Like sendmsg and recvmsg, for a rank of this host. */
+static ssize_t move_here(struct by_host_mesh *mesh, const struct by_host_transfer *transfer,
+                         const struct iovec *list, uint32_t count)
+{
+    uint32_t peer = transfer->peer;
+    ssize_t moved = 0;
+
+    errno = EPIPE;
+    if (is_lost(mesh, transfer))
+        return -1;
+    moved = by_pipe_move(mesh->pipe[peer], transfer == &mesh->send, list, count, mesh->data[peer]);
+    if (moved > 0 && transfer == &mesh->send)
+        mesh->shared_bytes += (uint64_t)moved;
+    errno = moved == 0 ? EAGAIN : EPROTO;
+    return moved > 0 ? moved : -1;
+}
+
 /* Like sendmsg and recvmsg. */
 static ssize_t move_pieces(struct by_host_mesh *mesh, const struct by_host_transfer *transfer,
                            struct iovec *list, uint32_t count)
 {
     struct msghdr message = {.msg_iov = list, .msg_iovlen = count};
 
+    if (mesh->pipe[transfer->peer] != NULL)
+        return move_here(mesh, transfer, list, count);
     return transfer == &mesh->send
                ? sendmsg(mesh->data[transfer->peer], &message, MSG_NOSIGNAL | MSG_DONTWAIT)
                : recvmsg(mesh->data[transfer->peer], &message, MSG_DONTWAIT);
@@ -351,17 +440,49 @@ static uint64_t receive_some(struct by_host_mesh *mesh, struct by_mesh_fault *fa
     return moved;
 }
 
+/* Reads the head of a rank's next message, which stays where it is. */
+static bool has_head(const struct by_host_mesh *mesh, uint32_t rank, uint8_t head[BY_MESSAGE_BYTES])
+{
+    if (mesh->pipe[rank] != NULL)
+        return by_pipe_peek(mesh->pipe[rank], head, BY_MESSAGE_BYTES);
+    return mesh->data[rank] >= 0 && recv(mesh->data[rank], head, BY_MESSAGE_BYTES,
+                                         MSG_PEEK | MSG_DONTWAIT) == (ssize_t)BY_MESSAGE_BYTES;
+}
+
 uint32_t by_mesh_stranger(const struct by_host_mesh *mesh)
 {
     uint8_t head[BY_MESSAGE_BYTES];
 
     for (uint32_t rank = 0; rank < mesh->rank_count && mesh->receive.active; rank++)
-        if (rank != mesh->receive.peer && mesh->data[rank] >= 0 &&
-            recv(mesh->data[rank], head, sizeof(head), MSG_PEEK | MSG_DONTWAIT) == (ssize_t)sizeof(head) &&
-            by_get32(head) == MAGIC && by_get32(head + 4) == mesh->expected.call &&
+        if (rank != mesh->receive.peer && has_head(mesh, rank, head) && by_get32(head) == MAGIC && by_get32(head + 4) == mesh->expected.call &&
             by_get32(head + 12) != mesh->expected.tag)
             return rank;
     return mesh->rank;
+}
+
+/* Reads the bells of a rank of this host after a sleep. */
+static void hear_bells(struct by_host_mesh *mesh, const struct by_host_transfer *transfer)
+{
+    uint32_t peer = transfer->peer;
+    uint8_t bells[64];
+    ssize_t got = 1;
+
+    if (!transfer->active || mesh->pipe[peer] == NULL || !by_pipe_wake(mesh->pipe[peer]))
+        return;
+    while (got > 0)
+        got = recv(mesh->data[peer], bells, sizeof(bells), MSG_DONTWAIT);
+    if (got == 0 || (errno != EAGAIN && errno != EINTR))
+        mesh->gone[peer] = true;
+}
+
+/* Finds a rank of this host that has ended while a message is under way. */
+static void find_lost(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
+{
+    const struct by_host_transfer *both[] = {&mesh->send, &mesh->receive};
+
+    for (int i = 0; i < 2 && fault->error == 0; i++)
+        if (both[i]->active && mesh->pipe[both[i]->peer] != NULL && is_lost(mesh, both[i]))
+            lose(mesh, both[i]->peer, fault);
 }
 
 uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
@@ -373,9 +494,29 @@ uint64_t by_mesh_step(struct by_host_mesh *mesh, struct by_mesh_fault *fault)
         moved += send_some(mesh, fault);
     if (mesh->receive.active && fault->error == 0)
         moved += receive_some(mesh, fault);
-    if (moved == 0 && fault->error == 0)
+    if (moved == 0 && fault->error == 0) {
+        hear_bells(mesh, &mesh->send);
+        hear_bells(mesh, &mesh->receive);
         by_mesh_listen(mesh, fault);
+    }
+    if (moved == 0 && fault->error == 0)
+        find_lost(mesh, fault);
     return moved;
+}
+
+/* What to wait for in a transfer's direction. A connection that carries bells is writable at any
+ * time: it ends the sleep at once if there is work already. */
+static struct pollfd wait_for(const struct by_host_mesh *mesh, const struct by_host_transfer *transfer)
+{
+    struct by_pipe *pipe = mesh->pipe[transfer->peer];
+    bool sends = transfer == &mesh->send;
+    struct pollfd one = {.fd = mesh->data[transfer->peer], .events = sends ? POLLOUT : POLLIN};
+
+    if (pipe == NULL)
+        return one;
+    by_pipe_doze(pipe, sends);
+    one.events = by_pipe_is_ready(pipe, sends) ? POLLOUT : POLLIN;
+    return one;
 }
 
 uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
@@ -384,9 +525,9 @@ uint32_t by_mesh_fds(const struct by_host_mesh *mesh, struct pollfd *fds)
 
     fds[count++] = (struct pollfd){.fd = mesh->watch, .events = POLLIN};
     if (mesh->send.active)
-        fds[count++] = (struct pollfd){.fd = mesh->data[mesh->send.peer], .events = POLLOUT};
+        fds[count++] = wait_for(mesh, &mesh->send);
     if (mesh->receive.active)
-        fds[count++] = (struct pollfd){.fd = mesh->data[mesh->receive.peer], .events = POLLIN};
+        fds[count++] = wait_for(mesh, &mesh->receive);
     return count;
 }
 

@@ -3,8 +3,9 @@
  * each rank that its schedules need (in small jobs to each rank): one for data, and one for
  * notices, which must not wait behind data. A notice reports a failure, or asks a silent rank which
  * rank it waits for. The kernel acknowledges, retransmits and orders the data, even while the
- * application computes. A rank sends one message and receives one at a time, from and into pieces
- * anywhere in memory. Only by_mesh_open blocks; one thread.
+ * application computes. Data between ranks of one host move through memory that they share
+ * (pipe.h). A rank sends one message and receives one at a time, from and into pieces anywhere in
+ * memory. Only by_mesh_open blocks; one thread.
  */
 #ifndef BY_HOST_FALLBACK_MESH_H
 #define BY_HOST_FALLBACK_MESH_H
@@ -17,6 +18,7 @@
 #include "host-driver/circulant/circulant.h"
 #include "host-driver/fallback/peers.h"
 
+struct by_pipe;
 struct pollfd;
 
 #define BY_MESSAGE_BYTES 24u /* of a message's head */
@@ -59,12 +61,13 @@ struct by_host_mesh {
     uint32_t rank, rank_count;
     uint32_t *ip;
     int *data, *control;    /* per rank, or -1 */
+    struct by_pipe **pipe;  /* per rank of this host, in place of `data`; or NULL */
     bool *gone;             /* the rank has closed its connection */
     struct by_inbox *inbox; /* per rank */
     int watch;              /* epoll descriptor of all control connections */
     uint32_t suspect;       /* rank that the blocking peer waits for; own rank: none */
     uint32_t answered;      /* answers to by_mesh_ask */
-    uint64_t tx_bytes, rx_bytes, messages;
+    uint64_t tx_bytes, rx_bytes, shared_bytes, messages;
     struct by_host_transfer send, receive;
     struct by_host_message expected;
 };
@@ -78,10 +81,11 @@ struct by_mesh_fault {
 };
 
 /* Connects to all ranks that `circulant` needs, including its ring neighbours and hypercube
- * partners, or to all others if there are at most BY_MESH_ALL_MAX ranks. 0, or an error with its
- * text. The caller calls by_mesh_close, also after an error. */
+ * partners, or to all others if there are at most BY_MESH_ALL_MAX ranks. `shares`: data between
+ * ranks of this host move through memory. 0, or an error with its text. The caller calls
+ * by_mesh_close, also after an error. */
 int by_mesh_open(struct by_host_mesh *mesh, const struct by_circulant *circulant,
-                 const struct by_peers *peers, uint32_t key, uint64_t deadline_ns);
+                 const struct by_peers *peers, uint32_t key, bool shares, uint64_t deadline_ns);
 void by_mesh_close(struct by_host_mesh *mesh);
 
 /* Starts to send or receive a message; that direction must be idle. */

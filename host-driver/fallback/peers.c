@@ -15,6 +15,7 @@
 #include "host-driver/clock.h"
 #include "host-driver/error.h"
 #include "host-driver/fallback/door.h"
+#include "host-driver/fallback/mesh.h"
 #include "offload/base/bytes.h"
 
 #define GREETING_MAGIC UINT32_C(0x62796d34) /* "bym4" */
@@ -148,7 +149,7 @@ static int hear_verdict(const struct by_peers *peers, const char *host, uint64_t
 }
 
 /* Accepts a connection with a valid greeting; closes all others. */
-static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32_t key)
+static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32_t key, uint32_t own)
 {
     struct sockaddr_in from = {0};
     socklen_t bytes = sizeof(from);
@@ -177,9 +178,9 @@ static int admit(struct by_peers *peers, int fd, const uint8_t *greeting, uint32
                 : "");
     }
     peers->link[rank] = fd;
-    /* A rank that connects over the loopback interface runs on this machine: others find it at the
-     * address of rank 0. */
-    peers->ip[rank] = ip >> 24 == 127 ? 0 : ip;
+    /* A rank that connects over the loopback interface, or from the address of rank 0, runs on this
+     * machine: others find it at the address of rank 0. */
+    peers->ip[rank] = ip >> 24 == 127 || ip == own ? 0 : ip;
     peers->port[rank] = (uint16_t)by_get32(greeting + 16);
     return 0;
 }
@@ -230,7 +231,7 @@ static int gather_all(struct by_peers *peers, const struct by_meeting *meeting, 
                             meeting->host, meeting->port, peers->rank_count, missing);
             break;
         }
-        error = admit(peers, fd, greeting, key);
+        error = admit(peers, fd, greeting, key, ip);
         come = 1;
         for (uint32_t rank = 1; rank < peers->rank_count; rank++)
             come += peers->link[rank] >= 0;
@@ -303,6 +304,17 @@ static int report(struct by_peers *peers, const struct by_meeting *meeting, uint
     return error;
 }
 
+/* Ranks with address 0 are on the host of rank 0. */
+static uint32_t find_partner(const struct by_peers *peers)
+{
+    bool all = peers->rank_count <= BY_MESH_ALL_MAX;
+
+    for (uint32_t rank = 1; rank < peers->rank_count; rank = all ? rank + 1 : 2 * rank)
+        if (peers->ip[rank] != 0)
+            return rank;
+    return 1;
+}
+
 int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint32_t key,
                   uint64_t deadline_ns)
 {
@@ -333,6 +345,7 @@ int by_peers_meet(struct by_peers *peers, const struct by_meeting *meeting, uint
     peers->port[peers->rank] = ntohs(own.sin_port);
     error = peers->rank == 0 ? gather_all(peers, meeting, ip, key, deadline_ns)
                              : report(peers, meeting, &ip, key, deadline_ns);
+    peers->partner = find_partner(peers);
     for (uint32_t rank = 0; error == 0 && rank < count; rank++)
         if (peers->ip[rank] == 0)
             peers->ip[rank] = ip;

@@ -3,7 +3,8 @@
  * process is one rank; the world's table comes from the controller. Prints "right" at the end, or
  * what is wrong; lab-groups.sh starts it on each host.
  *
- *   groups shapes        rows, columns, reversed order, copies, communicators of communicators
+ *   groups shapes        rows, columns, reversed order, copies, communicators of communicators; with
+ *                        BANYAN_FALLBACK also all-to-all, scatter and gather of each
  *   groups loop SECONDS  makes, uses and frees communicators, one after another
  *   groups many COUNT    has COUNT communicators of all ranks at once, or reads why not
  *   groups leave         ends without freeing anything
@@ -60,6 +61,35 @@ static void compare(const char *what, const int32_t *got, int32_t expected, uint
                 got[i], expected);
 }
 
+/* What `from` sends to `to`, ranks of the world, as element `i`. */
+static int32_t share(uint32_t from, uint32_t to, uint32_t i)
+{
+    return value(from, i) ^ (int32_t)(to * 7919u);
+}
+
+/* Runs all-to-all, scatter and gather, which need connections between the ranks. */
+static void check_exchanges(const char *name, struct banyan_comm *comm, const uint32_t *member, uint32_t count)
+{
+    static int32_t in[COUNT * RANKS_MAX], out[COUNT * RANKS_MAX];
+    uint32_t rank = banyan_comm_rank(comm), own = member[rank], root = count - 1;
+    char what[128];
+
+    for (uint32_t i = 0; i < COUNT * count; i++)
+        in[i] = share(own, member[i / COUNT], i % COUNT);
+    snprintf(what, sizeof(what), "%s: all-to-all", name);
+    must(banyan_alltoall(comm, in, out, COUNT, BANYAN_I32), what);
+    for (uint32_t i = 0; i < COUNT * count; i++)
+        compare(what, out, share(member[i / COUNT], own, i % COUNT), i);
+    snprintf(what, sizeof(what), "%s: scatter", name);
+    must(banyan_scatter(comm, in, out, COUNT, BANYAN_I32, root), what);
+    for (uint32_t i = 0; i < COUNT; i++)
+        compare(what, out, share(member[root], own, i), i);
+    snprintf(what, sizeof(what), "%s: gather", name);
+    must(banyan_gather(comm, in + (size_t)root * COUNT, out, COUNT, BANYAN_I32, root), what);
+    for (uint32_t i = 0; i < COUNT * count && rank == root; i++)
+        compare(what, out, share(member[i / COUNT], own, i % COUNT), i);
+}
+
 /* Runs every collective; `member` has the world's ranks of the communicator, in its order. */
 static void check_all(const char *name, struct banyan_comm *comm, const uint32_t *member, uint32_t count)
 {
@@ -113,6 +143,8 @@ static void check_all(const char *name, struct banyan_comm *comm, const uint32_t
         }
     }
     must(banyan_barrier(comm), name);
+    if (getenv("BANYAN_FALLBACK") != NULL)
+        check_exchanges(name, comm, member, count);
 }
 
 static int shapes(void)

@@ -29,6 +29,7 @@ for topology in star4:4 leafspine:4 twobox:8 star8:8; do
     all_right "communicators of every shape on ${topology%:*}" "${topology#*:}" "$dir/${topology%:*}.json" --controller -- "$groups" shapes
 done
 all_right "communicators of every shape, two ranks on each host, a loss of 1 %" 8 "$dir/star4.json" --controller --ranks-per-host 2 --loss 0.01 --timeout 20 -- "$groups" shapes
+BANYAN_FALLBACK=circulant all_right "all-to-all, scatter and gather of every shape, two ranks on each host" 8 "$dir/star4.json" --controller --ranks-per-host 2 -- "$groups" shapes
 
 # A lab that stays: what banyand holds before and after.
 if ! "$banyan" lab up "$dir/star4.json" --controller --timeout 3 >"$dir/up.out" 2>&1; then

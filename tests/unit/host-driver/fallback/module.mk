@@ -25,3 +25,8 @@ TESTS += test_host_shares
 test_host_shares_SRC    := tests/unit/host-driver/fallback/test_shares.c tests/unit/host-driver/fallback/team.c
 test_host_shares_LIBS   := host-driver offload
 test_host_shares_LDLIBS = -lcmocka $(host-driver_LDLIBS)
+
+TESTS += test_host_pipe
+test_host_pipe_SRC    := tests/unit/host-driver/fallback/test_pipe.c
+test_host_pipe_LIBS   := host-driver offload
+test_host_pipe_LDLIBS = -lcmocka $(host-driver_LDLIBS)

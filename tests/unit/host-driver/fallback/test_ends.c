@@ -347,10 +347,17 @@ static int choose_badly(struct team_member *member)
         strstr(banyan_last_error(), "use circulant, ring, rhd or off") == NULL)
         return member_wrong(member, "%s", banyan_last_error());
     member_close(member);
+    setenv("BANYAN_FALLBACK", "ring", 1);
+    setenv("BANYAN_NEAR", "here", 1);
+    if (banyan_init(NULL, &member->context) != BANYAN_OK ||
+        banyan_comm_create(member->context, 0, &member->comm) != BANYAN_EINVAL ||
+        strstr(banyan_last_error(), "BANYAN_NEAR is 'here' (environment); use memory or tcp") == NULL)
+        return member_wrong(member, "%s", banyan_last_error());
+    member_close(member);
     return 0;
 }
 
-static void an_unknown_schedule_is_refused(void **state)
+static void an_unknown_schedule_or_way_is_refused(void **state)
 {
     (void)state;
     team_must(1, choose_badly, NULL);
@@ -415,7 +422,7 @@ int main(void)
     const struct CMUnitTest meetings[] = {
         cmocka_unit_test(a_meeting_that_is_half_described_is_refused),
         cmocka_unit_test(settings_that_leave_no_way_are_refused),
-        cmocka_unit_test(an_unknown_schedule_is_refused),
+        cmocka_unit_test(an_unknown_schedule_or_way_is_refused),
         cmocka_unit_test(a_listener_has_room_for_connections_that_are_not_taken_yet),
         cmocka_unit_test(a_rank_that_does_not_come_is_named),
         cmocka_unit_test(a_rank_that_comes_twice_is_refused),

@@ -125,6 +125,19 @@ static int gather_all(struct team_member *member, struct shares_buffers *buffers
     return wrong;
 }
 
+/* team.c states which ranks share memory. */
+static int check_memory(struct team_member *member)
+{
+    uint64_t sent = member_counter(member, "hosts/tx_bytes"),
+             shared = member_counter(member, "hosts/shared_bytes");
+    bool all = member->count % 2 == 0, none = !all && member->rank % 2 == 1;
+
+    if (member->count > 1 && (all ? shared != sent : none ? shared != 0 : shared == 0 || shared >= sent))
+        return member_wrong(member, "of %llu bytes %llu went through memory", (unsigned long long)sent,
+                            (unsigned long long)shared);
+    return 0;
+}
+
 static int try_equal(struct team_member *member)
 {
     struct shares_buffers buffers;
@@ -143,6 +156,8 @@ static int try_equal(struct team_member *member)
                 wrong = gather_all(member, &buffers, count, member->count - 1 - root, in_place);
         }
     }
+    if (!wrong)
+        wrong = check_memory(member);
     return close_all(member, &buffers, wrong);
 }
 
