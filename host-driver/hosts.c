@@ -96,7 +96,8 @@ static bool is_asked_for(const struct by_settings *settings)
 
 bool by_hosts_connect_groups(const struct banyan_context *context)
 {
-    return is_asked_for(&context->settings) && strcmp(context->settings.value[BY_SETTING_FALLBACK], "off") != 0;
+    return is_asked_for(&context->settings) &&
+           strcmp(context->settings.value[BY_SETTING_FALLBACK], "off") != 0;
 }
 
 /* Reads the settings; *wanted: this communicator's calls may run between hosts. */
@@ -120,8 +121,9 @@ static int settle(struct banyan_comm *comm, bool *wanted)
     if (comm->is_group) {
         *wanted = comm->group->bootstrap.meeting.wanted;
         return *wanted && hosts->way == 0
-                   ? by_fail(BY_EMISMATCH, "BANYAN_FALLBACK is off at rank %u of the communicator, and not at "
-                                           "rank 0; set it alike on all ranks",
+                   ? by_fail(BY_EMISMATCH,
+                             "BANYAN_FALLBACK is off at rank %u of the communicator, and not at "
+                             "rank 0; set it alike on all ranks",
                              comm->rank)
                    : 0;
     }

@@ -21,8 +21,7 @@
     X(FALLBACK, "circulant",                                                                                 \
       "schedules between hosts, for what the table does not serve: circulant, ring, rhd or off; if set, "    \
       "ranks meet even if the table serves all collectives that have trees")                                 \
-    X(NEAR, "memory",                                                                                        \
-      "between ranks of one host that meet: memory (which they share), or tcp")                              \
+    X(NEAR, "memory", "between ranks of one host that meet: memory (which they share), or tcp")              \
     X(SMALL, "0",                                                                                            \
       "with a table: operations of at most this many bytes run between hosts; auto: those that are "         \
       "faster there, as measured when the ranks meet")                                                       \
@@ -66,6 +65,9 @@
       "GPU: path of the CUDA driver library; if empty: the one that the program has loaded")                 \
     X(MPI_LEAST, "0", "MPI: least size in bytes from which a collective is offloaded")                       \
     X(MPI_AFTER, "2", "MPI, with a controller: calls of a communicator before it gets trees of its own")     \
+    X(MPI_PERSISTENT, "off",                                                                                 \
+      "MPI: persistent collectives: off (left to MPI), or ordered: offloaded; all ranks then start them "    \
+      "in one order, together with their other collectives")                                                 \
     X(NCCL_INTERFACE, "",                                                                                    \
       "NCCL: interfaces of the plugin, separated by commas; if empty: all that are up with an address, "     \
       "except the loopback interface")                                                                       \

@@ -13,8 +13,8 @@
 #define LARGE_ROUNDS 4u
 
 /* Sends or receives one message of `bytes`. */
-static int move_one(struct by_host_mesh *mesh, uint32_t peer, bool sends, uint32_t number, uint8_t *buffer, size_t bytes,
-                    uint64_t deadline_ns)
+static int move_one(struct by_host_mesh *mesh, uint32_t peer, bool sends, uint32_t number, uint8_t *buffer,
+                    size_t bytes, uint64_t deadline_ns)
 {
     const struct by_host_message message = {.call = UINT32_MAX, .round = number, .bytes = bytes};
     const struct by_host_transfer *transfer = sends ? &mesh->send : &mesh->receive;
@@ -32,8 +32,8 @@ static int move_one(struct by_host_mesh *mesh, uint32_t peer, bool sends, uint32
 }
 
 /* Measures the fastest of `rounds` round trips of `bytes` to `peer` and back; rank 0 starts. */
-static int go_there_and_back(struct by_host_mesh *mesh, uint32_t peer, uint8_t *buffer, size_t bytes, uint32_t rounds,
-                             uint64_t deadline_ns, uint64_t *best_ns)
+static int go_there_and_back(struct by_host_mesh *mesh, uint32_t peer, uint8_t *buffer, size_t bytes,
+                             uint32_t rounds, uint64_t deadline_ns, uint64_t *best_ns)
 {
     *best_ns = UINT64_MAX;
     for (uint32_t i = 0; i < 2 * rounds; i += 2) {

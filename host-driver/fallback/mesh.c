@@ -445,8 +445,8 @@ static bool has_head(const struct by_host_mesh *mesh, uint32_t rank, uint8_t hea
 {
     if (mesh->pipe[rank] != NULL)
         return by_pipe_peek(mesh->pipe[rank], head, BY_MESSAGE_BYTES);
-    return mesh->data[rank] >= 0 && recv(mesh->data[rank], head, BY_MESSAGE_BYTES,
-                                         MSG_PEEK | MSG_DONTWAIT) == (ssize_t)BY_MESSAGE_BYTES;
+    return mesh->data[rank] >= 0 && recv(mesh->data[rank], head, BY_MESSAGE_BYTES, MSG_PEEK | MSG_DONTWAIT) ==
+                                        (ssize_t)BY_MESSAGE_BYTES;
 }
 
 uint32_t by_mesh_stranger(const struct by_host_mesh *mesh)
@@ -454,8 +454,8 @@ uint32_t by_mesh_stranger(const struct by_host_mesh *mesh)
     uint8_t head[BY_MESSAGE_BYTES];
 
     for (uint32_t rank = 0; rank < mesh->rank_count && mesh->receive.active; rank++)
-        if (rank != mesh->receive.peer && has_head(mesh, rank, head) && by_get32(head) == MAGIC && by_get32(head + 4) == mesh->expected.call &&
-            by_get32(head + 12) != mesh->expected.tag)
+        if (rank != mesh->receive.peer && has_head(mesh, rank, head) && by_get32(head) == MAGIC &&
+            by_get32(head + 4) == mesh->expected.call && by_get32(head + 12) != mesh->expected.tag)
             return rank;
     return mesh->rank;
 }

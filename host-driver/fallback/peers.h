@@ -31,7 +31,7 @@ struct by_meeting {
 
 struct by_peers {
     uint32_t rank, rank_count;
-    uint32_t *ip;   /* of each rank, in host order */
+    uint32_t *ip; /* of each rank, in host order */
     /* The rank with which rank 0 measures the network: the first on another host that it has a
      * connection to in any case, else rank 1; equal at all ranks. */
     uint32_t partner;

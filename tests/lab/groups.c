@@ -68,7 +68,8 @@ static int32_t share(uint32_t from, uint32_t to, uint32_t i)
 }
 
 /* Runs all-to-all, scatter and gather, which need connections between the ranks. */
-static void check_exchanges(const char *name, struct banyan_comm *comm, const uint32_t *member, uint32_t count)
+static void check_exchanges(const char *name, struct banyan_comm *comm, const uint32_t *member,
+                            uint32_t count)
 {
     static int32_t in[COUNT * RANKS_MAX], out[COUNT * RANKS_MAX];
     uint32_t rank = banyan_comm_rank(comm), own = member[rank], root = count - 1;

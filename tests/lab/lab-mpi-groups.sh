@@ -32,6 +32,8 @@ for mpi in openmpi mpich; do
     shown "$mpi, communicators of every shape" 300 run $mpi "$dir/groups.$mpi" shapes
     each=2 ranks=$((2 * hosts)) shown "$mpi, communicators of every shape, two ranks on each host" 300 run $mpi "$dir/groups.$mpi" shapes
     returned "$mpi, their slots return"
+    environment=BANYAN_FALLBACK=circulant shown "$mpi, all-to-alls of every shape" 310 run $mpi "$dir/groups.$mpi" shapes
+    check "$mpi, they are offloaded" test "$(offloaded_of all-to-all)" -gt 8
     shown "$mpi, 64 communicators at once" 190 run $mpi "$dir/groups.$mpi" many 64
     shown "$mpi, 70 communicators: six stay with MPI" 190 run $mpi "$dir/groups.$mpi" many 70
     check "$mpi, they are counted with their reason" grep -q 'no trees for a communicator 18' "$dir/run.out"

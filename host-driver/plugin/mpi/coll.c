@@ -72,6 +72,11 @@ typedef struct ompi_op_t ompi_op_t;
                            .counts = {.narrow = (numbers)},                                                  \
                            .places = {.narrow = (where)},                                                    \
                            .type = (of)})
+#define TYPED(at, numbers, where, of)                                                                        \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at),                                                \
+                           .counts = {.narrow = (numbers)},                                                  \
+                           .places = {.narrow = (where)},                                                    \
+                           .types = (of)})
 /* X(collective, (parameters,), (arguments,), collective of libbanyan, preparation of `work`): those
  * that libbanyan runs if the ranks are connected. */
 #define EXCHANGE_LIST(X)                                                                                     \
@@ -83,6 +88,11 @@ typedef struct ompi_op_t ompi_op_t;
       BANYAN_ALLTOALL,                                                                                       \
       by_shim_alltoall(self->at, ALL(send, send_counts, send_places, send_type),                             \
                        ALL(recv, recv_counts, recv_places, recv_type), &work))                               \
+    X(alltoallw, (EACH(ompi_datatype_t *const *), ),                                                         \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ),              \
+      BANYAN_ALLTOALL,                                                                                       \
+      by_shim_alltoall(self->at, TYPED(send, send_counts, send_places, send_type),                           \
+                       TYPED(recv, recv_counts, recv_places, recv_type), &work))                             \
     X(gather, (GATHERING(), int root, ), (send, send_count, send_type, recv, recv_count, recv_type, root, ), \
       BANYAN_GATHER,                                                                                         \
       by_shim_gather(self->at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,  \
@@ -104,8 +114,6 @@ typedef struct ompi_op_t ompi_op_t;
       by_shim_scatter(self->at, ALL(send, counts, places, send_type), ONE(recv, recv_count, recv_type),      \
                       root, 1, &work))
 #define PASSED_LIST(X)                                                                                       \
-    X(alltoallw, (EACH(ompi_datatype_t *const *), ),                                                         \
-      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
     X(exscan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                     \
       (send, recv, count, type, op, ), PREFIX)                                                               \
     X(scan, (const void *send, void *recv, int count, MPI_Datatype type, MPI_Op op, ),                       \
@@ -163,11 +171,36 @@ static int gather_bytes(const struct by_shim_gather *on, const void *mine, void 
     return self->allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm, self->allgather_module);
 }
 
+static int exchange_bytes(const struct by_shim_gather *on, banyan_collective_t collective, const void *send,
+                          void *recv, int bytes)
+{
+    const struct module *self = on->module;
+
+    if (collective == BANYAN_ALLTOALL)
+        return self->alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, on->comm, self->alltoall_module);
+    if (collective == BANYAN_SCATTER)
+        return self->scatter(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, 0, on->comm, self->scatter_module);
+    return self->gather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, 0, on->comm, self->gather_module);
+}
+
+static struct by_shim_gather over(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+{
+    return (struct by_shim_gather){
+        .gather = gather_bytes, .exchange = exchange_bytes, .comm = comm, .module = base};
+}
+
 static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
-    struct by_shim_gather on = {.gather = gather_bytes, .comm = comm, .module = base};
+    struct by_shim_gather on = over(comm, base);
 
     return by_shim_ready(((struct module *)base)->at, &on);
+}
+
+static int exchanges(ompi_communicator_t *comm, mca_coll_base_module_t *base, banyan_collective_t collective)
+{
+    struct by_shim_gather on = over(comm, base);
+
+    return by_shim_exchanges(((struct module *)base)->at, &on, collective);
 }
 
 #define X(name, parameters, arguments, preparation)                                                          \
@@ -188,7 +221,7 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (by_shim_exchanges(self->at, collective, 0) && preparation)                                       \
+        if (exchanges(comm, base, collective) && preparation)                                                \
             return by_shim_run(&work);                                                                       \
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }
@@ -261,35 +294,76 @@ static int release(ompi_request_t **handle)
     return OMPI_SUCCESS;
 }
 
-static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
+/* Starts a call, whose request is the user's. */
+static int take_off(struct component_request *request)
 {
-    struct component_request *request = OBJ_NEW(component_request);
     ompi_request_t *base = &request->super.super;
-    int code;
+    int code = by_shim_start(&request->work);
 
-    if (request == NULL)
-        return MPI_ERR_NO_MEM;
-    request->work = *work;
-    OMPI_REQUEST_INIT(base, false);
-    base->req_type = OMPI_REQUEST_COLL;
-    base->req_state = OMPI_REQUEST_ACTIVE;
-    base->req_free = release;
-    base->req_mpi_object.comm = comm;
-    base->req_status = (ompi_status_public_t){.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG};
-    by_shim_keep(&request->work);
-    code = by_shim_start(&request->work);
-    if (code != MPI_SUCCESS) {
-        by_shim_release(&request->work);
-        OBJ_RELEASE(request);
+    if (code != MPI_SUCCESS)
         return code;
-    }
+    base->req_complete = REQUEST_PENDING;
+    base->req_state = OMPI_REQUEST_ACTIVE;
     opal_mutex_lock(&air.lock);
     request->next = air.first;
     air.first = request;
     if (!air.is_registered)
         air.is_registered = opal_progress_register(progress) == OPAL_SUCCESS;
     opal_mutex_unlock(&air.lock);
-    *handle = base;
+    return OMPI_SUCCESS;
+}
+
+/* MPI_Start and MPI_Startall of persistent requests. */
+static int start_all(size_t count, ompi_request_t **handles)
+{
+    int code = OMPI_SUCCESS;
+
+    for (size_t i = 0; i < count && code == OMPI_SUCCESS; i++)
+        code = take_off((struct component_request *)handles[i]);
+    return code;
+}
+
+static struct component_request *make(const struct by_shim_work *work, ompi_communicator_t *comm,
+                                      bool is_persistent)
+{
+    struct component_request *request = OBJ_NEW(component_request);
+    ompi_request_t *base = &request->super.super;
+
+    if (request == NULL)
+        return NULL;
+    request->work = *work;
+    OMPI_REQUEST_INIT(base, is_persistent);
+    base->req_type = OMPI_REQUEST_COLL;
+    base->req_start = start_all;
+    base->req_free = release;
+    base->req_mpi_object.comm = comm;
+    base->req_status = (ompi_status_public_t){.MPI_SOURCE = MPI_ANY_SOURCE, .MPI_TAG = MPI_ANY_TAG};
+    by_shim_keep(&request->work);
+    return request;
+}
+
+static int begin(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
+{
+    struct component_request *request = make(work, comm, false);
+    int code = request != NULL ? take_off(request) : MPI_ERR_NO_MEM;
+
+    if (code == MPI_SUCCESS)
+        *handle = &request->super.super;
+    else if (request != NULL) {
+        by_shim_release(&request->work);
+        OBJ_RELEASE(request);
+    }
+    return code;
+}
+
+/* A persistent request, which the user starts. */
+static int stand(const struct by_shim_work *work, ompi_communicator_t *comm, ompi_request_t **handle)
+{
+    struct component_request *request = make(work, comm, true);
+
+    if (request == NULL)
+        return MPI_ERR_NO_MEM;
+    *handle = &request->super.super;
     return OMPI_SUCCESS;
 }
 
@@ -313,12 +387,33 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (by_shim_exchanges(self->at, collective, 1) && preparation)                                       \
+        if (by_shim_exchanges(self->at, NULL, collective) && preparation)                                    \
             return begin(&work, comm, handle);                                                               \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
 EXCHANGE_LIST(X)
 #undef X
+
+#define PERSISTENT(name, parameters, arguments, ready, preparation)                                          \
+    static int name##_init(BARE parameters ompi_communicator_t *comm, struct ompi_info_t *info,              \
+                           ompi_request_t **handle, mca_coll_base_module_t *base)                            \
+    {                                                                                                        \
+        const struct module *self = (struct module *)base;                                                   \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (by_shim_persists(self->at) && (ready) && (preparation))                                          \
+            return stand(&work, comm, handle);                                                               \
+        return self->name##_init(BARE arguments comm, info, handle, self->name##_init_module);               \
+    }
+#define X(name, parameters, arguments, preparation)                                                          \
+    PERSISTENT(name, parameters, arguments, by_shim_ready_now(self->at), preparation)
+TAKEN_LIST(X)
+#undef X
+#define X(name, parameters, arguments, collective, preparation)                                              \
+    PERSISTENT(name, parameters, arguments, by_shim_exchanges(self->at, NULL, collective), preparation)
+EXCHANGE_LIST(X)
+#undef X
+#undef PERSISTENT
 
 /* ---- calls that stay with MPI ---- */
 
@@ -349,8 +444,6 @@ EXCHANGE_LIST(X)
     }
 PASSED_LIST(PASS)
 PASSED_LIST(PASS_PERSISTENT)
-TAKEN_LIST(PASS_PERSISTENT)
-EXCHANGE_LIST(PASS_PERSISTENT)
 #undef PASS
 #undef PASS_PERSISTENT
 
@@ -431,7 +524,7 @@ const mca_coll_base_component_2_0_0_t mca_coll_banyan_component = {
 static void agree(int argc, char **argv, int requested, int *provided)
 {
     mca_coll_base_module_t *base = ompi_mpi_comm_world.comm.c_coll->coll_barrier_module;
-    const struct by_shim_gather on = {.gather = gather_bytes, .comm = MPI_COMM_WORLD, .module = base};
+    const struct by_shim_gather on = over(MPI_COMM_WORLD, base);
 
     (void)argc;
     (void)argv;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/timing.h"
 
 static struct {
     enum by_shim_state state; /* of all; 0: the ranks have not agreed */
@@ -14,6 +15,7 @@ static struct {
     uint32_t log, after;
     uint64_t least;
     int controlled;  /* every rank has a controller */
+    int ordered;     /* persistent calls start in one order, with all others */
     int has_refused; /* this process has printed a refusal */
     MPI_Comm silent; /* carries no messages */
     int making;      /* `silent` is being created */
@@ -83,6 +85,7 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     self.least = all[0].least;
     self.log = all[0].log;
     self.after = all[0].after;
+    self.ordered = (int)all[0].ordered;
     self.controlled = 1;
     for (int rank = 0; rank < self.size; rank++)
         self.controlled &= (int)all[rank].controlled;
@@ -116,7 +119,7 @@ static int gather_places(void *context, const void *mine, void *all, size_t byte
 
 /* No rank opens a socket before all ranks have a place; then all ranks join, and the first
  * operation shows whether the switches accept them. */
-static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
+static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX], char timed[BY_MPI_TEXT_MAX])
 {
     const struct banyan_bootstrap places = {.size = sizeof(places),
                                             .rank = (uint32_t)self.rank,
@@ -136,20 +139,30 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX])
         return 0;
     }
     by_mpi_enter(&mine, by_shim_idle);
+    if (!agree(on, by_mpi_agree, &mine, text))
+        return 0;
+    if (!mine.timed || !(mine.serves >> BANYAN_ALLTOALL & 1))
+        return 1;
+    if (!by_shim_time(on, &mine, timed)) {
+        snprintf(text, BY_MPI_TEXT_MAX, "not offloaded: MPI could not time its collectives");
+        return 0;
+    }
     return agree(on, by_mpi_agree, &mine, text);
 }
 
 static void start(const struct by_shim_gather *on)
 {
-    char text[BY_MPI_TEXT_MAX] = "";
+    char text[BY_MPI_TEXT_MAX] = "", timed[BY_MPI_TEXT_MAX] = "";
 
     PMPI_Comm_rank(MPI_COMM_WORLD, &self.rank);
     PMPI_Comm_size(MPI_COMM_WORLD, &self.size);
     self.state = BY_SHIM_OFF;
-    if (enter(on, text))
+    if (enter(on, text, timed))
         self.state = BY_SHIM_ON;
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
+    if (self.rank == 0 && self.log > 0 && self.state == BY_SHIM_ON && timed[0] != 0)
+        fprintf(stderr, "banyan: MPI: all-to-all, scatter and gather, %s\n", timed);
     if (self.state == BY_SHIM_OFF) {
         by_mpi_land();
         by_mpi_part();
@@ -311,6 +324,13 @@ int by_shim_ready_now(struct by_shim_comm *comm)
     return use(comm, by_mpi_world());
 }
 
+int by_shim_persists(const struct by_shim_comm *comm)
+{
+    if (!self.ordered && !self.making)
+        by_shim_pass(comm, BY_MPI_PERSISTENT);
+    return self.ordered;
+}
+
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason)
 {
     if (self.state == BY_SHIM_ON &&
@@ -319,17 +339,24 @@ void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason)
     by_mpi_leave_to_mpi(self.state == BY_SHIM_ON ? reason : BY_MPI_OFF);
 }
 
-int by_shim_exchanges(struct by_shim_comm *comm, banyan_collective_t collective, int now)
+int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on,
+                      banyan_collective_t collective)
 {
     enum by_mpi_reason reason = collective == BANYAN_ALLTOALL ? BY_MPI_ALL_TO_ALL : BY_MPI_TO_OR_FROM_ROOT;
 
     if (self.making)
         return 0;
-    if (self.state == BY_SHIM_ON && comm != NULL && shares(comm) &&
-        (by_mpi_world()->serves >> collective & 1)) {
-        if (!now || !self.has_twin || self.controlled)
-            return use(comm, by_mpi_world());
-        reason = BY_MPI_ORDER;
+    if (self.state == BY_SHIM_ON && comm != NULL && (by_mpi_world()->serves >> collective & 1)) {
+        if (shares(comm)) {
+            if (on != NULL || !self.has_twin || self.controlled)
+                return use(comm, by_mpi_world());
+            reason = BY_MPI_ORDER;
+        } else if (self.controlled && comm->kind != BY_SHIM_INTER) {
+            if (!own_ready(comm, on))
+                return 0;
+            if (comm->lane->serves >> collective & 1)
+                return 1;
+        }
     }
     by_shim_pass(comm, reason);
     return 0;

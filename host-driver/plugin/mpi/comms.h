@@ -13,10 +13,12 @@
 
 #include "host-driver/plugin/mpi/core.h"
 
-/* MPI's own allgather of `bytes` of each rank over the communicator of `on`; returns an MPI error
- * code. */
+/* MPI's own allgather of `bytes` of each rank over the communicator of `on`, and its all-to-all,
+ * scatter and gather with shares of `bytes` and root 0; return an MPI error code. */
 struct by_shim_gather {
     int (*gather)(const struct by_shim_gather *on, const void *mine, void *all, int bytes);
+    int (*exchange)(const struct by_shim_gather *on, banyan_collective_t collective, const void *send,
+                    void *recv, int bytes);
     MPI_Comm comm;
     void *module; /* of Open MPI; else NULL */
 };
@@ -60,11 +62,15 @@ int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
  * agreed yet, or if several communicators share an order of calls, since MPI requires one order
  * of blocking calls only. */
 int by_shim_ready_now(struct by_shim_comm *comm);
+/* Whether persistent calls are offloaded like non-blocking ones (BANYAN_MPI_PERSISTENT); if not, counts
+ * this one. */
+int by_shim_persists(const struct by_shim_comm *comm);
 /*
- * Like by_shim_ready, for all-to-all, scatter and gather, which only the job of MPI_COMM_WORLD
- * runs: creates no job, and agrees on nothing. `now`: as by_shim_ready_now.
+ * Like by_shim_ready, for all-to-all, scatter and gather, which need connections between the ranks:
+ * does not agree. `on` NULL: as by_shim_ready_now.
  */
-int by_shim_exchanges(struct by_shim_comm *comm, banyan_collective_t collective, int now);
+int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on,
+                      banyan_collective_t collective);
 /* Counts a call over such a communicator that MPI executes for `reason`. */
 void by_shim_pass(const struct by_shim_comm *comm, enum by_mpi_reason reason);
 /* Counts a call that MPI executes; returns 0. */

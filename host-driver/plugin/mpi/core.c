@@ -82,14 +82,15 @@ static long long setting_of(const char *wanted)
     return -1;
 }
 
-static uint32_t has_controller(void)
+/* Returns a setting's value; "" if there is none of this name. */
+static const char *text_of(const char *wanted)
 {
     const char *name, *value;
 
     for (uint32_t i = 0; banyan_setting(i, &name, NULL, NULL, &value, NULL) == BANYAN_OK; i++)
-        if (strcmp(name, "BANYAN_CONTROLLER") == 0)
-            return value[0] != 0;
-    return 0;
+        if (strcmp(name, wanted) == 0)
+            return value;
+    return "";
 }
 
 /* Whether the user has set BANYAN_FALLBACK, to other than off. */
@@ -184,7 +185,15 @@ void by_mpi_prepare(struct by_mpi_facts *facts, const struct banyan_bootstrap *p
         return;
     }
     facts->after = (uint32_t)after;
-    facts->controlled = has_controller();
+    facts->controlled = text_of("BANYAN_CONTROLLER")[0] != 0;
+    facts->timed = strcmp(text_of("BANYAN_SMALL"), "auto") == 0;
+    facts->ordered = strcmp(text_of("BANYAN_MPI_PERSISTENT"), "ordered") == 0;
+    if (!facts->ordered && strcmp(text_of("BANYAN_MPI_PERSISTENT"), "off") != 0) {
+        facts->status = BANYAN_EINVAL;
+        snprintf(facts->text, sizeof(facts->text), "BANYAN_MPI_PERSISTENT is '%.60s'; use off or ordered",
+                 text_of("BANYAN_MPI_PERSISTENT"));
+        return;
+    }
     banyan_config_init(&config);
     facts->connects = has_fallback() && places->rank_count <= RANKS_MAX;
     if (!facts->connects)
@@ -278,6 +287,12 @@ static int refuse(const struct by_mpi_facts *all, uint32_t count, uint32_t rank,
     else if (facts->connects != all[0].connects)
         add(sentence, "BANYAN_FALLBACK is %s at rank %u and %s at rank 0; set it on all ranks, or on none",
             facts->connects ? "set" : "not set", rank, all[0].connects ? "set" : "not set");
+    else if (facts->ordered != all[0].ordered)
+        add(sentence, "BANYAN_MPI_PERSISTENT is %s at rank %u and %s at rank 0; use the same on all ranks",
+            facts->ordered ? "ordered" : "off", rank, all[0].ordered ? "ordered" : "off");
+    else if (facts->timed != all[0].timed)
+        add(sentence, "BANYAN_SMALL is %sauto at rank %u and %sauto at rank 0; use the same on all ranks",
+            facts->timed ? "" : "not ", rank, all[0].timed ? "" : "not ");
     else if (facts->size == 0)
         return 0;
     else if (facts->size > count)

@@ -28,6 +28,8 @@ struct by_mpi_facts {
     uint32_t controlled; /* has a controller, which makes tables for other communicators */
     uint32_t after;      /* BANYAN_MPI_AFTER */
     uint32_t connects;   /* BANYAN_FALLBACK is set: the ranks connect */
+    uint32_t ordered;    /* BANYAN_MPI_PERSISTENT is ordered */
+    uint32_t timed;      /* BANYAN_SMALL is auto: exchanges are compared with MPI's */
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */
@@ -46,6 +48,7 @@ struct by_mpi_facts {
     X(TYPE, "type")                                                                                          \
     X(EMPTY, "no data")                                                                                      \
     X(SMALL, "below BANYAN_MPI_LEAST")                                                                       \
+    X(SLOWER, "faster in MPI")                                                                               \
     X(LARGE, "more than 2 GiB")                                                                              \
     X(TABLE, "no trees in the tables")                                                                       \
     X(ORDER, "non-blocking beside other communicators")                                                      \

@@ -1,7 +1,7 @@
 # The MPI plugins: the same shim compiled for each MPI, with libbanyan inside. `make mpi` builds
 # them; it requires the headers of the MPIs.
 MPI_CORE    := host-driver/plugin/mpi/core.c host-driver/plugin/mpi/flight.c host-driver/plugin/mpi/convert.c
-MPI_SHIM    := host-driver/plugin/mpi/comms.c host-driver/plugin/mpi/shares.c host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/types.c host-driver/plugin/mpi/work.c
+MPI_SHIM    := host-driver/plugin/mpi/comms.c host-driver/plugin/mpi/shares.c host-driver/plugin/mpi/shim.c host-driver/plugin/mpi/timing.c host-driver/plugin/mpi/types.c host-driver/plugin/mpi/work.c
 MPI_LIB     := $(B)/lib/banyan
 MPI_PRELOAD := $(MPI_LIB)/libbanyan-mpich.so
 MPI_COLL    := $(MPI_LIB)/openmpi/mca_coll_banyan.so
@@ -16,7 +16,8 @@ mpi_compile = $(Q)mkdir -p $(@D) && $(1) $(BASE) $(PICFLAG) -D_GNU_SOURCE -Ihost
 mpi_headers = $(patsubst -I%,-isystem %,$(filter -I%,$(shell mpicc.$(1) -show)))
 mpi_objects = $(patsubst host-driver/plugin/mpi/%.c,$(B)/obj/mpi/$(1)/%.o,$(MPI_SHIM) $(2))
 MPI_OPENMPI := $(call mpi_objects,openmpi,host-driver/plugin/mpi/coll.c)
-MPI_MPICH   := $(call mpi_objects,mpich,host-driver/plugin/mpi/preload.c)
+MPI_LOADED  := host-driver/plugin/mpi/preload.c host-driver/plugin/mpi/preload_checks.c host-driver/plugin/mpi/preload_requests.c
+MPI_MPICH   := $(call mpi_objects,mpich,$(MPI_LOADED))
 -include $(patsubst %.o,%.d,$(MPI_OPENMPI) $(MPI_MPICH))
 
 $(MPI_OPENMPI): $(B)/obj/mpi/openmpi/%.o: host-driver/plugin/mpi/%.c
@@ -47,7 +48,7 @@ mpi: mpi-deps ## build the plugins for Open MPI and MPICH (banyan-run); installs
 
 # Lint checks them if the headers are installed.
 ifneq ($(shell command -v mpicc.openmpi && command -v mpicc.mpich),)
-LINT_MORE += $(MPI_SHIM) host-driver/plugin/mpi/preload.c host-driver/plugin/mpi/coll.c
-$(foreach s,$(MPI_SHIM) host-driver/plugin/mpi/preload.c,$(eval SRCFLAGS_$(s) = $$(call mpi_headers,mpich)))
+LINT_MORE += $(MPI_SHIM) $(MPI_LOADED) host-driver/plugin/mpi/coll.c
+$(foreach s,$(MPI_SHIM) $(MPI_LOADED),$(eval SRCFLAGS_$(s) = $$(call mpi_headers,mpich)))
 SRCFLAGS_host-driver/plugin/mpi/coll.c = $(call mpi_headers,openmpi)
 endif

@@ -8,17 +8,13 @@
  * and others the functions of large counts.
  */
 #include <dlfcn.h>
-#include <limits.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "host-driver/plugin/mpi/core.h"
-#include "host-driver/plugin/mpi/shim.h"
-
-#define PUBLIC __attribute__((visibility("default")))
+#include "host-driver/plugin/mpi/preload.h"
 
 /* Parameters before the communicator, with the types of counts and of places. */
 #define REDUCTION(COUNT, PLACE) (const void *send, void *recv, COUNT count, MPI_Datatype type, MPI_Op op, )
@@ -38,26 +34,29 @@
  * collectives that are overridden here, and called in MPICH. */
 #define COUNTED_LIST(X)                                                                                      \
     X(Allreduce, Iallreduce, REDUCTION, (send, recv, count, type, op, ),                                     \
-      are_buffers(send, recv, count, type, op) && by_shim_allreduce(at, send, recv, count, type, op, &work)) \
+      by_preload_are_buffers(send, recv, count, type, op) &&                                                 \
+          by_shim_allreduce(at, send, recv, count, type, op, &work))                                         \
     X(Reduce, Ireduce, ROOTED_REDUCTION, (send, recv, count, type, op, root, ),                              \
-      are_rooted(send, recv, count, type, op, root, comm) &&                                                 \
+      by_preload_are_rooted(send, recv, count, type, op, root, comm) &&                                      \
           by_shim_reduce(at, send, recv, count, type, op, root, &work))                                      \
     X(Reduce_scatter_block, Ireduce_scatter_block, REDUCTION, (send, recv, count, type, op, ),               \
-      are_buffers(send, recv, count, type, op) &&                                                            \
+      by_preload_are_buffers(send, recv, count, type, op) &&                                                 \
           by_shim_reduce_scatter_block(at, send, recv, count, type, op, &work))                              \
     X(Reduce_scatter, Ireduce_scatter, SCATTER, (send, recv, counts, type, op, ),                            \
-      counts != NULL && are_buffers(send, recv, counts[rank_of(comm)], type, op) &&                          \
+      counts != NULL && by_preload_are_buffers(send, recv, counts[by_preload_rank(comm)], type, op) &&       \
           by_shim_reduce_scatter(at, send, recv, COUNTS(counts), type, op, &work))                           \
     X(Bcast, Ibcast, BROADCAST, (buffer, count, type, root, ),                                               \
-      is_buffer(buffer, count, type) && by_shim_bcast(at, buffer, count, type, root, &work))                 \
+      by_preload_is_buffer(buffer, count, type) && by_shim_bcast(at, buffer, count, type, root, &work))      \
     X(Allgather, Iallgather, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ),           \
-      are_blocks(send, send_count, send_type, place_of(recv, rank_of(comm) * recv_count, recv_type),         \
-                 recv_count, recv_type) &&                                                                   \
+      by_preload_are_blocks(send, send_count, send_type,                                                     \
+                            by_preload_place(recv, by_preload_rank(comm) * recv_count, recv_type),           \
+                            recv_count, recv_type) &&                                                        \
           by_shim_allgather(at, send, send_count, send_type, recv, recv_count, recv_type, &work))            \
     X(Allgatherv, Iallgatherv, GATHER_V, (send, send_count, send_type, recv, counts, places, recv_type, ),   \
       counts != NULL && places != NULL &&                                                                    \
-          are_blocks(send, send_count, send_type, place_of(recv, places[rank_of(comm)], recv_type),          \
-                     counts[rank_of(comm)], recv_type) &&                                                    \
+          by_preload_are_blocks(send, send_count, send_type,                                                 \
+                                by_preload_place(recv, places[by_preload_rank(comm)], recv_type),            \
+                                counts[by_preload_rank(comm)], recv_type) &&                                 \
           by_shim_allgatherv(at, send, send_count, send_type, recv, COUNTS(counts), PLACES(places),          \
                              recv_type, &work))
 #define BARRIER(COUNT, PLACE) ()
@@ -87,50 +86,63 @@
                            .counts = COUNTS(numbers),                                                        \
                            .places = PLACES(where),                                                          \
                            .type = (of)})
+#define TYPED(at, numbers, where, of)                                                                        \
+    ((struct by_shim_side){.buffer = (void *)(uintptr_t)(at),                                                \
+                           .counts = COUNTS(numbers),                                                        \
+                           .places = PLACES(where),                                                          \
+                           .types = (of)})
 /* X(blocking, non-blocking, PARAMETERS, (arguments,), collective of libbanyan, check and
  * preparation of `work`): those that libbanyan runs if the ranks are connected. */
 #define EXCHANGE_LIST(X)                                                                                     \
     X(Alltoall, Ialltoall, GATHER, (send, send_count, send_type, recv, recv_count, recv_type, ),             \
       BANYAN_ALLTOALL,                                                                                       \
-      are_sides(send, send_count, send_type, recv, recv_count, recv_type) &&                                 \
+      by_preload_are_sides(send, send_count, send_type, recv, recv_count, recv_type) &&                      \
           by_shim_alltoall(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), &work))   \
     X(Alltoallv, Ialltoallv, EACH,                                                                           \
       (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ),              \
       BANYAN_ALLTOALL,                                                                                       \
       recv_counts != NULL && recv_places != NULL &&                                                          \
           (send == MPI_IN_PLACE || (send_counts != NULL && send_places != NULL)) &&                          \
-          are_sides(send, 0, send_type, recv, 0, recv_type) &&                                               \
+          by_preload_are_sides(send, 0, send_type, recv, 0, recv_type) &&                                    \
           by_shim_alltoall(at, ALL(send, send_counts, send_places, send_type),                               \
                            ALL(recv, recv_counts, recv_places, recv_type), &work))                           \
+    X(Alltoallw, Ialltoallw, EACH_TYPED,                                                                     \
+      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ),              \
+      BANYAN_ALLTOALL,                                                                                       \
+      recv_counts != NULL && recv_places != NULL && recv_type != NULL && send != recv &&                     \
+          (send == MPI_IN_PLACE || (send_counts != NULL && send_places != NULL && send_type != NULL)) &&     \
+          by_preload_are_typed(at, TYPED(recv, recv_counts, recv_places, recv_type)) &&                      \
+          (send == MPI_IN_PLACE ||                                                                           \
+           by_preload_are_typed(at, TYPED(send, send_counts, send_places, send_type))) &&                    \
+          by_shim_alltoall(at, TYPED(send, send_counts, send_places, send_type),                             \
+                           TYPED(recv, recv_counts, recv_places, recv_type), &work))                         \
     X(Gather, Igather, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),           \
       BANYAN_GATHER,                                                                                         \
-      is_root_side(recv, recv_count, recv_type, root, comm) &&                                               \
-          is_own_side(send, send_count, send_type, root, comm) &&                                            \
+      by_preload_is_root_side(recv, recv_count, recv_type, root, comm) &&                                    \
+          by_preload_is_own_side(send, send_count, send_type, root, comm) &&                                 \
           by_shim_gather(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,    \
                          &work))                                                                             \
     X(Gatherv, Igatherv, GATHER_TO, (send, send_count, send_type, recv, counts, places, recv_type, root, ),  \
       BANYAN_GATHER,                                                                                         \
-      is_own_side(send, send_count, send_type, root, comm) &&                                                \
-          (root != rank_of(comm) || (counts != NULL && places != NULL)) &&                                   \
-          is_root_side(recv, 0, recv_type, root, comm) &&                                                    \
+      by_preload_is_own_side(send, send_count, send_type, root, comm) &&                                     \
+          (root != by_preload_rank(comm) || (counts != NULL && places != NULL)) &&                           \
+          by_preload_is_root_side(recv, 0, recv_type, root, comm) &&                                         \
           by_shim_gather(at, ONE(send, send_count, send_type), ALL(recv, counts, places, recv_type), root,   \
                          1, &work))                                                                          \
     X(Scatter, Iscatter, ROOTED, (send, send_count, send_type, recv, recv_count, recv_type, root, ),         \
       BANYAN_SCATTER,                                                                                        \
-      is_root_side(send, send_count, send_type, root, comm) &&                                               \
-          is_own_side(recv, recv_count, recv_type, root, comm) &&                                            \
+      by_preload_is_root_side(send, send_count, send_type, root, comm) &&                                    \
+          by_preload_is_own_side(recv, recv_count, recv_type, root, comm) &&                                 \
           by_shim_scatter(at, ONE(send, send_count, send_type), ONE(recv, recv_count, recv_type), root, 0,   \
                           &work))                                                                            \
     X(Scatterv, Iscatterv, SCATTER_FROM,                                                                     \
       (send, counts, places, send_type, recv, recv_count, recv_type, root, ), BANYAN_SCATTER,                \
-      is_own_side(recv, recv_count, recv_type, root, comm) &&                                                \
-          (root != rank_of(comm) || (counts != NULL && places != NULL)) &&                                   \
-          is_root_side(send, 0, send_type, root, comm) &&                                                    \
+      by_preload_is_own_side(recv, recv_count, recv_type, root, comm) &&                                     \
+          (root != by_preload_rank(comm) || (counts != NULL && places != NULL)) &&                           \
+          by_preload_is_root_side(send, 0, send_type, root, comm) &&                                         \
           by_shim_scatter(at, ALL(send, counts, places, send_type), ONE(recv, recv_count, recv_type), root,  \
                           1, &work))
 #define PASSED_LIST(X)                                                                                       \
-    X(Alltoallw, Ialltoallw, EACH_TYPED,                                                                     \
-      (send, send_counts, send_places, send_type, recv, recv_counts, recv_places, recv_type, ), ALL_TO_ALL)  \
     X(Exscan, Iexscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)                                   \
     X(Scan, Iscan, REDUCTION, (send, recv, count, type, op, ), PREFIX)
 
@@ -188,7 +200,6 @@
     X(Init)                                                                                                  \
     X(Init_thread)                                                                                           \
     X(Comm_idup)                                                                                             \
-    X(Request_get_status)                                                                                    \
     MAKER_LIST(NAME_MAKER)                                                                                   \
     COUNTED_LIST(NAME_COUNTED)                                                                               \
     EXCHANGE_LIST(NAME_COUNTED)                                                                              \
@@ -225,6 +236,8 @@ __attribute__((constructor)) static void look(void)
 #define X(name) *(void **)&real.name = dlsym(RTLD_NEXT, "PMPI_" #name);
     REAL_LIST
 #undef X
+    by_preload_look_checks();
+    by_preload_look_requests();
 }
 
 /* Repeats the lookup if MPI was loaded later, as Python does. */
@@ -242,6 +255,15 @@ static void look_again(void)
 static int gather(const struct by_shim_gather *on, const void *mine, void *all, int bytes)
 {
     return real.Allgather(mine, bytes, MPI_BYTE, all, bytes, MPI_BYTE, on->comm);
+}
+
+static int exchange(const struct by_shim_gather *on, banyan_collective_t collective, const void *send,
+                    void *recv, int bytes)
+{
+    if (collective == BANYAN_ALLTOALL)
+        return real.Alltoall(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, on->comm);
+    return (collective == BANYAN_SCATTER ? real.Scatter : real.Gather)(send, bytes, MPI_BYTE, recv, bytes,
+                                                                       MPI_BYTE, 0, on->comm);
 }
 
 static int forget(MPI_Comm comm, int number, void *value, void *extra)
@@ -300,233 +322,16 @@ static struct by_shim_comm *at_of(MPI_Comm comm)
 
 static int ready(struct by_shim_comm *at, MPI_Comm comm)
 {
-    struct by_shim_gather on = {.gather = gather, .comm = comm};
+    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = comm};
 
     return by_shim_ready(at, &on);
 }
 
-/* Applies the communicator's error handler. */
-static int end(MPI_Comm comm, int code)
+static int exchanges(struct by_shim_comm *at, MPI_Comm comm, banyan_collective_t collective)
 {
-    if (code != MPI_SUCCESS)
-        PMPI_Comm_call_errhandler(comm, code);
-    return code;
-}
+    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = comm};
 
-/* ---- MPICH's argument checks: on a communicator with only this process, the same functions refuse
- * the same arguments and send nothing. Calls with refused arguments go to MPICH, so that the user
- * gets MPICH's error message. */
-
-static MPI_Comm alone = MPI_COMM_NULL;
-
-static int can_check(void)
-{
-    MPI_Group self;
-
-    if (alone == MPI_COMM_NULL && PMPI_Comm_group(MPI_COMM_SELF, &self) == MPI_SUCCESS) {
-        if (PMPI_Comm_create(MPI_COMM_SELF, self, &alone) == MPI_SUCCESS)
-            PMPI_Comm_set_errhandler(alone, MPI_ERRORS_RETURN);
-        PMPI_Group_free(&self);
-    }
-    return alone != MPI_COMM_NULL;
-}
-
-/* 0 for NULL, MPI_IN_PLACE and an uncommitted type. A broadcast without other ranks moves
- * nothing. */
-static int is_buffer(const void *buffer, MPI_Count count, MPI_Datatype type)
-{
-    if (buffer == MPI_IN_PLACE)
-        return 0;
-    return !can_check() || count < 0 || count > INT_MAX ||
-           real.Bcast((void *)buffer, (int)count, type, 0, alone) == MPI_SUCCESS;
-}
-
-/* Checks both buffers of a reduction on a rank that receives a result. MPICH would copy one to the
- * other here, so its check is used only if they are the same. */
-static int are_buffers(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op)
-{
-    if (!is_buffer(recv, count, type) || (send != MPI_IN_PLACE && !is_buffer(send, count, type)))
-        return 0;
-    return send != recv || count > INT_MAX ||
-           real.Allreduce(send, recv, (int)count, type, op, alone) == MPI_SUCCESS;
-}
-
-/* Like are_buffers, for an allgather; `own` is the destination of this rank's block. */
-static int are_blocks(const void *send, MPI_Count send_count, MPI_Datatype send_type, void *own,
-                      MPI_Count recv_count, MPI_Datatype recv_type)
-{
-    if (!is_buffer(own, recv_count, recv_type) ||
-        (send != MPI_IN_PLACE && !is_buffer(send, send_count, send_type)))
-        return 0;
-    return send != own || send_count > INT_MAX || recv_count > INT_MAX ||
-           real.Allgather(send, (int)send_count, send_type, own, (int)recv_count, recv_type, alone) ==
-               MPI_SUCCESS;
-}
-
-/* Returns element `index` of a buffer; the buffer itself if its type or the communicator is
- * invalid. */
-static void *place_of(void *recv, MPI_Aint index, MPI_Datatype type)
-{
-    MPI_Aint least, extent;
-
-    if (recv == NULL || recv == MPI_IN_PLACE || type == MPI_DATATYPE_NULL ||
-        PMPI_Type_get_extent(type, &least, &extent) != MPI_SUCCESS)
-        return recv;
-    return (char *)recv + index * extent;
-}
-
-static int rank_of(MPI_Comm comm)
-{
-    int rank = 0;
-
-    PMPI_Comm_rank(comm, &rank);
-    return rank;
-}
-
-/* Like are_buffers, for a reduction to one rank. */
-static int are_rooted(const void *send, void *recv, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
-                      MPI_Comm comm)
-{
-    return root == rank_of(comm) ? are_buffers(send, recv, count, type, op) : is_buffer(send, count, type);
-}
-
-/* Both sides of an all-to-all. */
-static int are_sides(const void *send, MPI_Count send_count, MPI_Datatype send_type, const void *recv,
-                     MPI_Count recv_count, MPI_Datatype recv_type)
-{
-    return is_buffer(recv, recv_count, recv_type) &&
-           (send == MPI_IN_PLACE || (send != recv && is_buffer(send, send_count, send_type)));
-}
-
-/* What only the root of a gather or scatter has. */
-static int is_root_side(const void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return root != rank_of(comm) || is_buffer(buffer, count, type);
-}
-
-/* What each rank has; the root may have it in place. */
-static int is_own_side(const void *buffer, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm)
-{
-    return (root == rank_of(comm) && buffer == MPI_IN_PLACE) || is_buffer(buffer, count, type);
-}
-
-/* ---- requests: MPICH asks `poll` while it waits for one */
-
-struct preload_request {
-    struct preload_request *next;
-    struct by_shim_work work;
-    MPI_Request handle;
-    int code;
-    int is_complete; /* MPICH has been told */
-};
-
-/* All of them, until MPICH drops them. */
-static struct preload_request *air;
-static pthread_mutex_t air_lock = PTHREAD_MUTEX_INITIALIZER;
-
-static int query(void *context, MPI_Status *status)
-{
-    const struct preload_request *flying = context;
-
-    PMPI_Status_set_elements(status, MPI_BYTE, 0);
-    PMPI_Status_set_cancelled(status, 0);
-    status->MPI_SOURCE = MPI_UNDEFINED;
-    status->MPI_TAG = MPI_UNDEFINED;
-    return flying->code;
-}
-
-static int drop(void *context)
-{
-    struct preload_request *flying = context, **at = &air;
-
-    pthread_mutex_lock(&air_lock);
-    while (*at != NULL && *at != flying)
-        at = &(*at)->next;
-    if (*at != NULL)
-        *at = flying->next;
-    pthread_mutex_unlock(&air_lock);
-    free(flying); /* with threads, MPICH would wait for itself in calls of types from here */
-    return MPI_SUCCESS;
-}
-
-/* MPI cancels no collective. */
-static int cancel(void *context, int is_complete)
-{
-    (void)context;
-    (void)is_complete;
-    return MPI_SUCCESS;
-}
-
-static int poll_one(void *context, MPI_Status *status)
-{
-    struct preload_request *flying = context;
-
-    (void)status;
-    if (flying->is_complete)
-        return MPI_SUCCESS;
-    by_mpi_progress();
-    if (!by_mpi_has_ended(&flying->work.flight)) {
-        by_shim_idle(); /* MPICH moves no messages between two of these calls */
-        return MPI_SUCCESS;
-    }
-    flying->is_complete = 1;
-    flying->code = by_shim_finish(&flying->work);
-    by_shim_release(&flying->work);
-    return PMPI_Grequest_complete(flying->handle);
-}
-
-static int wait_for_all(int count, void **contexts, double timeout, MPI_Status *status)
-{
-    (void)timeout;
-    for (int i = 0; i < count; i++)
-        while (!((struct preload_request *)contexts[i])->is_complete)
-            poll_one(contexts[i], status);
-    return MPI_SUCCESS;
-}
-
-static int begin(const struct by_shim_work *work, MPI_Request *request)
-{
-    struct preload_request *flying = malloc(sizeof(*flying));
-    int code;
-
-    if (flying == NULL)
-        return MPI_ERR_NO_MEM;
-    *flying = (struct preload_request){.work = *work, .code = MPI_SUCCESS};
-    code = PMPIX_Grequest_start(query, drop, cancel, poll_one, wait_for_all, flying, &flying->handle);
-    if (code != MPI_SUCCESS) {
-        by_shim_release(&flying->work);
-        free(flying);
-        return code;
-    }
-    pthread_mutex_lock(&air_lock);
-    flying->next = air;
-    air = flying;
-    pthread_mutex_unlock(&air_lock);
-    *request = flying->handle;
-    by_shim_keep(&flying->work);
-    code = by_shim_start(&flying->work);
-    if (code != MPI_SUCCESS) {
-        by_shim_release(&flying->work);
-        flying->is_complete = 1;
-        PMPI_Grequest_complete(flying->handle);
-        PMPI_Request_free(request);
-    }
-    return code;
-}
-
-/* Here MPICH does not ask `poll_one`. */
-PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
-{
-    struct preload_request *flying;
-
-    pthread_mutex_lock(&air_lock);
-    flying = air;
-    while (flying != NULL && flying->handle != request)
-        flying = flying->next;
-    pthread_mutex_unlock(&air_lock);
-    if (flying != NULL)
-        poll_one(flying, NULL);
-    return real.Request_get_status(request, flag, status);
+    return by_shim_exchanges(at, &on, collective);
 }
 
 /* ---- the functions */
@@ -538,7 +343,7 @@ PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
         struct by_shim_work work;                                                                            \
                                                                                                              \
         if (way)                                                                                             \
-            return end(comm, by_shim_run(&work));                                                            \
+            return by_preload_end(comm, by_shim_run(&work));                                                 \
         return real.name(BARE arguments comm);                                                               \
     }
 #define OVERRIDE_NOW(name, parameters, arguments, way)                                                       \
@@ -548,7 +353,7 @@ PUBLIC int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *st
         struct by_shim_work work;                                                                            \
                                                                                                              \
         if (request != NULL && way)                                                                          \
-            return end(comm, begin(&work, request));                                                         \
+            return by_preload_end(comm, by_preload_begin(&work, request));                                   \
         return real.name(BARE arguments comm, request);                                                      \
     }
 #define X(name, iname, parameters, arguments, preparation)                                                   \
@@ -566,16 +371,47 @@ COUNTED_LIST(X)
 #endif
 
 #define X(name, iname, parameters, arguments, collective, preparation)                                       \
-    OVERRIDE(name, parameters(int, int), arguments, by_shim_exchanges(at, collective, 0) && preparation)     \
-    OVERRIDE_NOW(iname, parameters(int, int), arguments, by_shim_exchanges(at, collective, 1) && preparation)
+    OVERRIDE(name, parameters(int, int), arguments, exchanges(at, comm, collective) && preparation)          \
+    OVERRIDE_NOW(iname, parameters(int, int), arguments,                                                     \
+                 by_shim_exchanges(at, NULL, collective) && preparation)
 EXCHANGE_LIST(X)
 #undef X
 #if MPI_VERSION >= 4
 #define X(name, iname, parameters, arguments, collective, preparation)                                       \
     OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments,                                           \
-             by_shim_exchanges(at, collective, 0) && preparation)                                            \
+             exchanges(at, comm, collective) && preparation)                                                 \
     OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments,                                      \
-                 by_shim_exchanges(at, collective, 1) && preparation)
+                 by_shim_exchanges(at, NULL, collective) && preparation)
+EXCHANGE_LIST(X)
+#undef X
+#endif
+
+#define OVERRIDE_PERSISTENT(name, parameters, arguments, way)                                                \
+    PUBLIC int MPI_##name(BARE parameters MPI_Comm comm, MPI_Info info, MPI_Request *request)                \
+    {                                                                                                        \
+        struct by_shim_comm *at = at_of(comm);                                                               \
+        struct by_shim_work work;                                                                            \
+                                                                                                             \
+        if (request != NULL && by_shim_persists(at) && way)                                                  \
+            return by_preload_end(comm, by_preload_stand(&work, comm, request));                             \
+        return real.name(BARE arguments comm, info, request);                                                \
+    }
+#if MPI_VERSION >= 4
+#define X(name, iname, parameters, arguments, preparation)                                                   \
+    OVERRIDE_PERSISTENT(name##_init, parameters(int, int), arguments, by_shim_ready_now(at) && preparation)
+COUNTED_LIST(X)
+BARRIER_LIST(X)
+#undef X
+#define X(name, iname, parameters, arguments, preparation)                                                   \
+    OVERRIDE_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments,                           \
+                        by_shim_ready_now(at) && preparation)
+COUNTED_LIST(X)
+#undef X
+#define X(name, iname, parameters, arguments, collective, preparation)                                       \
+    OVERRIDE_PERSISTENT(name##_init, parameters(int, int), arguments,                                        \
+                        by_shim_exchanges(at, NULL, collective) && preparation)                              \
+    OVERRIDE_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments,                           \
+                        by_shim_exchanges(at, NULL, collective) && preparation)
 EXCHANGE_LIST(X)
 #undef X
 #endif
@@ -619,13 +455,7 @@ PASSED_LIST(X)
 #define X(name, iname, parameters, arguments, ...)                                                           \
     PASS_PERSISTENT(name##_init, parameters(int, int), arguments)                                            \
     PASS_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments)
-COUNTED_LIST(X)
-EXCHANGE_LIST(X)
 PASSED_LIST(X)
-#undef X
-#define X(name, iname, parameters, arguments, way)                                                           \
-    PASS_PERSISTENT(name##_init, parameters(int, int), arguments)
-BARRIER_LIST(X)
 #undef X
 #endif
 
@@ -659,7 +489,7 @@ PUBLIC int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
 
 static void join(void)
 {
-    struct by_shim_gather on = {.gather = gather, .comm = MPI_COMM_WORLD};
+    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = MPI_COMM_WORLD};
 
     by_shim_join(&on);
 }

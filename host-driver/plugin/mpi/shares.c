@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "host-driver/plugin/mpi/shim.h"
+#include "host-driver/plugin/mpi/timing.h"
 #include "host-driver/plugin/mpi/types.h"
 
 #define SEND 0
@@ -14,36 +15,44 @@
 /* Fills size and extent of a side. Returns whether its elements are understood. */
 static int measure(struct by_shim_side *side)
 {
-    MPI_Count size;
+    MPI_Count size = 0;
     MPI_Aint least;
 
     if (side->blocks == 0)
         return 1;
-    if (side->type == MPI_DATATYPE_NULL || PMPI_Type_size_x(side->type, &size) != MPI_SUCCESS || size < 0 ||
-        PMPI_Type_get_extent(side->type, &least, &side->extent) != MPI_SUCCESS)
+    if (side->types == NULL &&
+        (side->type == MPI_DATATYPE_NULL || PMPI_Type_size_x(side->type, &size) != MPI_SUCCESS || size < 0 ||
+         PMPI_Type_get_extent(side->type, &least, &side->extent) != MPI_SUCCESS))
         return 0;
     side->size = size;
     for (int r = 0; r < side->blocks; r++) {
         int64_t count = by_shim_side_count(side, r);
 
+        if (side->types != NULL && count > 0 &&
+            (side->types[r] == MPI_DATATYPE_NULL || PMPI_Type_size_x(side->types[r], &size) != MPI_SUCCESS))
+            return 0;
         if (count < 0 || (size > 0 && count > INT64_MAX / 2 / side->blocks / size))
             return 0; /* MPI reports it to the user */
     }
     return 1;
 }
 
-/* Whether libbanyan can use the user's buffer. */
-static int is_plain(const struct by_shim_side *side)
+static int is_plain_type(MPI_Datatype type)
 {
     int integers, addresses, types, combiner;
 
-    if (side->blocks == 0)
-        return 1;
+    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
+           combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
+}
+
+/* Whether libbanyan can use the user's buffer. */
+static int is_plain(const struct by_shim_side *side)
+{
     for (int r = 0; r < side->blocks; r++)
-        if (by_shim_side_place(side, r) < 0)
+        if (by_shim_side_place(side, r) < 0 ||
+            (side->types != NULL && by_shim_side_count(side, r) > 0 && !is_plain_type(side->types[r])))
             return 0;
-    return PMPI_Type_get_envelope(side->type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(side->type);
+    return side->blocks == 0 || side->types != NULL || is_plain_type(side->type);
 }
 
 /* Writes the bytes of each block, and where it begins, for a side with blocks of all ranks. */
@@ -52,8 +61,8 @@ static void list(const struct by_shim_side *side, int is_packed, uint64_t *count
     uint64_t next = 0;
 
     for (int r = 0; r < side->blocks; r++) {
-        counts[r] = (uint64_t)(by_shim_side_count(side, r) * side->size);
-        places[r] = is_packed ? next : (uint64_t)(by_shim_side_place(side, r) * side->extent);
+        counts[r] = (uint64_t)by_shim_side_block(side, r);
+        places[r] = is_packed ? next : (uint64_t)by_shim_side_place(side, r);
         next += counts[r];
     }
 }
@@ -78,6 +87,8 @@ static int prepare(const struct by_shim_comm *comm, struct by_shim_work *work, b
         return by_shim_left(BY_MPI_LARGE);
     if (!is_unequal && (uint64_t)bytes * (uint64_t)comm->size < by_shim_least())
         return by_shim_left(BY_MPI_SMALL);
+    if (by_shim_is_slower(collective, is_unequal, (uint64_t)bytes))
+        return by_shim_left(BY_MPI_SLOWER);
     call->collective = collective;
     call->op = BANYAN_BOR;
     call->dtype = BANYAN_U8;
@@ -105,11 +116,12 @@ static int prepare(const struct by_shim_comm *comm, struct by_shim_work *work, b
 /* Returns the block of rank `rank` alone. */
 static struct by_shim_side block_of(const struct by_shim_side *side, int rank)
 {
-    MPI_Aint least, extent = 0;
+    struct by_shim_side measured = *side;
+    MPI_Aint least;
 
     if (side->type != MPI_DATATYPE_NULL)
-        PMPI_Type_get_extent(side->type, &least, &extent);
-    return (struct by_shim_side){.buffer = (char *)side->buffer + by_shim_side_place(side, rank) * extent,
+        PMPI_Type_get_extent(side->type, &least, &measured.extent);
+    return (struct by_shim_side){.buffer = (char *)side->buffer + by_shim_side_place(&measured, rank),
                                  .count = by_shim_side_count(side, rank),
                                  .type = side->type,
                                  .blocks = 1,

@@ -100,11 +100,28 @@ int64_t by_shim_side_count(const struct by_shim_side *side, int block)
                                                                     : side->count;
 }
 
+MPI_Datatype by_shim_side_type(const struct by_shim_side *side, int block)
+{
+    return side->types != NULL ? side->types[block] : side->type;
+}
+
 int64_t by_shim_side_place(const struct by_shim_side *side, int block)
 {
+    int64_t unit = side->types != NULL ? 1 : side->extent;
+
     if (side->places.wide != NULL)
-        return side->places.wide[block];
-    return side->places.narrow != NULL ? side->places.narrow[block] : block * side->count;
+        return side->places.wide[block] * unit;
+    return (side->places.narrow != NULL ? side->places.narrow[block] : block * side->count) * unit;
+}
+
+int64_t by_shim_side_block(const struct by_shim_side *side, int block)
+{
+    int64_t count = by_shim_side_count(side, block);
+    MPI_Count size = side->size;
+
+    if (side->types != NULL && count > 0)
+        PMPI_Type_size_x(side->types[block], &size);
+    return count * size;
 }
 
 uint64_t by_shim_side_bytes(const struct by_shim_side *side)
@@ -112,7 +129,7 @@ uint64_t by_shim_side_bytes(const struct by_shim_side *side)
     uint64_t bytes = 0;
 
     for (int r = 0; r < side->blocks; r++)
-        bytes += (uint64_t)(by_shim_side_count(side, r) * side->size);
+        bytes += (uint64_t)by_shim_side_block(side, r);
     return bytes;
 }
 
@@ -122,13 +139,14 @@ static int move_side(const struct by_shim_side *side, char *room, int is_packing
     int code = MPI_SUCCESS;
 
     for (int r = 0; r < side->blocks && code == MPI_SUCCESS; r++) {
-        int64_t count = by_shim_side_count(side, r), bytes = count * side->size;
-        char *block = (char *)side->buffer + by_shim_side_place(side, r) * side->extent;
+        int64_t count = by_shim_side_count(side, r), bytes = by_shim_side_block(side, r);
+        char *block = (char *)side->buffer + by_shim_side_place(side, r);
+        MPI_Datatype type = by_shim_side_type(side, r);
 
         if (bytes > INT_MAX)
             return MPI_ERR_COUNT; /* MPI_Pack takes no more */
-        code = is_packing ? pack(block, count, side->type, room, (int)bytes)
-                          : unpack(room, (int)bytes, block, count, side->type);
+        code = is_packing ? pack(block, count, type, room, (int)bytes)
+                          : unpack(room, (int)bytes, block, count, type);
         room += bytes;
     }
     return code;
@@ -143,6 +161,7 @@ int by_shim_prepare(struct by_shim_work *work, size_t room_bytes)
 
     work->code = MPI_SUCCESS;
     work->kept[0] = work->kept[1] = MPI_DATATYPE_NULL;
+    work->kept_all[0] = work->kept_all[1] = NULL;
     work->room = work->form == BY_SHIM_IN_PLACE ? NULL : malloc(room_bytes > 0 ? room_bytes : 1);
     if (work->room == NULL && work->form != BY_SHIM_IN_PLACE) {
         fprintf(stderr, "banyan: no memory for a temporary buffer of %zu bytes\n", room_bytes);
@@ -182,6 +201,16 @@ static MPI_Datatype keep(MPI_Datatype type)
     return kept;
 }
 
+/* The same for a type of each block. Without memory the user's handles stay in use. */
+static MPI_Datatype *keep_all(const struct by_shim_side *side)
+{
+    MPI_Datatype *kept = malloc((size_t)side->blocks * sizeof(*kept));
+
+    for (int r = 0; kept != NULL && r < side->blocks; r++)
+        kept[r] = by_shim_side_count(side, r) > 0 ? keep(side->types[r]) : MPI_DATATYPE_NULL;
+    return kept;
+}
+
 void by_shim_keep(struct by_shim_work *work)
 {
     struct by_shim_gathering *g = &work->gathering;
@@ -195,9 +224,16 @@ void by_shim_keep(struct by_shim_work *work)
         if (g->send != MPI_IN_PLACE)
             g->send_type = work->kept[1] = keep(g->send_type);
     } else if (work->form == BY_SHIM_SHARES) {
-        for (int i = 0; i < 2; i++)
-            if (work->side[i].blocks > 0)
-                work->side[i].type = work->kept[i] = keep(work->side[i].type);
+        for (int i = 0; i < 2; i++) {
+            struct by_shim_side *side = &work->side[i];
+
+            if (side->types != NULL)
+                work->kept_all[i] = keep_all(side);
+            else if (side->blocks > 0)
+                side->type = work->kept[i] = keep(side->type);
+            if (work->kept_all[i] != NULL)
+                side->types = work->kept_all[i];
+        }
     }
 }
 
@@ -250,6 +286,13 @@ void by_shim_release(struct by_shim_work *work)
     for (int i = 0; i < 2; i++)
         if (work->kept[i] != MPI_DATATYPE_NULL)
             PMPI_Type_free(&work->kept[i]);
+    for (int i = 0; i < 2; i++) {
+        for (int r = 0; work->kept_all[i] != NULL && r < work->side[i].blocks; r++)
+            if (work->kept_all[i][r] != MPI_DATATYPE_NULL)
+                PMPI_Type_free(&work->kept_all[i][r]);
+        free(work->kept_all[i]);
+        work->kept_all[i] = NULL;
+    }
     by_mpi_close(&work->flight);
     free(work->room);
     work->room = NULL;

@@ -46,8 +46,9 @@ struct by_shim_side {
     struct by_shim_counts counts; /* or, unless NULL, of all, */
     struct by_shim_places places; /* and their positions, in elements */
     MPI_Datatype type;
-    int blocks;  /* of all ranks, 1, or 0: nothing */
-    int is_kept; /* it is a block of the other side, and is not written back */
+    const MPI_Datatype *types; /* or, unless NULL, of each block; places are then in bytes */
+    int blocks;                /* of all ranks, 1, or 0: nothing */
+    int is_kept;               /* it is a block of the other side, and is not written back */
     MPI_Aint extent;
     int64_t size; /* bytes of data in one element */
 };
@@ -75,6 +76,7 @@ struct by_shim_work {
     struct by_shim_gathering gathering; /* GATHERED */
     struct by_shim_side side[2];        /* SHARES: sent and received */
     MPI_Datatype kept[2];               /* types that by_shim_keep has made */
+    MPI_Datatype *kept_all[2];          /* SHARES: the same of sides with `types`; or NULL */
 };
 
 int64_t by_shim_count_at(struct by_shim_counts counts, int rank);
@@ -85,7 +87,11 @@ void *by_shim_place_of(const struct by_shim_gathering *g, int rank);
 int64_t by_shim_count_before(const struct by_shim_gathering *g, int rank, int64_t most);
 
 int64_t by_shim_side_count(const struct by_shim_side *side, int block);
+MPI_Datatype by_shim_side_type(const struct by_shim_side *side, int block);
+/* Returns where a block begins, in bytes. */
 int64_t by_shim_side_place(const struct by_shim_side *side, int block);
+/* Returns the bytes of data in a block. */
+int64_t by_shim_side_block(const struct by_shim_side *side, int block);
 /* Returns the bytes of data in all blocks. */
 uint64_t by_shim_side_bytes(const struct by_shim_side *side);
 

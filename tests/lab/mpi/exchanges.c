@@ -131,6 +131,62 @@ static int unequal_to_all(MPI_Datatype type, int stride)
     return wrong;
 }
 
+/* Every other block has elements with gaps; the ranks of a pair describe it differently. */
+static int typed_to_all(MPI_Datatype spaced)
+{
+    int counts[2][RANKS], places[2][RANKS], at = 0, wrong = 0;
+    MPI_Datatype types[2][RANKS], copy;
+    MPI_Request request;
+
+    MPI_Type_dup(spaced, &copy);
+    for (int side = 0; side < 2; side++, at = 0)
+        for (int r = 0; r < size; r++) {
+            int stride = (rank + r + side) % 2 ? 2 : 1;
+
+            counts[side][r] = side == 0 ? unequal(rank, r) : unequal(r, rank);
+            places[side][r] = at * (int)sizeof(int);
+            types[side][r] = stride == 1 ? MPI_INT : copy;
+            if (side == 0)
+                fill(send + at, rank, r, counts[side][r], stride);
+            at += stride * counts[side][r] + 1;
+        }
+    for (int is_waiting = 0; is_waiting < 2; is_waiting++) {
+        clear();
+        if (is_waiting) {
+            MPI_Ialltoallw(send, counts[0], places[0], types[0], recv, counts[1], places[1], types[1],
+                           MPI_COMM_WORLD, &request);
+            MPI_Type_free(&copy);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Alltoallw(send, counts[0], places[0], types[0], recv, counts[1], places[1], types[1],
+                          MPI_COMM_WORLD);
+        }
+        for (int r = 0; r < size; r++)
+            wrong += check(recv + places[1][r] / (int)sizeof(int), r, rank, counts[1][r],
+                           (rank + r + 1) % 2 ? 2 : 1);
+    }
+    return wrong;
+}
+
+/* In place a pair of ranks sends each other as much. */
+static int typed_in_place(void)
+{
+    int counts[RANKS], places[RANKS], at = 0, wrong = 0;
+    MPI_Datatype types[RANKS];
+
+    for (int r = 0; r < size; r++) {
+        counts[r] = (rank + r) * 5 % 31;
+        places[r] = at * (int)sizeof(int);
+        types[r] = MPI_INT;
+        fill(recv + at, rank, r, counts[r], 1);
+        at += counts[r];
+    }
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, recv, counts, places, types, MPI_COMM_WORLD);
+    for (int r = 0; r < size; r++)
+        wrong += check(recv + places[r] / (int)sizeof(int), r, rank, counts[r], 1);
+    return wrong;
+}
+
 static int unequal_root(int root, MPI_Datatype type, int stride)
 {
     int counts[RANKS], places[RANKS], is_root = rank == root, wrong;
@@ -149,7 +205,7 @@ static int unequal_root(int root, MPI_Datatype type, int stride)
     return wrong;
 }
 
-/* Communicators of some ranks stay with MPI. */
+/* Communicators of some ranks stay with MPI without a controller. */
 static int within_half(void)
 {
     MPI_Comm half;
@@ -196,6 +252,7 @@ int main(int argc, char **argv)
     MPI_Type_commit(&spaced);
     wrong = unequal_to_all(MPI_INT, 1) + unequal_to_all(spaced, 2);
     verdict("all-to-all of unequal shares", wrong);
+    verdict("all-to-all of shares of different types", typed_to_all(spaced) + typed_in_place());
     wrong = 0;
     for (int root = 0; root < size; root++)
         wrong += unequal_root(root, root % 2 ? spaced : MPI_INT, root % 2 ? 2 : 1);

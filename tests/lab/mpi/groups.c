@@ -89,6 +89,11 @@ static int check_all(MPI_Comm comm)
         for (int i = 0; i < COUNT && own == root; i++)
             wrong += out[i] != sum_at(member, count, i);
     }
+    for (int i = 0; i < COUNT * count; i++)
+        in[i] = value(rank, member[i / COUNT] * COUNT + i % COUNT);
+    MPI_Alltoall(in, COUNT, MPI_INT, out, COUNT, MPI_INT, comm);
+    for (int i = 0; i < COUNT * count; i++)
+        wrong += out[i] != value(member[i / COUNT], member[own] * COUNT + i % COUNT);
     MPI_Barrier(comm);
     return wrong;
 }

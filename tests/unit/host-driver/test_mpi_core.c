@@ -140,6 +140,9 @@ static void settings_versions_and_tables_that_differ_are_refused(void **state)
     facts[2].connects = 1;
     refused("BANYAN_FALLBACK is set at rank 2 and not set at rank 0");
     facts[2].connects = 0;
+    facts[2].ordered = 1;
+    refused("BANYAN_MPI_PERSISTENT is ordered at rank 2 and off at rank 0");
+    facts[2].ordered = 0;
     facts[3].version++;
     refused("rank 3 on h3 has version");
     facts[3].version--;
@@ -198,6 +201,11 @@ static void a_process_without_a_table_says_so_and_counts(void **state)
     assert_int_equal(mine.status, BANYAN_EINVAL);
     assert_non_null(strstr(mine.text, "BANYAN_MPI_LEAST"));
     rig_set("BANYAN_MPI_LEAST", NULL);
+    rig_set("BANYAN_MPI_PERSISTENT", "always");
+    by_mpi_prepare(&mine, &places);
+    assert_int_equal(mine.status, BANYAN_EINVAL);
+    assert_non_null(strstr(mine.text, "BANYAN_MPI_PERSISTENT is 'always'; use off or ordered"));
+    rig_set("BANYAN_MPI_PERSISTENT", NULL);
     by_mpi_part();
 
     by_mpi_leave_to_mpi(BY_MPI_TYPE);
