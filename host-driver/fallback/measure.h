@@ -9,8 +9,8 @@
 #include "host-driver/fallback/mesh.h"
 #include "host-driver/fallback/moves.h"
 
-/* Sets latency_ns and gap_ps of `team` at rank 0. Rank `partner` answers; other ranks do nothing. 0,
- * or an error with its text. */
+/* Sets latency_ns and gap_ps of `team` at rank 0. Rank `partner` answers; other ranks do nothing.
+ * 0, or an error with its text. */
 int by_measure(struct by_host_mesh *mesh, uint32_t partner, struct by_team *team, uint64_t deadline_ns);
 
 #endif

@@ -3,8 +3,8 @@
  * process is one rank; the world's table comes from the controller. Prints "right" at the end, or
  * what is wrong; lab-groups.sh starts it on each host.
  *
- *   groups shapes        rows, columns, reversed order, copies, communicators of communicators; with
- *                        BANYAN_FALLBACK also all-to-all, scatter and gather of each
+ *   groups shapes        rows, columns, reversed order, copies, communicators of communicators;
+ *                        with BANYAN_FALLBACK also all-to-all, scatter and gather of each
  *   groups loop SECONDS  makes, uses and frees communicators, one after another
  *   groups many COUNT    has COUNT communicators of all ranks at once, or reads why not
  *   groups leave         ends without freeing anything

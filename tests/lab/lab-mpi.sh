@@ -147,9 +147,9 @@ mv "$dir/host2.table" "/run/banyan/lab-$lab/"
 # A rank stops or is killed during the run. The others receive an error that names it within the
 # time limit and a second. If it is killed, the launcher may be first and end them all.
 for mpi in openmpi mpich; do
-    for how in hang stop kill later; do
+    for how in hang stop kill later again; do
         before=$(date +%s.%N)
-        environment=BANYAN_TIMEOUT=2 run $mpi "$dir/stops.$mpi" $how
+        environment="BANYAN_TIMEOUT=2 BANYAN_MPI_PERSISTENT=ordered" run $mpi "$dir/stops.$mpi" $how
         status=$?
         took=$(date +%s.%N | awk -v b="$before" '{ printf "%.1f", $1 - b }')
         slowest=$(sed -n 's/.*an error, as it must be after \([0-9.]*\) s$/\1/p' "$dir/run.out" | sort -g | tail -n 1)

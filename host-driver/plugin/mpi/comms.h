@@ -62,8 +62,8 @@ int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
  * agreed yet, or if several communicators share an order of calls, since MPI requires one order
  * of blocking calls only. */
 int by_shim_ready_now(struct by_shim_comm *comm);
-/* Whether persistent calls are offloaded like non-blocking ones (BANYAN_MPI_PERSISTENT); if not, counts
- * this one. */
+/* Whether persistent calls are offloaded like non-blocking ones (BANYAN_MPI_PERSISTENT); if not,
+ * counts this one. */
 int by_shim_persists(const struct by_shim_comm *comm);
 /*
  * Like by_shim_ready, for all-to-all, scatter and gather, which need connections between the ranks:

@@ -12,8 +12,8 @@
 
 #define PUBLIC __attribute__((visibility("default")))
 
-/* ---- preload_checks.c: on a communicator with only this process, MPICH's functions refuse the same
- * arguments and send nothing. Calls with refused arguments go to MPICH, so that the user gets
+/* ---- preload_checks.c: on a communicator with only this process, MPICH's functions refuse the
+ * same arguments and send nothing. Calls with refused arguments go to MPICH, so that the user gets
  * MPICH's error message. Each returns whether MPICH accepts the arguments. */
 
 void by_preload_look_checks(void);

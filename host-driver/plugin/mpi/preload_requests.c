@@ -153,9 +153,9 @@ int by_preload_begin(const struct by_shim_work *work, MPI_Request *request)
 }
 
 /* ---- persistent requests: the user's handle is a persistent receive of an empty message from this
- * process, which is sent when the call has ended; so every function of MPI knows it. MPI asks for no
- * progress while it waits for a message, so the functions that wait test in turns, as long as the
- * program has such requests. */
+ * process, which is sent when the call has ended; so every function of MPI knows it. MPI asks for
+ * no progress while it waits for a message, so the functions that wait test in turns, as long as
+ * the program has such requests. */
 
 struct preload_standing {
     struct preload_standing *next;

@@ -1,8 +1,8 @@
 /*
  * Persistent collectives, all of them: each alone for some rounds with fresh data, then all started
- * at once and completed by every function of MPI that completes requests, beside messages. Types are
- * freed after the calls are made. A plain MPI program without any call of banyan, in which all ranks
- * start in one order. Rank 0 prints a verdict on each check. Exit 1 if a value is wrong.
+ * at once and completed by every function of MPI that completes requests, beside messages. Types
+ * are freed after the calls are made. A plain MPI program without any call of banyan, in which all
+ * ranks start in one order. Rank 0 prints a verdict on each check. Exit 1 if a value is wrong.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@
 #define RANKS 64
 #define MOST  3000 /* elements of a share */
 
-enum call {
+enum persistent_call {
     ALLREDUCE,
     REDUCE,
     REDUCE_SCATTER_BLOCK,

@@ -1,7 +1,14 @@
 /* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
- * later: it is stopped, and the calls are non-blocking). The other ranks must return an error
- * instead of waiting forever. With MPI_ERRORS_RETURN they print it themselves, with the time. */
+ * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call).
+ * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
+ * print it themselves, with the time. */
 #include <mpi.h>
+#ifdef OPEN_MPI
+#include <mpi-ext.h>
+#define ALLREDUCE_INIT MPIX_Allreduce_init
+#else
+#define ALLREDUCE_INIT MPI_Allreduce_init
+#endif
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,18 +18,25 @@ static void end_part(const char *how)
 {
     if (strcmp(how, "kill") == 0)
         raise(SIGKILL);
-    if (strcmp(how, "stop") == 0 || strcmp(how, "later") == 0)
+    if (strcmp(how, "stop") == 0 || strcmp(how, "later") == 0 || strcmp(how, "again") == 0)
         raise(SIGSTOP);
     for (;;)
         pause(); /* it must not end: the launcher would end all others at once */
 }
 
-static int allreduce(const int *one, int *sum, int is_later)
+static int allreduce(const int *one, int *sum, const char *how)
 {
+    static MPI_Request standing = MPI_REQUEST_NULL;
     MPI_Request request;
     int code;
 
-    if (!is_later)
+    if (strcmp(how, "again") == 0) {
+        if (standing == MPI_REQUEST_NULL)
+            ALLREDUCE_INIT(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &standing);
+        code = MPI_Start(&standing);
+        return code == MPI_SUCCESS ? MPI_Wait(&standing, MPI_STATUS_IGNORE) : code;
+    }
+    if (strcmp(how, "later") != 0)
         return MPI_Allreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     code = MPI_Iallreduce(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
     return code == MPI_SUCCESS ? MPI_Wait(&request, MPI_STATUS_IGNORE) : code;
@@ -41,7 +55,7 @@ int main(int argc, char **argv)
         if (rank == 2 && i == 100)
             end_part(how);
         begin = MPI_Wtime();
-        code = allreduce(&one, &sum, strcmp(how, "later") == 0);
+        code = allreduce(&one, &sum, how);
     }
     printf("rank %d: %s after %.2f s\n", rank, code == MPI_SUCCESS ? "no error" : "an error, as it must be",
            MPI_Wtime() - begin);

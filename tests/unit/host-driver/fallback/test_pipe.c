@@ -17,12 +17,12 @@
 
 #define BYTES 16384u
 
-struct ends {
+struct pipe_ends {
     struct by_pipe *one, *two;
     int bell[2];
 };
 
-static void open_ends(struct ends *ends)
+static void open_ends(struct pipe_ends *ends)
 {
     struct by_pipe_offer offer;
 
@@ -35,7 +35,7 @@ static void open_ends(struct ends *ends)
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends->bell), 0);
 }
 
-static void close_ends(struct ends *ends)
+static void close_ends(struct pipe_ends *ends)
 {
     by_pipe_close(ends->one);
     by_pipe_close(ends->two);
@@ -75,7 +75,7 @@ static void run_through(struct by_pipe *from, struct by_pipe *to, int bell)
 
 static void bytes_arrive_in_order_both_ways(void **state)
 {
-    struct ends ends;
+    struct pipe_ends ends;
 
     (void)state;
     open_ends(&ends);
@@ -87,7 +87,7 @@ static void bytes_arrive_in_order_both_ways(void **state)
 static void a_peek_takes_nothing(void **state)
 {
     uint8_t sent[] = {1, 2, 3, 4}, got[4] = {0};
-    struct ends ends;
+    struct pipe_ends ends;
 
     (void)state;
     open_ends(&ends);
@@ -112,7 +112,7 @@ static int count_bells(int fd)
 static void only_a_sleeping_end_is_woken_and_once(void **state)
 {
     static uint8_t data[BYTES];
-    struct ends ends;
+    struct pipe_ends ends;
 
     (void)state;
     open_ends(&ends);
