@@ -109,11 +109,13 @@ static bool is_sound(int fd, uint32_t bytes)
 struct by_pipe *by_pipe_open(const struct by_pipe_offer *offer, uint32_t bytes)
 {
     struct by_pipe *pipe = NULL;
+    struct stat file;
     char path[64];
     int fd;
 
     snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)offer->pid, (int)offer->fd);
-    fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    /* opening a device may have an effect */
+    fd = stat(path, &file) == 0 && S_ISREG(file.st_mode) ? open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK) : -1;
     if (fd < 0)
         return NULL;
     /* fcntl returns -1, all bits, for what is no memory */
