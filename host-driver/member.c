@@ -21,14 +21,28 @@
 
 /* interval between reads of the connection, unless poll reports input */
 #define LOOK_NS  500000u
-#define ALIVE_NS 100000000u /* interval between two ALIVE, and between two SUSPECT */
-/* a chunk that waits longer is reported; less if the time limit is short */
-#define SUSPECT_NS 150000000u
+#define ALIVE_NS 100000000u /* interval between two ALIVE */
+/*
+ * A chunk that waits longer than the patience is reported, at intervals that grow by half. The
+ * patience begins at its minimum. A wait that ended by itself doubles it, up to the maximum, or a
+ * quarter of a shorter time limit; then it declines by a sixteenth with each ALIVE. So a busy
+ * machine, on which chunks often wait, reports few of them (ns).
+ */
+#define PATIENCE_MIN_NS 10000000u
+#define PATIENCE_MAX_NS 150000000u
+#define PAUSE_MIN_NS    10000000u
+#define PAUSE_MAX_NS    100000000u
+/* a wait is checked for this many times within the patience (count) */
+#define PATIENCE_LOOKS 4u
 
 struct by_member {
     struct by_host_line line;
     struct by_survive survive;
     uint64_t nonce, looked_ns, alive_ns;
+    uint64_t patience_ns, pause_ns; /* `pause_ns` of 0: no wait has been reported */
+    uint64_t suspect_ns;            /* time of the next check of the chunks in flight */
+    uint16_t suspect_gen;           /* generation in which a wait was reported */
+    bool waits;                     /* chunks are in flight */
     uint16_t job, rank;
     bool ready, welcome;
     bool measured; /* an operation has ended since the last report */
@@ -256,25 +270,64 @@ static void say_measured(struct by_member *member, uint64_t now_ns)
         now_ns);
 }
 
-static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
+static void say_counted(struct banyan_comm *comm, uint64_t now_ns)
 {
-    struct by_member *member = comm->member;
-    const struct by_endpoint *endpoint = comm->progress.endpoint;
-    uint64_t wait_ns = comm->context->stall_ns / 4 < SUSPECT_NS ? comm->context->stall_ns / 4 : SUSPECT_NS;
     uint8_t ports[BY_MEMBER_PORT_BYTES * BY_PORTS_MAX];
-    struct by_call_status status;
 
-    member->alive_ns = now_ns;
-    say_measured(member, now_ns);
-    put(member,
+    put(comm->member,
         (struct by_member_frame){.type = BY_MEMBER_ALIVE,
                                  .gen = comm->job.gen,
-                                 .number = by_endpoint_counters(endpoint)->result,
+                                 .number = by_endpoint_counters(comm->progress.endpoint)->result,
                                  .data = ports,
                                  .bytes = put_ports(comm->transport, ports)},
         now_ns);
-    if (!by_endpoint_suspects(endpoint, by_comm_now(comm), wait_ns, &status))
+}
+
+static void say_alive(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+
+    member->alive_ns = now_ns;
+    member->patience_ns -= (member->patience_ns - PATIENCE_MIN_NS) / 16;
+    say_measured(member, now_ns);
+    say_counted(comm, now_ns);
+}
+
+/* The reported wait is over. If no other generation ended it, nothing has failed. */
+static void end_wait(struct by_member *member, uint16_t gen)
+{
+    if (member->pause_ns > 0 && gen == member->suspect_gen)
+        member->patience_ns =
+            2 * member->patience_ns < PATIENCE_MAX_NS ? 2 * member->patience_ns : PATIENCE_MAX_NS;
+    member->pause_ns = 0;
+}
+
+/* Reports a chunk that has waited for long, with the counters of the ports as they are now. */
+static void look_at_waits(struct banyan_comm *comm, uint64_t now_ns)
+{
+    struct by_member *member = comm->member;
+    const struct by_endpoint *endpoint = comm->progress.endpoint;
+    uint64_t most_ns = comm->context->stall_ns / 4;
+    uint64_t wait_ns = member->patience_ns < most_ns ? member->patience_ns : most_ns;
+    struct by_call_status status;
+
+    member->suspect_ns = now_ns + wait_ns / PATIENCE_LOOKS;
+    if (member->survive.frozen) { /* something has failed; the next generation begins anew */
+        member->pause_ns = 0;
+        member->waits = false;
         return;
+    }
+    member->waits = by_endpoint_suspects(endpoint, by_comm_now(comm), 0, &status);
+    if (!member->waits || !by_endpoint_suspects(endpoint, by_comm_now(comm), wait_ns, &status)) {
+        end_wait(member, comm->job.gen);
+        return;
+    }
+    member->pause_ns = member->pause_ns == 0 ? PAUSE_MIN_NS : member->pause_ns + member->pause_ns / 2;
+    if (member->pause_ns > PAUSE_MAX_NS)
+        member->pause_ns = PAUSE_MAX_NS;
+    member->suspect_ns = now_ns + member->pause_ns;
+    member->suspect_gen = comm->job.gen;
+    say_counted(comm, now_ns);
     put(member,
         (struct by_member_frame){.type = BY_MEMBER_SUSPECT,
                                  .gen = comm->job.gen,
@@ -306,6 +359,8 @@ uint32_t by_member_step(struct banyan_comm *comm, uint64_t now_ns)
     }
     if (error == 0 && member->ready && now_ns - member->alive_ns >= ALIVE_NS)
         say_alive(comm, now_ns);
+    if (error == 0 && member->ready && now_ns >= member->suspect_ns)
+        look_at_waits(comm, now_ns);
     if (error == 0 && member->ready)
         error = by_survive_watch(comm, &member->survive, &member->line, by_comm_now(comm));
     if (error != 0 && member->ready)
@@ -322,6 +377,8 @@ uint64_t by_member_deadline(const struct banyan_comm *comm)
         return UINT64_MAX;
     line_ns = by_host_line_deadline(&member->line);
     alive_ns = member->alive_ns + ALIVE_NS;
+    if (member->waits && member->suspect_ns < alive_ns)
+        alive_ns = member->suspect_ns;
     return line_ns < alive_ns ? line_ns : alive_ns;
 }
 
@@ -383,6 +440,7 @@ int by_member_open(struct banyan_comm *comm, uint32_t job)
     comm->member = member;
     member->job = (uint16_t)job;
     member->rank = BY_RANK_NONE;
+    member->patience_ns = PATIENCE_MIN_NS;
     if (getrandom(&member->nonce, sizeof(member->nonce), 0) != (ssize_t)sizeof(member->nonce))
         return by_fail(BY_EIO, "no random number for the controller: %s", strerror(errno));
     error = by_host_line_open(&member->line, context->settings.value[BY_SETTING_CONTROLLER],

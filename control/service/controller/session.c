@@ -23,6 +23,7 @@ struct by_session {
     uint64_t next_id;
     uint64_t sent; /* bytes of requests */
     bool refused;  /* the switch answered the last call with an error */
+    bool late;     /* its answer may still come */
     by_Response response;
 };
 
@@ -68,6 +69,11 @@ bool by_session_is_address(const char *text)
     return false;
 }
 
+void by_session_set_timeout(struct by_session *session, uint32_t timeout_ms)
+{
+    by_stream_set_timeout(session->stream, timeout_ms);
+}
+
 int by_session_fd(const struct by_session *session)
 {
     return by_stream_fd(session->stream);
@@ -76,6 +82,11 @@ int by_session_fd(const struct by_session *session)
 bool by_session_refused(const struct by_session *session)
 {
     return session->refused;
+}
+
+bool by_session_is_late(const struct by_session *session)
+{
+    return session->late;
 }
 
 uint64_t by_session_leader(const struct by_session *session)
@@ -116,7 +127,7 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     size_t bytes;
     int error;
 
-    session->refused = false;
+    session->refused = session->late = false;
     request->version = BY_MESSAGE_VERSION;
     request->id = session->next_id++;
     request->election_id = session->options.election_id;
@@ -127,8 +138,12 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
                               by_session_address(session));
     session->sent += bytes;
     error = by_stream_send(session->stream, bytes, deadline, problem);
-    if (error == 0)
+    if (error != 0)
+        return error;
+    do /* also the answers of calls that timed out */
         error = receive(session, deadline, problem);
+    while (error == 0 && session->response.id != 0 && session->response.id < request->id);
+    session->late = error == BY_ETIMEDOUT;
     if (error != 0)
         return error;
     if (session->response.id != request->id && session->response.error == 0)

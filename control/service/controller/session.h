@@ -48,11 +48,16 @@ bool by_session_is_address(const char *text);
 int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
+/* Changes the timeout of the following calls. */
+void by_session_set_timeout(struct by_session *session, uint32_t timeout_ms);
 /* Returns its socket, so that callers can poll for the end of the connection. */
 int by_session_fd(const struct by_session *session);
 /* Whether the last call failed because the switch answered with an error. The switch is then alive
  * and the session still usable. */
 bool by_session_refused(const struct by_session *session);
+/* Whether the last call timed out while it waited for its answer. The session is still usable:
+ * later calls discard that answer. */
+bool by_session_is_late(const struct by_session *session);
 /* Returns the election id of a later controller because of which the switch refused the last call;
  * else 0. */
 uint64_t by_session_leader(const struct by_session *session);
@@ -62,8 +67,9 @@ uint64_t by_session_sent(const struct by_session *session);
 
 /*
  * The calls of control.proto. Each returns 0; or BY_EIO, BY_ETIMEDOUT or BY_EFORMAT, after which
- * the channel is unusable; or the error that the switch answered, with its text in `problem`, such
- * as BY_EAGAIN when its rate limit is exceeded. by_session_refused distinguishes the two.
+ * the channel is unusable unless by_session_is_late; or the error that the switch answered, with
+ * its text in `problem`, such as BY_EAGAIN when its rate limit is exceeded. by_session_refused
+ * distinguishes the two.
  */
 /* Over TLS, a name in the answer that differs from the certificate's is BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);

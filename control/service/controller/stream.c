@@ -308,6 +308,11 @@ bool by_stream_is_exposed(const struct by_stream *stream)
     return strncmp(stream->address + (stream->is_keyed ? strlen(PSK) : 0), "tcp:", 4) == 0;
 }
 
+void by_stream_set_timeout(struct by_stream *stream, uint32_t timeout_ms)
+{
+    stream->options.timeout_ms = stream->dial.timeout_ms = timeout_ms;
+}
+
 int64_t by_stream_deadline(const struct by_stream *stream)
 {
     return by_dial_now_ms() + stream->options.timeout_ms;

@@ -7,10 +7,10 @@
 /* The interval of samples for which the times in blackhole.h hold (ms). */
 #define BEAT_MS 100u
 
-/* The last samples of one end of a link, a ring. */
+/* The samples of one end of a link. */
 struct blackhole_end {
-    uint32_t count; /* samples taken; the ring holds the last BY_BLACKHOLE_SAMPLES */
-    struct by_blackhole_sample ring[BY_BLACKHOLE_SAMPLES];
+    uint32_t count;
+    struct by_blackhole_sample samples[BY_BLACKHOLE_SAMPLES]; /* the newest first */
 };
 
 struct blackhole_link {
@@ -49,7 +49,7 @@ struct by_blackhole *by_blackhole_open(const struct by_blackhole_link *links, ui
 
     if (blackhole == NULL)
         return NULL;
-    blackhole->pace_ms = slow;
+    blackhole->pace_ms = BY_BLACKHOLE_PACE_MS * slow / BEAT_MS;
     blackhole->window_ms = BY_BLACKHOLE_WINDOW_MS * slow / BEAT_MS;
     blackhole->gap_ms = BY_BLACKHOLE_GAP_MS * slow / BEAT_MS;
     blackhole->link_count = link_count;
@@ -77,15 +77,28 @@ void by_blackhole_close(struct by_blackhole *blackhole)
     free(blackhole);
 }
 
-static uint32_t kept(const struct blackhole_end *end)
-{
-    return end->count < BY_BLACKHOLE_SAMPLES ? end->count : BY_BLACKHOLE_SAMPLES;
-}
-
 /* Returns the sample `back` places before the last one. */
 static const struct by_blackhole_sample *past(const struct blackhole_end *end, uint32_t back)
 {
-    return &end->ring[(end->count - 1 - back) % BY_BLACKHOLE_SAMPLES];
+    return &end->samples[back];
+}
+
+/* Removes one sample whose neighbours are close enough without it: the older, the farther apart. So
+ * few samples span a long time, and those of the last moments are all there. */
+static void thin_out(struct blackhole_end *end, uint32_t pace_ms)
+{
+    uint64_t newest_ms = past(end, 0)->answered_ms;
+
+    for (uint32_t i = end->count > 0 ? end->count - 1 : 0; i-- > 1;) {
+        uint64_t age_ms = newest_ms - past(end, i)->answered_ms;
+        uint64_t apart_ms = past(end, i - 1)->answered_ms - past(end, i + 1)->answered_ms;
+
+        if (apart_ms >= pace_ms && apart_ms >= age_ms / BY_BLACKHOLE_THIN)
+            continue;
+        end->count--;
+        memmove(&end->samples[i], &end->samples[i + 1], (end->count - i) * sizeof(end->samples[0]));
+        return;
+    }
 }
 
 void by_blackhole_take(struct by_blackhole *blackhole, uint32_t link, unsigned end,
@@ -96,11 +109,12 @@ void by_blackhole_take(struct by_blackhole *blackhole, uint32_t link, unsigned e
     if (at->count > 0 && (sample->sent < past(at, 0)->sent || sample->received < past(at, 0)->received ||
                           sample->answered_ms - past(at, 0)->answered_ms > blackhole->gap_ms))
         at->count = 0;
-    /* If samples come too often, the new one replaces the last, so that the ring spans a window. */
-    if (at->count >= 2 && sample->answered_ms - past(at, 1)->answered_ms < blackhole->pace_ms)
+    if (at->count == BY_BLACKHOLE_SAMPLES)
         at->count--;
-    at->ring[at->count % BY_BLACKHOLE_SAMPLES] = *sample;
+    memmove(&at->samples[1], &at->samples[0], at->count * sizeof(at->samples[0]));
+    at->samples[0] = *sample;
     at->count++;
+    thin_out(at, blackhole->pace_ms);
 }
 
 void by_blackhole_forget(struct by_blackhole *blackhole, bool is_link, uint32_t what)
@@ -118,7 +132,7 @@ static uint64_t sent_within(const struct blackhole_end *end, uint64_t from_ms, u
 {
     const struct by_blackhole_sample *first = NULL, *last = NULL;
 
-    for (uint32_t i = 0; i < kept(end); i++) {
+    for (uint32_t i = 0; i < end->count; i++) {
         const struct by_blackhole_sample *sample = past(end, i);
 
         if (sample->asked_ms < from_ms)
@@ -138,7 +152,7 @@ static struct blackhole_verdict judge(const struct blackhole_link *link, unsigne
     const struct blackhole_end *from = &link->end[end], *to = &link->end[1 - end];
     struct blackhole_verdict verdict = {0};
 
-    for (uint32_t i = 1; i < kept(to); i++) {
+    for (uint32_t i = 1; i < to->count; i++) {
         const struct by_blackhole_sample *first = past(to, i), *last = past(to, 0);
         uint64_t span_ms = last->asked_ms > first->answered_ms ? last->asked_ms - first->answered_ms : 0;
 
@@ -148,7 +162,8 @@ static struct blackhole_verdict judge(const struct blackhole_link *link, unsigne
             continue;
         verdict.frames = sent_within(from, first->answered_ms, last->asked_ms - BY_BLACKHOLE_TRANSIT_MS);
         verdict.span_ms = span_ms;
-        verdict.guilty = verdict.frames >= BY_BLACKHOLE_FRAMES;
+        verdict.guilty = verdict.frames >=
+                         (span_ms < BY_BLACKHOLE_SOON_MS ? BY_BLACKHOLE_FRAMES_SOON : BY_BLACKHOLE_FRAMES);
     }
     return verdict;
 }
@@ -157,7 +172,7 @@ static struct blackhole_verdict judge(const struct blackhole_link *link, unsigne
  * its samples do not span it. */
 static uint64_t moved(const struct blackhole_end *end, bool received, uint32_t window_ms)
 {
-    for (uint32_t i = 3; i < kept(end); i++)
+    for (uint32_t i = 3; i < end->count; i++)
         if (past(end, 0)->asked_ms >= past(end, i)->answered_ms + window_ms)
             return received ? past(end, 0)->received - past(end, i)->received
                             : past(end, 0)->sent - past(end, i)->sent;

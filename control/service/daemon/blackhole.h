@@ -1,10 +1,11 @@
 /*
  * Detects blackholes: a cable, one direction of a cable, or a switch whose agent answers, with the
  * carrier up, and that drops every frame. The evidence is the frame counters of both ends of each
- * link, sampled periodically. A loss, however heavy, that lets some frames pass is left to the
- * protocol, which repairs it. A blackhole is reported only if one end sends and the other receives
- * no frame for a time. Pure, except that it allocates memory; times are arguments (ms). Neighbour:
- * notice.c supplies the samples and calls it while ranks wait. The loop's thread.
+ * link, sampled periodically and whenever ranks report a wait. A loss, however heavy, that lets
+ * some frames pass is left to the protocol, which repairs it. A blackhole is reported only if one
+ * end sends and the other receives no frame for a time. Pure, except that it allocates memory;
+ * times are arguments (ms). Neighbour: notice.c supplies the samples and calls it while ranks wait.
+ * The loop's thread.
  *
  * The clocks of the two ends are not synchronized: a sample was taken between its request and its
  * answer. The frames received at one end are counted over the inside of its window. The frames sent
@@ -21,16 +22,23 @@
 /* Minimum number of frames sent while none was received (count). It is small because waiting ranks
  * retransmit with growing intervals, and frames before the window were lost as well. */
 #define BY_BLACKHOLE_FRAMES 3u
-/* Minimum time without a received frame (ms, if samples come at least every 100 ms). */
-#define BY_BLACKHOLE_WINDOW_MS 450u
+/* ... and in less than this time, in which a heavy loss may take so few (count, ms). */
+#define BY_BLACKHOLE_FRAMES_SOON 4u
+#define BY_BLACKHOLE_SOON_MS     450u
+/* Minimum time without a received frame, with at least four samples (ms, and longer if heartbeats
+ * come less often than every 100 ms). */
+#define BY_BLACKHOLE_WINDOW_MS 60u
 /* A frame counts as lost if it was sent this long before the end of the window (ms). */
-#define BY_BLACKHOLE_TRANSIT_MS 60u
+#define BY_BLACKHOLE_TRANSIT_MS 20u
 /* Samples of one end with a longer gap do not form a window: the end itself stood still, and frames
  * may wait for it (ms). */
 #define BY_BLACKHOLE_GAP_MS 280u
-/* Samples kept for each end of a link (count). They span at least 0.8 s, since those that come
- * faster than every 50 ms are thinned out, and longer with longer heartbeats. */
-#define BY_BLACKHOLE_SAMPLES 16u
+/* A sample is removed if its neighbours are closer than this (ms), or than this part of its age. */
+#define BY_BLACKHOLE_PACE_MS 16u
+#define BY_BLACKHOLE_THIN    3u
+/* Samples kept for each end of a link (count). They span a second or more, in which even frames at
+ * the longest interval of retransmissions suffice. */
+#define BY_BLACKHOLE_SAMPLES 20u
 
 struct by_blackhole;
 

@@ -70,4 +70,11 @@ struct by_change {
     struct by_apart apart; /* limits for each plan */
 };
 
+/* The end of a push, for the store. */
+struct by_change_record {
+    struct by_task task;
+    struct by_state *state;
+    bool done, settled; /* see by_state_finish */
+};
+
 #endif

@@ -316,10 +316,23 @@ static void run_push(struct by_task *task)
                 change->error = 0;
         }
     }
-    by_state_finish(change->state, change->error == 0, change->settled);
     change->push_seconds = seconds_now() - start;
     for (uint32_t i = 0; i < change->target_count; i++)
         change->sent += change->targets[i].sent;
+}
+
+/* Records the end of a push. No one waits for it: until then the next start would decide. */
+static void run_record(struct by_task *task)
+{
+    const struct by_change_record *record = (struct by_change_record *)task;
+
+    by_state_finish(record->state, record->done, record->settled);
+}
+
+static void record_done(struct by_daemon *daemon, struct by_task *task)
+{
+    (void)daemon;
+    (void)task;
 }
 
 static void push_done(struct by_daemon *daemon, struct by_task *task)
@@ -327,6 +340,12 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     struct by_change *change = (struct by_change *)task;
     int error = change->error;
 
+    /* The worker has ended the previous record: its tasks keep their order. */
+    daemon->record = (struct by_change_record){.task = {.run = run_record, .done = record_done},
+                                               .state = change->state,
+                                               .done = error == 0,
+                                               .settled = change->settled};
+    by_work_do(daemon->work, &daemon->record.task);
     daemon->counts.pushes++;
     daemon->counts.push_errors += error != 0;
     daemon->counts.push_seconds += change->push_seconds;

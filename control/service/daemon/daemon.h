@@ -78,6 +78,7 @@ struct by_daemon {
     uint32_t job_count;
     struct by_job *jobs[BY_DAEMON_JOBS_MAX]; /* ascending by number */
     struct by_change *change;                /* under way, or NULL */
+    struct by_change_record record;          /* of the last push */
     uint16_t gen_seen[BY_JOBS_MAX]; /* by number: the last generation of ended jobs, 0 = none; a new job
                                      * continues from there, since old packets may still arrive */
 
@@ -136,11 +137,14 @@ void by_start_open(struct by_daemon *daemon);
 void by_start_tick(struct by_daemon *daemon);
 void by_start_close(struct by_daemon *daemon);
 
-/* switches.c: start and stop watching; evaluate a heartbeat. */
+/* switches.c: start and stop watching; evaluate a heartbeat. `suspected`: ranks that use the switch
+ * wait and have another path. */
 void by_switches_start(struct by_daemon *daemon);
 void by_switches_lead(struct by_daemon *daemon);
 void by_switches_stop(struct by_daemon *daemon);
-void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat);
+/* Asks the switches at the ends of these links at once (by link): ranks that wait use them. */
+void by_switches_ask(struct by_daemon *daemon, const bool *used);
+void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat, bool suspected);
 /*
  * Returns an upper bound of the chunks that one tree has carried through a switch since it started.
  * The switch sums, sends up or relays each chunk at least once, so the sum of these counters is the

@@ -9,16 +9,19 @@
 #define QUIET_NS  UINT64_C(2000000000)
 #define GRACE_NS  UINT64_C(1500000000)
 #define CUT_NS    UINT64_C(3500000000)
-#define REPEAT_NS UINT64_C(100000000)
+#define REPEAT_NS UINT64_C(10000000)
 #define TRUST_NS  UINT64_C(10000000000)
-/* Maximum number of messages of one reminder (count). Larger jobs, in which each rank reports to
- * each, are reminded less often. */
-#define REMINDER 4096u
-#define RETRY_NS UINT64_C(200000000) /* delay after a failed push */
-/* Waiting ranks report every 100 ms. Without a report for this long, none waits. */
+/* Messages of one reminder (count) for which its interval suffices. Larger jobs, in which each rank
+ * reports to each, are reminded less often. */
+#define REMINDER 400u
+/* The interval grows by an eighth with each reminder after which no rank has resumed, this many
+ * times at most (count). */
+#define REPEATS_GROW 20u
+#define RETRY_NS     UINT64_C(200000000) /* delay after a failed push */
+/* Waiting ranks report at least every 100 ms. Without a report for this long, none waits. */
 #define WAITS_GAP_NS UINT64_C(350000000)
 /* After this time the cause is more than one lost packet. */
-#define WAITS_NS UINT64_C(200000000)
+#define WAITS_NS UINT64_C(40000000)
 
 static uint16_t after(uint16_t gen)
 {
@@ -39,6 +42,7 @@ static void start_plan(struct by_recover *r)
         job->prior = job->planning ? job->prior : job->next;
         job->next = job->last = after(job->last);
         job->touched = job->cut = false;
+        job->reminders = 0;
         job->open = job->planning = some = true;
     }
     r->wanted = false;
@@ -129,8 +133,11 @@ static void take_pushed(struct by_recover *r, const struct by_recover_event *eve
 static uint64_t pause_of(const struct by_recover *r, const struct by_recover_state *job)
 {
     uint64_t messages = (uint64_t)job->rank_count * job->rank_count;
+    uint64_t pause_ns = r->config.repeat_ns * (messages > REMINDER ? messages / REMINDER : 1);
 
-    return r->config.repeat_ns * (messages > REMINDER ? messages / REMINDER : 1);
+    for (uint32_t i = 0; i < job->reminders; i++)
+        pause_ns += pause_ns / 8;
+    return pause_ns;
 }
 
 static void tick(struct by_recover *r)
@@ -148,8 +155,10 @@ static void tick(struct by_recover *r)
         if (job->cut && r->now_ns - job->cut_ns >= r->config.cut_ns && !by_recover_moves(r, job))
             by_recover_fail(r, j, job->error, "%s", job->why);
         if (by_recover_is_on(job) && (r->phase == PUSHING || r->phase == SETTLING) &&
-            r->now_ns - job->said_ns >= pause_of(r, job))
+            r->now_ns - job->said_ns >= pause_of(r, job)) {
             by_recover_freeze_all(r, j);
+            job->reminders += job->reminders < REPEATS_GROW;
+        }
         by_recover_settle(r, j);
         open |= job->open && !job->cut;
     }
@@ -211,6 +220,7 @@ static void take_rank(struct by_recover *r, const struct by_recover_event *event
             break;
         rank->gen = event->gen;
         job->said_ns = r->now_ns;
+        job->reminders = 0;
         by_recover_settle(r, event->job);
         break;
     }
@@ -366,12 +376,19 @@ bool by_recover_planning(const struct by_recover *r, uint32_t job)
     return job < r->job_count && r->jobs[job].planning;
 }
 
-bool by_recover_waits(const struct by_recover *r, uint32_t j)
+bool by_recover_suspects(const struct by_recover *r, uint32_t j)
 {
     const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
 
     return job != NULL && job->exists && !job->failed && !job->open && !job->cut && job->waits_ns != 0 &&
-           r->now_ns - job->waits_ns <= WAITS_GAP_NS && r->now_ns - job->waits_since_ns >= WAITS_NS;
+           r->now_ns - job->waits_ns <= WAITS_GAP_NS;
+}
+
+bool by_recover_waits(const struct by_recover *r, uint32_t j)
+{
+    const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    return by_recover_suspects(r, j) && r->now_ns - job->waits_since_ns >= WAITS_NS;
 }
 
 bool by_recover_has_rank(const struct by_recover *r, uint32_t j, uint16_t rank)

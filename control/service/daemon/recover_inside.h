@@ -29,6 +29,7 @@ struct by_recover_state {
     bool way;                    /* a plan has succeeded since then */
     uint64_t tried_ns;           /* when a held blackhole was released for a trial because it was cut */
     uint64_t said_ns;            /* when its ranks were last reminded, or one last resumed */
+    uint32_t reminders;          /* since one last resumed */
     int error;
     char text[BY_RECOVER_TEXT]; /* why it failed */
     char why[BY_RECOVER_TEXT];  /* why it is cut */

@@ -1,10 +1,14 @@
 /* The driver of recovery. See recovery.h. The loop's thread. */
 #include "control/service/daemon/recovery.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/service/daemon/changes.h"
@@ -12,6 +16,9 @@
 #include "control/service/daemon/members.h"
 #include "control/service/daemon/news.h"
 #include "offload/base/errors.h"
+
+/* Interval of ticks while recovery is under way (ns). */
+#define TICK_NS 10000000
 
 /* A job in recover.c. */
 struct affected {
@@ -26,8 +33,10 @@ struct by_recovery {
     struct affected *places;  /* by the place that recover.c uses */
     struct by_change *change; /* the change of the attempt, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
-    bool works; /* the worker has that change */
-    bool begun; /* recover.c has got the parts that were down when the daemon began to lead */
+    bool works;              /* the worker has the change */
+    struct by_watcher timer; /* ticks while recovery is under way */
+    bool ticks;              /* it runs */
+    bool begun;              /* recover.c has got the parts that were down when the daemon began to lead */
 };
 
 static struct by_job *job_at(struct by_daemon *daemon, uint32_t place)
@@ -344,6 +353,20 @@ static void start_plan(struct by_daemon *daemon)
     by_change_plan(daemon, change, on_planned);
 }
 
+/* Lets the timer run only while recovery is under way. */
+static void set_timer(struct by_daemon *daemon)
+{
+    struct by_recovery *recovery = daemon->recovery;
+    bool ticks = !by_recover_is_quiet(daemon->recover);
+    struct timespec period = {.tv_nsec = ticks ? TICK_NS : 0};
+
+    if (ticks == recovery->ticks)
+        return;
+    recovery->ticks = ticks;
+    timerfd_settime(recovery->timer.fd, 0, &(struct itimerspec){.it_interval = period, .it_value = period},
+                    NULL);
+}
+
 /* Starts the requested work, unless a change of another module is under way. */
 static void step(struct by_daemon *daemon)
 {
@@ -352,14 +375,28 @@ static void step(struct by_daemon *daemon)
     /* The change waits for another push after one that failed, and a new plan replaces it. */
     if (recovery->plan_wanted && recovery->change != NULL && !recovery->works)
         forget_change(daemon);
+    set_timer(daemon);
     if (recovery->change != NULL && recovery->push_wanted) {
         recovery->push_wanted = false;
         recovery->works = true;
         by_change_push(daemon, recovery->change, on_pushed);
-    } else if (recovery->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
+        return;
+    }
+    if (recovery->plan_wanted && daemon->change == NULL && daemon->start == NULL) {
         recovery->plan_wanted = false;
         start_plan(daemon);
     }
+}
+
+static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    uint64_t count;
+
+    (void)events;
+    if (read(watcher->fd, &count, sizeof(count)) != (ssize_t)sizeof(count) || daemon->ending)
+        return;
+    give(daemon, (struct by_recover_event){.type = BY_RECOVER_TICK});
+    step(daemon);
 }
 
 /* ---- jobs that begin and end ---- */
@@ -437,6 +474,44 @@ bool by_recovery_waiting(struct by_daemon *daemon, bool *used)
             used[l] |= job->tables->uses_link[l];
     }
     return some;
+}
+
+/* Whether the job has a path without the node. */
+static bool has_way(struct by_daemon *daemon, const struct by_job *job, uint32_t node)
+{
+    struct by_topology *part = NULL;
+    struct by_problem ignored = {0};
+    struct by_fabric_loss loss;
+    bool found;
+
+    by_fabric_loss_copy(&loss, &daemon->loss, daemon->topology);
+    loss.nodes[node] = true;
+    found = by_fabric_part(daemon->topology, &job->spec, &loss, &part, &ignored) == 0;
+    if (found)
+        by_topology_free(part);
+    by_fabric_loss_free(&loss);
+    return found;
+}
+
+bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node)
+{
+    const struct by_recovery *recovery = daemon->recovery;
+
+    for (uint32_t i = 0; recovery != NULL && recovery->begun && i < recovery->place_count; i++)
+        if (by_recover_suspects(daemon->recover, i) && uses(daemon, i, false, node) &&
+            has_way(daemon, job_at(daemon, i), node))
+            return true;
+    return false;
+}
+
+const bool *by_recovery_suspected(struct by_daemon *daemon, uint16_t job)
+{
+    uint32_t place = daemon->recovery != NULL ? place_of(daemon->recovery, job) : UINT32_MAX;
+    const struct by_job *of = place != UINT32_MAX ? job_at(daemon, place) : NULL;
+
+    return of != NULL && of->tables != NULL && by_recover_suspects(daemon->recover, place)
+               ? of->tables->uses_link
+               : NULL;
 }
 
 void by_recovery_swallows(struct by_daemon *daemon, bool is_link, uint32_t what, const char *text)
@@ -526,8 +601,13 @@ void by_recovery_open(struct by_daemon *daemon)
 
     daemon->recovery = by_alloc(1, sizeof(*daemon->recovery));
     daemon->recover = by_recover_open(&config);
+    daemon->recovery->timer = (struct by_watcher){
+        .fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), .ready = on_timer};
     if (daemon->recover == NULL)
         by_daemon_end(daemon, 3, "no memory for %u nodes", daemon->topology->node_count);
+    else if (daemon->recovery->timer.fd < 0 ||
+             by_daemon_watch(daemon, &daemon->recovery->timer, EPOLLIN) != 0)
+        by_daemon_end(daemon, 3, "cannot create a timer: %s", strerror(errno));
 }
 
 void by_recovery_close(struct by_daemon *daemon)
@@ -541,6 +621,10 @@ void by_recovery_close(struct by_daemon *daemon)
         free(recovery->places[i].image_of);
     }
     free(recovery->places);
+    if (recovery->timer.fd >= 0) {
+        by_daemon_unwatch(daemon, &recovery->timer);
+        close(recovery->timer.fd);
+    }
     by_recover_close(daemon->recover);
     free(recovery);
     daemon->recovery = NULL;

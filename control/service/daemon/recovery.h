@@ -17,6 +17,11 @@ void by_recovery_rank(struct by_daemon *daemon, enum by_recover_type type, uint1
                       uint16_t gen, uint64_t number);
 /* Whether a rank of the job is connected. */
 bool by_recovery_has_rank(const struct by_daemon *daemon, uint16_t job, uint16_t rank);
+/* Whether ranks that use the switch have reported a wait just now and have another path. */
+bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node);
+/* Returns, by link, what the job uses if one of its ranks has reported a wait just now; else
+ * NULL. */
+const bool *by_recovery_suspected(struct by_daemon *daemon, uint16_t job);
 /* Writes to the caller's array, by link, whether ranks that have waited for a while use it. Returns
  * whether there are such ranks. */
 bool by_recovery_waiting(struct by_daemon *daemon, bool *used);

@@ -33,9 +33,14 @@ static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
 
 void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
 {
+    const bool *used;
+
     switch (event->kind) {
     case BY_EVENT_BEAT:
-        by_switches_beat(daemon, event->beat);
+        by_switches_beat(daemon, event->beat,
+                         event->beat->error != 0 && by_recovery_suspects(daemon, event->beat->node));
+        if (daemon->start == NULL && !daemon->ending)
+            by_notice_tick(daemon);
         break;
     case BY_EVENT_WORKED:
         event->task->done(daemon, event->task);
@@ -51,6 +56,10 @@ void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)
         return;
     case BY_EVENT_RANK:
         by_recovery_rank(daemon, event->rank_event, event->job, event->rank, event->gen, event->number);
+        used =
+            event->rank_event == BY_RECOVER_RANK_SUSPECTS ? by_recovery_suspected(daemon, event->job) : NULL;
+        if (used != NULL)
+            by_switches_ask(daemon, used);
         return;
     case BY_EVENT_LED:
     case BY_EVENT_SWITCH_UP:

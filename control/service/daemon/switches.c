@@ -1,6 +1,7 @@
 /*
  * The state of switches and links, from heartbeats. A switch is down if it has not answered for
- * three heartbeats or its process has ended. It has rebooted if its boot nonce has changed. Its
+ * three heartbeats, or for its patience (watch.h) while ranks that use it wait, or if its process
+ * has ended. It has rebooted if its boot nonce has changed. Its
  * carrier reports show which links are down. Each change is posted once (by_daemon_tell). The
  * loop's thread.
  */
@@ -77,6 +78,19 @@ void by_switches_stop(struct by_daemon *daemon)
     }
 }
 
+void by_switches_ask(struct by_daemon *daemon, const bool *used)
+{
+    for (uint32_t i = 0; i < daemon->switch_count; i++) {
+        const struct by_daemon_switch *device = &daemon->switches[i];
+        bool some = false;
+
+        for (uint32_t port = 0; port < daemon->map.port_count[device->node] && !some; port++)
+            some = used[by_switch_link(daemon, device, port)];
+        if (some)
+            by_watch_now(device->watch);
+    }
+}
+
 /* Whether a switch that is up reports no carrier at its end of the link. */
 static bool end_is_down(struct by_daemon *daemon, uint32_t link, uint32_t node)
 {
@@ -144,10 +158,14 @@ static void take_answer(struct by_daemon *daemon, struct by_daemon_switch *devic
 
 /* Handles a heartbeat without an answer. */
 static void take_silence(struct by_daemon *daemon, struct by_daemon_switch *device,
-                         const struct by_beat *beat)
+                         const struct by_beat *beat, bool suspected)
 {
-    uint64_t most = beat->gone ? 0 : (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
+    uint64_t most = (uint64_t)SILENT_BEATS * daemon->options.heartbeat_ms;
 
+    if (beat->gone)
+        most = 0;
+    else if (suspected && beat->patience_ms < most)
+        most = beat->patience_ms;
     if (device->state == BY_SWITCH_UNKNOWN && most < FIRST_MS &&
         !(beat->gone && by_state_election(daemon->state) != 0))
         most = FIRST_MS;
@@ -181,7 +199,7 @@ static void take_refusal(struct by_daemon_switch *device, const struct by_beat *
     device->silent_ms = beat->silent_ms;
 }
 
-void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
+void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat, bool suspected)
 {
     struct by_daemon_switch *device = by_switch_find(daemon, beat->node);
 
@@ -196,6 +214,6 @@ void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat)
     else if (beat->hasty && device->state == BY_SWITCH_UP)
         take_refusal(device, beat);
     else
-        take_silence(daemon, device, beat);
+        take_silence(daemon, device, beat, suspected);
     free(beat);
 }

@@ -14,11 +14,12 @@ struct by_watch;
 /* The result of one heartbeat. */
 struct by_beat {
     uint32_t node;
-    int error;          /* 0, or why there is no answer */
-    bool deposed;       /* the switch reports that a newer controller leads it */
-    bool gone;          /* no program listens at its address */
-    bool hasty;         /* the switch refused too frequent requests: it is alive */
-    uint64_t silent_ms; /* since the last answer, or the start */
+    int error;            /* 0, or why there is no answer */
+    bool deposed;         /* the switch reports that a newer controller leads it */
+    bool gone;            /* no program listens at its address */
+    bool hasty;           /* the switch refused too frequent requests: it is alive */
+    uint64_t silent_ms;   /* since the last answer, or the start */
+    uint32_t patience_ms; /* a switch that has answered before takes less, except if it has failed */
     by_HelloReply hello;
     by_CountersReply counters;
     uint64_t asked_ms, answered_ms; /* the counters were read in between */
@@ -39,6 +40,9 @@ struct by_watch *by_watch_start(const struct by_watch_options *options, struct b
 /* Sends this election id with each Hello from now on. The switch then refuses older controllers,
  * and reports when a newer one deposes this one. */
 void by_watch_lead(struct by_watch *watch, uint64_t election_id);
+/* Asks the switch now, or as soon as the current heartbeat has ended: ranks wait, and it may be the
+ * cause. */
+void by_watch_now(struct by_watch *watch);
 /* Acknowledges a beat, so that the next one may be posted. */
 void by_watch_taken(struct by_watch *watch);
 void by_watch_stop(struct by_watch *watch);

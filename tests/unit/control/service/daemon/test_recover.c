@@ -186,14 +186,41 @@ static void ranks_wait_when_they_say_so_for_a_while(void **state)
         if (i % 5 == 0)
             world_give((struct by_recover_event){
                 .type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = (uint16_t)(i % RANKS), .what = 2});
+        assert_true(by_recover_suspects(world.recover, 0)); /* at once */
         world_rounds(1);
-        assert_int_equal(by_recover_waits(world.recover, 0), i >= 9); /* after 200 ms */
+        assert_int_equal(by_recover_waits(world.recover, 0), i >= 1); /* after 40 ms */
         assert_false(by_recover_waits(world.recover, 1));
+        assert_false(by_recover_suspects(world.recover, 1));
     }
     world_rounds(20);
     assert_false(by_recover_waits(world.recover, 0)); /* no more reports */
+    assert_false(by_recover_suspects(world.recover, 0));
     world_give((struct by_recover_event){.type = BY_RECOVER_RANK_SUSPECTS, .job = 0, .rank = 1, .what = 2});
     assert_false(by_recover_waits(world.recover, 0)); /* only one late chunk */
+    assert_true(by_recover_suspects(world.recover, 0));
+    by_recover_close(world.recover);
+}
+
+static unsigned freezes_in(unsigned rounds)
+{
+    unsigned before = world.freezes;
+
+    for (unsigned i = 0; i < rounds; i++)
+        world_round_alone();
+    return world.freezes - before;
+}
+
+/* The first reminders come fast, because a message may be lost; those of a rank that computes do
+ * not. */
+static void reminders_come_fast_at_first(void **state)
+{
+    (void)state;
+    world_open(18);
+    world.rank[0][2].failed = true;                                                   /* it does not answer */
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_DOWN, .what = 3}); /* of job 0 only */
+    assert_true(freezes_in(20) >= 8 * RANKS);
+    freezes_in(100);
+    assert_in_range(freezes_in(20), 2 * RANKS, 4 * RANKS);
     by_recover_close(world.recover);
 }
 
@@ -248,6 +275,7 @@ int main(void)
         cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
         cmocka_unit_test(a_job_without_a_way_goes_on_as_long_as_its_ranks_do),
         cmocka_unit_test(ranks_wait_when_they_say_so_for_a_while),
+        cmocka_unit_test(reminders_come_fast_at_first),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
