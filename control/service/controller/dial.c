@@ -27,10 +27,14 @@ int by_dial_wait(const struct by_dial *dial, int fd, short events, int64_t deadl
                  struct by_problem *problem)
 {
     for (;;) {
-        struct pollfd entry = {.fd = fd, .events = events};
+        struct pollfd entries[] = {{.fd = fd, .events = events},
+                                   {.fd = dial->stop_fd > 0 ? dial->stop_fd : -1, .events = POLLIN}};
         int64_t left = deadline_ms - by_dial_now_ms();
-        int count = left > 0 ? poll(&entry, 1, (int)left) : 0;
+        int count = left > 0 ? poll(entries, 2, (int)left) : 0;
 
+        if (count > 0 && entries[1].revents != 0)
+            return by_problem_say(problem, BY_EABORTED, "%s: stopped, because another change is needed",
+                                  dial->address);
         if (count > 0)
             return 0;
         if (count == 0)

@@ -15,12 +15,13 @@ struct by_dial {
     const char *silent;  /* a question for the user when no answer arrives in time */
     const char *refused; /* the same when the connection is refused */
     uint32_t timeout_ms;
+    int stop_fd; /* every wait ends when it is readable; 0: none */
 };
 
 /* Returns the monotonic time (milliseconds); deadlines are on the same clock. */
 int64_t by_dial_now_ms(void);
-/* Waits for POLLIN or POLLOUT on a socket. Returns 0, or BY_ETIMEDOUT at the deadline, or BY_EIO,
- * with `problem`. */
+/* Waits for POLLIN or POLLOUT on a socket. Returns 0, or BY_ETIMEDOUT at the deadline, BY_EABORTED
+ * when stop_fd is readable, or BY_EIO, with `problem`. */
 int by_dial_wait(const struct by_dial *dial, int fd, short events, int64_t deadline_ms,
                  struct by_problem *problem);
 /* Connect to the socket at `path`, or to the "HOST:PORT" of `length` bytes at `text`. Return 0 and

@@ -20,6 +20,7 @@ struct by_session_options {
     uint64_t election_id; /* sent with each request that writes */
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id */
     uint32_t at_once;     /* of a push: switches contacted at a time; 0: the default of push.h */
+    int stop_fd;          /* calls return BY_EABORTED when it is readable; 0: none */
     uint8_t plain_keys;   /* allow images with keys of jobs on plain tcp: */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
     const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */

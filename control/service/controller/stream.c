@@ -266,7 +266,8 @@ int by_stream_open(const char *address, const struct by_session_options *options
                                                                                       : "tcp:HOST:PORT",
                                     .silent = "check that the switch is alive, or wait longer with --timeout",
                                     .refused = "check that the switch runs with this --control address",
-                                    .timeout_ms = options->timeout_ms};
+                                    .timeout_ms = options->timeout_ms,
+                                    .stop_fd = options->stop_fd};
     error = open_address(stream, problem);
     if (error != 0) {
         by_stream_close(stream);

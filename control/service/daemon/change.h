@@ -65,6 +65,7 @@ struct by_change {
     uint32_t target_count;
     struct by_push_target *targets;
     uint32_t *target_nodes;
+    int stop_fd;      /* an eventfd; 0: none */
     uint64_t *nonces; /* by node: boot nonce of each switch when the push began */
     struct by_state *state;
     struct by_apart apart; /* limits for each plan */

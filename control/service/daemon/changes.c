@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
@@ -363,6 +365,12 @@ void by_change_push(struct by_daemon *daemon, struct by_change *change, by_chang
     daemon->change = change;
     change->pushed = pushed;
     change->task = (struct by_task){.run = run_push, .done = push_done};
+    if (change->stop_fd > 0)
+        close(change->stop_fd);
+    change->stop_fd = eventfd(0, EFD_CLOEXEC);
+    if (change->stop_fd < 0)
+        change->stop_fd = 0; /* then a push ends only with its timeouts */
+    change->access.stop_fd = change->stop_fd;
     change->push_id = change->access.push_id = by_push_election();
     change->targets = by_alloc(daemon->switch_count, sizeof(*change->targets));
     change->target_nodes = by_alloc(daemon->switch_count, sizeof(*change->target_nodes));
@@ -384,6 +392,20 @@ void by_change_push(struct by_daemon *daemon, struct by_change *change, by_chang
                                                                           .base_bytes = device->image.size};
     }
     by_work_do(daemon->work, &change->task);
+}
+
+bool by_change_has_target(const struct by_change *change, uint32_t node)
+{
+    for (uint32_t i = 0; i < change->target_count; i++)
+        if (change->target_nodes[i] == node)
+            return true;
+    return false;
+}
+
+void by_change_stop(struct by_change *change)
+{
+    if (change->stop_fd > 0)
+        eventfd_write(change->stop_fd, 1);
 }
 
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change)
@@ -422,5 +444,7 @@ void by_change_free(struct by_change *change)
     free(change->targets);
     free(change->target_nodes);
     free(change->nonces);
+    if (change->stop_fd > 0)
+        close(change->stop_fd);
     free(change);
 }

@@ -20,6 +20,11 @@ struct by_change_job *by_change_find(const struct by_change *change, uint16_t jo
 void by_change_plan(struct by_daemon *daemon, struct by_change *change, by_change_fn *planned);
 /* Pushes, on the worker, to switches that are up and have another table; then calls `pushed`. */
 void by_change_push(struct by_daemon *daemon, struct by_change *change, by_change_fn *pushed);
+/* Whether the push goes to the switch. */
+bool by_change_has_target(const struct by_change *change, uint32_t node);
+/* Ends a push that is under way, because a switch to which it goes is down: it fails soon, and
+ * `settled` is false. */
+void by_change_stop(struct by_change *change);
 /* Moves the new tables to jobs and switches and frees the old ones. Call it after a push without
  * error. */
 void by_change_adopt(struct by_daemon *daemon, struct by_change *change);

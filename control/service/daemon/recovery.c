@@ -20,6 +20,9 @@
 /* Interval of ticks while recovery is under way (ns). */
 #define TICK_NS 10000000
 
+/* Switches are queried when a push to them takes longer (ms). */
+#define PUSH_MS 30u
+
 /* A job in recover.c. */
 struct affected {
     uint16_t job; /* 0: the place is free */
@@ -34,6 +37,7 @@ struct by_recovery {
     struct by_change *change; /* the change of the attempt, from PLAN until it is pushed */
     bool plan_wanted, push_wanted;
     bool works;              /* the worker has the change */
+    uint64_t pushing_ms;     /* since when it pushes it; 0: it does not */
     struct by_watcher timer; /* ticks while recovery is under way */
     bool ticks;              /* it runs */
     bool begun;              /* recover.c has got the parts that were down when the daemon began to lead */
@@ -280,6 +284,7 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
     int error = change->error;
 
     recovery->works = false;
+    recovery->pushing_ms = 0;
     free(change->targets);
     free(change->target_nodes);
     change->targets = NULL;
@@ -379,6 +384,7 @@ static void step(struct by_daemon *daemon)
     if (recovery->change != NULL && recovery->push_wanted) {
         recovery->push_wanted = false;
         recovery->works = true;
+        recovery->pushing_ms = daemon->now_ms;
         by_change_push(daemon, recovery->change, on_pushed);
         return;
     }
@@ -386,6 +392,25 @@ static void step(struct by_daemon *daemon)
         recovery->plan_wanted = false;
         start_plan(daemon);
     }
+}
+
+/* Whether a push takes so long that one of its switches may have failed. Ranks are frozen and do
+ * not report it. */
+static bool is_slow(const struct by_daemon *daemon)
+{
+    return daemon->recovery->pushing_ms != 0 && daemon->now_ms - daemon->recovery->pushing_ms >= PUSH_MS;
+}
+
+static void query_targets(struct by_daemon *daemon)
+{
+    const struct by_change *change = daemon->recovery->change;
+    bool *used = by_alloc(daemon->topology->link_count, sizeof(*used));
+
+    for (uint32_t l = 0; l < daemon->topology->link_count; l++)
+        used[l] = by_change_has_target(change, daemon->topology->links[l].a) ||
+                  by_change_has_target(change, daemon->topology->links[l].b);
+    by_switches_ask(daemon, used);
+    free(used);
 }
 
 static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
@@ -397,6 +422,8 @@ static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint3
         return;
     give(daemon, (struct by_recover_event){.type = BY_RECOVER_TICK});
     step(daemon);
+    if (is_slow(daemon))
+        query_targets(daemon);
 }
 
 /* ---- jobs that begin and end ---- */
@@ -497,10 +524,14 @@ bool by_recovery_suspects(struct by_daemon *daemon, uint32_t node)
 {
     const struct by_recovery *recovery = daemon->recovery;
 
-    for (uint32_t i = 0; recovery != NULL && recovery->begun && i < recovery->place_count; i++)
-        if (by_recover_suspects(daemon->recover, i) && uses(daemon, i, false, node) &&
-            has_way(daemon, job_at(daemon, i), node))
+    for (uint32_t i = 0; recovery != NULL && recovery->begun && i < recovery->place_count; i++) {
+        const struct by_job *job = recovery->places[i].job != 0 ? job_at(daemon, i) : NULL;
+        bool waits = job != NULL && by_recover_suspects(daemon->recover, i) && uses(daemon, i, false, node);
+        bool stops = job != NULL && is_slow(daemon) && by_change_has_target(recovery->change, node);
+
+        if ((waits || stops) && has_way(daemon, job, node))
             return true;
+    }
     return false;
 }
 
@@ -558,6 +589,9 @@ void by_recovery_event(struct by_daemon *daemon, const struct by_daemon_event *e
     sync_jobs(daemon);
     if (!daemon->recovery->begun)
         begin(daemon);
+    if ((event->kind == BY_EVENT_SWITCH_DOWN || event->kind == BY_EVENT_SWITCH_GONE) &&
+        daemon->recovery->pushing_ms != 0 && by_change_has_target(daemon->recovery->change, event->node))
+        by_change_stop(daemon->recovery->change);
     give(daemon,
          (struct by_recover_event){.type = types[event->kind], .what = is_link ? event->link : event->node});
     step(daemon);
