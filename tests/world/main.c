@@ -3,9 +3,9 @@
  *
  *   world-test [--seeds FIRST-LAST] [--fresh N] [--again] [--first] [--jobs N] [--verbose]
  *
- * A scenario is determined by its seed. --fresh draws the first of N seeds from the clock and prints
- * it. --again runs each scenario twice and compares the traces. --first ends at the first violation. Prints
- * each seed that violates an invariant, and `N scenarios, N violations`.
+ * A scenario is determined by its seed. --fresh draws the first of N seeds from the clock and
+ * prints it. --again runs each scenario twice and compares the traces. --first ends at the first
+ * violation. Prints each seed that violates an invariant, and `N scenarios, N violations`.
  */
 #include <inttypes.h>
 #include <stdio.h>

@@ -15,6 +15,7 @@ world-test_SRC := \
 	tests/world/main.c \
 	tests/world/net.c \
 	tests/world/plans.c \
+	tests/world/poll.c \
 	tests/world/scenario.c \
 	tests/world/sched.c \
 	tests/world/switches.c

@@ -17,63 +17,10 @@
 #include "tests/world/vm.h"
 #include "tests/world/vm_inside.h"
 
-#define FD_FIRST 100000
-#define FDS_MAX  2048
-/* Bytes that may be on their way in one direction of a connection. */
-#define BUFFER_BYTES ((size_t)1 << 20)
-/* How long a call that does not wait takes, if it could be repeated until time has passed. */
-#define CALL_NS     UINT64_C(50000)
 #define SERVERS_MAX 16
-#define QUEUE_MAX   64
 
-enum fd_kind {
-    FD_FREE,
-    FD_SOCKET,
-    FD_LISTENER,
-    FD_STREAM,
-    FD_EVENT,
-    FD_TIMER,
-    FD_SIGNAL,
-    FD_EPOLL,
-    FD_READY,
-    FD_FILE
-};
-
-/* One end of a connection. */
-struct vm_stream {
-    struct vm_stream *all, *peer;
-    struct vm_server *server; /* its owner, or NULL: a descriptor */
-    void *data;
-    struct vm_link *link;
-    uint8_t *bytes;
-    size_t at, used, room;
-    size_t flying;     /* bytes on their way to this end */
-    uint64_t last_ns;  /* time of the last delivery to this end */
-    uint64_t ready_ns; /* the connection is established */
-    int fd;            /* -1: none */
-    bool closed;       /* by its owner */
-    bool ended, reset; /* by the other end */
-};
-
-struct vm_fd {
-    enum fd_kind kind;
-    struct vm_process *process;
-    bool dead; /* of a process that was killed */
-    struct vm_fiber *waiter;
-    int epoll; /* that watches it, or -1 */
-    uint32_t events;
-    epoll_data_t data;
-    struct vm_stream *stream;
-    char path[108]; /* listener */
-    struct vm_stream *queue[QUEUE_MAX];
-    uint32_t queued;
-    uint64_t count, next_ns, period_ns, timer;
-    const uint32_t *ready;
-    struct vm_file *file;
-};
-
-static struct vm_fd fds[FDS_MAX];
-static int fd_high;
+struct vm_fd vm_fds[FDS_MAX];
+int vm_fd_high;
 static struct vm_stream *streams;
 static struct vm_server *servers[SERVERS_MAX];
 static uint32_t server_count;
@@ -89,39 +36,39 @@ static uint32_t link_count;
 int __real_close(int fd);
 int __wrap_close(int fd);
 
-static struct vm_fd *fd_of(int fd)
+struct vm_fd *vm_fd_of(int fd)
 {
-    return fd >= FD_FIRST && fd < FD_FIRST + FDS_MAX && fds[fd - FD_FIRST].kind != FD_FREE
-               ? &fds[fd - FD_FIRST]
+    return fd >= FD_FIRST && fd < FD_FIRST + FDS_MAX && vm_fds[fd - FD_FIRST].kind != FD_FREE
+               ? &vm_fds[fd - FD_FIRST]
                : NULL;
 }
 
-static int open_fd(enum fd_kind kind)
+int vm_fd_open(enum fd_kind kind)
 {
     for (int i = 0; i < FDS_MAX; i++)
-        if (fds[i].kind == FD_FREE) {
-            fds[i] = (struct vm_fd){.kind = kind, .process = vm_self(), .epoll = -1};
-            fds[i].dead = vm_self() != NULL && vm_self()->zombie;
-            if (i >= fd_high)
-                fd_high = i + 1;
+        if (vm_fds[i].kind == FD_FREE) {
+            vm_fds[i] = (struct vm_fd){.kind = kind, .process = vm_self(), .epoll = -1};
+            vm_fds[i].dead = vm_self() != NULL && vm_self()->zombie;
+            if (i >= vm_fd_high)
+                vm_fd_high = i + 1;
             return FD_FIRST + i;
         }
     errno = EMFILE;
     return -1;
 }
 
-static int fail(int number)
+int vm_fail(int number)
 {
     errno = number;
     return -1;
 }
 
-static void changed(struct vm_fd *fd)
+void vm_fd_changed(struct vm_fd *fd)
 {
     if (fd->waiter != NULL)
         vm_wake(fd->waiter);
-    if (fd->epoll >= 0 && fds[fd->epoll].waiter != NULL)
-        vm_wake(fds[fd->epoll].waiter);
+    if (fd->epoll >= 0 && vm_fds[fd->epoll].waiter != NULL)
+        vm_wake(vm_fds[fd->epoll].waiter);
 }
 
 /* ---- streams ---- */
@@ -164,8 +111,10 @@ static uint64_t arrival(const struct vm_link *link, uint64_t after_ns)
 
 static void stream_changed(struct vm_stream *stream)
 {
-    if (stream->fd >= 0)
-        changed(&fds[stream->fd - FD_FIRST]);
+    struct vm_fd *fd = vm_fd_of(stream->fd);
+
+    if (fd != NULL)
+        vm_fd_changed(fd);
 }
 
 static void on_end(void *context, uint64_t reset)
@@ -293,14 +242,14 @@ int __wrap_socket(int family, int type, int protocol)
     (void)type;
     (void)protocol;
     vm_call();
-    return open_fd(FD_SOCKET);
+    return vm_fd_open(FD_SOCKET);
 }
 
 /* A connection to a program becomes ready for accept when its first packet arrives. */
 static void on_knock(void *context, uint64_t number)
 {
     struct vm_stream *stream = context; /* the server's end */
-    struct vm_fd *listener = socket_fd >= 0 ? fd_of(socket_fd) : NULL;
+    struct vm_fd *listener = socket_fd >= 0 ? vm_fd_of(socket_fd) : NULL;
 
     (void)number;
     if (stream->closed)
@@ -311,7 +260,7 @@ static void on_knock(void *context, uint64_t number)
         return;
     }
     listener->queue[listener->queued++] = stream;
-    changed(listener);
+    vm_fd_changed(listener);
 }
 
 static void on_open(void *context, uint64_t number)
@@ -338,23 +287,23 @@ static void on_ready(void *context, uint64_t number)
 int __wrap_connect(int number, const struct sockaddr *address, socklen_t bytes)
 {
     const char *path = ((const struct sockaddr_un *)address)->sun_path;
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
     struct vm_server *server = NULL;
     struct vm_stream *far;
     struct vm_link *link;
 
     (void)bytes;
     if (vm_call())
-        return fail(ECONNREFUSED);
+        return vm_fail(ECONNREFUSED);
     for (uint32_t i = 0; i < server_count && server == NULL; i++)
         if (strcmp(servers[i]->path, path) == 0)
             server = servers[i];
     link = server != NULL ? server->link : link_of(vm_self());
     if (server == NULL && strcmp(path, socket_path) != 0)
-        return fail(ENOENT);
+        return vm_fail(ENOENT);
     if (link == NULL || link->silent_until_ns <= vm.now_ns)
-        if (server != NULL ? !server->listens : socket_fd < 0 || fd_of(socket_fd)->dead)
-            return fail(ECONNREFUSED);
+        if (server != NULL ? !server->listens : socket_fd < 0 || vm_fd_of(socket_fd)->dead)
+            return vm_fail(ECONNREFUSED);
     fd->kind = FD_STREAM;
     fd->stream = stream_new(NULL, link);
     fd->stream->fd = number;
@@ -367,25 +316,26 @@ int __wrap_connect(int number, const struct sockaddr *address, socklen_t bytes)
         return 0;
     fd->stream->ready_ns = link->silent_until_ns;
     vm_at(link->silent_until_ns, on_ready, fd->stream, 0);
-    return fail(EINPROGRESS);
+    return vm_fail(EINPROGRESS);
 }
 
 int __wrap_bind(int number, const struct sockaddr *address, socklen_t bytes)
 {
     (void)bytes;
     if (vm_call())
-        return fail(EIO);
-    snprintf(fd_of(number)->path, sizeof(fds[0].path), "%s", ((const struct sockaddr_un *)address)->sun_path);
+        return vm_fail(EIO);
+    snprintf(vm_fd_of(number)->path, sizeof(vm_fds[0].path), "%s",
+             ((const struct sockaddr_un *)address)->sun_path);
     return 0;
 }
 
 int __wrap_listen(int number, int backlog)
 {
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
 
     (void)backlog;
     if (vm_call())
-        return fail(EIO);
+        return vm_fail(EIO);
     fd->kind = FD_LISTENER;
     snprintf(socket_path, sizeof(socket_path), "%s", fd->path);
     socket_fd = number;
@@ -394,7 +344,7 @@ int __wrap_listen(int number, int backlog)
 
 int __wrap_accept4(int number, struct sockaddr *address, socklen_t *bytes, int flags)
 {
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
     struct vm_stream *stream;
     int made;
 
@@ -402,20 +352,20 @@ int __wrap_accept4(int number, struct sockaddr *address, socklen_t *bytes, int f
     (void)bytes;
     (void)flags;
     if (vm_call() || fd->queued == 0)
-        return fail(EAGAIN);
+        return vm_fail(EAGAIN);
     stream = fd->queue[0];
     memmove(&fd->queue[0], &fd->queue[1], --fd->queued * sizeof(fd->queue[0]));
-    made = open_fd(FD_STREAM);
+    made = vm_fd_open(FD_STREAM);
     if (made < 0)
         return -1;
-    fd_of(made)->stream = stream;
+    vm_fd_of(made)->stream = stream;
     stream->fd = made;
     return made;
 }
 
 int __wrap_getsockopt(int number, int level, int name, void *value, socklen_t *bytes)
 {
-    const struct vm_fd *fd = fd_of(number);
+    const struct vm_fd *fd = vm_fd_of(number);
 
     (void)level;
     (void)name;
@@ -443,17 +393,17 @@ int __wrap_shutdown(int fd, int how)
 
 ssize_t __wrap_send(int number, const void *data, size_t bytes, int flags)
 {
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
     size_t room;
 
     (void)flags;
     if (vm_call() || fd == NULL || fd->dead || fd->stream == NULL || fd->stream->reset)
-        return fail(ECONNRESET);
+        return vm_fail(ECONNRESET);
     if (fd->stream->ended)
-        return fail(EPIPE);
+        return vm_fail(EPIPE);
     room = fd->stream->peer->flying < BUFFER_BYTES ? BUFFER_BYTES - fd->stream->peer->flying : 0;
     if (room == 0 || fd->stream->ready_ns > vm.now_ns)
-        return fail(EAGAIN);
+        return vm_fail(EAGAIN);
     if (bytes > room)
         bytes = room;
     vm_stream_send(fd->stream, data, bytes);
@@ -462,19 +412,19 @@ ssize_t __wrap_send(int number, const void *data, size_t bytes, int flags)
 
 ssize_t __wrap_recv(int number, void *data, size_t bytes, int flags)
 {
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
     struct vm_stream *stream;
     size_t have;
 
     (void)flags;
     if (vm_call() || fd == NULL || fd->dead || fd->stream == NULL)
-        return fail(ECONNRESET);
+        return vm_fail(ECONNRESET);
     stream = fd->stream;
     have = stream->used - stream->at;
     if (stream->reset)
-        return fail(ECONNRESET);
+        return vm_fail(ECONNRESET);
     if (have == 0)
-        return stream->ended ? 0 : fail(EAGAIN);
+        return stream->ended ? 0 : vm_fail(EAGAIN);
     if (bytes > have)
         bytes = have;
     memcpy(data, stream->bytes + stream->at, bytes);
@@ -484,13 +434,13 @@ ssize_t __wrap_recv(int number, void *data, size_t bytes, int flags)
 
 int __wrap_close(int number)
 {
-    struct vm_fd *fd = fd_of(number);
+    struct vm_fd *fd = vm_fd_of(number);
 
     if (number < FD_FIRST)
         return __real_close(number);
     vm_call();
     if (fd == NULL)
-        return fail(EBADF);
+        return vm_fail(EBADF);
     if (fd->kind == FD_STREAM && !fd->dead)
         vm_stream_close(fd->stream, false);
     if (fd->stream != NULL)
@@ -503,9 +453,9 @@ int __wrap_close(int number)
     if (fd->kind == FD_FILE)
         vm_file_close(fd->file, fd->process);
     if (fd->kind == FD_EPOLL)
-        for (int i = 0; i < fd_high; i++)
-            if (fds[i].epoll == number - FD_FIRST)
-                fds[i].epoll = -1;
+        for (int i = 0; i < vm_fd_high; i++)
+            if (vm_fds[i].epoll == number - FD_FIRST)
+                vm_fds[i].epoll = -1;
     fd->kind = FD_FREE;
     return 0;
 }
@@ -514,16 +464,16 @@ int __wrap_close(int number)
 
 int vm_fd_of_file(struct vm_file *file)
 {
-    int fd = open_fd(FD_FILE);
+    int fd = vm_fd_open(FD_FILE);
 
     if (fd >= 0)
-        fd_of(fd)->file = file;
+        vm_fd_of(fd)->file = file;
     return fd;
 }
 
 struct vm_file *vm_file_of_fd(int fd)
 {
-    return fd_of(fd) != NULL ? fd_of(fd)->file : NULL;
+    return vm_fd_of(fd) != NULL ? vm_fd_of(fd)->file : NULL;
 }
 
 bool vm_is_socket(const char *path)
@@ -537,296 +487,12 @@ void vm_socket_unlink(const char *path)
         socket_path[0] = 0;
 }
 
-/* ---- events and timers ---- */
-
-int __wrap_eventfd(unsigned value, int flags);
-int __wrap_eventfd_write(int fd, eventfd_t value);
-int __wrap_eventfd_read(int fd, eventfd_t *value);
-int __wrap_timerfd_create(int clock, int flags);
-int __wrap_timerfd_settime(int fd, int flags, const struct itimerspec *time, struct itimerspec *old);
-int __wrap_signalfd(int fd, const void *set, int flags);
-ssize_t __wrap_read(int fd, void *data, size_t bytes);
-ssize_t __real_read(int fd, void *data, size_t bytes);
-ssize_t __wrap_write(int fd, const void *data, size_t bytes);
-ssize_t __real_write(int fd, const void *data, size_t bytes);
-
-int __wrap_eventfd(unsigned value, int flags)
-{
-    int fd = open_fd(FD_EVENT);
-
-    (void)flags;
-    if (fd >= 0)
-        fd_of(fd)->count = value;
-    return fd;
-}
-
-int __wrap_eventfd_write(int number, eventfd_t value)
-{
-    struct vm_fd *fd = fd_of(number);
-
-    vm_call();
-    fd->count += value;
-    changed(fd);
-    return 0;
-}
-
-int __wrap_eventfd_read(int number, eventfd_t *value)
-{
-    struct vm_fd *fd = fd_of(number);
-
-    vm_call();
-    if (fd->count == 0)
-        return fail(EAGAIN);
-    *value = fd->count;
-    fd->count = 0;
-    return 0;
-}
-
-static void on_timer(void *context, uint64_t number)
-{
-    struct vm_fd *fd = context;
-
-    if (fd->kind != FD_TIMER || fd->timer != number || fd->dead)
-        return;
-    fd->count++;
-    fd->next_ns += fd->period_ns;
-    if (fd->period_ns > 0)
-        vm_at(fd->next_ns, on_timer, fd, number);
-    changed(fd);
-}
-
-int __wrap_timerfd_create(int clock, int flags)
-{
-    (void)clock;
-    (void)flags;
-    return open_fd(FD_TIMER);
-}
-
-int __wrap_timerfd_settime(int number, int flags, const struct itimerspec *time, struct itimerspec *old)
-{
-    static uint64_t timers;
-    struct vm_fd *fd = fd_of(number);
-
-    (void)flags;
-    (void)old;
-    fd->timer = ++timers;
-    fd->period_ns = (uint64_t)time->it_interval.tv_sec * VM_S + (uint64_t)time->it_interval.tv_nsec;
-    fd->next_ns = vm.now_ns + (uint64_t)time->it_value.tv_sec * VM_S + (uint64_t)time->it_value.tv_nsec;
-    if (fd->next_ns > vm.now_ns && !fd->dead)
-        vm_at(fd->next_ns, on_timer, fd, fd->timer);
-    return 0;
-}
-
-int __wrap_signalfd(int number, const void *set, int flags)
-{
-    int fd = open_fd(FD_SIGNAL);
-
-    (void)number;
-    (void)set;
-    (void)flags;
-    vm_self()->signal_fd = fd;
-    return fd;
-}
-
-void vm_process_signal(struct vm_process *process)
-{
-    struct vm_fd *fd = fd_of(process->signal_fd);
-
-    process->signals++;
-    if (fd != NULL && fd->process == process)
-        changed(fd);
-}
-
-ssize_t __wrap_read(int number, void *data, size_t bytes)
-{
-    struct vm_fd *fd = fd_of(number);
-
-    if (fd == NULL)
-        return __real_read(number, data, bytes);
-    vm_call();
-    if (fd->kind == FD_SIGNAL && (fd->process->signals > 0 || fd->process->zombie)) {
-        struct signalfd_siginfo info = {.ssi_signo = 15};
-
-        fd->process->signals = 0;
-        memcpy(data, &info, sizeof(info));
-        return sizeof(info);
-    }
-    if (fd->count == 0 || bytes < sizeof(uint64_t))
-        return fail(EAGAIN);
-    memcpy(data, &fd->count, sizeof(uint64_t));
-    fd->count = 0;
-    return sizeof(uint64_t);
-}
-
-ssize_t __wrap_write(int number, const void *data, size_t bytes)
-{
-    if (fd_of(number) == NULL)
-        return __real_write(number, data, bytes);
-    vm_call();
-    return (ssize_t)bytes;
-}
-
-int vm_ready_open(const uint32_t *count)
-{
-    int fd = open_fd(FD_READY);
-
-    if (fd >= 0)
-        fd_of(fd)->ready = count;
-    return fd;
-}
-
-void vm_ready_changed(int number)
-{
-    struct vm_fd *fd = fd_of(number);
-
-    if (fd != NULL)
-        changed(fd);
-}
-
-/* ---- waiting ---- */
-
-static short look(const struct vm_fd *fd, short wanted)
-{
-    const struct vm_stream *stream = fd->stream;
-    short events = 0;
-
-    switch (fd->kind) {
-    case FD_STREAM:
-        if (fd->dead || stream->reset)
-            return (short)(POLLERR | POLLHUP | (wanted & (POLLIN | POLLOUT | POLLRDHUP)));
-        if (stream->used > stream->at || stream->ended)
-            events |= POLLIN;
-        if (stream->ended)
-            events |= POLLRDHUP;
-        if (stream->ready_ns <= vm.now_ns && stream->peer->flying < BUFFER_BYTES)
-            events |= POLLOUT;
-        break;
-    case FD_LISTENER:
-        events = fd->queued > 0 && !fd->dead ? POLLIN : 0;
-        break;
-    case FD_EVENT:
-        events = (short)((fd->count > 0 ? POLLIN : 0) | POLLOUT);
-        break;
-    case FD_TIMER:
-        events = fd->count > 0 ? POLLIN : 0;
-        break;
-    case FD_SIGNAL:
-        events = fd->process->signals > 0 || fd->process->zombie ? POLLIN : 0;
-        break;
-    case FD_READY:
-        events = *fd->ready > 0 ? POLLIN : 0;
-        break;
-    case FD_SOCKET:
-        events = fd->dead ? POLLERR | POLLHUP : 0;
-        return events;
-    case FD_FREE:
-    case FD_EPOLL:
-    case FD_FILE:
-    default:
-        break;
-    }
-    return (short)(events & wanted);
-}
-
-int __wrap_poll(struct pollfd *entries, nfds_t count, int timeout_ms);
-int __wrap_ppoll(struct pollfd *entries, nfds_t count, const struct timespec *timeout, const void *mask);
-int __wrap_epoll_create1(int flags);
-int __wrap_epoll_ctl(int epoll, int operation, int fd, struct epoll_event *event);
-int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms);
-
-static int poll_until(struct pollfd *entries, nfds_t count, uint64_t until_ns)
-{
-    for (;;) {
-        int ready = 0;
-
-        vm_call();
-        for (nfds_t i = 0; i < count; i++) {
-            const struct vm_fd *fd = entries[i].fd >= 0 ? fd_of(entries[i].fd) : NULL;
-
-            entries[i].revents = fd != NULL ? look(fd, entries[i].events) : 0;
-            ready += entries[i].revents != 0;
-        }
-        if (ready > 0 || vm_time() >= until_ns) {
-            /* Calls take time, so that a program which polls until some time has passed goes on. */
-            if (ready == 0)
-                vm_block(vm_time() + CALL_NS);
-            return ready;
-        }
-        for (nfds_t i = 0; i < count; i++)
-            if (entries[i].fd >= 0 && fd_of(entries[i].fd) != NULL)
-                fd_of(entries[i].fd)->waiter = vm_fiber();
-        vm_block(until_ns);
-        for (nfds_t i = 0; i < count; i++)
-            if (entries[i].fd >= 0 && fd_of(entries[i].fd) != NULL)
-                fd_of(entries[i].fd)->waiter = NULL;
-    }
-}
-
-int __wrap_poll(struct pollfd *entries, nfds_t count, int timeout_ms)
-{
-    return poll_until(entries, count, timeout_ms < 0 ? VM_NEVER : vm_time() + (uint64_t)timeout_ms * VM_MS);
-}
-
-int __wrap_ppoll(struct pollfd *entries, nfds_t count, const struct timespec *timeout, const void *mask)
-{
-    (void)mask;
-    return poll_until(entries, count,
-                      timeout == NULL
-                          ? VM_NEVER
-                          : vm_time() + (uint64_t)timeout->tv_sec * VM_S + (uint64_t)timeout->tv_nsec);
-}
-
-int __wrap_epoll_create1(int flags)
-{
-    (void)flags;
-    return open_fd(FD_EPOLL);
-}
-
-int __wrap_epoll_ctl(int epoll, int operation, int number, struct epoll_event *event)
-{
-    struct vm_fd *fd = fd_of(number);
-
-    if (fd == NULL)
-        return fail(EBADF);
-    fd->epoll = operation == EPOLL_CTL_DEL ? -1 : epoll - FD_FIRST;
-    fd->events = event->events;
-    fd->data = event->data;
-    return 0;
-}
-
-int __wrap_epoll_wait(int epoll, struct epoll_event *events, int most, int timeout_ms)
-{
-    struct vm_fd *self = fd_of(epoll);
-
-    (void)timeout_ms;
-    for (;;) {
-        bool zombie = vm_call();
-        int count = 0, first = fd_high > 0 ? (int)vm_draw((uint32_t)fd_high) : 0;
-
-        for (int i = 0; i < fd_high && count < most; i++) {
-            struct vm_fd *fd = &fds[(first + i) % fd_high];
-            short ready;
-
-            if (fd->kind == FD_FREE || fd->epoll != epoll - FD_FIRST || (zombie && fd->kind != FD_SIGNAL))
-                continue;
-            ready = look(fd, (short)(fd->events | POLLERR | POLLHUP));
-            if (ready != 0)
-                events[count++] = (struct epoll_event){.events = (uint32_t)ready, .data = fd->data};
-        }
-        if (count > 0)
-            return count;
-        self->waiter = vm_fiber();
-        vm_block(VM_NEVER);
-        self->waiter = NULL;
-    }
-}
-
 /* ---- the run ---- */
 
 void vm_net_killed(struct vm_process *process)
 {
-    for (int i = 0; i < fd_high; i++) {
-        struct vm_fd *fd = &fds[i];
+    for (int i = 0; i < vm_fd_high; i++) {
+        struct vm_fd *fd = &vm_fds[i];
 
         if (fd->kind == FD_FREE || fd->process != process)
             continue;
@@ -841,8 +507,8 @@ void vm_net_killed(struct vm_process *process)
 
 void vm_net_open(void)
 {
-    memset(fds, 0, sizeof(fds[0]) * (size_t)fd_high);
-    fd_high = 0;
+    memset(vm_fds, 0, sizeof(vm_fds[0]) * (size_t)vm_fd_high);
+    vm_fd_high = 0;
     server_count = link_count = 0;
     socket_path[0] = 0;
     socket_fd = -1;

@@ -1,6 +1,6 @@
 /*
- * What planning costs is paid once: plans, repaired plans and verdicts are kept by their input, over
- * all runs. They are functions of it, so a run is the same with and without them. The separate
+ * What planning costs is paid once: plans, repaired plans and verdicts are kept by their input,
+ * over all runs. They are functions of it, so a run is the same with and without them. The separate
  * process of a plan (by_apart_run) becomes a call that takes virtual time.
  */
 #include <stdio.h>

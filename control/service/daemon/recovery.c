@@ -195,8 +195,8 @@ static void do_freeze(struct by_daemon *daemon, const struct by_recover_action *
     const struct by_job *job = job_at(daemon, action->job);
     struct by_change_image image = {0};
 
-    /* Without a record, a controller that restarts would give other tables under this number. A host
-     * that misses its table asks for it. */
+    /* Without a record, a controller that restarts would give other tables under this number. A
+     * host that misses its table asks for it. */
     if (recovery->change != NULL && !recovery->change->recorded)
         return;
     if (job == NULL || (action->image &&

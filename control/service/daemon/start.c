@@ -57,9 +57,9 @@ static void create_jobs(struct by_daemon *daemon)
 
 /*
  * Whether the push may have gone through: one of its switches has its image, and all had validated
- * it, so the others get it again. If all of them have restarted since, or do not answer, nothing shows
- * what became of it. It may have been acknowledged without a record of its end (the disk was full),
- * so it is completed too.
+ * it, so the others get it again. If all of them have restarted since, or do not answer, nothing
+ * shows what became of it. It may have been acknowledged without a record of its end (the disk was
+ * full), so it is completed too.
  */
 static bool has_begun(struct by_daemon *daemon, const struct by_state_open_push *push)
 {
