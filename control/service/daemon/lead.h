@@ -17,9 +17,9 @@ typedef int by_lead_seen(void *context, const char *leader, const char *text, st
 int by_lead_open(const char *store, const char *keys, struct by_lead **lead, struct by_problem *problem);
 /*
  * Waits until this process leads; `signals` is a signalfd. Logs the present leader meanwhile, and
- * passes each look to `see` (unless that is NULL): the leader, or NULL if etcd did not tell, and the
- * line of the log. From then on a thread renews the lease. Returns 0, BY_EABORTED after a signal
- * (not read), or with `problem` BY_EMISMATCH, or the error of `see`.
+ * passes each look to `see` (unless that is NULL): the leader, or NULL if etcd did not tell, and
+ * the line of the log. From then on a thread renews the lease. Returns 0, BY_EABORTED after a
+ * signal (not read), or with `problem` BY_EMISMATCH, or the error of `see`.
  */
 int by_lead_wait(struct by_lead *lead, int signals, by_lead_seen *see, void *context,
                  struct by_problem *problem);

@@ -211,6 +211,11 @@ static void a_dump_tells_every_record_and_a_difference_only_what_changed(void **
     assert_non_null(strstr(text, "switch sw0: node 3"));
     assert_non_null(strstr(text, "entry job 1 tree 0: slots 0+64, window 64"));
     assert_non_null(strstr(text, "root; children: node 0 by port 0 at 198.18.0.0:46247 (rank 0)"));
+    free(text);
+    stream = open_memstream(&text, &size);
+    by_dump_text(x.bytes[0], x.size[0], stream);
+    fclose(stream);
+    assert_non_null(strstr(text, "allreduce"));
     assert_int_equal(json_array_size(json_object_get(json, "ports")), 3);
     assert_int_equal(by_dump_diff(x.bytes[3], x.bytes[3], NULL), 0);
     assert_string_equal(by_dump_ip(NULL, 0x0a000001, ip), "10.0.0.1");

@@ -1,5 +1,5 @@
-/* Whole answers: every field that a reading request reports, each with a value of its own, and every
- * text of a refusal, from its first word to its last. */
+/* Whole answers: every field that a reading request reports, each with a value of its own, and
+ * every text of a refusal, from its first word to its last. */
 #include <inttypes.h>
 #include <setjmp.h>
 #include <stdarg.h>

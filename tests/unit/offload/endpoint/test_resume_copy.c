@@ -131,7 +131,7 @@ static void calls_that_have_ended_do_not_go_on(void **state)
     }
 }
 
-/* The program uses a buffer again when its call has ended, and then another rank lacks the value. */
+/* The program uses a buffer again when its call has ended; then another rank lacks the value. */
 static void the_value_of_a_call_that_has_ended_is_still_there_for_others(void **state)
 {
     uint8_t need[] = {1, 2, 0, 1, 0, 8, 0, 1, 0, 7, 0, 0, 0, 0, 0, 0}, said[128];
