@@ -69,9 +69,9 @@ bool by_session_is_address(const char *text)
     return false;
 }
 
-void by_session_set_timeout(struct by_session *session, uint32_t timeout_ms)
+void by_session_limit(struct by_session *session, uint32_t timeout_ms, int stop_fd)
 {
-    by_stream_set_timeout(session->stream, timeout_ms);
+    by_stream_limit(session->stream, timeout_ms, stop_fd);
 }
 
 int by_session_fd(const struct by_session *session)
@@ -140,10 +140,10 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     error = by_stream_send(session->stream, bytes, deadline, problem);
     if (error != 0)
         return error;
-    do /* also the answers of calls that timed out */
+    do /* also the answers of calls that timed out or were stopped */
         error = receive(session, deadline, problem);
     while (error == 0 && session->response.id != 0 && session->response.id < request->id);
-    session->late = error == BY_ETIMEDOUT;
+    session->late = error == BY_ETIMEDOUT || error == BY_EABORTED;
     if (error != 0)
         return error;
     if (session->response.id != request->id && session->response.error == 0)

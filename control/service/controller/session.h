@@ -49,15 +49,15 @@ bool by_session_is_address(const char *text);
 int by_session_open(const char *address, const struct by_session_options *options,
                     struct by_session **session, struct by_problem *problem);
 void by_session_close(struct by_session *session);
-/* Changes the timeout of the following calls. */
-void by_session_set_timeout(struct by_session *session, uint32_t timeout_ms);
+/* Changes the timeout and stop_fd of the following calls. */
+void by_session_limit(struct by_session *session, uint32_t timeout_ms, int stop_fd);
 /* Returns its socket, so that callers can poll for the end of the connection. */
 int by_session_fd(const struct by_session *session);
 /* Whether the last call failed because the switch answered with an error. The switch is then alive
  * and the session still usable. */
 bool by_session_refused(const struct by_session *session);
-/* Whether the last call timed out while it waited for its answer. The session is still usable:
- * later calls discard that answer. */
+/* Whether the last call timed out or was stopped while it waited for its answer. The session is
+ * still usable: later calls discard that answer. */
 bool by_session_is_late(const struct by_session *session);
 /* Returns the election id of a later controller because of which the switch refused the last call;
  * else 0. */

@@ -309,8 +309,9 @@ bool by_stream_is_exposed(const struct by_stream *stream)
     return strncmp(stream->address + (stream->is_keyed ? strlen(PSK) : 0), "tcp:", 4) == 0;
 }
 
-void by_stream_set_timeout(struct by_stream *stream, uint32_t timeout_ms)
+void by_stream_limit(struct by_stream *stream, uint32_t timeout_ms, int stop_fd)
 {
+    stream->dial.stop_fd = stop_fd;
     stream->options.timeout_ms = stream->dial.timeout_ms = timeout_ms;
 }
 

@@ -26,8 +26,8 @@ const char *by_stream_address(const struct by_stream *stream);
 const char *by_stream_peer(const struct by_stream *stream);
 /* Whether other machines on the path could read the messages, which leave this one unencrypted. */
 bool by_stream_is_exposed(const struct by_stream *stream);
-/* Changes the timeout of the following calls. */
-void by_stream_set_timeout(struct by_stream *stream, uint32_t timeout_ms);
+/* Changes the timeout and stop_fd of the following calls. */
+void by_stream_limit(struct by_stream *stream, uint32_t timeout_ms, int stop_fd);
 /* Returns the deadline of a call that begins now (milliseconds of the monotonic clock). */
 int64_t by_stream_deadline(const struct by_stream *stream);
 

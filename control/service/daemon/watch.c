@@ -22,9 +22,9 @@
 /* Longest timeout of a call (heartbeats), the same as that of a switch. */
 #define CALL_BEATS 3u
 /*
- * The timeout of calls follows the switch: a multiple (count) of its longest answer of late, which
- * is forgotten by a part in each heartbeat, but at least a minimum (ms). It doubles with each
- * timeout until the next answer. So a switch on a busy machine gets more time.
+ * The timeout of calls while ranks wait follows the switch: a multiple (count) of its longest
+ * answer of late, which is forgotten by a part in each heartbeat, but at least a minimum (ms). It
+ * doubles with each timeout until the next answer. So a switch on a busy machine gets more time.
  */
 #define PATIENCE_ANSWERS 4u
 #define PATIENCE_FORGETS 8u
@@ -90,7 +90,7 @@ static void learn(struct by_watch *watch, const struct by_beat *beat, uint64_t t
         watch->answer_us -= watch->answer_us / PATIENCE_FORGETS;
         if (took_us > watch->answer_us)
             watch->answer_us = took_us < most_us ? (uint32_t)took_us : most_us;
-    } else if (beat->error == BY_ETIMEDOUT) {
+    } else if (beat->error == BY_ETIMEDOUT && beat->patience_ms != UINT32_MAX) {
         watch->grace_ms = 2 * patience_ms(watch);
     }
 }
@@ -111,13 +111,15 @@ static int open_session(struct by_watch *watch, struct by_problem *problem)
     return by_session_open(watch->options.address, &options, &watch->session, problem);
 }
 
-static int ask(struct by_watch *watch, struct by_beat *beat)
+/* Queries the switch. `urgent`: ranks wait; otherwise BY_EABORTED as soon as they do. */
+static int ask(struct by_watch *watch, struct by_beat *beat, bool urgent)
 {
+    uint32_t most_ms = CALL_BEATS * watch->options.heartbeat_ms;
     int error = open_session(watch, &beat->problem);
 
     beat->gone = error == BY_EAGAIN;
     if (error == 0)
-        by_session_set_timeout(watch->session, beat->patience_ms);
+        by_session_limit(watch->session, urgent ? patience_ms(watch) : most_ms, urgent ? 0 : watch->now_fd);
     if (error == 0)
         error = by_session_hello(watch->session, &beat->hello, &beat->problem);
     beat->deposed =
@@ -170,9 +172,9 @@ static uint32_t pause_ms(struct by_watch *watch, const struct by_beat *beat)
                                                      : watch->options.heartbeat_ms;
 }
 
-/* Waits until `until`, until the switch closes the session, or until the next heartbeat is to
- * begin at once. Returns false when the watch must end. */
-static bool rest(const struct by_watch *watch, uint64_t begun_us, uint64_t until)
+/* Waits until `until`, until the switch closes the session, or until ranks wait: then *urgent is
+ * true. Returns false when the watch must end. */
+static bool rest(const struct by_watch *watch, uint64_t begun_us, uint64_t until, bool *urgent)
 {
     struct pollfd fds[3] = {
         {.fd = watch->end_fd, .events = POLLIN},
@@ -184,7 +186,8 @@ static bool rest(const struct by_watch *watch, uint64_t begun_us, uint64_t until
     do { /* also without time left, to notice the end of the watch */
         now = now_ms();
     } while (poll(fds, 3, now < until ? (int)(until - now) : 0) < 0);
-    if (fds[0].revents == 0 && fds[1].revents != 0) {
+    *urgent = fds[0].revents == 0 && fds[1].revents != 0;
+    if (*urgent) {
         eventfd_read(watch->now_fd, &count);
         fds[1].fd = -1;
         since_us = now_us() - begun_us;
@@ -197,6 +200,8 @@ static void *watch_run(void *argument)
 {
     struct by_watch *watch = argument;
     uint64_t next = now_ms(), now, pause, begun_us;
+    bool urgent = false;
+    eventfd_t count;
 
     watch->heard_ms = next;
     do {
@@ -204,8 +209,14 @@ static void *watch_run(void *argument)
 
         begun_us = now_us();
         beat->node = watch->options.node;
-        beat->patience_ms = patience_ms(watch);
-        beat->error = ask(watch, beat);
+        beat->error = ask(watch, beat, urgent);
+        if (beat->error == BY_EABORTED && !urgent) {
+            eventfd_read(watch->now_fd, &count);
+            urgent = true;
+            begun_us = now_us();
+            beat->error = ask(watch, beat, urgent);
+        }
+        beat->patience_ms = urgent ? patience_ms(watch) : UINT32_MAX;
         learn(watch, beat, now_us() - begun_us);
         if (beat->error != 0)
             leave(watch, beat);
@@ -223,7 +234,7 @@ static void *watch_run(void *argument)
         next = pause == LOST_MS ? now + pause : next + pause;
         if (next < now || next > now + pause)
             next = now + (next < now ? 0 : pause);
-    } while (rest(watch, begun_us, next));
+    } while (rest(watch, begun_us, next, &urgent));
     by_session_close(watch->session);
     return NULL;
 }

@@ -14,12 +14,13 @@ struct by_watch;
 /* The result of one heartbeat. */
 struct by_beat {
     uint32_t node;
-    int error;            /* 0, or why there is no answer */
-    bool deposed;         /* the switch reports that a newer controller leads it */
-    bool gone;            /* no program listens at its address */
-    bool hasty;           /* the switch refused too frequent requests: it is alive */
-    uint64_t silent_ms;   /* since the last answer, or the start */
-    uint32_t patience_ms; /* a switch that has answered before takes less, except if it has failed */
+    int error;          /* 0, or why there is no answer */
+    bool deposed;       /* the switch reports that a newer controller leads it */
+    bool gone;          /* no program listens at its address */
+    bool hasty;         /* the switch refused too frequent requests: it is alive */
+    uint64_t silent_ms; /* since the last answer, or the start */
+    /* If ranks wait: how long a switch may be silent that works; else UINT32_MAX. */
+    uint32_t patience_ms;
     by_HelloReply hello;
     by_CountersReply counters;
     uint64_t asked_ms, answered_ms; /* the counters were read in between */

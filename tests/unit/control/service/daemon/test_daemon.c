@@ -61,50 +61,6 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     rig_close(&rig);
 }
 
-/* The next fault occurs while a push that has failed waits to be repeated. */
-static void a_fault_after_a_push_that_failed_is_planned_for(void **state)
-{
-    struct daemon_rig rig;
-    struct rig_daemon daemon;
-
-    (void)state;
-    rig_open(&rig);
-    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
-    rig_await(&daemon, "job 1 runs, generation 1");
-    rig.fake[0]->refuse_stage = BY_EIO;
-    fake_stop(rig.fake[1]);
-    rig.fake[1] = fake_start("x1", 4096, 65536);
-    rig_await(&daemon, "the tables could not be pushed");
-    rig.fake[0]->down[1] = true;
-    rig_await(&daemon, "link x0 - x1 is down: planning again");
-    rig.fake[0]->down[1] = false;
-    rig_await(&daemon, "link x0 - x1 is up");
-    rig.fake[0]->refuse_stage = 0;
-    rig_await(&daemon, "job 1 is in generation ");
-    assert_int_equal(rig_stop(&daemon), 0);
-    rig_close(&rig);
-}
-
-/* It does not wait for the timeout of the push. */
-static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
-{
-    struct daemon_rig rig;
-    struct rig_daemon daemon;
-
-    (void)state;
-    rig_open(&rig);
-    daemon = rig_start(&rig, (const char *const[]){"--timeout", "60", "--job", "1=allreduce", NULL});
-    rig_await(&daemon, "job 1 runs, generation 1");
-    fake_stop(rig.fake[0]);
-    rig.fake[1]->silent = 1;
-    rig.fake[0] = fake_start("x0", 4096, 65536);
-    rig_await(&daemon, "switch x1 is down: no answer for ");
-    rig.fake[1]->silent = 0;
-    rig_await(&daemon, "job 1 is in generation ");
-    assert_int_equal(rig_stop(&daemon), 0);
-    rig_close(&rig);
-}
-
 static void it_ends_while_a_switch_does_not_answer(void **state)
 {
     struct daemon_rig rig;
@@ -695,8 +651,6 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
-        cmocka_unit_test(a_fault_after_a_push_that_failed_is_planned_for),
-        cmocka_unit_test(a_push_to_a_switch_that_is_down_is_stopped),
         cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
         cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
         cmocka_unit_test(systemd_is_notified_of_the_start_the_loop_and_the_end),

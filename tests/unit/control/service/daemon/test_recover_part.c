@@ -107,6 +107,28 @@ static void without_another_way_what_swallows_is_tried_once_before_the_cut_is_to
     by_recover_close(world.recover);
 }
 
+static void a_cut_after_a_trial_that_worked_has_its_own_time(void **state)
+{
+    (void)state;
+    world_open(19);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 0});
+    world_seconds(1);
+    world_swallows(false, 1);
+    world_rounds(60); /* tried again after a second */
+    assert_false(by_recover_lost_nodes(world.recover)[1]);
+    world_rounds(90);
+    for (uint32_t j = 0; j < JOBS; j++)
+        world_give(
+            (struct by_recover_event){.type = BY_RECOVER_RANK_ALIVE, .job = j, .rank = 1, .number = 7});
+    world_rounds(15);
+    world_give((struct by_recover_event){.type = BY_RECOVER_SWITCH_GONE, .what = 1}); /* another fault */
+    world_seconds(2);
+    assert_int_equal(world.fails, 0);
+    world_seconds(2);
+    assert_int_equal(world.fails, JOBS * RANKS);
+    by_recover_close(world.recover);
+}
+
 static void a_trial_in_vain_does_not_put_the_end_off(void **state)
 {
     (void)state;
@@ -173,6 +195,7 @@ int main(void)
         cmocka_unit_test(what_is_held_and_down_comes_back_when_both_are_over),
         cmocka_unit_test(without_another_way_what_swallows_is_tried_once_before_the_cut_is_told),
         cmocka_unit_test(a_trial_in_vain_does_not_put_the_end_off),
+        cmocka_unit_test(a_cut_after_a_trial_that_worked_has_its_own_time),
         cmocka_unit_test(a_switch_whose_ranks_move_on_is_left_alone),
         cmocka_unit_test(what_is_back_already_is_used_at_once_where_there_is_no_other_way),
     };
