@@ -1,13 +1,27 @@
 /*
- * Times MPI_Alltoall: the median of the slowest rank's times, for each size of the data of a rank,
- * after a call on fresh data whose every byte is checked. Rank 0 prints "BYTES MICROSECONDS" lines.
- *   mpi_alltoall LEAST MOST     bytes of a rank, each the double of the one before, times four
+ * Times single calls of MPI collectives: after a barrier, until the slowest rank returns. Rank 0
+ * prints a line "COLLECTIVE BYTES MEDIAN P99" for each size, in microseconds, or "WRONG BYTES ..." if
+ * an element of a call on fresh data was wrong. Every call has fresh data outside the time, and every
+ * element of its result is checked.
+ *   mpi_latency COLLECTIVE LEAST MOST TIMES
+ *       COLLECTIVE: alltoall, allreduce (f32, sum), broadcast (from rank 0) or barrier
+ *       LEAST MOST: bytes of a rank, each size four times the one before; 0 0 for a barrier
+ *       TIMES:      calls of each size; fewer if they carry more than 8 MiB, but at least 15
  */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-#define TIMES_MAX 50
+#define TIMES_MAX 10000
+#define WARMUP    5
+
+struct latency {
+    const char *collective;
+    int rank, size;
+    long bytes; /* of a rank */
+    unsigned char *send, *recv;
+};
 
 static int compare(const void *a, const void *b)
 {
@@ -16,66 +30,133 @@ static int compare(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-static unsigned char byte_of(int from, int to, long index)
+static unsigned char byte_of(int from, int to, long index, long call)
 {
-    return (unsigned char)((from * 31 + to * 7 + index * 3 + (index >> 8)) & 255);
+    return (unsigned char)((from * 31 + to * 7 + index * 3 + (index >> 8) + call) & 255);
 }
 
-static int check(unsigned char *send, unsigned char *recv, long share, int rank, int size)
+static int is(const struct latency *run, const char *name)
 {
-    int wrong = 0, any;
+    return strcmp(run->collective, name) == 0;
+}
 
-    for (int r = 0; r < size; r++)
-        for (long i = 0; i < share; i++) {
-            send[r * share + i] = byte_of(rank, r, i);
-            recv[r * share + i] = 0;
+static void fill(struct latency *run, long call)
+{
+    long share = run->bytes / run->size;
+
+    memset(run->recv, 0, (size_t)run->bytes);
+    if (is(run, "allreduce")) {
+        for (long i = 0; i < run->bytes / 4; i++)
+            ((float *)run->send)[i] = byte_of(run->rank, 0, i, call);
+    } else if (is(run, "broadcast")) {
+        for (long i = 0; run->rank == 0 && i < run->bytes; i++)
+            run->recv[i] = byte_of(0, 0, i, call);
+    } else {
+        for (int r = 0; r < run->size; r++)
+            for (long i = 0; i < share; i++)
+                run->send[r * share + i] = byte_of(run->rank, r, i, call);
+    }
+}
+
+static void perform(struct latency *run)
+{
+    int share = (int)(run->bytes / run->size);
+
+    if (is(run, "barrier"))
+        MPI_Barrier(MPI_COMM_WORLD);
+    else if (is(run, "allreduce"))
+        MPI_Allreduce(run->send, run->recv, (int)(run->bytes / 4), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD);
+    else if (is(run, "broadcast"))
+        MPI_Bcast(run->recv, (int)run->bytes, MPI_BYTE, 0, MPI_COMM_WORLD);
+    else
+        MPI_Alltoall(run->send, share, MPI_BYTE, run->recv, share, MPI_BYTE, MPI_COMM_WORLD);
+}
+
+static int is_wrong(const struct latency *run, long call)
+{
+    long share = run->bytes / run->size;
+    int wrong = 0;
+
+    if (is(run, "allreduce")) {
+        for (long i = 0; i < run->bytes / 4; i++) {
+            float sum = 0; /* of small integers: exact in any order */
+
+            for (int r = 0; r < run->size; r++)
+                sum += byte_of(r, 0, i, call);
+            wrong |= ((float *)run->recv)[i] != sum;
         }
-    MPI_Alltoall(send, (int)share, MPI_BYTE, recv, (int)share, MPI_BYTE, MPI_COMM_WORLD);
-    for (int r = 0; r < size; r++)
-        for (long i = 0; i < share; i++)
-            wrong |= recv[r * share + i] != byte_of(r, rank, i);
+    } else if (is(run, "broadcast")) {
+        for (long i = 0; i < run->bytes; i++)
+            wrong |= run->recv[i] != byte_of(0, 0, i, call);
+    } else {
+        for (int r = 0; r < run->size; r++)
+            for (long i = 0; i < share; i++)
+                wrong |= run->recv[r * share + i] != byte_of(r, run->rank, i, call);
+    }
+    return wrong;
+}
+
+/* Returns whether an element was wrong on any rank. */
+static int measure(struct latency *run, int times)
+{
+    static double took[TIMES_MAX], slowest[TIMES_MAX];
+    int wrong = 0, any = 0;
+
+    for (int call = -WARMUP; call < times; call++) {
+        double begin;
+
+        fill(run, call);
+        MPI_Barrier(MPI_COMM_WORLD);
+        begin = MPI_Wtime();
+        perform(run);
+        took[call < 0 ? 0 : call] = MPI_Wtime() - begin;
+        wrong |= is_wrong(run, call);
+    }
+    MPI_Reduce(took, slowest, times, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     MPI_Allreduce(&wrong, &any, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+    qsort(slowest, (size_t)times, sizeof(*slowest), compare);
+    if (run->rank == 0) {
+        printf("%s %ld %.1f %.1f\n", any ? "WRONG" : run->collective, run->bytes, slowest[times / 2] * 1e6,
+               slowest[(times * 99 - 1) / 100] * 1e6);
+        fflush(stdout);
+    }
     return any;
 }
 
 int main(int argc, char **argv)
 {
-    static double times[TIMES_MAX];
-    int rank, size, wrong = 0;
-    long least, most;
-    unsigned char *send, *recv;
+    struct latency run = {0};
+    long least, most, times;
+    int wrong = 0;
 
     MPI_Init(&argc, &argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    least = argc > 1 ? atol(argv[1]) : 1024;
-    most = argc > 2 ? atol(argv[2]) : 16 << 20;
-    send = malloc((size_t)most);
-    recv = malloc((size_t)most);
-    if (send == NULL || recv == NULL)
+    MPI_Comm_rank(MPI_COMM_WORLD, &run.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &run.size);
+    run.collective = argc == 5 ? argv[1] : "";
+    least = argc == 5 ? atol(argv[2]) : -1;
+    most = argc == 5 ? atol(argv[3]) : -1;
+    times = argc == 5 ? atol(argv[4]) : 0;
+    if ((!is(&run, "alltoall") && !is(&run, "allreduce") && !is(&run, "broadcast") && !is(&run, "barrier")) ||
+        least < 0 || most < least || (least == 0 && most > 0) || most > 1L << 30 || times < 15 ||
+        times > TIMES_MAX) {
+        if (run.rank == 0)
+            fprintf(stderr, "usage: mpi_latency alltoall|allreduce|broadcast|barrier LEAST MOST TIMES (15 to %d)\n",
+                    TIMES_MAX);
         MPI_Abort(MPI_COMM_WORLD, 2);
-    for (long bytes = least; bytes <= most; bytes *= 4) {
-        long share = bytes / size, rounds = (8L << 20) / bytes;
-
-        rounds = rounds < 15 ? 15 : rounds > TIMES_MAX ? TIMES_MAX : rounds;
-        wrong |= check(send, recv, share, rank, size);
-        for (long i = -3; i < rounds; i++) {
-            double begin, took;
-
-            MPI_Barrier(MPI_COMM_WORLD);
-            begin = MPI_Wtime();
-            MPI_Alltoall(send, (int)share, MPI_BYTE, recv, (int)share, MPI_BYTE, MPI_COMM_WORLD);
-            took = MPI_Wtime() - begin;
-            MPI_Reduce(&took, &times[i < 0 ? 0 : i], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
-        }
-        qsort(times, (size_t)rounds, sizeof(*times), compare);
-        if (rank == 0) {
-            printf("%s %ld %.1f\n", wrong ? "WRONG" : "alltoall", share * size, times[rounds / 2] * 1e6);
-            fflush(stdout);
-        }
     }
-    free(send);
-    free(recv);
+    run.send = malloc((size_t)most + 1);
+    run.recv = malloc((size_t)most + 1);
+    if (run.send == NULL || run.recv == NULL)
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    for (run.bytes = least; run.bytes <= most; run.bytes *= 4) {
+        long limit = run.bytes ? (8L << 20) / run.bytes : times;
+
+        wrong |= measure(&run, (int)(limit < 15 ? 15 : limit < times ? limit : times));
+        if (run.bytes == 0)
+            break;
+    }
+    free(run.send);
+    free(run.recv);
     MPI_Finalize();
     return wrong;
 }
