@@ -151,10 +151,33 @@ static void batch_share(void *context, void *frame)
     rte_mbuf_refcnt_update(frame, 1);
 }
 
+/* Returns the frames to their pool together, if they are what received frames nearly always are:
+ * one buffer with one owner. */
 static void batch_drop(void *context, void **frames, uint32_t count)
 {
+    void *whole[BY_BATCH_BURST];
+    struct rte_mempool *pool = NULL;
+    unsigned held = 0;
+
     (void)context;
-    rte_pktmbuf_free_bulk((struct rte_mbuf **)frames, count);
+    for (uint32_t i = 0; i < count; i++) {
+        struct rte_mbuf *frame = frames[i];
+
+        if (!frame)
+            continue;
+        if (rte_mbuf_refcnt_read(frame) != 1 || frame->next || !RTE_MBUF_DIRECT(frame)) {
+            rte_pktmbuf_free(frame);
+            continue;
+        }
+        if (held == BY_BATCH_BURST || (held > 0 && frame->pool != pool)) {
+            rte_mempool_put_bulk(pool, whole, held);
+            held = 0;
+        }
+        pool = frame->pool;
+        whole[held++] = frame;
+    }
+    if (held > 0)
+        rte_mempool_put_bulk(pool, whole, held);
 }
 
 /* A packet from shared memory has no buffer yet. */

@@ -90,6 +90,7 @@ struct by_port {
     bool wraps;      /* frames change before they leave (wrap.c): a tag, or headers of IPv6 */
     uint16_t extra;  /* bytes of the headers of IPv6 beyond those of IPv4, if its address is IPv6's */
     bool multi_segs; /* takes chains of mbufs */
+    bool copies;     /* the driver has copied a frame when its send call returns, so its memory is free */
     /* of port_hand.c: the ring to the port's owner, and the word in which its bit is set */
     struct rte_ring *to_owner;
     uint64_t *touched, owner;

@@ -152,6 +152,7 @@ static int plug_vdev(struct by_port *port, const char *text)
                text);
         return BY_ENOENT;
     }
+    port->copies = strcmp(by_port_pmd(port), "net_vhost") == 0;
     return 0;
 }
 
@@ -217,7 +218,7 @@ static void choose_config(struct by_port *port, const struct rte_eth_dev_info *i
     config->txmode.offloads = info->tx_offload_capa & RTE_ETH_TX_OFFLOAD_MULTI_SEGS;
     port->tx_offloads = config->txmode.offloads;
     /* net_vhost copies each frame to its host: whole frames four at a time, chains one by one. */
-    port->multi_segs = config->txmode.offloads != 0 && strcmp(info->driver_name, "net_vhost") != 0;
+    port->multi_segs = config->txmode.offloads != 0 && !port->copies;
     if (port->kind == BY_PORT_IFACE)
         return; /* these drivers know nothing of the interface's MTU; their buffers were sized for it */
     config->rxmode.mtu = RTE_MIN(port->mtu, mtu_limit(info));

@@ -2,18 +2,26 @@
  * Turns the engine's output into frames. A result for many children has one payload. On a port that
  * supports chains, each child gets a small header mbuf chained to ONE segment, which points into
  * the engine's bank; its reference count is the number of children, and the bank is released when
- * the last frame has left. On other ports (net_af_xdp, net_vhost) each child gets a copy. If the
- * kernel supports it (group.h, xdp.h), it gets one packet for all children. Loop's thread.
+ * the last frame has left. On ports whose drivers copy each frame before their send call returns
+ * (net_vhost) the headers are written before the payload in the engine's memory. On other ports
+ * (net_af_xdp) each child gets a copy. If the kernel supports it (group.h, xdp.h), it gets one packet
+ * for all children. Loop's thread.
  */
 #include <string.h>
 
 #include "dataplane/state.h"
 #include "offload/base/bytes.h"
+#include "offload/base/errors.h"
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
 
 /* Bytes of job and tree in a banyan header. */
 #define TREE_BYTES 4u
+/* References to a buffer that is sent: the driver's, which frees what it has copied, and one that
+ * keeps it. */
+#define KEPT 2u
+/* Most outputs that one call lends (count). */
+#define LEND_MAX 256u
 /* The smallest hugepages that DPDK uses. */
 #define HUGEPAGE_BYTES ((uintptr_t)2 << 20)
 
@@ -24,6 +32,16 @@ struct replicate_share {
     uint32_t ref;
     uint32_t count; /* references of the engine to release */
 };
+
+int by_lender_open(struct by_lender *lender, struct rte_mempool *pool)
+{
+    for (unsigned i = 0; i < BY_PORT_BURST; i++) {
+        lender->buffer[i] = rte_pktmbuf_alloc(pool);
+        if (!lender->buffer[i])
+            return BY_ENOMEM;
+    }
+    return 0;
+}
 
 size_t by_share_private_bytes(void)
 {
@@ -40,8 +58,7 @@ static void share_free(void *address, void *opaque)
         by_workers_return(share->shell, share->ref, share->count);
         return;
     }
-    for (uint32_t i = 0; i < share->count; i++)
-        by_engine_release(share->shell->engine, share->ref);
+    by_engine_release_all(share->shell->engine, share->ref, share->count);
 }
 
 /* Creates a segment for the payload of `count` outputs in `frames` frames, each of which holds a
@@ -124,6 +141,94 @@ static void send_linear(struct by_shell *shell, struct by_port *port, const stru
     }
     if (tx->ref != BY_REF_NONE)
         by_engine_release(shell->engine, tx->ref);
+}
+
+/* Points a buffer at a frame in the engine's memory. */
+static void point(struct rte_mbuf *buffer, uint8_t *frame, uint16_t bytes)
+{
+    buffer->buf_addr = frame;
+    buffer->buf_len = bytes;
+    buffer->data_off = 0;
+    buffer->data_len = bytes;
+    buffer->pkt_len = bytes;
+    rte_mbuf_refcnt_set(buffer, KEPT);
+}
+
+/* Sends the frames in the first `count` buffers, and copies of those that the port has no room
+ * for. */
+static void lend_burst(struct by_shell *shell, struct by_port *port, const struct by_tx *const *tx,
+                       uint16_t count)
+{
+    struct by_lender *lender = &shell->lender;
+    uint16_t sent;
+
+    if (port->queued > 0)
+        by_port_flush(port); /* the port's results stay in order */
+    sent = port->ops->send(port, lender->buffer, count);
+    port->counters.tx_packets += sent;
+    for (uint16_t i = 0; i < count; i++) {
+        if (i < sent) {
+            port->counters.tx_bytes += lender->buffer[i]->pkt_len;
+            shell->batch.counters.tx_shared++;
+            by_engine_release(shell->engine, tx[i]->ref);
+        } else {
+            send_linear(shell, port, tx[i]);
+        }
+    }
+}
+
+/* Whether results leave by this port from the engine's memory. */
+static bool lends(const struct by_port *port)
+{
+    return port->copies && !port->wraps;
+}
+
+/*
+ * Sends results without copies to ports whose drivers copy each frame before their send call
+ * returns: outputs, from the first on, that are payloads of the engine for such ports. The headers
+ * are written into the room before the payload, so that a frame is one buffer, and the next child's
+ * headers replace them. Returns the number of outputs, whose references are released. Each port gets
+ * its own in order.
+ */
+static uint32_t lend(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count)
+{
+    struct by_lender *lender = &shell->lender;
+    uint16_t next[LEND_MAX];
+    uint64_t ports = 0;
+    uint32_t run = 0;
+
+    while (run < tx_count && run < LEND_MAX && lends(&shell->ports[tx[run].port]) &&
+           tx[run].ref != BY_REF_NONE && tx[run].payload_bytes > 0) {
+        uint16_t port = tx[run].port;
+
+        if (ports >> port & 1)
+            next[lender->last[port]] = (uint16_t)run;
+        else
+            lender->first[port] = (uint16_t)run;
+        lender->last[port] = (uint16_t)run++;
+        ports |= UINT64_C(1) << port;
+    }
+    for (; ports != 0; ports &= ports - 1) {
+        unsigned index = (unsigned)__builtin_ctzll(ports);
+        struct by_port *port = &shell->ports[index];
+        const struct by_tx *burst[BY_PORT_BURST];
+        uint16_t count = 0;
+
+        for (uint16_t i = lender->first[index];; i = next[i]) {
+            uint8_t *frame = (uint8_t *)(uintptr_t)tx[i].payload - BY_PORT_FRAME_OVERHEAD;
+
+            write_headers(shell, port, &tx[i], frame);
+            point(lender->buffer[count], frame, (uint16_t)(BY_PORT_FRAME_OVERHEAD + tx[i].payload_bytes));
+            burst[count++] = &tx[i];
+            if (count < BY_PORT_BURST && i != lender->last[index])
+                continue;
+            lend_burst(shell, port, burst, count);
+            count = 0;
+            if (i == lender->last[index])
+                break;
+        }
+    }
+    return run;
 }
 
 /* Appends a packet without payload to others of its tree for this receiver that wait beside the
@@ -230,8 +335,8 @@ static bool send_copies(struct by_shell *shell, const struct by_tx *tx, uint32_t
         frame[i]->data_len = bytes;
         frame[i]->pkt_len = bytes;
         by_port_send(port, frame[i]);
-        by_engine_release(shell->engine, tx->ref);
     }
+    by_engine_release_all(shell->engine, tx->ref, count);
     shell->batch.counters.tx_copied += count;
     return true;
 }
@@ -334,6 +439,8 @@ void by_shell_send(void *context, const struct by_tx *tx, uint32_t tx_count)
             run = 1;
             continue;
         }
+        if (lends(port) && (run = lend(shell, &tx[i], tx_count - i)) > 0)
+            continue;
         run = shared_run(shell, &tx[i], tx_count - i);
         if (run > 1 && send_group(shell, &tx[i], run))
             continue;

@@ -169,8 +169,11 @@ static uint32_t make_shares(struct by_shell *shell, unsigned workers)
     uint32_t count = (shell->has_late ? SHARES_LATE : SHARES) + SHARES_CACHED * (workers - 1);
     char name[16];
 
+    for (unsigned i = 0; i < shell->port_count; i++)
+        shell->lends = shell->lends || shell->ports[i].copies;
     snprintf(name, sizeof name, "shares%u", shell->worker);
-    shell->share_pool = by_pool_make(name, count, by_share_private_bytes(), 0, shell->has_device);
+    shell->share_pool = by_pool_make(name, count + shell->lends * BY_PORT_BURST, by_share_private_bytes(), 0,
+                                     shell->has_device);
     return count;
 }
 
@@ -188,12 +191,13 @@ int by_shell_equip(struct by_shell *shell, const struct by_shell_config *config)
         .alike = shell->xdp || shell->groups,
         .tx_max = BY_TX_MAX,
         .meter_count_max = by_engine_meters(shell->port_count, BY_SHARES_MAX),
+        .headroom = shell->lends ? BY_LEND_ROOM : 0,
         .spare_count = shell->has_late ? shares : 0,
         .worker = (uint16_t)shell->worker,
         .worker_count = config->worker_count > 1 ? (uint16_t)config->worker_count : 0,
     };
 
-    if (!shell->share_pool)
+    if (!shell->share_pool || (shell->lends && by_lender_open(&shell->lender, shell->share_pool) != 0))
         return BY_ENOMEM;
 
     if (shell->has_links) {
@@ -291,6 +295,8 @@ static void watch(struct by_shell *shell)
 int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config)
 {
     by_batch_open(&shell->batch, &by_shell_batch, shell, shell->engine, shell->port_count);
+    if (shell->lends) /* one send call for the results of a round */
+        shell->batch.step_packets = BY_BATCH_MAX;
     by_park_open(&shell->batch.park, shell->parked, BY_PARK_MAX);
     for (unsigned i = 0; i < shell->port_count; i++) {
         shell->batch.late |= (uint64_t)!by_workers_own(shell, i) << i;

@@ -15,6 +15,16 @@
 /* Maximum frames that wait for the shares of their jobs (count); further frames are lost. */
 #define BY_PARK_MAX 1024u
 
+/* Room before a payload in the engine's memory (bytes), where ports copy from there: for the
+ * headers, in whole cache lines. */
+#define BY_LEND_ROOM 128u
+
+/* Frames in the engine's memory (replicate.c). */
+struct by_lender {
+    struct rte_mbuf *buffer[BY_PORT_BURST];           /* they point at the frames of one send call */
+    uint16_t first[BY_PORTS_MAX], last[BY_PORTS_MAX]; /* of a port's outputs, during a call */
+};
+
 struct by_shell {
     struct by_workers *workers; /* NULL: this shell is the only worker */
     unsigned worker;            /* its number */
@@ -29,6 +39,7 @@ struct by_shell {
     unsigned port_count;
     bool has_links;  /* some hosts share memory with the switch */
     bool has_device; /* a NIC reads packet buffers and the engine's memory */
+    bool lends;      /* some drivers copy results out of the engine's memory */
     bool has_late;   /* some drivers may release packets late: PCI and virtual devices */
     uint32_t payload_max;
     _Atomic int stopping;
@@ -40,6 +51,7 @@ struct by_shell {
     uint32_t moves;      /* of the batch, when the ports got their MAC addresses */
     uint64_t counted_ns; /* time of the last read of the kernel's counters */
     struct by_parked parked[BY_PARK_MAX];
+    struct by_lender lender;
     struct by_idle idle;
     struct by_handoff handoff;
     int control_fd;
@@ -70,6 +82,9 @@ void by_shell_readdress(struct by_shell *shell);
 extern const struct by_batch_ops by_shell_batch;
 /* replicate.c: sends outputs of the engine, for by_shell_batch. */
 void by_shell_send(void *context, const struct by_tx *tx, uint32_t count);
+/* replicate.c: takes buffers from the pool, to which they do not return. 0 or BY_ENOMEM, not
+ * reported. */
+int by_lender_open(struct by_lender *lender, struct rte_mempool *pool);
 /* replicate.c: returns the private bytes of a buffer of share_pool. */
 size_t by_share_private_bytes(void);
 /* telemetry.c: registers /banyan/... once. This shell answers until by_telemetry_register(NULL). */

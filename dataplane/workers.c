@@ -41,8 +41,7 @@ static void take_back(struct by_shell *shell, struct rte_ring *ring)
         for (unsigned i = 0; i < count; i++) {
             uint64_t item = (uintptr_t)items[i];
 
-            for (uint32_t n = (uint32_t)(item >> 32); n > 0; n--)
-                by_engine_release(shell->engine, (uint32_t)item);
+            by_engine_release_all(shell->engine, (uint32_t)item, (uint32_t)(item >> 32));
         }
 }
 
@@ -64,8 +63,7 @@ void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count)
     int full = 0;
 
     if (here == shell) {
-        for (uint32_t i = 0; i < count; i++)
-            by_engine_release(shell->engine, ref);
+        by_engine_release_all(shell->engine, ref, count);
         return;
     }
     full = rte_ring_sp_enqueue(workers->worker[shell->worker].returned[from], (void *)(uintptr_t)item);

@@ -3,6 +3,7 @@
 #include "offload/base/bytes.h"
 
 typedef uint64_t by_block __attribute__((vector_size(32), aligned(1), may_alias));
+typedef uintptr_t by_word __attribute__((aligned(1), may_alias));
 
 void by_copy(void *restrict dst, const void *restrict src, size_t bytes)
 {
@@ -35,8 +36,14 @@ int by_equal(const void *a, const void *b, size_t bytes)
     const uint8_t *x = a;
     const uint8_t *y = b;
 
-    for (size_t i = 0; i < bytes; i++)
-        if (x[i] != y[i])
+    for (; bytes >= sizeof(by_word); bytes -= sizeof(by_word)) {
+        if (*(const by_word *)x != *(const by_word *)y)
+            return 0;
+        x += sizeof(by_word);
+        y += sizeof(by_word);
+    }
+    for (; bytes > 0; bytes--)
+        if (*x++ != *y++)
             return 0;
     return 1;
 }

@@ -48,7 +48,7 @@ static int config_is_sound(const struct by_engine_config *config)
 {
     return config->slot_count_max > 0 && config->slot_count_max <= UINT32_MAX / 4 &&
            config->payload_max >= 8 && config->payload_max <= BY_PAYLOAD_MAX &&
-           config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
+           config->headroom % BY_LINE == 0 && config->image_bytes_max >= BY_IMAGE_HEADER_BYTES &&
            config->image_bytes_max <= BY_IMAGE_BYTES_MAX && config->entry_count_max > 0 &&
            config->entry_count_max <= BY_ENTRIES_MAX && config->relay_count_max <= BY_RELAYS_MAX &&
            config->spare_count <= BY_SPARES_MAX && config->worker_count <= BY_WORKERS_MAX &&
@@ -77,7 +77,7 @@ static void *carve(uint8_t *memory, uint64_t *at, uint64_t bytes)
 static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config *config)
 {
     uint8_t *memory = (uint8_t *)engine;
-    size_t half = round_up(config->payload_max);
+    size_t half = round_up(config->payload_max) + config->headroom;
     size_t stride = 2 * half + BY_LINE;
     uint64_t banks = 2 * (uint64_t)config->slot_count_max, metered = config->meter_count_max > 0;
     uint64_t buffers = banks + config->spare_count, assigned = config->spare_count > 0;
@@ -120,8 +120,9 @@ static uint64_t lay_out(struct by_engine *engine, const struct by_engine_config 
             engine->buffer_of = assigned ? buffer_of : NULL;
             engine->holder = holder;
             engine->spare = spare;
-            engine->payload = payload;
+            engine->payload = (uint8_t *)payload + config->headroom;
             engine->payload_half = half;
+            engine->payload_objection = 2 * half - config->headroom;
             engine->payload_stride = stride;
         }
     }
@@ -164,19 +165,7 @@ int by_engine_init(struct by_engine **engine, void *memory, size_t bytes,
     if (bytes < need)
         return BY_ENOMEM;
     by_zero(e, sizeof(*e));
-    e->config.slot_count_max = config->slot_count_max;
-    e->config.payload_max = config->payload_max;
-    e->config.image_bytes_max = config->image_bytes_max;
-    e->config.entry_count_max = config->entry_count_max;
-    e->config.relay_count_max = config->relay_count_max;
-    e->config.repair_interval_ns = config->repair_interval_ns;
-    e->config.isa = config->isa;
-    e->config.alike = config->alike;
-    e->config.meter_count_max = config->meter_count_max;
-    e->config.spare_count = config->spare_count;
-    e->config.tx_max = config->tx_max;
-    e->config.worker = config->worker;
-    e->config.worker_count = config->worker_count;
+    by_copy(&e->config, config, sizeof(e->config));
     lay_out(e, config);
     for (unsigned i = 0; i < 2; i++) {
         struct by_table *table = &e->table[i];
@@ -314,11 +303,14 @@ static int classify(struct by_step *step, const struct by_rx *rx, uint32_t rx_in
     key = (uint32_t)packet->header.job << 16 | packet->header.tree;
     if (step->table->relay_count > 0 && relayed(step, rx, rx_index, key, whole))
         return 1;
-    entry = by_entry_find(step->table, key);
+    entry = step->entry;
+    if (!entry || entry->key != key)
+        entry = by_entry_find(step->table, key);
     if (!entry) {
         engine->counters.drop_entry++;
         return 0;
     }
+    step->entry = entry;
     if (entry->gen != packet->header.gen) {
         engine->counters.drop_gen++;
         return 0;

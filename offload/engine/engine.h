@@ -32,6 +32,8 @@ struct by_engine_config {
     void *payload; /* separate memory for the payloads, 64-byte aligned, of by_engine_payload_size() bytes;
                       NULL: they follow the rest. With separate memory a shell can share payloads but not
                       tables and keys */
+    uint16_t headroom; /* bytes before each payload, a multiple of 64, into which a shell may write while it
+                          sends the payload */
     uint32_t spare_count; /* further payload buffers: a chunk whose bank is still being sent starts in one of
                              them. 0: such a chunk is dropped, and retransmitted (drop_busy) */
     uint32_t tx_max;      /* the greatest tx_capacity of the shell: an entry, or a pair, may have two children
@@ -148,12 +150,17 @@ uint32_t by_engine_tx_least(const struct by_engine *engine);
  * dropped and charged to no share. The shell calls this before each step. */
 void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
- * Releases the payload of `ref` for one by_tx, after the packet was sent or dropped. If a bank has
+ * Releases the payload of `ref` for `count` by_tx, after the packets were sent or dropped. If a bank has
  * references left when its next chunk starts, two windows later, the chunk takes a spare buffer. A
  * shell that keeps references to at most spare_count payloads therefore never causes a drop,
  * however late it releases them; without spare buffers it must release within a window.
  */
-void by_engine_release(struct by_engine *engine, uint32_t ref);
+void by_engine_release_all(struct by_engine *engine, uint32_t ref, uint32_t count);
+/* The same for one by_tx. */
+static inline void by_engine_release(struct by_engine *engine, uint32_t ref)
+{
+    by_engine_release_all(engine, ref, 1);
+}
 
 const struct by_engine_counters *by_engine_counters(const struct by_engine *engine);
 /* Continues the counters of `old` in `engine`, which replaces it. */

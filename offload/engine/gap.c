@@ -120,15 +120,12 @@ static void ask_for_lost(struct by_step *step, const struct by_packet *packet, s
     ask(step, packet, first, missing, stream->next - 1);
 }
 
-void by_stream_enter(struct by_step *step, const struct by_packet *packet)
+/* Enters a packet that is not the next one of a stream without a hole. */
+static __attribute__((noinline)) void enter(struct by_step *step, const struct by_packet *packet,
+                                            struct by_hop_stream *stream)
 {
-    struct by_hop_stream *stream = stream_of(step, packet);
     uint32_t seq = packet->header.seq;
 
-    if (__builtin_expect(stream->next == seq && stream->hole == seq, 1)) {
-        stream->next = stream->hole = seq + 1;
-        return;
-    }
     /* Banks hold two windows, and no host sends a chunk before it has the result of the one a
      * window earlier. What is further away, in either direction, begins the stream. */
     if (stream->next - 1 - seq >= 2 * packet->entry->window)
@@ -144,6 +141,17 @@ void by_stream_enter(struct by_step *step, const struct by_packet *packet)
     }
     if (stream->hole != stream->next)
         ask_for_lost(step, packet, stream);
+}
+
+void by_stream_enter(struct by_step *step, const struct by_packet *packet)
+{
+    struct by_hop_stream *stream = stream_of(step, packet);
+    uint32_t seq = packet->header.seq;
+
+    if (__builtin_expect(stream->next == seq && stream->hole == seq, 1))
+        stream->next = stream->hole = seq + 1;
+    else
+        enter(step, packet, stream);
 }
 
 /* ---- the side that has them ---- */

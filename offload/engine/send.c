@@ -158,18 +158,13 @@ static void send_results(struct by_step *step, const struct by_entry *entry, uin
     }
     for (uint32_t i = first; i < end; i++, want >>= 1) {
         struct by_tx *tx = next_tx(step, &child[i]);
+        int data = want & 1;
 
-        if (want & 1) {
-            *(struct header_words *)tx->header = *(const struct header_words *)with;
-            by_header_patch(tx->header, header.flags, alike ? BY_WIRE_CHILD_ALL : (uint8_t)number);
-            refer(step, tx, index, payload, bytes);
-            seal(tx, entry, &keys[i], digest);
-        } else {
-            *(struct header_words *)tx->header = *(const struct header_words *)without;
-            by_header_patch(tx->header, header.flags | BY_FLAG_NODATA, (uint8_t)number);
-            refer(step, tx, index, NULL, 0);
-            seal(tx, entry, &keys[i], 0);
-        }
+        *(struct header_words *)tx->header = *(const struct header_words *)(data ? with : without);
+        by_header_patch(tx->header, header.flags | (data ? 0 : BY_FLAG_NODATA),
+                        data && alike ? BY_WIRE_CHILD_ALL : (uint8_t)number);
+        refer(step, tx, index, payload, data ? bytes : 0);
+        seal(tx, entry, &keys[i], data ? digest : 0);
         number = (number + 1) % BY_CHILDREN_MAX;
     }
 }

@@ -39,7 +39,7 @@ int by_spare_take(struct by_engine *engine, uint32_t bank)
     return 1;
 }
 
-void by_engine_release(struct by_engine *engine, uint32_t ref)
+void by_engine_release_all(struct by_engine *engine, uint32_t ref, uint32_t count)
 {
     uint32_t holder = ref;
 
@@ -47,12 +47,12 @@ void by_engine_release(struct by_engine *engine, uint32_t ref)
     if (engine->buffer_of)
         holder = engine->holder[ref];
     if (holder & DETACHED) {
-        BY_ASSERT(holder != DETACHED && engine->spare_free < engine->config.spare_count);
-        engine->holder[ref] = --holder;
+        BY_ASSERT(holder - DETACHED >= count && engine->spare_free < engine->config.spare_count);
+        engine->holder[ref] = holder -= count;
         if (holder == DETACHED)
             engine->spare[engine->spare_free++] = ref;
         return;
     }
-    BY_ASSERT(holder < 2 * engine->config.slot_count_max && engine->bank[holder].refs > 0);
-    engine->bank[holder].refs--;
+    BY_ASSERT(holder < 2 * engine->config.slot_count_max && engine->bank[holder].refs >= count);
+    engine->bank[holder].refs = (engine->bank[holder].refs - count) & 0xffffffu;
 }

@@ -249,7 +249,8 @@ struct by_engine {
     uint32_t *spare;
     uint32_t spare_free; /* buffers in `spare` */
     uint8_t *payload;
-    size_t payload_half;                   /* bytes from a buffer's partial sum to its result */
+    size_t payload_half;                   /* bytes from a buffer's partial sum to its result, */
+    size_t payload_objection;              /* and to its objection */
     size_t payload_stride;                 /* bytes from a buffer to the next one */
     const struct by_reducer *reducer[256]; /* op << 4 | dtype */
     struct by_engine_counters counters;
@@ -264,6 +265,7 @@ struct by_engine {
 struct by_step {
     struct by_engine *engine;
     const struct by_table *table;
+    const struct by_entry *entry; /* of the last packet, or NULL: most follow one of the same */
     uint64_t now_ns;
     struct by_tx *tx;
     uint32_t tx_count;
@@ -329,7 +331,7 @@ static inline uint16_t by_bank_bytes(const struct by_bank *bank)
 /* Returns the objection that poisoned the bank: BY_ERR_BYTES behind the two halves. */
 static inline uint8_t *by_bank_objection(const struct by_engine *engine, uint32_t bank)
 {
-    return by_bank_partial(engine, bank) + 2 * engine->payload_half;
+    return by_bank_partial(engine, bank) + engine->payload_objection;
 }
 
 static inline uint32_t by_bank_index(const struct by_entry *entry, uint32_t seq)

@@ -6,11 +6,8 @@
 
 #define ETHERTYPE_ARP 0x0806u
 #define SECOND_NS     UINT64_C(1000000000)
-/* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
- * before the next step, so that copies are made in buffers that are still in the cache. */
-#define STEP_PACKETS 16u
-#define CLASS_NONE   UINT8_MAX  /* not a contribution: of a class */
-#define NONE         UINT16_MAX /* no packet: of an index */
+#define CLASS_NONE    UINT8_MAX  /* not a contribution: of a class */
+#define NONE          UINT16_MAX /* no packet: of an index */
 
 void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void *context,
                    struct by_engine *engine, uint32_t port_count)
@@ -21,6 +18,7 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
     batch->context = context;
     batch->engine = engine;
     batch->port_count = port_count;
+    batch->step_packets = BY_BATCH_STEP;
     batch->burst = port_count > 0 ? BY_BATCH_MAX / port_count : BY_BATCH_BURST;
     if (batch->burst > BY_BATCH_BURST)
         batch->burst = BY_BATCH_BURST;
@@ -80,6 +78,7 @@ void by_batch_address(struct by_batch *batch)
 
         port->addressed = i < header.count[BY_SECTION_PORT];
         port->reach = BY_REACH_NONE;
+        port->last.rx.bytes = 0;
         if (!port->addressed)
             continue;
         by_image_port(image, i, &record);
@@ -239,16 +238,22 @@ const struct by_lldp *by_batch_neighbour(const struct by_batch *batch, uint16_t 
     return neighbour->until_ns > batch->now_ns ? &neighbour->lldp : NULL;
 }
 
-/*
- * Adds a frame to the batch if it is a banyan packet for this port; else counts and frees it.
- * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
- * by the engine, and carry the port of their receiver. `held`: the frame has waited for its job's
- * share.
- */
-static void take(struct by_batch *batch, uint16_t index, void *frame, const uint8_t *data, uint32_t bytes,
-                 bool held)
+/* Whether a frame has the headers of the port's last one. */
+static bool is_like_last(const struct by_batch_last *last, const uint8_t *data, uint32_t bytes)
 {
-    const struct by_batch_port *port = &batch->port[index];
+    return last->rx.bytes != 0 && bytes >= BY_FRAME_HEADER_BYTES + (uint32_t)last->rx.bytes &&
+           by_equal(data, last->headers, sizeof last->headers);
+}
+
+/*
+ * Notes a frame as the port's last one if it is a banyan packet for this port; else counts it.
+ * Packets to an own address must have the switch's UDP port. Packets to other addresses are relayed
+ * by the engine, and carry the port of their receiver.
+ */
+static __attribute__((noinline)) bool parse(struct by_batch *batch, uint16_t index, const uint8_t *data,
+                                            uint32_t bytes)
+{
+    struct by_batch_port *port = &batch->port[index];
     struct by_frame fields;
 
     if (by_frame_parse(data, bytes, &fields) != 0) {
@@ -260,17 +265,33 @@ static void take(struct by_batch *batch, uint16_t index, void *frame, const uint
                (fields.dst_port != BY_UDP_PORT && is_own_ip(batch, fields.dst_ip))) {
         batch->counters.rx_not_ours++;
     } else {
-        batch->arrived[batch->count] = (struct by_rx){.data = fields.data,
-                                                      .bytes = fields.bytes,
-                                                      .port = index,
-                                                      .src_ip = fields.src_ip,
-                                                      .dst_ip = fields.dst_ip,
-                                                      .ecn = fields.ecn,
-                                                      .held = held};
-        batch->arrived_frame[batch->count++] = frame;
+        by_copy(port->last.headers, data, sizeof port->last.headers);
+        port->last.rx.bytes = fields.bytes;
+        port->last.rx.port = index;
+        port->last.rx.src_ip = fields.src_ip;
+        port->last.rx.dst_ip = fields.dst_ip;
+        port->last.rx.ecn = fields.ecn;
+        return true;
+    }
+    return false;
+}
+
+/* Adds a frame to the batch if it is a banyan packet for this port; else frees it. `held`: the
+ * frame has waited for its job's share. */
+static void take(struct by_batch *batch, uint16_t index, void *frame, const uint8_t *data, uint32_t bytes,
+                 bool held)
+{
+    const struct by_batch_last *last = &batch->port[index].last;
+    struct by_rx *rx = &batch->arrived[batch->count];
+
+    if (!is_like_last(last, data, bytes) && !parse(batch, index, data, bytes)) {
+        batch->ops->drop(batch->context, &frame, 1);
         return;
     }
-    batch->ops->drop(batch->context, &frame, 1);
+    *rx = last->rx;
+    rx->data = data + BY_FRAME_HEADER_BYTES;
+    rx->held = held;
+    batch->arrived_frame[batch->count++] = frame;
 }
 
 /* Like take, for a frame that was received earlier. */
@@ -361,15 +382,13 @@ static bool is_addressed(const struct by_batch *batch, uint16_t port)
     return port < batch->port_count && batch->port[port].addressed;
 }
 
-/* Whether the next node on the way of an output is known. */
+/* Whether the output's port has an address, and the next node on its way is known. */
 static bool can_reach(struct by_batch *batch, const struct by_tx *tx, uint32_t rx_first)
 {
-    if (batch->port[tx->port].reach == BY_REACH_PEER)
-        return true;
-    if (tx->kind == BY_TX_SEND)
-        return by_batch_mac(batch, tx->port, tx->dst_ip) != NULL;
-    return tx->kind != BY_TX_RELAY ||
-           by_batch_mac(batch, tx->port, batch->rx[rx_first + tx->rx_index].dst_ip) != NULL;
+    uint32_t ip = tx->kind == BY_TX_SEND ? tx->dst_ip : batch->rx[rx_first + tx->rx_index].dst_ip;
+
+    return is_addressed(batch, tx->port) &&
+           (tx->kind == BY_TX_HOLD || by_batch_mac(batch, tx->port, ip) != NULL);
 }
 
 /* Carries out `tx_count` outputs; `rx_first` is the index of their step's first packet. */
@@ -380,15 +399,14 @@ static void transmit(struct by_batch *batch, uint32_t tx_count, uint32_t rx_firs
 
     for (; tx < end; tx += run) {
         run = 0;
-        while (tx + run < end && tx[run].kind == BY_TX_SEND && is_addressed(batch, tx[run].port) &&
-               can_reach(batch, &tx[run], rx_first))
+        while (tx + run < end && tx[run].kind == BY_TX_SEND && can_reach(batch, &tx[run], rx_first))
             run++;
         if (run > 0) {
             batch->ops->send(batch->context, tx, run);
             continue;
         }
         run = 1;
-        if (!is_addressed(batch, tx->port) || !can_reach(batch, tx, rx_first)) {
+        if (!can_reach(batch, tx, rx_first)) {
             if (is_addressed(batch, tx->port))
                 batch->counters.tx_no_neighbour++;
             else
@@ -408,50 +426,47 @@ static bool is_contribution(const struct by_rx *rx)
     return rx->bytes >= BY_WIRE_HEADER_BYTES && rx->data[BY_HEADER_AT_TYPE] == BY_TYPE_CONTRIB;
 }
 
-/* Returns the tree of a contribution: job and tree. */
-static uint32_t tree_of(const struct by_rx *rx)
-{
-    return by_get32(rx->data + BY_HEADER_AT_JOB);
-}
-
 /* Orders contributions by tree, then by sequence number. 0: they are of the same chunk. */
-static int32_t compare_chunks(const struct by_rx *a, const struct by_rx *b)
+static int32_t compare_chunks(const struct by_batch_sorted *a, const struct by_batch_sorted *b)
 {
-    if (tree_of(a) != tree_of(b))
-        return tree_of(a) < tree_of(b) ? -1 : 1;
-    return (int32_t)(by_get32(a->data + BY_HEADER_AT_SEQ) - by_get32(b->data + BY_HEADER_AT_SEQ));
+    if (a->tree != b->tree)
+        return a->tree < b->tree ? -1 : 1;
+    return (int32_t)(a->seq - b->seq);
 }
 
 /*
- * Enters contribution `i` in the list of its class: the first packet of each chunk, in order, and
- * behind it the others. `from` is the chunk that was entered last, because most packets follow it.
+ * Enters contribution `i` to a chunk of `tree` in the list of its class: the first packet of each chunk, in
+ * order, and behind it the others. `from` is the chunk that was entered last, because most packets follow it.
  * Returns the first packet of this chunk, which is also the list's first where *first changes.
  */
-static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint16_t from, uint16_t *first)
+static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint32_t tree, uint16_t from, uint16_t *first)
 {
     struct by_batch_sorted *sorted = batch->sorted;
-    uint16_t before = NONE, at = *first;
+    uint16_t *link = first;
 
-    sorted[i] = (struct by_batch_sorted){.next = NONE, .with = NONE, .last = i, .count = 1};
-    if (from != NONE && compare_chunks(&batch->arrived[from], &batch->arrived[i]) <= 0)
-        at = from;
-    for (; at != NONE; before = at, at = sorted[at].next) {
-        int32_t order = compare_chunks(&batch->arrived[at], &batch->arrived[i]);
+    sorted[i] = (struct by_batch_sorted){.tree = tree,
+                                         .seq = by_get32(batch->arrived[i].data + BY_HEADER_AT_SEQ),
+                                         .next = NONE,
+                                         .with = NONE,
+                                         .last = i,
+                                         .count = 1};
+    if (from != NONE && compare_chunks(&sorted[from], &sorted[i]) < 0)
+        link = &sorted[from].next;
+    for (; *link != NONE; link = &sorted[*link].next) {
+        struct by_batch_sorted *at = &sorted[*link];
+        int32_t order = compare_chunks(at, &sorted[i]);
 
         if (order == 0) {
-            sorted[sorted[at].last].with = i;
-            sorted[at].last = i;
-            sorted[at].count++;
-            return at;
+            sorted[at->last].with = i;
+            at->last = i;
+            at->count++;
+            return *link;
         }
         if (order > 0)
             break;
     }
-    sorted[i].next = at;
-    if (before == NONE)
-        *first = i;
-    else
-        sorted[before].next = i;
+    sorted[i].next = *link;
+    *link = i;
     return i;
 }
 
@@ -476,10 +491,10 @@ static void sort(struct by_batch *batch)
         uint32_t class = CLASS_NONE;
 
         if (is_contribution(&batch->arrived[i])) {
-            uint32_t tree = tree_of(&batch->arrived[i]);
+            uint32_t tree = by_get32(batch->arrived[i].data + BY_HEADER_AT_JOB);
 
             class = (tree + (tree >> 16) * 7) % BY_BATCH_CLASSES;
-            latest[class] = enter_chunk(batch, (uint16_t)i, latest[class], &first[class]);
+            latest[class] = enter_chunk(batch, (uint16_t)i, tree, latest[class], &first[class]);
         }
         batch->class[i] = (uint8_t) class;
     }
@@ -509,8 +524,8 @@ static void step(struct by_batch *batch)
     while (done < batch->count) {
         uint32_t count = batch->count - done, used, tx_count = 0;
 
-        if (count > STEP_PACKETS)
-            count = STEP_PACKETS;
+        if (count > batch->step_packets)
+            count = batch->step_packets;
         by_engine_allow(batch->engine, batch->park.most - batch->park.count);
         used = by_engine_step(batch->engine, batch->timeless ? 0 : batch->now_ns, batch->rx + done, count,
                               batch->tx, BY_TX_MAX, &tx_count);

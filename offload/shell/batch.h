@@ -22,6 +22,9 @@
 /* Maximum frames that a port may add per round (count), and the number that it always may. */
 #define BY_BATCH_BURST     32u
 #define BY_BATCH_BURST_MIN 8u
+/* Packets per step of the engine (count). The outputs of a step are sent and its frames are freed
+ * before the next step, so that copies are made in buffers that are still in the cache. */
+#define BY_BATCH_STEP 16u
 /* Capacity of a batch (count): with fault injection one received frame yields at most three. */
 #define BY_BATCH_ROOM (BY_BATCH_MAX + 3u * BY_BATCH_BURST)
 /* Classes of trees by which contributions to one chunk find each other (count). */
@@ -66,6 +69,13 @@ enum by_batch_reach {
     BY_REACH_WAITS,    /* nowhere: the peer's MAC address has not been learned */
 };
 
+/* The last frame that was taken at a port. A frame with the same headers before the UDP checksum
+ * yields the same packet, except for its contents, and is not parsed again. */
+struct by_batch_last {
+    uint8_t headers[BY_FRAME_AT_UDP_CHECKSUM];
+    struct by_rx rx; /* bytes 0: there is none since the port got its addresses */
+};
+
 /* What the active table tells about a port. */
 struct by_batch_port {
     bool addressed; /* the table names this port: the rest is valid */
@@ -77,6 +87,7 @@ struct by_batch_port {
     uint8_t hardware_mac[BY_MAC_BYTES]; /* used where the table states none */
     bool is_memory;                     /* packets of this port are no frames and need no MAC address */
     bool is_untagged;                   /* the platform sees no tags: it adds and removes them below */
+    struct by_batch_last last;
 };
 
 /* The neighbour that a port has heard last. */
@@ -116,10 +127,11 @@ struct by_batch_ops {
 
 /* A contribution in the sort of a batch, by indices in by_batch.arrived. */
 struct by_batch_sorted {
-    uint16_t next;  /* the first packet of the next chunk of the class */
-    uint16_t with;  /* the next packet of the same chunk */
-    uint16_t last;  /* of a chunk's first packet: its last one, */
-    uint16_t count; /* and the number of its packets */
+    uint32_t tree, seq; /* of the chunk: job and tree, and the sequence number */
+    uint16_t next;      /* the first packet of the next chunk of the class */
+    uint16_t with;      /* the next packet of the same chunk */
+    uint16_t last;      /* of a chunk's first packet: its last one, */
+    uint16_t count;     /* and the number of its packets */
 };
 
 struct by_batch {
@@ -135,6 +147,7 @@ struct by_batch {
     uint64_t late;
     uint32_t burst; /* frames that a port may add per round: those of all ports fit a batch, if there are few
                        ports, so that the packets of a chunk meet in it */
+    uint32_t step_packets; /* packets per step: BY_BATCH_STEP, unless the platform sets it */
     struct by_batch_port port[BY_PORTS_MAX];
     struct by_batch_neighbour neighbour[BY_PORTS_MAX];
     struct by_neighbours neighbours;

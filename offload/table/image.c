@@ -189,7 +189,7 @@ static size_t key_section_bytes(const uint8_t *image, size_t bytes)
     return keys <= bytes - BY_IMAGE_HEADER_BYTES ? (size_t)keys : 0;
 }
 
-static uint64_t stir(uint64_t hash, uint64_t word)
+static __attribute__((noinline)) uint64_t stir(uint64_t hash, uint64_t word)
 {
     hash = (hash ^ word) * 0xbf58476d1ce4e5b9u;
     return hash ^ hash >> 29;

@@ -50,6 +50,7 @@ everything() {
     part engine "the engine's step in memory, contributions a second on one core" "$build/tools/bench-engine"
     part modes "allreduces in modes fast, det and exact" tests/bench/modes.sh "$build"
     part planner "the planner: times and memory from 64 to 4,096 GPUs, and the hard suite" tests/bench/planner.sh "$build"
+    part instructions "instructions of a switch's loop for each frame" tests/bench/instructions.sh "$build"
     part workers "a switch with one and two workers on memory ports" prioritised "$build/tools/bench-workers"
     part circulant "schedules of a rank between hosts, beside the straightforward construction" "$build/tools/bench-circulant"
     part push "tables onto 64 switches, whole and what differs" tests/bench/push.sh "$build"

@@ -84,3 +84,53 @@ struct rte_mbuf *memory_sent(struct by_shell *shell, unsigned port)
 
     return rte_eth_rx_burst(by_shell_port(shell, port)->id, 0, &mbuf, 1) == 1 ? mbuf : NULL;
 }
+
+void memory_contribute(struct by_shell *shell, const struct star *star, uint32_t seq, unsigned skip)
+{
+    for (unsigned host = 0; host < star->hosts; host++) {
+        uint8_t packet[256], frame[256];
+        size_t bytes = star_contribution(star, host, 0, seq, MEMORY_COUNT, packet);
+
+        if (host != skip)
+            memory_inject(shell, host, frame, star_frame(host, packet, bytes, frame));
+    }
+}
+
+const uint8_t *memory_check_result(const struct star *star, struct rte_mbuf *frame, unsigned host,
+                                   uint32_t seq, uint8_t room[2048])
+{
+    struct by_frame fields;
+    struct by_header header;
+    const uint8_t *payload;
+    const uint8_t *whole = rte_pktmbuf_read(frame, 0, frame->pkt_len, room);
+
+    assert_int_equal(by_frame_parse(whole, frame->pkt_len, &fields), 0);
+    assert_int_equal(fields.dst_ip, star_host_ip(host));
+    assert_int_equal(fields.src_ip, star_port_ip(host));
+    assert_int_equal(by_header_decode(fields.data, fields.bytes, &header, &payload), 4 * MEMORY_COUNT);
+    assert_int_equal(header.type, BY_TYPE_RESULT);
+    assert_int_equal(header.child, host);
+    assert_int_equal(header.seq, seq);
+    for (unsigned k = 0; k < MEMORY_COUNT; k++) {
+        int32_t value;
+
+        memcpy(&value, payload + 4 * k, 4);
+        assert_int_equal(value, star_sum(star, seq, k));
+    }
+    return payload;
+}
+
+unsigned memory_references(struct by_shell *shell, const struct star *star, uint32_t seq)
+{
+    struct by_bank_view view;
+
+    assert_int_equal(
+        by_engine_bank(by_shell_engine(shell), 0, seq % star->window, seq / star->window & 1, &view), 0);
+    return view.refs;
+}
+
+unsigned memory_buffers(const struct by_shell *shell)
+{
+    return rte_mempool_in_use_count(shell->frame_pool) + rte_mempool_in_use_count(shell->header_pool) +
+           rte_mempool_in_use_count(shell->share_pool);
+}

@@ -6,6 +6,9 @@
 #include "dataplane/state.h"
 #include "tests/unit/firmware/star.h"
 
+/* Elements of a contribution. */
+#define MEMORY_COUNT 16u
+
 /* Group set-up and tear-down: start and end the EAL. */
 int memory_start(void **state);
 int memory_stop(void **state);
@@ -18,5 +21,15 @@ struct rte_mbuf *memory_inject(struct by_shell *shell, unsigned port, const uint
 /* Returns the next frame that port `port` has sent, or NULL. Call this after a round, before the
  * next. */
 struct rte_mbuf *memory_sent(struct by_shell *shell, unsigned port);
+/* Lets the switch receive every host's contribution to chunk `seq`, except that of `skip`. */
+void memory_contribute(struct by_shell *shell, const struct star *star, uint32_t seq, unsigned skip);
+/* The frame must be the result of `seq` for `host`. Returns its payload, which has one or two
+ * segments. */
+const uint8_t *memory_check_result(const struct star *star, struct rte_mbuf *frame, unsigned host,
+                                   uint32_t seq, uint8_t room[2048]);
+/* Returns the packets that point into the payload of chunk `seq`. */
+unsigned memory_references(struct by_shell *shell, const struct star *star, uint32_t seq);
+/* Returns the buffers that are not in their pools. */
+unsigned memory_buffers(const struct by_shell *shell);
 
 #endif

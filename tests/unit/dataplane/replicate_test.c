@@ -18,62 +18,10 @@
 #include "tests/unit/dataplane/memory.h"
 
 #define HOSTS   4u
-#define COUNT   16u
+#define COUNT   MEMORY_COUNT
 #define PAYLOAD (4u * COUNT)
 
 static const struct star star = {.hosts = HOSTS, .trees = 1, .window = 4, .payload_max = 64, .mtu = 1500};
-
-/* Sends every host's contribution to chunk `seq`, except that of `skip`. */
-static void contribute(struct by_shell *shell, uint32_t seq, unsigned skip)
-{
-    for (unsigned host = 0; host < HOSTS; host++) {
-        uint8_t packet[256], frame[256];
-        size_t bytes = star_contribution(&star, host, 0, seq, COUNT, packet);
-
-        if (host != skip)
-            memory_inject(shell, host, frame, star_frame(host, packet, bytes, frame));
-    }
-}
-
-/* The frame must be the result of `seq` for `host`. Returns its payload, which has one or two
- * segments. */
-static const uint8_t *check_result(struct rte_mbuf *frame, unsigned host, uint32_t seq, uint8_t room[2048])
-{
-    struct by_frame fields;
-    struct by_header header;
-    const uint8_t *payload;
-    const uint8_t *whole = rte_pktmbuf_read(frame, 0, frame->pkt_len, room);
-
-    assert_int_equal(by_frame_parse(whole, frame->pkt_len, &fields), 0);
-    assert_int_equal(fields.dst_ip, star_host_ip(host));
-    assert_int_equal(fields.src_ip, star_port_ip(host));
-    assert_int_equal(by_header_decode(fields.data, fields.bytes, &header, &payload), PAYLOAD);
-    assert_int_equal(header.type, BY_TYPE_RESULT);
-    assert_int_equal(header.child, host);
-    assert_int_equal(header.seq, seq);
-    for (unsigned k = 0; k < COUNT; k++) {
-        int32_t value;
-
-        memcpy(&value, payload + 4 * k, 4);
-        assert_int_equal(value, star_sum(&star, seq, k));
-    }
-    return payload;
-}
-
-static unsigned references(struct by_shell *shell, uint32_t seq)
-{
-    struct by_bank_view view;
-
-    assert_int_equal(
-        by_engine_bank(by_shell_engine(shell), 0, seq % star.window, seq / star.window & 1, &view), 0);
-    return view.refs;
-}
-
-static unsigned buffers_in_use(const struct by_shell *shell)
-{
-    return rte_mempool_in_use_count(shell->frame_pool) + rte_mempool_in_use_count(shell->header_pool) +
-           rte_mempool_in_use_count(shell->share_pool);
-}
 
 static void a_result_for_many_children_is_one_payload(void **state)
 {
@@ -83,13 +31,13 @@ static void a_result_for_many_children_is_one_payload(void **state)
 
     (void)state;
     memory_load(shell, &star);
-    contribute(shell, 0, HOSTS);
+    memory_contribute(shell, &star, 0, HOSTS);
     assert_int_equal(by_shell_round(shell), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++) {
         frames[host] = memory_sent(shell, host);
         assert_non_null(frames[host]);
         assert_int_equal(frames[host]->nb_segs, 2);
-        check_result(frames[host], host, 0, room);
+        memory_check_result(&star, frames[host], host, 0, room);
         assert_ptr_equal(frames[host]->next, frames[0]->next);
         assert_null(memory_sent(shell, host));
     }
@@ -97,11 +45,12 @@ static void a_result_for_many_children_is_one_payload(void **state)
                     (uintptr_t)shell->engine_memory + shell->engine_bytes - PAYLOAD);
     assert_int_equal(rte_mbuf_refcnt_read(frames[0]->next), HOSTS);
     for (unsigned host = 0; host < HOSTS; host++) {
-        assert_int_equal(references(shell, 0), HOSTS); /* released together with the last frame */
+        assert_int_equal(memory_references(shell, &star, 0),
+                         HOSTS); /* released together with the last frame */
         rte_pktmbuf_free(frames[host]);
     }
-    assert_int_equal(references(shell, 0), 0);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_references(shell, &star, 0), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     assert_int_equal(by_shell_counters(shell)->batch.tx_shared, HOSTS);
     assert_int_equal(by_shell_counters(shell)->batch.tx_copied, 0);
     by_shell_close(shell);
@@ -116,18 +65,18 @@ static void ports_that_take_no_chains_get_copies_beside_those_that_do(void **sta
     memory_load(shell, &star);
     shell->ports[1].multi_segs = false;
     shell->ports[2].multi_segs = false;
-    contribute(shell, 0, HOSTS);
+    memory_contribute(shell, &star, 0, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
         struct rte_mbuf *frame = memory_sent(shell, host);
 
         assert_non_null(frame);
         assert_int_equal(frame->nb_segs, shell->ports[host].multi_segs ? 2 : 1);
-        check_result(frame, host, 0, room);
+        memory_check_result(&star, frame, host, 0, room);
         rte_pktmbuf_free(frame);
     }
-    assert_int_equal(references(shell, 0), 0);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_references(shell, &star, 0), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     assert_int_equal(by_shell_counters(shell)->batch.tx_shared, 2);
     assert_int_equal(by_shell_counters(shell)->batch.tx_copied, 2);
     by_shell_close(shell);
@@ -149,7 +98,7 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
 
         while (count < 16384 && (hoard[count] = rte_pktmbuf_alloc(pools[i])))
             count++;
-        contribute(shell, i, HOSTS);
+        memory_contribute(shell, &star, i, HOSTS);
         by_shell_round(shell);
         for (unsigned host = 0; host < HOSTS; host++) {
             struct rte_mbuf *frame = memory_sent(shell, host);
@@ -162,20 +111,20 @@ static void without_buffers_results_are_dropped_and_counted(void **state)
         assert_int_equal(got, i == 0 ? 0 : HOSTS);
         for (unsigned k = 0; k < count; k++)
             rte_pktmbuf_free(hoard[k]);
-        assert_int_equal(references(shell, i), 0);
-        assert_int_equal(buffers_in_use(shell), 0);
+        assert_int_equal(memory_references(shell, &star, i), 0);
+        assert_int_equal(memory_buffers(shell), 0);
     }
     assert_int_equal(by_shell_counters(shell)->batch.tx_no_memory, HOSTS);
-    contribute(shell, 0, HOSTS);
+    memory_contribute(shell, &star, 0, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
         struct rte_mbuf *frame = memory_sent(shell, host);
 
         assert_non_null(frame);
-        check_result(frame, host, 0, room);
+        memory_check_result(&star, frame, host, 0, room);
         rte_pktmbuf_free(frame);
     }
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -272,7 +221,7 @@ static void a_sum_sent_again_and_its_result_keep_their_payloads_apart(void **sta
         assert_memory_equal(payload, packet + BY_WIRE_HEADER_BYTES, PAYLOAD);
         rte_pktmbuf_free(out);
     }
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -307,7 +256,7 @@ static void a_relay_leaves_in_the_buffer_that_it_came_in(void **state)
     assert_memory_equal(rte_pktmbuf_mtod(out, uint8_t *) + 12, frame + 12, out->data_len - 12u);
     assert_int_equal(by_shell_counters(shell)->batch.tx_relayed, 1);
     rte_pktmbuf_free(out);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -345,13 +294,13 @@ static void what_waits_for_its_share_goes_on_when_it_is_due_and_what_has_no_room
     assert_true(passed > 300 && passed < frames - room);
     assert_int_equal(counters->hold, room);
     assert_int_equal(counters->drop_room, frames - room - passed);
-    assert_int_equal(buffers_in_use(shell), room);
+    assert_int_equal(memory_buffers(shell), room);
     assert_int_equal(by_shell_counters(shell)->batch.tx_no_memory, 0);
     assert_int_equal(by_engine_share(by_shell_engine(shell), 1, &share), 0);
     assert_true(share.rx_bytes == (passed + room) * (bytes + 24) && share.dropped == counters->drop_room);
     shell->batch.now_ns += 1000000000;
     assert_int_equal(pass(shell, NULL, 0), room);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     assert_int_equal(pass(shell, frame, bytes), 1);
     by_shell_close(shell);
 }
@@ -389,7 +338,7 @@ static void an_arp_request_for_the_ports_address_is_answered(void **state)
     by_shell_round(shell);
     assert_null(memory_sent(shell, 2));
     assert_int_equal(by_shell_counters(shell)->batch.arp_replies, 1);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -400,7 +349,7 @@ static void a_port_counts_whole_frames(void **state)
 
     (void)state;
     memory_load(shell, &star);
-    contribute(shell, 0, HOSTS);
+    memory_contribute(shell, &star, 0, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
         by_port_read(by_shell_port(shell, host), &counters);
@@ -418,12 +367,12 @@ static void before_a_table_nothing_is_answered(void **state)
     struct by_shell *shell = memory_shell(HOSTS);
 
     (void)state;
-    contribute(shell, 0, HOSTS);
+    memory_contribute(shell, &star, 0, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++)
         assert_null(memory_sent(shell, host));
     assert_int_equal(by_shell_counters(shell)->batch.rx_unaddressed, HOSTS);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -437,21 +386,21 @@ static void a_wave_of_chunks_over_the_batch_is_served_in_full(void **state)
     memory_load(shell, &star);
     for (uint32_t base = 0; base < 400; base += star.window) {
         for (uint32_t seq = base; seq < base + star.window; seq++)
-            contribute(shell, seq, HOSTS);
+            memory_contribute(shell, &star, seq, HOSTS);
         by_shell_round(shell);
         for (unsigned host = 0; host < HOSTS; host++) {
             for (uint32_t seq = base; seq < base + star.window; seq++) {
                 struct rte_mbuf *frame = memory_sent(shell, host);
 
                 assert_non_null(frame);
-                check_result(frame, host, seq, room);
+                memory_check_result(&star, frame, host, seq, room);
                 rte_pktmbuf_free(frame);
                 results++;
             }
         }
     }
     assert_int_equal(results, 400 * HOSTS);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -500,10 +449,10 @@ static void acknowledgements_of_one_tree_share_a_frame(void **state)
 
             frame = memory_sent(shell, host);
             assert_non_null(frame);
-            check_result(frame, host, seq, room);
+            memory_check_result(&star, frame, host, seq, room);
             rte_pktmbuf_free(frame);
         }
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -536,7 +485,7 @@ static void acknowledgements_go_behind_the_results_of_a_round(void **state)
 
         frame = memory_sent(shell, 0);
         assert_non_null(frame);
-        check_result(frame, 0, seq, room);
+        memory_check_result(&star, frame, 0, seq, room);
         rte_pktmbuf_free(frame);
     }
     frame = memory_sent(shell, 0);
@@ -550,7 +499,7 @@ static void acknowledgements_go_behind_the_results_of_a_round(void **state)
     for (unsigned host = 1; host < HOSTS; host++)
         while ((frame = memory_sent(shell, host)) != NULL)
             rte_pktmbuf_free(frame);
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 
@@ -570,7 +519,7 @@ static void packets_that_the_driver_keeps_cost_copies_but_no_chunk(void **state)
     assert_true(spares < chunks);
     memory_load(shell, &star);
     for (uint32_t seq = 0; seq < chunks; seq++) {
-        contribute(shell, seq, HOSTS);
+        memory_contribute(shell, &star, seq, HOSTS);
         by_shell_round(shell);
         for (unsigned host = 0; host < HOSTS; host++) {
             kept[seq * HOSTS + host] = memory_sent(shell, host);
@@ -582,11 +531,11 @@ static void packets_that_the_driver_keeps_cost_copies_but_no_chunk(void **state)
     assert_int_equal(by_shell_counters(shell)->batch.tx_shared, spares * HOSTS);
     assert_int_equal(by_shell_counters(shell)->batch.tx_copied, (chunks - spares) * HOSTS);
     for (uint32_t i = 0; i < chunks * HOSTS; i++) {
-        check_result(kept[i], i % HOSTS, i / HOSTS, room);
+        memory_check_result(&star, kept[i], i % HOSTS, i / HOSTS, room);
         rte_pktmbuf_free(kept[i]);
     }
-    assert_int_equal(buffers_in_use(shell), 0);
-    contribute(shell, chunks, HOSTS);
+    assert_int_equal(memory_buffers(shell), 0);
+    memory_contribute(shell, &star, chunks, HOSTS);
     by_shell_round(shell);
     for (unsigned host = 0; host < HOSTS; host++) {
         struct rte_mbuf *frame = memory_sent(shell, host);
@@ -610,7 +559,7 @@ static void a_frame_in_several_buffers_is_received_whole(void **state)
 
     (void)state;
     memory_load(shell, &star);
-    contribute(shell, 0, 0);
+    memory_contribute(shell, &star, 0, 0);
     assert_int_equal(rte_pktmbuf_alloc_bulk(shell->frame_pool, part, 2), 0);
     memcpy(rte_pktmbuf_append(part[0], (uint16_t)first), frame, first);
     memcpy(rte_pktmbuf_append(part[1], (uint16_t)(whole - first)), frame + first, whole - first);
@@ -620,10 +569,10 @@ static void a_frame_in_several_buffers_is_received_whole(void **state)
     for (unsigned host = 0; host < HOSTS; host++) {
         out = memory_sent(shell, host);
         assert_non_null(out);
-        check_result(out, host, 0, room);
+        memory_check_result(&star, out, host, 0, room);
         rte_pktmbuf_free(out);
     }
-    assert_int_equal(buffers_in_use(shell), 0);
+    assert_int_equal(memory_buffers(shell), 0);
     by_shell_close(shell);
 }
 

@@ -48,11 +48,11 @@ static void fill(uint8_t *bytes, size_t count)
 /* ---- the parts of the engine and the agent that the drivers need */
 static unsigned released;
 
-void by_engine_release(struct by_engine *engine, uint32_t ref)
+void by_engine_release_all(struct by_engine *engine, uint32_t ref, uint32_t count)
 {
     (void)engine;
     (void)ref;
-    released++;
+    released += count;
 }
 
 void by_channel_init(struct by_channel *channel, struct by_guard *guard)

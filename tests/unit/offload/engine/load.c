@@ -53,21 +53,24 @@ static void sizes_out_of_range_are_refused(void **state)
         struct by_engine_config config;
         int sound;
     } rows[] = {
-        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 1},
-        {{256, BY_PAYLOAD_MAX, 1 << 20, 16, 16, 0, 1, 0, 0, NULL, 0, 0, 0, 0}, 1},
-        {{0, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{0xffffffff, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 7, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, BY_PAYLOAD_MAX + 1, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, 127, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, BY_IMAGE_BYTES_MAX + 1, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, BY_ENTRIES_MAX + 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, 1, BY_RELAYS_MAX + 1, 0, 0, 0, 0, NULL, 0, 0, 0, 0}, 0},
-        {{1, 8, 128, 1, 0, 0, 0, 0, 1, NULL, 0, 0, 0, 0}, 1},
-        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, BY_SPARES_MAX, 0, 0, 0}, 1},
-        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, BY_SPARES_MAX + 1, 0, 0, 0}, 0},
-        {{1, 8, 128, 1, 0, 0, 0, 0, 2 * BY_TABLE_PORTS_MAX * (BY_SHARES_MAX + 1) + 1, NULL, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 1},
+        {{256, BY_PAYLOAD_MAX, 1 << 20, 16, 16, 0, 1, 0, 0, NULL, 0, 0, 0, 0, 0}, 1},
+        {{0, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{0xffffffff, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 7, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, BY_PAYLOAD_MAX + 1, 128, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 127, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, BY_IMAGE_BYTES_MAX + 1, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 0, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, BY_ENTRIES_MAX + 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, BY_RELAYS_MAX + 1, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 1, NULL, 0, 0, 0, 0, 0}, 1},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 128, 0, 0, 0, 0}, 1},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 96, 0, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, BY_SPARES_MAX, 0, 0, 0}, 1},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 0, NULL, 0, BY_SPARES_MAX + 1, 0, 0, 0}, 0},
+        {{1, 8, 128, 1, 0, 0, 0, 0, 2 * BY_TABLE_PORTS_MAX * (BY_SHARES_MAX + 1) + 1, NULL, 0, 0, 0, 0, 0},
+         0},
     };
     struct by_engine *engine;
 
@@ -184,7 +187,7 @@ static void images_beyond_the_engines_memory_are_refused(void **state)
 #undef R
     };
     static uint8_t large[(1 << 20) + 1];
-    const struct by_engine_config config = {1, 64, 4096, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0};
+    const struct by_engine_config config = {1, 64, 4096, 1, 0, 0, 0, 0, 0, NULL, 0, 0, 0, 0, 0};
     struct by_image_fault fault;
     struct by_engine *engine;
     const uint8_t *image;

@@ -70,6 +70,40 @@ static void frames_that_are_not_for_this_port_are_counted_and_freed(void **state
     platform_close(self);
 }
 
+static void a_frame_is_compared_with_the_last_one_of_its_port_and_no_other(void **state)
+{
+    struct batch_platform *self = platform_learned(LEARNED);
+    struct by_batch_counters *counters = &self->batch.counters;
+    const struct by_engine_counters *engine = by_engine_counters(self->engine);
+
+    (void)state;
+    contribute(self, 1, 0);
+    contribute(self, 1, 1);
+    contribute(self, 2, 0);
+    by_batch_round(&self->batch);
+    assert_int_equal(engine->contrib, 3);
+    /* each byte but those of the source MAC address and port is compared or checked */
+    for (unsigned at = 0; at < BY_FRAME_AT_UDP_CHECKSUM; at++)
+        if (at < BY_MAC_BYTES || (at >= BY_FRAME_AT_TYPE && at / 2 != BY_FRAME_AT_PORT / 2 - 1)) {
+            contribute(self, 1, 2)->data[at] ^= 0x10;
+            by_batch_round(&self->batch);
+        }
+    assert_int_equal(engine->contrib, 3);
+    contribute(self, 1, 2)->data[BY_FRAME_AT_UDP_CHECKSUM] ^= 0x10; /* any checksum is valid */
+    contribute(self, 1, 3)->bytes--;                                /* less than its headers state */
+    by_batch_round(&self->batch);
+    assert_int_equal(engine->contrib, 4);
+
+    self->batch.port[1].hardware_mac[5]++; /* the next table gives the port another address */
+    by_batch_address(&self->batch);
+    counters->rx_not_ours = 0;
+    contribute(self, 1, 3);
+    by_batch_round(&self->batch);
+    assert_int_equal(counters->rx_not_ours, 1);
+    assert_int_equal(engine->contrib, 4);
+    platform_close(self);
+}
+
 static void an_arp_request_is_answered_if_there_is_a_buffer(void **state)
 {
     static const uint8_t head[] = {0x08, 0x06, 0, 1, 8, 0, 6, 4, 0, 1};
@@ -397,6 +431,7 @@ int main(void)
         cmocka_unit_test(a_result_is_sent_to_each_port_and_all_frames_are_freed),
         cmocka_unit_test(an_output_for_a_port_without_an_address_returns_its_payload),
         cmocka_unit_test(frames_that_are_not_for_this_port_are_counted_and_freed),
+        cmocka_unit_test(a_frame_is_compared_with_the_last_one_of_its_port_and_no_other),
         cmocka_unit_test(an_arp_request_is_answered_if_there_is_a_buffer),
         cmocka_unit_test(a_neighbour_is_known_for_the_time_that_it_states),
         cmocka_unit_test(an_announcement_states_the_port_and_needs_a_buffer),
