@@ -114,7 +114,7 @@ static uint32_t fds(struct by_transport *transport, struct pollfd *entries)
 }
 
 static const struct by_transport_ops ops = {
-    .name = "world", .rx = rx, .rx_done = rx_done, .tx = tx, .fds = fds};
+    .name = "world", .rx = rx, .rx_done = rx_done, .tx = tx, .fds = fds, .close = NULL, .readdress = NULL};
 
 /* ---- operations ---- */
 

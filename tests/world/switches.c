@@ -282,7 +282,12 @@ static const struct by_agent_ops ops = {.stage = node_stage,
                                         .counter = node_counter,
                                         .port = node_port,
                                         .waiting = node_waiting,
-                                        .clock = node_clock};
+                                        .clock = node_clock,
+                                        .keep = NULL,
+                                        .share = NULL,
+                                        .interface = NULL,
+                                        .announce = NULL,
+                                        .way = NULL};
 
 /* ---- its server ---- */
 

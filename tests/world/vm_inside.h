@@ -1,4 +1,5 @@
-/* What the files of the virtual machine room share: descriptors, and files behind them. See vm.h. */
+/* What the files of the virtual machine room share: descriptors, and files behind them. See
+ * vm.h. */
 #ifndef BY_TESTS_WORLD_VM_INSIDE_H
 #define BY_TESTS_WORLD_VM_INSIDE_H
 
