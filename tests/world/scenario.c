@@ -2,7 +2,8 @@
  * A scenario: a fabric, jobs, runs of hosts, and faults, all drawn from a seed. Then everything is
  * repaired, and after a while the invariants of a quiet fabric must hold (check_quiet), and every
  * job that exists must carry traffic. Invariants that hold at all times are checked where they
- * could break: two tables of one generation (switches.c), wrong sums and hanging operations (hosts.c).
+ * could break: two tables of one generation (switches.c), wrong sums and hanging operations
+ * (hosts.c).
  */
 #include <stdio.h>
 #include <stdlib.h>
