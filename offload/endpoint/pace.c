@@ -29,9 +29,18 @@
 /* log2 of the samples in which the recent minimum round trip grows to e times its value where none
  * is lower. A queue delays all chunks, and the repair of a loss only some. */
 #define NEAR_LOG 4u
-/* Chunks to which losses cut the window. Hosts send and receive in batches, and each batch adds the
- * same to a round trip, so in windows of a few batches round trips do not show the queue. */
+/* Chunks to which losses cut the window, at first and at most (compare_losses). Hosts send and
+ * receive in batches, and each batch adds the same to a round trip, so in windows of a few batches
+ * round trips do not show the queue. */
 #define LOSS_LEAST (BY_WINDOW_START / 2)
+#define LOSS_MOST  (BY_WINDOW_START * 4)
+/* Results in a period, after which the losses of two periods are compared. */
+#define LOSS_PERIOD 512u
+/* Losses of two periods differ by more than chance where the square of their difference exceeds
+ * this many times their sum, which is its variance (Poisson). */
+#define LOSS_VARIANCES 6u
+/* Periods without a trial after one that lost more (count). */
+#define LOSS_PATIENCE 16u
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
@@ -53,6 +62,7 @@ void by_pace_init(struct by_endpoint *endpoint, uint64_t windows)
                 : BY_WINDOW_FLOOR;
     endpoint->window_floor = max < least ? max : least;
     endpoint->window_goal = max;
+    endpoint->loss_least = LOSS_LEAST;
 }
 
 static void smooth(struct by_ep_lane *lane, uint32_t rtt)
@@ -96,11 +106,54 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
     smooth(lane, rtt < path_max ? rtt : path_max);
 }
 
+void by_pace_lost(struct by_endpoint *endpoint, uint32_t chunks)
+{
+    endpoint->loss_count += chunks;
+}
+
+static void set_least(struct by_endpoint *endpoint, uint32_t least)
+{
+    endpoint->loss_least = least < LOSS_LEAST ? LOSS_LEAST : least;
+    if (endpoint->loss_least > endpoint->window_max)
+        endpoint->loss_least = endpoint->window_max;
+    endpoint->window = endpoint->window_goal = endpoint->loss_least;
+    endpoint->window_earned = 0;
+}
+
+/*
+ * Chance takes the same part of the chunks whatever the window; a full queue takes more from a
+ * wider one. So while losses keep the window at its least, one period in a while has twice of that,
+ * and keeps it where it does not lose more.
+ */
+static void compare_losses(struct by_endpoint *endpoint)
+{
+    uint64_t lost = endpoint->loss_count, usual = endpoint->loss_usual;
+    int more = lost > usual && (lost - usual) * (lost - usual) > LOSS_VARIANCES * (lost + usual);
+
+    endpoint->loss_count = endpoint->loss_results = 0;
+    if (more && endpoint->loss_least > LOSS_LEAST) {
+        endpoint->loss_patience = LOSS_PATIENCE;
+        set_least(endpoint, endpoint->loss_least / 2);
+        return;
+    }
+    if (endpoint->loss_least == LOSS_LEAST)
+        endpoint->loss_usual = (uint32_t)lost;
+    if (endpoint->loss_patience > 0) {
+        endpoint->loss_patience--;
+    } else if (lost > 0 && lost < LOSS_PERIOD / 8 && endpoint->loss_least < LOSS_MOST &&
+               endpoint->window <= endpoint->loss_least + BY_WINDOW_STEP) {
+        endpoint->loss_usual = (uint32_t)lost;
+        set_least(endpoint, endpoint->loss_least * 2);
+    }
+}
+
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     uint64_t silent_ns = endpoint->now_ns - lane->timer_ns;
 
     lane->interval += (uint32_t)(silent_ns < PATH_NS ? silent_ns : PATH_NS) - (lane->interval >> 3);
+    if (++endpoint->loss_results >= LOSS_PERIOD)
+        compare_losses(endpoint);
     /* An unused window is no evidence for a wider one. */
     if (endpoint->window >= endpoint->window_max || endpoint->inflight < endpoint->window / 2)
         return;
@@ -127,8 +180,8 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
         lane->srtt > 0 ? (uint64_t)endpoint->window * lane->rtt_low / lane->rtt_near : endpoint->window;
     uint64_t target = fills + fills / 4 + 1;
 
-    if (target < LOSS_LEAST)
-        target = LOSS_LEAST;
+    if (target < endpoint->loss_least)
+        target = endpoint->loss_least;
     if (endpoint->config.fitted)
         return 0;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;

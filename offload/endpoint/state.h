@@ -253,7 +253,11 @@ struct by_endpoint {
     uint32_t window_goal;   /* the window doubles each round trip up to here, then grows by steps */
     uint32_t window_earned; /* results since the last increase */
     uint64_t window_cut_ns; /* no second cut before this time */
-    uint64_t deadline_ns;   /* no timer is due earlier */
+    uint32_t loss_least;    /* losses cut the window to this, or less by marks */
+    uint32_t loss_usual;    /* chunks lost in a period with half of loss_least */
+    uint32_t loss_count, loss_results; /* in this period: chunks lost, results */
+    uint32_t loss_patience;            /* periods without a trial of twice loss_least */
+    uint64_t deadline_ns;              /* no timer is due earlier */
     struct by_wheel wheel;
     uint64_t now_ns;
     uint32_t posted; /* number of the next call */
@@ -468,6 +472,8 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 /* pace.c: round-trip times, timeouts, congestion window. */
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
 void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
+/* Counts chunks of a tree that were lost. */
+void by_pace_lost(struct by_endpoint *endpoint, uint32_t chunks);
 /* Widens the window after an answer; the lane's silence ends with it. */
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };

@@ -257,6 +257,7 @@ static void a_loss_cuts_only_where_all_recent_round_trips_have_grown(void **stat
     lane->srtt = 0;
     b->endpoint.window = b->endpoint.window_goal = b->endpoint.window_max = 100;
     b->endpoint.window_floor = BY_WINDOW_FLOOR;
+    b->endpoint.loss_least = BY_WINDOW_START / 2;
     by_pace_sample(lane, b->endpoint.now_ns, 50000);
     /* Nine of ten chunks wait for repairs of other ranks. */
     for (int i = 0; i < 100; i++)
@@ -284,12 +285,76 @@ static void a_loss_cuts_only_where_all_recent_round_trips_have_grown(void **stat
     free(b);
 }
 
+/* A period of 512 results in a full window, in which so many chunks are lost; all round trips have
+ * grown. Returns the least window of losses after it. */
+static uint32_t period_with_losses(struct timer_bench *b, uint32_t losses)
+{
+    for (uint32_t i = 0; i < 512; i++) {
+        b->endpoint.now_ns += 1000000;
+        b->lanes[0].timer_ns = b->endpoint.now_ns;
+        b->endpoint.inflight = b->endpoint.window;
+        if (losses > 0 && i % (512 / losses) == 0) {
+            by_pace_lost(&b->endpoint, 1);
+            by_pace_cut(&b->endpoint, &b->lanes[0], BY_PACE_LOSS);
+        }
+        by_pace_accepted(&b->endpoint, &b->lanes[0]);
+    }
+    return b->endpoint.loss_least;
+}
+
+static struct timer_bench *bench_with_a_queue(void)
+{
+    struct timer_bench *b = bench_open();
+
+    by_pace_init(&b->endpoint, 1024);
+    b->lanes[0].rtt_low = 50000;
+    b->lanes[0].rtt_near = 200000;
+    b->lanes[0].srtt = 200000 << 3;
+    return b;
+}
+
+/* Losses by chance are the same part of the chunks in any window, so they do not keep it small. */
+static void losses_that_do_not_follow_the_window_raise_its_least(void **state)
+{
+    struct timer_bench *b = bench_with_a_queue();
+    uint32_t least = 0;
+
+    (void)state;
+    for (int period = 0; period < 12; period++)
+        least = period_with_losses(b, 16 + (uint32_t)period % 4);
+    assert_int_equal(least, 4 * BY_WINDOW_START);
+    assert_int_equal(period_with_losses(b, 0), 4 * BY_WINDOW_START);
+    assert_true(period_with_losses(b, 64) < 4 * BY_WINDOW_START); /* the path has become worse */
+    free(b);
+}
+
+/* A full queue loses more from a wider window: one period in 17 tries it. */
+static void losses_that_follow_the_window_keep_it_small(void **state)
+{
+    struct timer_bench *b = bench_with_a_queue();
+    uint32_t wide = 0;
+
+    (void)state;
+    for (int period = 0; period < 170; period++) {
+        uint32_t least = period_with_losses(b, b->endpoint.loss_least > BY_WINDOW_START / 2 ? 50 : 16);
+
+        assert_true(least == BY_WINDOW_START / 2 || least == BY_WINDOW_START);
+        wide += least == BY_WINDOW_START;
+    }
+    assert_in_range(wide, 5, 10);
+    for (int period = 0; period < 100; period++) /* so much is lost that no wider one is tried */
+        assert_int_equal(period_with_losses(b, 64), BY_WINDOW_START / 2);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_when_its_answers_cease),
         cmocka_unit_test(a_lane_with_rare_answers_waits_for_them),
         cmocka_unit_test(a_loss_cuts_only_where_all_recent_round_trips_have_grown),
+        cmocka_unit_test(losses_that_do_not_follow_the_window_raise_its_least),
+        cmocka_unit_test(losses_that_follow_the_window_keep_it_small),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
         cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),
