@@ -4,8 +4,8 @@
  * the engine's bank; its reference count is the number of children, and the bank is released when
  * the last frame has left. On ports whose drivers copy each frame before their send call returns
  * (net_vhost) the headers are written before the payload in the engine's memory. On other ports
- * (net_af_xdp) each child gets a copy. If the kernel supports it (group.h, xdp.h), it gets one packet
- * for all children. Loop's thread.
+ * (net_af_xdp) each child gets a copy. If the kernel supports it (group.h, xdp.h), it gets one
+ * packet for all children. Loop's thread.
  */
 #include <string.h>
 
@@ -187,8 +187,8 @@ static bool lends(const struct by_port *port)
  * Sends results without copies to ports whose drivers copy each frame before their send call
  * returns: outputs, from the first on, that are payloads of the engine for such ports. The headers
  * are written into the room before the payload, so that a frame is one buffer, and the next child's
- * headers replace them. Returns the number of outputs, whose references are released. Each port gets
- * its own in order.
+ * headers replace them. Returns the number of outputs, whose references are released. Each port
+ * gets its own in order.
  */
 static uint32_t lend(struct by_shell *shell, const struct by_tx *tx, uint32_t tx_count)
 {

@@ -127,7 +127,7 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
 fi
 echo "  TIME   $(($(date +%s) - started)) s"
 if [ -n "${ONLY:-}" ] && [[ " ${ran[*]} " != *" $ONLY "* ]]; then
-    echo "test.sh: there is no part '$ONLY'; the parts: $(sed -nE 's/^ +part ([a-z-]+) .*/\1/p' tests/test.sh | tr '\n' ' ')" >&2
+    echo "test.sh: there is no part '$ONLY'; the parts: $(sed -nE 's/^ +(part|begin|with) ([a-z-]+) .*/\2/p' tests/test.sh | tr '\n' ' ')" >&2
     failed=$((failed + 1))
 fi
 [ ${#repeated[@]} -eq 0 ] || echo "$(wc -w <<<"${repeated[*]}") repeated: ${repeated[*]}"

@@ -150,9 +150,9 @@ uint32_t by_engine_tx_least(const struct by_engine *engine);
  * dropped and charged to no share. The shell calls this before each step. */
 void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
- * Releases the payload of `ref` for `count` by_tx, after the packets were sent or dropped. If a bank has
- * references left when its next chunk starts, two windows later, the chunk takes a spare buffer. A
- * shell that keeps references to at most spare_count payloads therefore never causes a drop,
+ * Releases the payload of `ref` for `count` by_tx, after the packets were sent or dropped. If a
+ * bank has references left when its next chunk starts, two windows later, the chunk takes a spare
+ * buffer. A shell that keeps references to at most spare_count payloads therefore never causes a drop,
  * however late it releases them; without spare buffers it must release within a window.
  */
 void by_engine_release_all(struct by_engine *engine, uint32_t ref, uint32_t count);

@@ -435,9 +435,10 @@ static int32_t compare_chunks(const struct by_batch_sorted *a, const struct by_b
 }
 
 /*
- * Enters contribution `i` to a chunk of `tree` in the list of its class: the first packet of each chunk, in
- * order, and behind it the others. `from` is the chunk that was entered last, because most packets follow it.
- * Returns the first packet of this chunk, which is also the list's first where *first changes.
+ * Enters contribution `i` to a chunk of `tree` in the list of its class: the first packet of each
+ * chunk, in order, and behind it the others. `from` is the chunk that was entered last, because
+ * most packets follow it. Returns the first packet of this chunk, which is also the list's first
+ * where *first changes.
  */
 static uint16_t enter_chunk(struct by_batch *batch, uint16_t i, uint32_t tree, uint16_t from, uint16_t *first)
 {

@@ -1,8 +1,7 @@
 /*
  * Times single calls of MPI collectives: after a barrier, until the slowest rank returns. Rank 0
- * prints a line "COLLECTIVE BYTES MEDIAN P99" for each size, in microseconds, or "WRONG BYTES ..." if
- * an element of a call on fresh data was wrong. Every call has fresh data outside the time, and every
- * element of its result is checked.
+ * prints a line "COLLECTIVE BYTES MEDIAN P99" for each size, in microseconds, or "WRONG BYTES ..."
+ * if an element was wrong. Every call has fresh data, and every element of its result is checked.
  *   mpi_latency COLLECTIVE LEAST MOST TIMES
  *       COLLECTIVE: alltoall, allreduce (f32, sum), broadcast (from rank 0) or barrier
  *       LEAST MOST: bytes of a rank, each size four times the one before; 0 0 for a barrier
@@ -140,7 +139,8 @@ int main(int argc, char **argv)
         least < 0 || most < least || (least == 0 && most > 0) || most > 1L << 30 || times < 15 ||
         times > TIMES_MAX) {
         if (run.rank == 0)
-            fprintf(stderr, "usage: mpi_latency alltoall|allreduce|broadcast|barrier LEAST MOST TIMES (15 to %d)\n",
+            fprintf(stderr,
+                    "usage: mpi_latency alltoall|allreduce|broadcast|barrier LEAST MOST TIMES (15 to %d)\n",
                     TIMES_MAX);
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
