@@ -152,8 +152,8 @@ void by_engine_allow(struct by_engine *engine, uint32_t held);
 /*
  * Releases the payload of `ref` for `count` by_tx, after the packets were sent or dropped. If a
  * bank has references left when its next chunk starts, two windows later, the chunk takes a spare
- * buffer. A shell that keeps references to at most spare_count payloads therefore never causes a drop,
- * however late it releases them; without spare buffers it must release within a window.
+ * buffer. A shell that keeps references to at most spare_count payloads therefore never causes a
+ * drop, however late it releases them; without spare buffers it must release within a window.
  */
 void by_engine_release_all(struct by_engine *engine, uint32_t ref, uint32_t count);
 /* The same for one by_tx. */
