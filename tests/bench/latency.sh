@@ -7,7 +7,7 @@
 #                                        hosts (BANYAN_FALLBACK): the median call
 #   latency.sh BUILD short [ROUNDS]      allreduces and broadcasts of 8 bytes and 1 KiB and barriers
 #                                        of 4 and 8 hosts, over trees: the median and the 99th
-#                                        percentile of calls
+#                                        percentile of calls; HOSTS="4 8"
 . "$(dirname "$0")/../lab/lab-common.sh" "bench-$2" "$1"
 need_root
 what=$2
@@ -17,10 +17,10 @@ sizes=8
 calls="alltoall 1024 16777216 50"
 environment=BANYAN_FALLBACK=circulant
 if [ "$what" = short ]; then
-    sizes="4 8"
+    sizes=${HOSTS:-4 8}
     calls="allreduce 8 8 1000|allreduce 1024 1024 1000|broadcast 8 8 1000|broadcast 1024 1024 1000|barrier 0 0 1000"
     environment=
-    mpich_calls=200
+    mpich_calls=200 mpich_limit=30
 fi
 IFS='|' read -ra calls <<<"$calls"
 for mpi in openmpi mpich; do
@@ -30,7 +30,7 @@ done
 # MPICH 4.0 over TCP does not always return from MPI_Finalize. It spins while it waits, so that with
 # more ranks than cores a call takes turns of time slices, and fewer calls are made.
 over_tcp() { # CALL
-    timeout --kill-after=5 150 "$dir/agent" $subnet.1 "export HOME='$dir' UCX_TLS=tcp,self UCX_NET_DEVICES=out0; \
+    timeout --kill-after=5 "${mpich_limit:-150}" "$dir/agent" $subnet.1 "export HOME='$dir' UCX_TLS=tcp,self UCX_NET_DEVICES=out0; \
 exec $(launcher_of mpich) $dir/latency.mpich ${1%1000}${mpich_calls:-}" >"$dir/run.out" 2>&1 </dev/null
     clear_hosts
 }
