@@ -56,6 +56,7 @@ struct by_change {
     struct by_problem problem;
     struct by_change_image *images; /* by node; for switches only */
     atomic_bool recorded;           /* the store has the generations, so that hosts may get the tables */
+    bool begun;                     /* the store has the record of its push */
     bool settled; /* false after an error: some switches may have the new tables already; push again */
     uint64_t push_id;
     double plan_seconds, push_seconds;

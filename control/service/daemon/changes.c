@@ -304,7 +304,8 @@ static void run_push(struct by_task *task)
 
     change->error = by_state_begin(change->state, change, &change->problem);
     change->settled = true;
-    if (change->error != 0)
+    change->begun = change->error == 0;
+    if (!change->begun)
         return; /* nothing was recorded, and the record of an earlier push stays */
     change->recorded = true;
     if (change->target_count > 0) {
@@ -343,11 +344,13 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     int error = change->error;
 
     /* The worker has ended the previous record: its tasks keep their order. */
-    daemon->record = (struct by_change_record){.task = {.run = run_record, .done = record_done},
-                                               .state = change->state,
-                                               .done = error == 0,
-                                               .settled = change->settled};
-    by_work_do(daemon->work, &daemon->record.task);
+    if (change->begun) {
+        daemon->record = (struct by_change_record){.task = {.run = run_record, .done = record_done},
+                                                   .state = change->state,
+                                                   .done = error == 0,
+                                                   .settled = change->settled};
+        by_work_do(daemon->work, &daemon->record.task);
+    }
     daemon->counts.pushes++;
     daemon->counts.push_errors += error != 0;
     daemon->counts.push_seconds += change->push_seconds;
