@@ -193,7 +193,8 @@ static void on_banyand(void *context, uint64_t number)
     if (world.runs)
         return;
     world_banyand_start();
-    if (number == 0 && vm_draw(6) == 0) { /* while it starts, asks the switches, settles a push */
+    /* While it starts, queries the switches, settles a push. */
+    if (number == 0 && vm.now_ns < FAULTS_NS && vm_draw(6) == 0) {
         world.banyand.kill_in = 1 + vm_draw(1500);
         vm_at(vm.now_ns + VM_S + vm_draw(1000) * VM_MS, on_banyand, NULL, 0);
     }
