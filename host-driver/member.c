@@ -312,7 +312,7 @@ static void look_at_waits(struct banyan_comm *comm, uint64_t now_ns)
     struct by_call_status status;
 
     member->suspect_ns = now_ns + wait_ns / PATIENCE_LOOKS;
-    if (member->survive.frozen) { /* something has failed; the next generation begins anew */
+    if (member->survive.frozen) { /* something has failed; the next generation starts afresh */
         member->pause_ns = 0;
         member->waits = false;
         return;

@@ -89,7 +89,7 @@ static int greet(const struct by_host_mesh *mesh, const struct by_peers *peers, 
     return error == 0 ? 0 : fail_peer(mesh, peer, error);
 }
 
-/* Opens the memory that a rank offers, unless that is not wanted, and tells it. */
+/* Opens the memory that a rank offers, unless it is switched off, and sends the outcome. */
 static void answer_offer(const struct by_host_mesh *mesh, uint32_t peer, const uint8_t *hello, bool shares)
 {
     const struct by_pipe_offer offer = {.pid = (int32_t)by_get32(hello + 16),

@@ -277,8 +277,7 @@ static void take_gap(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
             (later->seq != gap.seen || flight->sent_ns <= later->sent_ns))
             by_send_first(lane, flight);
     }
-    by_pace_lost(endpoint, (uint32_t)__builtin_popcountll(gap.missing));
-    by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+    by_pace_lost(endpoint, lane, (uint32_t)__builtin_popcountll(gap.missing));
     by_send_ready(endpoint, lane);
 }
 

@@ -106,11 +106,6 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
     smooth(lane, rtt < path_max ? rtt : path_max);
 }
 
-void by_pace_lost(struct by_endpoint *endpoint, uint32_t chunks)
-{
-    endpoint->loss_count += chunks;
-}
-
 static void set_least(struct by_endpoint *endpoint, uint32_t least)
 {
     endpoint->loss_least = least < LOSS_LEAST ? LOSS_LEAST : least;
@@ -219,6 +214,12 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
         endpoint->window > endpoint->window_floor + cut ? endpoint->window - cut : endpoint->window_floor;
     endpoint->window_goal = endpoint->window;
     endpoint->window_earned = 0;
+}
+
+void by_pace_lost(struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t chunks)
+{
+    endpoint->loss_count += chunks;
+    by_pace_cut(endpoint, lane, BY_PACE_LOSS);
 }
 
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)

@@ -320,8 +320,7 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
         if (is_asked(lane)) {
             count += (uint32_t)send_again(endpoint, lane, &lane->flights[lane->oldest], 0, &tx[count]);
         } else if (has_lost(lane)) {
-            by_pace_lost(endpoint, 1);
-            by_pace_cut(endpoint, lane, BY_PACE_LOSS);
+            by_pace_lost(endpoint, lane, 1);
             ask_for_results(endpoint, lane, &tx[count++]);
         } else if (may_revive(lane)) {
             lane->revive--;

@@ -472,12 +472,12 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 /* pace.c: round-trip times, timeouts, congestion window. */
 void by_pace_init(struct by_endpoint *endpoint, uint64_t windows);
 void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns);
-/* Counts chunks of a tree that were lost. */
-void by_pace_lost(struct by_endpoint *endpoint, uint32_t chunks);
 /* Widens the window after an answer; the lane's silence ends with it. */
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane);
 enum by_pace_event { BY_PACE_LOSS = 1, BY_PACE_MARK, BY_PACE_SILENCE };
 void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, enum by_pace_event event);
+/* Counts the lost chunks of a lane, and cuts the window for them. */
+void by_pace_lost(struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t chunks);
 /* Returns the lane's current timeout, including its backoff. */
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane);
 /* Returns the time at which a lane with chunks in flight times out. */

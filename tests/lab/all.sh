@@ -81,10 +81,10 @@ collect() {                 # one that ends
     ended "${logs[$pid]}" "${names[$pid]}"
     unset "names[$pid]" "logs[$pid]"
 }
-count=0
+number=0
 for name in "${together[@]}"; do
     [ ${#names[@]} -lt "$jobs" ] || collect
-    log=$scratch/$((count += 1))
+    log=$scratch/$((number += 1))
     once "$log" "$name" "${own[@]}" >"$log.out" &
     names[$!]=$name logs[$!]=$log
 done

@@ -26,7 +26,7 @@ static void split(struct repair_work *work, struct by_repaired_list *trees, uint
     trees->trees[trees->count++] = copy;
 }
 
-/* Splits `amount` from the tree as it was before the repair, and repairs the rest anew. */
+/* Splits `amount` from the tree as it was before the repair, and repairs the rest again. */
 static void split_as_it_was(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
                             int64_t amount)
 {

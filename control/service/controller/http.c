@@ -190,7 +190,7 @@ static int ask(const char *address, const char *method, const char *path, const 
 }
 
 /* Finds the server of a list that leads: followers answer 503. Returns 0 and its address; that of a
- * follower, which says who leads, if no other answers; or the error of the last one. */
+ * follower, which names the leader, if no other answers; or the error of the last one. */
 static int find_server(const char *list, char address[BY_HTTP_PATH_MAX], struct by_problem *problem)
 {
     const int64_t end_ms = by_dial_now_ms() + TAKEOVER_MS;

@@ -110,7 +110,7 @@ void by_recover_fail(struct by_recover *r, uint32_t j, int error, const char *fo
 void by_recover_cut(struct by_recover *r, uint32_t j, int error, const char *text)
 {
     struct by_recover_state *job = &r->jobs[j];
-    /* The trial was in vain: no chunk has been done since. */
+    /* The trial failed: no chunk has been done since. */
     bool tried =
         job->tried_ns != 0 && r->now_ns - job->tried_ns < r->config.cut_ns && job->moved_ns <= job->tried_ns;
 

@@ -127,7 +127,7 @@ static int put_number(struct by_state *state, const char *key, uint64_t number, 
 }
 
 /* After a failed sync the system does not write again what it could not write, although reads show
- * it. So the journal is emptied into the database, and begins anew. */
+ * it. So the journal is emptied into the database, and starts empty. */
 static int begin_transaction(struct by_state *state, struct by_problem *problem)
 {
     int error = state->doubt ? by_state_run(state, problem, "PRAGMA wal_checkpoint(TRUNCATE)") : 0;

@@ -48,14 +48,14 @@ int by_preload_end(MPI_Comm comm, int code)
     return code;
 }
 
-/* ---- requests: MPICH asks `poll` while it waits for one */
+/* ---- requests: MPICH calls `poll` while it waits for one */
 
 struct preload_request {
     struct preload_request *next;
     struct by_shim_work work;
     MPI_Request handle;
     int code;
-    int is_complete; /* MPICH has been told */
+    int is_complete; /* MPICH has the completion */
 };
 
 /* All of them, until MPICH drops them. */
@@ -153,7 +153,7 @@ int by_preload_begin(const struct by_shim_work *work, MPI_Request *request)
 }
 
 /* ---- persistent requests: the user's handle is a persistent receive of an empty message from this
- * process, which is sent when the call has ended; so every function of MPI knows it. MPI asks for
+ * process, which is sent when the call has ended; so every function of MPI accepts it. MPI asks for
  * no progress while it waits for a message, so the functions that wait test in turns, as long as
  * the program has such requests. */
 

@@ -124,7 +124,7 @@ static void a_switch_and_its_controller_know_each_other(void **state)
     pair_close(&pair);
 }
 
-/* So an end that is told knows that nothing was cut off. The connection below stays open. */
+/* So a reported end implies that nothing was cut off. The connection below stays open. */
 static void an_end_that_closes_says_so(void **state)
 {
     struct tls_pair pair;

@@ -155,7 +155,7 @@ static void a_report_says_what_is_lacking_and_nothing_is_taken_after_it(void **s
     assert_int_equal(recv_buffer[BYTES], 0xee);
     rig->now_ns += 5000000000;
     assert_int_equal(rig_step(rig), 0);
-    assert_int_equal(by_endpoint_suspects(rig->endpoint, rig->now_ns, 1, &status), 0); /* nobody is late */
+    assert_int_equal(by_endpoint_suspects(rig->endpoint, rig->now_ns, 1, &status), 0); /* no rank is late */
     assert_true(by_endpoint_deadline(rig->endpoint) == UINT64_MAX);
     by_resume_repeat(resume);
     expect_said(own_report, sizeof(own_report));

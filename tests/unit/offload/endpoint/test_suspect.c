@@ -235,7 +235,7 @@ static void the_place_nearest_to_the_cause_is_named(void **state)
          "leaf0",
          BY_WAIT_CHILDREN,
          "h1"},
-        /* no node of the tree, so that no record tells its parent */
+        /* no node of the tree, so that no record names its parent */
         {{{"nobody", BY_WAIT_PARENT, 0, NULL}}, "nobody", BY_WAIT_PARENT, "nobody"},
     };
 

@@ -293,10 +293,8 @@ static uint32_t period_with_losses(struct timer_bench *b, uint32_t losses)
         b->endpoint.now_ns += 1000000;
         b->lanes[0].timer_ns = b->endpoint.now_ns;
         b->endpoint.inflight = b->endpoint.window;
-        if (losses > 0 && i % (512 / losses) == 0) {
-            by_pace_lost(&b->endpoint, 1);
-            by_pace_cut(&b->endpoint, &b->lanes[0], BY_PACE_LOSS);
-        }
+        if (losses > 0 && i % (512 / losses) == 0)
+            by_pace_lost(&b->endpoint, &b->lanes[0], 1);
         by_pace_accepted(&b->endpoint, &b->lanes[0]);
     }
     return b->endpoint.loss_least;

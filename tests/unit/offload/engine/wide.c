@@ -1,6 +1,6 @@
 /*
  * Entries of more than 64 children, whose bitmaps are in further banks (sets.c): sums, duplicates,
- * who is asked for a missing child, credits, and bits that flip in a further bank. And when a bank
+ * queries for a missing child, credits, and bits that flip in a further bank. And when a bank
  * is free for a chunk.
  */
 #include "tests/unit/offload/engine/rig.h"
@@ -59,7 +59,7 @@ static void children_of_all_sets_are_summed_once(void **state)
     rig_close(&rig);
 }
 
-/* Sends a duplicate of `child`, and requires a WAIT to it, and a question to child 0 if `asks`. */
+/* Sends a duplicate of `child`, and requires a WAIT to it, and a PROBE to child 0 if `asks`. */
 static void repeat(unsigned child, int asks)
 {
     contribute(&root, child, 0, 0);
@@ -108,7 +108,7 @@ static void with_a_clock_the_first_child_of_an_interval_asks(void **state)
     contribute(&root, 6, 0, 0); /* the same bit of another set */
     repeat(70, 1);
     repeat(6, 0);
-    contribute(&root, 70, 0, 0); /* it has been told in this interval */
+    contribute(&root, 70, 0, 0); /* it got one in this interval */
     assert_int_equal(rig.tx_count, 0);
     rig.now_ns += RIG_INTERVAL_NS;
     repeat(6, 1);

@@ -184,7 +184,7 @@ static void systemd_is_notified_by_a_path_or_an_abstract_name(void **state)
         snprintf(address.sun_path, sizeof(address.sun_path), "%s%s/notify", abstract ? "@" : "", folder);
         bytes = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(address.sun_path));
         setenv("NOTIFY_SOCKET", address.sun_path, 1);
-        by_notify("READY=0"); /* nobody listens */
+        by_notify("READY=0"); /* no process listens */
         if (abstract)
             address.sun_path[0] = 0;
         assert_int_equal(bind(fd, (const struct sockaddr *)&address, bytes), 0);
