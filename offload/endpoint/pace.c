@@ -106,19 +106,16 @@ void by_pace_sample(struct by_ep_lane *lane, uint64_t now_ns, uint64_t rtt_ns)
     smooth(lane, rtt < path_max ? rtt : path_max);
 }
 
-static void set_least(struct by_endpoint *endpoint, uint32_t least)
+static void set_window(struct by_endpoint *endpoint, uint32_t window)
 {
-    endpoint->loss_least = least < LOSS_LEAST ? LOSS_LEAST : least;
-    if (endpoint->loss_least > endpoint->window_max)
-        endpoint->loss_least = endpoint->window_max;
-    endpoint->window = endpoint->window_goal = endpoint->loss_least;
+    endpoint->window = endpoint->window_goal = window;
     endpoint->window_earned = 0;
 }
 
 /*
  * Chance takes the same part of the chunks whatever the window; a full queue takes more from a
- * wider one. So while losses keep the window at its least, one period in a while has twice of that,
- * and keeps it where it does not lose more.
+ * wider one. So while losses keep the window at their least, one period in a while has twice of
+ * that, and keeps it where it does not lose more. A window that marks have cut further stays so.
  */
 static void compare_losses(struct by_endpoint *endpoint)
 {
@@ -128,7 +125,9 @@ static void compare_losses(struct by_endpoint *endpoint)
     endpoint->loss_count = endpoint->loss_results = 0;
     if (more && endpoint->loss_least > LOSS_LEAST) {
         endpoint->loss_patience = LOSS_PATIENCE;
-        set_least(endpoint, endpoint->loss_least / 2);
+        endpoint->loss_least /= 2;
+        if (endpoint->window > endpoint->loss_least)
+            set_window(endpoint, endpoint->loss_least);
         return;
     }
     if (endpoint->loss_least == LOSS_LEAST)
@@ -136,9 +135,11 @@ static void compare_losses(struct by_endpoint *endpoint)
     if (endpoint->loss_patience > 0) {
         endpoint->loss_patience--;
     } else if (lost > 0 && lost < LOSS_PERIOD / 8 && endpoint->loss_least < LOSS_MOST &&
+               2 * endpoint->loss_least <= endpoint->window_max && endpoint->window >= endpoint->loss_least &&
                endpoint->window <= endpoint->loss_least + BY_WINDOW_STEP) {
         endpoint->loss_usual = (uint32_t)lost;
-        set_least(endpoint, endpoint->loss_least * 2);
+        endpoint->loss_least *= 2;
+        set_window(endpoint, endpoint->loss_least);
     }
 }
 
@@ -210,10 +211,8 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
     cut = event == BY_PACE_MARK ? endpoint->window / 8 + 1 : cut_for_loss(endpoint, lane);
     if (cut == 0)
         return; /* the first sign of a queue ends start-up, a chance loss does not */
-    endpoint->window =
-        endpoint->window > endpoint->window_floor + cut ? endpoint->window - cut : endpoint->window_floor;
-    endpoint->window_goal = endpoint->window;
-    endpoint->window_earned = 0;
+    set_window(endpoint, endpoint->window > endpoint->window_floor + cut ? endpoint->window - cut
+                                                                         : endpoint->window_floor);
 }
 
 void by_pace_lost(struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t chunks)

@@ -345,6 +345,41 @@ static void losses_that_follow_the_window_keep_it_small(void **state)
     free(b);
 }
 
+/* A period in which the network marks every result, and so many chunks are lost. */
+static void marked_period(struct timer_bench *b, uint32_t losses)
+{
+    for (uint32_t i = 0; i < 512; i++) {
+        b->endpoint.now_ns += 1000000;
+        by_pace_cut(&b->endpoint, &b->lanes[0], BY_PACE_MARK);
+        b->endpoint.now_ns += 1000000;
+        if (i % (512 / losses) == 0)
+            by_pace_lost(&b->endpoint, &b->lanes[0], 1);
+        b->endpoint.inflight = b->endpoint.window;
+        by_pace_accepted(&b->endpoint, &b->lanes[0]);
+    }
+}
+
+/* Marks cut to fewer chunks than losses, and no comparison of losses raises the window again. */
+static void a_window_that_marks_have_cut_stays_so_whatever_is_lost(void **state)
+{
+    struct timer_bench *b = bench_with_a_queue();
+
+    (void)state;
+    for (int period = 0; period < 20; period++) {
+        marked_period(b, 16); /* as many as chance: no trial */
+        assert_in_range(b->endpoint.window, BY_WINDOW_FLOOR, BY_WINDOW_FLOOR + 1);
+        assert_int_equal(b->endpoint.loss_least, BY_WINDOW_START / 2);
+    }
+    while (period_with_losses(b, 16) < 4 * BY_WINDOW_START)
+        ;
+    for (int period = 0; period < 4; period++) {
+        marked_period(b, 64); /* the path has become worse: a smaller one, and no wider window */
+        assert_in_range(b->endpoint.window, BY_WINDOW_FLOOR, BY_WINDOW_FLOOR + 1);
+    }
+    assert_int_equal(b->endpoint.loss_least, BY_WINDOW_START / 2);
+    free(b);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -353,6 +388,7 @@ int main(void)
         cmocka_unit_test(a_loss_cuts_only_where_all_recent_round_trips_have_grown),
         cmocka_unit_test(losses_that_do_not_follow_the_window_raise_its_least),
         cmocka_unit_test(losses_that_follow_the_window_keep_it_small),
+        cmocka_unit_test(a_window_that_marks_have_cut_stays_so_whatever_is_lost),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),
         cmocka_unit_test(a_timer_that_moves_on_is_touched_once_in_its_time),

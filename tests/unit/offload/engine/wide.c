@@ -1,7 +1,7 @@
 /*
  * Entries of more than 64 children, whose bitmaps are in further banks (sets.c): sums, duplicates,
- * queries for a missing child, credits, and bits that flip in a further bank. And when a bank
- * is free for a chunk.
+ * queries for a missing child, credits, and bits that flip in a further bank. And when a bank is
+ * free for a chunk.
  */
 #include "tests/unit/offload/engine/rig.h"
 
