@@ -217,6 +217,8 @@ static int open_job(struct world_run *run)
         error = by_image_job_find(comm->image, run->host->job, &comm->job);
     if (error != 0)
         return error;
+    if (world.jobs[run->host->job - 1].members_drawn != run->host->members_drawn)
+        return by_fail(BY_EABORTED, "another job has its number");
     world_claim(comm->image, run->host->name);
     comm->payload_max = comm->header.payload_max;
     run->transport = (struct by_transport){.ops = &ops, .port_count = comm->header.count[BY_SECTION_PORT]};

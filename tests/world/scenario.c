@@ -131,6 +131,7 @@ static void close_world(void)
 
 static void draw_members(struct world_job *job)
 {
+    job->members_drawn++;
     job->rank_count = 0;
     for (uint32_t i = 0; i < world.host_count; i++) {
         job->members[i] = world.host_count == 2 || vm_draw(4) > 0;
@@ -173,6 +174,7 @@ static void start_hosts(const struct world_job *job, uint32_t ops)
         world_host_start(&world.hosts[i], job->job, ops, turn);
         world.hosts[i].rank = rank++;
         world.hosts[i].rank_count = job->rank_count;
+        world.hosts[i].members_drawn = job->members_drawn;
     }
 }
 

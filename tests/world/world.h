@@ -43,6 +43,7 @@ struct world_host {
     struct vm_process process;
     struct world_run *run; /* of its process; NULL: none runs */
     uint16_t job;
+    uint32_t members_drawn;    /* of the job, when its hosts were started */
     uint32_t rank, rank_count; /* in the job, for the sums */
     uint32_t ops, done;        /* operations to run, and run */
     uint32_t turn;             /* number of the run: in the values */
@@ -59,6 +60,7 @@ struct world_job {
     uint16_t job;
     enum { WORLD_NONE, WORLD_CREATING, WORLD_UNKNOWN, WORLD_EXISTS, WORLD_ENDING, WORLD_ENDED } state;
     bool members[WORLD_HOSTS_MAX];
+    uint32_t members_drawn; /* times; another job of this number has others */
     uint32_t rank_count;
 };
 
