@@ -98,7 +98,7 @@ run() {
 # The number of calls that the plugin reports as offloaded.
 offloaded() { sed -n 's/^banyan: MPI: \([0-9]*\).* calls offloaded.*/\1/p' "$dir/run.out"; }
 # The same for one collective.
-offloaded_of() { sed -n "s/^banyan: MPI: [0-9]* ([^)]*$1 \([0-9]*\)[^)]*) calls offloaded.*/\1/p" "$dir/run.out"; }
+offloaded_of() { sed -nE "s/^banyan: MPI: [0-9]* \(([^)]* )?$1 ([0-9]*)[^)]*\) calls offloaded.*/\2/p" "$dir/run.out"; }
 
 # shown WHAT LEAST COMMAND...: passes if the command succeeds, reports nothing wrong, and at least
 # LEAST of its calls were offloaded.
