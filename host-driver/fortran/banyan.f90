@@ -265,6 +265,111 @@ module banyan
             type(c_ptr), intent(out) :: request
             integer(c_int) :: status
         end function
+        function banyan_reduce_scatterv_init(comm, send, recv, counts, dtype, op, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            integer(c_int), value :: dtype, op
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_allgatherv_init(comm, send, recv, counts, dtype, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            integer(c_int), value :: dtype
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_reduce_init(comm, send, recv, count, dtype, op, root, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype, op
+            integer(c_int32_t), value :: root
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_alltoall_init(comm, send, recv, count, dtype, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_alltoallv_init(comm, send, send_counts, send_offsets, recv, &
+                recv_counts, recv_offsets, dtype, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            integer(c_int64_t), intent(in) :: send_counts(*)
+            type(c_ptr), value :: send_offsets
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), intent(in) :: recv_counts(*)
+            type(c_ptr), value :: recv_offsets
+            integer(c_int), value :: dtype
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_scatter_init(comm, send, recv, count, dtype, root, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_scatterv_init(comm, send, counts, offsets, recv, count, dtype, root, &
+                request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            type(c_ptr), value :: offsets
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_gather_init(comm, send, recv, count, dtype, root, request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), value :: count
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
+        function banyan_gatherv_init(comm, send, count, recv, counts, offsets, dtype, root, &
+                request) bind(C) result(status)
+            import
+            type(c_ptr), value :: comm
+            type(*), intent(in), asynchronous :: send(*)
+            integer(c_int64_t), value :: count
+            type(*), asynchronous :: recv(*)
+            integer(c_int64_t), intent(in) :: counts(*)
+            type(c_ptr), value :: offsets
+            integer(c_int), value :: dtype
+            integer(c_int32_t), value :: root
+            type(c_ptr), intent(out) :: request
+            integer(c_int) :: status
+        end function
         function banyan_barrier_init(comm, request) bind(C) result(status)
             import
             type(c_ptr), value :: comm

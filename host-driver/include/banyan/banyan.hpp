@@ -246,18 +246,19 @@ class comm
         check(banyan_barrier(handle_));
     }
 
-    /* Each message has one receiver (exchange.h); blocks of unequal size follow each other. Ranks other
-     * than the root may pass no counts. */
+    /* Each message has one receiver (exchange.h). Blocks of unequal size follow each other, or start at
+     * the offsets, where some are passed. Ranks other than the root may pass no counts. */
     template <typename T> void alltoall(const T *send, T *recv, uint64_t count) const
     {
         check(banyan_alltoall(handle_, send, recv, count, dtype_of<T>()));
     }
     template <typename T>
     void alltoallv(const T *send, const std::vector<uint64_t> &send_counts, T *recv,
-                   const std::vector<uint64_t> &recv_counts) const
+                   const std::vector<uint64_t> &recv_counts, const std::vector<uint64_t> &send_offsets = {},
+                   const std::vector<uint64_t> &recv_offsets = {}) const
     {
-        check(banyan_alltoallv(handle_, send, checked(send_counts), nullptr, recv, checked(recv_counts),
-                               nullptr, dtype_of<T>()));
+        check(banyan_alltoallv(handle_, send, checked(send_counts), starts(send_offsets), recv,
+                               checked(recv_counts), starts(recv_offsets), dtype_of<T>()));
     }
     template <typename T> void scatter(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
     {
@@ -265,10 +266,10 @@ class comm
     }
     template <typename T>
     void scatterv(const T *send, const std::vector<uint64_t> &counts, T *recv, uint64_t count,
-                  uint32_t root = 0) const
+                  uint32_t root = 0, const std::vector<uint64_t> &offsets = {}) const
     {
-        check(banyan_scatterv(handle_, send, rank() == root ? checked(counts) : nullptr, nullptr, recv, count,
-                              dtype_of<T>(), root));
+        check(banyan_scatterv(handle_, send, rank() == root ? checked(counts) : nullptr, starts(offsets),
+                              recv, count, dtype_of<T>(), root));
     }
     template <typename T> void gather(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
     {
@@ -276,10 +277,10 @@ class comm
     }
     template <typename T>
     void gatherv(const T *send, uint64_t count, T *recv, const std::vector<uint64_t> &counts,
-                 uint32_t root = 0) const
+                 uint32_t root = 0, const std::vector<uint64_t> &offsets = {}) const
     {
-        check(banyan_gatherv(handle_, send, count, recv, rank() == root ? checked(counts) : nullptr, nullptr,
-                             dtype_of<T>(), root));
+        check(banyan_gatherv(handle_, send, count, recv, rank() == root ? checked(counts) : nullptr,
+                             starts(offsets), dtype_of<T>(), root));
     }
 
     /* Requests of these operations, not yet posted. */
@@ -344,11 +345,13 @@ class comm
     }
     template <typename T>
     request alltoallv_init(const T *send, const std::vector<uint64_t> &send_counts, T *recv,
-                           const std::vector<uint64_t> &recv_counts) const
+                           const std::vector<uint64_t> &recv_counts,
+                           const std::vector<uint64_t> &send_offsets = {},
+                           const std::vector<uint64_t> &recv_offsets = {}) const
     {
         return make([&](banyan_request **out) {
-            return banyan_alltoallv_init(handle_, send, checked(send_counts), nullptr, recv,
-                                         checked(recv_counts), nullptr, dtype_of<T>(), out);
+            return banyan_alltoallv_init(handle_, send, checked(send_counts), starts(send_offsets), recv,
+                                         checked(recv_counts), starts(recv_offsets), dtype_of<T>(), out);
         });
     }
     template <typename T>
@@ -360,11 +363,11 @@ class comm
     }
     template <typename T>
     request scatterv_init(const T *send, const std::vector<uint64_t> &counts, T *recv, uint64_t count,
-                          uint32_t root = 0) const
+                          uint32_t root = 0, const std::vector<uint64_t> &offsets = {}) const
     {
         return make([&](banyan_request **out) {
-            return banyan_scatterv_init(handle_, send, rank() == root ? checked(counts) : nullptr, nullptr,
-                                        recv, count, dtype_of<T>(), root, out);
+            return banyan_scatterv_init(handle_, send, rank() == root ? checked(counts) : nullptr,
+                                        starts(offsets), recv, count, dtype_of<T>(), root, out);
         });
     }
     template <typename T> request gather_init(const T *send, T *recv, uint64_t count, uint32_t root = 0) const
@@ -375,11 +378,11 @@ class comm
     }
     template <typename T>
     request gatherv_init(const T *send, uint64_t count, T *recv, const std::vector<uint64_t> &counts,
-                         uint32_t root = 0) const
+                         uint32_t root = 0, const std::vector<uint64_t> &offsets = {}) const
     {
         return make([&](banyan_request **out) {
             return banyan_gatherv_init(handle_, send, count, recv, rank() == root ? checked(counts) : nullptr,
-                                       nullptr, dtype_of<T>(), root, out);
+                                       starts(offsets), dtype_of<T>(), root, out);
         });
     }
 
@@ -459,11 +462,15 @@ class comm
         fresh.post();
         return fresh;
     }
-    const uint64_t *checked(const std::vector<uint64_t> &counts) const
+    const uint64_t *starts(const std::vector<uint64_t> &offsets) const
+    {
+        return offsets.empty() ? nullptr : checked(offsets, "offsets");
+    }
+    const uint64_t *checked(const std::vector<uint64_t> &counts, const std::string &name = "counts") const
     {
         if (counts.size() != size())
             throw error(BANYAN_EINVAL,
-                        ("counts has " + std::to_string(counts.size()) +
+                        (name + " has " + std::to_string(counts.size()) +
                          " elements; it requires one for each of " + std::to_string(size()) + " ranks")
                             .c_str());
         return counts.data();

@@ -346,10 +346,10 @@ class Communicator(Exchanges):
         source = self._second(send, "send", counts[self.rank], number, dtype, False)
         return source, target, shares, number
 
-    def _counts(self, counts):
+    def _counts(self, counts, name="counts"):
         if len(counts) != self.size or any(int(count) < 0 for count in counts):
             raise InvalidError(
-                f"counts has {len(counts)} elements; it requires one number, 0 or more, for each of "
+                f"{name} has {len(counts)} elements; it requires one number, 0 or more, for each of "
                 f"{self.size} ranks",
                 -1,
             )

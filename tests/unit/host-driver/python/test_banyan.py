@@ -56,6 +56,21 @@ comm.scatterv(some if rank == 0 else None, counts, own)
 assert (own == rank).all(), own
 comm.igatherv(own, some if rank == 0 else None, counts).wait()
 assert rank > 0 or some[-1] == size - 1, some
+back = [3 * (size - 1 - r) for r in range(size)]
+spread = numpy.full(size * 3, -1, "int32")
+comm.alltoallv(send, [2] * size, spread, [2] * size, recv_offsets=back)
+assert all(spread[back[r]] == 100 * r + 2 * rank for r in range(size)) and (spread[2::3] == -1).all(), spread
+comm.iscatterv(spread if rank == 0 else None, [2] * size, share, offsets=back).wait()
+assert (share == [100 * rank, 100 * rank + 1]).all(), share
+spread[:] = -1
+comm.gatherv(share, spread if rank == 1 else None, [2] * size, root=1, offsets=back)
+assert rank != 1 or all(spread[back[r]] == 100 * r for r in range(size)), spread
+for offsets, words in (([0] * (size + 1), "offsets has"), ([3 * size] * size, "its blocks end at element")):
+    try:
+        comm.alltoallv(send, [2] * size, spread, [2] * size, recv_offsets=offsets)
+        raise SystemExit("wrong offsets were taken")
+    except banyan.InvalidError as error:
+        assert words in str(error), error
 try:
     comm.alltoall(numpy.zeros(size + 1))
     raise SystemExit("unequal blocks were taken")
