@@ -13,7 +13,8 @@
 #include <lemon/preflow.h>
 #include <lemon/smart_graph.h>
 
-namespace {
+namespace
+{
 
 using Graph = lemon::SmartDigraph;
 using Amount = long long;
@@ -127,7 +128,8 @@ bool all_hear(const Fabric &fabric, Amount &p, Amount &q)
         flow.runMinCut();
         if (flow.flowValue() >= all * q)
             continue;
-        Amount sending = 0, leaving = 0; // the source's side must send its compute nodes' shards to the other side
+        Amount sending = 0,
+               leaving = 0; // the source's side must send its compute nodes' shards to the other side
 
         for (int other : fabric.compute)
             sending += flow.minCut(nodes[other]) ? 1 : 0;
@@ -164,8 +166,9 @@ struct Claim {
     Fraction value{0, 1};
 };
 
-class Checker {
-public:
+class Checker
+{
+  public:
     unsigned passed = 0, failed = 0;
     unsigned long claims = 0, below_cut = 0;
 
@@ -178,7 +181,7 @@ public:
         (good ? passed : failed)++;
     }
 
-private:
+  private:
     bool agrees(const Fabric &fabric, const Claim &claim)
     {
         Fraction found{0, 1};
@@ -199,8 +202,9 @@ private:
         }
         if (found == claim.value)
             return true;
-        std::cout << "FAIL   " << fabric.name << ": " << claim.what << ": the planner says " << claim.value.num << "/"
-                  << claim.value.den << ", LEMON " << found.num << "/" << found.den << "\n";
+        std::cout << "FAIL   " << fabric.name << ": " << claim.what << ": the planner says "
+                  << claim.value.num << "/" << claim.value.den << ", LEMON " << found.num << "/" << found.den
+                  << "\n";
         return false;
     }
 };
@@ -242,8 +246,10 @@ int main(int argc, char **argv)
             checker.check(fabric, claims);
         }
     }
-    std::cout << "oracle: " << checker.passed + checker.failed << " fabrics, " << checker.claims << " bounds by LEMON's flows, "
-              << checker.failed << " fabrics with differences; allreduce is bounded below the least cut on " << checker.below_cut << "\n"
+    std::cout << "oracle: " << checker.passed + checker.failed << " fabrics, " << checker.claims
+              << " bounds by LEMON's flows, " << checker.failed
+              << " fabrics with differences; allreduce is bounded below the least cut on "
+              << checker.below_cut << "\n"
               << checker.passed << " passed, " << checker.failed << " failed\n";
     return checker.failed || checker.passed == 0;
 }

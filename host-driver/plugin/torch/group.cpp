@@ -9,7 +9,8 @@
 
 #include <cstring>
 
-namespace banyan_torch {
+namespace banyan_torch
+{
 
 /* Returns the element type, or 0 if libbanyan has none. */
 static banyan_dtype_t dtype_of(const at::Tensor &tensor)
@@ -129,11 +130,11 @@ static void check_versions(const exchange &share, int size)
     for (int i = 0; i < size; i++) {
         uint32_t library = all[2 * (size_t)i], built = all[2 * (size_t)i + 1];
 
-        TORCH_CHECK(library / 100 == built / 100, "banyan: at rank ", i, " banyan_torch was built with libbanyan ",
-                    text(built), " and has loaded version ", text(library),
-                    "; install both of one release there, or run make torch again");
-        TORCH_CHECK(library == all[0], "banyan: rank ", i, " has libbanyan ", text(library), ", and rank 0 has ",
-                    text(all[0]), "; install one version on all hosts");
+        TORCH_CHECK(library / 100 == built / 100, "banyan: at rank ", i,
+                    " banyan_torch was built with libbanyan ", text(built), " and has loaded version ",
+                    text(library), "; install both of one release there, or run make torch again");
+        TORCH_CHECK(library == all[0], "banyan: rank ", i, " has libbanyan ", text(library),
+                    ", and rank 0 has ", text(all[0]), "; install one version on all hosts");
     }
 }
 
@@ -147,8 +148,8 @@ static bool setting_is(const char *wanted, const char *value)
     return false;
 }
 
-group::group(int rank, int size, std::chrono::milliseconds timeout, exchange share, c10::intrusive_ptr<base> other,
-             bool whole)
+group::group(int rank, int size, std::chrono::milliseconds timeout, exchange share,
+             c10::intrusive_ptr<base> other, bool whole)
     : base(rank, size), other_(std::move(other)), gpu_off_(setting_is("BANYAN_GPU", "off"))
 {
     if (!whole) {
@@ -173,7 +174,8 @@ group::group(int rank, int size, std::chrono::milliseconds timeout, exchange sha
             why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(one.rank) +
                    " of the table; start the ranks in the order of the table";
         else if (!one.exchanges && apart_.empty())
-            apart_ = "rank " + std::to_string(i) + " has no connections to the others; set BANYAN_FALLBACK at all ranks";
+            apart_ = "rank " + std::to_string(i) +
+                     " has no connections to the others; set BANYAN_FALLBACK at all ranks";
     }
     if (!why_.empty())
         worker_.reset();
@@ -211,8 +213,8 @@ base &group::pass(const char *what, const std::string &apart)
 {
     const std::string &why = why_.empty() ? apart : why_;
 
-    TORCH_CHECK(other_, "banyan: ", what, " is not offloaded", why.empty() ? "" : " (", why, why.empty() ? "" : ")",
-                ", and there is no other backend to run it; build PyTorch with Gloo");
+    TORCH_CHECK(other_, "banyan: ", what, " is not offloaded", why.empty() ? "" : " (", why,
+                why.empty() ? "" : ")", ", and there is no other backend to run it; build PyTorch with Gloo");
     passed_++;
     return *other_;
 }
@@ -227,9 +229,10 @@ bool group::serves(const tensors &data, const char *what) const
         TORCH_CHECK(one.device().is_cpu() || one.device().is_cuda(), "banyan: ", what,
                     " does not support a tensor on the device ", one.device().str(),
                     "; supported are cpu and cuda: pass tensor.cpu() and copy the result back");
-        TORCH_CHECK(!(gpu_off_ && one.device().is_cuda()), "banyan: ", what,
-                    " of a tensor on the device ", one.device().str(),
-                    " requires BANYAN_GPU=auto or on, and it is off: change it at all ranks, or pass tensor.cpu()");
+        TORCH_CHECK(
+            !(gpu_off_ && one.device().is_cuda()), "banyan: ", what, " of a tensor on the device ",
+            one.device().str(),
+            " requires BANYAN_GPU=auto or on, and it is off: change it at all ranks, or pass tensor.cpu()");
         if (!worker_ || one.scalar_type() != data[0].scalar_type())
             return false;
     }
@@ -242,14 +245,16 @@ bool group::reduces(const tensors &data, const c10d::ReduceOp &op, const char *w
     if (!serves(data, what))
         return false;
     TORCH_CHECK(dtype_of(data[0]) != 0, "banyan: ", what, " does not support elements of type ",
-                data[0].dtype().name(), "; supported are uint8, int8, int32, int64, float16, bfloat16, float32 and "
+                data[0].dtype().name(),
+                "; supported are uint8, int8, int32, int64, float16, bfloat16, float32 and "
                 "float64: convert the tensor, such as tensor.to(torch.int32)");
     TORCH_CHECK(!is_average(op) || data[0].is_floating_point(), "banyan: ", what,
                 " does not support the average of integers; use ReduceOp.SUM and divide");
     return op_of(op) != 0 && banyan_supports(op_of(op), dtype_of(data[0])) != 0;
 }
 
-work_ptr group::start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after)
+work_ptr group::start(c10d::OpType type, tensors results, tensors used, maker make,
+                      std::function<void()> after)
 {
     auto work = c10::make_intrusive<group_work>(getRank(), type, std::move(results));
     auto next = std::make_unique<operation>();
@@ -380,8 +385,8 @@ work_ptr group::allreduce_coalesced(tensors &data, const c10d::AllreduceCoalesce
         [all = data, op](banyan_comm *comm, auto &requests) {
             for (const at::Tensor &one : all)
                 add(requests, [&](banyan_request **out) {
-                    return banyan_allreduce_init(comm, one.data_ptr(), one.data_ptr(), count_of(one), dtype_of(one),
-                                                 op, out);
+                    return banyan_allreduce_init(comm, one.data_ptr(), one.data_ptr(), count_of(one),
+                                                 dtype_of(one), op, out);
                 });
         },
         divide(is_average(options.reduceOp), data, getSize()));
@@ -400,8 +405,8 @@ work_ptr group::reduce(tensors &data, const c10d::ReduceOptions &options)
         c10d::OpType::REDUCE, data, data,
         [one, op, root, here](banyan_comm *comm, auto &requests) {
             add(requests, [&](banyan_request **out) {
-                return banyan_reduce_init(comm, one.data_ptr(), here ? one.data_ptr() : nullptr, count_of(one),
-                                          dtype_of(one), op, root, out);
+                return banyan_reduce_init(comm, one.data_ptr(), here ? one.data_ptr() : nullptr,
+                                          count_of(one), dtype_of(one), op, root, out);
             });
         },
         divide(is_average(options.reduceOp) && here, data, getSize()));
@@ -468,12 +473,13 @@ work_ptr group::allgather(std::vector<tensors> &out, tensors &in, const c10d::Al
         },
         [parts, whole, direct] {
             for (size_t i = 0; i < parts.size() && !direct; i++)
-                at::Tensor(parts[i]).copy_(
-                    whole.narrow(0, (int64_t)i * parts[i].numel(), parts[i].numel()).reshape(parts[i].sizes()));
+                at::Tensor(parts[i]).copy_(whole.narrow(0, (int64_t)i * parts[i].numel(), parts[i].numel())
+                                               .reshape(parts[i].sizes()));
         });
 }
 
-work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in, const c10d::ReduceScatterOptions &options)
+work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in,
+                                     const c10d::ReduceScatterOptions &options)
 {
     if (!reduces({in, out}, options.reduceOp, "reduce-scatter"))
         return pass("reduce-scatter")._reduce_scatter_base(out, in, options);
@@ -485,14 +491,15 @@ work_ptr group::_reduce_scatter_base(at::Tensor &out, at::Tensor &in, const c10d
         c10d::OpType::_REDUCE_SCATTER_BASE, {out}, {in, out},
         [in, out, op](banyan_comm *comm, auto &requests) {
             add(requests, [&](banyan_request **request) {
-                return banyan_reduce_scatter_init(comm, in.data_ptr(), out.data_ptr(), count_of(out), dtype_of(out), op,
-                                                  request);
+                return banyan_reduce_scatter_init(comm, in.data_ptr(), out.data_ptr(), count_of(out),
+                                                  dtype_of(out), op, request);
             });
         },
         divide(is_average(options.reduceOp), {out}, getSize()));
 }
 
-work_ptr group::reduce_scatter(tensors &out, std::vector<tensors> &in, const c10d::ReduceScatterOptions &options)
+work_ptr group::reduce_scatter(tensors &out, std::vector<tensors> &in,
+                               const c10d::ReduceScatterOptions &options)
 {
     if (out.size() != 1 || in.size() != 1 || !reduces(out, options.reduceOp, "reduce-scatter") ||
         !serves(in[0], "reduce-scatter"))
@@ -607,7 +614,8 @@ work_ptr group::gather(std::vector<tensors> &out, tensors &in, const c10d::Gathe
 
     if (!serves(in, "gather") || !apart_.empty() || in.size() != 1)
         return pass("gather", apart_).gather(out, in, options);
-    TORCH_CHECK(here ? out.size() == 1 : out.empty(), "banyan: gather: the root, and no other rank, requires a list "
+    TORCH_CHECK(here ? out.size() == 1 : out.empty(),
+                "banyan: gather: the root, and no other rank, requires a list "
                 "for the tensors of all ranks");
     if (here) {
         check_parts(out[0], in[0], getSize(), "gather");
@@ -636,7 +644,8 @@ work_ptr group::scatter(tensors &out, std::vector<tensors> &in, const c10d::Scat
 
     if (!serves(out, "scatter") || !apart_.empty() || out.size() != 1)
         return pass("scatter", apart_).scatter(out, in, options);
-    TORCH_CHECK(here ? in.size() == 1 : in.empty(), "banyan: scatter: the root, and no other rank, requires a list of "
+    TORCH_CHECK(here ? in.size() == 1 : in.empty(),
+                "banyan: scatter: the root, and no other rank, requires a list of "
                 "tensors for all ranks");
     if (here) {
         check_parts(in[0], out[0], getSize(), "scatter");
@@ -661,8 +670,9 @@ work_ptr group::alltoall(tensors &out, tensors &in, const c10d::AllToAllOptions 
 {
     if (!serves(in, "all-to-all") || !serves(out, "all-to-all") || !apart_.empty())
         return pass("all-to-all", apart_).alltoall(out, in, options);
-    TORCH_CHECK((int)in.size() == getSize() && (int)out.size() == getSize(), "banyan: all-to-all: the lists have ",
-                in.size(), " and ", out.size(), " tensors and require one for each of ", getSize(), " ranks");
+    TORCH_CHECK((int)in.size() == getSize() && (int)out.size() == getSize(),
+                "banyan: all-to-all: the lists have ", in.size(), " and ", out.size(),
+                " tensors and require one for each of ", getSize(), " ranks");
     TORCH_CHECK(in[0].scalar_type() == out[0].scalar_type(),
                 "banyan: all-to-all: both lists require one element type");
     shares sent(in, true), got(out, false);
@@ -696,7 +706,8 @@ work_ptr group::alltoall_base(at::Tensor &out, at::Tensor &in, std::vector<int64
 {
     if (!serves({in, out}, "all-to-all") || !apart_.empty())
         return pass("all-to-all", apart_).alltoall_base(out, in, out_sizes, in_sizes, options);
-    TORCH_CHECK(in.dim() > 0 && out.dim() > 0, "banyan: all-to-all requires tensors with a dimension to divide");
+    TORCH_CHECK(in.dim() > 0 && out.dim() > 0,
+                "banyan: all-to-all requires tensors with a dimension to divide");
     c10d::checkSplitSizes(in_sizes, in, getSize());
     c10d::checkSplitSizes(out_sizes, out, getSize());
     bool equal = in_sizes.empty() && out_sizes.empty();
@@ -707,8 +718,9 @@ work_ptr group::alltoall_base(at::Tensor &out, at::Tensor &in, std::vector<int64
                           receive = split_counts(out, filled(out, out_sizes));
     shares sent({in}, true), got({out}, false);
 
-    TORCH_CHECK(!equal || in.numel() == out.numel(), "banyan: all-to-all: without split sizes the output has ",
-                out.numel(), " elements and requires ", in.numel(), ": those of the input");
+    TORCH_CHECK(!equal || in.numel() == out.numel(),
+                "banyan: all-to-all: without split sizes the output has ", out.numel(),
+                " elements and requires ", in.numel(), ": those of the input");
     return start(
         c10d::OpType::ALLTOALL_BASE, {out}, {in, out},
         [sent, got, send, receive, equal](banyan_comm *comm, auto &requests) {
@@ -725,7 +737,8 @@ work_ptr group::alltoall_base(at::Tensor &out, at::Tensor &in, std::vector<int64
 
 /* ---- passed to the other backend */
 
-work_ptr group::allgather_coalesced(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options)
+work_ptr group::allgather_coalesced(std::vector<tensors> &out, tensors &in,
+                                    const c10d::AllgatherOptions &options)
 {
     return pass("allgather of a list").allgather_coalesced(out, in, options);
 }

@@ -17,7 +17,8 @@
 
 #include "worker.hpp"
 
-namespace banyan_torch {
+namespace banyan_torch
+{
 
 #if TORCH_VERSION_MAJOR >= 2
 using base = c10d::Backend;
@@ -28,44 +29,67 @@ using work_ptr = c10::intrusive_ptr<c10d::Work>;
 using tensors = std::vector<at::Tensor>;
 
 /* The handle of an operation that runs. */
-class group_work : public c10d::Work {
-public:
+class group_work : public c10d::Work
+{
+  public:
     group_work(int rank, c10d::OpType type, tensors results);
-    bool isCompleted() override { return future_->completed(); }
-    bool isSuccess() const override { return future_->completed() && !future_->hasError(); }
+    bool isCompleted() override
+    {
+        return future_->completed();
+    }
+    bool isSuccess() const override
+    {
+        return future_->completed() && !future_->hasError();
+    }
     std::exception_ptr exception() const override;
-    tensors result() override { return results_; }
+    tensors result() override
+    {
+        return results_;
+    }
     bool wait(std::chrono::milliseconds timeout) override;
-    void synchronize() override {}
+    void synchronize() override
+    {
+    }
     void abort() override;
-    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override { return future_; }
+    c10::intrusive_ptr<c10::ivalue::Future> getFuture() override
+    {
+        return future_;
+    }
     /* Called once, on the worker's thread. */
     void ended(std::exception_ptr error);
 
-private:
+  private:
     tensors results_;
     c10::intrusive_ptr<c10::ivalue::Future> future_;
 };
 
-class group : public base {
-public:
+class group : public base
+{
+  public:
     /* `share` exchanges bytes between the ranks; `other` may be NULL: such operations then fail.
      * `whole` is false for a group that is not the whole job: all is passed to `other`. */
-    group(int rank, int size, std::chrono::milliseconds timeout, exchange share, c10::intrusive_ptr<base> other,
-          bool whole);
-    ~group() override { close(); }
+    group(int rank, int size, std::chrono::milliseconds timeout, exchange share,
+          c10::intrusive_ptr<base> other, bool whole);
+    ~group() override
+    {
+        close();
+    }
     /* Ends the operations that still run with an error, and leaves the job. Threads that hold the
      * interpreter's lock release it meanwhile. */
     void close();
     /* Called when PyTorch drops the group; the destructor waits for those that watch it. */
     void release_resources() override;
-    const std::string getBackendName() const override { return "banyan"; }
+    const std::string getBackendName() const override
+    {
+        return "banyan";
+    }
 
     work_ptr broadcast(tensors &data, const c10d::BroadcastOptions &options) override;
     work_ptr allreduce(tensors &data, const c10d::AllreduceOptions &options) override;
     work_ptr allreduce_coalesced(tensors &data, const c10d::AllreduceCoalescedOptions &options) override;
     work_ptr reduce(tensors &data, const c10d::ReduceOptions &options) override;
-    work_ptr allgather(std::vector<tensors> &out, tensors &in, const c10d::AllgatherOptions &options) override;
+    work_ptr allgather(std::vector<tensors> &out, tensors &in,
+                       const c10d::AllgatherOptions &options) override;
     work_ptr _allgather_base(at::Tensor &out, at::Tensor &in, const c10d::AllgatherOptions &options) override;
     work_ptr reduce_scatter(tensors &out, std::vector<tensors> &in,
                             const c10d::ReduceScatterOptions &options) override;
@@ -89,21 +113,31 @@ public:
 
     /* Whether the network serves this group, and how: for messages and tests. */
     std::string describe() const;
-    uint64_t offloaded() const { return offloaded_; }
-    uint64_t passed() const { return passed_; }
-    uint64_t open() const { return worker_ ? worker_->open() : 0; }
+    uint64_t offloaded() const
+    {
+        return offloaded_;
+    }
+    uint64_t passed() const
+    {
+        return passed_;
+    }
+    uint64_t open() const
+    {
+        return worker_ ? worker_->open() : 0;
+    }
 
-private:
+  private:
     using maker = std::function<void(banyan_comm *, std::vector<banyan_request *> &)>;
-    work_ptr start(c10d::OpType type, tensors results, tensors used, maker make, std::function<void()> after = {});
+    work_ptr start(c10d::OpType type, tensors results, tensors used, maker make,
+                   std::function<void()> after = {});
     base &pass(const char *what, const std::string &apart = {});
     bool serves(const tensors &data, const char *what) const;
     bool reduces(const tensors &data, const c10d::ReduceOp &op, const char *what) const;
 
     std::unique_ptr<worker> worker_; /* NULL: not the whole job, or ranks in another order */
     c10::intrusive_ptr<base> other_;
-    std::string why_;   /* with worker_ NULL */
-    std::string apart_; /* why gather, scatter and all-to-all are passed on; empty: they are not */
+    std::string why_;      /* with worker_ NULL */
+    std::string apart_;    /* why gather, scatter and all-to-all are passed on; empty: they are not */
     bool gpu_off_ = false; /* BANYAN_GPU=off */
     std::atomic<uint64_t> offloaded_{0}, passed_{0}, sequence_{0};
 };

@@ -7,7 +7,8 @@
 
 #include "group.hpp"
 
-namespace banyan_torch {
+namespace banyan_torch
+{
 
 /* The text of a rank that could not make its group; the others end with it. */
 constexpr const char *FAILED = "banyan/failed";
@@ -22,7 +23,8 @@ static std::vector<uint8_t> answer_of(c10d::Store &store, const std::string &key
 {
     auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(timeout_s);
 
-    for (auto pause = std::chrono::milliseconds(1);; pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
+    for (auto pause = std::chrono::milliseconds(1);;
+         pause = std::min(2 * pause, std::chrono::milliseconds(50))) {
         if (store.check({key}))
             return store.get(key);
         if (store.check({FAILED})) {
@@ -32,7 +34,8 @@ static std::vector<uint8_t> answer_of(c10d::Store &store, const std::string &key
         }
         if (std::chrono::steady_clock::now() >= end)
             throw std::runtime_error("banyan: rank " + std::to_string(rank) + " has not answered within " +
-                                     std::to_string((long)timeout_s) + " s in init_process_group; start all ranks, "
+                                     std::to_string((long)timeout_s) +
+                                     " s in init_process_group; start all ranks, "
                                      "all with the backend banyan, or raise timeout=");
         std::this_thread::sleep_for(pause);
     }
@@ -90,9 +93,13 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
         .def_property_readonly("offloaded", &group::offloaded, "Operations that libbanyan ran.")
         .def_property_readonly("passed", &group::passed, "Operations that the other backend ran.");
     py::class_<watch>(module, "Watch")
-        .def(py::init([](const c10::intrusive_ptr<group> &one) { return watch{c10::weak_intrusive_ptr<group>(one)}; }))
-        .def("__call__", [](const watch &self) { return self.owned.lock(); }, "Returns the group, or None if it is gone.");
-    module.attr("torch_version") = std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR);
+        .def(py::init(
+            [](const c10::intrusive_ptr<group> &one) { return watch{c10::weak_intrusive_ptr<group>(one)}; }))
+        .def(
+            "__call__", [](const watch &self) { return self.owned.lock(); },
+            "Returns the group, or None if it is gone.");
+    module.attr("torch_version") =
+        std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR);
     module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout_s"),
                py::arg("other"), py::arg("whole"), py::call_guard<py::gil_scoped_release>());
 }

@@ -5,7 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-namespace banyan_torch {
+namespace banyan_torch
+{
 
 /* Operations in flight; libbanyan's limit on requests is 64. */
 constexpr std::size_t in_flight_most = 32;
@@ -16,8 +17,8 @@ std::exception_ptr failure(banyan_status_t status)
 {
     const char *text = banyan_last_error();
 
-    return std::make_exception_ptr(std::runtime_error(
-        std::string("banyan: ") + (text[0] != 0 ? text : banyan_strerror(status))));
+    return std::make_exception_ptr(
+        std::runtime_error(std::string("banyan: ") + (text[0] != 0 ? text : banyan_strerror(status))));
 }
 
 /* An exception must not pass through libbanyan, so the constructor throws it. */
@@ -34,7 +35,8 @@ int worker::share_addresses(void *self, const void *mine, void *all, std::size_t
     }
 }
 
-worker::worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share) : share_(std::move(share))
+worker::worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share)
+    : share_(std::move(share))
 {
     banyan_bootstrap bootstrap = {sizeof(bootstrap), rank, rank_count, this, share_addresses};
     banyan_config config;

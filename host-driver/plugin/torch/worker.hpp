@@ -18,7 +18,8 @@
 
 #include <banyan/banyan.h>
 
-namespace banyan_torch {
+namespace banyan_torch
+{
 
 /* One operation. `make` creates its requests, in order; `end` is called once, on the worker's
  * thread, after all have ended: with the first error, or NULL. */
@@ -34,8 +35,9 @@ struct operation {
  * rank does not answer. */
 using exchange = std::function<void(const void *mine, void *all, std::size_t bytes)>;
 
-class worker {
-public:
+class worker
+{
+  public:
     /* Joins the job of the settings BANYAN_*. Throws std::runtime_error with the library's text. */
     worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share);
     /* Ends all operations that still run with an error, and leaves the job. */
@@ -46,14 +48,26 @@ public:
     /* Queues an operation. */
     void run(std::unique_ptr<operation> next);
     /* Operations that have not ended. */
-    uint64_t open() const { return open_; }
-    uint32_t rank() const { return banyan_comm_rank(comm_); }
-    uint32_t size() const { return banyan_comm_size(comm_); }
+    uint64_t open() const
+    {
+        return open_;
+    }
+    uint32_t rank() const
+    {
+        return banyan_comm_rank(comm_);
+    }
+    uint32_t size() const
+    {
+        return banyan_comm_size(comm_);
+    }
     /* Whether it runs all-to-all, scatter and gather: the ranks are connected. */
     bool exchanges() const;
-    std::string transport() const { return banyan_comm_transport(comm_); }
+    std::string transport() const
+    {
+        return banyan_comm_transport(comm_);
+    }
 
-private:
+  private:
     void loop();
     void start(operation &next);
     bool advance();
