@@ -3,7 +3,7 @@
 
 LINT_CHECKS := lint-arrows lint-symbols lint-api lint-format lint-tidy lint-cppcheck lint-man lint-text lint-names lint-guide lint-alerts lint-abi
 LINT_TREES  := offload dataplane firmware boards control host-driver tests
-lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' | sort)
+lint_files   = $(shell find $(wildcard $(LINT_TREES)) -name '*.c' -o -name '*.h' -o -name '*.cpp' -o -name '*.hpp' -o -name '*.cc' | sort)
 # Sources of the build, without generated ones.
 lint_sources = $(filter-out $(GEN)/%,$(ALL_SRC) $(LINT_MORE))
 
