@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # The backend "banyan" of torch.distributed with Debian's PyTorch: its collectives on four hosts and
-# real switches, a missing rank, wrong use, training that repeats to the bit, and some of PyTorch's
-# own tests of a backend between hosts. SUITE=all runs all of those that are installed, under Gloo as
-# well, and compares (half an hour).
+# real switches, groups of some ranks, a missing rank, wrong use, training that repeats to the bit,
+# and some of PyTorch's own tests of a backend between hosts. SUITE=all runs all of those that are
+# installed, under Gloo as well, and compares (half an hour).
 #   lab-torch.sh BUILD
 . "$(dirname "$0")/lab-common.sh" lab-torch "$@"
 need_root
@@ -20,7 +20,7 @@ collectives() { # NAME ARGUMENT...
     local name=$1
     shift
     # shellcheck disable=SC2086 # words are wanted
-    on_hosts 300 -- $python tests/torch/test_backend.py "$@"
+    on_hosts 300 ${controller:-} -- $python tests/torch/test_backend.py "$@"
     read -r good bad < <(sed -nE 's/^host0: ([0-9]+) passed, ([0-9]+) failed.*/\1 \2/p' "$dir/run.out")
     if [ "${bad:-1}" -eq 0 ] && [ "$(grep -cE "^host[0-3]: $good passed, 0 failed over banyan" "$dir/run.out")" -eq 4 ]; then
         passed=$((passed + good - 1))
@@ -31,6 +31,10 @@ collectives() { # NAME ARGUMENT...
 }
 collectives "every collective, operator and type"
 BANYAN_FALLBACK=circulant collectives "gather, scatter and all-to-all of every type" --exchanges
+controller=--controller BANYAN_FALLBACK=circulant collectives "groups of some ranks" --groups
+# shellcheck disable=SC2086
+on_hosts 120 --controller -- $python tests/torch/test_backend.py --beside
+check "groups of some ranks beside another backend" test "$(grep -c 'groups beside another backend are over banyan' "$dir/run.out")" -eq 4
 # shellcheck disable=SC2086
 on_hosts 120 --timeout 2 -c allreduce -- $python tests/torch/test_backend.py --again
 check "a missing rank is named" test "$(grep -c 'the missing rank is named' "$dir/run.out")" -eq 3

@@ -2,6 +2,7 @@
 
     banyan lab run fabric.json -- python3 test_backend.py
     BANYAN_FALLBACK=circulant banyan lab run fabric.json -- python3 test_backend.py --exchanges
+    BANYAN_FALLBACK=circulant banyan lab run fabric.json --controller -- python3 test_backend.py --groups
 
 Every collective, operator and element type, sizes from 0 to 64 MB, lists and whole tensors, several
 in flight, groups, futures, DistributedDataParallel beside the gradients of one process, and wrong use.
@@ -40,16 +41,16 @@ def numbers(rank, count, dtype):
     return ((torch.arange(count) * 7 + rank) % 3).to(dtype)
 
 
-def offloads(count):
+def offloads(count, group=None):
     """Return a context that checks that `count` operations ran over banyan and none over Gloo."""
 
     class Check:
         def __enter__(self):
-            self.before = banyan_torch.describe()
+            self.before = banyan_torch.describe(group)
 
         def __exit__(self, kind, *_):
             if kind is None:
-                after = banyan_torch.describe()
+                after = banyan_torch.describe(group)
                 assert (after[1] - self.before[1], after[2] - self.before[2]) == (count, 0), (self.before, after)
 
     return Check()
@@ -343,7 +344,115 @@ def splits_that_differ_are_an_error(rank, size):
         assert rank != 0, "no error"  # other ranks may have all that they expect before rank 0 finds it
 
 
+def groups_run_over_banyan(rank, size):
+    """The groups that some ranks make run every kind of operation; each rank is in several."""
+    ranks = [list(range(first, size)) for first in range(size - 1)] + [list(range(first, size, 2)) for first in (0, 1)]
+    for members, group in [(one, dist.new_group(one)) for one in ranks]:
+        if rank not in members:
+            continue
+        count, place = len(members), members.index(rank)
+        assert banyan_torch.describe(group)[0].startswith("over banyan"), banyan_torch.describe(group)
+        with offloads(9, group):
+            data = torch.full((5000,), rank + 1.0)
+            dist.all_reduce(data, group=group)
+            assert (data == sum(members) + count).all()
+            data = torch.full((3,), rank)
+            dist.broadcast(data, members[-1], group=group)
+            assert (data == members[-1]).all()
+            parts = [torch.zeros(7) for _ in members]
+            dist.all_gather(parts, torch.full((7,), float(rank)), group=group)
+            assert all((part == other).all() for part, other in zip(parts, members))
+            own = torch.zeros(7)
+            dist.reduce_scatter(own, [torch.full((7,), float(i)) for i in range(count)], group=group)
+            assert (own == place * count).all()
+            data = torch.full((9,), 1.0)
+            dist.reduce(data, members[0], group=group)
+            assert place > 0 or (data == count).all()
+            out = torch.zeros(count)
+            dist.all_to_all_single(out, torch.full((count,), float(rank)), group=group)
+            assert out.equal(torch.tensor(members).float())
+            parts = [torch.zeros(2) for _ in members] if place == 0 else None
+            dist.gather(torch.full((2,), float(rank)), parts, members[0], group=group)
+            assert place > 0 or all((part == other).all() for part, other in zip(parts, members))
+            dist.scatter(own[:1], [torch.tensor([float(i)]) for i in members] if place == 1 else None, members[1], group=group)
+            assert own[0] == rank
+            dist.barrier(group=group)
+
+
+def operations_of_many_groups_are_in_flight(rank, size):
+    groups = [None] + [dist.new_group(list(range(size))) for _ in range(3)]
+    data = [[torch.full((10000,), float(rank + i)) for i in range(20)] for _ in groups]
+    order = list(range(len(groups)))
+    work = []
+    for i in range(20):  # each rank starts them in another order of groups
+        for k in order[rank:] + order[:rank]:
+            work.append(dist.all_reduce(data[k][i], group=groups[k], async_op=True))
+    for one in work:
+        one.wait()
+    for of_group in data:
+        assert all((one == size * (size - 1) // 2 + size * i).all() for i, one in enumerate(of_group))
+    for group in groups[1:]:
+        assert banyan_torch.describe(group)[1:] == (20, 0), banyan_torch.describe(group)
+
+
+def groups_are_made_and_destroyed(rank, size):
+    for _ in range(20):
+        group = dist.new_group(list(range(1, size)))
+        if rank >= 1:
+            data = torch.ones(100)
+            with offloads(1, group):
+                dist.all_reduce(data, group=group)
+            assert (data == size - 1).all()
+            dist.destroy_process_group(group)
+        dist.barrier()
+
+
+def a_group_on_one_host_runs_over_gloo(rank, size):
+    groups = [dist.new_group([one]) for one in range(size)]
+    text = banyan_torch.describe(groups[rank])[0]
+    assert "not over banyan: all 1 ranks of the communicator run on" in text, text
+    data = torch.ones(3)
+    dist.all_reduce(data, group=groups[rank])
+    assert (data == 1).all()
+
+
+def ddp_in_a_group(rank, size):
+    group = dist.new_group(list(range(size - 1)))
+    if rank == size - 1:
+        return
+    torch.manual_seed(2)
+    model = torch.nn.Linear(64, 8).double()
+    inputs = torch.randn(4 * (size - 1), 64).double()
+    parallel = DistributedDataParallel(model, process_group=group)
+    parallel(inputs[4 * rank : 4 * rank + 4]).square().mean().backward()
+    assert banyan_torch.describe(group)[1] > 0
+    alone = torch.nn.Linear(64, 8).double()
+    alone.load_state_dict(model.state_dict())
+    alone(inputs).square().mean().backward()
+    assert torch.allclose(alone.weight.grad, model.weight.grad)
+
+
+def beside():
+    """Groups of the backend beside a default group of another one: of all ranks, and then of some."""
+    dist.init_process_group("gloo")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    lone = dist.new_group([0, 1], backend="banyan")
+    if rank < 2:
+        assert "the group of all ranks is not over banyan" in banyan_torch.describe(lone)[0], banyan_torch.describe(lone)
+    groups = [dist.new_group(backend="banyan"), dist.new_group(list(range(1, size)), backend="banyan")]
+    for group in groups[: 1 + (rank > 0)]:
+        data = torch.ones(1000)
+        with offloads(1, group):
+            dist.all_reduce(data, group=group)
+        assert (data == dist.get_world_size(group)).all()
+    dist.destroy_process_group()
+    print("groups beside another backend are over banyan")
+
+
 def main():
+    if "--beside" in sys.argv:
+        beside()
+        return
     if "--again" in sys.argv:  # a rank that is missing: the others must end with an error that names it
         dist.init_process_group("banyan", timeout=datetime.timedelta(seconds=60))
         if dist.get_rank() != 1:
@@ -379,7 +488,14 @@ def main():
         wrong_exchanges_are_errors,
         splits_that_differ_are_an_error,
     )
-    for test in exchanges if "--exchanges" in sys.argv else collectives:
+    groups = (
+        groups_run_over_banyan,
+        operations_of_many_groups_are_in_flight,
+        groups_are_made_and_destroyed,
+        a_group_on_one_host_runs_over_gloo,
+        ddp_in_a_group,
+    )
+    for test in {"--exchanges": exchanges, "--groups": groups}.get(sys.argv[-1], collectives):
         try:
             test(rank, size)
             passed += 1

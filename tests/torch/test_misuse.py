@@ -113,7 +113,7 @@ def fails_at_one_rank():
 
 
 def never_starts():
-    fails("rank 1 has not answered within 2 s in init_process_group; start all ranks", absent)
+    fails("rank 1 has not answered within 2 s in init_process_group or new_group; start all ranks", absent)
     print("refused")
 
 
@@ -123,7 +123,7 @@ def absent():
     import torch.distributed as dist
 
     store = dist.FileStore(os.environ["FOLDER"] + "/absent", RANKS)
-    banyan_torch._C.create(store, 0, RANKS, 2.0, None, True)
+    banyan_torch._C.create(store, 0, RANKS, 2.0, None, True, None)
 
 
 def imports_with_another_torch():

@@ -149,27 +149,49 @@ static bool setting_is(const char *wanted, const char *value)
 }
 
 group::group(int rank, int size, std::chrono::milliseconds timeout, exchange share,
-             c10::intrusive_ptr<base> other, bool whole)
+             c10::intrusive_ptr<base> other)
     : base(rank, size), other_(std::move(other)), gpu_off_(setting_is("BANYAN_GPU", "off"))
 {
-    if (!whole) {
-        why_ = "the group is not the whole job";
+    check_versions(share, size);
+    worker_ = std::make_shared<worker>((uint32_t)rank, (uint32_t)size, (uint64_t)timeout.count(), share);
+    agree(share);
+}
+
+group::group(int rank, int size, exchange share, c10::intrusive_ptr<base> other,
+             const c10::intrusive_ptr<group> &parent)
+    : base(rank, size), other_(std::move(other)), gpu_off_(setting_is("BANYAN_GPU", "off"))
+{
+    if (!parent || !parent->worker_) {
+        why_ = "the group of all ranks is not over banyan";
         return;
     }
-    check_versions(share, size);
-    worker_ = std::make_unique<worker>((uint32_t)rank, (uint32_t)size, (uint64_t)timeout.count(), share);
-    /* All ranks must decide alike, so the answer is that of all. */
+    try {
+        worker_ = std::make_shared<worker>(parent->worker_, (uint32_t)rank, (uint32_t)size, share);
+    } catch (const refused &error) {
+        why_ = error.what();
+    }
+    agree(share);
+}
+
+/* All ranks must decide alike, so the answer is that of all. */
+void group::agree(const exchange &share)
+{
     struct {
         uint32_t rank, size, exchanges;
-    } mine = {worker_->rank(), worker_->size(), worker_->exchanges()};
-    std::vector<decltype(mine)> all((size_t)size);
+    } mine = {};
+    std::vector<decltype(mine)> all((size_t)getSize());
+
+    if (worker_)
+        mine = {worker_->rank(), worker_->size(), worker_->exchanges()};
     share(&mine, all.data(), sizeof(mine));
-    for (int i = 0; i < size && why_.empty(); i++) {
+    for (int i = 0; i < getSize() && why_.empty(); i++) {
         const auto &one = all[(size_t)i];
 
-        if (one.size != (uint32_t)size)
+        if (one.size == 0)
+            why_ = "rank " + std::to_string(i) + " of the group could not join";
+        else if (one.size != (uint32_t)getSize())
             why_ = "the job of the table has " + std::to_string(one.size) + " ranks, the group " +
-                   std::to_string(size) + "; start one process for each rank of the table";
+                   std::to_string(getSize()) + "; start one process for each rank of the table";
         else if (one.rank != (uint32_t)i)
             why_ = "rank " + std::to_string(i) + " of the group is rank " + std::to_string(one.rank) +
                    " of the table; start the ranks in the order of the table";

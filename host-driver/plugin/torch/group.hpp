@@ -1,9 +1,9 @@
 /*
  * The process group: PyTorch's collectives as operations of libbanyan. One source for PyTorch 1.13,
  * whose backends are process groups, and 2.x, whose backends are backends. What libbanyan does not
- * run (point-to-point messages, reductions of element types without a counterpart, groups other than
- * the whole job; all-to-all, gather and scatter of ranks without connections) is passed to another
- * backend, `other`, and counted.
+ * run (point-to-point messages, reductions of element types without a counterpart, groups of some
+ * ranks without a controller; all-to-all, gather and scatter of ranks without connections) is passed
+ * to another backend, `other`, and counted.
  */
 #pragma once
 
@@ -66,10 +66,13 @@ class group_work : public c10d::Work
 class group : public base
 {
   public:
-    /* `share` exchanges bytes between the ranks; `other` may be NULL: such operations then fail.
-     * `whole` is false for a group that is not the whole job: all is passed to `other`. */
+    /* The group of all ranks of the job. `share` exchanges bytes between the ranks; `other` may be
+     * NULL: such operations then fail. */
     group(int rank, int size, std::chrono::milliseconds timeout, exchange share,
-          c10::intrusive_ptr<base> other, bool whole);
+          c10::intrusive_ptr<base> other);
+    /* A group of some ranks of `parent`, which may be NULL: all is then passed to `other`. */
+    group(int rank, int size, exchange share, c10::intrusive_ptr<base> other,
+          const c10::intrusive_ptr<group> &parent);
     ~group() override
     {
         close();
@@ -127,6 +130,7 @@ class group : public base
     }
 
   private:
+    void agree(const exchange &share);
     using maker = std::function<void(banyan_comm *, std::vector<banyan_request *> &)>;
     work_ptr start(c10d::OpType type, tensors results, tensors used, maker make,
                    std::function<void()> after = {});
@@ -134,7 +138,7 @@ class group : public base
     bool serves(const tensors &data, const char *what) const;
     bool reduces(const tensors &data, const c10d::ReduceOp &op, const char *what) const;
 
-    std::unique_ptr<worker> worker_; /* NULL: not the whole job, or ranks in another order */
+    std::shared_ptr<worker> worker_; /* NULL: not over banyan; shared with groups of its ranks */
     c10::intrusive_ptr<base> other_;
     std::string why_;      /* with worker_ NULL */
     std::string apart_;    /* why gather, scatter and all-to-all are passed on; empty: they are not */

@@ -35,7 +35,7 @@ static std::vector<uint8_t> answer_of(c10d::Store &store, const std::string &key
         if (std::chrono::steady_clock::now() >= end)
             throw std::runtime_error("banyan: rank " + std::to_string(rank) + " has not answered within " +
                                      std::to_string((long)timeout_s) +
-                                     " s in init_process_group; start all ranks, "
+                                     " s in init_process_group or new_group; start all ranks, "
                                      "all with the backend banyan, or raise timeout=");
         std::this_thread::sleep_for(pause);
     }
@@ -62,12 +62,18 @@ static exchange through(c10::intrusive_ptr<c10d::Store> store, int rank, int siz
     };
 }
 
+/* Makes the group of all ranks, or with `whole` false one of some ranks of `parent`, if that is. */
 static c10::intrusive_ptr<group> create(const c10::intrusive_ptr<c10d::Store> &store, int rank, int size,
-                                        double timeout_s, const c10::intrusive_ptr<base> &other, bool whole)
+                                        double timeout_s, const c10::intrusive_ptr<base> &other, bool whole,
+                                        const c10::intrusive_ptr<group> &parent)
 {
+    exchange share = through(store, rank, size, timeout_s);
+
     try {
+        if (!whole)
+            return c10::make_intrusive<group>(rank, size, share, other, parent);
         return c10::make_intrusive<group>(rank, size, std::chrono::milliseconds((int64_t)(timeout_s * 1000)),
-                                          through(store, rank, size, timeout_s), other, whole);
+                                          share, other);
     } catch (const told &) {
         throw;
     } catch (const std::exception &error) {
@@ -101,7 +107,8 @@ PYBIND11_MODULE(TORCH_EXTENSION_NAME, module)
     module.attr("torch_version") =
         std::to_string(TORCH_VERSION_MAJOR) + "." + std::to_string(TORCH_VERSION_MINOR);
     module.def("create", &create, py::arg("store"), py::arg("rank"), py::arg("size"), py::arg("timeout_s"),
-               py::arg("other"), py::arg("whole"), py::call_guard<py::gil_scoped_release>());
+               py::arg("other"), py::arg("whole"), py::arg("parent"),
+               py::call_guard<py::gil_scoped_release>());
 }
 
 } // namespace banyan_torch

@@ -2,7 +2,6 @@
 #include "worker.hpp"
 
 #include <chrono>
-#include <stdexcept>
 #include <utility>
 
 namespace banyan_torch
@@ -63,6 +62,19 @@ worker::worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange
     thread_ = std::thread([this] { loop(); });
 }
 
+worker::worker(std::shared_ptr<worker> parent, uint32_t rank, uint32_t rank_count, exchange share)
+    : parent_(std::move(parent)), share_(std::move(share))
+{
+    banyan_bootstrap bootstrap = {sizeof(bootstrap), rank, rank_count, this, share_addresses};
+    banyan_status_t status = banyan_comm_create_group(parent_->comm_, &bootstrap, &comm_);
+
+    if (share_error_)
+        std::rethrow_exception(share_error_);
+    if (status != BANYAN_OK)
+        throw refused(banyan_last_error());
+    thread_ = std::thread([this] { loop(); });
+}
+
 worker::~worker()
 {
     {
@@ -72,7 +84,8 @@ worker::~worker()
     wake_.notify_one();
     thread_.join();
     banyan_comm_destroy(comm_);
-    banyan_finalize(context_);
+    if (context_ != nullptr)
+        banyan_finalize(context_);
 }
 
 bool worker::exchanges() const

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -35,11 +36,19 @@ struct operation {
  * rank does not answer. */
 using exchange = std::function<void(const void *mine, void *all, std::size_t bytes)>;
 
+/* A communicator that cannot be made: on all its ranks. */
+struct refused : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 class worker
 {
   public:
     /* Joins the job of the settings BANYAN_*. Throws std::runtime_error with the library's text. */
     worker(uint32_t rank, uint32_t rank_count, uint64_t timeout_ms, exchange share);
+    /* Makes a communicator of some ranks of `parent`, which lives at least as long. Throws `refused`
+     * with the library's text, or what `share` throws. */
+    worker(std::shared_ptr<worker> parent, uint32_t rank, uint32_t rank_count, exchange share);
     /* Ends all operations that still run with an error, and leaves the job. */
     ~worker();
     worker(const worker &) = delete;
@@ -74,10 +83,11 @@ class worker
 
     static int share_addresses(void *self, const void *mine, void *all, std::size_t bytes);
 
+    const std::shared_ptr<worker> parent_; /* NULL: of all ranks of the job */
     exchange share_;
     std::exception_ptr share_error_; /* what share_ threw, if it did */
     std::atomic<uint64_t> open_{0};
-    banyan_context *context_ = nullptr;
+    banyan_context *context_ = nullptr; /* without a parent */
     banyan_comm *comm_ = nullptr;
     std::mutex mutex_; /* of queue_ and stopping_ */
     std::condition_variable wake_;
