@@ -37,22 +37,14 @@ static int measure(struct by_shim_side *side)
     return 1;
 }
 
-static int is_plain_type(MPI_Datatype type)
-{
-    int integers, addresses, types, combiner;
-
-    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
-}
-
 /* Whether libbanyan can use the user's buffer. */
 static int is_plain(const struct by_shim_side *side)
 {
     for (int r = 0; r < side->blocks; r++)
-        if (by_shim_side_place(side, r) < 0 ||
-            (side->types != NULL && by_shim_side_count(side, r) > 0 && !is_plain_type(side->types[r])))
+        if (by_shim_side_place(side, r) < 0 || (side->types != NULL && by_shim_side_count(side, r) > 0 &&
+                                                !by_shim_type_is_dense(side->types[r])))
             return 0;
-    return side->blocks == 0 || side->types != NULL || is_plain_type(side->type);
+    return side->blocks == 0 || side->types != NULL || by_shim_type_is_dense(side->type);
 }
 
 /* Writes the bytes of each block, and where it begins, for a side with blocks of all ranks. */

@@ -160,15 +160,6 @@ static int64_t carried(int64_t count, MPI_Datatype type)
     return size > 0 && count > INT64_MAX / size ? INT64_MAX : count * size;
 }
 
-/* Elements of a named type are contiguous; those of other types may not be, and are packed. */
-static int is_plain(MPI_Datatype type)
-{
-    int integers, addresses, types, combiner;
-
-    return PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner) == MPI_SUCCESS &&
-           combiner == MPI_COMBINER_NAMED && by_shim_type_is_dense(type);
-}
-
 int by_shim_bcast(const struct by_shim_comm *comm, void *buffer, MPI_Count count, MPI_Datatype type, int root,
                   struct by_shim_work *work)
 {
@@ -192,7 +183,7 @@ int by_shim_bcast(const struct by_shim_comm *comm, void *buffer, MPI_Count count
                                  .op = BANYAN_BOR,
                                  .root = (uint32_t)root,
                                  .count = (uint64_t)bytes};
-    if (!is_plain(type))
+    if (!by_shim_type_is_dense(type)) /* else its elements may not be contiguous */
         work->form = BY_SHIM_PACKED;
     return by_shim_prepare(work, (size_t)bytes);
 }
@@ -235,7 +226,8 @@ static int gather(const struct by_shim_comm *comm, struct by_shim_work *work)
                                  .count = (uint64_t)(g->recv_count * g->size),
                                  .counts = is_unequal ? comm->counts : NULL};
     work->form = BY_SHIM_GATHERED;
-    if (is_plain(g->recv_type) && in_order(comm, g) && (g->send == MPI_IN_PLACE || is_plain(g->send_type))) {
+    if (by_shim_type_is_dense(g->recv_type) && in_order(comm, g) &&
+        (g->send == MPI_IN_PLACE || by_shim_type_is_dense(g->send_type))) {
         work->form = BY_SHIM_IN_PLACE;
         work->send = g->send == MPI_IN_PLACE ? by_shim_place_of(g, comm->rank) : g->send;
         work->recv = g->recv;

@@ -151,12 +151,20 @@ enum by_shim_found by_shim_find(MPI_Datatype type, MPI_Op op, struct by_shim_red
     return BY_SHIM_NO_OP;
 }
 
+/* Named types that no reduction of libbanyan supports. */
+static const MPI_Datatype copied_only[] = {MPI_PACKED, MPI_CHARACTER, MPI_LOGICAL, MPI_WCHAR,
+                                           MPI_LONG_DOUBLE};
+
 int by_shim_type_is_dense(MPI_Datatype type)
 {
     MPI_Aint least, extent;
-    int size;
+    int size, is_named = entry_of(type) != NULL;
 
+    /* MPI_Type_get_envelope would tell, but calls the error handler for types that Open MPI itself has
+     * derived, such as MPI_Intercomm_merge uses. */
+    for (size_t i = 0; i < sizeof(copied_only) / sizeof(copied_only[0]); i++)
+        is_named |= copied_only[i] == type;
     /* The pair types of MINLOC are named, and some have a gap. */
-    return PMPI_Type_size(type, &size) == MPI_SUCCESS &&
+    return is_named && PMPI_Type_size(type, &size) == MPI_SUCCESS &&
            PMPI_Type_get_extent(type, &least, &extent) == MPI_SUCCESS && least == 0 && extent == size;
 }

@@ -21,7 +21,7 @@ enum by_shim_found { BY_SHIM_FOUND, BY_SHIM_NO_TYPE, BY_SHIM_NO_OP };
 
 /* Finds the equivalent of `op` on elements of `type`, or what prevents it. */
 enum by_shim_found by_shim_find(MPI_Datatype type, MPI_Op op, struct by_shim_reduction *found);
-/* 1 if the elements of a named type have no gaps in or between them. */
+/* 1 for a named type whose elements have no gaps in or between them; 0 also for some of these. */
 int by_shim_type_is_dense(MPI_Datatype type);
 
 #endif

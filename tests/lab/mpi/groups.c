@@ -152,7 +152,7 @@ static void orders(MPI_Comm one, MPI_Comm two)
 
 static void shapes(void)
 {
-    MPI_Comm rows, columns, copy, back, cart, sub, some = MPI_COMM_NULL, host, made, inner;
+    MPI_Comm rows, columns, copy, back, cart, sub, some = MPI_COMM_NULL, host, made, inner, across, merged;
     int sizes[2] = {2, size / 2}, periods[2] = {0, 0}, kept[2] = {0, 1}, list[RANKS];
     MPI_Group all, part;
 
@@ -183,6 +183,15 @@ static void shapes(void)
     shape("split of a split", inner);
     shape("ranks of one host", host);
     shape("all ranks", MPI_COMM_WORLD);
+    /* In each merge Open MPI broadcasts a type of its own over the halves; the first such call makes the
+     * trees of a half, the others use them. */
+    MPI_Intercomm_create(rows, 0, MPI_COMM_WORLD, rank < size / 2 ? size / 2 : 0, 6, &across);
+    for (int i = 0; i < 3; i++) {
+        if (i > 0)
+            MPI_Comm_free(&merged);
+        MPI_Intercomm_merge(across, rank < size / 2, &merged);
+    }
+    shape("merged halves", merged);
     orders(copy, rows);
     MPI_Comm_free(&rows);
     MPI_Comm_free(&columns);
@@ -191,6 +200,8 @@ static void shapes(void)
     MPI_Comm_free(&sub);
     MPI_Comm_free(&cart);
     MPI_Comm_free(&host);
+    MPI_Comm_free(&across);
+    MPI_Comm_free(&merged);
     if (some != MPI_COMM_NULL)
         MPI_Comm_free(&some);
     if (made != MPI_COMM_NULL)
