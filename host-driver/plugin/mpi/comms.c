@@ -9,6 +9,10 @@
 #include "host-driver/plugin/mpi/flight.h"
 #include "host-driver/plugin/mpi/timing.h"
 
+/* Open MPI repeats the calls with which it makes a communicator, whatever they return: so many that
+ * fail alike, one after another, end the program. */
+#define FAILURES_MAX 10000
+
 static struct {
     enum by_shim_state state; /* of all; 0: the ranks have not agreed */
     int rank, size;           /* of MPI_COMM_WORLD */
@@ -369,11 +373,22 @@ uint64_t by_shim_least(void)
 
 int by_shim_code(const char *reason)
 {
-    static int class = MPI_ERR_LASTCODE;
+    static int class = MPI_ERR_LASTCODE, code = MPI_ERR_OTHER;
+    static unsigned repeats; /* of the last text */
+    static char last[MPI_MAX_ERROR_STRING];
     char text[MPI_MAX_ERROR_STRING];
-    int code = MPI_ERR_OTHER;
 
     snprintf(text, sizeof(text), "banyan: %s", reason);
+    if (strcmp(text, last) == 0) {
+        if (++repeats < FAILURES_MAX)
+            return code;
+        fprintf(stderr, "%s (MPI rank %d): %u calls in a row; the program ends\n", text, self.rank,
+                repeats);
+        PMPI_Abort(MPI_COMM_WORLD, code);
+    }
+    memcpy(last, text, sizeof(last));
+    repeats = 0;
+    code = MPI_ERR_OTHER;
     if (self.log > 0)
         fprintf(stderr, "%s (MPI rank %d)\n", text, self.rank);
     if (class == MPI_ERR_LASTCODE && PMPI_Add_error_class(&class) != MPI_SUCCESS)

@@ -1,5 +1,6 @@
 /* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
- * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call).
+ * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call; dup:
+ * it hangs while the others duplicate a communicator, which an MPI may try for ever).
  * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
  * print it themselves, with the time. */
 #include <mpi.h>
@@ -27,9 +28,13 @@ static void end_part(const char *how)
 static int allreduce(const int *one, int *sum, const char *how)
 {
     static MPI_Request standing = MPI_REQUEST_NULL;
+    static int calls;
     MPI_Request request;
+    MPI_Comm copy;
     int code;
 
+    if (strcmp(how, "dup") == 0 && calls++ == 100)
+        return MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     if (strcmp(how, "again") == 0) {
         if (standing == MPI_REQUEST_NULL)
             ALLREDUCE_INIT(one, sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &standing);
