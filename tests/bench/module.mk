@@ -62,7 +62,7 @@ bench-handshakes_LDLIBS := -lcmocka -ljansson -lgmp -lm -lprotobuf-nanopb -lssl 
 $(B)/obj/tests/bench/handshakes.o: | $(GEN)/proto/control.pb.h
 
 .PHONY: bench
-bench: all build-tools ## benchmark kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|lossy|push|instructions|workers|circulant|hosts|broadcast|alltoall|short|switchd|xdp|memory|python|torch|mpi|mpi-ranks|mpi-full)
+bench: all build-tools ## benchmark kernels, engine, modes, planner, switch and whole allreduces (PART=kernels|engine|modes|planner|sim|lossy|lab-lossy|push|instructions|workers|circulant|hosts|broadcast|alltoall|short|switchd|xdp|memory|python|torch|mpi|mpi-ranks|mpi-full)
 	$(Q)tests/bench/bench.sh $(B) $(PART)
 
 .PHONY: bounds-table
