@@ -126,11 +126,15 @@ void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
 int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
                             struct by_progress_config *config)
 {
+    const char *congestion = comm->context->settings.value[BY_SETTING_CONGESTION];
+    bool marked = strcmp(congestion, "marks") == 0;
     uint64_t inflight;
     int error = by_settings_number(&comm->context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
 
     if (error != 0)
         return error;
+    if (!marked && strcmp(congestion, "losses") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_CONGESTION is '%s'; use losses or marks", congestion);
     *config = (struct by_progress_config){
         .image = image,
         .image_bytes = bytes,
@@ -139,6 +143,7 @@ int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image
         .inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max,
         .resume = comm->member != NULL,
         .shared = comm->transport->shared,
+        .marked = marked,
     };
     return 0;
 }

@@ -88,6 +88,7 @@ static struct by_endpoint_config endpoint_config(const struct by_progress_config
         .isa = by_isa_best(),
         .resume = config->resume,
         .shared = config->shared,
+        .marked = config->marked,
     };
 }
 

@@ -74,6 +74,7 @@ struct by_progress_config {
     struct by_fault fault;
     bool resume; /* the endpoint keeps what calls need to continue on other trees */
     bool shared; /* `shared` of the transport */
+    bool marked; /* all queues mark packets before they drop any (BANYAN_CONGESTION) */
 };
 
 /* Creates the parts on an open transport. 0, or an error with its text. */

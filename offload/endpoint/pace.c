@@ -168,7 +168,8 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
  * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
  * waits behind the chunks in flight, and the tree's window must not run out before it returns. If
- * the maximum fits the path (config.fitted), a loss is no sign of a queue.
+ * the maximum fits the path (config.fitted), or a queue would have marked packets (config.marked),
+ * a loss is no sign of a queue.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -178,7 +179,7 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
 
     if (target < endpoint->loss_least)
         target = endpoint->loss_least;
-    if (endpoint->config.fitted)
+    if (endpoint->config.fitted || endpoint->config.marked)
         return 0;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # What losses cost in labs of real switches: lab-lossy.sh BUILD. Each switch loses packets with the
-# probability of the column. A round runs every collective with each probability, one after the
-# other, so other programs delay all of them alike; a cell is the median over the rounds of the time
-# without loss divided by the time with it: the part of the rate that remains. "sent again" are the
-# packets of the hosts, and results and sums of the switches, that were repeated, for each frame that
-# was lost. The environment may set ROUNDS (5), BYTES (16M) and FABRICS (all four). Exit 1: a run
-# failed, or has a wrong element; 77: not root.
+# probability of the column; "marks": with BANYAN_CONGESTION=marks, where losses narrow no window. A
+# round runs every collective in each case, one after the other, so other programs delay all of them
+# alike. A cell is the median over the rounds of the time without loss divided by the time with it:
+# the part of the rate that remains. "sent again" are the packets of the hosts, and results and sums
+# of all nodes, that were repeated, for each frame that was lost. The environment may set ROUNDS (5),
+# BYTES (16M) and FABRICS (all four). Exit 1: a run failed, or has a wrong element; 77: not root.
 set -u
 build=$1
 rounds=${ROUNDS:-5}
@@ -15,54 +15,56 @@ banyan=$build/bin/banyan
 [ "$(id -u)" -eq 0 ] || { echo "# the lab needs root"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-losses=(0 0.001 0.01)
+cases=(0 0.001 0.01 0.001-marks 0.01-marks)
 
-# One run; appends "FABRIC COLLECTIVE LOSS MICROSECONDS" for each collective to times, and "FABRIC
-# LOSS LOST AGAIN" to repairs.
-run() { # FABRIC LOSS SEED
-    "$banyan" lab run "$folder/$1.json" -c allreduce,allgather,broadcast -b "$bytes" -n 5 --loss "$2" --seed "$3" --timeout 30 \
-        --report "$folder/report" >"$folder/out" 2>&1 || { cat "$folder/out"; exit 1; }
+# One run; appends "FABRIC COLLECTIVE CASE MICROSECONDS" for each collective to times, and "FABRIC
+# CASE LOST AGAIN" to repairs.
+run() { # FABRIC CASE SEED
+    local congestion=losses
+    [[ $2 != *-marks ]] || congestion=marks
+    BANYAN_CONGESTION=$congestion "$banyan" lab run "$folder/$1.json" -c allreduce,allgather,broadcast -b "$bytes" -n 5 --loss "${2%-marks}" \
+        --seed "$3" --timeout 30 --report "$folder/report" >"$folder/out" 2>&1 || { cat "$folder/out"; exit 1; }
     python3 - "$folder" "$1" "$2" <<'PYTHON'
 import json, sys
 
-folder, fabric, loss = sys.argv[1:]
+folder, fabric, case = sys.argv[1:]
 with open(folder + "/report") as file:
     report = json.load(file)
 job = report["jobs"][0]
 with open(folder + "/times", "a") as times:
     for result in job["results"]:
         us = result["time_us"] + result["inplace"]["time_us"]
-        print(fabric, result["collective"], loss, us, file=times)
+        print(fabric, result["collective"], case, us, file=times)
 nodes = list(report["switches"].values()) + [rank["engine"] for rank in job["ranks"] if rank["engine"]]
 again = sum(node.get("repair_result", 0) + node.get("repair_up", 0) for node in nodes)
 again += sum(rank["endpoint"]["retx"] for rank in job["ranks"])
 lost = sum(node.get("shell_fault_dropped", 0) for node in report["switches"].values())
 with open(folder + "/repairs", "a") as repairs:
-    print(fabric, loss, lost, again, file=repairs)
+    print(fabric, case, lost, again, file=repairs)
 PYTHON
 }
 
 table() {
-    python3 - "$folder" "${losses[@]}" <<'PYTHON'
+    python3 - "$folder" "${cases[@]}" <<'PYTHON'
 import statistics, sys
 
-folder, base, *losses = sys.argv[1:]
+folder, base, *cases = sys.argv[1:]
 times, repairs = {}, {}
 with open(folder + "/times") as file:
-    for fabric, collective, loss, us in map(str.split, file):
-        times.setdefault((fabric, collective), {}).setdefault(loss, []).append(float(us))
+    for fabric, collective, case, us in map(str.split, file):
+        times.setdefault((fabric, collective), {}).setdefault(case, []).append(float(us))
 with open(folder + "/repairs") as file:
-    for fabric, loss, lost, again in map(str.split, file):
-        sums = repairs.setdefault(fabric, {}).setdefault(loss, [0, 0])
+    for fabric, case, lost, again in map(str.split, file):
+        sums = repairs.setdefault(fabric, {}).setdefault(case, [0, 0])
         sums[0] += int(lost)
         sums[1] += int(again)
-print(f"{'fabric':<12} {'collective':<10}" + "".join(f" {'at ' + loss:>9}" for loss in losses))
+print(f"{'fabric':<12} {'collective':<10}" + "".join(f" {case:>11}" for case in cases))
 for (fabric, collective), of in times.items():
-    parts = (statistics.median(b / t for b, t in zip(of[base], of[loss])) for loss in losses)
-    print(f"{fabric:<12} {collective:<10}" + "".join(f" {part:9.2f}" for part in parts))
+    parts = (statistics.median(b / t for b, t in zip(of[base], of[case])) for case in cases)
+    print(f"{fabric:<12} {collective:<10}" + "".join(f" {part:11.2f}" for part in parts))
 for fabric, of in repairs.items():
-    parts = (of[loss][1] / max(of[loss][0], 1) for loss in losses)
-    print(f"{fabric:<12} {'sent again':<10}" + "".join(f" {part:9.2f}" for part in parts))
+    parts = (of[case][1] / max(of[case][0], 1) for case in cases)
+    print(f"{fabric:<12} {'sent again':<10}" + "".join(f" {part:11.2f}" for part in parts))
 PYTHON
 }
 
@@ -71,7 +73,7 @@ PYTHON
 echo "# $bytes, $rounds rounds; the part of the rate without loss that remains, by loss at each switch"
 for fabric in "${fabrics[@]}"; do
     for ((round = 1; round <= rounds; round++)); do
-        for loss in "${losses[@]}"; do run "$fabric" "$loss" "$round"; done
+        for case in "${cases[@]}"; do run "$fabric" "$case" "$round"; done
     done
 done
 table

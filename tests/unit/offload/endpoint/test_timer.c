@@ -285,6 +285,30 @@ static void a_loss_cuts_only_where_all_recent_round_trips_have_grown(void **stat
     free(b);
 }
 
+/* Where queues mark before they drop, a loss is no sign of a queue, and a mark still is. */
+static void only_marks_cut_where_all_queues_mark(void **state)
+{
+    struct timer_bench *b = bench_open();
+    struct by_ep_lane *lane = &b->lanes[0];
+
+    (void)state;
+    b->endpoint.config.marked = 1;
+    by_pace_init(&b->endpoint, 1024);
+    lane->rtt_low = 50000;
+    lane->rtt_near = 200000;
+    lane->srtt = 200000 << 3;
+    b->endpoint.window = b->endpoint.window_goal = 800;
+    for (int i = 0; i < 100; i++) {
+        b->endpoint.now_ns += 1000000;
+        by_pace_lost(&b->endpoint, lane, 1);
+    }
+    assert_int_equal(b->endpoint.window, 800);
+    b->endpoint.now_ns += 1000000;
+    by_pace_cut(&b->endpoint, lane, BY_PACE_MARK);
+    assert_int_equal(b->endpoint.window, 800 - 101);
+    free(b);
+}
+
 /* A period of 512 results in a full window, in which so many chunks are lost; all round trips have
  * grown. Returns the least window of losses after it. */
 static uint32_t period_with_losses(struct timer_bench *b, uint32_t losses)
@@ -386,6 +410,7 @@ int main(void)
         cmocka_unit_test(a_lane_that_has_sent_its_last_chunk_times_out_when_its_answers_cease),
         cmocka_unit_test(a_lane_with_rare_answers_waits_for_them),
         cmocka_unit_test(a_loss_cuts_only_where_all_recent_round_trips_have_grown),
+        cmocka_unit_test(only_marks_cut_where_all_queues_mark),
         cmocka_unit_test(losses_that_do_not_follow_the_window_raise_its_least),
         cmocka_unit_test(losses_that_follow_the_window_keep_it_small),
         cmocka_unit_test(a_window_that_marks_have_cut_stays_so_whatever_is_lost),
