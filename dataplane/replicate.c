@@ -14,6 +14,7 @@
 #include "offload/base/errors.h"
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/stripe.h"
 
 /* Bytes of job and tree in a banyan header. */
 #define TREE_BYTES 4u
@@ -98,11 +99,23 @@ static void cut_stencil(struct by_shell *shell, struct by_port *port, const stru
     if (mac) /* the batch sends nothing to an unknown neighbour */
         memcpy(frame->dst_mac, mac, BY_MAC_BYTES);
     frame->dst_ip = tx->dst_ip;
-    frame->src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB));
+    frame->src_port = by_tree_port(by_get32(tx->header + BY_HEADER_AT_JOB));
     frame->dst_port = tx->udp_port;
     frame->ecn = tx->ecn;
     frame->bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
     by_frame_build(frame, port->stencil);
+}
+
+static uint16_t lane_port(const struct by_tx *tx)
+{
+    return by_lane_port(by_get32(tx->header + BY_HEADER_AT_JOB), by_get32(tx->header + BY_HEADER_AT_SEQ));
+}
+
+/* Whether the source port names the lane of a packet: for other nodes, which may have several
+ * workers. Batches of the kernel's consist of frames with one source port. */
+static bool names_lanes(const struct by_port *port, const struct by_tx *tx)
+{
+    return tx->udp_port == BY_UDP_PORT && !port->gso && !port->xsk;
 }
 
 /* Writes the 82 bytes before a payload. */
@@ -117,6 +130,8 @@ static void write_headers(struct by_shell *shell, struct by_port *port, const st
         port->stencil_tree = tree;
     }
     memcpy(room, port->stencil, sizeof port->stencil); /* copies a few bytes more, in full words */
+    if (names_lanes(port, tx))
+        by_put16(room + BY_FRAME_AT_UDP, lane_port(tx));
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 
@@ -275,6 +290,8 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
     port->gathered = frame;
     port->gathered_count = 1;
     port->gathered_frame = port->carrier;
+    if (names_lanes(port, tx))
+        port->gathered_frame.src_port = lane_port(tx);
 }
 
 /* Chains the headers in `head` and the payload into a frame. */
@@ -362,7 +379,7 @@ static struct rte_mbuf *make_one(struct by_shell *shell, const struct by_tx *tx,
 static bool send_xdp(struct by_shell *shell, const struct by_tx *tx, uint32_t count)
 {
     const int32_t number = by_xdp_group(shell->xdp, tx, count);
-    struct by_frame frame = {.src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB)),
+    struct by_frame frame = {.src_port = by_tree_port(by_get32(tx->header + BY_HEADER_AT_JOB)),
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};
     struct rte_mbuf *one = number >= 0 ? make_one(shell, tx, count) : NULL;

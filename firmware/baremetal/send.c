@@ -5,6 +5,7 @@
  */
 #include "firmware/baremetal/switch.h"
 #include "offload/base/bytes.h"
+#include "offload/wire/stripe.h"
 
 #define HEADERS (BY_FRAME_HEADER_BYTES + BY_WIRE_HEADER_BYTES)
 
@@ -15,7 +16,8 @@ static void write_headers(struct by_batch *batch, const struct by_tx *tx, uint8_
     struct by_frame frame = {
         .src_ip = port->ip,
         .dst_ip = tx->dst_ip,
-        .src_port = by_frame_source_port(by_get32(tx->header + BY_HEADER_AT_JOB)),
+        .src_port = by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
+                                   by_get32(tx->header + BY_HEADER_AT_SEQ), tx->udp_port),
         .dst_port = tx->udp_port,
         .ecn = tx->ecn,
         .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes),

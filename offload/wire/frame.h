@@ -50,13 +50,6 @@ int by_frame_parse(const uint8_t *data, size_t bytes, struct by_frame *frame);
  * 64, DF, UDP checksum 0 (legal on IPv4, RFC 768; psum and the header's tag protect the packet). */
 void by_frame_build(const struct by_frame *frame, uint8_t headers[BY_FRAME_HEADER_BYTES]);
 
-/* Returns the UDP source port of a node's packets: of the dynamic range, derived from `tree` (job
- * << 16 | tree), to give ECMP and RSS entropy. */
-static inline uint16_t by_frame_source_port(uint32_t tree)
-{
-    return (uint16_t)(0xc000u | (((tree >> 16) * 31u + (tree & 0xffff)) & 0x3fffu));
-}
-
 /* Bytes of a tag of IEEE 802.1Q, between the MAC addresses and the type. */
 #define BY_FRAME_TAG_BYTES 4u
 /* `by_frame_vlan` of a frame whose tag names no VLAN (a priority tag). */

@@ -9,12 +9,16 @@
 
 #include <stdint.h>
 
+#include "offload/base/limits.h"
+
 /* Lanes (count, a power of two): more than the workers of a switch, so that each worker gets nearly
  * the same number. */
 #define BY_LANES 64u
 /* Consecutive chunks in one lane (count, a power of two): packets without a payload of consecutive
  * chunks share datagrams, which should seldom hold packets of several workers. */
 #define BY_LANE_CHUNKS 8u
+/* The bit of a UDP source port that says that the bits below are a lane. */
+#define BY_LANE_PORT 64u
 /* Workers of a node (count). */
 #define BY_WORKERS_MAX 32u
 
@@ -45,6 +49,26 @@ static inline uint32_t by_lane(uint32_t first, uint32_t span, uint32_t seq)
 static inline uint32_t by_lane_worker(uint32_t lane, uint32_t workers)
 {
     return lane % workers;
+}
+
+/* Returns the UDP source port of a node's packets: of the dynamic range, derived from `tree`, to
+ * give ECMP and RSS entropy. The low bits, BY_LANE_PORT and below, are 0. */
+static inline uint16_t by_tree_port(uint32_t tree)
+{
+    return (uint16_t)(0xc000u | ((tree >> 16) * 31u + tree) % 0x80u * 2 * BY_LANE_PORT);
+}
+
+/* Returns the source port that tells a node's network card the lane of chunk `seq`: that of a span
+ * of BY_LANES. Other spans have the same worker where the workers' number divides them. */
+static inline uint16_t by_lane_port(uint32_t tree, uint32_t seq)
+{
+    return (uint16_t)(by_tree_port(tree) | BY_LANE_PORT | by_lane(by_lane_first(tree), BY_LANES, seq));
+}
+
+/* Returns the source port of a packet of chunk `seq` to UDP port `to`: nodes listen on BY_UDP_PORT. */
+static inline uint16_t by_source_port(uint32_t tree, uint32_t seq, uint16_t to)
+{
+    return to == BY_UDP_PORT ? by_lane_port(tree, seq) : by_tree_port(tree);
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "offload/engine/engine.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/stripe.h"
 #include "tests/trace/trace.h"
 
 #define TX_MAX (BY_CHILDREN_MAX + 2)
@@ -66,9 +67,8 @@ static void send_tx(const struct by_tx *tx, const struct trace_frame *in, struct
         by_put16(frame->data + 40, 0);
         return;
     }
-    /* A source port for each job and tree: 31 * job + tree in the dynamic range. */
-    fields.src_port =
-        (uint16_t)(0xc000 + (31u * by_get16(tx->header + 4) + by_get16(tx->header + 6)) % 0x4000);
+    fields.src_port = by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
+                                     by_get32(tx->header + BY_HEADER_AT_SEQ), tx->udp_port);
     memcpy(fields.src_mac, port->own_mac, BY_MAC_BYTES);
     memcpy(fields.dst_mac, port->peer_mac, BY_MAC_BYTES);
     frame = add(out, tx->port, BY_FRAME_HEADER_BYTES + (size_t)fields.bytes);

@@ -10,11 +10,11 @@
 #include "host-driver/sim/inside.h"
 #include "offload/base/bytes.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/stripe.h"
 #include "tests/trace/trace.h"
 #include "tests/unit/firmware/star.h"
 
 #define SWITCH      0u /* node; port i leads to node 1 + i */
-#define SOURCE_PORT 0xc000u
 
 static struct by_world *world;
 static struct by_image_port ports[TRACE_PORTS];
@@ -85,10 +85,11 @@ static void record(const struct trace_frame *in, unsigned port, const struct by_
                    struct trace_out *out)
 {
     struct trace_frame *to = &out->frame[out->count++];
-    uint32_t job = by_get16(parcel->data + 4), tree = by_get16(parcel->data + 6);
     struct by_frame fields = {.src_ip = parcel->src_ip,
                               .dst_ip = parcel->dst_ip,
-                              .src_port = (uint16_t)(SOURCE_PORT + (31 * job + tree) % 0x4000),
+                              .src_port = by_source_port(by_get32(parcel->data + BY_HEADER_AT_JOB),
+                                                         by_get32(parcel->data + BY_HEADER_AT_SEQ),
+                                                         parcel->udp_port),
                               .dst_port = parcel->udp_port,
                               .ecn = parcel->ecn,
                               .bytes = parcel->bytes};

@@ -25,8 +25,10 @@
 #include "dataplane/say.h"
 #include "host-driver/dpdk_plugin.h"
 #include "host-driver/plugin/dpdk/device.h"
+#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/stripe.h"
 
 /* Buffers beside those that ports hold: received packets of one step, and frames to send
  * (count). */
@@ -147,7 +149,9 @@ static void send_one(struct dpdk *dpdk, const struct by_tx *tx)
     uint32_t bytes = BY_WIRE_HEADER_BYTES + tx->payload_bytes;
     struct by_frame frame = {.src_ip = address->own_ip,
                              .dst_ip = tx->dst_ip,
-                             .src_port = dpdk->udp_port,
+                             .src_port = by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
+                                                        by_get32(tx->header + BY_HEADER_AT_SEQ),
+                                                        tx->udp_port),
                              .dst_port = tx->udp_port,
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)bytes};

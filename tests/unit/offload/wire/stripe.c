@@ -86,6 +86,29 @@ static void the_numbers_are_those_of_the_protocol(void **state)
     assert_int_equal(by_lane_worker(39, 4), 3);
 }
 
+/* A card that looks at the low bits of the source port finds the worker wherever the number of
+ * workers divides the span. */
+static void a_source_port_names_the_lane(void **state)
+{
+    const uint32_t tree = 3u << 16 | 9;
+
+    (void)state;
+    assert_int_equal(by_tree_port(tree), 0xf300); /* 0xc000 + (3 * 31 + 9) % 128 * 128 */
+    assert_int_equal(by_lane_first(tree), 38);
+    assert_int_equal(by_lane_port(tree, 8 * 25 + 7), 0xf340 + 63);
+    assert_int_equal(by_lane_port(tree, 8 * 26), 0xf340);
+    assert_int_equal(by_source_port(tree, 8 * 26, BY_UDP_PORT), 0xf340);
+    assert_int_equal(by_source_port(tree, 8 * 26, BY_UDP_PORT + 1), 0xf300); /* to a host */
+    for (uint32_t window = 8; window <= 256; window *= 2)
+        for (uint32_t workers = 1; workers <= by_lane_span(window); workers *= 2)
+            for (uint32_t seq = 0; seq < 4096; seq += 3) {
+                uint32_t lane = by_lane(by_lane_first(tree), by_lane_span(window), seq);
+
+                assert_int_equal(by_lane_worker(by_lane_port(tree, seq) % BY_LANE_PORT, workers),
+                                 by_lane_worker(lane, workers));
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -94,6 +117,7 @@ int main(void)
         cmocka_unit_test(lanes_are_dealt_evenly),
         cmocka_unit_test(trees_begin_in_different_lanes),
         cmocka_unit_test(the_numbers_are_those_of_the_protocol),
+        cmocka_unit_test(a_source_port_names_the_lane),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
