@@ -3,8 +3,8 @@
 # runs bridge_remove at its end, also after a failure.
 bridge_made=()
 bridge_address=()
-# bridge_add INTERFACE NUMBER: bridges the interface to a new tap device of the same MTU; sets $tap
-# and $mtu.
+# bridge_add INTERFACE NUMBER [multi_queue]: bridges the interface to a new tap device of the same
+# MTU; sets $tap and $mtu.
 bridge_add() {
     local bridge=${1:0:10}.br
     tap=${1:0:10}.tap
@@ -15,7 +15,7 @@ bridge_add() {
     bridge_made+=("$tap" "$bridge")
     ip -batch - <<END
 link add $bridge mtu $mtu type bridge mcast_snooping 0
-tuntap add $tap mode tap
+tuntap add $tap mode tap ${3:-}
 link set $tap mtu $mtu txqueuelen 4096 master $bridge
 link set $1 address 06:00:00:00:00:$(printf %02x "$2") master $bridge
 link set $tap arp off up

@@ -109,33 +109,40 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
                              frame->data_len);
     }
     if (shell->workers)
-        by_workers_pass(shell, index);
+        by_workers_pass(shell);
     return count;
 }
 
-/* Takes one burst that another worker has received at a port into the batch. */
-static uint32_t receive_handed(struct by_shell *shell, uint16_t index)
+/* Takes frames that another worker has received into the batch. */
+static uint32_t receive_handed(struct by_shell *shell, unsigned from)
 {
     struct rte_mbuf *frames[BY_BATCH_BURST];
-    uint32_t count = by_workers_take(shell, index, frames, BY_BATCH_BURST);
+    uint32_t count, all = 0;
 
-    for (uint32_t i = 0; i < count; i++)
-        rte_prefetch0(frames[i]);
-    for (uint32_t i = 0; i < count; i++)
-        prefetch(frames[i]);
-    for (uint32_t i = 0; i < count; i++)
-        by_batch_receive(&shell->batch, index, frames[i], rte_pktmbuf_mtod(frames[i], const uint8_t *),
-                         frames[i]->data_len);
-    return count;
+    do {
+        count = by_workers_take(shell, from, frames, BY_BATCH_BURST);
+        for (uint32_t i = 0; i < count; i++)
+            rte_prefetch0(frames[i]);
+        for (uint32_t i = 0; i < count; i++)
+            prefetch(frames[i]);
+        for (uint32_t i = 0; i < count; i++)
+            by_batch_receive(&shell->batch, frames[i]->port, frames[i],
+                             rte_pktmbuf_mtod(frames[i], const uint8_t *), frames[i]->data_len);
+        all += count;
+    } while (count == BY_BATCH_BURST && all < BY_BATCH_MAX && shell->batch.count < BY_BATCH_MAX);
+    return all;
 }
 
-static uint32_t batch_receive(void *context, uint16_t port)
+/* The sources behind the ports are the other workers. */
+static uint32_t batch_receive(void *context, uint16_t source)
 {
     struct by_shell *shell = context;
 
-    if (!by_workers_own(shell, port))
-        return receive_handed(shell, port);
-    return shell->ports[port].link ? receive_shared(shell, port) : receive(shell, port);
+    if (source >= shell->port_count)
+        return receive_handed(shell, source - shell->port_count);
+    if (!by_workers_poll(shell, source))
+        return 0;
+    return shell->ports[source].link ? receive_shared(shell, source) : receive(shell, source);
 }
 
 static uint8_t *batch_data(void *context, void *frame, uint32_t *bytes)

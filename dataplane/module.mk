@@ -18,6 +18,7 @@ dataplane_SRC := \
 	dataplane/port_gso.c \
 	dataplane/port_hand.c \
 	dataplane/port_link.c \
+	dataplane/port_steer.c \
 	dataplane/port_way.c \
 	dataplane/port_xdp.c \
 	dataplane/replicate.c \

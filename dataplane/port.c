@@ -105,7 +105,7 @@ static int read_mac(struct by_port *port, int result)
 
 int by_port_probe(struct by_port *port, unsigned index, const struct by_port_spec *spec, unsigned driver)
 {
-    *port = (struct by_port){.kind = spec->kind, .index = (uint16_t)index};
+    *port = (struct by_port){.kind = spec->kind, .index = (uint16_t)index, .rx_queues = 1, .tx_queues = 1};
     snprintf(port->name, sizeof port->name, "%s", spec->text);
     switch ((enum by_port_kind)spec->kind) {
     case BY_PORT_SHM:
@@ -132,6 +132,20 @@ int by_port_start(struct by_port *port, struct rte_mempool *pool, uint16_t paylo
         return BY_ELIMIT;
     }
     return port->ops->start(port, pool, payload_max, xdp);
+}
+
+void by_port_view(struct by_port *port, const struct by_port *from)
+{
+    *port = (struct by_port){.id = from->id,
+                             .multi_segs = from->multi_segs,
+                             .kind = from->kind,
+                             .driver = from->driver,
+                             .index = from->index,
+                             .mtu = from->mtu,
+                             .rx_queues = from->rx_queues,
+                             .tx_queues = from->tx_queues};
+    memcpy(port->mac, from->mac, sizeof port->mac);
+    snprintf(port->name, sizeof port->name, "%s", from->name);
 }
 
 void by_port_close(struct by_port *port)

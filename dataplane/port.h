@@ -38,6 +38,10 @@
 
 enum by_port_kind { BY_PORT_IFACE = 1, BY_PORT_VDEV, BY_PORT_PCI, BY_PORT_SHM };
 
+/* How received frames reach the workers that have their chunks (port_steer.h): there is one worker;
+ * one of several receives, and hands over; the sender of a frame chooses the queue; RSS does. */
+enum by_port_steer { BY_STEER_NONE = 0, BY_STEER_HANDED, BY_STEER_SENDER, BY_STEER_RSS };
+
 /* A port as specified by the user. */
 struct by_port_spec {
     uint8_t kind;
@@ -86,6 +90,7 @@ struct by_port {
     struct by_dp_link *link; /* of port_link.c, else NULL: its packets are no frames */
     struct by_xdp_port *xsk; /* of port_xdp.c, else NULL */
     uint16_t id;             /* DPDK's */
+    uint16_t lane_queue;     /* of port_dpdk.c: the queue of this worker, in both directions */
     uint16_t queued;
     bool wraps;      /* frames change before they leave (wrap.c): a tag, or headers of IPv6 */
     uint16_t extra;  /* bytes of the headers of IPv6 beyond those of IPv4, if its address is IPv6's */
@@ -120,6 +125,9 @@ struct by_port {
     uint16_t index;                    /* position on the command line */
     uint16_t mtu;                      /* bytes of an IP packet */
     uint64_t rx_offloads, tx_offloads; /* of port_dpdk.c: DPDK's bits of those in use */
+    uint8_t steer;                     /* enum by_port_steer */
+    uint16_t rx_queues, tx_queues;     /* one, or one for each worker */
+    char steer_why[96];                /* why frames are handed over, else "" */
     unsigned bell_count;
     int bells[BY_PORT_BELLS];
     unsigned frames_held;     /* buffers that its rings may hold (count) */
@@ -180,12 +188,17 @@ void by_port_read(struct by_port *port, struct by_dp_port_counters *counters);
  * For the drivers. Each opens port->name, and sets `ops` and what belongs to it; 0 or an error,
  * reported. `driver` is an enum by_port_driver.
  */
+bool by_port_is_device(const struct by_port *port); /* of DPDK: its `id` is valid */
 int by_port_dpdk_interface(struct by_port *port, unsigned driver);
 int by_port_dpdk_vdev(struct by_port *port, const char *text); /* the text may be longer than a name */
 int by_port_dpdk_pci(struct by_port *port);
 int by_port_gso_open(struct by_port *port, unsigned driver);
 int by_port_xdp_open(struct by_port *port);
 int by_port_link_open(struct by_port *port);
+/* Make `port` another worker's view of `from`, a started port: what both know of it; and of a
+ * device with a queue for that worker, which it uses. Views are not started. */
+void by_port_view(struct by_port *port, const struct by_port *from);
+void by_port_dpdk_view(struct by_port *port, const struct by_port *from, uint16_t queue);
 /* A port that sends through a socket of another owner, and is not closed. */
 void by_port_gso_borrow(struct by_port *port, struct by_gso *gso);
 /* Frames for which the port's sockets had no room, since the start. A packet socket forgets what it

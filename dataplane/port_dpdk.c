@@ -1,7 +1,8 @@
 /*
  * Ports that DPDK drives: its virtual and PCI devices, and kernel interfaces through a virtual
  * device, net_af_xdp where frames fit a page and the kernel supports it, net_af_packet elsewhere
- * (docs/decisions/0004). One queue each way. See port.h; shell.c's start and the loop's thread.
+ * (docs/decisions/0004). Queues are those of port_steer.h. See port.h; shell.c's start, and the
+ * thread of each worker.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -15,6 +16,7 @@
 #include <rte_ethdev.h>
 
 #include "dataplane/port.h"
+#include "dataplane/port_steer.h"
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
 
@@ -229,23 +231,45 @@ static const char *start_device(struct by_port *port, struct rte_mempool *pool, 
 {
     struct rte_eth_dev_info info;
     struct rte_eth_conf config;
+    uint8_t key[BY_STEER_KEY_BYTES];
     uint16_t rx_count = RX_DESCRIPTORS, tx_count = TX_DESCRIPTORS;
 
     if ((*result = rte_eth_dev_info_get(port->id, &info)) != 0)
         return "rte_eth_dev_info_get";
     choose_config(port, &info, &config);
-    if ((*result = rte_eth_dev_configure(port->id, 1, 1, &config)) != 0)
+    by_port_steer_configure(port, &info, key, &config);
+    if ((*result = rte_eth_dev_configure(port->id, port->rx_queues, port->tx_queues, &config)) != 0)
         return "rte_eth_dev_configure";
     if ((*result = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_count, &tx_count)) != 0)
         return "rte_eth_dev_adjust_nb_rx_tx_desc";
-    if ((*result = rte_eth_rx_queue_setup(port->id, 0, rx_count, SOCKET_ID_ANY, NULL, pool)) != 0)
-        return "rte_eth_rx_queue_setup";
-    if ((*result = rte_eth_tx_queue_setup(port->id, 0, tx_count, SOCKET_ID_ANY, NULL)) != 0)
-        return "rte_eth_tx_queue_setup";
+    for (uint16_t queue = 0; queue < port->rx_queues; queue++)
+        if ((*result = rte_eth_rx_queue_setup(port->id, queue, rx_count, SOCKET_ID_ANY, NULL, pool)) != 0)
+            return "rte_eth_rx_queue_setup";
+    for (uint16_t queue = 0; queue < port->tx_queues; queue++)
+        if ((*result = rte_eth_tx_queue_setup(port->id, queue, tx_count, SOCKET_ID_ANY, NULL)) != 0)
+            return "rte_eth_tx_queue_setup";
     if ((*result = rte_eth_dev_start(port->id)) != 0)
         return "rte_eth_dev_start";
     port->started = true;
+    if ((*result = by_port_steer_start(port)) != 0)
+        return "rte_eth_dev_rss_reta_update";
     return NULL;
+}
+
+/* Starts the device, with one receive queue if its driver refuses what steers frames to several. */
+static const char *start_steered(struct by_port *port, struct rte_mempool *pool, int *result)
+{
+    const char *failed = start_device(port, pool, result);
+    char why[sizeof port->steer_why];
+
+    if (!failed || port->steer != BY_STEER_RSS)
+        return failed;
+    if (port->started)
+        rte_eth_dev_stop(port->id);
+    port->started = false;
+    snprintf(why, sizeof why, "its driver refuses RSS: %s: %s", failed, rte_strerror(-*result));
+    by_port_steer_give_up(port, why);
+    return start_device(port, pool, result);
 }
 
 static void close_device(struct by_port *port)
@@ -280,7 +304,7 @@ static int start(struct by_port *port, struct rte_mempool *pool, uint16_t payloa
     (void)payload_max;
     (void)xdp;
     before = open_fds();
-    failed = start_device(port, pool, &result);
+    failed = start_steered(port, pool, &result);
     if (failed && port->automatic && port->driver == BY_DRIVER_AF_XDP) {
         if ((result = fall_back(port)) != 0) {
             free(before.fd);
@@ -303,13 +327,13 @@ static int start(struct by_port *port, struct rte_mempool *pool, uint16_t payloa
 
 static uint16_t receive_burst(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    return rte_eth_rx_burst(port->id, 0, frames, count);
+    return rte_eth_rx_burst(port->id, port->lane_queue, frames, count);
 }
 
 static uint16_t send_burst(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
     port->unsettled = true;
-    return rte_eth_tx_burst(port->id, 0, frames, count);
+    return rte_eth_tx_burst(port->id, port->lane_queue, frames, count);
 }
 
 static bool settle(struct by_port *port)
@@ -352,3 +376,57 @@ static const struct by_port_ops dpdk_ops = {.start = start,
                                             .count = count,
                                             .is_down = is_down,
                                             .close = close_device};
+
+bool by_port_is_device(const struct by_port *port)
+{
+    return port->ops == &dpdk_ops;
+}
+
+/* ---- another worker's view ---- */
+
+static uint16_t receive_nothing(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
+{
+    (void)port;
+    (void)frames;
+    (void)count;
+    return 0;
+}
+
+static void count_nothing(struct by_port *port, struct by_dp_port_counters *counters)
+{
+    (void)port;
+    (void)counters;
+}
+
+static void close_view(struct by_port *port)
+{
+    (void)port;
+}
+
+/* Of a device with queues for all workers in both directions, or only to transmit. */
+static const struct by_port_ops view_ops = {.start = NULL,
+                                            .flush = NULL,
+                                            .receive = receive_burst,
+                                            .send = send_burst,
+                                            .settle = settle,
+                                            .count = count_nothing,
+                                            .is_down = is_down,
+                                            .close = close_view};
+static const struct by_port_ops send_ops = {.start = NULL,
+                                            .flush = NULL,
+                                            .receive = receive_nothing,
+                                            .send = send_burst,
+                                            .settle = settle,
+                                            .count = count_nothing,
+                                            .is_down = is_down,
+                                            .close = close_view};
+
+void by_port_dpdk_view(struct by_port *port, const struct by_port *from, uint16_t queue)
+{
+    by_port_view(port, from);
+    port->ops = from->rx_queues > 1 ? &view_ops : &send_ops;
+    port->lane_queue = queue;
+    port->copies = from->copies;
+    port->bell_count = from->bell_count;
+    memcpy(port->bells, from->bells, sizeof port->bells);
+}

@@ -1,8 +1,5 @@
 /* A worker's view of a port that another worker owns and that has no transmit queue for it: frames
  * go to the owner through a ring. See port.h and workers.h; the worker's thread. */
-#include <stdio.h>
-#include <string.h>
-
 #include "dataplane/state.h"
 
 /* Frames come by by_workers_take. */
@@ -54,14 +51,7 @@ static const struct by_port_ops hand_ops = {.start = NULL,
 
 void by_port_hand_open(struct by_port *port, const struct by_port *from, struct rte_ring *out)
 {
-    *port = (struct by_port){.ops = &hand_ops,
-                             .to_owner = out,
-                             .id = from->id,
-                             .multi_segs = from->multi_segs,
-                             .kind = from->kind,
-                             .driver = from->driver,
-                             .index = from->index,
-                             .mtu = from->mtu};
-    memcpy(port->mac, from->mac, sizeof port->mac);
-    snprintf(port->name, sizeof port->name, "%s", from->name);
+    by_port_view(port, from);
+    port->ops = &hand_ops;
+    port->to_owner = out;
 }

@@ -60,9 +60,21 @@ static void describe_device(const struct by_port *port, struct by_port_way *way)
         way->mbps = link.link_speed;
 }
 
+static void describe_steer(const struct by_port *port, char *text, size_t bytes)
+{
+    static const char *const ways[] = {[BY_STEER_NONE] = "",
+                                       [BY_STEER_HANDED] = "frames handed over in bursts",
+                                       [BY_STEER_SENDER] = "queues chosen by senders",
+                                       [BY_STEER_RSS] = "queues by RSS of the UDP source port"};
+
+    snprintf(text, bytes, "%s%s%s", ways[port->steer], port->steer_why[0] ? " because " : "",
+             port->steer_why);
+}
+
 void by_port_way(const struct by_port *port, struct by_port_way *way)
 {
     *way = (struct by_port_way){.driver = "", .why = "", .by_reference = port->multi_segs};
+    describe_steer(port, way->steer, sizeof way->steer);
     way->late = port->kind == BY_PORT_PCI || port->kind == BY_PORT_VDEV;
     if (port->link) {
         way->driver = "shared memory";

@@ -13,6 +13,7 @@
 struct by_port_way {
     const char *driver; /* DPDK's name, or the switch's own: "ring", "gso", "xdp", "shared memory" */
     const char *why;    /* why results are copied, or which are all the same; "" if none is */
+    char steer[112];    /* how frames reach the workers that have their chunks; "": there is one */
     char offloads[128]; /* DPDK's names of those in use; cut if longer */
     bool by_reference;  /* results leave as a header chained to the payload */
     bool late;          /* the driver may keep sent packets: lent payloads have spare buffers */

@@ -14,6 +14,7 @@
 
 #include "dataplane/eal.h"
 #include "dataplane/pool.h"
+#include "dataplane/port_steer.h"
 #include "dataplane/port_way.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
@@ -259,7 +260,22 @@ static void choose_way(struct by_port *port)
            way.by_reference ? "by reference, " : "as copies: ", way.why);
 }
 
-static int start_ports(struct by_shell *shell)
+/* Reports a device whose frames are handed over, and what helps. */
+static void say_steer(const struct by_port *port, unsigned workers)
+{
+    if (!by_port_is_device(port) || port->kind == BY_PORT_IFACE || port->steer != BY_STEER_HANDED)
+        return;
+    if (port->kind == BY_PORT_VDEV)
+        by_say("port %s: one worker receives and hands over, because %s: add queues=%u, if the device has "
+               "this argument",
+               port->name, port->steer_why, workers);
+    else
+        by_say("port %s: one worker receives and hands over, because %s: use fewer --cores, or a card with "
+               "RSS on UDP ports and %u queues",
+               port->name, port->steer_why, workers);
+}
+
+static int start_ports(struct by_shell *shell, unsigned workers, bool one_queue)
 {
     for (unsigned i = 0; i < shell->port_count; i++) {
         int result =
@@ -272,6 +288,8 @@ static int start_ports(struct by_shell *shell)
                           shell->payload_bytes, shell->payload_fd);
         if (shell->ports[i].kind == BY_PORT_PCI)
             choose_way(&shell->ports[i]);
+        if (workers > 1 && !one_queue)
+            say_steer(&shell->ports[i], workers);
     }
     return 0;
 }
@@ -279,7 +297,7 @@ static int start_ports(struct by_shell *shell)
 static void watch(struct by_shell *shell)
 {
     for (unsigned i = 0; i < shell->port_count; i++) {
-        if (!by_workers_own(shell, i))
+        if (!by_workers_poll(shell, i))
             continue;
         shell->idle.all_bells = shell->idle.all_bells && shell->ports[i].bell_count > 0;
         for (unsigned j = 0; j < shell->ports[i].bell_count; j++)
@@ -304,6 +322,8 @@ int by_shell_ready(struct by_shell *shell, const struct by_shell_config *config)
         shell->batch.port[i].is_untagged = shell->ports[i].kind == BY_PORT_IFACE;
         memcpy(shell->batch.port[i].hardware_mac, shell->ports[i].mac, BY_MAC_BYTES);
     }
+    if (shell->workers)
+        shell->batch.source_count += shell->workers->count;
     shell->batch.hold.fault = config->fault;
     shell->batch.hold.fault.prng.state += shell->worker;
     by_idle_open(&shell->idle);
@@ -335,7 +355,8 @@ static int open_rest(struct by_shell *shell, const struct by_shell_config *confi
 
     if (config->worker_count == 1)
         shell->groups = by_groups_open(shell->ports, shell->port_count);
-    if ((result = by_shell_equip(shell, config)) != 0 || (result = start_ports(shell)) != 0)
+    if ((result = by_shell_equip(shell, config)) != 0 ||
+        (result = start_ports(shell, config->worker_count, config->one_queue)) != 0)
         return result;
     if (config->worker_count > 1 && (result = by_workers_open(shell, config)) != 0)
         return result;
@@ -361,6 +382,8 @@ int by_shell_open(struct by_shell **out, const struct by_shell_config *config)
         goto err_release;
     chosen = *config;
     chosen.worker_count = choose_workers(shell, config);
+    for (unsigned i = 0; i < shell->port_count; i++)
+        by_port_steer_choose(&shell->ports[i], chosen.worker_count, config->one_queue);
     if ((result = make_pools(shell, chosen.worker_count)) != 0 || (result = open_rest(shell, &chosen)) != 0)
         goto err_release;
     by_telemetry_register(shell);

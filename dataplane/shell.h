@@ -37,6 +37,7 @@ struct by_shell_config {
     struct by_fault fault; /* injected at receive */
     unsigned worker_count; /* at most BY_WORKERS_MAX; 0: one */
     const int *cpus;       /* the core of each worker; NULL: any */
+    bool one_queue;        /* ports have one queue in each direction, also with several workers */
     /* The control channel: `control_fd` is readable (epoll) when `control(context)` has work.
      * -1: none. */
     int control_fd;

@@ -250,13 +250,24 @@ struct by_port *by_shell_port(struct by_shell *shell, unsigned index)
     return &worker_of(shell, shell->workers ? shell->workers->owner[index] : 0)->ports[index];
 }
 
-/* Other workers' frames pass the owner's counters, except those that did not fit its ring. */
+/* Frames of workers without queues pass the owner's counters, except those that did not fit its
+ * ring. */
 void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_port_counters *counters)
 {
     by_port_read(by_shell_port(shell, index), counters);
-    for (unsigned w = 0; w < worker_count(shell); w++)
-        if (!by_workers_own(worker_of(shell, w), index))
-            counters->tx_dropped += worker_of(shell, w)->ports[index].counters.tx_dropped;
+    for (unsigned w = 0; w < worker_count(shell); w++) {
+        const struct by_port *view = &worker_of(shell, w)->ports[index];
+
+        if (by_workers_own(worker_of(shell, w), index))
+            continue;
+        counters->tx_dropped += view->counters.tx_dropped;
+        if (view->to_owner)
+            continue;
+        counters->rx_packets += view->counters.rx_packets;
+        counters->rx_bytes += view->counters.rx_bytes;
+        counters->tx_packets += view->counters.tx_packets;
+        counters->tx_bytes += view->counters.tx_bytes;
+    }
 }
 
 /* Only the batch of a port's owner asks its neighbours, and hears all of them. */

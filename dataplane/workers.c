@@ -30,6 +30,11 @@ bool by_workers_own(const struct by_shell *shell, unsigned index)
     return !shell->workers || shell->workers->owner[index] == shell->worker;
 }
 
+bool by_workers_poll(const struct by_shell *shell, unsigned index)
+{
+    return by_workers_own(shell, index) || shell->ports[index].rx_queues > 1;
+}
+
 /* ---- hand-over ---- */
 
 static void take_back(struct by_shell *shell, struct rte_ring *ring)
@@ -70,9 +75,9 @@ void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count)
     BY_ASSERT(full == 0); /* the ring has a place for each segment */
 }
 
-uint32_t by_workers_take(struct by_shell *shell, uint16_t index, struct rte_mbuf **frames, uint32_t count)
+uint32_t by_workers_take(struct by_shell *shell, unsigned from, struct rte_mbuf **frames, uint32_t count)
 {
-    struct rte_ring *ring = shell->workers->in[index][shell->worker];
+    struct rte_ring *ring = shell->workers->worker[shell->worker].handed[from];
 
     return rte_ring_sc_dequeue_burst(ring, (void **)frames, count, NULL);
 }
@@ -86,7 +91,7 @@ static bool is_arp(const struct rte_mbuf *frame)
 bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *frame)
 {
     struct by_worker *self = &shell->workers->worker[shell->worker];
-    uint64_t own = UINT64_C(1) << shell->worker, targets = own, others;
+    uint64_t own = UINT64_C(1) << shell->worker, targets, others;
     struct by_frame fields;
     struct by_rx rx = {.port = index};
 
@@ -97,6 +102,8 @@ bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *fr
         targets = by_engine_workers(shell->engine, &rx);
     } else if (shell->batch.neighbours.count > 0 && is_arp(frame)) {
         targets = (UINT64_C(2) << (shell->workers->count - 1)) - 1; /* all of them learn */
+    } else {
+        targets = UINT64_C(1) << shell->workers->owner[index]; /* answers ARP, and hears LLDP */
     }
     others = targets & ~own;
     if (others == 0)
@@ -111,13 +118,14 @@ bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *fr
             shell->counters.hand_full++;
             continue;
         }
+        one->port = index;
         burst->frame[burst->count++] = one;
         self->touched |= others & -others;
     }
     return (targets & own) != 0;
 }
 
-void by_workers_pass(struct by_shell *shell, uint16_t index)
+void by_workers_pass(struct by_shell *shell)
 {
     struct by_workers *workers = shell->workers;
     struct by_worker *self = &workers->worker[shell->worker];
@@ -127,8 +135,8 @@ void by_workers_pass(struct by_shell *shell, uint16_t index)
         struct by_workers_burst *burst = &self->burst[to];
         unsigned done = burst->count == 0
                             ? 0
-                            : rte_ring_sp_enqueue_burst(workers->in[index][to], (void **)burst->frame,
-                                                        burst->count, NULL);
+                            : rte_ring_sp_enqueue_burst(workers->worker[to].handed[shell->worker],
+                                                        (void **)burst->frame, burst->count, NULL);
 
         if (done < burst->count) {
             rte_pktmbuf_free_bulk(burst->frame + done, burst->count - done);
@@ -165,7 +173,7 @@ uint32_t by_workers_send(struct by_shell *shell)
 
     for (unsigned i = 0; i < shell->port_count; i++)
         for (unsigned w = 0; w < workers->count && by_workers_own(shell, i); w++)
-            if (!rte_ring_empty(workers->out[i][w]))
+            if (workers->out[i][w] && !rte_ring_empty(workers->out[i][w]))
                 sent += send_from(&shell->ports[i], workers->out[i][w]);
     return sent;
 }
@@ -191,10 +199,10 @@ bool by_workers_rest(struct by_shell *shell)
     bool work = false;
 
     by_gate_rest(&workers->gate[shell->worker]);
-    for (unsigned i = 0; i < workers->port_count && !work; i++) {
-        work = !rte_ring_empty(workers->in[i][shell->worker]);
-        for (unsigned w = 0; w < workers->count && by_workers_own(shell, i); w++)
-            work = work || !rte_ring_empty(workers->out[i][w]);
+    for (unsigned w = 0; w < workers->count && !work; w++) {
+        work = !rte_ring_empty(workers->worker[shell->worker].handed[w]);
+        for (unsigned i = 0; i < workers->port_count && !work; i++)
+            work = by_workers_own(shell, i) && workers->out[i][w] && !rte_ring_empty(workers->out[i][w]);
     }
     if (work)
         by_workers_rise(shell);

@@ -2,8 +2,9 @@
  * The workers of a switch with several cores: threads that each run a loop with an engine, a batch
  * and counters of its own (offload/wire/stripe.h assigns chunks to them). The first worker is the
  * shell's own thread; it serves the control channel, and holds the others at their gates while it
- * reads or changes what is theirs. Each port has an owner. Frames for another worker, frames for
- * another worker's port, and references to payloads that another worker has sent go through rings.
+ * reads or changes what is theirs. Each port has an owner, and devices with enough queues one of
+ * them for each worker (port_steer.h). Frames for another worker, frames for another worker's port,
+ * and references to payloads that another worker has sent go through rings.
  * Neighbours: shell.c opens, loop.c runs, replicate.c returns references. A switch with one worker
  * has none of this: by_shell.workers is NULL.
  */
@@ -20,8 +21,8 @@
 #include "dataplane/shell.h"
 #include "offload/wire/stripe.h"
 
-/* Frames that wait for one worker or port (count, a power of two): what all ports receive while the
- * worker is not running. */
+/* Frames of one port that wait for a worker, or for the port (count, a power of two): what it
+ * receives while the worker is not running. */
 #define BY_HAND_FRAMES 1024u
 
 /* Frames of one burst for another worker. */
@@ -36,6 +37,7 @@ struct by_worker {
     /* references that other workers give back: ref | count << 32; the last ring is for a thread
      * that is no worker */
     struct rte_ring *returned[BY_WORKERS_MAX + 1];
+    struct rte_ring *handed[BY_WORKERS_MAX]; /* frames that other workers have received for this one */
     uint64_t touched; /* workers with new work in their rings since the last wake, as bits */
     struct by_workers_burst burst[BY_WORKERS_MAX];
     pthread_t thread;
@@ -54,10 +56,8 @@ struct by_workers {
     struct by_gate gate[BY_WORKERS_MAX];
     struct by_worker worker[BY_WORKERS_MAX];
     uint8_t owner[BY_PORTS_MAX];
-    /* frames received at a port, for a worker that does not own it, or does not get them from its
-     * queue */
-    struct rte_ring *in[BY_PORTS_MAX][BY_WORKERS_MAX];
-    struct rte_ring *out[BY_PORTS_MAX][BY_WORKERS_MAX]; /* frames for a port, from its other workers */
+    /* frames for a port, from its other workers; NULL where these have transmit queues */
+    struct rte_ring *out[BY_PORTS_MAX][BY_WORKERS_MAX];
     /* what the main worker has summed while it holds the others */
     struct by_engine_counters engine;
     struct by_shell_counters counters;
@@ -78,12 +78,12 @@ void by_workers_join(struct by_workers *workers);
 
 /* For the loop of each worker. Takes back references; before a round. */
 void by_workers_begin(struct by_shell *shell);
-/* Takes frames that others have received at port `index`; returns their number. */
-uint32_t by_workers_take(struct by_shell *shell, uint16_t index, struct rte_mbuf **frames, uint32_t count);
+/* Takes frames that worker `from` has received; returns their number. `port` of each is set. */
+uint32_t by_workers_take(struct by_shell *shell, unsigned from, struct rte_mbuf **frames, uint32_t count);
 /* Whether a received frame is (also) for this worker; queues it for the others. */
 bool by_workers_keep(struct by_shell *shell, uint16_t index, struct rte_mbuf *frame);
 /* Hands over what by_workers_keep has queued. */
-void by_workers_pass(struct by_shell *shell, uint16_t index);
+void by_workers_pass(struct by_shell *shell);
 /* Sends frames of other workers by the own ports; returns their number. */
 uint32_t by_workers_send(struct by_shell *shell);
 /* Wakes the workers that got work in this round and rest. */
@@ -103,8 +103,10 @@ void by_workers_count(struct by_workers *workers);
 
 /* Gives `count` references to payload `ref` of `shell`'s engine back, from any worker's thread. */
 void by_workers_return(struct by_shell *shell, uint32_t ref, uint32_t count);
-/* Whether `shell` owns port `index`: polls and closes it. */
+/* Whether `shell` owns port `index`: closes it, and answers ARP there. */
 bool by_workers_own(const struct by_shell *shell, unsigned index);
+/* Whether `shell` polls port `index`: owns it, or has a receive queue. */
+bool by_workers_poll(const struct by_shell *shell, unsigned index);
 /* As by_shell_pulse, of the worker that has not moved for the longest time. */
 uint64_t by_workers_pulse(struct by_workers *workers);
 

@@ -10,6 +10,7 @@
 #include <rte_errno.h>
 
 #include "dataplane/eal.h"
+#include "dataplane/port_steer.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
 #include "offload/base/errors.h"
@@ -44,20 +45,23 @@ static void drain(struct rte_ring *ring)
 
 static int make_rings(struct by_workers *workers)
 {
-    for (unsigned i = 0; i < workers->port_count; i++) {
-        for (unsigned w = 0; w < workers->count; w++) {
-            workers->in[i][w] = ring_make(BY_HAND_FRAMES);
-            workers->out[i][w] = ring_make(BY_HAND_FRAMES);
-            if (!workers->in[i][w] || !workers->out[i][w])
+    const struct by_shell *lead = workers->worker[0].shell;
+    unsigned ports = (workers->port_count + workers->count - 1) / workers->count; /* of a worker */
+
+    for (unsigned i = 0; i < workers->port_count; i++)
+        for (unsigned w = 0; w < workers->count && lead->ports[i].tx_queues == 1; w++)
+            if (!(workers->out[i][w] = ring_make(BY_HAND_FRAMES)))
                 return BY_ENOMEM;
-        }
+    for (unsigned w = 0; w < workers->count; w++) {
+        struct by_worker *worker = &workers->worker[w];
+
+        for (unsigned from = 0; from < workers->count; from++)
+            if (!(worker->handed[from] = ring_make(BY_HAND_FRAMES * rte_align32pow2(ports))))
+                return BY_ENOMEM;
+        for (unsigned from = 0; from <= workers->count; from++)
+            if (!(worker->returned[from] = ring_make(RETURNED)))
+                return BY_ENOMEM;
     }
-    for (unsigned w = 0; w < workers->count; w++)
-        for (unsigned from = 0; from <= workers->count; from++) {
-            workers->worker[w].returned[from] = ring_make(RETURNED);
-            if (!workers->worker[w].returned[from])
-                return BY_ENOMEM;
-        }
     return 0;
 }
 
@@ -76,6 +80,7 @@ static int make_shell(struct by_workers *workers, unsigned index, const struct b
     shell->payload_fd = shell->control_fd = shell->handoff.event = -1;
     shell->has_device = lead->has_device;
     shell->has_late = lead->has_late;
+    shell->lends = lead->lends;
     shell->payload_max = lead->payload_max;
     shell->frame_pool = lead->frame_pool;
     shell->header_pool = lead->header_pool;
@@ -92,19 +97,26 @@ static void deal_ports(struct by_workers *workers)
     struct by_port *lead = workers->worker[0].shell->ports;
 
     for (unsigned i = 0; i < workers->port_count; i++) {
-        struct by_worker *owner = &workers->worker[i % workers->count];
+        unsigned number = by_steer_owner(i, workers->count);
+        struct by_worker *owner = &workers->worker[number];
 
-        workers->owner[i] = (uint8_t)(i % workers->count);
+        workers->owner[i] = (uint8_t)number;
         if (owner->shell->ports != lead)
             owner->shell->ports[i] = lead[i];
         for (unsigned w = 0; w < workers->count; w++) {
             struct by_worker *worker = &workers->worker[w];
 
-            if (w == workers->owner[i])
+            struct by_port *view = &worker->shell->ports[i];
+
+            if (w == number)
                 continue;
-            by_port_hand_open(&worker->shell->ports[i], &owner->shell->ports[i], workers->out[i][w]);
-            worker->shell->ports[i].touched = &worker->touched;
-            worker->shell->ports[i].owner = UINT64_C(1) << workers->owner[i];
+            if (owner->shell->ports[i].tx_queues > 1) {
+                by_port_dpdk_view(view, &owner->shell->ports[i], by_steer_queue(i, w, workers->count));
+                continue;
+            }
+            by_port_hand_open(view, &owner->shell->ports[i], workers->out[i][w]);
+            view->touched = &worker->touched;
+            view->owner = UINT64_C(1) << number;
         }
     }
 }
@@ -155,12 +167,13 @@ void by_workers_close(struct by_workers *workers)
     for (unsigned i = 0; i < workers->port_count; i++) {
         for (unsigned w = 0; w < workers->count; w++) {
             drain(workers->out[i][w]);
-            drain(workers->in[i][w]);
         }
     }
     for (unsigned w = 0; w < workers->count; w++) {
         struct by_shell *shell = workers->worker[w].shell;
 
+        for (unsigned from = 0; from < workers->count; from++)
+            drain(workers->worker[w].handed[from]);
         for (unsigned from = 0; from <= workers->count; from++)
             free(workers->worker[w].returned[from]);
         if (w == 0 || !shell)

@@ -201,12 +201,13 @@ static int show_counters(struct table *table, json_t *object)
 
 static json_t *port_json(const by_Port *port)
 {
-    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:s}", "name",
+    return json_pack("{s:s, s:s, s:b, s:s, s:b, s:b, s:b, s:i, s:i, s:i, s:i, s:i, s:I, s:s, s:s}", "name",
                      port->name, "driver", port->driver, "by_reference", (int)port->by_reference, "why",
                      port->why, "late", (int)port->late, "promiscuous", (int)port->promiscuous, "down",
                      (int)port->down, "mtu", (int)port->mtu, "rx_queues", (int)port->rx_queues, "tx_queues",
                      (int)port->tx_queues, "rx_descriptors", (int)port->rx_descriptors, "tx_descriptors",
-                     (int)port->tx_descriptors, "mbps", (json_int_t)port->mbps, "offloads", port->offloads);
+                     (int)port->tx_descriptors, "mbps", (json_int_t)port->mbps, "offloads", port->offloads,
+                     "steer", port->steer);
 }
 
 /* Prints a number of queues with the descriptors of each, if known: "1 x 512". */
@@ -227,6 +228,8 @@ static void print_port(const by_Port *port)
         print_queues("queues in", port->rx_queues, port->rx_descriptors);
         print_queues("out", port->tx_queues, port->tx_descriptors);
     }
+    if (port->steer[0])
+        printf(", %s", port->steer);
     printf(", results %s%s%s%s%s%s%s\n", port->by_reference ? "by reference" : "as copies",
            port->why[0] == 0    ? ""
            : port->by_reference ? " "

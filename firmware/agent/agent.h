@@ -70,7 +70,7 @@ struct by_agent_interface {
 
 /* How a port moves packets: the fields of Port in control.proto. Strings may be empty, not NULL. */
 struct by_agent_way {
-    const char *name, *driver, *why, *offloads;
+    const char *name, *driver, *why, *offloads, *steer;
     uint32_t mtu, rx_queues, tx_queues, rx_descriptors, tx_descriptors, mbps;
     uint8_t by_reference, late, promiscuous, down;
 };

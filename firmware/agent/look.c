@@ -193,6 +193,7 @@ void by_agent_answer_ports(struct by_agent *agent)
         copy_name(row->driver, sizeof row->driver, way.driver);
         copy_name(row->why, sizeof row->why, way.why);
         copy_name(row->offloads, sizeof row->offloads, way.offloads);
+        copy_name(row->steer, sizeof row->steer, way.steer);
         row->by_reference = way.by_reference != 0;
         row->late = way.late != 0;
         row->promiscuous = way.promiscuous != 0;

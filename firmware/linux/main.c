@@ -90,6 +90,7 @@ static int open_shell(struct by_shell **shell, const struct by_switchd_options *
         .fault = options->fault,
         .worker_count = cores->workers,
         .cpus = cores->pinned ? cores->cpu : NULL,
+        .one_queue = options->one_queue,
         .control_fd = by_server_fd(server),
         .control = by_server_serve,
         .control_context = server,

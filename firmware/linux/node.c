@@ -116,6 +116,7 @@ static int node_way(void *node, uint32_t index, struct by_agent_way *out)
                                  .driver = way.driver,
                                  .why = way.why,
                                  .offloads = way.offloads,
+                                 .steer = way.steer,
                                  .mtu = port->mtu,
                                  .rx_queues = way.rx_queues,
                                  .tx_queues = way.tx_queues,

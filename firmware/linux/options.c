@@ -107,6 +107,8 @@ static const struct by_option rows[] = {
                  "process may use, less one)")},
     {BY_ROW_NUMBER(0, "workers", "N", AT(workers), 1, BY_WORKERS_MAX,
                    "run N workers, %r, which share the cores (default: one for each core)")},
+    {BY_ROW_FLAG(0, "one-queue", AT(one_queue),
+                 "use one queue of each port in each direction, also with several workers")},
     {BY_ROW_FLAG(0, "no-huge", AT(no_huge), "use no hugepages")},
     {BY_ROW_NUMBER(0, "watchdog", "SECONDS", AT(watchdog_s), 0, 3600,
                    "end when the loop has not run for SECONDS seconds (default 10; 0: never; at most 3600)"),

@@ -27,6 +27,7 @@ struct by_switchd_options {
     struct by_fault fault;
     const char *cores; /* number or list, or NULL: all but one */
     uint32_t workers;  /* 0: one for each core */
+    bool one_queue;
     bool no_huge;
     uint32_t watchdog_s; /* how long the loop may hang; 0: no limit */
     char **eal;          /* arguments after "--" */

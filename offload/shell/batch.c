@@ -17,7 +17,7 @@ void by_batch_open(struct by_batch *batch, const struct by_batch_ops *ops, void 
     batch->ops = ops;
     batch->context = context;
     batch->engine = engine;
-    batch->port_count = port_count;
+    batch->port_count = batch->source_count = port_count;
     batch->step_packets = BY_BATCH_STEP;
     batch->burst = port_count > 0 ? BY_BATCH_MAX / port_count : BY_BATCH_BURST;
     if (batch->burst > BY_BATCH_BURST)
@@ -542,17 +542,15 @@ static void step(struct by_batch *batch)
         batch->ops->done(batch->context);
 }
 
-/* Polls the ports whose bit in `late` is this. */
-static uint32_t poll(struct by_batch *batch, unsigned late)
+/* Polls the ports, and then the other sources. */
+static uint32_t poll(struct by_batch *batch)
 {
     uint32_t received = 0;
 
-    for (uint32_t i = 0; i < batch->port_count; i++) {
-        uint32_t port = (batch->first_port + i) % batch->port_count;
+    for (uint32_t i = 0; i < batch->source_count; i++) {
+        uint32_t source = i < batch->port_count ? (batch->first_port + i) % batch->port_count : i;
 
-        if ((batch->late >> port & 1) != late)
-            continue;
-        received += batch->ops->receive(batch->context, (uint16_t)port);
+        received += batch->ops->receive(batch->context, (uint16_t)source);
         if (batch->count >= BY_BATCH_MAX)
             step(batch);
     }
@@ -585,9 +583,7 @@ uint32_t by_batch_round(struct by_batch *batch)
 
     if (batch->now_ns >= batch->neighbours.due_ns)
         ask(batch);
-    received = poll(batch, 0);
-    if (batch->late != 0)
-        received += poll(batch, 1);
+    received = poll(batch);
     batch->first_port = (batch->first_port + 1) % batch->port_count;
     take_waiting(batch);
     if (batch->count > 0)

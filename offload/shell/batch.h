@@ -98,9 +98,9 @@ struct by_batch_neighbour {
 
 /* What a platform does with frames; a frame is a pointer in the platform's representation. */
 struct by_batch_ops {
-    /* Polls a port: calls by_batch_receive for each of at most batch->burst frames. Returns their
-     * count. */
-    uint32_t (*receive)(void *context, uint16_t port);
+    /* Polls a port or another source: calls by_batch_receive for each of at most batch->burst
+     * frames of a port. Returns their count. */
+    uint32_t (*receive)(void *context, uint16_t source);
     /* Returns the frame's bytes, which may be changed. */
     uint8_t *(*data)(void *context, void *frame, uint32_t *bytes);
     /* Adds a reference to a frame. */
@@ -142,9 +142,10 @@ struct by_batch {
     bool timeless;   /* the engine gets no clock, so that a trace is repeatable */
     uint32_t port_count;
     uint32_t first_port; /* first port of the next round; rotates for fairness */
-    /* Of the platform: ports of other workers, as bits. They are polled after the others of a
-     * round, and their workers ask and answer ARP there; this one only learns. */
+    /* Of the platform: ports of other workers, as bits. Their workers ask and answer ARP there;
+     * this one only learns. */
     uint64_t late;
+    uint32_t source_count; /* what is polled: the ports, and behind them what the platform adds */
     uint32_t burst; /* frames that a port may add per round: those of all ports fit a batch, if there are few
                        ports, so that the packets of a chunk meet in it */
     uint32_t step_packets; /* packets per step: BY_BATCH_STEP, unless the platform sets it */

@@ -65,7 +65,8 @@ static inline uint16_t by_lane_port(uint32_t tree, uint32_t seq)
     return (uint16_t)(by_tree_port(tree) | BY_LANE_PORT | by_lane(by_lane_first(tree), BY_LANES, seq));
 }
 
-/* Returns the source port of a packet of chunk `seq` to UDP port `to`: nodes listen on BY_UDP_PORT. */
+/* Returns the source port of a packet of chunk `seq` to UDP port `to`. Nodes listen on
+ * BY_UDP_PORT. */
 static inline uint16_t by_source_port(uint32_t tree, uint32_t seq, uint16_t to)
 {
     return to == BY_UDP_PORT ? by_lane_port(tree, seq) : by_tree_port(tree);

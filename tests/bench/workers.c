@@ -1,10 +1,11 @@
 /*
  * bench-workers: how much faster two workers of a switch are than one, on memory ports in this
- * process. Three steps alternate: each worker's thread puts frames with 1408 bytes of payload onto
- * the ports that it owns, the workers' loops run until all sums have left, and each thread checks
- * and frees what its ports have sent. Only the second step is timed. So hosts take no part of a
- * core, and frames are made and freed on the core of their port, as a network card's queues are.
- * All sums are checked. Needs two cores, no root and no hugepages.
+ * process, whose frames an owner hands over, or which have a queue for each worker and are steered
+ * as by a card. Three steps alternate: each worker's thread puts frames with 1408 bytes of payload
+ * onto the ports that it owns, or into its queues, the workers' loops run until all sums have left,
+ * and each thread checks and frees what its ports or queues have sent. Only the second step is
+ * timed. So hosts take no part of a core, and frames are made and freed on the core of their port,
+ * as a network card's queues are. All sums are checked. Needs two cores, no root and no hugepages.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -17,6 +18,7 @@
 #include <rte_pause.h>
 
 #include "dataplane/eal.h"
+#include "dataplane/port_steer.h"
 #include "dataplane/say.h"
 #include "offload/base/bytes.h"
 #include "tests/unit/dataplane/wires.h"
@@ -42,6 +44,7 @@ enum step { REST, FILL, RUN, CHECK, END };
 
 static struct wires wires;
 static unsigned worker_count, tree_count;
+static bool has_queues;          /* for each worker */
 static _Atomic unsigned wanted;  /* the step that the second thread takes */
 static _Atomic unsigned reached; /* the step that it has finished */
 static _Atomic unsigned wrong;
@@ -50,7 +53,7 @@ static uint32_t first;                           /* chunk of each tree in this p
 static uint8_t frame_of[PORTS][TREES_MAX][2048]; /* contributions to chunk 0 */
 static uint16_t frame_bytes;
 static uint8_t expected[PAYLOAD];
-static uint8_t seen[PORTS][CHUNKS]; /* results of this phase */
+static uint8_t seen[2][PORTS][CHUNKS]; /* results of this phase, of a worker's ports or queues */
 
 static _Noreturn void fail(const char *what)
 {
@@ -109,29 +112,53 @@ static void make_frames(void)
     }
 }
 
-static void fill(unsigned host)
+/* Whether a worker receives chunk `i` of a phase. */
+static bool gets(unsigned worker, uint32_t i)
 {
-    uint32_t chunks = CHUNKS / tree_count;
+    uint32_t tree = (uint32_t)STAR_JOB << 16 | i / (CHUNKS / tree_count);
+
+    return !has_queues || by_lane_worker(by_lane_port(tree, first + i % (CHUNKS / tree_count)) % BY_LANE_PORT,
+                                         worker_count) == worker;
+}
+
+/* The queue of a worker at a port. */
+static unsigned queue_of(unsigned host, unsigned worker)
+{
+    return has_queues ? by_steer_queue(host, worker, worker_count) : 0;
+}
+
+/* Puts what a worker receives of a phase's frames onto a port. */
+static void fill(unsigned host, unsigned worker)
+{
+    struct rte_ring *ring = wires_ring(host, queue_of(host, worker), true);
     struct rte_mbuf *frames[BURST];
+    uint32_t chunks = CHUNKS / tree_count, count = 0;
 
-    for (uint32_t i = 0; i < CHUNKS; i += BURST) {
-        if (rte_pktmbuf_alloc_bulk(wires.shell->frame_pool, frames, BURST) != 0)
-            fail("a buffer");
-        for (uint32_t j = 0; j < BURST; j++) {
-            uint8_t *data = rte_pktmbuf_mtod(frames[j], uint8_t *), *packet = data + BY_FRAME_HEADER_BYTES;
+    for (uint32_t i = 0; i < CHUNKS; i++) {
+        uint8_t *data, *packet;
 
-            memcpy(data, frame_of[host][(i + j) / chunks], frame_bytes);
-            by_put32(packet + BY_HEADER_AT_SEQ, first + (i + j) % chunks);
+        if (gets(worker, i)) {
+            if (!(frames[count] = rte_pktmbuf_alloc(wires.shell->frame_pool)))
+                fail("a buffer");
+            data = rte_pktmbuf_mtod(frames[count], uint8_t *);
+            packet = data + BY_FRAME_HEADER_BYTES;
+            memcpy(data, frame_of[host][i / chunks], frame_bytes);
+            by_put32(packet + BY_HEADER_AT_SEQ, first + i % chunks);
             star_retag(packet);
-            frames[j]->data_len = frame_bytes;
-            frames[j]->pkt_len = frame_bytes;
+            by_put16(data + BY_FRAME_AT_UDP,
+                     by_lane_port(by_get32(packet + BY_HEADER_AT_JOB), first + i % chunks));
+            frames[count]->data_len = frame_bytes;
+            frames[count++]->pkt_len = frame_bytes;
         }
-        if (rte_ring_sp_enqueue_bulk(wires_ring(host, true), (void **)frames, BURST, NULL) != BURST)
-            fail("a memory port");
+        if ((count == BURST || i == CHUNKS - 1) && count > 0) {
+            if (rte_ring_sp_enqueue_bulk(ring, (void **)frames, count, NULL) != count)
+                fail("a memory port");
+            count = 0;
+        }
     }
 }
 
-static bool is_right(const struct rte_mbuf *frame, unsigned host)
+static bool is_right(const struct rte_mbuf *frame, uint8_t times[CHUNKS])
 {
     uint8_t room[BY_PORT_FRAME_OVERHEAD + PAYLOAD];
     struct by_header header;
@@ -153,18 +180,19 @@ static bool is_right(const struct rte_mbuf *frame, unsigned host)
         header.seq - first >= CHUNKS / tree_count || memcmp(sum, expected, PAYLOAD) != 0)
         return false;
     place = header.tree * (CHUNKS / tree_count) + (header.seq - first);
-    return seen[host][place]++ == 0;
+    return times[place]++ == 0;
 }
 
-static void check(unsigned host)
+static void check(unsigned host, unsigned worker)
 {
+    struct rte_ring *ring = wires_ring(host, queue_of(host, worker), false);
     struct rte_mbuf *frames[BURST];
     unsigned count;
 
-    memset(seen[host], 0, sizeof seen[host]);
-    while ((count = rte_ring_sc_dequeue_burst(wires_ring(host, false), (void **)frames, BURST, NULL)) > 0) {
+    memset(seen[worker][host], 0, sizeof seen[worker][host]);
+    while ((count = rte_ring_sc_dequeue_burst(ring, (void **)frames, BURST, NULL)) > 0) {
         for (unsigned i = 0; i < count; i++)
-            if (!is_right(frames[i], host))
+            if (!is_right(frames[i], seen[worker][host]))
                 atomic_fetch_add_explicit(&wrong, 1, memory_order_relaxed);
         rte_pktmbuf_free_bulk(frames, count);
     }
@@ -172,14 +200,20 @@ static void check(unsigned host)
 
 /* ---- threads ---- */
 
-/* Takes a step for the ports of one worker. */
+/* Whether a worker sends by a port. */
+static bool has(unsigned worker, unsigned host)
+{
+    return has_queues || by_steer_owner(host, worker_count) == worker;
+}
+
+/* Takes a step for the ports or queues of one worker. */
 static void take_step(enum step step, unsigned worker)
 {
-    for (unsigned host = worker; host < PORTS; host += worker_count) {
-        if (step == FILL)
-            fill(host);
-        else
-            check(host);
+    for (unsigned host = 0; host < PORTS; host++) {
+        if (has(worker, host) && step == FILL)
+            fill(host, worker);
+        else if (has(worker, host))
+            check(host, worker);
     }
     /* Gives references back that the freed frames have held. */
     if (worker_count > 1)
@@ -195,8 +229,8 @@ static void run(unsigned worker, unsigned step)
     do {
         by_shell_round(shell);
         sent = 0;
-        for (unsigned host = worker; host < PORTS; host += worker_count)
-            sent += shell->ports[host].counters.tx_packets;
+        for (unsigned host = 0; host < PORTS; host++)
+            sent += has(worker, host) ? shell->ports[host].counters.tx_packets : 0;
     } while (sent < results_due / worker_count);
     if (worker > 0)
         atomic_store_explicit(&reached, step, memory_order_release);
@@ -340,7 +374,7 @@ static double measure(unsigned trees, unsigned workers, unsigned phases)
     tree_count = trees;
     first = 0;
     results_due = 0;
-    wires_open(&wires, &star, workers, NULL);
+    wires_open(&wires, &star, workers, has_queues, NULL);
     make_frames();
     for (unsigned w = 0; w < workers; w++)
         for (unsigned i = 0; i < PORTS; i++)
@@ -373,13 +407,14 @@ int main(int argc, char **argv)
     if (by_eal_start(&config) != 0)
         return 3;
     pin(0);
-    if (argc == 4) { /* TREES WORKERS PHASES: only this, for a profiler */
+    if (argc == 4 || argc == 5) { /* TREES WORKERS PHASES [queues]: only this, for a profiler */
         unsigned trees = (unsigned)atoi(argv[1]), workers = (unsigned)atoi(argv[2]),
                  phases = (unsigned)atoi(argv[3]);
 
         if (trees == 0 || trees > TREES_MAX || CHUNKS % trees != 0 || workers == 0 || workers > 2 ||
             phases == 0 || phases > PHASES_MAX)
             fail("reading its arguments");
+        has_queues = argc == 5;
         printf("%.1f\n", measure(trees, workers, phases));
         by_eal_stop();
         return 0;
@@ -387,18 +422,26 @@ int main(int argc, char **argv)
     printf("# a line of memory passes from core to core in %.0f ns\n", line_ns());
     puts("# workers of a switch on memory ports, 4 ports, 1408 bytes of payload: ns for each frame sent, "
          "best of 7 rounds; their ratios");
-    printf("# %5s %9s %9s %7s %s\n", "trees", "1 worker", "2 workers", "ratio", "in the rounds");
+    printf("# %5s %9s %9s %9s %7s %14s %7s %14s\n", "trees", "1 worker", "2, handed", "2, queues", "handed",
+           "in the rounds", "queues", "in the rounds");
     for (unsigned trees = 1; trees <= TREES_MAX; trees *= 16) {
-        double one[ROUNDS], two[ROUNDS], ratio[ROUNDS];
+        double one[ROUNDS], handed[ROUNDS], queues[ROUNDS], ratio[2][ROUNDS];
 
         for (unsigned i = 0; i < ROUNDS; i++) {
+            has_queues = false;
             one[i] = measure(trees, 1, PHASES);
-            two[i] = measure(trees, 2, PHASES);
-            ratio[i] = one[i] / two[i];
+            handed[i] = measure(trees, 2, PHASES);
+            has_queues = true;
+            queues[i] = measure(trees, 2, PHASES);
+            ratio[0][i] = one[i] / handed[i];
+            ratio[1][i] = one[i] / queues[i];
         }
-        qsort(ratio, ROUNDS, sizeof ratio[0], compare);
-        printf("  %5u %9.1f %9.1f %7.2f %5.2f to %.2f\n", trees, least(one, ROUNDS), least(two, ROUNDS),
-               least(one, ROUNDS) / least(two, ROUNDS), ratio[0], ratio[ROUNDS - 1]);
+        qsort(ratio[0], ROUNDS, sizeof ratio[0][0], compare);
+        qsort(ratio[1], ROUNDS, sizeof ratio[1][0], compare);
+        printf("  %5u %9.1f %9.1f %9.1f %7.2f %6.2f to %.2f %7.2f %6.2f to %.2f\n", trees, least(one, ROUNDS),
+               least(handed, ROUNDS), least(queues, ROUNDS), least(one, ROUNDS) / least(handed, ROUNDS),
+               ratio[0][0], ratio[0][ROUNDS - 1], least(one, ROUNDS) / least(queues, ROUNDS), ratio[1][0],
+               ratio[1][ROUNDS - 1]);
     }
     by_eal_stop();
     return 0;

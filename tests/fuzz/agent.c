@@ -53,7 +53,8 @@ static int node_share(void *node, uint32_t index, struct by_engine_share *out)
 static int node_way(void *node, uint32_t index, struct by_agent_way *out)
 {
     (void)node;
-    *out = (struct by_agent_way){.name = "p0", .driver = "d", .why = "", .offloads = "", .mtu = index};
+    *out = (struct by_agent_way){
+        .name = "p0", .driver = "d", .why = "", .offloads = "", .steer = "", .mtu = index};
     return index < 2 ? 0 : BY_ENOENT;
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # banyan-switchd with poll-mode drivers of NICs: in a virtual machine behind vfio, on emulated NICs,
 # as the switch of lab fabrics. For each NIC: the six collectives with 0 wrong elements and the
-# predicted bytes, jumbo frames, faults, and no chunk refused because a driver releases packets late.
+# predicted bytes, jumbo frames, two workers with RSS, faults, and no chunk refused because a driver
+# releases packets late.
 #   lab-pci.sh [BUILD]      Needs root (77 without). NICS="e1000e vmxnet3" tests only these; RUNS=20
 #                           repeats the first run of each. ARCH=arm64 tests the cross-compiled
 #                           switch of boards/arm64-dpdk. Exit 0: all passed.
@@ -72,6 +73,14 @@ for nic in ${NICS:-virtio-net-pci e1000e vmxnet3 igb}; do
         check "$nic: no chunk was refused" test "$(counter drop_busy)" -eq 0
         check "$nic: results are sent by reference" test "$(counter shell_tx_shared)" -gt 0
     done
+    case $nic in
+    virtio-net-pci | igb) # those whose RSS looks at UDP ports in QEMU
+        if BANYAN_VM_QUEUES=2 most=1.5 lab_right "$nic: two workers, each with queues" star2 --switch "switch0=$switch" --cores 2 \
+            --transport dpdk -c allreduce --bytes 256K --iters 2 --report "$dir/report.json"; then
+            check "$nic: RSS delivers frames to their workers" test "$((100 * $(counter shell_handed)))" -lt "$(counter rx)"
+        fi
+        ;;
+    esac
     most=1.2 lab_right "$nic: jumbo frames" star4 --switch "switch0=$switch" --mtu 9000 -c allreduce --bytes 1M --iters 1
     check "$nic: a cable that is out for a second" unplugged
     check "$nic: the switch describes its ports" described

@@ -96,7 +96,7 @@ static void commit_under_load(unsigned workers, unsigned commits)
     assert_non_null(pause_ns);
     atomic_store(&ordered, 0);
     atomic_store(&done, 0);
-    wires_open(&wires, &star, workers, NULL);
+    wires_open(&wires, &star, workers, false, NULL);
     wires_load(&wires, gen);
     wires_start(&wires);
     assert_int_equal(pthread_create(&pusher, NULL, push, &commits), 0);

@@ -11,6 +11,7 @@
 #include <rte_lcore.h>
 #include <rte_mempool.h>
 
+#include "dataplane/port_steer.h"
 #include "offload/base/bytes.h"
 #include "offload/reduce/reduce.h"
 
@@ -22,9 +23,10 @@
  * workers. */
 #define CREDITS 12u
 
-/* The two directions of a port, and its DPDK device, which moves nothing. */
+/* The queues of a port in both directions, and its DPDK device, which moves nothing. */
 struct wires_wire {
-    struct rte_ring *to_switch, *from_switch;
+    struct rte_ring *to_switch[BY_WORKERS_MAX], *from_switch[BY_WORKERS_MAX];
+    unsigned queues;
     const struct by_port_ops *device;
 };
 
@@ -96,12 +98,14 @@ static void lock_pools(void)
 
 static uint16_t wire_receive(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    return (uint16_t)rte_ring_sc_dequeue_burst(wire[port->index].to_switch, (void **)frames, count, NULL);
+    return (uint16_t)rte_ring_sc_dequeue_burst(wire[port->index].to_switch[port->lane_queue], (void **)frames,
+                                               count, NULL);
 }
 
 static uint16_t wire_send(struct by_port *port, struct rte_mbuf **frames, uint16_t count)
 {
-    return (uint16_t)rte_ring_sp_enqueue_burst(wire[port->index].from_switch, (void **)frames, count, NULL);
+    return (uint16_t)rte_ring_sp_enqueue_burst(wire[port->index].from_switch[port->lane_queue],
+                                               (void **)frames, count, NULL);
 }
 
 static bool wire_settle(struct by_port *port)
@@ -124,7 +128,8 @@ static bool wire_is_down(const struct by_port *port)
 
 static void wire_close(struct by_port *port)
 {
-    wire[port->index].device->close(port);
+    if (port->started)
+        wire[port->index].device->close(port);
 }
 
 static const struct by_port_ops wire_ops = {.start = NULL,
@@ -150,14 +155,21 @@ static void lay_wires(struct by_shell *shell)
     for (unsigned i = 0; i < shell->port_count; i++) {
         struct by_port *port = by_shell_port(shell, i);
 
-        wire[i] = (struct wires_wire){make_ring(), make_ring(), port->ops};
+        wire[i] = (struct wires_wire){.queues = port->rx_queues, .device = port->ops};
+        for (unsigned queue = 0; queue < wire[i].queues; queue++) {
+            wire[i].to_switch[queue] = make_ring();
+            wire[i].from_switch[queue] = make_ring();
+        }
         port->ops = &wire_ops;
+        for (unsigned w = 0; w < by_shell_worker_count(shell) && wire[i].queues > 1; w++)
+            shell->workers->worker[w].shell->ports[i].ops = &wire_ops;
     }
     if (shell->workers)
         by_workers_release(shell->workers);
 }
 
-void wires_open(struct wires *wires, const struct star *star, unsigned workers, const struct by_fault *fault)
+void wires_open(struct wires *wires, const struct star *star, unsigned workers, bool queues,
+                const struct by_fault *fault)
 {
     static char names[BY_PORTS_MAX][32];
     static unsigned generation;
@@ -172,6 +184,7 @@ void wires_open(struct wires *wires, const struct star *star, unsigned workers, 
                                      .relay_count = 1,
                                      .image_bytes_max = 1 << 20,
                                      .worker_count = workers,
+                                     .one_queue = !queues,
                                      .control_fd = -1};
 
     lock_pools();
@@ -223,17 +236,19 @@ void wires_close(struct wires *wires)
     unsigned ports = wires->shell->port_count;
     struct rte_mbuf *frame;
 
-    for (unsigned i = 0; i < ports; i++) {
-        while (rte_ring_sc_dequeue(wire[i].to_switch, (void **)&frame) == 0)
-            rte_pktmbuf_free(frame);
-        while (rte_ring_sc_dequeue(wire[i].from_switch, (void **)&frame) == 0)
-            rte_pktmbuf_free(frame);
-    }
+    for (unsigned i = 0; i < ports; i++)
+        for (unsigned queue = 0; queue < wire[i].queues; queue++) {
+            while (rte_ring_sc_dequeue(wire[i].to_switch[queue], (void **)&frame) == 0)
+                rte_pktmbuf_free(frame);
+            while (rte_ring_sc_dequeue(wire[i].from_switch[queue], (void **)&frame) == 0)
+                rte_pktmbuf_free(frame);
+        }
     by_shell_close(wires->shell);
-    for (unsigned i = 0; i < ports; i++) {
-        free(wire[i].to_switch);
-        free(wire[i].from_switch);
-    }
+    for (unsigned i = 0; i < ports; i++)
+        for (unsigned queue = 0; queue < wire[i].queues; queue++) {
+            free(wire[i].to_switch[queue]);
+            free(wire[i].from_switch[queue]);
+        }
 }
 
 void wires_ask(const struct wires *wires, void (*function)(void *context), void *context)
@@ -316,22 +331,40 @@ uint64_t wires_load(struct wires *wires, uint16_t gen)
 /* ---- hosts ---- */
 
 /* Puts a frame on the wire of a host, which frees it if there is no room. */
-static void put_frame(unsigned host, struct rte_mbuf *frame)
+static void put_frame(unsigned host, unsigned queue, struct rte_mbuf *frame)
 {
     frame->pkt_len = frame->data_len;
-    if (rte_ring_sp_enqueue(wire[host].to_switch, frame) != 0)
+    if (rte_ring_sp_enqueue(wire[host].to_switch[queue], frame) != 0)
         rte_pktmbuf_free(frame);
+}
+
+/* The queue of a frame: a card's RSS looks at the low bits of the source port. A stray frame is in
+ * any other one. */
+static unsigned queue_of(struct wires *wires, unsigned host, const uint8_t *frame)
+{
+    unsigned port = by_get16(frame + BY_FRAME_AT_UDP), queue = 0;
+
+    if (wires->strays)
+        return (unsigned)(by_prng_next(&wires->prng) % wire[host].queues);
+    if (wire[host].queues > 1 && port & BY_LANE_PORT)
+        queue =
+            by_steer_queue(host, by_lane_worker(port % BY_LANE_PORT, wire[host].queues), wire[host].queues);
+    return queue;
 }
 
 /* Puts a packet of `bytes` bytes on the wire of a host. */
 static void put(struct wires *wires, unsigned host, const uint8_t *packet, size_t bytes)
 {
     struct rte_mbuf *frame = rte_pktmbuf_alloc(wires->shell->frame_pool);
+    uint8_t *data;
 
     if (!frame)
         return; /* lost: the hosts repair it */
-    frame->data_len = (uint16_t)star_frame(host, packet, bytes, rte_pktmbuf_mtod(frame, uint8_t *));
-    put_frame(host, frame);
+    data = rte_pktmbuf_mtod(frame, uint8_t *);
+    frame->data_len = (uint16_t)star_frame(host, packet, bytes, data);
+    by_put16(data + BY_FRAME_AT_UDP,
+             by_lane_port(by_get32(packet + BY_HEADER_AT_JOB), by_get32(packet + BY_HEADER_AT_SEQ)));
+    put_frame(host, queue_of(wires, host, data), frame);
 }
 
 /* Answers the switch's question for a host's MAC address. */
@@ -346,7 +379,8 @@ static void answer(struct wires *wires, unsigned host, const uint8_t *question, 
     frame->data_len =
         (uint16_t)by_arp_reply(question, bytes, star_host_ip(host), mac, rte_pktmbuf_mtod(frame, uint8_t *));
     if (frame->data_len > 0)
-        put_frame(host, frame);
+        put_frame(host, wires->strays ? (unsigned)(by_prng_next(&wires->prng) % wire[host].queues) : 0,
+                  frame);
     else
         rte_pktmbuf_free(frame);
 }
@@ -454,9 +488,21 @@ static void take(struct wires *wires, unsigned host, struct rte_mbuf *frame)
         take_result(wires, host, &header, payload, bytes);
 }
 
-struct rte_ring *wires_ring(unsigned port, bool to_switch)
+struct rte_ring *wires_ring(unsigned port, unsigned queue, bool to_switch)
 {
-    return to_switch ? wire[port].to_switch : wire[port].from_switch;
+    return to_switch ? wire[port].to_switch[queue] : wire[port].from_switch[queue];
+}
+
+static bool receive_from(struct wires *wires, unsigned host, struct rte_ring *ring)
+{
+    struct rte_mbuf *frames[64];
+    unsigned count = rte_ring_sc_dequeue_burst(ring, (void **)frames, 64, NULL);
+
+    for (unsigned i = 0; i < count; i++)
+        if (wires->loss == 0 || (double)(by_prng_next(&wires->prng) >> 11) * 0x1p-53 >= wires->loss)
+            take(wires, host, frames[i]);
+    rte_pktmbuf_free_bulk(frames, count);
+    return count > 0;
 }
 
 /* Takes some of what the switch has sent; false if there was nothing. */
@@ -464,16 +510,9 @@ static bool receive_some(struct wires *wires)
 {
     bool any = false;
 
-    for (unsigned host = 0; host < wires->star.hosts; host++) {
-        struct rte_mbuf *frames[64];
-        unsigned count = rte_ring_sc_dequeue_burst(wire[host].from_switch, (void **)frames, 64, NULL);
-
-        for (unsigned i = 0; i < count; i++)
-            if (wires->loss == 0 || (double)(by_prng_next(&wires->prng) >> 11) * 0x1p-53 >= wires->loss)
-                take(wires, host, frames[i]);
-        rte_pktmbuf_free_bulk(frames, count);
-        any = any || count > 0;
-    }
+    for (unsigned host = 0; host < wires->star.hosts; host++)
+        for (unsigned queue = 0; queue < wire[host].queues; queue++)
+            any = receive_from(wires, host, wire[host].from_switch[queue]) || any;
     return any;
 }
 

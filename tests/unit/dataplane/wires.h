@@ -31,6 +31,7 @@ struct wires {
     uint32_t credits; /* hosts that send no data, but credits in shared datagrams, as bits */
     double loss;      /* of frames from the switch */
     uint64_t wrong;   /* results with wrong values */
+    bool strays;      /* frames arrive at queues that are not those of their lanes */
     bool learned;     /* the table states no MAC addresses of hosts; they answer ARP */
     uint64_t results, repairs;
     uint64_t late; /* results of earlier generations */
@@ -39,8 +40,11 @@ struct wires {
     pthread_t thread;
 };
 
-/* Opens a switch with `workers` workers for the star. The first fails the test if it cannot. */
-void wires_open(struct wires *wires, const struct star *star, unsigned workers, const struct by_fault *fault);
+/* Opens a switch with `workers` workers for the star. `queues`: its ports have queues for each
+ * worker, among which frames are steered by their source ports; else one, and an owner hands over.
+ * The function fails the test if it cannot. */
+void wires_open(struct wires *wires, const struct star *star, unsigned workers, bool queues,
+                const struct by_fault *fault);
 /* Starts the switch's main worker. */
 void wires_start(struct wires *wires);
 /* Loads the star's table with generation `gen` by the main worker, as the control channel would;
@@ -56,8 +60,8 @@ bool wires_run(struct wires *wires, unsigned trees, uint32_t chunks, unsigned se
 /* One step of wires_run: sends what the windows allow, and takes some results. */
 void wires_step(struct wires *wires, unsigned trees, uint32_t chunks);
 /* For a bench, which plays the hosts itself: the ring in which frames for the switch wait at a
- * port, or those that it has sent. */
-struct rte_ring *wires_ring(unsigned port, bool to_switch);
+ * port, or those that it has sent, of a queue. */
+struct rte_ring *wires_ring(unsigned port, unsigned queue, bool to_switch);
 /* Calls `function` on the main worker. */
 void wires_ask(const struct wires *wires, void (*function)(void *context), void *context);
 /* Ends the switch's threads and closes it. */

@@ -22,6 +22,7 @@
 #endif
 
 static struct wires wires;
+static bool queues, strays; /* of the switch that is opened next */
 
 static const struct by_fault faults = {
     .prng = {5}, .loss = UINT32_MAX / 100, .duplicate = UINT32_MAX / 100, .reorder = UINT32_MAX / 50};
@@ -31,8 +32,9 @@ static void open_star(unsigned workers, uint16_t trees, uint16_t window, const s
 {
     const struct star star = {.hosts = 4, .trees = trees, .window = window, .payload_max = 256, .mtu = 1500};
 
-    wires_open(&wires, &star, workers, fault);
+    wires_open(&wires, &star, workers, queues, fault);
     wires.credits = 2;
+    wires.strays = strays;
     wires.loss = fault ? 0.01 : 0;
     wires_load(&wires, STAR_GEN);
     wires_start(&wires);
@@ -80,7 +82,8 @@ static void all_workers_learn_mac_addresses(void **state)
         const struct star star = {.hosts = 4, .trees = 2, .window = 64, .payload_max = 256, .mtu = 1500};
 
         for (unsigned faulty = 0; faulty < 2; faulty++) {
-            wires_open(&wires, &star, workers, faulty ? &faults : NULL);
+            wires_open(&wires, &star, workers, queues, faulty ? &faults : NULL);
+            wires.strays = strays;
             wires.learned = true;
             wires_load(&wires, STAR_GEN);
             wires_start(&wires);
@@ -101,7 +104,7 @@ static void a_silent_neighbour_is_named_with_any_number_of_workers(void **state)
     const struct star star = {.hosts = 4, .trees = 1, .window = 64, .payload_max = 256, .mtu = 1500};
 
     (void)state;
-    wires_open(&wires, &star, 4, NULL);
+    wires_open(&wires, &star, 4, queues, NULL);
     wires.learned = true;
     wires_load(&wires, STAR_GEN);
     for (unsigned i = 0; i < 4; i++) {
@@ -130,7 +133,7 @@ static void each_worker_does_its_part_of_one_tree(void **state)
         assert_int_equal(by_engine_counters(shell->engine)->complete, 1024 / 4);
     }
     assert_int_equal(by_shell_engine_counters(wires.shell)->complete, 1024);
-    assert_true(by_shell_counters(wires.shell)->handed > 0);
+    assert_true(by_shell_counters(wires.shell)->handed > 0); /* if steered, datagrams of credits */
     wires_close(&wires);
 }
 
@@ -229,6 +232,51 @@ static void the_pulse_stands_still_when_one_worker_does(void **state)
     wires_close(&wires);
 }
 
+/* A frame in the queue of its lane's worker is handed to nobody, nor is a result. */
+static void steered_frames_are_not_handed_over(void **state)
+{
+    const struct star star = {.hosts = 4, .trees = 3, .window = 64, .payload_max = 256, .mtu = 1500};
+    struct by_dp_port_counters counters;
+    uint64_t sent = 0;
+
+    (void)state;
+    for (unsigned workers = 2; workers <= 8; workers *= 2) {
+        wires_open(&wires, &star, workers, true, NULL);
+        wires_load(&wires, STAR_GEN);
+        wires_start(&wires);
+        run(3, CHUNKS / 2);
+        wires_stop(&wires);
+        assert_int_equal(wires.wrong, 0);
+        assert_int_equal(by_shell_counters(wires.shell)->handed, 0);
+        for (unsigned i = 0; i < 4; i++) {
+            const struct by_port *port = by_shell_port(wires.shell, i);
+
+            assert_int_equal(port->rx_queues, workers);
+            assert_int_equal(port->tx_queues, workers);
+            by_shell_port_read(wires.shell, i, &counters);
+            assert_in_range(counters.rx_packets, 3 * CHUNKS / 2, UINT32_MAX);
+            sent = counters.tx_packets;
+            assert_in_range(sent, 3 * CHUNKS / 2, UINT32_MAX);
+        }
+        wires_close(&wires);
+    }
+}
+
+static int with_queues(void **state)
+{
+    (void)state;
+    queues = true;
+    strays = false;
+    return 0;
+}
+
+static int with_strays(void **state)
+{
+    (void)state;
+    queues = strays = true;
+    return 0;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -236,6 +284,7 @@ int main(void)
         cmocka_unit_test(all_sums_are_right_under_faults),
         cmocka_unit_test(all_workers_learn_mac_addresses),
         cmocka_unit_test(a_silent_neighbour_is_named_with_any_number_of_workers),
+        cmocka_unit_test(steered_frames_are_not_handed_over),
         cmocka_unit_test(each_worker_does_its_part_of_one_tree),
         cmocka_unit_test(an_entry_with_a_small_window_stays_on_one_worker),
         cmocka_unit_test(tables_change_and_counters_are_read_while_chunks_flow),
@@ -243,5 +292,7 @@ int main(void)
         cmocka_unit_test(the_pulse_stands_still_when_one_worker_does),
     };
 
-    return cmocka_run_group_tests(tests, memory_start, memory_stop);
+    return cmocka_run_group_tests_name("one queue", tests, memory_start, NULL) +
+           cmocka_run_group_tests_name("steered", tests, with_queues, NULL) +
+           cmocka_run_group_tests_name("astray", tests, with_strays, memory_stop);
 }

@@ -79,6 +79,7 @@ static int op_way(void *node, uint32_t index, struct by_agent_way *out)
                                  .driver = "net_test",
                                  .why = "slow",
                                  .offloads = "tx MULTI_SEGS",
+                                 .steer = "RSS",
                                  .mtu = 31,
                                  .rx_queues = 32,
                                  .tx_queues = 33,
@@ -109,6 +110,7 @@ static void ports_have_all_their_fields(void **state)
         assert_string_equal(row->driver, "net_test");
         assert_string_equal(row->why, "slow");
         assert_string_equal(row->offloads, "tx MULTI_SEGS");
+        assert_string_equal(row->steer, "RSS");
         assert_int_equal(row->mtu, 31);
         assert_int_equal(row->rx_queues, 32);
         assert_int_equal(row->tx_queues, 33);

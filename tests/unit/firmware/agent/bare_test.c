@@ -46,7 +46,7 @@ static int op_no_way(void *node, uint32_t index, struct by_agent_way *out)
     (void)node;
     if (index > 0)
         return BY_ENOENT;
-    *out = (struct by_agent_way){.name = "p0", .driver = "", .why = "", .offloads = ""};
+    *out = (struct by_agent_way){.name = "p0", .driver = "", .why = "", .offloads = "", .steer = ""};
     return 0;
 }
 

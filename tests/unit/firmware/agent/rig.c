@@ -92,6 +92,7 @@ static int op_way(void *node, uint32_t index, struct by_agent_way *out)
                                  .driver = "net_test",
                                  .why = "",
                                  .offloads = "tx MULTI_SEGS",
+                                 .steer = "",
                                  .mtu = 1500 + index,
                                  .rx_queues = 1,
                                  .tx_queues = 2,
