@@ -103,6 +103,8 @@ struct by_port {
     /* of frames sent: the MAC and IP address of this port, the peer's MAC, if the active table
      * names the port; the rest is each frame's own */
     struct by_frame carrier;
+    uint16_t lane_port; /* of the stencil's tree: the source port without the lane; 0: it has none */
+    uint8_t lane_first;
     uint64_t stencil_receiver,
         stencil_tree; /* what the stencil is for: address and length; job, tree and class */
     uint8_t stencil[BY_PORT_STENCIL_BYTES]; /* the headers of the last frame sent */

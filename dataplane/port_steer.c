@@ -1,10 +1,10 @@
 /*
  * Implements port_steer.h. RSS is made to look at the low seven bits of the UDP source port alone
- * (PROTOCOL.md, "Workers"): Toeplitz's hash is the sum, modulo 2, of the 32 bits of its key from bit
- * i on, for each bit i of the input that is set. A key with one bit thus makes the hash a piece of
- * the input, backwards: bit 31 - j of the hash, from the left, is bit KEY_BIT - 31 + j of the input.
- * The table of queues undoes the order. Addresses do not change the hash, so that the same lane has
- * the same queue for all senders.
+ * (PROTOCOL.md, "Workers"). Toeplitz's hash is the sum, modulo 2, of the 32 bits of its key from
+ * bit i on, for each bit i of the input that is set. A key with one bit thus makes the hash a piece
+ * of the input, backwards: bit 31 - j of the hash, from the left, is bit KEY_BIT - 31 + j of the
+ * input. The table of queues undoes the order. Addresses do not change the hash, so that the same
+ * lane has the same queue for all senders.
  */
 #include "dataplane/port_steer.h"
 

@@ -34,8 +34,8 @@ static inline unsigned by_steer_owner(unsigned index, unsigned workers)
     return index % workers;
 }
 
-/* Returns the queue of a worker at port `index`: frames that no rule steers arrive in the first one,
- * which is the owner's. */
+/* Returns the queue of a worker at port `index`: frames that no rule steers arrive in the first
+ * one, which is the owner's. */
 static inline uint16_t by_steer_queue(unsigned index, unsigned worker, unsigned workers)
 {
     return (uint16_t)((worker + workers - by_steer_owner(index, workers)) % workers);

@@ -90,32 +90,25 @@ static struct rte_mbuf *share_make(struct by_shell *shell, const struct by_tx *t
 }
 
 /* Rebuilds the headers if the next packet differs from the last one in its length, receiver, tree
- * or class. */
+ * or class. The source port names the lanes of packets to nodes, which may have several workers;
+ * but batches of the kernel consist of frames with one source port. */
 static void cut_stencil(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
+    uint32_t tree = by_get32(tx->header + BY_HEADER_AT_JOB);
     struct by_frame *frame = &port->carrier;
     const uint8_t *mac = by_batch_mac(&shell->batch, port->index, tx->dst_ip);
 
     if (mac) /* the batch sends nothing to an unknown neighbour */
         memcpy(frame->dst_mac, mac, BY_MAC_BYTES);
     frame->dst_ip = tx->dst_ip;
-    frame->src_port = by_tree_port(by_get32(tx->header + BY_HEADER_AT_JOB));
+    frame->src_port = by_tree_port(tree);
+    port->lane_port =
+        tx->udp_port == BY_UDP_PORT && !port->gso && !port->xsk ? frame->src_port | BY_LANE_PORT : 0;
+    port->lane_first = (uint8_t)by_lane_first(tree);
     frame->dst_port = tx->udp_port;
     frame->ecn = tx->ecn;
     frame->bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes);
     by_frame_build(frame, port->stencil);
-}
-
-static uint16_t lane_port(const struct by_tx *tx)
-{
-    return by_lane_port(by_get32(tx->header + BY_HEADER_AT_JOB), by_get32(tx->header + BY_HEADER_AT_SEQ));
-}
-
-/* Whether the source port names the lane of a packet: for other nodes, which may have several
- * workers. Batches of the kernel's consist of frames with one source port. */
-static bool names_lanes(const struct by_port *port, const struct by_tx *tx)
-{
-    return tx->udp_port == BY_UDP_PORT && !port->gso && !port->xsk;
 }
 
 /* Writes the 82 bytes before a payload. */
@@ -130,8 +123,10 @@ static void write_headers(struct by_shell *shell, struct by_port *port, const st
         port->stencil_tree = tree;
     }
     memcpy(room, port->stencil, sizeof port->stencil); /* copies a few bytes more, in full words */
-    if (names_lanes(port, tx))
-        by_put16(room + BY_FRAME_AT_UDP, lane_port(tx));
+    if (port->lane_port != 0)
+        by_put16(room + BY_FRAME_AT_UDP,
+                 port->lane_port |
+                     (uint16_t)by_lane(port->lane_first, BY_LANES, by_get32(tx->header + BY_HEADER_AT_SEQ)));
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 
@@ -276,6 +271,7 @@ static bool gather(struct by_shell *shell, struct by_port *port, const struct by
 static void send_empty(struct by_shell *shell, struct by_port *port, const struct by_tx *tx)
 {
     struct rte_mbuf *frame;
+    uint8_t *room;
 
     if (gather(shell, port, tx))
         return;
@@ -284,14 +280,14 @@ static void send_empty(struct by_shell *shell, struct by_port *port, const struc
         shell->batch.counters.tx_no_memory++;
         return;
     }
-    write_headers(shell, port, tx, (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD));
+    room = (uint8_t *)rte_pktmbuf_append(frame, BY_PORT_FRAME_OVERHEAD);
+    write_headers(shell, port, tx, room);
     if (port->gathered)
         by_port_send(port, port->gathered);
     port->gathered = frame;
     port->gathered_count = 1;
     port->gathered_frame = port->carrier;
-    if (names_lanes(port, tx))
-        port->gathered_frame.src_port = lane_port(tx);
+    port->gathered_frame.src_port = by_get16(room + BY_FRAME_AT_UDP);
 }
 
 /* Chains the headers in `head` and the payload into a frame. */

@@ -134,9 +134,9 @@ static void send_one(struct afxdp *afxdp, const struct by_tx *tx)
     uint8_t headers[BY_FRAME_HEADER_BYTES];
     struct by_frame frame = {.src_ip = port->own_ip,
                              .dst_ip = tx->dst_ip,
-                             .src_port = by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
-                                                        by_get32(tx->header + BY_HEADER_AT_SEQ),
-                                                        tx->udp_port),
+                             .src_port =
+                                 by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
+                                                by_get32(tx->header + BY_HEADER_AT_SEQ), tx->udp_port),
                              .dst_port = tx->udp_port,
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)(BY_WIRE_HEADER_BYTES + tx->payload_bytes)};

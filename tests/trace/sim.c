@@ -14,7 +14,7 @@
 #include "tests/trace/trace.h"
 #include "tests/unit/firmware/star.h"
 
-#define SWITCH      0u /* node; port i leads to node 1 + i */
+#define SWITCH 0u /* node; port i leads to node 1 + i */
 
 static struct by_world *world;
 static struct by_image_port ports[TRACE_PORTS];
@@ -87,9 +87,9 @@ static void record(const struct trace_frame *in, unsigned port, const struct by_
     struct trace_frame *to = &out->frame[out->count++];
     struct by_frame fields = {.src_ip = parcel->src_ip,
                               .dst_ip = parcel->dst_ip,
-                              .src_port = by_source_port(by_get32(parcel->data + BY_HEADER_AT_JOB),
-                                                         by_get32(parcel->data + BY_HEADER_AT_SEQ),
-                                                         parcel->udp_port),
+                              .src_port =
+                                  by_source_port(by_get32(parcel->data + BY_HEADER_AT_JOB),
+                                                 by_get32(parcel->data + BY_HEADER_AT_SEQ), parcel->udp_port),
                               .dst_port = parcel->udp_port,
                               .ecn = parcel->ecn,
                               .bytes = parcel->bytes};

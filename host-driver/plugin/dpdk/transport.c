@@ -149,9 +149,9 @@ static void send_one(struct dpdk *dpdk, const struct by_tx *tx)
     uint32_t bytes = BY_WIRE_HEADER_BYTES + tx->payload_bytes;
     struct by_frame frame = {.src_ip = address->own_ip,
                              .dst_ip = tx->dst_ip,
-                             .src_port = by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
-                                                        by_get32(tx->header + BY_HEADER_AT_SEQ),
-                                                        tx->udp_port),
+                             .src_port =
+                                 by_source_port(by_get32(tx->header + BY_HEADER_AT_JOB),
+                                                by_get32(tx->header + BY_HEADER_AT_SEQ), tx->udp_port),
                              .dst_port = tx->udp_port,
                              .ecn = tx->ecn,
                              .bytes = (uint16_t)bytes};
