@@ -176,6 +176,8 @@ routes() {
 all-to-all-leafspine-64 all-to-all leafspine --leaves 8 --hosts 8 --spines 4
 all-to-all-mi250-32 all-to-all mi250 --boxes 2
 all-to-all-hypercube-32 all-to-all hypercube --dimensions 5
+all-to-all-a100-1024 all-to-all a100 --boxes 128
+all-to-all-mi250-1024 all-to-all mi250 --boxes 64
 scatter-a100-1024 scatter,--root,gpu0 a100 --boxes 128 --capable none
 gather-a100-1024 gather,--root,gpu0 a100 --boxes 128 --capable none
 ROWS

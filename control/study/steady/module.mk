@@ -3,6 +3,7 @@
 LIBS += steady
 steady_SRC := \
 	control/study/steady/colour.c \
+	control/study/steady/flow_classes.c \
 	control/study/steady/matrix.c \
 	control/study/steady/platform.c \
 	control/study/steady/program.c \

@@ -9,7 +9,7 @@
 static uint32_t add_resource(struct by_resources *resources, struct by_lp *lp, enum by_series_resource kind,
                              uint32_t node, uint32_t to)
 {
-    uint32_t row = by_lp_row(lp, BY_LP_AT_MOST, 1, 1);
+    uint32_t row = lp ? by_lp_row(lp, BY_LP_AT_MOST, 1, 1) : resources->count;
 
     BY_GROW(resources->list, resources->count, resources->room);
     resources->list[resources->count++] = (struct by_steady_resource){kind, node, to, row};
@@ -68,27 +68,24 @@ void by_resources_charge(const struct by_resources *resources, const struct by_p
     mpq_clear(time);
 }
 
-void by_program_prices(const struct by_resources *resources, const struct by_lp *lp, struct by_series *series)
+void by_program_prices(const struct by_resources *resources, const mpq_t *prices, struct by_series *series)
 {
     uint32_t room = 0;
-    mpq_t price;
 
-    mpq_init(price);
     for (uint32_t i = 0; i < resources->count; i++) {
+        const struct by_steady_resource *resource = &resources->list[i];
         struct by_series_price *to;
 
-        by_lp_dual(lp, resources->list[i].row, price);
-        if (mpq_sgn(price) == 0)
+        if (mpq_sgn(prices[resource->row]) == 0)
             continue;
         BY_GROW(series->prices, series->price_count, room);
         to = &series->prices[series->price_count++];
-        to->resource = resources->list[i].kind;
-        to->node = resources->list[i].node;
-        to->to = resources->list[i].to;
+        to->resource = resource->kind;
+        to->node = resource->node;
+        to->to = resource->to;
         mpq_init(to->price);
-        mpq_set(to->price, price);
+        mpq_set(to->price, prices[resource->row]);
     }
-    mpq_clear(price);
 }
 
 struct by_steady_lane *by_lanes_add(struct by_lanes *lanes)

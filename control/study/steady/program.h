@@ -24,7 +24,7 @@ struct by_resources {
     uint32_t *link;                        /* by link */
 };
 
-/* Adds the rows to `lp`. */
+/* Adds the rows to `lp`. Without one the row of a resource is its place in the list. */
 void by_resources_make(struct by_resources *resources, const struct by_platform *platform, struct by_lp *lp);
 void by_resources_free(struct by_resources *resources);
 /* Adds the time of a message of `size` on a link to `column` of `lp`. */
@@ -70,8 +70,7 @@ int by_program_flows(const struct by_steady_problem *problem, const struct by_pl
 /* Does the same for reductions (SSR); the lanes are reduction trees. */
 int by_program_reduce(const struct by_steady_problem *problem, const struct by_platform *platform,
                       struct by_series *series, struct by_lanes *lanes, struct by_problem *trouble);
-/* Stores the prices that are not 0, from the program's rows. */
-void by_program_prices(const struct by_resources *resources, const struct by_lp *lp,
-                       struct by_series *series);
+/* Stores the prices that are not 0: `prices` is by row. */
+void by_program_prices(const struct by_resources *resources, const mpq_t *prices, struct by_series *series);
 
 #endif

@@ -282,7 +282,7 @@ static int solve(struct by_reduction *reduction, const mpq_t *optimum, struct by
     error = by_lp_solve(program.lp, &options, trouble);
     if (!error && !optimum) {
         by_lp_value(program.lp, series->throughput);
-        by_program_prices(&program.resources, program.lp, series);
+        by_program_prices(&program.resources, by_lp_duals(program.lp), series);
     }
     if (!error)
         take_solution(&program);

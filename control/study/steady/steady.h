@@ -22,6 +22,9 @@
 #define BY_STEADY_COMMUTATIVE_MAX 8u
 /* Most variables of a program (count). Rational arithmetic solves such a program in minutes. */
 #define BY_STEADY_VARIABLES_MAX 200000u
+/* From this number of variables on (count), alike ones of a scatter, gossip or exchange are one.
+ * Below it the program is solved as it is: such solutions use fewer routes. */
+#define BY_STEADY_CLASSES_FROM 6000u
 
 /* The size of a group of messages. If several entries match a message, the last one applies. */
 struct by_steady_size {
@@ -58,7 +61,8 @@ struct by_steady_problem {
     /* exchange: the sizes of messages, by source and target (source x target_count + target); 0:
      * there is none. What a node has for itself does not move. */
     const struct by_fraction *matrix;
-    double deadline; /* CLOCK_MONOTONIC time in seconds; 0: none */
+    uint32_t classes_from; /* instead of BY_STEADY_CLASSES_FROM; 0: that */
+    double deadline;       /* CLOCK_MONOTONIC time in seconds; 0: none */
 };
 
 /*

@@ -17,3 +17,8 @@ TESTS += steady-exchange
 steady-exchange_SRC    := tests/unit/control/study/steady/test_exchange.c tests/unit/control/study/steady/rig.c
 steady-exchange_LIBS   := steady lp control offload
 steady-exchange_LDLIBS := -lcmocka -ljansson -lgmp -lClp
+
+TESTS += steady-classes
+steady-classes_SRC    := tests/unit/control/study/steady/test_classes.c tests/unit/control/study/steady/rig.c tests/unit/control/planner/rig.c
+steady-classes_LIBS   := steady lp control offload
+steady-classes_LDLIBS := -lcmocka -ljansson -lgmp -lClp

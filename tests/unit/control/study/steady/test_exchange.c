@@ -121,7 +121,8 @@ static void scatters_and_gathers_reach_the_least_cut(void **state)
                                             .ports = BY_SERIES_MANY_PORTS,
                                             .sources = gather ? ranks : &root,
                                             .targets = gather ? &root : ranks,
-                                            .matrix = matrix};
+                                            .matrix = matrix,
+                                            .classes_from = seed / 2 % 2};
         struct by_series *series;
         mpq_t least;
 

@@ -147,7 +147,8 @@ static void try_seed(uint64_t seed)
                                         .operation = (enum by_series_operation)(1 + seed % 3),
                                         .target_count = 1,
                                         .size_count = below(&prng, 3),
-                                        .sizes = sizes};
+                                        .sizes = sizes,
+                                        .classes_from = seed / 3 % 2};
 
     for (uint32_t i = 0; i < compute; i++)
         nodes[i] = switches + i;
@@ -193,7 +194,8 @@ static void try_exchange(uint64_t seed)
                                         .target_count = 2 + below(&prng, compute - 1),
                                         .sources = sources,
                                         .targets = targets,
-                                        .matrix = matrix};
+                                        .matrix = matrix,
+                                        .classes_from = seed % 2};
 
     for (uint32_t i = 0; i < compute; i++)
         sources[i] = targets[i] = switches + i;
