@@ -89,8 +89,7 @@ void by_cli_replan_people(FILE *stream, const struct by_cli_from *from, const st
     if (report->anew && report->late)
         fputs("  the time limit passed before the trees were repaired, so all trees are new\n", stream);
     else if (report->anew && report->high)
-        fputs("  few trees can stay, and repaired ones are too high, so all trees are planned again\n",
-              stream);
+        fputs("  repaired trees are too high, so all trees are planned again\n", stream);
     else if (report->anew)
         fputs("  no repair keeps the order of ranks on this fabric, so all trees are planned again\n",
               stream);

@@ -199,6 +199,9 @@ replan() {
     pin "$build/tools/bench-replan" "$folder/mi250" allgather \
         $(grep -o '"between": \["gcd[0-9]*", "[a-z]*[0-9]*"' "$folder/mi250" | tr -d '" [' | sed 's/between://' |
             awk -F, '{ a = substr($1, 4) + 0; b = substr($2, 4) + 0; if (a < 16 && ($2 ~ /^ib/ || b < 16)) print }') gcd17 || status=1
+    echo "# rails, 1,024 GPUs, allgather: a rail's switch"
+    "$banyan" topo rail --boxes 128 --gpus 8 --capable none >"$folder/rail"
+    pin "$build/tools/bench-replan" "$folder/rail" allgather rail0 || status=1
     "$banyan" plan "$folder/a100" -c allgather -o "$folder/old" >/dev/null
     clock pin "$banyan" plan "$folder/a100" --from "$folder/old" --fail-link gpu9,ib0 -o "$folder/new" || status=1
     awk -v t="$busy" 'BEGIN { printf "# the whole command for gpu9,ib0 of a100, from files to a file, verified: %.0f ms of processor time\n", t / 1e3 }'

@@ -210,6 +210,7 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
             by_repair_lower(repair->work, &trees->trees[i], limit);
     repair->high = false;
     for (uint32_t i = 0; i < trees->count; i++)
-        repair->high |= 2 * trees->trees[i].high > 3 * limit;
+        repair->high |=
+            2 * trees->trees[i].high > 3 * repair->work->height && trees->trees[i].high > LOW_HOPS;
     return true;
 }

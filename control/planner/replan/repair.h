@@ -70,9 +70,10 @@ struct by_repair {
     bool tight;              /* no tree may enter `inside` more often than it must */
     bool keep_parents;       /* branches stay below their old parents */
     /* results */
-    int64_t *carried;            /* by path: how many trees have it, counted with multiplicity */
-    int64_t moves;               /* branches that were moved */
-    bool high;                   /* some tree is over one and a half times as high as the old ones */
+    int64_t *carried; /* by path: how many trees have it, counted with multiplicity */
+    int64_t moves;    /* branches that were moved */
+    /* some changed tree is over one and a half times as high as the old ones, and over 8 hops */
+    bool high;
     struct by_repair_path *path; /* by path */
     /* private */
     uint32_t path_count_old, path_room;

@@ -402,21 +402,27 @@ static int plan_anew(struct by_replan_job *job, bool in_network, double time_lim
     return 0;
 }
 
-/* Where few trees could stay and some became too high, new trees cost nothing more: they are taken
- * if they are lower and as fast. */
+static bool few_stay(const struct by_replan_job *job, const struct by_replan_report *report)
+{
+    return 4 * report->trees_kept < job->from->tree_count;
+}
+
+/* Where some trees became too high, new ones may be better: they are taken if they are as fast, and
+ * lower by a third. Where few trees could stay, any gain is enough. */
 static void plan_lower(struct by_replan_job *job, bool in_network, double time_limit_s,
                        struct by_replan_report *report)
 {
     struct by_plan *repaired = job->plan;
     struct by_replan_report of_repair = *report;
     struct by_problem ignored = {0};
-    uint32_t n = job->topology->node_count;
+    uint32_t n = job->topology->node_count, height = by_plan_heights(repaired, n).max;
+    uint32_t wanted = few_stay(job, report) ? height - 1 : (2 * height - 1) / 3;
 
     job->plan = by_alloc(1, sizeof(*job->plan));
     job->plan->root = repaired->root;
     if (plan_anew(job, in_network, time_limit_s, report, &ignored) == 0 && !job->plan->hurried &&
         by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 &&
-        by_plan_heights(job->plan, n).max < by_plan_heights(repaired, n).max) {
+        by_plan_heights(job->plan, n).max <= wanted) {
         report->high = true;
         by_plan_free(repaired);
         return;
@@ -493,7 +499,7 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
                           problem);
     else if (error == BY_ETIMEDOUT)
         error = plan_anew(&job, in_network, SECONDS_LEAST, report, problem);
-    else if (error == 0 && 4 * report->trees_kept < from->tree_count && job.repair.high)
+    else if (error == 0 && job.repair.high && (by_replan_is_shared(&job) || few_stay(&job, report)))
         plan_lower(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;

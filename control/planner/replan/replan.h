@@ -17,7 +17,7 @@ struct by_replan_report {
     uint32_t trees_new;     /* split off from changed trees */
     uint32_t trees_gone;    /* trees whose root is lost */
     bool anew;              /* made without the old plan: no ordered repair, no time, or `high` */
-    bool high;              /* few trees could be kept, and the repaired ones were too high */
+    bool high;              /* the repaired trees were too high */
     bool late;              /* there was no time to repair the trees */
     uint64_t entries;       /* (tree, node) pairs of the new plan: table entries, relays included */
     uint64_t entries_changed;

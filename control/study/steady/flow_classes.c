@@ -487,8 +487,8 @@ static bool check_flows(const struct class_check *check)
     return same;
 }
 
-/* Whether the classes are equitable: all rows of a class have the same numbers in the columns of each
- * class, and all columns of a class in the rows of each class. */
+/* Whether the classes are equitable: all rows of a class have the same numbers in the columns of
+ * each class, and all columns of a class in the rows of each class. */
 static bool is_equitable(const struct by_flow_classes *classes, const struct by_flow_pairs *pairs)
 {
     const struct by_links *links = pairs->platform->links;

@@ -259,7 +259,9 @@ static const struct {
     {"h100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 23, "nvswitch3"},
     {"mi250", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 5, NULL},
     {"mi250", "none", {"6"}, BY_COLLECTIVE_REDUCE_SCATTER, 11, NULL},
-    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_ALLGATHER, 13, NULL},
+    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_ALLGATHER, 13, "rail0"},
+    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_REDUCE_SCATTER, 0, "rail3"},
+    {"rail", "all", {"32", "8"}, BY_COLLECTIVE_ALLGATHER, 0, "rail0"},
     {"fattree", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 29, NULL},
     {"random", "none", {"64", "8", "120"}, BY_COLLECTIVE_ALLGATHER, 37, NULL},
 };
