@@ -27,8 +27,8 @@
 #define BY_TREES_MAX 8192u
 /* Entries of one node (count). */
 #define BY_ENTRIES_MAX 65536u
-/* Relays of one node (count). */
-#define BY_RELAYS_MAX 65536u
+/* Relays of one node (count): the outer switch of 1,024 GPUs needs 260,096. */
+#define BY_RELAYS_MAX 524288u
 /* Ranks of a job (count): `nleaf` is 16 bits on the wire. */
 #define BY_RANKS_MAX 65535u
 /* Spare payload buffers of one engine (count): more than all rings of a switch hold. */

@@ -222,6 +222,57 @@ static void a_spine_that_only_forwards_relays_both_ways(void **state)
     by_topology_free(topology);
 }
 
+/* A tree from each of 190 hosts to all others, through a switch that only forwards. The switch has
+ * more than 2^16 relays, as the outer switch of 1,024 GPUs has. */
+static void a_switch_relays_for_a_tree_of_each_host(void **state)
+{
+    enum { HOSTS = 190, RELAYS = 2 * HOSTS * (HOSTS - 1) };
+    char nodes[8 * HOSTS], links[10 * HOSTS], *trees[HOSTS + 1] = {NULL};
+    struct by_topology *topology;
+    struct by_lowering *lowering;
+    struct bench_images images;
+    struct by_image_header header;
+    size_t n = 0, l = 0;
+
+    (void)state;
+    for (unsigned i = 0; i < HOSTS; i++) {
+        size_t used;
+
+        n += (size_t)sprintf(nodes + n, "h%u ", i);
+        l += (size_t)sprintf(links + l, "h%u-x ", i);
+        trees[i] = calloc(HOSTS + 1, 16);
+        assert_non_null(trees[i]);
+        used = (size_t)sprintf(trees[i], "1 h%u:", i);
+        for (unsigned j = 0; j < HOSTS; j++)
+            if (j != i)
+                used += (size_t)sprintf(trees[i] + used, " h%u>x>h%u", i, j);
+    }
+    sprintf(nodes + n, "x");
+    links[l - 1] = '\0';
+    topology = bench_topology(nodes, links);
+    lowering = lower_one(topology, BY_COLLECTIVE_ALLGATHER, NULL, (const char *const *)trees);
+    images = bench_images(lowering);
+    by_image_header(images.bytes[HOSTS], &header);
+    assert_int_equal(header.count[BY_SECTION_RELAY], RELAYS);
+    assert_int_equal(by_image_check(images.bytes[HOSTS], images.size[HOSTS], NULL, NULL), 0);
+    for (uint32_t i = 0; i < RELAYS; i++) { /* from one cable to the host at the other */
+        struct by_image_relay relay;
+        struct by_image_port from, to;
+
+        by_image_relay(images.bytes[HOSTS], i, &relay);
+        by_image_port(images.bytes[HOSTS], relay.from - 1u, &from);
+        by_image_port(images.bytes[HOSTS], relay.port, &to);
+        assert_int_equal(relay.src_ip, from.peer_ip);
+        assert_int_equal(relay.dst_ip, to.peer_ip);
+        assert_int_not_equal(relay.port, relay.from - 1u);
+    }
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+    for (unsigned i = 0; i < HOSTS; i++)
+        free(trees[i]);
+}
+
 static void a_ring_of_hosts_makes_them_interior(void **state)
 {
     static const char *const trees[] = {"5 h0: h0>h1 h1>h2 h2>h3", "5 h0: h0>h3 h3>h2 h2>h1",
@@ -606,6 +657,7 @@ int main(void)
         cmocka_unit_test(a_host_that_is_root_adds_its_own_leaf_locally),
         cmocka_unit_test(a_leaf_spine_walks_through_two_levels),
         cmocka_unit_test(a_spine_that_only_forwards_relays_both_ways),
+        cmocka_unit_test(a_switch_relays_for_a_tree_of_each_host),
         cmocka_unit_test(a_ring_of_hosts_makes_them_interior),
         cmocka_unit_test(shares_are_exact_whole_numbers),
         cmocka_unit_test(shares_beyond_32_bits_are_rounded_and_told),
