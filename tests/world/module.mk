@@ -22,12 +22,15 @@ world-test_SRC := \
 world-test_LIBS    := daemon control agent secure host-driver offload
 world-test_LDLIBS   = $(addprefix -Wl$(comma)--wrap=,$(WORLD_CALLS)) $(daemon_LDLIBS) $(host-driver_LDLIBS) -ljansson -lexpat -lgmp -lm -lprotobuf-nanopb -lssl -lcrypto -lpthread
 
-# Some of them in `make test`; as many as wanted by SEEDS=.
+# Some of them in `make test`; as many as wanted by SEEDS=. A seed whose scenario has found a fault beyond
+# the fixed ones is listed here.
+WORLD_FOUND := 3006084
 WORLD_JOBS := $(shell nproc)
 .PHONY: world world-campaign world-mutations
 world: $(B)/tools/world-test ## failures and repairs of a whole system in virtual time: banyand, switches, hosts, disk; twenty seconds
 	$(Q)$< --seeds 1-25 --again --jobs $(WORLD_JOBS)
 	$(Q)$< --seeds 26-600 --jobs $(WORLD_JOBS)
+	$(Q)for seed in $(WORLD_FOUND); do $< --seeds $$seed || exit 1; done
 	$(Q)$< --fresh 200 --jobs $(WORLD_JOBS)
 
 world-campaign: $(B)/tools/world-test ## the same for the scenarios SEEDS=1-1000000

@@ -458,7 +458,7 @@ static void check_traffic(const struct world_job *known)
 {
     const struct by_job *job = world.daemon != NULL ? by_jobs_find(world.daemon, known->job) : NULL;
 
-    if (known->state != WORLD_EXISTS || vm.failed || job == NULL || job->state == BY_JOB_FAILED)
+    if (known->state != WORLD_EXISTS || vm.failed || job == NULL)
         return;
     if (!try_traffic(known) && !vm.failed && !try_traffic(known) && !vm.failed)
         for (uint32_t i = 0; i < world.host_count && !vm.failed; i++)

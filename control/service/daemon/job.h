@@ -78,6 +78,7 @@ struct by_job {
     uint64_t lone_ms;
     bool is_seen, is_leaving;
     bool is_used; /* members.c, each tick: a host is connected */
+    bool is_kept; /* jobs.c: its end could not be recorded, so it goes on; its tables have been used */
 };
 
 /* Parses "1=allreduce,broadcast@host2:host0,host1" (collectives; ranks after the colon, as names or

@@ -20,6 +20,7 @@
 
 struct jobs_request {
     bool create; /* false: end */
+    bool failed; /* end: the job had failed before */
     uint16_t job;
     struct by_job_spec spec;
     by_jobs_reply_fn *reply;
@@ -110,7 +111,8 @@ static void finish(struct by_daemon *daemon, struct by_change *change, int error
         by_jobs_remove(daemon, job);
         job = NULL;
     } else if (job != NULL) {
-        job->state = BY_JOB_RUNNING;
+        job->state = request->failed ? BY_JOB_FAILED : BY_JOB_RUNNING;
+        job->is_kept = true;
     }
     answer(daemon, request, error, job, copy);
 }
@@ -151,10 +153,11 @@ static void start_create(struct by_daemon *daemon, struct jobs_request *request)
     by_change_plan(daemon, change, on_planned);
 }
 
-static void start_end(struct by_daemon *daemon, struct by_job *job)
+static void start_end(struct by_daemon *daemon, struct jobs_request *request, struct by_job *job)
 {
     struct by_change *change = by_change_new(daemon);
 
+    request->failed = job->state == BY_JOB_FAILED;
     job->state = BY_JOB_ENDING;
     by_change_leave(change, job);
     by_change_plan(daemon, change, on_planned);
@@ -179,7 +182,7 @@ static void start_request(struct by_daemon *daemon)
         by_job_spec_free(&jobs->current.spec);
         answer(daemon, &jobs->current, job != NULL ? BY_EEXIST : BY_ELIMIT, NULL, text);
     } else if (job != NULL) {
-        start_end(daemon, job);
+        start_end(daemon, &jobs->current, job);
     } else {
         snprintf(text, sizeof(text), "there is no job %u", jobs->current.job);
         answer(daemon, &jobs->current, BY_ENOENT, NULL, text);

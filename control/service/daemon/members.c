@@ -277,6 +277,11 @@ static void settle(struct by_daemon *daemon, struct members_peer *peer)
         refuse(daemon, peer, BY_ENOENT, "%s is in %u jobs; BANYAN_JOB chooses one", peer->name, count);
     if (job == NULL)
         return;
+    if (job->tables == NULL && job->state == BY_JOB_FAILED &&
+        daemon->now_ms - peer->since_ms >= BY_MEMBERS_HELLO_MS) { /* it failed before this controller led */
+        refuse(daemon, peer, BY_ENOENT, "job %u has no tables: %s", job->spec.job, job->text);
+        return;
+    }
     /* The next tick tries again; an ended job is gone by then. */
     if (job->tables == NULL || job->state == BY_JOB_ENDING) {
         peer->waits = true;

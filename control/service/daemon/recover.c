@@ -339,6 +339,10 @@ uint32_t by_recover_add(struct by_recover *r, const struct by_recover_job *given
                                                .next = given->gen,
                                                .last = given->last != 0 ? given->last : given->gen,
                                                .ranks = ranks};
+    if (given->lost) {
+        by_recover_touch(&r->jobs[place], "a path is looked for again");
+        by_recover_want(r);
+    }
     return place;
 }
 

@@ -84,9 +84,10 @@ struct by_recover;
 struct by_recover_job {
     uint16_t job; /* its number, for texts */
     uint16_t rank_count;
-    uint16_t gen;  /* of the tables on the switches */
+    uint16_t gen;  /* of its last tables */
     uint16_t last; /* the highest of any attempt, which are not used again; 0: gen */
     bool used;     /* a run has begun on them */
+    bool lost;     /* they are not on the switches, for want of a path: it is planned at once */
 };
 
 struct by_recover_config {

@@ -429,16 +429,19 @@ static void on_timer(struct by_daemon *daemon, struct by_watcher *watcher, uint3
 /* ---- jobs that begin and end ---- */
 
 /* Adds a job. For jobs older than this daemon it is unknown whether a run has begun, so it assumes
- * that one has. */
+ * that one has. A job that had failed when the last controller ended is planned again. */
 static void add(struct by_daemon *daemon, const struct by_job *job)
 {
     struct by_recovery *recovery = daemon->recovery;
     uint32_t ranks = by_job_rank_count(&job->spec, daemon->topology);
-    uint32_t place = by_recover_add(daemon->recover, &(struct by_recover_job){.job = job->spec.job,
-                                                                              .rank_count = (uint16_t)ranks,
-                                                                              .gen = job->tables->gen,
-                                                                              .last = job->gen_last,
-                                                                              .used = !recovery->begun});
+    uint32_t place =
+        by_recover_add(daemon->recover,
+                       &(struct by_recover_job){.job = job->spec.job,
+                                                .rank_count = (uint16_t)ranks,
+                                                .gen = job->tables != NULL ? job->tables->gen : job->gen_last,
+                                                .last = job->gen_last,
+                                                .used = !recovery->begun || job->is_kept,
+                                                .lost = job->state == BY_JOB_FAILED});
 
     if (place == UINT32_MAX)
         return;
@@ -469,7 +472,7 @@ static void sync_jobs(struct by_daemon *daemon)
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         const struct by_job *job = daemon->jobs[i];
 
-        if (job->tables != NULL && job->state == BY_JOB_RUNNING &&
+        if (((job->tables != NULL && job->state == BY_JOB_RUNNING) || job->state == BY_JOB_FAILED) &&
             place_of(recovery, job->spec.job) == UINT32_MAX)
             add(daemon, job);
     }

@@ -103,6 +103,32 @@ static void an_attempt_before_a_restart_keeps_its_generation(void **state)
     by_recover_close(recover);
 }
 
+static unsigned planned_at_once;
+
+static void count_plans(void *user, const struct by_recover_action *action)
+{
+    (void)user;
+    planned_at_once += action->what == BY_DO_PLAN;
+}
+
+/* Its path may be back, and no event will say so. */
+static void a_job_that_had_no_path_before_a_restart_is_planned_at_once(void **state)
+{
+    struct by_recover *recover =
+        by_recover_open(&(struct by_recover_config){.node_count = 1, .act = count_plans});
+
+    (void)state;
+    by_recover_add(recover, &(struct by_recover_job){.job = 1, .rank_count = 2, .gen = 3, .used = true});
+    assert_true(planned_at_once == 0 && by_recover_is_quiet(recover));
+    assert_int_equal(by_recover_add(recover,
+                                    &(struct by_recover_job){
+                                        .job = 2, .rank_count = 2, .gen = 5, .used = true, .lost = true}),
+                     1);
+    assert_true(planned_at_once == 1 && by_recover_planning(recover, 1) && !by_recover_planning(recover, 0));
+    assert_int_equal(by_recover_next(recover, 1), 6);
+    by_recover_close(recover);
+}
+
 static void a_dead_rank_ends_the_others_calls_by_its_name(void **state)
 {
     (void)state;
@@ -270,6 +296,7 @@ int main(void)
         cmocka_unit_test(what_comes_back_in_vain_does_not_put_the_end_off),
         cmocka_unit_test(a_switch_without_another_path_may_come_back_in_time),
         cmocka_unit_test(an_attempt_before_a_restart_keeps_its_generation),
+        cmocka_unit_test(a_job_that_had_no_path_before_a_restart_is_planned_at_once),
         cmocka_unit_test(a_dead_rank_ends_the_others_calls_by_its_name),
         cmocka_unit_test(a_new_run_gets_a_generation_of_its_own),
         cmocka_unit_test(ranks_that_come_back_to_a_new_controller_are_taken_along),
