@@ -1,8 +1,9 @@
-# Mutation testing of a room: `make mutants ROOM=offload/engine SAMPLE=200 SEED=1`.
+# Mutation testing of a room: `make mutants ROOM=offload/engine SAMPLE=200 SEED=1`. The world test, which runs forty
+# scenarios without arguments, is one of the tests.
 .PHONY: mutants
-mutants: build-tests ## change the code of ROOM= one place at a time and verify that a unit test fails (SAMPLE=, SEED=, LEAST=, MOST=, SLOWEST=, AGAIN=)
+mutants: build-tests $(B)/tools/world-test ## change the code of ROOM= one place at a time and verify that a unit test fails (SAMPLE=, SEED=, LEAST=, MOST=, SLOWEST=, AGAIN=)
 	$(if $(ROOM),,$(error ROOM= is missing: make mutants ROOM=offload/engine))
-	$(shell mkdir -p $(B)/mutants)$(file >$(B)/mutants/tests,$(foreach t,$(TESTS),$(mutants_line)))
+	$(shell mkdir -p $(B)/mutants)$(file >$(B)/mutants/tests,$(foreach t,$(TESTS) world-test,$(mutants_line)))
 	$(Q)sed -i 's/ *@ */\n/g; s/^ *//' $(B)/mutants/tests && sed -i '/^$$/d; s/ *% */\t/g' $(B)/mutants/tests
 	$(Q)tests/mutants/mutants.py $(ROOM) --build $(B) --tests $(B)/mutants/tests --compile '$(subst ','\'',$(CC) $(BASE) $(PICFLAG) $(FLAGS_$(call room,$(ROOM)/x.c)) $(CFLAGS))' \
 		--link '$(CC) $(LDSAN)' --seed $(or $(SEED),1) --sample $(or $(SAMPLE),0) --least $(or $(LEAST),95) \

@@ -108,7 +108,7 @@ static bool run_all(const struct world_range *range, uint32_t jobs, struct world
 
 int main(int argc, char **argv)
 {
-    struct world_range range = {.first = 1, .last = 100};
+    struct world_range range = {.first = 1, .last = 40};
     struct world_totals sum = {0}, *totals;
     double begin = seconds();
     uint32_t jobs = 1;

@@ -294,9 +294,139 @@ static void a_crowd_comes_in_though_few_are_met_at_a_time(void **state)
     }
 }
 
+/* Returns the number of open descriptors, that of the folder's included; `*next` is the lowest
+ * free one. */
+static unsigned descriptors(rlim_t *next)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    const struct dirent *entry;
+    unsigned count = 0;
+
+    assert_non_null(folder);
+    *next = (rlim_t)dirfd(folder);
+    while ((entry = readdir(folder)) != NULL)
+        count += entry->d_name[0] != '.';
+    closedir(folder);
+    return count;
+}
+
+/* Returns the processor time of the other threads (ms). */
+static uint64_t others_ms(void)
+{
+    struct timespec all, own_time;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &all);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &own_time);
+    return (uint64_t)((all.tv_sec - own_time.tv_sec) * 1000 + (all.tv_nsec - own_time.tv_nsec) / 1000000);
+}
+
+/* Returns how often they have waited. */
+static long others_waits(void)
+{
+    struct rusage all, own_use;
+
+    getrusage(RUSAGE_SELF, &all);
+    getrusage(RUSAGE_THREAD, &own_use);
+    return all.ru_nvcsw - own_use.ru_nvcsw;
+}
+
+static void it_takes_no_time_while_nothing_happens(void **state)
+{
+    int quiet = join();
+    uint64_t before = others_ms();
+
+    (void)state;
+    usleep(DEADLINE_MS / 2 * 1000);
+    assert_in_range(others_ms() - before, 0, 50);
+    close(quiet);
+}
+
+/* Its connection is closed with an error, not with the end of its input. */
+static void who_is_refused_and_resets_is_forgotten_at_once(void **state)
+{
+    const struct linger reset = {.l_onoff = 1};
+    char text[BY_TLS_TEXT_MAX] = "";
+    uint64_t before;
+    int fd = join();
+
+    (void)state;
+    assert_null(shake(stranger, fd, text));
+    assert_null(await().tls);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof reset), 0);
+    before = others_ms();
+    close(fd);
+    usleep(DEADLINE_MS / 2 * 1000);
+    assert_in_range(others_ms() - before, 0, 50);
+}
+
+static void all_places_and_listeners_may_be_in_use(void **state)
+{
+    const struct by_acceptor_options options = {.identity = own,
+                                                .handshakes = BY_ACCEPTOR_HANDSHAKES_MAX,
+                                                .deadline_ms = 20 * DEADLINE_MS,
+                                                .per_second = 1000,
+                                                .burst = 100};
+    int fds[BY_ACCEPTOR_HANDSHAKES_MAX], fd;
+    char text[BY_TLS_TEXT_MAX] = "";
+    struct by_greeted who;
+    struct by_tls *tls;
+
+    (void)state;
+    by_acceptor_close(acceptor);
+    assert_int_equal(by_acceptor_open(&acceptor, &options), 0);
+    for (unsigned i = 0; i < BY_ACCEPTOR_LISTENERS_MAX; i++)
+        assert_int_equal(by_acceptor_listen(acceptor, listener), 0);
+    assert_int_equal(by_acceptor_listen(acceptor, listener), BY_ELIMIT);
+    for (unsigned i = 0; i < BY_ACCEPTOR_HANDSHAKES_MAX; i++)
+        fds[i] = join();
+    fd = join(); /* it gets the place of the oldest */
+    tls = shake(host, fd, text);
+    assert_non_null(tls);
+    who = await();
+    assert_string_equal(by_tls_peer(who.tls), "host0");
+    by_tls_close(who.tls);
+    close(who.fd);
+    by_tls_close(tls);
+    close(fd);
+    for (unsigned i = 0; i < BY_ACCEPTOR_HANDSHAKES_MAX; i++)
+        close(fds[i]);
+}
+
+/* The listener is ready all the time, and a connection cannot be accepted. */
+static void without_descriptors_it_rests_and_goes_on(void **state)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    char text[BY_TLS_TEXT_MAX];
+    struct rlimit limit, none;
+    struct by_greeted who;
+    struct by_tls *tls;
+    long before;
+
+    (void)state;
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    descriptors(&none.rlim_cur);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    before = others_waits();
+    (void)!connect(fd, (struct sockaddr *)&address, sizeof address);
+    usleep(300000);
+    assert_in_range(others_waits() - before, 0, 30); /* three rests */
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    tls = shake(host, fd, text);
+    assert_non_null(tls);
+    who = await();
+    assert_non_null(who.tls);
+    by_tls_close(who.tls);
+    close(who.fd);
+    by_tls_close(tls);
+    close(fd);
+}
+
 static void it_ends_while_some_are_at_it(void **state)
 {
     char text[BY_TLS_TEXT_MAX];
+    rlim_t next;
+    unsigned before = descriptors(&next);
     int quiet = join(), fd = join();
     struct by_tls *tls = shake(host, fd, text); /* not taken from the acceptor */
 
@@ -307,6 +437,7 @@ static void it_ends_while_some_are_at_it(void **state)
     by_tls_close(tls);
     close(fd);
     close(quiet);
+    assert_int_equal(descriptors(&next), before - 2); /* its events */
 }
 
 /* Returns the nice value of the other thread of this process. */
@@ -363,6 +494,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(who_says_nothing_in_time_is_named, set_up, tear_down),
         cmocka_unit_test_setup_teardown(who_is_refused_and_sends_on_keeps_nobody_out, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_comes_in_though_few_are_met_at_a_time, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(it_takes_no_time_while_nothing_happens, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(who_is_refused_and_resets_is_forgotten_at_once, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(all_places_and_listeners_may_be_in_use, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(without_descriptors_it_rests_and_goes_on, set_up, tear_down),
         cmocka_unit_test_setup_teardown(it_ends_while_some_are_at_it, set_up, tear_down),
         cmocka_unit_test(its_thread_is_nicer_than_who_opens_it),
     };

@@ -2,6 +2,7 @@
  * TLS of control channels, with both ends in one thread over a socket pair and with keys as `banyan
  * keys` makes them: which peers are accepted, and the messages to those that are refused.
  */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -277,6 +278,7 @@ static void identities_are_opened_without_end(void **state)
 
 static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **state)
 {
+    static const uint8_t goodbye[] = {0x15, 3, 3, 0, 2, 1, 0}; /* an alert: close_notify */
     static const char plain[] = "\0\0\0\x04\x08\x01\x10\x05 and more of a request that is not TLS";
     struct tls_pair pair;
 
@@ -292,6 +294,33 @@ static void a_peer_without_tls_or_gone_is_an_error_of_the_connection(void **stat
     assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EIO);
     assert_non_null(strstr(by_tls_text(pair.tls[1]), "the connection to the switch is lost"));
     pair_close(&pair);
+    pair_open(&pair, "a/leaf0", "a/operator");
+    assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EAGAIN);
+    assert_int_equal(send(pair.fd[0], goodbye, sizeof goodbye, 0), sizeof goodbye);
+    assert_int_equal(by_tls_handshake(pair.tls[1]), BY_EIO);
+    assert_string_equal(by_tls_text(pair.tls[1]), "the connection was closed during the handshake");
+    pair_close(&pair);
+}
+
+static void without_tls_bytes_are_moved_as_they_are(void **state)
+{
+    char bytes[8] = "";
+    int fd[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
+    assert_int_equal(by_tls_move(NULL, fd[1], bytes, NULL, sizeof bytes), BY_EAGAIN);
+    for (unsigned i = 0; i < 2; i++) { /* an interrupted call before this one changes nothing */
+        errno = EINTR;
+        assert_int_equal(by_tls_move(NULL, fd[0], NULL, "abc", 3), 3);
+    }
+    errno = EINTR;
+    assert_int_equal(by_tls_move(NULL, fd[1], bytes, NULL, sizeof bytes), 6);
+    assert_memory_equal(bytes, "abcabc", 6);
+    close(fd[0]);
+    assert_int_equal(by_tls_move(NULL, fd[1], bytes, NULL, sizeof bytes), 0);
+    assert_int_equal(by_tls_move(NULL, fd[1], NULL, "abc", 3), BY_EIO);
+    close(fd[1]);
 }
 
 static void keys_that_are_missing_open_or_wrong_are_named(void **state)
@@ -377,6 +406,7 @@ int main(void)
         cmocka_unit_test(a_host_and_its_controller_know_each_other),
         cmocka_unit_test(who_plays_another_part_is_refused),
         cmocka_unit_test(identities_are_opened_without_end),
+        cmocka_unit_test(without_tls_bytes_are_moved_as_they_are),
         cmocka_unit_test(a_peer_without_tls_or_gone_is_an_error_of_the_connection),
         cmocka_unit_test(keys_that_are_missing_open_or_wrong_are_named),
         cmocka_unit_test(keys_are_not_replaced_unasked_and_names_are_checked),

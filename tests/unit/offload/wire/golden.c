@@ -380,6 +380,10 @@ static void the_payload_of_wait_is_the_golden_one(void **state)
     assert_int_equal(got.state, wait.state);
     assert_int_equal(got.at, wait.at);
     assert_true(got.missing == wait.missing);
+    wait.set = 3; /* of the children: missing begins at child 192 */
+    by_wait_encode(&wait, bytes);
+    assert_int_equal(by_wait_decode(bytes, sizeof(bytes), &got), 0);
+    assert_true(got.set == 3 && bytes[3] == 3);
 }
 
 static void the_payload_of_err_is_the_golden_one(void **state)

@@ -97,6 +97,20 @@ static void a_frame_that_ends_within_an_element_is_refused(void **state)
     }
 }
 
+/* What is behind the frame in memory is not read: here another name. */
+static void a_frame_without_an_end_ends_with_its_bytes(void **state)
+{
+    struct by_lldp got;
+
+    (void)state;
+    for (size_t bytes = 36; bytes < 38; bytes++) { /* chassis, port, TTL, and a byte of the next head */
+        assert_true(by_lldp_parse(foreign, bytes, &got));
+        assert_int_equal(got.ttl_s, 120);
+        assert_string_equal(got.node, "02:42:ac:11:00:01");
+        assert_string_equal(got.description, "");
+    }
+}
+
 static void a_frame_with_changed_bytes_is_refused_or_reads_as_texts_that_end(void **state)
 {
     struct by_lldp got;
@@ -141,6 +155,7 @@ int main(void)
         cmocka_unit_test(a_frame_of_another_program_reads),
         cmocka_unit_test(what_is_no_printable_character_is_replaced),
         cmocka_unit_test(a_frame_that_ends_within_an_element_is_refused),
+        cmocka_unit_test(a_frame_without_an_end_ends_with_its_bytes),
         cmocka_unit_test(a_frame_with_changed_bytes_is_refused_or_reads_as_texts_that_end),
         cmocka_unit_test(the_mandatory_elements_must_come_first_and_in_order),
     };

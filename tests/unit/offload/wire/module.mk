@@ -1,4 +1,4 @@
-TESTS += unit-wire unit-golden unit-frame unit-ipv6 unit-latency unit-lldp unit-member unit-stripe
+TESTS += unit-wire unit-golden unit-frame unit-ipv6 unit-latency unit-lldp unit-member unit-stripe unit-types
 unit-wire_SRC := tests/unit/offload/wire/wire.c
 unit-wire_LIBS := offload
 unit-wire_LDLIBS := -lcmocka
@@ -23,6 +23,9 @@ unit-lldp_LDLIBS := -lcmocka
 unit-stripe_SRC := tests/unit/offload/wire/stripe.c
 unit-stripe_LIBS := offload
 unit-stripe_LDLIBS := -lcmocka
+unit-types_SRC := tests/unit/offload/wire/types.c
+unit-types_LIBS := offload
+unit-types_LDLIBS := -lcmocka
 TESTS += unit-discovery
 unit-discovery_SRC    := tests/unit/offload/wire/discovery.c
 unit-discovery_LIBS   := offload

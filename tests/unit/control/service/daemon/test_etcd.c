@@ -216,9 +216,35 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
+/* Prints how etcd ended, and the end of its log. */
+static void tell_end(int status)
+{
+    char path[96], line[512];
+    FILE *log;
+
+    snprintf(path, sizeof(path), "%s/log", etcd.folder);
+    print_error("etcd has ended before the tests, by %s %d; the end of its log:\n",
+                WIFSIGNALED(status) ? "signal" : "status",
+                WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    log = fopen(path, "r");
+    if (log == NULL)
+        return;
+    if (fseek(log, -4000, SEEK_END) != 0)
+        rewind(log);
+    while (fgets(line, sizeof(line), log) != NULL)
+        print_error("%s", line);
+    fclose(log);
+}
+
 static int close_all(void **state)
 {
+    int status;
+
     (void)state;
+    if (etcd.process > 0 && waitpid(etcd.process, &status, WNOHANG) == etcd.process) {
+        tell_end(status);
+        etcd.process = 0;
+    }
     etcd.proxy.end = true;
     pthread_join(etcd.proxy.thread, NULL);
     close(etcd.proxy.listener);

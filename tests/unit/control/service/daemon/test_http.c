@@ -182,6 +182,28 @@ static void head_has_the_headers_without_the_body(void **state)
     }
 }
 
+/* A name of another site that resolves to this machine; some are as long as the names of this
+ * one. */
+static void requests_to_another_name_are_refused(void **state)
+{
+    static const struct {
+        const char *host, *status;
+    } cases[] = {{"localhost", " 200 OK"},       {"localhost:80", " 200 OK"}, {"127.0.0.1", " 200 OK"},
+                 {"127.0.0.1:1", " 200 OK"},     {"elsewhere", " 403 "},      {"elsewhere:80", " 403 "},
+                 {"localhost.example", " 403 "}, {"127.0.0.10:80", " 403 "},  {"a.example:80", " 403 "},
+                 {"localhos", " 403 "},          {"mylocalhost:80", " 403 "}};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char request[200], *answer;
+
+        snprintf(request, sizeof(request), "GET /v1/live HTTP/1.0\r\nHost: %s\r\n\r\n", cases[i].host);
+        answer = ask_raw(request, strlen(request));
+        has(answer, cases[i].status);
+        free(answer);
+    }
+}
+
 static void other_methods_paths_and_origins_are_refused(void **state)
 {
     char origin[100];
@@ -321,6 +343,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_page_and_its_files_have_their_types_and_load_nothing_from_elsewhere),
         cmocka_unit_test(head_has_the_headers_without_the_body),
+        cmocka_unit_test(requests_to_another_name_are_refused),
         cmocka_unit_test(other_methods_paths_and_origins_are_refused),
         cmocka_unit_test(oversized_requests_are_refused),
         cmocka_unit_test(slow_clients_do_not_delay_the_page),

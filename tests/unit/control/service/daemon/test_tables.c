@@ -158,6 +158,18 @@ static void a_refusal_says_which_limit_who_holds_it_and_what_would_fit(void **st
     assert_int_equal(by_admit_slots(topology, &second, &first, 1, limits, &fits, &problem), BY_ELIMIT);
     assert_int_equal(fits, 0);
     assert_non_null(strstr(problem.text, "end a job, or start the switch with more --slots"));
+    /* all holders, the largest first */
+    struct by_job_spec specs[3] = {{.job = 5}, {.job = 6}, {.job = 7}};
+    const struct by_admit_job three[3] = {
+        {&specs[0], tables[0]}, {&specs[1], tables[1]}, {&specs[2], tables[0]}};
+    char holders[120];
+
+    snprintf(holders, sizeof(holders), "(job 6 holds %u, job 5 holds %u, job 7 holds %u)", wanted, held,
+             held);
+    limits[l0].slots = 2 * held + wanted;
+    assert_int_equal(by_admit_slots(topology, &second, three, 3, limits, &fits, &problem), BY_ELIMIT);
+    if (strstr(problem.text, holders) == NULL)
+        fail_msg("%s", problem.text);
     /* the window of a communicator: a sixteenth of the free slots, 8 to 256 */
     static const struct {
         uint32_t slots, window;
