@@ -44,20 +44,18 @@ static void add_way(const struct by_topology *topology, uint32_t from, const str
     }
 }
 
-/*
- * Fails if a link, all of which have a bandwidth of 10, is overloaded at a rate of num/den. Data
- * run as in an allreduce, or only down.
- */
-static void check_loads(const struct by_lowering *lowering, bool down_only, uint64_t num, uint64_t den)
+/* Returns the load of each link by direction, and the sum of all shares. Data run as in an
+ * allreduce, or only down. The caller frees it. */
+static uint64_t (*loads_of(const struct by_lowering *lowering, bool down_only, uint64_t *total))[2]
 {
     const struct by_topology *topology = lowering->topology;
     uint64_t(*loads)[2] = by_alloc(topology->link_count, sizeof(*loads));
-    uint64_t total = 0;
 
+    *total = 0;
     for (uint32_t i = 0; i < lowering->tree_count; i++) {
         const struct by_lowered_tree *tree = &lowering->trees[i];
 
-        total += tree->half == BY_HALF_DOWN ? 0 : tree->share;
+        *total += tree->half == BY_HALF_DOWN ? 0 : tree->share;
         for (uint32_t j = 1; j < tree->hop_count; j++) {
             const struct by_hop *hop = &tree->hops[j];
 
@@ -67,6 +65,18 @@ static void check_loads(const struct by_lowering *lowering, bool down_only, uint
                 add_way(topology, hop->node, hop->up, hop->up_count, tree->share, loads);
         }
     }
+    return loads;
+}
+
+/*
+ * Fails if a link, all of which have a bandwidth of 10, is overloaded at a rate of num/den. Data
+ * run as in an allreduce, or only down.
+ */
+static void check_loads(const struct by_lowering *lowering, bool down_only, uint64_t num, uint64_t den)
+{
+    const struct by_topology *topology = lowering->topology;
+    uint64_t total, (*loads)[2] = loads_of(lowering, down_only, &total);
+
     /* load / total * num / den <= 10 */
     for (uint32_t i = 0; i < topology->link_count; i++)
         for (unsigned way = 0; way < 2; way++)
@@ -230,6 +240,113 @@ static void random_trees_that_fill_all_cables_reach_the_rate(void **state)
     }
 }
 
+/* Returns the part of a planned rate that the cables carry, at most 1. */
+static struct by_fraction part_of(const struct by_lowering *lowering, int64_t rate)
+{
+    const struct by_topology *topology = lowering->topology;
+    struct by_fraction part = {1, 1}, here;
+    uint64_t total, (*loads)[2] = loads_of(lowering, false, &total);
+
+    for (uint32_t i = 0; i < topology->link_count; i++)
+        for (unsigned way = 0; way < 2; way++) {
+            const struct by_link *link = &topology->links[i];
+            __int128 limit = topology->arcs[way ? link->arc_ba : link->arc_ab].capacity;
+
+            if (loads[i][way] == 0)
+                continue;
+            /* a cable carries load / total of the rate */
+            assert_int_equal(by_fraction_set(limit * total, (__int128)loads[i][way] * rate, &here), 0);
+            if (by_fraction_compare(here, part) < 0)
+                part = here;
+        }
+    free(loads);
+    return part;
+}
+
+enum { SIDES = 5, SHAPES = 5, TREES = 10 };
+
+/* Divides the bandwidth among the cables of a side, in one direction, each at least 1. */
+static void divide(const struct by_topology *topology, struct by_prng *prng, uint32_t first, uint32_t count,
+                   bool back, int64_t left)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        const struct by_link *link = &topology->links[first + i];
+        int64_t most = left - (count - 1 - i);
+        int64_t part = i + 1 < count ? 1 + (int64_t)by_prng_below(prng, (uint64_t)most) : left;
+
+        topology->arcs[back ? link->arc_ba : link->arc_ab].capacity = part;
+        left -= part;
+    }
+}
+
+/*
+ * Random trees on cables of any bandwidths; in half of the seeds a cable has others for each
+ * direction. Where the cables of each side have together what the trees need, they carry it, else
+ * the part that is stated is that of the fullest cable.
+ */
+static void unequal_cables_carry_what_they_can(void **state)
+{
+    static const char *const sides[SIDES] = {"h0-s0 ", "h1-s0 ", "s0-s1 ", "h2-s1 ", "h1-h2 "};
+    static const struct {
+        const char *tree;
+        uint32_t uses[SIDES];
+    } shapes[SHAPES] = {{"h0: h0>s0>h1 h1>h2", {1, 1, 0, 0, 1}},
+                        {"h0: h0>s0>h1 h0>s0>s1>h2", {2, 1, 1, 1, 0}},
+                        {"h2: h2>s1>s0>h0 h2>h1", {1, 0, 1, 1, 1}},
+                        {"h1: h1>s0>h0 h1>h2", {1, 1, 0, 0, 1}},
+                        {"h1: h1>h2 h2>s1>s0>h0", {1, 0, 1, 1, 1}}};
+    unsigned less = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 400; seed++) {
+        struct by_prng prng = {seed};
+        char links[200] = "", text[TREES][64];
+        uint32_t count = 1 + (uint32_t)by_prng_below(&prng, TREES), cables[SIDES], first = 0;
+        const char *trees[TREES + 1] = {NULL};
+        int64_t rate = 0, need[SIDES] = {0};
+        struct by_topology *topology;
+        struct by_lowering *lowering;
+        struct by_fraction part;
+        bool tight = seed % 4 < 2; /* parallel cables have too little */
+
+        for (uint32_t i = 0; i < count; i++) {
+            unsigned weight = 3 + (unsigned)by_prng_below(&prng, 12);
+            uint64_t shape = by_prng_below(&prng, SHAPES);
+
+            snprintf(text[i], sizeof(text[i]), "%u %s", weight, shapes[shape].tree);
+            trees[i] = text[i];
+            rate += weight;
+            for (uint32_t side = 0; side < SIDES; side++)
+                need[side] += weight * shapes[shape].uses[side];
+        }
+        for (uint32_t side = 0; side < SIDES; side++) {
+            cables[side] = 1 + (uint32_t)by_prng_below(&prng, 3);
+            for (uint32_t i = 0; i < cables[side]; i++)
+                strcat(links, sides[side]);
+        }
+        topology = bench_topology("h0 h1 h2 s0 s1", links);
+        for (uint32_t side = 0; side < SIDES; first += cables[side++]) {
+            struct by_prng same = prng;
+            int64_t bandwidth = need[side] == 0             ? 10
+                                : tight && cables[side] > 1 ? (3 * need[side] + 3) / 4
+                                                            : need[side];
+
+            divide(topology, &prng, first, cables[side], false, bandwidth);
+            divide(topology, seed % 2 ? &same : &prng, first, cables[side], true, bandwidth);
+        }
+        lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+        part = part_of(lowering, rate);
+        if (by_fraction_compare(part, lowering->part) != 0 || (!tight && part.num < part.den))
+            fail_msg("seed %llu: %lld/%lld instead of %lld/%lld", (unsigned long long)seed,
+                     (long long)lowering->part.num, (long long)lowering->part.den, (long long)part.num,
+                     (long long)part.den);
+        less += part.num < part.den;
+        by_lowering_free(lowering);
+        by_topology_free(topology);
+    }
+    assert_in_range(less, 150, 200);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -240,6 +357,7 @@ int main(void)
         cmocka_unit_test(both_trees_of_a_pair_are_split),
         cmocka_unit_test(the_part_is_stated_where_no_more_trees_may_be_split),
         cmocka_unit_test(a_lost_cable_carries_nothing),
+        cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
     };
 
