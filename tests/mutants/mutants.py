@@ -151,8 +151,8 @@ class Test:
 
     def nearness(self, path):
         """How far a test is from the mutated file: folders that their sources have in common bring them
-        nearer, and the file's name in the test's."""
-        folders, name = os.path.dirname(path).split("/"), os.path.basename(path)[:-2]
+        nearer, and the first word of the file's name in the test's."""
+        folders, name = os.path.dirname(path).split("/"), os.path.basename(path)[:-2].split("_")[0]
         return -max([sum(f in o.split("/") for f in folders) for o in self.objects] + [0]) - (name in self.name) / 2
 
 

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -34,8 +35,9 @@
 #include "tests/unit/control/service/daemon/rig.h"
 
 #define PATIENCE_MS 10000
+#define LAST_MS     1000 /* in which the record of a push ends */
 #define PAIRS_MAX   32
-#define QUOTA       "100000000" /* of etcd (bytes) */
+#define QUOTA       "40000000" /* of etcd (bytes) */
 
 /* Between banyand and etcd: counts transactions, and kills banyand at one of them. */
 struct proxy {
@@ -171,6 +173,9 @@ static int open_all(void **state)
     int fds[2], error = BY_EIO;
 
     (void)state;
+    /* Leases last two seconds. On a machine with much other work this process and its children, etcd
+     * among them, go first, if they may. */
+    (void)!setpriority(PRIO_PROCESS, 0, -10);
     snprintf(etcd.folder, sizeof(etcd.folder), "/tmp/by-test-etcd-XXXXXX");
     if (mkdtemp(etcd.folder) == NULL)
         return -1;
@@ -238,13 +243,15 @@ static void tell_end(int status)
 
 static int close_all(void **state)
 {
-    int status;
+    int status, fd = -1;
 
     (void)state;
-    if (etcd.process > 0 && waitpid(etcd.process, &status, WNOHANG) == etcd.process) {
+    if (etcd.process > 0 && (fd = connect_to(etcd.port)) < 0) {
+        waitpid(etcd.process, &status, 0);
         tell_end(status);
         etcd.process = 0;
     }
+    close(fd);
     etcd.proxy.end = true;
     pthread_join(etcd.proxy.thread, NULL);
     close(etcd.proxy.listener);
@@ -322,7 +329,9 @@ static bool kill_at(int step, bool before, bool at_etcd)
     used->process = daemon.process;
     while (used->left > 0 && !rig_has_said(&daemon, "job 2 runs"))
         usleep(2000);
-    usleep(at_etcd ? 20000 : 0); /* the last transaction follows the line */
+    /* the last transaction follows the line */
+    for (unsigned waited = 0; at_etcd && used->left > 0 && waited < LAST_MS; waited += 2)
+        usleep(2000);
     crashed = used->left <= 0;
     if (crashed) {
         while (used->process >= 0)
@@ -547,7 +556,7 @@ static void a_state_of_several_parts_comes_back_and_old_parts_are_removed(void *
     lead = lead_now();
     store = store_now(lead, &rig);
     assert_int_equal(by_state_run(store, &problem,
-                                  "INSERT INTO plan VALUES (0, 7, 0, randomblob(2500000));"
+                                  "INSERT INTO plan VALUES (0, 7, 0, randomblob(1200000));"
                                   "CREATE TABLE kept AS SELECT hex(text) AS text FROM plan"),
                      0);
     for (uint64_t id = 50; id < 53; id++)
@@ -588,12 +597,13 @@ static void a_full_etcd_is_reported_and_the_stored_state_stays(void **state)
     rig_open(&rig);
     lead = lead_now();
     store = store_now(lead, &rig);
-    assert_int_equal(by_state_run(store, &problem, "INSERT INTO plan VALUES (0, 7, 0, randomblob(9000000))"),
+    assert_int_equal(by_state_run(store, &problem, "INSERT INTO plan VALUES (0, 7, 0, randomblob(3000000))"),
                      0);
     while (id < 30 && by_state_elect(store, id, &problem) == 0)
         id++;
     assert_in_range(id, 2, 29);
-    assert_non_null(strstr(problem.text, "space exceeded"));
+    if (strstr(problem.text, "space exceeded") == NULL)
+        fail_msg("%s", problem.text);
     assert_non_null(strstr(problem.text, "have space"));
     assert_true(by_state_election(store) == id - 1); /* rolled back */
     by_state_close(store);
