@@ -152,18 +152,18 @@ static int inquire(struct by_state *state, const struct write *write, bool *done
 
 static int keep_bytes(struct by_state *state, const struct write *write, struct by_problem *problem)
 {
+    struct by_problem why = {0};
     bool done = false;
     int error = put_parts(state, write, problem);
 
     for (unsigned i = 0; i < TRIES && error == 0 && !done; i++) {
-        struct by_problem ignored = {0};
-
         /* without an answer it may have taken effect; inquire() finds out */
-        if (commit(state, write, &done, &ignored) != 0 || !done)
+        if (commit(state, write, &done, &why) != 0 || !done)
             error = inquire(state, write, &done, problem);
     }
     if (error == 0 && !done)
-        error = by_problem_say(problem, BY_EIO, "etcd does not accept the state in %d attempts", TRIES);
+        error = by_problem_say(problem, BY_EIO, "etcd does not accept the state in %d attempts%s%s", TRIES,
+                               why.text[0] != 0 ? ": " : "", why.text);
     return error;
 }
 

@@ -176,6 +176,28 @@ static void the_part_is_stated_where_no_more_trees_may_be_split(void **state)
     by_topology_free(topology);
 }
 
+/* Small trees that may not be split, and that do not fit, go where they load a cable least in
+ * relation to its bandwidth: 45 on one of 30, and 15 on one of 10. */
+static void too_many_trees_are_divided_by_the_bandwidth_of_cables(void **state)
+{
+    enum { SMALL = BY_BALANCE_PLACES_MAX };
+    const char *trees[SMALL + 2] = {"30 h0: h0>h1"};
+    char text[64];
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering;
+
+    (void)state;
+    topology->arcs[topology->links[0].arc_ab].capacity = 30;
+    topology->arcs[topology->links[0].arc_ba].capacity = 30;
+    snprintf(text, sizeof(text), "30/%u h0: h0>h1", SMALL);
+    for (unsigned i = 1; i <= SMALL; i++)
+        trees[i] = text;
+    lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+    assert_in_range(lowering->part.num * 1000 / lowering->part.den, 660, 667);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_lost_cable_carries_nothing(void **state)
 {
     static const char *const text[] = {"20 h0: h0>h1", NULL};
@@ -356,6 +378,7 @@ int main(void)
         cmocka_unit_test(trees_that_fit_whole_on_other_cables_are_moved),
         cmocka_unit_test(both_trees_of_a_pair_are_split),
         cmocka_unit_test(the_part_is_stated_where_no_more_trees_may_be_split),
+        cmocka_unit_test(too_many_trees_are_divided_by_the_bandwidth_of_cables),
         cmocka_unit_test(a_lost_cable_carries_nothing),
         cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
