@@ -2,10 +2,10 @@
 """Mutation testing: changes one operator, condition, constant or statement of a room's C code at a
 time, and runs the unit tests that link it. A mutant that no test detects survives: a test is missing.
 
-    mutants.py FOLDER|FILE... --build BUILD --tests LIST --compile COMMAND --link COMMAND [options]
+    mutants.py FOLDER|FILE... --build BUILD --tests LIST --flags LIST --compile COMMAND --link COMMAND [options]
 
 LIST has a line for each test: its name, its objects, its libraries, and further arguments of the
-linker, separated by tabs. COMMAND compiles or links in the root of the sources. `make mutants` calls
+linker, separated by tabs. That of --flags has a source and further flags for it. COMMAND compiles or links in the root of the sources. `make mutants` calls
 this program. Mutants whose object code equals the original's are equivalent and not counted
 (Papadakis et al., "Trivial Compiler Equivalence", ICSE 2015); those in survivors.txt have a reason.
 Exit status: 0 if at least --least percent are detected, else 1; 2 after bad usage.
@@ -175,13 +175,16 @@ class Campaign:
         self.folder = tempfile.mkdtemp(prefix="mutants-", dir=options.build)
         with open(options.tests) as lines:
             self.tests = [Test(line) for line in lines]
+        with open(options.flags) as lines:
+            self.flags = {path: shlex.split(flags) for path, flags in (line.rstrip("\n").split("\t") for line in lines)}
 
     def compile(self, path, source, out):
-        """Writes the object of a mutated source. Returns whether it compiles."""
-        with open(out + ".c", "w") as file:
-            file.write('#line 1 "%s"\n%s' % (path, source))
-        command = shlex.split(self.options.compile) + ["-g0", "-c", "-o", out + ".o", out + ".c"]
-        return subprocess.run(command, stderr=subprocess.DEVNULL, check=False).returncode == 0
+        """Writes the object of a mutated source. Returns whether it compiles. The compiler reads its standard
+        input, because an object names its source: those of equal code would differ."""
+        command = (shlex.split(self.options.compile) + self.flags.get(path, [])
+                   + ["-g0", "-I", os.path.dirname(path), "-x", "c", "-c", "-o", out + ".o", "-"])
+        return subprocess.run(command, input=('#line 1 "%s"\n%s' % (path, source)).encode(), stderr=subprocess.DEVNULL,
+                              check=False).returncode == 0
 
     def code(self, path):
         with open(path, "rb") as file:
@@ -232,7 +235,7 @@ class Campaign:
                     return test.name
             return "survives"
         finally:
-            for suffix in (".c", ".o", ".test"):
+            for suffix in (".o", ".test"):
                 if os.path.exists(out + suffix):
                     os.unlink(out + suffix)
 
@@ -289,7 +292,7 @@ def survivors_of(path):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("room", nargs="+", help="a folder of sources, or a file")
-    for name in ("build", "tests", "compile", "link"):
+    for name in ("build", "tests", "flags", "compile", "link"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--sample", type=int, default=0, help="judge this many mutants, drawn at random (default: all)")
     parser.add_argument("--seed", type=int, default=1)
