@@ -5,8 +5,8 @@ time, and runs the unit tests that link it. A mutant that no test detects surviv
     mutants.py FOLDER|FILE... --build BUILD --tests LIST --flags LIST --compile COMMAND --link COMMAND [options]
 
 LIST has a line for each test: its name, its objects, its libraries, and further arguments of the
-linker, separated by tabs. That of --flags has a source and further flags for it. COMMAND compiles or links in the root of the sources. `make mutants` calls
-this program. Mutants whose object code equals the original's are equivalent and not counted
+linker, separated by tabs. That of --flags has a source and further flags for it. COMMAND compiles or
+links in the root of the sources. `make mutants` calls this program. Mutants whose object code equals the original's are equivalent and not counted
 (Papadakis et al., "Trivial Compiler Equivalence", ICSE 2015); those in survivors.txt have a reason.
 Exit status: 0 if at least --least percent are detected, else 1; 2 after bad usage.
 """

@@ -13,6 +13,7 @@
 #include "offload/base/fault.h"
 #include "offload/base/park.h"
 #include "offload/base/prng.h"
+#include "offload/base/rate.h"
 #include "offload/base/siphash.h"
 
 static void integers_lie_in_network_byte_order(void **state)
@@ -168,6 +169,31 @@ static void parked_frames_come_when_they_are_due_and_in_their_order(void **state
     }
 }
 
+static void a_rate_allows_its_burst_and_then_one_after_the_other(void **state)
+{
+    const uint64_t each = 1000000, begin = 5000000000;
+    struct by_rate rate;
+
+    (void)state;
+    by_rate_start(&rate, 1000, 3);
+    for (unsigned pause = 1; pause < 4; pause++) { /* however long it was */
+        uint64_t now = begin + pause * pause * 100 * each;
+
+        for (unsigned i = 0; i < 3; i++) {
+            assert_true(by_rate_wait_ns(&rate, now) == 0);
+            assert_true(by_rate_take(&rate, now));
+        }
+        assert_false(by_rate_take(&rate, now));
+        assert_true(by_rate_wait_ns(&rate, now) == each);
+        assert_false(by_rate_take(&rate, now + each - 1));
+        assert_true(by_rate_wait_ns(&rate, now + each - 1) == 1);
+        assert_true(by_rate_take(&rate, now + each));
+        assert_false(by_rate_take(&rate, now + each));
+        assert_false(by_rate_take(&rate, now)); /* a clock that goes back gives nothing */
+        assert_true(by_rate_take(&rate, 0) && by_rate_wait_ns(&rate, 0) == 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -177,6 +203,7 @@ int main(void)
         cmocka_unit_test(siphash_gives_the_values_of_its_paper),
         cmocka_unit_test(every_error_has_a_name_and_a_sentence),
         cmocka_unit_test(parked_frames_come_when_they_are_due_and_in_their_order),
+        cmocka_unit_test(a_rate_allows_its_burst_and_then_one_after_the_other),
         cmocka_unit_test(faults_come_as_often_as_asked_and_the_same_for_a_seed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -28,6 +28,25 @@ static void a_result_is_sent_to_each_port_and_all_frames_are_freed(void **state)
     platform_close(self);
 }
 
+/* Each step frees the frames of its packets, and no others. */
+static void a_batch_is_consumed_in_steps_of_the_platforms_size(void **state)
+{
+    (void)state;
+    for (uint32_t size = 1; size <= HOSTS; size++) {
+        struct batch_platform *self = platform_star();
+
+        self->batch.step_packets = size;
+        for (unsigned host = 0; host < HOSTS; host++)
+            contribute(self, host, 0);
+        assert_int_equal(by_batch_round(&self->batch), HOSTS);
+        for (unsigned host = 0; host < HOSTS; host++)
+            assert_int_equal(self->sent[host], 1);
+        assert_int_equal(self->alive, 0);
+        assert_int_equal(self->batch.counters.steps, (HOSTS + size - 1) / size);
+        platform_close(self);
+    }
+}
+
 static void an_output_for_a_port_without_an_address_returns_its_payload(void **state)
 {
     struct batch_platform *self = platform_star();
@@ -429,6 +448,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_result_is_sent_to_each_port_and_all_frames_are_freed),
+        cmocka_unit_test(a_batch_is_consumed_in_steps_of_the_platforms_size),
         cmocka_unit_test(an_output_for_a_port_without_an_address_returns_its_payload),
         cmocka_unit_test(frames_that_are_not_for_this_port_are_counted_and_freed),
         cmocka_unit_test(a_frame_is_compared_with_the_last_one_of_its_port_and_no_other),
