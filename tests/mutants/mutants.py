@@ -310,7 +310,9 @@ def main():
             paths.append(room)
         else:
             parser.error("%s: no such folder or file" % room)
-    paths = [path for path in paths if path.endswith(".c")]
+    # those of other machines are in no library
+    paths = [path for path in paths
+             if path.endswith(".c") and os.path.exists(os.path.join(options.build, "obj", path[:-2] + ".o"))]
     campaign = Campaign(options)
     try:
         sys.exit(run(campaign, options, paths))

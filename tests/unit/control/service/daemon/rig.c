@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "control/service/controller/http.h"
 #include "control/service/daemon/daemon.h"
 #include "offload/table/image.h"
 #include "tests/unit/control/tables/bench.h"
@@ -193,4 +194,27 @@ int rig_stop(const struct rig_daemon *daemon)
 {
     kill(daemon->process, SIGTERM);
     return rig_wait(daemon);
+}
+
+char *rig_ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,
+              int wanted)
+{
+    struct by_problem problem = {0};
+    char address[128], *reply = NULL;
+    int status = 0;
+
+    snprintf(address, sizeof(address), "unix:%s/http", rig->folder);
+    if (by_http_ask(address, method, path, body, PATIENCE_MS, &status, &reply, &problem) != 0)
+        fail_msg("%s %s: %s", method, path, problem.text);
+    if (status != wanted)
+        fail_msg("%s %s: %d: %s", method, path, status, reply);
+    return reply;
+}
+
+void rig_resize(struct daemon_rig *rig, uint32_t slots)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        fake_stop(rig->fake[i]);
+        rig->fake[i] = fake_start(i ? "x1" : "x0", slots, 1u << 20);
+    }
 }

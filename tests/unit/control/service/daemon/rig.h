@@ -29,6 +29,12 @@ void rig_close(struct daemon_rig *rig);
 /* Starts banyand for the rig's switches with its store and with `more` options
  * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);
+/* Restarts both switches with this number of slots, before any daemon runs. */
+void rig_resize(struct daemon_rig *rig, uint32_t slots);
+/* Sends a request to the daemon's socket, "http" in the folder, and requires this status. Returns
+ * the reply, for free(). */
+char *rig_ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,
+              int wanted);
 /* Returns the hash of a switch's active table; 0 if it has none. */
 uint64_t rig_active(const struct controller_fake *fake);
 /* Requires that the store matches the switches, whose tables are `active`, and that each job is
