@@ -22,11 +22,8 @@
 #include "control/service/controller/http.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/state.h"
-#include "control/tables/keyed.h"
-#include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 #include "offload/table/image.h"
-#include "offload/wire/seal.h"
 #include "tests/unit/control/service/daemon/rig.h"
 
 /* Timeout of every answer (milliseconds); a loaded machine is slow. */

@@ -1,5 +1,6 @@
 /* What a daemon reads from its store when it starts again: jobs as they were, tables that are
- * damaged, and the keys of an earlier version. Switches are agents without packets (rig.h). */
+ * damaged, and the keys of an earlier version; a store that does not answer. Switches are agents without
+ * packets (rig.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 #include <sqlite3.h>
@@ -149,10 +151,35 @@ static void a_table_that_is_damaged_in_the_store_is_named_and_made_again(void **
     rig_close(&rig);
 }
 
+/* Nothing listens at this port. Each attempt fails for the same reason, ten times a second. */
+static void an_etcd_that_does_not_answer_is_reported_once(void **state)
+{
+    char line[512];
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    unsigned times = 0;
+    FILE *log;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--store", "etcd:http://127.0.0.1:1", NULL});
+    rig_await(&daemon, "no member of etcd serves the request");
+    usleep(500000);
+    log = fopen(daemon.log, "r");
+    assert_non_null(log);
+    while (fgets(line, sizeof(line), log) != NULL)
+        times += strstr(line, "no member of etcd serves the request") != NULL;
+    fclose(log);
+    assert_int_equal(times, 1);
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 /* Started as "banyand", this program is the daemon of rig_start. */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_etcd_that_does_not_answer_is_reported_once),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
         cmocka_unit_test(a_table_that_is_damaged_in_the_store_is_named_and_made_again),
         cmocka_unit_test(status_and_metrics_show_jobs_as_before_a_restart),
