@@ -1,8 +1,11 @@
 # Unit tests of offload/reduce.
-TESTS += reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds reduce-once
+TESTS += reduce-kernels reduce-half reduce-psum reduce-exact reduce-bounds reduce-isa reduce-once
 reduce-kernels_SRC := tests/unit/offload/reduce/test_kernels.c tests/unit/offload/reduce/oracle.c
 reduce-half_SRC    := tests/unit/offload/reduce/test_half.c tests/unit/offload/reduce/oracle.c
 reduce-psum_SRC    := tests/unit/offload/reduce/test_psum.c tests/unit/offload/reduce/oracle.c
+reduce-isa_SRC    := tests/unit/offload/reduce/test_isa.c
+reduce-isa_LIBS   := offload
+reduce-isa_LDLIBS := -lcmocka
 reduce-kernels_LIBS := offload
 reduce-half_LIBS    := offload
 reduce-psum_LIBS    := offload

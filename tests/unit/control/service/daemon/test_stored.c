@@ -1,6 +1,6 @@
 /* What a daemon reads from its store when it starts again: jobs as they were, tables that are
- * damaged, and the keys of an earlier version; a store that does not answer. Switches are agents without
- * packets (rig.h). */
+ * damaged, and the keys of an earlier version; a store that does not answer. Switches are agents
+ * without packets (rig.h). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
