@@ -38,4 +38,4 @@ banyan_SRC += \
 	control/cli/tables.c \
 	control/cli/top.c
 banyan_SRC += control/cli/import.c
-banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/replan.c control/cli/links.c control/cli/plan_whatif.c control/cli/progress.c control/cli/ranks.c
+banyan_SRC += control/cli/topo.c control/cli/plan.c control/cli/plan_allreduce.c control/cli/plan_protect.c control/cli/replan.c control/cli/links.c control/cli/plan_whatif.c control/cli/progress.c control/cli/ranks.c

@@ -17,6 +17,7 @@
 #include "control/cli/cli.h"
 #include "control/cli/exchange.h"
 #include "control/cli/plan_allreduce.h"
+#include "control/cli/plan_protect.h"
 #include "control/cli/plan_whatif.h"
 #include "control/cli/progress.h"
 #include "control/cli/ranks.h"
@@ -39,6 +40,7 @@ struct plan_arguments {
     bool json, progress;
     enum by_algorithm algorithm;
     struct by_cli_from from;
+    struct by_cli_protect protect;
     struct by_plan_options options;
     bool *member;   /* from --ranks; used as options.member */
     int64_t *parts; /* from --shares; used as options.shares */
@@ -74,6 +76,16 @@ static int read_loss(void *object, const char *text, struct by_option_why *why)
         return by_option_refuse(why, "it must be the part of the rate that lower trees may cost, below 1: "
                                      "10%%, 0.1 or 1/10");
     return 0;
+}
+
+static int read_protect(void *object, const char *text, struct by_option_why *why)
+{
+    return by_cli_protect_read(&((struct plan_arguments *)object)->protect, text, why);
+}
+
+static int read_protect_part(void *object, const char *text, struct by_option_why *why)
+{
+    return by_cli_protect_read_part(&((struct plan_arguments *)object)->protect, text, why);
 }
 
 static const char *const in_network_words[] = {"none", "auto"};
@@ -113,6 +125,15 @@ static const struct by_option rows[] = {
                  "with --from: this node has failed; may be repeated"),
      .count = AT(from.node_count)},
     {BY_ROW_TEXT(0, "write-topology", "FILE", AT(from.write), "write the fabric without the failed parts")},
+    {BY_ROW_CALL(0, "protect", "WHAT", read_protect,
+                 "plan for failures: print what remains after any single link, switch or link,switch fails, "
+                 "and what backup trees cost")},
+    {BY_ROW_CALL(
+        0, "protect-part", "PART", read_protect_part,
+        "with --protect: make backup trees only where less than PART of the optimum remains (default "
+        "1)")},
+    {BY_ROW_TEXT(0, "backups", "DIR", AT(protect.folder),
+                 "with --protect: write the fabric and the plan after each failure to DIR")},
     {BY_ROW_FLAG(0, "ordered", AT(options.ordered),
                  "make every partial sum cover contiguous ranks, for operators that do not commute")},
     {BY_ROW_CALL(0, "latency-aware", "LOSS", read_loss,
@@ -143,6 +164,30 @@ static bool has_routes(const struct plan_arguments *arguments)
     return arguments->options.collective >= BY_EXCHANGE_ALL_TO_ALL;
 }
 
+static bool is_protected(const struct plan_arguments *arguments)
+{
+    return arguments->protect.wish.links || arguments->protect.wish.switches;
+}
+
+/* Refuses combinations with --protect. */
+static int check_protect(const struct plan_arguments *arguments)
+{
+    const char *idle = arguments->from.plan                          ? "--from"
+                       : arguments->algorithm != BY_ALGORITHM_FOREST ? "--algorithm"
+                       : arguments->options.latency_aware            ? "--latency-aware"
+                       : arguments->what_if                          ? "--what-if"
+                                                                     : NULL;
+
+    if (!is_protected(arguments) && (arguments->protect.wish.part.num > 0 || arguments->protect.folder))
+        return by_cli_fail(BY_EXIT_USAGE,
+                           "%s requires --protect, which names the failures: link, switch or "
+                           "link,switch",
+                           arguments->protect.folder ? "--backups" : "--protect-part");
+    if (is_protected(arguments) && idle)
+        return by_cli_fail(BY_EXIT_USAGE, "--protect cannot be combined with %s; leave one out", idle);
+    return -1;
+}
+
 /* Refuses options of trees for collectives with routes, and the other way round. */
 static int check_routes(const struct plan_arguments *arguments)
 {
@@ -155,6 +200,7 @@ static int check_routes(const struct plan_arguments *arguments)
                        : options->ordered                            ? "--ordered"
                        : options->latency_aware                      ? "--latency-aware"
                        : arguments->what_if                          ? "--what-if"
+                       : is_protected(arguments)                     ? "--protect"
                        : !options->in_network                        ? "--in-network"
                                                                      : NULL;
     bool pairs = options->collective == BY_EXCHANGE_ALL_TO_ALL;
@@ -187,6 +233,8 @@ static int read_arguments(int argc, char **argv, struct plan_arguments *argument
         return by_cli_fail(BY_EXIT_USAGE, "--fail-link and --fail-node require --from, the plan to start "
                                           "from");
     status = check_routes(arguments);
+    if (status < 0)
+        status = check_protect(arguments);
     if (status >= 0)
         return status;
     if ((arguments->ranks || arguments->shares) &&
@@ -247,6 +295,7 @@ struct plan_check {
     struct by_verify_report report;
     double seconds;
     const struct by_cli_from *from; /* --from: the previous plan, and what changed */
+    const struct by_cli_protect *protect;
     struct by_replan_report replan;
     struct by_runs runs;
 };
@@ -333,6 +382,7 @@ static void print_json(const struct by_plan *plan, const struct by_topology *top
     by_cli_runs_json(stdout, &check->runs);
     fputs(",\n", stdout);
     by_cli_replan_json(stdout, check->from, &check->replan);
+    by_cli_protect_json(stdout, check->protect);
     printf(" \"peak_memory\": %lld,\n", by_cli_memory());
     printf(" \"seconds\": {\"optimum\": %.6f, \"split\": %.6f, \"pack\": %.6f, \"in_network\": %.6f, "
            "\"total\": %.6f}}\n",
@@ -462,6 +512,7 @@ static void print_people(FILE *stream, const struct by_plan *plan, const struct 
     by_cli_runs_people(stream, &check->runs);
     fputc('\n', stream);
     by_cli_replan_people(stream, check->from, &check->replan);
+    by_cli_protect_people(stream, check->protect, &check->runs);
     print_cut(stream, plan, topology);
     fprintf(stream,
             "  planned in  %.3g ms (optimum %.3g, switches %.3g, packing %.3g, in the network %.3g)\n",
@@ -516,6 +567,9 @@ static int make_plan(struct plan_arguments *arguments, const struct by_topology 
     if (!error && forest) {
         by_stage_begin(&progress.stage, "verifying", 0);
         verify_plan(*plan, topology, check);
+        if (check->report.verdict != BY_VERDICT_INVALID)
+            status = by_cli_protect(&arguments->protect, arguments->topology, topology, &arguments->options,
+                                    *plan);
     }
     by_cli_progress_stop(&progress);
     if (error)
@@ -532,7 +586,7 @@ int by_command_plan(int argc, char **argv)
     struct plan_arguments arguments;
     struct by_topology *topology;
     struct by_plan *plan = NULL;
-    struct plan_check check = {.from = &arguments.from};
+    struct plan_check check = {.from = &arguments.from, .protect = &arguments.protect};
     int status = read_arguments(argc, argv, &arguments);
 
     if (status >= 0)
@@ -572,6 +626,7 @@ int by_command_plan(int argc, char **argv)
                          topology, &check);
         status = arguments.output ? write_plan(plan, topology, arguments.output) : BY_EXIT_DONE;
     }
+    by_cli_protect_end(&arguments.protect);
     by_plan_free(plan);
     by_topology_free(topology);
     free(arguments.member);

@@ -33,6 +33,18 @@ says "what the outer switch of 4 boxes is worth" "1.5 (3/2)" plan boxes allreduc
 says "and as JSON" '"gain": {"num": 3, "den": 2}' plan boxes allreduce --what-if outer --json
 refused "a capability that switches do not have" 2 "multicast, aggregate, or both" plan star allreduce --what-if switch0=fly
 refused "a switch that is not there" 2 "neither a switch nor a class" plan star allreduce --what-if leaf0
+"$banyan" topo leafspine --leaves 2 --hosts 2 --spines 3 >"$dir/spines.json"
+says "failures in advance: what is covered" "against 9 of 15 failures of one switch or link" plan spines allreduce --protect link,switch --backups "$dir/backups"
+says "what is not, and why" "6 that cut a rank off: switch leaf0" plan spines allreduce --protect link,switch
+says "what it costs" "1 tree beside the plan's 1; with them at most 2 trees and 512 slots at a switch (leaf0), 1 and 256 without" plan spines allreduce --protect link
+says "as JSON" '"covered": 3, "backup_trees": 1' plan spines allreduce --protect switch --json
+says "each set is a plan of what remains" "OPTIMAL" "$banyan" verify "$dir/backups/switch-spine0.json" "$dir/backups/switch-spine0.plan"
+refused "which is none of the whole fabric" 1 "INVALID" "$banyan" verify "$dir/backups/switch-spine1.json" "$dir/backups/switch-spine0.plan"
+refused "a failure that nobody plans for" 2 "link, switch or link,switch" plan spines allreduce --protect host
+refused "a part without failures" 2 "requires --protect" plan spines allreduce --protect-part 1/2
+refused "more than the optimum" 2 "up to 1" plan spines allreduce --protect link --protect-part 2
+refused "protection of another plan" 2 "cannot be combined with --what-if" plan spines allreduce --protect link --what-if all
+refused "switches where there are none" 2 "no switch to protect against" plan ring allreduce --protect switch
 says "ordered trees" "every partial sum covers contiguous ranks" plan boxes allreduce --ordered
 refused "what adds nothing has no order" 2 "does not reduce" plan star allgather --ordered
 says "low trees are traded for" ": selected" plan mi250 allreduce --latency-aware=30%

@@ -1,5 +1,7 @@
 # replan: adapts a previous plan to a changed fabric.
 control_SRC += \
+	control/planner/replan/protect.c \
+	control/planner/replan/protect_set.c \
 	control/planner/replan/repair.c \
 	control/planner/replan/repair_low.c \
 	control/planner/replan/repair_move.c \

@@ -56,3 +56,8 @@ plan-few_SRC    := tests/unit/control/planner/test_few.c tests/unit/control/plan
 	tests/unit/control/campaign/mixed.c
 plan-few_LIBS   := control offload
 plan-few_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += plan-protect
+plan-protect_SRC    := tests/unit/control/planner/test_protect.c tests/unit/control/planner/rig.c tests/unit/control/campaign/fabric.c \
+	tests/unit/control/campaign/mixed.c
+plan-protect_LIBS   := control offload
+plan-protect_LDLIBS := -lcmocka -ljansson -lgmp
