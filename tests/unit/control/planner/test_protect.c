@@ -290,7 +290,7 @@ static uint32_t find_link(const struct by_protect *protect)
     return 0;
 }
 
-/* The plan's trees replace the set of a failure; a weight grows; the rate is not that of the set. */
+/* The plan's trees replace the set of a failure; a weight grows; the rate is not the set's. */
 static void planted_faults_are_found(void **state)
 {
     struct by_topology *topology = rig_preset("torus", NULL, "3x4", NULL), *left;
