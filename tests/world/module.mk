@@ -1,6 +1,6 @@
 # tests/world: the whole system in virtual time: banyand, agents, engines, hosts. The linker passes
 # these calls of the programs to the virtual machine room (vm.h).
-WORLD_CALLS := _exit accept4 bind by_apart_run by_daemon_run by_daemon_say by_plan_make by_replan by_topology_read \
+WORLD_CALLS := _exit accept4 bind by_ahead_tick by_apart_run by_daemon_run by_daemon_say by_plan_make by_replan by_topology_read \
 	by_verify_text chmod clock_gettime close connect epoll_create1 epoll_ctl epoll_wait eventfd eventfd_read \
 	eventfd_write fchmod flock fprintf fstat getrandom getsockopt listen lstat mkdir nanosleep open poll ppoll printf \
 	pthread_cond_signal pthread_cond_wait pthread_create pthread_join pthread_mutex_lock pthread_mutex_unlock \

@@ -1,7 +1,8 @@
 /*
  * What planning costs is paid once: plans, repaired plans and verdicts are kept by their input,
  * over all runs. They are functions of it, so a run is the same with and without them. The separate
- * process of a plan (by_apart_run) becomes a call that takes virtual time.
+ * process of a plan (by_apart_run) becomes a call that takes virtual time; that of plans for
+ * failures (by_ahead_tick) becomes one that takes none.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include "control/fabric/build.h"
 #include "control/planner/planner.h"
 #include "control/planner/replan/replan.h"
+#include "control/service/daemon/ahead.h"
 #include "control/service/daemon/apart.h"
 #include "control/verify/verify.h"
 #include "offload/base/errors.h"
@@ -48,6 +50,8 @@ int __real_by_verify_text(const struct by_topology *topology, const char *text, 
 int __wrap_by_topology_read(const char *path, struct by_topology **topology, struct by_problem *problem);
 int __wrap_by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, char **bytes,
                         size_t *size, struct by_problem *problem);
+
+void __wrap_by_ahead_tick(struct by_daemon *daemon);
 
 /* Finds the memo of a key, which it takes over; *found tells whether it was there. */
 static struct plan_memo *memo_of(char *key, size_t bytes, bool *found)
@@ -190,4 +194,43 @@ int __wrap_by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *co
         *bytes = NULL;
     }
     return error;
+}
+
+/* Plans a job for the loss of a switch, or of a link (node_count + its number). */
+static void plan_ahead(const struct by_daemon *daemon, struct by_job *job, uint32_t part)
+{
+    const struct by_topology *topology = daemon->topology;
+    struct by_fabric_text *texts = by_alloc(job->spec.want_count, sizeof(*texts));
+    struct by_fabric_loss one, loss;
+    struct by_problem ignored = {0};
+
+    by_fabric_loss_init(&one, topology);
+    (part < topology->node_count ? &one.nodes[part] : &one.links[part - topology->node_count])[0] = true;
+    by_fabric_loss_copy(&loss, &one, topology);
+    if (by_fabric_texts(topology, &job->spec, &loss, job->tables, 0, texts, &ignored) != 0) {
+        for (uint32_t i = 0; i < job->spec.want_count; i++)
+            free(texts[i].text);
+        free(texts);
+        texts = NULL;
+    }
+    by_ahead_add(&job->ahead, part, texts, job->spec.want_count);
+    by_fabric_loss_free(&one);
+    by_fabric_loss_free(&loss);
+}
+
+/* Jobs with even numbers get no such plans, as where a failure comes before them. */
+void __wrap_by_ahead_tick(struct by_daemon *daemon)
+{
+    const struct by_topology *topology = daemon->topology;
+
+    for (uint32_t i = 0; i < daemon->job_count; i++) {
+        struct by_job *job = daemon->jobs[i];
+
+        if (daemon->change != NULL || job->state != BY_JOB_RUNNING || job->tables == NULL ||
+            job->ahead != NULL || job->spec.job % 2 == 0)
+            continue;
+        for (uint32_t part = 0; part < topology->node_count + topology->link_count; part++)
+            if (part >= topology->node_count || !topology->nodes[part].compute)
+                plan_ahead(daemon, job, part);
+    }
 }

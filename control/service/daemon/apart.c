@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -47,7 +48,16 @@ static bool write_all(int fd, const void *bytes, size_t count)
     return true;
 }
 
-/* The child. It must not outlive the waiting thread, and must not inherit listening sockets. */
+/* In a child, which must not outlive the thread that made it, and must not inherit listening
+ * sockets: keeps only `fd`. */
+static void become_child(int fd, pid_t parent)
+{
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
+        _exit(1);
+    close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
+    close_range((unsigned)fd + 1, UINT_MAX, 0);
+}
+
 static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *context)
 {
     struct head head = {0};
@@ -55,10 +65,7 @@ static _Noreturn void be_child(int fd, pid_t parent, by_apart_fn *run, void *con
     size_t size = 0;
     FILE *out;
 
-    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)
-        _exit(1);
-    close_range(STDERR_FILENO + 1, (unsigned)fd - 1, 0);
-    close_range((unsigned)fd + 1, UINT_MAX, 0);
+    become_child(fd, parent);
     out = by_text_open(&bytes, &size);
     head.error = run(context, out, &head.problem);
     fclose(out);
@@ -151,4 +158,35 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
     close(ends[0]);
     free(received.bytes);
     return error;
+}
+
+/* Lowest priority: plans that nobody waits for. */
+#define NICE_LEAST 19
+
+int by_apart_start(by_apart_stream_fn *run, void *context, pid_t *child, int *fd, struct by_problem *problem)
+{
+    pid_t parent = getpid();
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        return by_problem_say(problem, BY_EIO, "cannot create a pipe: %s", strerror(errno));
+    *child = fork();
+    if (*child == 0) {
+        FILE *out;
+        int error;
+
+        become_child(ends[1], parent);
+        setpriority(PRIO_PROCESS, 0, NICE_LEAST);
+        out = fdopen(ends[1], "w");
+        error = out != NULL ? run(context, out) : BY_EIO;
+        _exit(out != NULL && fclose(out) == 0 && error == 0 ? 0 : 1);
+    }
+    close(ends[1]);
+    if (*child < 0) {
+        close(ends[0]);
+        return by_problem_say(problem, BY_EIO, "cannot start a process: %s", strerror(errno));
+    }
+    fcntl(ends[0], F_SETFL, O_NONBLOCK);
+    *fd = ends[0];
+    return 0;
 }

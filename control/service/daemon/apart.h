@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "control/fabric/topology.h"
 
@@ -28,5 +29,16 @@ typedef int by_apart_fn(void *context, FILE *out, struct by_problem *problem);
  */
 int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, char **bytes, size_t *size,
                  struct by_problem *problem);
+
+/* Writes results to `out` one after the other. Returns 0, or a negative BY_E*. */
+typedef int by_apart_stream_fn(void *context, FILE *out);
+
+/*
+ * Starts `run(context)` in a copy of this process, at the lowest priority, and does not wait: *fd
+ * reads what it writes, without blocking, until it ends. The caller closes *fd and waits for
+ * *child, which exits with 0 if `run` returned 0. The process ends with the calling thread. Returns
+ * 0, or BY_EIO with `problem`.
+ */
+int by_apart_start(by_apart_stream_fn *run, void *context, pid_t *child, int *fd, struct by_problem *problem);
 
 #endif

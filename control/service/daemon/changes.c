@@ -10,6 +10,7 @@
 
 #include "control/base/alloc.h"
 #include "control/fabric/build.h"
+#include "control/service/daemon/ahead_plans.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/errors.h"
@@ -206,8 +207,10 @@ static int make_job(struct by_change *change, struct by_change_job *entry)
            change->topology->link_count * sizeof(*tables->lost_links));
     error = by_lower_draw(tables->secret, &entry->problem);
     if (error == 0)
-        error = by_fabric_plan(change->topology, spec, &change->loss, entry->repair ? old : NULL,
-                               &change->apart, tables, &entry->problem);
+        error = by_fabric_plan(
+            change->topology, spec, &change->loss, entry->repair ? old : NULL,
+            entry->repair ? by_ahead_find(entry->job->ahead, change->topology, &change->loss) : NULL,
+            &change->apart, tables, &entry->problem);
     if (error == 0)
         error = by_fabric_lower(change->topology, spec->job, &change->lower, tables, &entry->problem);
     if (error == 0)

@@ -15,6 +15,7 @@
 
 #include "control/base/alloc.h"
 #include "control/service/controller/target.h"
+#include "control/service/daemon/ahead.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/follow.h"
@@ -273,6 +274,7 @@ static void close_daemon(struct by_daemon *daemon)
 
     by_start_close(daemon);
     if (daemon->events != NULL) {
+        by_ahead_stop(daemon);
         by_http_close(daemon);
         by_members_close(daemon);
         if (!daemon->retires) {

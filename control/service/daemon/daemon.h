@@ -91,6 +91,7 @@ struct by_daemon {
     struct by_members *members;   /* members.c: the server of hosts */
     struct by_recovery *recovery; /* recovery.c: recovery */
     struct by_recover *recover;   /* recover.c: decisions */
+    struct by_ahead *ahead;       /* ahead.c: plans for failures that are being made; or NULL */
     struct by_notice *notice;     /* notice.c: evaluation of counters */
     struct by_news *news;         /* news.c: the latest lines about the fabric */
     struct by_rates *rates;       /* rates.c: measured rates of links */

@@ -218,8 +218,8 @@ static int write_plan(void *context, FILE *out, struct by_problem *problem)
 }
 
 /* Orders a plan and reads the result. */
-static int have_plan(struct fabric_order *order, const struct by_apart *apart, uint16_t job,
-                     struct by_plan **plan, struct by_problem *problem)
+static int order_plan(struct fabric_order *order, const struct by_apart *apart, uint16_t job,
+                      struct by_plan **plan, struct by_problem *problem)
 {
     const char *name = by_collective_name(order->want->collective);
     struct by_problem inner = {0};
@@ -241,6 +241,16 @@ static int have_plan(struct fabric_order *order, const struct by_apart *apart, u
                           problem);
     free(text);
     return error;
+}
+
+/* Takes the plan that was made before, if it is valid. */
+static bool take_made(const struct fabric_order *order, const struct by_fabric_text *made,
+                      struct by_plan **plan)
+{
+    struct by_problem ignored = {0};
+
+    return made != NULL && take_plan(order->topology, order->part->topology, made->text, made->bytes,
+                                     order->want->collective, plan, &ignored) == 0;
 }
 
 static void note_price(struct by_job_tables *tables, const struct by_plan *plan)
@@ -269,9 +279,22 @@ static bool *map_members(const struct by_topology *topology, const struct by_job
     return member;
 }
 
+/* The order of a want, with the previous plan if `from` has one. */
+static struct fabric_order order_of(const struct by_topology *topology, const struct by_job_spec *spec,
+                                    const struct fabric_part *part, const struct by_job_tables *from,
+                                    uint32_t want, uint32_t limit_ms)
+{
+    return (struct fabric_order){.topology = topology,
+                                 .part = part,
+                                 .want = &spec->wants[want],
+                                 .from = from != NULL && want < from->plan_count ? from->plans[want] : NULL,
+                                 .limit_ms = limit_ms};
+}
+
 int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec *spec,
                    const struct by_fabric_loss *loss, const struct by_job_tables *from,
-                   const struct by_apart *apart, struct by_job_tables *tables, struct by_problem *problem)
+                   const struct by_fabric_text *made, const struct by_apart *apart,
+                   struct by_job_tables *tables, struct by_problem *problem)
 {
     struct fabric_part part = {0};
     int error = by_fabric_part(topology, spec, loss, &part.topology, problem);
@@ -280,19 +303,41 @@ int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec 
         return error;
     part.member = map_members(topology, spec, part.topology);
     tables->plans = by_alloc(spec->want_count, sizeof(struct by_plan *));
+    tables->ahead = made != NULL;
     for (uint32_t i = 0; i < spec->want_count && error == 0; i++) {
-        struct fabric_order order = {.topology = topology,
-                                     .part = &part,
-                                     .want = &spec->wants[i],
-                                     .from = from != NULL && i < from->plan_count ? from->plans[i] : NULL,
-                                     .limit_ms = apart->limit_ms};
+        struct fabric_order order = order_of(topology, spec, &part, from, i, apart->limit_ms);
 
-        error = have_plan(&order, apart, spec->job, &tables->plans[i], problem);
+        if (!take_made(&order, made != NULL ? &made[i] : NULL, &tables->plans[i])) {
+            tables->ahead = false;
+            error = order_plan(&order, apart, spec->job, &tables->plans[i], problem);
+        }
         if (error != 0)
             break;
         BY_ASSERT(tables->plans[i] != NULL);
         tables->plan_count++;
         note_price(tables, tables->plans[i]);
+    }
+    by_topology_free(part.topology);
+    free(part.member);
+    return error;
+}
+
+int by_fabric_texts(const struct by_topology *topology, const struct by_job_spec *spec,
+                    const struct by_fabric_loss *loss, const struct by_job_tables *from, uint32_t limit_ms,
+                    struct by_fabric_text *texts, struct by_problem *problem)
+{
+    struct fabric_part part = {0};
+    int error = by_fabric_part(topology, spec, loss, &part.topology, problem);
+
+    if (error != 0)
+        return error;
+    part.member = map_members(topology, spec, part.topology);
+    for (uint32_t i = 0; i < spec->want_count && error == 0; i++) {
+        struct fabric_order order = order_of(topology, spec, &part, from, i, limit_ms);
+        FILE *out = by_text_open(&texts[i].text, &texts[i].bytes);
+
+        error = write_plan(&order, out, problem);
+        fclose(out);
     }
     by_topology_free(part.topology);
     free(part.member);

@@ -30,15 +30,30 @@ void by_fabric_loss_free(struct by_fabric_loss *loss);
 int by_fabric_part(const struct by_topology *topology, const struct by_job_spec *spec,
                    const struct by_fabric_loss *loss, struct by_topology **part, struct by_problem *problem);
 
+/* The text of a plan on the remaining part, in the format of plan files. */
+struct by_fabric_text {
+    char *text;
+    size_t bytes;
+};
+
 /*
  * Makes all plans of the job on the remaining fabric: repaired from the tables `from` if these are
  * given and it is possible, else anew. On success it fills tables->plans, and tables->note with a
- * note for the user. Each plan is made in a separate process with the limits of `apart`. Returns
- * BY_ENOENT as above, BY_ETIMEDOUT, BY_EABORTED, or an error of the planner.
+ * note for the user. Each plan is made in a separate process with the limits of `apart`; `made`
+ * (by want, for this loss; NULL: none) are plans that were made before, and are verified now.
+ * Returns BY_ENOENT as above, BY_ETIMEDOUT, BY_EABORTED, or an error of the planner.
  */
 int by_fabric_plan(const struct by_topology *topology, const struct by_job_spec *spec,
                    const struct by_fabric_loss *loss, const struct by_job_tables *from,
-                   const struct by_apart *apart, struct by_job_tables *tables, struct by_problem *problem);
+                   const struct by_fabric_text *made, const struct by_apart *apart,
+                   struct by_job_tables *tables, struct by_problem *problem);
+/*
+ * Makes the same plans in this process, not verified: fills `texts` (by want; the caller frees the
+ * texts, also after an error). Each plan ends after `limit_ms` with the best so far.
+ */
+int by_fabric_texts(const struct by_topology *topology, const struct by_job_spec *spec,
+                    const struct by_fabric_loss *loss, const struct by_job_tables *from, uint32_t limit_ms,
+                    struct by_fabric_text *texts, struct by_problem *problem);
 
 /*
  * Lowers the tables' plans, for this job alone; the images of hosts come from the result. A window

@@ -50,6 +50,7 @@ struct by_job_tables {
     struct by_lower_need *need; /* by node */
     bool *uses_link;            /* by link: a tree uses it */
     struct by_lowering *lowering; /* of this job only; the images of its hosts come from it */
+    bool ahead;                   /* the plans were made before the failure (ahead.h) */
     char note[200];               /* for the user: a smaller window, the cost of a repaired plan */
 };
 
@@ -62,6 +63,7 @@ enum by_job_state {
 };
 
 struct by_job_latency;
+struct by_ahead_plans;
 
 struct by_job {
     struct by_job_spec spec;
@@ -73,6 +75,7 @@ struct by_job {
     uint64_t *renew_from;
     uint16_t renew_gen;
     struct by_job_latency *latency; /* latency.c: reports of the ranks; or NULL */
+    struct by_ahead_plans *ahead;   /* ahead.c: plans for failures; or NULL */
     /* groups.c: since when no host is connected, 0: one is; a host has been connected; its end is
      * requested */
     uint64_t lone_ms;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/ahead_plans.h"
 #include "control/service/daemon/latency.h"
 #include "control/service/daemon/news.h"
 #include "offload/base/errors.h"
@@ -76,6 +77,7 @@ void by_jobs_remove(struct by_daemon *daemon, struct by_job *job)
     by_job_spec_free(&job->spec);
     free(job->renew_from);
     by_latency_free(job->latency);
+    by_ahead_free(job->ahead);
     free(job);
 }
 

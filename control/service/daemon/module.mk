@@ -2,6 +2,8 @@
 LIBS += daemon
 daemon_SRC := \
 	control/service/daemon/admit.c \
+	control/service/daemon/ahead.c \
+	control/service/daemon/ahead_plans.c \
 	control/service/daemon/apart.c \
 	control/service/daemon/changes.c \
 	control/service/daemon/daemon.c \

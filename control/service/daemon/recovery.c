@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "control/base/alloc.h"
+#include "control/service/daemon/ahead.h"
 #include "control/service/daemon/changes.h"
 #include "control/service/daemon/jobs.h"
 #include "control/service/daemon/members.h"
@@ -309,6 +310,8 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
             recovery->places[i].job != 0 ? by_change_find(change, recovery->places[i].job) : NULL;
         struct by_job *job = entry != NULL ? job_at(daemon, i) : NULL;
 
+        if (job != NULL && entry->tables != NULL && entry->tables->ahead)
+            by_news_tell(daemon->news, BY_NEWS_PLAIN, "job %u: its plan was made in advance", job->spec.job);
         if (job == NULL || !entry->anew || entry->error == 0)
             continue;
         job->state = BY_JOB_FAILED;
@@ -355,6 +358,7 @@ static void start_plan(struct by_daemon *daemon)
     }
     recovery->change = change;
     recovery->works = true;
+    by_ahead_stop(daemon);
     by_change_plan(daemon, change, on_planned);
 }
 

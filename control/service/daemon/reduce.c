@@ -1,6 +1,7 @@
 /* The order in which the parts of banyand handle events. See reduce.h. */
 #include "control/service/daemon/reduce.h"
 
+#include "control/service/daemon/ahead.h"
 #include "control/service/daemon/groups.h"
 #include "control/service/daemon/history.h"
 #include "control/service/daemon/http.h"
@@ -29,6 +30,8 @@ static void lead(struct by_daemon *daemon, const struct by_daemon_event *event)
     }
     if (event->kind == BY_EVENT_TICK || event->kind == BY_EVENT_PUSHED)
         by_jobs_step(daemon);
+    if (event->kind == BY_EVENT_TICK)
+        by_ahead_tick(daemon);
 }
 
 void by_reduce(struct by_daemon *daemon, const struct by_daemon_event *event)

@@ -59,7 +59,7 @@ struct by_job *members_job(const char *text)
     job->tables->gen = 1;
     job->tables->lost_links = by_alloc(topology->link_count, sizeof(bool));
     by_fabric_loss_init(&loss, topology);
-    assert_int_equal(by_fabric_plan(topology, &job->spec, &loss, NULL,
+    assert_int_equal(by_fabric_plan(topology, &job->spec, &loss, NULL, NULL,
                                     &(struct by_apart){.limit_ms = 60000, .stop_fd = -1}, job->tables,
                                     &problem),
                      0);

@@ -73,3 +73,7 @@ daemon-members_LDLIBS      = -lcmocka $(banyand_LDLIBS)
 daemon-members-tls_SRC    := tests/unit/control/service/daemon/test_members_tls.c tests/unit/firmware/secure/keys.c host-driver/line.c $(MEMBERS_RIG)
 daemon-members-tls_LIBS   := $(banyand_LIBS)
 daemon-members-tls_LDLIBS  = -lcmocka $(banyand_LDLIBS)
+TESTS += daemon-ahead
+daemon-ahead_SRC    := tests/unit/control/service/daemon/test_ahead.c tests/unit/control/tables/bench.c
+daemon-ahead_LIBS   := daemon control secure offload
+daemon-ahead_LDLIBS := $(DAEMON_LDLIBS)

@@ -1,9 +1,10 @@
 /* A complete banyand between two switches without packets: faults while a push of recovery is under
- * way, or has failed. */
+ * way, or has failed; and the plan for a fault that was made before it. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -11,6 +12,7 @@
 #include "control/service/daemon/daemon.h"
 #include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/rig.h"
+#include "tests/unit/control/tables/bench.h"
 
 /* The next fault occurs while a push that has failed waits to be repeated. */
 static void a_fault_after_a_push_that_failed_is_planned_for(void **state)
@@ -56,11 +58,38 @@ static void a_push_to_a_switch_that_is_down_is_stopped(void **state)
     rig_close(&rig);
 }
 
+/* Both hosts are at both switches, so that each can fail. */
+static void a_plan_that_was_made_in_advance_is_pushed_after_the_failure(void **state)
+{
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    FILE *stream;
+
+    (void)state;
+    rig_open(&rig);
+    by_topology_free(rig.topology);
+    rig.topology = bench_topology("h0 h1 x0* x1*", "h0-x0 h1-x0 h0-x1 h1-x1");
+    stream = fopen(rig.file, "w");
+    assert_non_null(stream);
+    by_topology_write(rig.topology, stream);
+    fclose(stream);
+    daemon = rig_start(&rig, (const char *const[]){"--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1: plans for 6 single failures are made"); /* 2 switches, 4 links */
+    rig.fake[1]->silent = 1;
+    rig_await(&daemon, "switch x1 does not answer: planning again");
+    rig_await(&daemon, "job 1: its plan was made in advance");
+    rig_await(&daemon, "job 1 is in generation 2");
+    rig.fake[1]->silent = 0;
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_fault_after_a_push_that_failed_is_planned_for),
         cmocka_unit_test(a_push_to_a_switch_that_is_down_is_stopped),
+        cmocka_unit_test(a_plan_that_was_made_in_advance_is_pushed_after_the_failure),
     };
 
     if (strcmp(argv[0], "banyand") == 0)

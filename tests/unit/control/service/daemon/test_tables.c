@@ -45,8 +45,8 @@ static struct by_job_tables *make_tables(const struct by_topology *topology, con
     tables->window = window;
     tables->lost_links = calloc(topology->link_count, sizeof(bool));
     memcpy(tables->lost_links, loss->links, topology->link_count * sizeof(bool));
-    error = by_fabric_plan(topology, spec, loss, NULL, &(struct by_apart){.limit_ms = 60000, .stop_fd = -1},
-                           tables, problem);
+    error = by_fabric_plan(topology, spec, loss, NULL, NULL,
+                           &(struct by_apart){.limit_ms = 60000, .stop_fd = -1}, tables, problem);
     if (error == 0)
         error = by_fabric_lower(topology, spec->job, &options, tables, problem);
     if (error == 0)
