@@ -159,8 +159,12 @@ static uint32_t *map_edges(struct by_protect *protect, const struct by_plan *pla
             nodes[i] = number ? number[path.nodes[i]] : path.nodes[i];
         path_of[p] = by_paths_add(&protect->trees.paths, nodes, path.node_count);
     }
-    for (size_t e = 0; e < plan->edge_count; e++)
-        edges[e] = path_of[plan->edges[e]];
+    for (uint32_t t = 0; t < plan->tree_count; t++) { /* plan->edges may hold numbers of no tree */
+        const struct by_tree *tree = &plan->trees[t];
+
+        for (size_t e = tree->first_edge; e < tree->first_edge + tree->edge_count; e++)
+            edges[e] = path_of[plan->edges[e]];
+    }
     free(nodes);
     free(path_of);
     return edges;

@@ -88,13 +88,16 @@ static void close_daemon(struct by_daemon *daemon)
     free(daemon);
 }
 
-/* Handles one event, or returns false after a second without any. */
+/* Time for an event (milliseconds); a process of the lowest priority waits long on a busy machine. */
+#define PATIENCE_MS 60000
+
+/* Handles one event. Returns false if there is none in time. */
 static bool turn(struct by_daemon *daemon)
 {
     struct epoll_event event;
     struct by_watcher *watcher;
 
-    if (epoll_wait(daemon->epoll, &event, 1, 1000) != 1)
+    if (epoll_wait(daemon->epoll, &event, 1, PATIENCE_MS) != 1)
         return false;
     watcher = event.data.ptr;
     watcher->ready(daemon, watcher, event.events);
