@@ -153,16 +153,30 @@ static bool take_all(struct by_ahead *ahead, struct by_job *job)
     return head.bytes <= BY_AHEAD_BYTES_MAX;
 }
 
-/* Ends and forgets the process. Returns whether it has ended by itself without an error. */
+/* Waits for a process that has been killed: not at once, since on a busy machine it may need long to
+ * end. Returns whether it has ended. */
+static bool reap(struct by_daemon *daemon, int flags)
+{
+    if (daemon->ahead_killed != 0 && waitpid(daemon->ahead_killed, NULL, flags) == 0)
+        return false;
+    daemon->ahead_killed = 0;
+    return true;
+}
+
+/* Forgets the process, and kills it unless it has ended. Returns whether it ended by itself without
+ * an error. */
 static bool forget(struct by_daemon *daemon, bool ended)
 {
     struct by_ahead *ahead = daemon->ahead;
     int status = -1;
 
-    if (!ended)
+    if (ended) {
+        while (waitpid(ahead->child, &status, 0) < 0 && errno == EINTR)
+            ;
+    } else {
         kill(ahead->child, SIGKILL);
-    while (waitpid(ahead->child, &status, 0) < 0 && errno == EINTR)
-        ;
+        daemon->ahead_killed = ahead->child;
+    }
     by_daemon_unwatch(daemon, &ahead->watcher);
     close(ahead->watcher.fd);
     by_ahead_free_texts(ahead->texts, ahead->want_count);
@@ -176,6 +190,12 @@ void by_ahead_stop(struct by_daemon *daemon)
 {
     if (daemon->ahead != NULL)
         forget(daemon, false);
+}
+
+void by_ahead_close(struct by_daemon *daemon)
+{
+    by_ahead_stop(daemon);
+    reap(daemon, 0);
 }
 
 /* The process has closed its end. If it failed at a part, the others follow at the next heartbeat;
@@ -305,7 +325,7 @@ void by_ahead_tick(struct by_daemon *daemon)
         ahead->texts = NULL;
         end_part(ahead, job); /* it gets no plan */
         by_ahead_stop(daemon);
-    } else if (!full && is_quiet(daemon)) {
+    } else if (reap(daemon, WNOHANG) && !full && is_quiet(daemon)) {
         for (uint32_t i = 0; i < daemon->job_count && daemon->ahead == NULL; i++) {
             job = daemon->jobs[i];
             if (job->state == BY_JOB_RUNNING && job->tables != NULL &&

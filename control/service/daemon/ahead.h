@@ -1,6 +1,6 @@
 /*
  * Plans for failures that have not happened. While the fabric is whole and nothing else is to do, a
- * separate process of the lowest priority plans each running job for each single switch and link
+ * separate process of low priority plans each running job for each single switch and link
  * that its trees use. When such a part fails, the plan of the job is there (ahead_plans.h): it is
  * verified, lowered and pushed (changes.c). The process ends when a change begins, and goes on
  * afterwards with what is missing. The loop's thread.
@@ -16,7 +16,9 @@
 
 /* Starts the process if there is something to plan. Called at each heartbeat. */
 void by_ahead_tick(struct by_daemon *daemon);
-/* Ends the process, if it runs. Its complete plans stay. */
+/* Kills the process, if it runs, without waiting for it. Its complete plans stay. */
 void by_ahead_stop(struct by_daemon *daemon);
+/* The same at the end of the daemon; waits for the process. */
+void by_ahead_close(struct by_daemon *daemon);
 
 #endif

@@ -160,8 +160,8 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
     return error;
 }
 
-/* Lowest priority: plans that nobody waits for. */
-#define NICE_LEAST 19
+/* The priority of work that nobody waits for: a tenth of the usual share of a processor. */
+#define NICE_LOW 10
 
 int by_apart_start(by_apart_stream_fn *run, void *context, pid_t *child, int *fd, struct by_problem *problem)
 {
@@ -176,7 +176,7 @@ int by_apart_start(by_apart_stream_fn *run, void *context, pid_t *child, int *fd
         int error;
 
         become_child(ends[1], parent);
-        setpriority(PRIO_PROCESS, 0, NICE_LEAST);
+        setpriority(PRIO_PROCESS, 0, NICE_LOW);
         out = fdopen(ends[1], "w");
         error = out != NULL ? run(context, out) : BY_EIO;
         _exit(out != NULL && fclose(out) == 0 && error == 0 ? 0 : 1);

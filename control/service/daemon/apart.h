@@ -34,7 +34,7 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
 typedef int by_apart_stream_fn(void *context, FILE *out);
 
 /*
- * Starts `run(context)` in a copy of this process, at the lowest priority, and does not wait: *fd
+ * Starts `run(context)` in a copy of this process, at a low priority, and does not wait: *fd
  * reads what it writes, without blocking, until it ends. The caller closes *fd and waits for
  * *child, which exits with 0 if `run` returned 0. The process ends with the calling thread. Returns
  * 0, or BY_EIO with `problem`.

@@ -274,7 +274,7 @@ static void close_daemon(struct by_daemon *daemon)
 
     by_start_close(daemon);
     if (daemon->events != NULL) {
-        by_ahead_stop(daemon);
+        by_ahead_close(daemon);
         by_http_close(daemon);
         by_members_close(daemon);
         if (!daemon->retires) {

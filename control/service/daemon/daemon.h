@@ -14,6 +14,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "control/fabric/topology.h"
 #include "control/service/daemon/change.h"
@@ -92,6 +93,7 @@ struct by_daemon {
     struct by_recovery *recovery; /* recovery.c: recovery */
     struct by_recover *recover;   /* recover.c: decisions */
     struct by_ahead *ahead;       /* ahead.c: plans for failures that are being made; or NULL */
+    pid_t ahead_killed;           /* ahead.c: its last process, which has not been waited for; or 0 */
     struct by_notice *notice;     /* notice.c: evaluation of counters */
     struct by_news *news;         /* news.c: the latest lines about the fabric */
     struct by_rates *rates;       /* rates.c: measured rates of links */

@@ -77,7 +77,7 @@ static struct by_daemon *open_daemon(void)
 
 static void close_daemon(struct by_daemon *daemon)
 {
-    by_ahead_stop(daemon);
+    by_ahead_close(daemon);
     while (daemon->job_count > 0)
         by_jobs_remove(daemon, daemon->jobs[0]);
     by_recover_close(daemon->recover);
@@ -88,7 +88,7 @@ static void close_daemon(struct by_daemon *daemon)
     free(daemon);
 }
 
-/* Time for an event (milliseconds); a process of the lowest priority waits long on a busy machine. */
+/* Time for an event (milliseconds): a process of low priority waits long on a busy machine. */
 #define PATIENCE_MS 60000
 
 /* Handles one event. Returns false if there is none in time. */
@@ -108,7 +108,9 @@ static bool turn(struct by_daemon *daemon)
 static void run(struct by_daemon *daemon)
 {
     do {
-        by_ahead_tick(daemon);
+        do
+            by_ahead_tick(daemon);
+        while (daemon->ahead_killed != 0);
         while (daemon->ahead != NULL)
             assert_true(turn(daemon));
         by_ahead_tick(daemon);
