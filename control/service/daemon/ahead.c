@@ -153,8 +153,8 @@ static bool take_all(struct by_ahead *ahead, struct by_job *job)
     return head.bytes <= BY_AHEAD_BYTES_MAX;
 }
 
-/* Waits for a process that has been killed: not at once, since on a busy machine it may need long to
- * end. Returns whether it has ended. */
+/* Waits for a process that has been killed: not at once, since it may need long to end on a busy
+ * machine. Returns whether it has ended. */
 static bool reap(struct by_daemon *daemon, int flags)
 {
     if (daemon->ahead_killed != 0 && waitpid(daemon->ahead_killed, NULL, flags) == 0)
