@@ -64,7 +64,7 @@ static bool plan_part(const struct ahead_work *work, uint32_t part, const struct
     const struct by_job_spec *spec = &work->job->spec;
     struct by_fabric_text *texts = by_alloc(spec->want_count, sizeof(*texts));
     struct by_problem ignored = {0};
-    bool right = put(out, (struct ahead_head){part, BEGIN, 0}, NULL);
+    bool right = put(out, (struct ahead_head){part, BEGIN, 0}, "");
 
     if (right &&
         by_fabric_texts(work->topology, spec, loss, work->job->tables, work->limit_ms, texts, &ignored) == 0)

@@ -382,8 +382,7 @@ int by_shim_code(const char *reason)
     if (strcmp(text, last) == 0) {
         if (++repeats < FAILURES_MAX)
             return code;
-        fprintf(stderr, "%s (MPI rank %d): %u calls in a row; the program ends\n", text, self.rank,
-                repeats);
+        fprintf(stderr, "%s (MPI rank %d): %u calls in a row; the program ends\n", text, self.rank, repeats);
         PMPI_Abort(MPI_COMM_WORLD, code);
     }
     memcpy(last, text, sizeof(last));

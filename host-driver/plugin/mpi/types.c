@@ -160,8 +160,8 @@ int by_shim_type_is_dense(MPI_Datatype type)
     MPI_Aint least, extent;
     int size, is_named = entry_of(type) != NULL;
 
-    /* MPI_Type_get_envelope would tell, but calls the error handler for types that Open MPI itself has
-     * derived, such as MPI_Intercomm_merge uses. */
+    /* MPI_Type_get_envelope would tell, but calls the error handler for types that Open MPI itself
+     * has derived, such as MPI_Intercomm_merge uses. */
     for (size_t i = 0; i < sizeof(copied_only) / sizeof(copied_only[0]); i++)
         is_named |= copied_only[i] == type;
     /* The pair types of MINLOC are named, and some have a gap. */

@@ -1,6 +1,6 @@
 /* Rank 2 ends during allreduces: it hangs, is stopped or is killed (argument: hang, stop, kill; or
- * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call; dup:
- * it hangs while the others duplicate a communicator, which an MPI may try for ever).
+ * later: it is stopped, and the calls are non-blocking; again: the same, with a persistent call;
+ * dup: it hangs while the others duplicate a communicator, which an MPI may try for ever).
  * The other ranks must return an error instead of waiting forever. With MPI_ERRORS_RETURN they
  * print it themselves, with the time. */
 #include <mpi.h>

@@ -173,8 +173,8 @@ static int open_all(void **state)
     int fds[2], error = BY_EIO;
 
     (void)state;
-    /* Leases last two seconds. On a machine with much other work this process and its children, etcd
-     * among them, go first, if they may. */
+    /* Leases last two seconds. On a machine with much other work this process and its children,
+     * etcd among them, go first, if they may. */
     (void)!setpriority(PRIO_PROCESS, 0, -10);
     snprintf(etcd.folder, sizeof(etcd.folder), "/tmp/by-test-etcd-XXXXXX");
     if (mkdtemp(etcd.folder) == NULL)
