@@ -183,8 +183,8 @@ static void shapes(void)
     shape("split of a split", inner);
     shape("ranks of one host", host);
     shape("all ranks", MPI_COMM_WORLD);
-    /* In each merge Open MPI broadcasts a type of its own over the halves; the first such call makes
-     * the trees of a half, the others use them. */
+    /* In each merge Open MPI broadcasts a type of its own over the halves; the first such call
+     * makes the trees of a half, the others use them. */
     MPI_Intercomm_create(rows, 0, MPI_COMM_WORLD, rank < size / 2 ? size / 2 : 0, 6, &across);
     for (int i = 0; i < 3; i++) {
         if (i > 0)
