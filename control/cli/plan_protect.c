@@ -11,7 +11,7 @@
 #include "control/cli/runs.h"
 
 /* Failures without a set that text output names (count). */
-#define NAMES_MAX 6u
+#define NAMES_MAX 2u
 
 int by_cli_protect_read(struct by_cli_protect *protect, const char *text, struct by_option_why *why)
 {
@@ -175,7 +175,7 @@ static void print_names(FILE *stream, const struct by_protect *result, enum by_p
         print_name(stream, result->topology, &result->failures[i]);
     }
     if (count > NAMES_MAX)
-        fprintf(stream, ", ... %u", count);
+        fprintf(stream, " and %u more", count - NAMES_MAX);
 }
 
 void by_cli_protect_people(FILE *stream, const struct by_cli_protect *protect, const struct by_runs *runs)
@@ -219,7 +219,7 @@ void by_cli_protect_people(FILE *stream, const struct by_cli_protect *protect, c
     else if (!protect->runs.fullest)
         fputs("; no switch has slots\n", stream);
     else {
-        fprintf(stream, "; with them at most %u trees and %u slots at a switch (%s), %u and %u without",
+        fprintf(stream, "\n  with them   at most %u trees and %u slots at a switch (%s), %u and %u without",
                 protect->runs.fullest_trees, protect->runs.fullest_slots, protect->runs.fullest,
                 runs->fullest_trees, runs->fullest_slots);
         if (runs->runs && protect->runs.window < runs->window)

@@ -39,6 +39,7 @@ counter() {
 # unplugged: a run during which the cable of the first port is out for a second.
 unplugged() {
     local lab monitor_path status
+    rm -f "$dir/run.out" # of the run before
     "$banyan" lab run "$dir/star2.json" --switch "switch0=$switch" -c allreduce --bytes 256K --iters 300 >"$dir/run.out" 2>&1 &
     lab=$!
     children+=("$lab")

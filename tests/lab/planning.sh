@@ -36,7 +36,7 @@ refused "a switch that is not there" 2 "neither a switch nor a class" plan star 
 "$banyan" topo leafspine --leaves 2 --hosts 2 --spines 3 >"$dir/spines.json"
 says "failures in advance: what is covered" "against 9 of 15 failures of one switch or link" plan spines allreduce --protect link,switch --backups "$dir/backups"
 says "what is not, and why" "6 that cut a rank off: switch leaf0" plan spines allreduce --protect link,switch
-says "what it costs" "1 tree beside the plan's 1; with them at most 2 trees and 512 slots at a switch (leaf0), 1 and 256 without" plan spines allreduce --protect link
+says "what it costs" "with them   at most 2 trees and 512 slots at a switch (leaf0), 1 and 256 without" plan spines allreduce --protect link
 says "as JSON" '"covered": 3, "backup_trees": 1' plan spines allreduce --protect switch --json
 says "each set is a plan of what remains" "OPTIMAL" "$banyan" verify "$dir/backups/switch-spine0.json" "$dir/backups/switch-spine0.plan"
 refused "which is none of the whole fabric" 1 "INVALID" "$banyan" verify "$dir/backups/switch-spine1.json" "$dir/backups/switch-spine0.plan"

@@ -12,8 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "offload/base/bytes.h"
 #include "offload/wire/datagram.h"
 #include "offload/wire/frame.h"
+#include "offload/wire/stripe.h"
 #include "offload/wire/wire.h"
 #include "tests/trace/trace.h"
 
@@ -51,7 +53,8 @@ static int is_joining(const struct trace_frame *frame)
            by_datagram_joins(frame->data + BY_FRAME_HEADER_BYTES);
 }
 
-/* Puts each packet into its own frame. */
+/* Puts each packet into its own frame, from the source port that it would have there: a datagram has
+ * that of its first packet. */
 static void take_apart(const struct trace_out *from, struct trace_out *to)
 {
     to->count = 0;
@@ -73,6 +76,10 @@ static void take_apart(const struct trace_out *from, struct trace_out *to)
                 struct by_frame part = frame;
 
                 part.bytes = bytes;
+                if (at > 0)
+                    part.src_port =
+                        by_source_port(by_get32(frame.data + at + BY_HEADER_AT_JOB),
+                                       by_get32(frame.data + at + BY_HEADER_AT_SEQ), frame.dst_port);
                 one->bytes = BY_FRAME_HEADER_BYTES + (size_t)bytes;
                 by_frame_build(&part, one->data);
                 memcpy(one->data + BY_FRAME_HEADER_BYTES, frame.data + at, bytes);
