@@ -63,6 +63,8 @@ struct by_daemon {
     struct by_topology *topology;
     struct by_address_map map; /* ports of its links */
     int epoll;
+    struct epoll_event *ready; /* of this turn of the loop, some not yet handled */
+    int ready_count;
     struct by_event_queue *events;
     struct by_daemon_work *work;
     uint64_t now_ms;      /* monotonic time of this turn of the loop */

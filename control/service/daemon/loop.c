@@ -74,6 +74,10 @@ int by_daemon_rewatch(struct by_daemon *daemon, struct by_watcher *watcher, uint
 void by_daemon_unwatch(struct by_daemon *daemon, struct by_watcher *watcher)
 {
     control(daemon, EPOLL_CTL_DEL, watcher, 0);
+    /* The caller may free it, in the handler of another watcher of the same turn. */
+    for (int i = 0; i < daemon->ready_count; i++)
+        if (daemon->ready[i].data.ptr == watcher)
+            daemon->ready[i].data.ptr = NULL;
 }
 
 void by_daemon_tell(struct by_daemon *daemon, const struct by_daemon_event *event)
@@ -180,15 +184,17 @@ void by_daemon_run(struct by_daemon *daemon)
     daemon->alive_ms = by_notify_watchdog_ms();
     update_clock(daemon);
     while (!daemon->ending) {
-        int count = epoll_wait(daemon->epoll, events, EVENTS_MAX, -1);
-
+        daemon->ready = events;
+        daemon->ready_count = epoll_wait(daemon->epoll, events, EVENTS_MAX, -1);
         update_clock(daemon);
-        for (int i = 0; i < count && !daemon->ending; i++) {
+        for (int i = 0; i < daemon->ready_count && !daemon->ending; i++) {
             struct by_watcher *watcher = events[i].data.ptr;
 
-            watcher->ready(daemon, watcher, events[i].events);
+            if (watcher != NULL)
+                watcher->ready(daemon, watcher, events[i].events);
         }
     }
+    daemon->ready_count = 0;
     for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
         by_daemon_unwatch(daemon, &own[i]);
         if (i > 0 && own[i].fd >= 0)

@@ -307,6 +307,51 @@ static void its_death_costs_one_plan_at_most(void **state)
     close_daemon(daemon);
 }
 
+static struct by_watcher *pair[2];
+static unsigned handled;
+
+/* Removes the other watcher, whose descriptor is ready too. */
+static void remove_other(struct by_daemon *daemon, struct by_watcher *watcher, uint32_t events)
+{
+    unsigned other = watcher == pair[0];
+
+    (void)events;
+    handled++;
+    by_daemon_unwatch(daemon, watcher);
+    by_daemon_unwatch(daemon, pair[other]);
+    free(pair[other]);
+}
+
+static void end(struct by_daemon *daemon, const struct by_daemon_event *event)
+{
+    (void)event;
+    daemon->ending = true;
+}
+
+/* The process of plans is ended in the handler of a switch whose link is lost, while its own pipe
+ * may be ready. */
+static void a_watcher_that_another_one_removes_is_not_called(void **state)
+{
+    struct by_daemon *daemon = open_daemon();
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    assert_int_equal(write(fds[1], "", 1), 1);
+    daemon->events = by_event_queue_open();
+    daemon->options.heartbeat_ms = 1;
+    daemon->reduce = end;
+    for (unsigned i = 0; i < 2; i++) {
+        pair[i] = by_alloc(1, sizeof(*pair[i]));
+        *pair[i] = (struct by_watcher){.fd = dup(fds[0]), .ready = remove_other};
+        assert_int_equal(by_daemon_watch(daemon, pair[i], EPOLLIN), 0);
+    }
+    by_daemon_run(daemon);
+    assert_int_equal(handled, 1);
+    by_event_queue_close(daemon->events);
+    close_daemon(daemon);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -315,6 +360,7 @@ int main(void)
         cmocka_unit_test(a_text_that_is_no_plan_is_not_used),
         cmocka_unit_test(it_stops_for_a_change_or_a_loss_and_goes_on),
         cmocka_unit_test(its_death_costs_one_plan_at_most),
+        cmocka_unit_test(a_watcher_that_another_one_removes_is_not_called),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
