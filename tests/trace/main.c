@@ -53,8 +53,8 @@ static int is_joining(const struct trace_frame *frame)
            by_datagram_joins(frame->data + BY_FRAME_HEADER_BYTES);
 }
 
-/* Puts each packet into its own frame, from the source port that it would have there: a datagram has
- * that of its first packet. */
+/* Puts each packet into its own frame, from the source port that it would have there: a datagram
+ * has that of its first packet. */
 static void take_apart(const struct trace_out *from, struct trace_out *to)
 {
     to->count = 0;
