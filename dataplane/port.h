@@ -197,7 +197,7 @@ int by_port_dpdk_pci(struct by_port *port);
 int by_port_gso_open(struct by_port *port, unsigned driver);
 int by_port_xdp_open(struct by_port *port);
 int by_port_link_open(struct by_port *port);
-/* Make `port` another worker's view of `from`, a started port: what both know of it; and of a
+/* Make `port` another worker's view of `from`, a started port: what does not differ; and of a
  * device with a queue for that worker, which it uses. Views are not started. */
 void by_port_view(struct by_port *port, const struct by_port *from);
 void by_port_dpdk_view(struct by_port *port, const struct by_port *from, uint16_t queue);

@@ -17,9 +17,9 @@
  * bit for the highest of the steering bits: */
 #define INPUT_BIT (64u + 16u - STEER_BITS)
 #define KEY_BIT   (INPUT_BIT + 31u)
-/* A lane, and the bit that says that it is one. */
+/* A lane, and the bit that marks it. */
 #define STEER_BITS 7u
-/* Bytes of a key, if the driver does not say; and the fewest that a key for IPv4 has. */
+/* Bytes of a key, if the driver does not report it; and the fewest that a key for IPv4 has. */
 #define KEY_BYTES 40u
 
 _Static_assert(1u << STEER_BITS == 2 * BY_LANE_PORT, "the bits of a source port that name a lane");
@@ -73,8 +73,8 @@ void by_port_steer_choose(struct by_port *port, unsigned workers, bool one_queue
         return;
     snprintf(port->steer_why, sizeof port->steer_why, "of %u workers, and %u queues in, %u out", workers,
              info.max_rx_queues, info.max_tx_queues);
-    /* How many queues of net_memif move frames is the other side's choice, and the driver says
-     * nothing of it. */
+    /* The other side of net_memif chooses how many queues move frames, and the driver does not
+     * report it. */
     if (info.max_tx_queues < workers || strcmp(info.driver_name, "net_memif") == 0)
         return;
     port->tx_queues = (uint16_t)workers;

@@ -18,7 +18,7 @@
 #define BY_STEER_KEY_BYTES 64u
 
 /* Decides how many queues the probed port gets, for `workers` workers, and what its rings hold:
- * port->rx_queues, tx_queues, steer and steer_why. `one_queue`: the user wants no more. */
+ * port->rx_queues, tx_queues, steer and steer_why. `one_queue`: no more than one queue. */
 void by_port_steer_choose(struct by_port *port, unsigned workers, bool one_queue);
 /* Gives the port one receive queue, because of `why`. */
 void by_port_steer_give_up(struct by_port *port, const char *why);

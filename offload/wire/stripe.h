@@ -17,7 +17,7 @@
 /* Consecutive chunks in one lane (count, a power of two): packets without a payload of consecutive
  * chunks share datagrams, which should seldom hold packets of several workers. */
 #define BY_LANE_CHUNKS 8u
-/* The bit of a UDP source port that says that the bits below are a lane. */
+/* The bit of a UDP source port that is set if the bits below are a lane. */
 #define BY_LANE_PORT 64u
 /* Workers of a node (count). */
 #define BY_WORKERS_MAX 32u

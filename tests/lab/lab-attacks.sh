@@ -250,8 +250,8 @@ one=0 two=0 best=0 start=$(date +%s%N)
 for ((i = 0; i < 10; i++)); do
     before=$(came 1) other=$(came 2) begin=$(date +%s%N)
     sleep 1
-    now=$((($(came 1) - before) * 1000 / (($(date +%s%N) - begin) / 1000000)))
-    one=$((one + $(came 1) - before)) two=$((two + $(came 2) - other))
+    bytes=$(($(came 1) - before)) now=$((bytes * 1000 / (($(date +%s%N) - begin) / 1000000)))
+    one=$((one + bytes)) two=$((two + $(came 2) - other))
     [ $now -le $best ] || best=$now
 done
 took=$((($(date +%s%N) - start) / 1000000))

@@ -2,7 +2,7 @@
  * Which set of trees serves each failure. See protect.h. Failures of switches come first, because a
  * set that avoids a switch also avoids its links. For each failure, trees that exist are tried
  * before new ones: those of the plan, then those of the sets made so far. A repaired plan
- * (replan.h), which shares most trees with the plan, comes before a plan made anew.
+ * (replan.h), which shares most trees with the plan, comes before a new plan.
  */
 #include "control/planner/replan/protect.h"
 

@@ -57,7 +57,7 @@ static bool put(FILE *out, struct ahead_head head, const char *text)
            (head.bytes == 0 || fwrite(text, head.bytes, 1, out) == 1) && fflush(out) == 0;
 }
 
-/* Plans one part. A part without a plan gets no records. Returns false if nobody reads. */
+/* Plans one part. A part without a plan gets no records. Returns false if the pipe is closed. */
 static bool plan_part(const struct ahead_work *work, uint32_t part, const struct by_fabric_loss *loss,
                       FILE *out)
 {

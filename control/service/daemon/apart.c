@@ -160,7 +160,7 @@ int by_apart_run(const struct by_apart *apart, by_apart_fn *run, void *context, 
     return error;
 }
 
-/* The priority of work that nobody waits for: a tenth of the usual share of a processor. */
+/* The priority of background work: a tenth of the usual share of a processor. */
 #define NICE_LOW 10
 
 int by_apart_start(by_apart_stream_fn *run, void *context, pid_t *child, int *fd, struct by_problem *problem)

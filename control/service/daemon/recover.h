@@ -87,7 +87,7 @@ struct by_recover_job {
     uint16_t gen;  /* of its last tables */
     uint16_t last; /* the highest of any attempt, which are not used again; 0: gen */
     bool used;     /* a run has begun on them */
-    bool lost;     /* they are not on the switches, for want of a path: it is planned at once */
+    bool lost;     /* they are not on the switches, because no path is left: it is planned at once */
 };
 
 struct by_recover_config {

@@ -232,7 +232,7 @@ static void the_pulse_stands_still_when_one_worker_does(void **state)
     wires_close(&wires);
 }
 
-/* A frame in the queue of its lane's worker is handed to nobody, nor is a result. */
+/* A frame in the queue of its lane's worker is not handed over, nor is a result. */
 static void steered_frames_are_not_handed_over(void **state)
 {
     const struct star star = {.hosts = 4, .trees = 3, .window = 64, .payload_max = 256, .mtu = 1500};

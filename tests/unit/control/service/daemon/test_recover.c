@@ -111,7 +111,7 @@ static void count_plans(void *user, const struct by_recover_action *action)
     planned_at_once += action->what == BY_DO_PLAN;
 }
 
-/* Its path may be back, and no event will say so. */
+/* Its path may be back, and no event reports it. */
 static void a_job_that_had_no_path_before_a_restart_is_planned_at_once(void **state)
 {
     struct by_recover *recover =
