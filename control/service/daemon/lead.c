@@ -203,7 +203,7 @@ int by_lead_wait(struct by_lead *lead, int signals, by_lead_seen *see, void *con
 {
     struct pollfd signal = {.fd = signals, .events = POLLIN};
     uint32_t pause_ms = LOOK_MS;
-    bool surveyed = false, ready = false;
+    bool surveyed = false, ready = false, leads = false;
     int error;
 
     do {
@@ -211,10 +211,11 @@ int by_lead_wait(struct by_lead *lead, int signals, by_lead_seen *see, void *con
         surveyed |= error == 0;
         if (error == 0)
             error = look(lead, problem);
+        leads = error == 0;
+        if (leads)
+            break;
         if (error == BY_ENOENT)
             error = stand(lead, problem);
-        else if (error == 0)
-            break;
         else if (error == BY_EMISMATCH)
             return error;
         if (error == BY_EAGAIN || error == BY_EIO) {
@@ -229,7 +230,7 @@ int by_lead_wait(struct by_lead *lead, int signals, by_lead_seen *see, void *con
         by_notify("WATCHDOG=1");
         pause_ms = error == 0 ? 0 : LOOK_MS;
     } while (poll(&signal, 1, (int)pause_ms) == 0);
-    if (error != 0 || lead->lease[0] == 0)
+    if (!leads) /* a signal: also where only the next look would have shown whether this one leads */
         return BY_EABORTED;
     lead->keeps = true;
     by_thread_start(&lead->thread, keep, lead);

@@ -192,8 +192,17 @@ int rig_wait(const struct rig_daemon *daemon)
 
 int rig_stop(const struct rig_daemon *daemon)
 {
+    int status;
+
     kill(daemon->process, SIGTERM);
-    return rig_wait(daemon);
+    status = rig_wait(daemon);
+    if (status != 0) {
+        char *log = read_log(daemon);
+
+        print_message("banyand ended with status %d, and this log:\n%s\n", status, log);
+        free(log);
+    }
+    return status;
 }
 
 char *rig_ask(const struct daemon_rig *rig, const char *method, const char *path, const char *body,

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -376,6 +377,23 @@ static void a_leader_that_dies_at_any_step_of_a_push_leaves_one_generation(void 
         }
 }
 
+/* A signal right after this one has stood: only the next look would show whether it leads. */
+static void a_signal_ends_the_wait_before_the_next_look(void **state)
+{
+    struct by_problem problem = {0};
+    struct by_lead *lead, *other;
+    int signals = eventfd(1, EFD_CLOEXEC);
+
+    (void)state;
+    need_etcd();
+    assert_int_equal(by_lead_open(store_of(etcd.port), NULL, &lead, &problem), 0);
+    assert_int_equal(by_lead_wait(lead, signals, NULL, NULL, &problem), BY_EABORTED);
+    close(signals);
+    by_lead_close(lead);
+    other = lead_now(); /* at once: the first has given back what it had */
+    by_lead_close(other);
+}
+
 static void a_follower_takes_over_and_a_former_leader_writes_nothing(void **state)
 {
     struct by_lower_options options = {.mtu = BY_LOWER_MTU};
@@ -675,6 +693,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_that_are_wrong_are_refused),
         cmocka_unit_test(a_former_leader_that_several_switches_refuse_follows),
+        cmocka_unit_test(a_signal_ends_the_wait_before_the_next_look),
         cmocka_unit_test(a_follower_takes_over_and_a_former_leader_writes_nothing),
         cmocka_unit_test(a_follower_names_itself_and_the_leader),
         cmocka_unit_test(a_state_of_several_parts_comes_back_and_old_parts_are_removed),
