@@ -166,7 +166,7 @@ static bool has_routes(const struct plan_arguments *arguments)
 
 static bool is_protected(const struct plan_arguments *arguments)
 {
-    return arguments->protect.wish.links || arguments->protect.wish.switches;
+    return arguments->protect.request.links || arguments->protect.request.switches;
 }
 
 /* Refuses combinations with --protect. */
@@ -178,7 +178,7 @@ static int check_protect(const struct plan_arguments *arguments)
                        : arguments->what_if                          ? "--what-if"
                                                                      : NULL;
 
-    if (!is_protected(arguments) && (arguments->protect.wish.part.num > 0 || arguments->protect.folder))
+    if (!is_protected(arguments) && (arguments->protect.request.part.num > 0 || arguments->protect.folder))
         return by_cli_fail(BY_EXIT_USAGE,
                            "%s requires --protect, which names the failures: link, switch or "
                            "link,switch",

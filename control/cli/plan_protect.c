@@ -15,20 +15,21 @@
 
 int by_cli_protect_read(struct by_cli_protect *protect, const char *text, struct by_option_why *why)
 {
-    struct by_protect_wish *wish = &protect->wish;
+    struct by_protect_request *request = &protect->request;
     bool both = strcmp(text, "link,switch") == 0 || strcmp(text, "switch,link") == 0;
 
-    wish->links = both || strcmp(text, "link") == 0;
-    wish->switches = both || strcmp(text, "switch") == 0;
-    if (wish->part.num == 0)
-        wish->part = (struct by_fraction){1, 1};
-    return wish->links || wish->switches ? 0
-                                         : by_option_refuse(why, "it must be link, switch or link,switch");
+    request->links = both || strcmp(text, "link") == 0;
+    request->switches = both || strcmp(text, "switch") == 0;
+    if (request->part.num == 0)
+        request->part = (struct by_fraction){1, 1};
+    return request->links || request->switches
+               ? 0
+               : by_option_refuse(why, "it must be link, switch or link,switch");
 }
 
 int by_cli_protect_read_part(struct by_cli_protect *protect, const char *text, struct by_option_why *why)
 {
-    struct by_fraction *part = &protect->wish.part;
+    struct by_fraction *part = &protect->request.part;
 
     if (by_fraction_parse_part(text, part) == 0 && part->num > 0 && part->num <= part->den)
         return 0;
@@ -134,11 +135,11 @@ int by_cli_protect(struct by_cli_protect *protect, const char *file, const struc
     struct by_plan *all = NULL;
     int error, status = -1;
 
-    if (!protect->wish.links && !protect->wish.switches)
+    if (!protect->request.links && !protect->request.switches)
         return -1;
     if (protect->folder && mkdir(protect->folder, 0777) != 0 && errno != EEXIST)
         return by_cli_fail(BY_EXIT_ENVIRONMENT, "--backups %s: %s", protect->folder, strerror(errno));
-    error = by_protect_make(topology, options, plan, &protect->wish, &protect->result, &problem);
+    error = by_protect_make(topology, options, plan, &protect->request, &protect->result, &problem);
     if (error)
         return by_cli_refuse_work(file, error, &problem);
     by_stage_begin(options->stage, "verifying for failures", protect->result->failure_count);
@@ -190,9 +191,9 @@ void by_cli_protect_people(FILE *stream, const struct by_cli_protect *protect, c
         return;
     fprintf(stream, "  protected   against %u of %u failures of one %s\n",
             result->failure_count - cut - refused, result->failure_count,
-            !result->wish.links     ? "switch"
-            : result->wish.switches ? "switch or link"
-                                    : "link");
+            !result->request.links     ? "switch"
+            : result->request.switches ? "switch or link"
+                                       : "link");
     if (cut > 0) {
         fprintf(stream, "  unprotected %u that cut a rank off", cut);
         print_names(stream, result, BY_PROTECT_CUT);

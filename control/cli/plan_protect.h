@@ -10,8 +10,8 @@
 #include "offload/linux/options.h"
 
 struct by_cli_protect {
-    struct by_protect_wish wish; /* neither links nor switches: --protect was not given */
-    const char *folder;          /* --backups: NULL: none */
+    struct by_protect_request request; /* neither links nor switches: --protect was not given */
+    const char *folder;                /* --backups: NULL: none */
     struct by_protect *result;
     struct by_runs runs; /* of all trees together on tables */
 };

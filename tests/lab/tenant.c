@@ -1,7 +1,7 @@
 /*
  * lab-tenant: a rank of a job that sums until it is told to stop, and checks every element.
- * BANYAN_TABLE and BANYAN_JOB say which. All ranks stop with the same operation, as the wish to do
- * so is summed as well.
+ * BANYAN_TABLE and BANYAN_JOB say which. All ranks stop with the same operation, because the request to
+ * stop is summed as well.
  *
  *   lab-tenant PROGRESS STOP
  *       PROGRESS   a file that holds the number of completed operations
@@ -38,7 +38,7 @@ static uint64_t counter(const struct banyan_comm *comm, const char *wanted)
     return 0;
 }
 
-/* Element k of a rank's input is 7 rank + operation + k; the first one is its wish to stop. */
+/* Element k of a rank's input is 7 rank + operation + k; the first one is its request to stop. */
 static void fill(uint32_t *values, uint32_t rank, uint32_t operation, int stop)
 {
     values[0] = stop ? 1 : 0;

@@ -190,13 +190,13 @@ static bool is_optimal(const struct by_plan *plan)
     return plan && by_fraction_compare(plan->achieved, plan->optimum) == 0;
 }
 
-/* Whether `rate` is at least the wished part of `optimum`. */
+/* Whether `rate` is at least the requested part of `optimum`. */
 static bool is_enough(const struct by_protect *protect, struct by_fraction rate, struct by_fraction optimum)
 {
     struct by_fraction part;
 
     return rate.num > 0 && by_fraction_divide(rate, optimum, &part) == 0 &&
-           by_fraction_compare(part, protect->wish.part) >= 0;
+           by_fraction_compare(part, protect->request.part) >= 0;
 }
 
 /* ---- the set of a failure ---- */
@@ -330,19 +330,21 @@ static void find_set(struct by_protect *protect, struct by_protect_failure *fail
 
 /* Finds the sets of all failures. */
 static int make(const struct by_topology *topology, const struct by_plan_options *options,
-                const struct by_plan *plan, const struct by_protect_wish *wish, struct by_protect **result)
+                const struct by_plan *plan, const struct by_protect_request *request,
+                struct by_protect **result)
 {
     struct by_protect *protect = by_alloc(1, sizeof(*protect));
     int error;
 
-    *protect = (struct by_protect){.topology = topology, .options = options, .plan = plan, .wish = *wish};
+    *protect =
+        (struct by_protect){.topology = topology, .options = options, .plan = plan, .request = *request};
     protect->failures =
         by_alloc((size_t)topology->node_count + topology->link_count, sizeof(*protect->failures));
-    for (uint32_t i = 0; i < topology->node_count && wish->switches; i++)
+    for (uint32_t i = 0; i < topology->node_count && request->switches; i++)
         if (!topology->nodes[i].compute)
             protect->failures[protect->failure_count++] =
                 (struct by_protect_failure){.is_switch = true, .what = i};
-    for (uint32_t i = 0; i < topology->link_count && wish->links; i++)
+    for (uint32_t i = 0; i < topology->link_count && request->links; i++)
         protect->failures[protect->failure_count++] = (struct by_protect_failure){.what = i};
     error = by_protect_add(protect, plan, NULL, &protect->own);
     protect->own_units = protect->unit_count;
@@ -383,14 +385,14 @@ static void drop_switches(struct by_protect *protect)
         count_users(protect, &protect->failures[kept++].set);
     }
     protect->failure_count = kept;
-    protect->wish.switches = false;
+    protect->request.switches = false;
 }
 
 int by_protect_make(const struct by_topology *topology, const struct by_plan_options *options,
-                    const struct by_plan *plan, const struct by_protect_wish *wish,
+                    const struct by_plan *plan, const struct by_protect_request *request,
                     struct by_protect **result, struct by_problem *problem)
 {
-    struct by_protect_wish both = *wish;
+    struct by_protect_request both = *request;
     struct by_protect *other = NULL;
     int error = 0;
 
@@ -398,13 +400,13 @@ int by_protect_make(const struct by_topology *topology, const struct by_plan_opt
     both.switches = true;
     if (topology->node_count > by_topology_compute_count(topology))
         error = make(topology, options, plan, &both, result);
-    else if (!wish->links)
+    else if (!request->links)
         return by_problem_say(problem, BY_EINVAL, "%s has no switch to protect against; name links",
                               topology->name);
-    if (!error && !wish->switches && *result)
+    if (!error && !request->switches && *result)
         drop_switches(*result);
-    if (!error && (!wish->switches || !*result))
-        error = make(topology, options, plan, wish, &other);
+    if (!error && (!request->switches || !*result))
+        error = make(topology, options, plan, request, &other);
     /* sets that avoid a whole switch serve its links, often with fewer trees in all */
     if (other && (!*result || by_protect_backups(other) < by_protect_backups(*result))) {
         by_protect_free(*result);

@@ -11,7 +11,7 @@
 #include "control/plan/tree_list.h"
 #include "control/planner/planner.h"
 
-struct by_protect_wish {
+struct by_protect_request {
     bool links, switches;
     struct by_fraction part; /* of the optimum that must remain, at most 1; 1: as much as possible */
 };
@@ -57,7 +57,7 @@ struct by_protect {
     const struct by_topology *topology; /* these three are the caller's, and must outlive this */
     const struct by_plan_options *options;
     const struct by_plan *plan;
-    struct by_protect_wish wish;
+    struct by_protect_request request;
     struct by_protect_set own; /* the trees of the plan */
     struct by_tree_list trees; /* of all sets, with the node numbers of the whole fabric */
     uint32_t unit_count, unit_room, own_units;
@@ -73,7 +73,7 @@ struct by_protect {
  * `*protect`. Takes about as long as one plan for each failure.
  */
 int by_protect_make(const struct by_topology *topology, const struct by_plan_options *options,
-                    const struct by_plan *plan, const struct by_protect_wish *wish,
+                    const struct by_plan *plan, const struct by_protect_request *request,
                     struct by_protect **protect, struct by_problem *problem);
 void by_protect_free(struct by_protect *protect);
 /* Returns the covered failure with the least part, or NULL. */

@@ -270,20 +270,20 @@ static void place_row(struct layers_work *work, uint32_t level, double gap)
     struct by_spot *places = layout->places;
     uint32_t count = work->row_count[level], blocks = 0;
     const uint32_t *row = work->rows[level];
-    double *wish = by_alloc(work->fabric->topology->node_count, sizeof(*wish));
+    double *mean = by_alloc(work->fabric->topology->node_count, sizeof(*mean));
     double *position = by_alloc(work->fabric->topology->node_count, sizeof(*position));
     double *offset = by_alloc(count, sizeof(*offset)), *start = by_alloc(count, sizeof(*start));
     uint32_t *first = by_alloc(count + 1, sizeof(*first));
 
     for (uint32_t n = 0; n < work->fabric->topology->node_count; n++)
         position[n] = places[n].x;
-    find_means(work, level, true, position, wish);
+    find_means(work, level, true, position, mean);
     for (uint32_t i = 1; i < count; i++)
         offset[i] = offset[i - 1] + by_layout_half_room(work->fabric, layout, row[i - 1]) +
                     by_layout_half_room(work->fabric, layout, row[i]) + gap;
     for (uint32_t i = 0; i < count; i++) {
         first[blocks] = i;
-        start[blocks] = wish[row[i]] - offset[i];
+        start[blocks] = mean[row[i]] - offset[i];
         blocks++;
         while (blocks > 1 && start[blocks - 1] < start[blocks - 2]) {
             uint32_t left = first[blocks - 1] - first[blocks - 2], right = i + 1 - first[blocks - 1];
@@ -300,7 +300,7 @@ static void place_row(struct layers_work *work, uint32_t level, double gap)
     free(start);
     free(offset);
     free(position);
-    free(wish);
+    free(mean);
 }
 
 /* Whether links join nodes of one level; they are drawn as arcs upwards and need space there. */

@@ -52,7 +52,7 @@ static struct spank_option options[] = {
     SPANK_OPTIONS_TABLE_END};
 
 /* What this program's user has requested for a new job. */
-static const char *wish(void)
+static const char *requested(void)
 {
     return option != NULL ? option : settings.share;
 }
@@ -88,10 +88,10 @@ int slurm_spank_init_post_opt(spank_t spank, int count, char **words)
     (void)count;
     (void)words;
     if ((context != S_CTX_LOCAL && context != S_CTX_ALLOCATOR) || settings.share == NULL ||
-        strcmp(wish(), "no") == 0)
+        strcmp(requested(), "no") == 0)
         return 0;
     /* slurmctld keeps it with the job, and gives it to banyan-slurm as SPANK_BANYAN. */
-    return spank_job_control_setenv(spank, "BANYAN", wish(), 1) == ESPANK_SUCCESS ? 0 : -1;
+    return spank_job_control_setenv(spank, "BANYAN", requested(), 1) == ESPANK_SUCCESS ? 0 : -1;
 }
 
 /*
@@ -108,7 +108,7 @@ static enum by_slurm_use find(uint32_t job, uint32_t nodes, const char *program,
 
     text[0] = 0;
     if (slurm_load_job(&answer, job, 0) != 0) {
-        if (strcmp(wish(), "no") != 0)
+        if (strcmp(requested(), "no") != 0)
             snprintf(text, sizeof(text), "banyan: slurmctld does not describe job %u: %s", job,
                      slurm_strerror(slurm_get_errno()));
     } else {

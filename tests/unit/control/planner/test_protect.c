@@ -118,12 +118,12 @@ static struct by_protect *protect_all(const struct by_topology *topology,
                                       const struct by_plan_options *options, struct by_fraction part,
                                       struct by_plan **plan, struct protect_tally *tally)
 {
-    struct by_protect_wish wish = {.links = true, .switches = true, .part = part};
+    struct by_protect_request request = {.links = true, .switches = true, .part = part};
     struct by_problem problem = {0};
     struct by_protect *protect;
 
     if (by_plan_make(topology, options, plan, &problem) != 0 ||
-        by_protect_make(topology, options, *plan, &wish, &protect, &problem) != 0)
+        by_protect_make(topology, options, *plan, &request, &protect, &problem) != 0)
         fail_msg("%s on %s: %s", by_collective_name(options->collective), topology->name, problem.text);
     for (uint32_t i = 0; i < protect->failure_count; i++)
         check_failure(protect, i, tally);
@@ -188,7 +188,7 @@ static void a_backup_over_another_spine_serves_its_links_too(void **state)
     static const struct by_fraction whole = {1, 1};
     struct by_topology *topology = rig_preset("leafspine", "all", "4", "4", "4", NULL);
     struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLREDUCE, .root = -1, .in_network = true};
-    struct by_protect_wish wish = {.links = true, .part = whole};
+    struct by_protect_request request = {.links = true, .part = whole};
     struct protect_tally tally = {0};
     struct by_problem problem = {0};
     struct by_plan *plan, *all;
@@ -207,7 +207,7 @@ static void a_backup_over_another_spine_serves_its_links_too(void **state)
     by_runs_find(topology, all, &runs);
     assert_true(runs.runs);
     assert_int_equal(runs.fullest_trees, 2);
-    assert_int_equal(by_protect_make(topology, &options, plan, &wish, &links, &problem), 0);
+    assert_int_equal(by_protect_make(topology, &options, plan, &request, &links, &problem), 0);
     assert_int_equal(links->failure_count, 32);
     assert_int_equal(by_protect_backups(links), 1);
     by_protect_free(links);
@@ -217,7 +217,7 @@ static void a_backup_over_another_spine_serves_its_links_too(void **state)
     by_topology_free(topology);
 }
 
-static void presets_keep_the_optimum_or_the_part_that_is_wished(void **state)
+static void presets_keep_the_optimum_or_the_requested_part(void **state)
 {
     struct by_topology *fabrics[] = {rig_preset("leafspine", "none", "3", "2", "3", NULL),
                                      rig_preset("torus", NULL, "3x4", NULL),
@@ -329,13 +329,13 @@ static void switches_of_a_fabric_without_switches_are_refused(void **state)
 {
     struct by_topology *topology = rig_preset("hypercube", NULL, "3", NULL);
     struct by_plan_options options = {.collective = BY_COLLECTIVE_ALLGATHER, .root = -1, .in_network = true};
-    struct by_protect_wish wish = {.switches = true, .part = {1, 1}};
+    struct by_protect_request request = {.switches = true, .part = {1, 1}};
     struct by_plan *plan = rig_plan(topology, options.collective, -1, 0, true);
     struct by_protect *protect;
     struct by_problem problem = {0};
 
     (void)state;
-    assert_int_equal(by_protect_make(topology, &options, plan, &wish, &protect, &problem), BY_EINVAL);
+    assert_int_equal(by_protect_make(topology, &options, plan, &request, &protect, &problem), BY_EINVAL);
     assert_non_null(strstr(problem.text, "no switch"));
     assert_null(protect);
     by_plan_free(plan);
@@ -347,7 +347,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_failure_of_random_fabrics_leaves_a_set),
         cmocka_unit_test(a_backup_over_another_spine_serves_its_links_too),
-        cmocka_unit_test(presets_keep_the_optimum_or_the_part_that_is_wished),
+        cmocka_unit_test(presets_keep_the_optimum_or_the_requested_part),
         cmocka_unit_test(options_of_the_plan_are_kept),
         cmocka_unit_test(planted_faults_are_found),
         cmocka_unit_test(switches_of_a_fabric_without_switches_are_refused),
