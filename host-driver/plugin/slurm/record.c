@@ -97,7 +97,7 @@ static bool is_launcher(const char *program)
 
 enum by_slurm_use by_slurm_decide(const struct by_slurm_step *step, const struct by_slurm_record *record)
 {
-    const char *wish = step->option != NULL ? step->option : step->otherwise;
+    const char *share = step->option != NULL ? step->option : step->otherwise;
 
     if (step->option != NULL && strcmp(step->option, "no") == 0)
         return BY_SLURM_PLAIN;
@@ -109,5 +109,5 @@ enum by_slurm_use by_slurm_decide(const struct by_slurm_step *step, const struct
     case BY_SLURM_ABSENT:
         break;
     }
-    return strcmp(wish, "no") == 0 ? BY_SLURM_PLAIN : BY_SLURM_MISSING;
+    return strcmp(share, "no") == 0 ? BY_SLURM_PLAIN : BY_SLURM_MISSING;
 }
