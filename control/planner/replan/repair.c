@@ -8,6 +8,10 @@
 /* Branches that may overload links until others have left (count). */
 #define FORCED_MAX 256u
 
+/* Branches of a tree that are broken up because they have no place (count), and their children. */
+#define BREAKS_MAX 4u
+#define KIDS_MAX   16u
+
 /* Trees of this height are low enough (hops). */
 #define LOW_HOPS 8u
 
@@ -26,7 +30,29 @@ static void split(struct repair_work *work, struct by_repaired_list *trees, uint
     trees->trees[trees->count++] = copy;
 }
 
-/* Splits `amount` from the tree as it was before the repair, and repairs the rest again. */
+/* By how much the links that the tree must leave are overloaded, at most. */
+static int64_t overload(const struct repair_work *work, const struct by_repaired *tree)
+{
+    const struct by_repair *repair = work->repair;
+    int64_t most = 0;
+
+    for (uint32_t e = 0; e < tree->edge_count; e++) {
+        uint32_t path = tree->edges[e];
+
+        if (path < work->unfit_count && !(work->unfit[path] >> tree->use & 1))
+            continue;
+        for (uint32_t i = repair->paths.start[path] + 1; i < repair->paths.start[path + 1]; i++) {
+            int64_t room =
+                repair->half[i] == UINT32_MAX ? 0 : by_repair_room(repair, tree->use, repair->half[i]);
+
+            most = -room > most ? -room : most;
+        }
+    }
+    return most;
+}
+
+/* Leaves `amount` of the tree as it was before the repair, as a copy at the end of the list, and
+ * repairs the rest again. */
 static void split_as_it_was(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
                             int64_t amount)
 {
@@ -41,6 +67,16 @@ static void split_as_it_was(struct repair_work *work, struct by_repaired_list *t
     trees->trees[trees->count++] = copy;
     by_repair_read(work, &trees->trees[number], true);
     by_repair_prune(work);
+}
+
+/* Returns the tree, and what split_as_it_was() left of it since the list had `count` trees, to one
+ * tree as it was. */
+static void join_as_it_was(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
+                           uint32_t count)
+{
+    by_repair_undo(work, &trees->trees[number]);
+    while (trees->count > count)
+        trees->trees[number].amount += trees->trees[--trees->count].amount;
 }
 
 /* Attaches the first loose branch although there is no room for it: where it was in the pass that
@@ -69,12 +105,36 @@ static bool hang_anyhow(struct repair_work *work, bool overloads)
     return false;
 }
 
+/* Detaches the branches below the first node of a loose branch. */
+static bool break_up(struct repair_work *work, uint32_t *breaks)
+{
+    for (uint32_t i = 0; i<work->loose_count && * breaks> 0; i++) {
+        uint32_t node = work->loose[i];
+
+        if (work->kids[node] == 0 || work->kids[node] > KIDS_MAX)
+            continue;
+        by_repair_list(work);
+        while (work->kids[node] > 0) {
+            uint32_t child = work->first_child[node];
+
+            by_repair_take_off(work, child);
+            work->loose[work->loose_count++] = child;
+        }
+        work->simple = false;
+        --*breaks;
+        return true;
+    }
+    return false;
+}
+
 /* Attaches every loose branch of the tree in work. A branch without a place may find one below
  * another branch once that is attached. A tree is split only when no branch can be attached whole.
  */
 static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, uint32_t number,
-                     bool overloads)
+                     bool overloads, int64_t lack)
 {
+    uint32_t breaks = BREAKS_MAX;
+
     while (work->loose_count > 0) {
         struct repair_place part = {.amount = 0};
         uint32_t part_at = 0, left = 0, count = work->loose_count;
@@ -93,6 +153,8 @@ static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, u
         work->loose_count = left;
         if (left < count || left == 0)
             continue;
+        if (overloads && !work->repair->keep_parents && break_up(work, &breaks))
+            continue;
         if (part.amount == 0) {
             if (!hang_anyhow(work, overloads))
                 return false;
@@ -101,7 +163,8 @@ static bool hang_all(struct repair_work *work, struct by_repaired_list *trees, u
         if (overloads && trees->count >= work->trees_max)
             return false;
         if (overloads) {
-            split_as_it_was(work, trees, number, work->amount - part.amount);
+            split_as_it_was(work, trees, number, work->amount - (lack < work->amount ? lack : part.amount));
+            breaks = BREAKS_MAX;
             continue;
         }
         split(work, trees, number, work->amount - part.amount);
@@ -121,7 +184,7 @@ static void mark_overloads(struct repair_work *work)
     for (uint32_t p = 0; p < work->unfit_count; p++) {
         work->unfit[p] = repair->path[p].broken; /* of copies, whose turn is yet to come */
         for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN && repair->carried[p] > 0; use++)
-            if (by_repair_is_overloaded(repair, use, p))
+            if (repair->uses >> use & 1 && by_repair_is_overloaded(repair, use, p))
                 work->unfit[p] |= (uint8_t)(1 << use);
     }
 }
@@ -149,19 +212,24 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
         mark_overloads(work);
     for (uint32_t k = 0; k < trees->count && right && !late;
          k++) { /* copies are appended, and processed last */
-        uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k;
+        uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k, count;
+        int64_t lack, excess;
 
         if (overloads && work->repair->over == 0 && k < first_count)
             continue; /* nothing is left to do but the copies */
         if (!is_unfit(work, &trees->trees[i], overloads))
             continue;
+        lack = overloads ? overload(work, &trees->trees[i]) : 0;
+        excess = work->repair->excess;
+        count = trees->count;
         by_repair_read(work, &trees->trees[i], overloads);
         if (work->loose_count == 0 && !work->changed)
             continue;
         by_repair_prune(work);
-        right = hang_all(work, trees, i, overloads);
+        right = hang_all(work, trees, i, overloads, lack) &&
+                (trees->count == count || !overloads || work->repair->excess < excess);
         if (!right && overloads) { /* it stays as it was; others may leave */
-            by_repair_undo(work, &trees->trees[i]);
+            join_as_it_was(work, trees, i, count);
             right = true;
             continue;
         }
@@ -177,16 +245,6 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
     return right && !late;
 }
 
-/* By how much links are overloaded, in trees. */
-static int64_t excess(const struct by_repair *repair)
-{
-    int64_t sum = 0;
-
-    for (uint32_t h = 0; h < 2 * repair->graph->net->pair_count; h++)
-        sum -= repair->room[h] < 0 ? repair->room[h] : 0;
-    return sum;
-}
-
 bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
 {
     uint32_t limit;
@@ -195,8 +253,8 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
     by_repair_reset(repair);
     right = pass(repair->work, trees, false);
     repair->work->trees_max = trees->count + trees->count / 32 + 4;
-    for (int64_t before = INT64_MAX, now = excess(repair); right && now > 0 && now < before;
-         now = excess(repair)) {
+    for (int64_t before = INT64_MAX, now = repair->excess; right && now > 0 && now < before;
+         now = repair->excess) {
         before = now;
         right = pass(repair->work, trees, true);
     }

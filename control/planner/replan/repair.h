@@ -83,7 +83,9 @@ struct by_repair {
     int64_t *carried_old;        /* by old path */
     uint8_t *full;               /* by half: used eighths */
     uint32_t over;               /* halves that are overloaded (count) */
+    int64_t excess;              /* by how much they are, together (trees) */
     int64_t whole;               /* the least amount of an old tree */
+    uint8_t uses;                /* of the trees: one bit for each (1 << use) */
     bool runs_up;                /* some tree loads the halves from child to parent */
     uint32_t *open, *open_count; /* by node, at net->first[node]: halves into it with room for `whole` */
     bool *is_listed;             /* by half: it is in `open`; those without room leave late */

@@ -61,10 +61,13 @@ void by_repair_lower(struct repair_work *work, struct by_repaired *tree, uint32_
     bool changed = false, whole = true;
 
     by_repair_read(work, tree, false);
-    if (work->loose_count > 0 || work->depth[farthest(work)] <= limit) {
+    if (work->loose_count > 0 || work->changed) {
         by_repair_undo(work, tree);
         return;
     }
+    tree->high = work->depth[farthest(work)]; /* no longer only at most so many hops */
+    if (tree->high <= limit)
+        return;
     work->simple = false; /* nodes may move more than once */
     for (uint32_t moves = 0; moves < MOVES_MAX && work->depth[farthest(work)] > limit && shorten(work);
          moves++)

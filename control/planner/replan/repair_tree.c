@@ -32,9 +32,15 @@ static void open_half(struct by_repair *repair, uint32_t half)
 
 static void load_half(struct by_repair *repair, uint32_t half, int64_t amount)
 {
-    repair->over -= repair->room[half] < 0;
+    if (repair->room[half] < 0) {
+        repair->over--;
+        repair->excess += repair->room[half];
+    }
     repair->room[half] -= amount;
-    repair->over += repair->room[half] < 0;
+    if (repair->room[half] < 0) {
+        repair->over++;
+        repair->excess -= repair->room[half];
+    }
     repair->full[half] = eighths(repair->capacity[half], repair->room[half]);
     if (amount > 0)
         return;
@@ -55,6 +61,7 @@ void by_repair_reset(struct by_repair *repair)
     const struct by_mesh *net = repair->graph->net;
     uint32_t halves = 2 * net->pair_count;
 
+    repair->excess = 0;
     repair->over = repair->work->height = repair->work->forced = 0;
     repair->paths.count = repair->path_count_old;
     repair->paths.node_count = repair->path_count_old > 0 ? repair->paths.start[repair->path_count_old] : 0;
@@ -66,6 +73,7 @@ void by_repair_reset(struct by_repair *repair)
     for (uint32_t h = 0; h < halves; h++) {
         repair->room[h] = repair->capacity[h] - repair->load[h];
         repair->over += repair->room[h] < 0;
+        repair->excess -= repair->room[h] < 0 ? repair->room[h] : 0;
         repair->full[h] = eighths(repair->capacity[h], repair->room[h]);
     }
     for (uint32_t h = 0; h < halves; h++)
@@ -202,7 +210,6 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
 {
     uint32_t count = repair->paths.count, halves = 2 * repair->graph->net->pair_count;
     int64_t *carried = by_alloc((BY_TREE_DOWN + 1) * (size_t)count, sizeof(*carried)); /* by use, by path */
-    bool occurs[BY_TREE_DOWN + 1] = {false};
 
     repair->path_count_old = count;
     repair->path_room = repair->paths.room;
@@ -226,11 +233,11 @@ void by_repair_begin(struct by_repair *repair, struct by_repaired_list *trees)
         repair->runs_up |= by_repair_runs_up(use);
         if (i == 0 || trees->trees[i].amount < repair->whole)
             repair->whole = trees->trees[i].amount;
-        occurs[use] = true;
+        repair->uses |= (uint8_t)(1 << use);
         survey_tree(repair, &trees->trees[i], carried + use * (size_t)count);
     }
     for (enum by_tree_use use = BY_TREE_BOTH; use <= BY_TREE_DOWN; use++) {
-        for (uint32_t p = 0; p < count && occurs[use]; p++) {
+        for (uint32_t p = 0; p < count && repair->uses >> use & 1; p++) {
             int64_t amount = carried[use * (size_t)count + p];
 
             repair->carried_old[p] += amount;
@@ -292,14 +299,14 @@ static void read_parents(struct repair_work *work, const struct by_repaired *tre
 
 /* Whether the path cannot stay in the tree in work, which enters the bottleneck `entries` times
  * before. */
-static bool must_go(const struct repair_work *work, uint32_t path, uint32_t entries, bool overloads)
+static inline bool must_go(const struct repair_work *work, uint32_t path, uint32_t entries, bool overloads)
 {
     const struct by_repair *repair = work->repair;
-    uint32_t enters = repair->tight ? repair->path[path].enters : 0;
+    const struct by_repair_path *view = &repair->path[path];
 
-    if (repair->path[path].broken >> work->use & 1)
+    if (view->broken >> work->use & 1)
         return true;
-    if (enters > 0 && entries + enters > entries_allowed(repair, work->root))
+    if (view->enters > 0 && repair->tight && entries + view->enters > entries_allowed(repair, work->root))
         return true;
     return overloads && (path >= work->unfit_count || work->unfit[path] >> work->use & 1) &&
            by_repair_is_overloaded(repair, work->use, path);
@@ -308,45 +315,51 @@ static bool must_go(const struct repair_work *work, uint32_t path, uint32_t entr
 void by_repair_read(struct repair_work *work, const struct by_repaired *tree, bool overloads)
 {
     struct by_repair *repair = work->repair;
-    uint32_t n = work->n, count = 0, entries = 0;
+    const bool *compute = repair->graph->compute;
+    const enum by_tree_use use = tree->use;
+    uint32_t *parent = work->path, *depth = work->depth, *order = work->order, n = work->n, count = 0,
+             entries = 0, height = tree->changed ? UINT32_MAX : work->height;
+    bool switches = false;
 
-    work->use = tree->use;
+    work->use = use;
     work->root = tree->root;
     work->amount = tree->amount;
     work->loose_count = work->moved_count = work->high = 0;
-    work->changed = work->switches = work->listed = false;
+    work->changed = work->listed = false;
     work->simple = true;
-    memset(work->path, 0xff, n * sizeof(*work->path));
-    memset(work->depth, 0xff, n * sizeof(*work->depth));
+    memset(parent, 0xff, n * sizeof(*parent));
+    memset(depth, 0xff, n * sizeof(*depth));
     memset(work->kids, 0, n * sizeof(*work->kids));
-    work->depth[tree->root] = 0;
+    depth[tree->root] = 0;
     for (uint32_t e = 0; e < tree->edge_count; e++) {
         uint32_t number = tree->edges[e];
-        struct by_repair_path path = repair->path[number];
+        const struct by_repair_path *path = &repair->path[number];
+        uint32_t from = path->from, to = path->to;
 
-        if (path.fate == BY_PATH_DEAD || path.to == tree->root) {
-            by_repair_load(repair, tree->use, number, -tree->amount);
+        if (path->fate == BY_PATH_DEAD || to == tree->root) {
+            by_repair_load(repair, use, number, -tree->amount);
             work->changed = true;
             continue;
         }
-        work->order[count++] = path.to;
-        work->switches |= !repair->graph->compute[path.to];
+        order[count++] = to;
+        switches |= !compute[to];
         if (must_go(work, number, entries, overloads)) {
-            by_repair_load(repair, tree->use, number, -tree->amount);
-            work->path[path.to] = BY_REPAIR_LOOSE;
-            work->was[path.to] = number;
-            work->loose[work->loose_count++] = path.to;
+            by_repair_load(repair, use, number, -tree->amount);
+            parent[to] = BY_REPAIR_LOOSE;
+            work->was[to] = number;
+            work->loose[work->loose_count++] = to;
             continue;
         }
-        entries += path.enters;
-        work->path[path.to] = number;
-        work->kids[path.from]++;
-        if (work->depth[path.from] == UINT32_MAX)
+        entries += path->enters;
+        parent[to] = number;
+        work->kids[from]++;
+        if (depth[from] == UINT32_MAX)
             continue;
-        work->depth[path.to] = work->depth[path.from] + path.hops;
-        if (!tree->changed && work->depth[path.to] > work->height)
-            work->height = work->depth[path.to];
+        depth[to] = depth[from] + path->hops;
+        height = depth[to] > height ? depth[to] : height;
     }
+    work->switches = switches;
+    work->height = tree->changed ? work->height : height;
     work->order_count = count;
     for (uint32_t v = 0; v < n && repair->fresh_node; v++)
         if (repair->fresh_node[v] && v != tree->root && work->path[v] == BY_REPAIR_OUTSIDE) {
