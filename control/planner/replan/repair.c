@@ -12,6 +12,9 @@
 #define BREAKS_MAX 4u
 #define KIDS_MAX   16u
 
+/* Trees that overload another link in the place of one that they cannot leave otherwise (count). */
+#define PUSHES_MAX 32u
+
 /* Trees of this height are low enough (hops). */
 #define LOW_HOPS 8u
 
@@ -79,26 +82,42 @@ static void join_as_it_was(struct repair_work *work, struct by_repaired_list *tr
         trees->trees[number].amount += trees->trees[--trees->count].amount;
 }
 
-/* Attaches the first loose branch although there is no room for it: where it was in the pass that
- * removes overloads, else where it overloads the fewest links. */
+/* Notes the first link of the path without room for the branch, which is not to return to it. */
+static bool leave(struct repair_work *work, uint32_t path)
+{
+    const struct by_repair *repair = work->repair;
+
+    for (uint32_t i = repair->paths.start[path] + 1; i < repair->paths.start[path + 1]; i++) {
+        uint32_t half = repair->half[i];
+
+        if (half == UINT32_MAX || by_repair_room(repair, work->use, half) >= work->amount)
+            continue;
+        work->full_halves[work->push_count++ % BY_REPAIR_PUSHES_KEPT] = half;
+        return true;
+    }
+    return false;
+}
+
+/* Attaches the first loose branch although there is no room for it: in the pass that removes
+ * overloads where it was, else where it overloads the fewest links. */
 static bool hang_anyhow(struct repair_work *work, bool overloads)
 {
-    struct repair_place place;
-
     for (uint32_t i = 0; i < work->loose_count; i++) {
-        uint32_t loose = work->loose[i];
+        uint32_t loose = work->loose[i], was = work->was[loose];
+        bool push = work->pushes && was != UINT32_MAX && leave(work, was);
 
-        if (overloads) {
-            if (!by_repair_put_back(work, loose))
-                continue;
-        } else {
-            place = by_repair_force(work, loose);
-            if (place.amount < work->amount)
-                continue;
-            if (++work->forced > FORCED_MAX)
+        if (!overloads || push) {
+            struct repair_place place = by_repair_force(work, loose);
+
+            if (place.amount >= work->amount && ++work->forced <= FORCED_MAX)
+                by_repair_hang(work, loose, &place);
+            else if (!overloads && work->forced > FORCED_MAX)
                 return false;
-            by_repair_hang(work, loose, &place);
+            else if (push)
+                work->push_count--;
         }
+        if (work->path[loose] == BY_REPAIR_LOOSE && (!overloads || !by_repair_put_back(work, loose)))
+            continue;
         work->loose[i] = work->loose[--work->loose_count];
         return true;
     }
@@ -201,6 +220,16 @@ static bool is_unfit(const struct repair_work *work, const struct by_repaired *t
     return unfit >> tree->use & 1;
 }
 
+/* Whether the repaired tree is better than before, when links were overloaded by `excess`. */
+static bool is_gain(const struct repair_work *work, int64_t excess, bool split, uint32_t pushed)
+{
+    int64_t now = work->repair->excess;
+
+    if (work->push_count > pushed)
+        return now <= excess;
+    return !split || now < excess;
+}
+
 /* One pass over all trees: lost links in the first pass, overloads in the second. Overloads are
  * evaluated as they are at that moment, so that few branches move. */
 static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool overloads)
@@ -213,6 +242,7 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
     for (uint32_t k = 0; k < trees->count && right && !late;
          k++) { /* copies are appended, and processed last */
         uint32_t i = work->repair->backwards && k < first_count ? first_count - 1 - k : k, count;
+        uint32_t pushed;
         int64_t lack, excess;
 
         if (overloads && work->repair->over == 0 && k < first_count)
@@ -220,21 +250,24 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
         if (!is_unfit(work, &trees->trees[i], overloads))
             continue;
         lack = overloads ? overload(work, &trees->trees[i]) : 0;
-        excess = work->repair->excess;
+        excess = overloads ? work->repair->excess : INT64_MAX;
+        pushed = work->push_count;
         count = trees->count;
         by_repair_read(work, &trees->trees[i], overloads);
         if (work->loose_count == 0 && !work->changed)
             continue;
         by_repair_prune(work);
-        right = hang_all(work, trees, i, overloads, lack) &&
-                (trees->count == count || !overloads || work->repair->excess < excess);
+        right =
+            hang_all(work, trees, i, overloads, lack) && is_gain(work, excess, trees->count > count, pushed);
         if (!right && overloads) { /* it stays as it was; others may leave */
             join_as_it_was(work, trees, i, count);
+            work->push_count = pushed;
             right = true;
             continue;
         }
         if (!right)
             break;
+        work->pushes &= work->push_count == pushed; /* one in each pass */
         by_repair_prune(work);
         by_repair_write(work, &trees->trees[i]);
         late = by_plan_late(work->repair->deadline);
@@ -245,6 +278,28 @@ static bool pass(struct repair_work *work, struct by_repaired_list *trees, bool 
     return right && !late;
 }
 
+/* Passes over the trees until no link is overloaded. Where a pass gains nothing, a branch may push
+ * others off a full link in the next one. */
+static bool remove_overloads(struct by_repair *repair, struct by_repaired_list *trees)
+{
+    struct repair_work *work = repair->work;
+    int64_t least = INT64_MAX;
+    uint32_t pushes = 0;
+    bool right = true;
+
+    while (right && repair->excess > 0) {
+        bool gains = repair->excess < least;
+
+        least = gains ? repair->excess : least;
+        if (!gains && (pushes++ == PUSHES_MAX || repair->keep_parents))
+            return false;
+        work->pushes = !gains;
+        right = pass(work, trees, true);
+    }
+    work->pushes = false;
+    return right;
+}
+
 bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
 {
     uint32_t limit;
@@ -253,12 +308,7 @@ bool by_repair(struct by_repair *repair, struct by_repaired_list *trees)
     by_repair_reset(repair);
     right = pass(repair->work, trees, false);
     repair->work->trees_max = trees->count + trees->count / 32 + 4;
-    for (int64_t before = INT64_MAX, now = repair->excess; right && now > 0 && now < before;
-         now = repair->excess) {
-        before = now;
-        right = pass(repair->work, trees, true);
-    }
-    if (!right || repair->over > 0)
+    if (!right || !remove_overloads(repair, trees))
         return false;
     limit = repair->work->height + repair->work->height / 4;
     limit = limit > LOW_HOPS ? limit : LOW_HOPS;

@@ -65,6 +65,15 @@ struct search {
     enum repair_fit fit;
 };
 
+/* Whether branches were pushed off the half lately, and must not return. */
+static bool is_left(const struct repair_work *work, uint32_t half)
+{
+    for (uint32_t i = 0; i < work->push_count && i < BY_REPAIR_PUSHES_KEPT; i++)
+        if (work->full_halves[i] == half)
+            return true;
+    return false;
+}
+
 /* Forced branches may overload a half: `lacks` becomes the eighths that this counts as. Returns
  * `want`, or 0 if the half cannot carry that much at all. */
 static int64_t force(const struct by_repair *repair, enum by_tree_use use, uint32_t half, int64_t want,
@@ -89,6 +98,8 @@ static bool look_at(struct repair_work *work, uint32_t node, uint32_t half, stru
     uint32_t other = repair->graph->net->tail[half], lacks = 0, full;
     int64_t want = work->amount, room = by_repair_room(repair, work->use, half);
 
+    if (search->fit == REPAIR_FORCED && work->pushes && is_left(work, half))
+        return false;
     if (search->fit == REPAIR_FORCED)
         room = force(repair, work->use, half, want, &lacks);
     room = room < work->wide[node] ? room : work->wide[node];

@@ -62,7 +62,8 @@ void by_repair_reset(struct by_repair *repair)
     uint32_t halves = 2 * net->pair_count;
 
     repair->excess = 0;
-    repair->over = repair->work->height = repair->work->forced = 0;
+    repair->over = repair->work->height = repair->work->forced = repair->work->push_count = 0;
+    repair->work->pushes = false;
     repair->paths.count = repair->path_count_old;
     repair->paths.node_count = repair->path_count_old > 0 ? repair->paths.start[repair->path_count_old] : 0;
     by_paths_free(&repair->fresh_paths);

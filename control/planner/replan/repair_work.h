@@ -15,12 +15,18 @@
 /* Maximum of hops of a new path. */
 #define BY_REPAIR_HOPS_MAX 8u
 
+/* Links that branches do not return to for so many pushes (count). */
+#define BY_REPAIR_PUSHES_KEPT 8u
+
 struct repair_work {
     struct by_repair *repair;
     uint32_t n;
     uint8_t *unfit; /* by path: bits of uses in which it may have to go */
     uint32_t unfit_count;
-    uint32_t forced;    /* branches that were attached over overloaded links (count) */
+    uint32_t forced; /* branches that were attached over overloaded links (count) */
+    bool pushes;     /* a branch without a place may overload another link, and others leave that */
+    uint32_t full_halves[BY_REPAIR_PUSHES_KEPT]; /* that branches were pushed from, latest at push_count */
+    uint32_t push_count;                         /* in this try */
     uint32_t trees_max; /* trees that are split no further to remove overloads (count) */
     uint32_t height;    /* of the highest tree that was read, in hops */
     /* the tree in work */
