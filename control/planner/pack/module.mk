@@ -7,6 +7,7 @@ control_SRC += \
 	control/planner/pack/pack.c \
 	control/planner/pack/pack_grow.c \
 	control/planner/pack/pack_order.c \
+	control/planner/pack/pack_relay.c \
 	control/planner/pack/pack_repair.c \
 	control/planner/pack/pack_write.c \
 	control/planner/pack/tree.c

@@ -34,7 +34,7 @@ int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline
             by_pack_append(packing, 0, roots[0]);
         return 0;
     }
-    if (by_pack_order(net, roots, deadline, packing))
+    if (by_pack_relay(net, roots, packing) || by_pack_order(net, roots, deadline, packing))
         return 0;
     return by_pack_grow(net, roots, deadline, packing);
 }

@@ -1,7 +1,9 @@
 /*
- * Tree packing: spanning out-trees with multiplicity, together within the capacities. There are two
- * methods:
+ * Tree packing: spanning out-trees with multiplicity, together within the capacities. There are
+ * three methods:
  *
+ * - Trees over one relay, where a switch joins nodes with different numbers of trees
+ *   (pack_relay.c).
  * - Trees along fixed orders of the nodes, which are shallow and quick to find where they exist
  *   (pack_order.c).
  * - Growth of one bundle of equal trees after the other, which always succeeds (pack_grow.c;
@@ -34,8 +36,9 @@ struct by_packing {
 int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
-/* The two methods. by_pack_order returns whether it found all trees; if not, it adds none.
+/* The methods. by_pack_relay and by_pack_order return whether they found all trees; if not, they add none.
  * by_pack_grow adds to the existing bundles. */
+bool by_pack_relay(const struct by_mesh *net, const int64_t *roots, struct by_packing *packing);
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing);
 int by_pack_grow(const struct by_mesh *net, const int64_t *roots, double deadline,

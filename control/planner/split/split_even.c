@@ -9,6 +9,7 @@
 #include "control/base/alloc.h"
 #include "control/base/clock.h"
 #include "control/planner/optimum/oracle.h"
+#include "control/planner/split/relay.h"
 #include "control/planner/split/split.h"
 #include "offload/base/errors.h"
 
@@ -235,6 +236,52 @@ static bool exchange(struct split_even_hub *hub, uint32_t i, uint32_t j)
     return false;
 }
 
+/* Whether the switch has links to all nodes, both ways, there are no others, and the nodes have
+ * different numbers of trees. */
+static bool is_uneven_star(const struct by_split *split, const struct split_even_hub *hub)
+{
+    uint32_t n = split->node_count, count = hub->in_count;
+    bool uneven = false;
+
+    if (count != n - 1 || hub->out_count != count || split->outside < n)
+        return false;
+    for (uint32_t i = 0; i < count; i++) {
+        if (hub->in[i] != hub->out[i] || split->remove[hub->in[i]])
+            return false;
+        uneven |= split->roots[hub->in[i]] != split->roots[hub->in[0]];
+        for (uint32_t j = 0; j < count; j++)
+            if (split->capacity[(size_t)hub->in[i] * n + hub->in[j]] > 0)
+                return false;
+    }
+    return uneven;
+}
+
+/* Joins what trees over relays need. */
+static bool fill_relays(const struct by_split *split, struct split_even_hub *hub)
+{
+    uint32_t n = hub->in_count;
+    int64_t *roots, *load;
+    struct by_relay_list list;
+    bool found;
+
+    if (!is_uneven_star(split, hub))
+        return false;
+    roots = by_alloc(n, sizeof(*roots));
+    load = by_alloc((size_t)n * n, sizeof(*load));
+    for (uint32_t i = 0; i < n; i++)
+        roots[i] = split->roots[hub->in[i]];
+    found = by_relay_find(n, roots, hub->in_left, hub->out_left, &list);
+    if (found)
+        by_relay_load(n, roots, &list, load);
+    for (uint32_t i = 0; i < n && found; i++)
+        for (uint32_t j = 0; j < n; j++)
+            give(hub, i, j, load[(size_t)i * n + j]);
+    free(list.relays);
+    free(load);
+    free(roots);
+    return found;
+}
+
 static void fill(struct split_even_hub *hub)
 {
     if (fill_circulant(hub))
@@ -261,7 +308,8 @@ static void spread(struct by_split *split)
         struct split_even_hub hub;
 
         hub_make(split, order[s], level, &hub);
-        fill(&hub);
+        if (!fill_relays(split, &hub))
+            fill(&hub);
         for (uint32_t i = 0; i < hub.in_count; i++)
             for (uint32_t j = 0; j < hub.out_count; j++)
                 if (hub.joined[(size_t)i * hub.out_count + j] > 0)
