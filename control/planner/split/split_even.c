@@ -276,6 +276,10 @@ static bool fill_relays(const struct by_split *split, struct split_even_hub *hub
     for (uint32_t i = 0; i < n && found; i++)
         for (uint32_t j = 0; j < n; j++)
             give(hub, i, j, load[(size_t)i * n + j]);
+    for (uint32_t i = 0; i < n && found; i++) /* the rest has no use */
+        give(hub, i, i, hub->in_left[i] < hub->out_left[i] ? hub->in_left[i] : hub->out_left[i]);
+    if (found)
+        fill_rest(hub, 0);
     free(list.relays);
     free(load);
     free(roots);

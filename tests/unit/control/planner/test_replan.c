@@ -248,6 +248,7 @@ static const struct {
     const char *name, *capable, *sizes[4];
     unsigned collective, links; /* every so-many-th link is lost */
     const char *node;           /* a switch that is lost */
+    unsigned slower;            /* losses after which a repair may be slower than a new plan (count) */
 } at_scale[] = {
     {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2"},
     {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2"},
@@ -257,7 +258,7 @@ static const struct {
     {"a100", "none", {"16"}, BY_COLLECTIVE_REDUCE_SCATTER, 19, "nvswitch3"},
     {"a100", "all", {"16"}, BY_COLLECTIVE_ALLGATHER, 17, "nvswitch3"},
     {"h100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 23, "nvswitch3"},
-    {"mi250", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 5, NULL},
+    {"mi250", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 5, NULL, 1},
     {"mi250", "none", {"6"}, BY_COLLECTIVE_REDUCE_SCATTER, 11, NULL},
     {"rail", "none", {"16", "8"}, BY_COLLECTIVE_ALLGATHER, 13, "rail0"},
     {"rail", "none", {"16", "8"}, BY_COLLECTIVE_REDUCE_SCATTER, 0, "rail3"},
@@ -268,8 +269,6 @@ static const struct {
 
 static void at_scale_a_loss_costs_neither_height_nor_trees(void **state)
 {
-    unsigned all = 0, all_same = 0;
-
     (void)state;
     for (size_t i = 0; i < sizeof(at_scale) / sizeof(at_scale[0]); i++) {
         const char *sizes[5] = {at_scale[i].sizes[0], at_scale[i].sizes[1], at_scale[i].sizes[2]};
@@ -301,14 +300,12 @@ static void at_scale_a_loss_costs_neither_height_nor_trees(void **state)
         }
         print_message("%s of %s: %u losses, %u at the rate of a plan made again\n",
                       by_collective_name(plan->collective), whole->name, losses, same);
-        all_same += same;
-        all += losses;
+        assert_true(same + at_scale[i].slower >= losses);
         by_plan_free(plan);
         by_topology_free(whole);
         free(nodes);
         free(links);
     }
-    assert_true(10 * all_same >= 8 * all);
 }
 
 static void a_plan_is_read_although_its_link_or_node_is_gone(void **state)

@@ -222,6 +222,38 @@ static void a_star_is_bound_by_who_sends_most_or_hears_most(void **state)
     by_topology_free(star);
 }
 
+/* Boxes on one switch have different numbers of trees: those with many leave sends to the others,
+ * and nothing is searched. Growing bundle after bundle makes nearly twice as many trees. */
+static void boxes_with_unequal_shards_have_few_low_trees(void **state)
+{
+    struct by_topology *topology = rig_preset("a100", "none", "16", NULL);
+    int64_t *shares = calloc(topology->node_count, sizeof(*shares));
+    struct by_prng prng = {7};
+
+    (void)state;
+    assert_non_null(shares);
+    for (uint32_t i = 0; i < topology->node_count; i++)
+        shares[i] = topology->nodes[i].compute ? 1 + (int64_t)by_prng_below(&prng, 100) : 0;
+    for (unsigned collective = BY_COLLECTIVE_REDUCE_SCATTER; collective <= BY_COLLECTIVE_ALLGATHER;
+         collective++) {
+        struct by_plan_options options = {
+            .collective = collective, .root = -1, .shares = shares, .in_network = true};
+        struct by_problem problem = {0};
+        struct by_plan *plan;
+
+        if (by_plan_make(topology, &options, &plan, &problem) != 0)
+            fail_msg("%s", problem.text);
+        rig_verify(plan, topology, BY_VERDICT_OPTIMAL);
+        print_message("%u trees, %u hops\n", plan->tree_count,
+                      by_plan_heights(plan, topology->node_count).max);
+        assert_true(plan->tree_count <= 8 * topology->node_count);
+        assert_true(by_plan_heights(plan, topology->node_count).max <= 8);
+        by_plan_free(plan);
+    }
+    free(shares);
+    by_topology_free(topology);
+}
+
 static void a_fixed_k_is_for_each_part_of_the_data(void **state)
 {
     struct by_topology *topology = rig_preset("mi250", NULL, "2", NULL);
@@ -461,6 +493,7 @@ int main(void)
         cmocka_unit_test(random_fabrics_with_random_shares_reach_the_least_of_all_cuts),
         cmocka_unit_test(data_of_one_node_alone_go_as_fast_as_a_broadcast),
         cmocka_unit_test(a_star_is_bound_by_who_sends_most_or_hears_most),
+        cmocka_unit_test(boxes_with_unequal_shards_have_few_low_trees),
         cmocka_unit_test(a_fixed_k_is_for_each_part_of_the_data),
         cmocka_unit_test(a_plan_file_keeps_its_shares),
         cmocka_unit_test(each_tampering_with_shares_is_named),
