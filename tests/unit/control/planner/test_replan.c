@@ -250,21 +250,21 @@ static const struct {
     const char *node;           /* a switch that is lost */
     unsigned slower;            /* losses after which a repair may be slower than a new plan (count) */
 } at_scale[] = {
-    {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2"},
-    {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2"},
-    {"leafspine", "all", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2"},
-    {"leafspine", "all", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2"},
-    {"a100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 17, "nvswitch3"},
-    {"a100", "none", {"16"}, BY_COLLECTIVE_REDUCE_SCATTER, 19, "nvswitch3"},
-    {"a100", "all", {"16"}, BY_COLLECTIVE_ALLGATHER, 17, "nvswitch3"},
-    {"h100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 23, "nvswitch3"},
+    {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2", 0},
+    {"leafspine", "none", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2", 0},
+    {"leafspine", "all", {"8", "4", "8"}, BY_COLLECTIVE_ALLGATHER, 7, "spine2", 0},
+    {"leafspine", "all", {"8", "4", "8"}, BY_COLLECTIVE_ALLREDUCE, 0, "spine2", 0},
+    {"a100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 17, "nvswitch3", 0},
+    {"a100", "none", {"16"}, BY_COLLECTIVE_REDUCE_SCATTER, 19, "nvswitch3", 0},
+    {"a100", "all", {"16"}, BY_COLLECTIVE_ALLGATHER, 17, "nvswitch3", 0},
+    {"h100", "none", {"16"}, BY_COLLECTIVE_ALLGATHER, 23, "nvswitch3", 0},
     {"mi250", "none", {"6"}, BY_COLLECTIVE_ALLGATHER, 5, NULL, 1},
-    {"mi250", "none", {"6"}, BY_COLLECTIVE_REDUCE_SCATTER, 11, NULL},
-    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_ALLGATHER, 13, "rail0"},
-    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_REDUCE_SCATTER, 0, "rail3"},
-    {"rail", "all", {"32", "8"}, BY_COLLECTIVE_ALLGATHER, 0, "rail0"},
-    {"fattree", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 29, NULL},
-    {"random", "none", {"64", "8", "120"}, BY_COLLECTIVE_ALLGATHER, 37, NULL},
+    {"mi250", "none", {"6"}, BY_COLLECTIVE_REDUCE_SCATTER, 11, NULL, 0},
+    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_ALLGATHER, 13, "rail0", 0},
+    {"rail", "none", {"16", "8"}, BY_COLLECTIVE_REDUCE_SCATTER, 0, "rail3", 0},
+    {"rail", "all", {"32", "8"}, BY_COLLECTIVE_ALLGATHER, 0, "rail0", 0},
+    {"fattree", "none", {"8"}, BY_COLLECTIVE_ALLGATHER, 29, NULL, 0},
+    {"random", "none", {"64", "8", "120"}, BY_COLLECTIVE_ALLGATHER, 37, NULL, 0},
 };
 
 static void at_scale_a_loss_costs_neither_height_nor_trees(void **state)
