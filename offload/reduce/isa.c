@@ -3,6 +3,7 @@
  * uses CPUID, which a virtual machine may intercept (microseconds), so it is for start-up and not
  * for each packet. Pure; any thread.
  */
+#include "offload/reduce/isa.h"
 #include "offload/reduce/reduce.h"
 
 #if defined(__x86_64__)
@@ -12,21 +13,33 @@
 #define XCR0_YMM 0x06u
 #define XCR0_ZMM 0xe6u
 
-static int isa_has(unsigned isa)
+int by_isa_x86_has(const struct by_isa_x86 *processor, unsigned isa)
 {
-    const uint32_t avx512 = bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
-    uint32_t a, b, c, d, xcr0;
+    const uint32_t avx = bit_OSXSAVE | bit_AVX | bit_F16C;
+    const uint32_t avx512 = bit_AVX2 | bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL;
+    const uint32_t wanted = isa == BY_ISA_AVX512 ? avx512 : bit_AVX2;
+    const uint32_t saved = isa == BY_ISA_AVX512 ? XCR0_ZMM : XCR0_YMM;
 
     if (isa == BY_ISA_SCALAR)
         return 1;
     if (isa != BY_ISA_AVX2 && isa != BY_ISA_AVX512)
         return 0;
-    if (!__get_cpuid(1, &a, &b, &c, &d) || !(c & bit_OSXSAVE) || !(c & bit_AVX) || !(c & bit_F16C))
-        return 0;
-    __asm__ volatile("xgetbv" : "=a"(xcr0), "=d"(d) : "c"(0));
-    if ((xcr0 & XCR0_YMM) != XCR0_YMM || !__get_cpuid_count(7, 0, &a, &b, &c, &d) || !(b & bit_AVX2))
-        return 0;
-    return isa == BY_ISA_AVX2 || ((xcr0 & XCR0_ZMM) == XCR0_ZMM && (b & avx512) == avx512);
+    return (processor->leaf1_ecx & avx) == avx && (processor->leaf7_ebx & wanted) == wanted &&
+           (processor->xcr0 & saved) == saved;
+}
+
+static int isa_has(unsigned isa)
+{
+    struct by_isa_x86 processor = {0};
+    uint32_t a, b, c, d;
+
+    if (__get_cpuid(1, &a, &b, &c, &d))
+        processor.leaf1_ecx = c;
+    if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
+        processor.leaf7_ebx = b;
+    if (processor.leaf1_ecx & bit_OSXSAVE) /* else the instruction is undefined */
+        __asm__ volatile("xgetbv" : "=a"(processor.xcr0), "=d"(d) : "c"(0));
+    return by_isa_x86_has(&processor, isa);
 }
 #elif defined(__aarch64__)
 static int isa_has(unsigned isa)

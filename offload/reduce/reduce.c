@@ -23,15 +23,19 @@ static const struct by_exact *const exact_tables[BY_ISA_COUNT] = {
 #endif
 };
 
+/* An instruction set of this build: `isa`, or the scalar one. Both tables have the same. */
+static unsigned isa_built(unsigned isa)
+{
+    return isa < BY_ISA_COUNT && tables[isa] ? isa : BY_ISA_SCALAR;
+}
+
 const struct by_reducer *by_reducer_get(unsigned isa, unsigned op, unsigned dtype)
 {
     const struct by_reducer *reducer;
 
     if (op >= BY_OP_COUNT || dtype >= BY_DTYPE_COUNT)
         return NULL;
-    if (isa >= BY_ISA_COUNT || !tables[isa])
-        isa = BY_ISA_SCALAR;
-    reducer = &tables[isa][op][dtype];
+    reducer = &tables[isa_built(isa)][op][dtype];
     return reducer->accumulate ? reducer : NULL;
 }
 
@@ -43,11 +47,12 @@ int by_reduction_is_ordered(unsigned op, unsigned dtype)
 
 const struct by_exact *by_exact_get(unsigned isa, unsigned dtype)
 {
+    const struct by_exact *exact;
+
     if (dtype >= BY_DTYPE_COUNT)
         return NULL;
-    if (isa >= BY_ISA_COUNT || !exact_tables[isa])
-        isa = BY_ISA_SCALAR;
-    return exact_tables[isa][dtype].scale ? &exact_tables[isa][dtype] : NULL;
+    exact = &exact_tables[isa_built(isa)][dtype];
+    return exact->scale ? exact : NULL;
 }
 
 unsigned by_reduction_dtype(unsigned mode, unsigned op, unsigned dtype)

@@ -198,6 +198,7 @@ class Campaign:
         return sorted(users, key=lambda t: t.nearness(path))[:self.options.most]
 
     members = {}
+    late = 0  # mutants whose test did not end in its time limit
 
     def holds(self, library, object_path):
         if library not in self.members:
@@ -214,11 +215,12 @@ class Campaign:
         if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
             return True  # the object is not in this test: nothing to detect
         begin = time.monotonic()
-        passed = call([os.path.abspath(out)], 120 if test.seconds is None else 5 + 10 * test.seconds) == 0
-        if test.seconds is None and passed:
+        status = call([os.path.abspath(out)], 120 if test.seconds is None else 5 + 10 * test.seconds)
+        if test.seconds is None and status == 0:
             test.seconds = time.monotonic() - begin
         os.unlink(out)
-        return passed
+        self.late += status is None
+        return status == 0
 
     def judge(self, mutant):
         """Returns "invalid", "equivalent", "survives", or the name of the test that detects the mutant."""
@@ -323,6 +325,7 @@ def main():
 def run(campaign, options, paths):
     broken = campaign.prepare(paths)
     paths = [path for path in paths if campaign.users[path]]
+    campaign.late = 0
     mutants = [m for path in paths for m in mutants_of(path, campaign.sources[path])]
     count = len(mutants)
     if count == 0:
@@ -347,9 +350,9 @@ def run(campaign, options, paths):
             tally[verdict if verdict in tally else "detected"] += 1
     judged = tally["detected"] + tally["survives"]
     part = 100 * tally["detected"] / judged if judged else 100
-    print("%d detected, %d survive (%.1f %% detected), %d with a reason in survivors.txt, %d with the same object code, "
-          "%d do not compile" % (tally["detected"], tally["survives"], part, tally["excused"], tally["equivalent"],
-                                 tally["invalid"]))
+    print("%d detected (%d of them by the time limit), %d survive (%.1f %% detected), %d with a reason in survivors.txt, "
+          "%d with the same object code, %d do not compile" % (tally["detected"], campaign.late, tally["survives"], part,
+                                                               tally["excused"], tally["equivalent"], tally["invalid"]))
     return 1 if part < options.least or broken else 0
 
 

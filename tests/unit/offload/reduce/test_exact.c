@@ -346,7 +346,10 @@ static void what_is_summed_in_which_type(void **state)
 {
     (void)state;
     assert_null(by_exact_get(BY_ISA_SCALAR, BY_DTYPE_I32));
-    assert_null(by_exact_get(BY_ISA_SCALAR, BY_DTYPE_COUNT));
+    for (unsigned isa = 0; isa <= BY_ISA_COUNT; isa++) {
+        assert_null(by_exact_get(isa, BY_DTYPE_COUNT));
+        assert_null(by_exact_get(isa, BY_DTYPE_COUNT + 1));
+    }
     assert_ptr_equal(by_exact_get(BY_ISA_COUNT, BY_DTYPE_F32), by_exact_get(BY_ISA_SCALAR, BY_DTYPE_F32));
     assert_int_equal(by_reduction_dtype(BY_MODE_EXACT, BY_OP_SUM, BY_DTYPE_F32), BY_DTYPE_I64);
     assert_int_equal(by_reduction_dtype(BY_MODE_EXACT, BY_OP_SUM, BY_DTYPE_F64), BY_DTYPE_I64);
