@@ -527,5 +527,4 @@ void by_groups_free(struct by_table_groups *groups)
         free(groups->notes[i]);
     free(groups->groups);
     free(groups->notes);
-    memset(groups, 0, sizeof(*groups));
 }

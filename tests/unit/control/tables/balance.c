@@ -112,6 +112,9 @@ static void a_tree_wider_than_a_cable_is_split(void **state)
     assert_int_equal(lowering->trees[0].share, lowering->trees[1].share);
     assert_int_equal(lowering->part.num, lowering->part.den);
     assert_non_null(strstr(lowering->notes[0], "1 allreduce tree is split"));
+    /* Of cables with as much room, the first in the file is taken. */
+    assert_int_equal(lowering->trees[0].hops[1].down[0].link, 0);
+    assert_int_equal(lowering->trees[1].hops[1].down[0].link, 1);
     check_loads(lowering, false, 20, 1);
     by_lowering_free(lowering);
     by_topology_free(topology);

@@ -287,6 +287,37 @@ static void a_relay_between_links_of_different_families_is_refused(void **state)
     done(&rig);
 }
 
+/* The addresses of an image are those of its records: its ports' and their peers', of a parent and
+ * children behind a relay, and those that it relays; and no others. */
+static void an_image_has_the_addresses_that_it_uses_and_no_others(void **state)
+{
+    static const unsigned counts[] = {0, 0, 0, /* hosts on links of IPv4 */
+                                      3,       /* sw0: its own, its peer's, and that of its child behind x0 */
+                                      3,       /* sw1: its own, its peer's, and that of its parent */
+                                      4,       /* x0: of two links */
+                                      0};
+    struct site_rig rig;
+
+    (void)state;
+    assert_int_equal(lower(&rig,
+                           SITE("\"links\": [" SIX("sw0", "x0", "fd00::1",
+                                                   "fd00::2") "," SIX("x0", "sw1", "fd00::3", "fd00::4") "]"),
+                           0, two_level),
+                     0);
+    for (uint32_t node = 0; node < rig.lowering->node_count; node++) {
+        uint8_t *image = image_of(&rig, node);
+        struct by_image_fault fault = {.section = "", .what = ""};
+        struct by_image_header header;
+
+        if (by_image_addresses_check(image, &fault) != 0)
+            fail_msg("node %u: %s %u: %s", node, fault.section, fault.index, fault.what);
+        by_image_header(image, &header);
+        assert_int_equal(header.count[BY_SECTION_ADDRESS], counts[node]);
+        free(image);
+    }
+    done(&rig);
+}
+
 static void a_router_behind_a_bridge_is_refused(void **state)
 {
     (void)state;
@@ -311,6 +342,7 @@ int main(void)
         cmocka_unit_test(a_router_behind_a_bridge_is_refused),
         cmocka_unit_test(packets_of_ipv6_have_longer_headers),
         cmocka_unit_test(a_relay_between_links_of_different_families_is_refused),
+        cmocka_unit_test(an_image_has_the_addresses_that_it_uses_and_no_others),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
