@@ -201,6 +201,23 @@ static void too_many_trees_are_divided_by_the_bandwidth_of_cables(void **state)
     by_topology_free(topology);
 }
 
+/* The common denominator of these weights, 20/3 each but for their last digits, has 93 bits: they are
+ * rounded down to the precision of the units, and the cables are still filled. */
+static void weights_without_a_small_denominator_are_rounded(void **state)
+{
+    static const char *const trees[] = {"14316557646/2147483647 h0: h0>h1",
+                                        "14316557526/2147483629 h0: h0>h1",
+                                        "14316557246/2147483587 h0: h0>h1", NULL};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+
+    (void)state;
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    check_loads(lowering, false, 19999, 1000);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_lost_cable_carries_nothing(void **state)
 {
     static const char *const text[] = {"20 h0: h0>h1", NULL};
@@ -382,6 +399,7 @@ int main(void)
         cmocka_unit_test(both_trees_of_a_pair_are_split),
         cmocka_unit_test(the_part_is_stated_where_no_more_trees_may_be_split),
         cmocka_unit_test(too_many_trees_are_divided_by_the_bandwidth_of_cables),
+        cmocka_unit_test(weights_without_a_small_denominator_are_rounded),
         cmocka_unit_test(a_lost_cable_carries_nothing),
         cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),

@@ -45,3 +45,7 @@ TESTS += lower-cookie
 lower-cookie_SRC    := tests/unit/control/tables/cookie.c tests/unit/control/tables/bench.c
 lower-cookie_LIBS   := control offload
 lower-cookie_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += lower-dump
+lower-dump_SRC    := tests/unit/control/tables/dump.c tests/unit/control/tables/bench.c
+lower-dump_LIBS   := control offload
+lower-dump_LDLIBS := -lcmocka -ljansson -lgmp

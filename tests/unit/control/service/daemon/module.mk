@@ -84,3 +84,7 @@ daemon-options_LDLIBS := $(DAEMON_LDLIBS)
 daemon-queue_SRC      := tests/unit/control/service/daemon/test_queue.c
 daemon-queue_LIBS     := daemon control secure offload
 daemon-queue_LDLIBS   := $(DAEMON_LDLIBS)
+TESTS += daemon-history
+daemon-history_SRC    := tests/unit/control/service/daemon/test_history.c
+daemon-history_LIBS   := daemon control secure offload
+daemon-history_LDLIBS := $(DAEMON_LDLIBS)

@@ -164,8 +164,9 @@ static void tags_cover_the_header_or_the_payload(void **state)
 static void addresses_without_a_form_are_refused(void **state)
 {
     (void)state;
-    refuses("banyand f --to s0", "--to");
-    refuses("banyand f --to s0=udp:h:1", "--to");
+    refuses("banyand f --to s0", "write NAME=ADDR, such as leaf0=unix:/run/banyan/leaf0.sock");
+    refuses("banyand f --to =unix:/a", "write NAME=ADDR");
+    refuses("banyand f --to s0=udp:h:1", "udp:h:1");
     refuses("banyand f --sockets d --members udp:h:1",
             "it must be unix:PATH, tls:HOST:PORT or tcp:HOST:PORT");
     refuses("banyand f --sockets d --members unix", "it must be unix:PATH");

@@ -69,6 +69,44 @@ static void a_restarted_or_silent_end_has_no_rate_until_it_is_measured_again(voi
     by_rates_close(rates);
 }
 
+static void periods_have_a_least_and_a_greatest_length(void **state)
+{
+    struct by_rates *rates = by_rates_open(3);
+    uint64_t rate;
+
+    (void)state;
+    for (uint32_t link = 0; link < 3; link++)
+        by_rates_take(rates, link, 0, 1000, 0, 0);
+    by_rates_take(rates, 0, 0, 999 + BY_RATES_SPAN_MS, 900, 0);
+    assert_false(by_rates_get(rates, 0, 0, 999 + BY_RATES_SPAN_MS, &rate));
+    by_rates_take(rates, 0, 0, 1000 + BY_RATES_SPAN_MS, 900, 0);
+    assert_int_equal(rate_of(rates, 0, 0, 1000 + BY_RATES_SPAN_MS), 2000);
+    by_rates_take(rates, 1, 0, 1000 + BY_RATES_STALE_MS, 900, 0);
+    assert_int_equal(rate_of(rates, 1, 0, 1000 + BY_RATES_STALE_MS), 300);
+    by_rates_take(rates, 2, 0, 1001 + BY_RATES_STALE_MS, 900, 0);
+    assert_false(by_rates_get(rates, 2, 0, 1001 + BY_RATES_STALE_MS, &rate));
+    by_rates_close(rates);
+}
+
+/* The counters of one direction go back alone. */
+static void a_restart_is_seen_in_either_counter(void **state)
+{
+    struct by_rates *rates = by_rates_open(2);
+    uint64_t rate;
+
+    (void)state;
+    for (uint32_t link = 0; link < 2; link++)
+        by_rates_take(rates, link, 0, 1000, 500, 500);
+    by_rates_take(rates, 0, 0, 2000, 499, 600);
+    by_rates_take(rates, 1, 0, 2000, 600, 499);
+    for (uint32_t link = 0; link < 2; link++)
+        for (unsigned direction = 0; direction < 2; direction++)
+            assert_false(by_rates_get(rates, link, direction, 2000, &rate));
+    by_rates_take(rates, 0, 0, 3000, 499, 600); /* idle is no restart */
+    assert_int_equal(rate_of(rates, 0, 0, 3000), 0);
+    by_rates_close(rates);
+}
+
 static void large_counters_do_not_overflow(void **state)
 {
     struct by_rates *rates = by_rates_open(1);
@@ -86,6 +124,8 @@ int main(void)
         cmocka_unit_test(a_rate_is_what_a_counter_adds_in_a_period),
         cmocka_unit_test(the_sending_end_is_used_where_both_report),
         cmocka_unit_test(a_restarted_or_silent_end_has_no_rate_until_it_is_measured_again),
+        cmocka_unit_test(periods_have_a_least_and_a_greatest_length),
+        cmocka_unit_test(a_restart_is_seen_in_either_counter),
         cmocka_unit_test(large_counters_do_not_overflow),
     };
 
