@@ -298,7 +298,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--sample", type=int, default=0, help="judge this many mutants, drawn at random (default: all)")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--most", type=int, default=20, help="run at most this many tests, the nearest ones (default 20)")
+    parser.add_argument("--most", type=int, default=25, help="run at most this many tests, the nearest ones (default 25)")
     parser.add_argument("--slowest", type=float, default=10, help="leave out tests of more seconds than this (default 10)")
     parser.add_argument("--least", type=float, default=95, help="percent that must be detected (default 95)")
     parser.add_argument("--again", help="judge only the survivors in this output of a former run")

@@ -88,3 +88,7 @@ TESTS += daemon-history
 daemon-history_SRC    := tests/unit/control/service/daemon/test_history.c
 daemon-history_LIBS   := daemon control secure offload
 daemon-history_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-status
+daemon-status_SRC    := tests/unit/control/service/daemon/test_status.c tests/unit/control/tables/bench.c
+daemon-status_LIBS   := daemon control secure offload
+daemon-status_LDLIBS := $(DAEMON_LDLIBS)
