@@ -75,12 +75,14 @@ int by_listen_tcp(const char *text, bool *loopback)
         .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE};
     struct addrinfo *found = NULL;
     struct by_hostport at;
-    int fd, one = 1;
+    int fd, one = 1, error = EAI_NONAME;
 
-    errno = EINVAL;
-    if (by_hostport_read(text, strlen(text), &at) != 0 ||
-        getaddrinfo(at.host[0] != 0 ? at.host : NULL, at.port, &hints, &found) != 0)
+    if (by_hostport_read(text, strlen(text), &at) == 0)
+        error = getaddrinfo(at.host[0] != 0 ? at.host : NULL, at.port, &hints, &found);
+    if (error != 0) {
+        errno = error == EAI_SYSTEM ? errno : EINVAL; /* for other errors errno has any value */
         return -1;
+    }
     *loopback = by_hostport_is_loopback(found->ai_addr);
     fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0)

@@ -10,7 +10,7 @@
  * listens there. */
 int by_listen_unix(const char *path);
 /* Opens a TCP socket at "[HOST]:PORT"; without HOST at every address. `*loopback`: other machines
- * cannot reach it. Returns a descriptor, or -1 with errno. */
+ * cannot reach it. Returns a descriptor, or -1 with errno: EINVAL without such an address. */
 int by_listen_tcp(const char *text, bool *loopback);
 
 #endif

@@ -92,3 +92,7 @@ TESTS += daemon-status
 daemon-status_SRC    := tests/unit/control/service/daemon/test_status.c tests/unit/control/tables/bench.c
 daemon-status_LIBS   := daemon control secure offload
 daemon-status_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-listen
+daemon-listen_SRC    := tests/unit/control/service/daemon/test_listen.c
+daemon-listen_LIBS   := daemon control secure offload
+daemon-listen_LDLIBS := $(DAEMON_LDLIBS)
