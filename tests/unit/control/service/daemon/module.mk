@@ -96,3 +96,7 @@ TESTS += daemon-listen
 daemon-listen_SRC    := tests/unit/control/service/daemon/test_listen.c
 daemon-listen_LIBS   := daemon control secure offload
 daemon-listen_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-etcd-client
+daemon-etcd-client_SRC    := tests/unit/control/service/daemon/test_etcd_client.c
+daemon-etcd-client_LIBS   := daemon control secure offload
+daemon-etcd-client_LDLIBS := $(DAEMON_LDLIBS)
