@@ -100,3 +100,7 @@ TESTS += daemon-etcd-client
 daemon-etcd-client_SRC    := tests/unit/control/service/daemon/test_etcd_client.c
 daemon-etcd-client_LIBS   := daemon control secure offload
 daemon-etcd-client_LDLIBS := $(DAEMON_LDLIBS)
+TESTS += daemon-renew
+daemon-renew_SRC    := tests/unit/control/service/daemon/test_renew.c tests/unit/control/tables/bench.c control/service/daemon/renew.c control/service/daemon/groups.c control/service/daemon/job.c
+daemon-renew_LIBS   := control offload
+daemon-renew_LDLIBS := -lcmocka -ljansson -lgmp
