@@ -162,7 +162,7 @@ static void take_reboot(struct by_recover *r, uint32_t node)
 static void condemn(struct by_recover *r, bool is_link, uint32_t what, const char *text)
 {
     struct by_recover_part *part = part_of(r, is_link, what);
-    bool again = part->trust_ns != 0 && r->now_ns - part->free_ns < FORGIVE * part->trust_ns;
+    bool again = r->now_ns - part->free_ns < FORGIVE * part->trust_ns; /* false without a former hold */
 
     if (part->held || *lost_of(r, is_link, what))
         return;

@@ -104,3 +104,7 @@ TESTS += daemon-renew
 daemon-renew_SRC    := tests/unit/control/service/daemon/test_renew.c tests/unit/control/tables/bench.c control/service/daemon/renew.c control/service/daemon/groups.c control/service/daemon/job.c
 daemon-renew_LIBS   := control offload
 daemon-renew_LDLIBS := -lcmocka -ljansson -lgmp
+TESTS += daemon-recover-rank
+daemon-recover-rank_SRC    := tests/unit/control/service/daemon/test_recover_rank.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
+daemon-recover-rank_LIBS   := offload
+daemon-recover-rank_LDLIBS := -lcmocka
