@@ -108,3 +108,7 @@ TESTS += daemon-recover-rank
 daemon-recover-rank_SRC    := tests/unit/control/service/daemon/test_recover_rank.c control/service/daemon/recover.c control/service/daemon/recover_job.c control/service/daemon/recover_part.c
 daemon-recover-rank_LIBS   := offload
 daemon-recover-rank_LDLIBS := -lcmocka
+TESTS += daemon-swallow-exact
+daemon-swallow-exact_SRC    := tests/unit/control/service/daemon/test_blackhole_exact.c control/service/daemon/blackhole.c
+daemon-swallow-exact_LIBS   := offload
+daemon-swallow-exact_LDLIBS := -lcmocka

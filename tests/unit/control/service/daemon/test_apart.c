@@ -114,11 +114,13 @@ static void it_ends_by_its_limit_or_when_it_is_stopped(void **state)
     assert_true(stop_fd >= 0);
     assert_int_equal(by_apart_run(&apart, spin, &turns, &bytes, &size, &problem), BY_ETIMEDOUT);
     assert_null(bytes);
+    assert_string_equal(problem.text, "not complete within 0 s");
     no_child_is_left();
     apart.limit_ms = 3600000;
     assert_int_equal(eventfd_write(stop_fd, 1), 0);
     assert_int_equal(by_apart_run(&apart, spin, &turns, &bytes, &size, &problem), BY_EABORTED);
     assert_null(bytes);
+    assert_string_equal(problem.text, "cancelled, because banyand ends");
     no_child_is_left();
     close(stop_fd);
 }

@@ -1,0 +1,224 @@
+/* The limits of the detection of blackholes, with samples written by hand: how many frames, in which
+ * time, at which ends. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "control/service/daemon/blackhole.h"
+
+/* Hosts 0 and 1 at switch 2, which has a link to switch 3. */
+enum { HOST0, HOST1, SWITCH2, SWITCH3, NODES, LINKS = 3 };
+
+static const struct by_blackhole_link links[LINKS] = {
+    {{HOST0, SWITCH2}}, {{HOST1, SWITCH2}}, {{SWITCH2, SWITCH3}}};
+static const bool switches[NODES] = {false, false, true, true};
+static struct by_blackhole *blackhole;
+
+static void open_at(uint32_t beat_ms)
+{
+    blackhole = by_blackhole_open(links, LINKS, switches, NODES, beat_ms);
+    assert_non_null(blackhole);
+}
+
+/* A sample that was read in no time. */
+static void take(uint32_t link, unsigned end, uint64_t at_ms, uint64_t sent, uint64_t received)
+{
+    by_blackhole_take(blackhole, link, end,
+                      &(struct by_blackhole_sample){
+                          .asked_ms = at_ms, .answered_ms = at_ms, .sent = sent, .received = received});
+}
+
+/* Searches among the links whose bits are set. */
+static bool find(unsigned bits, struct by_blackhole_found *found)
+{
+    bool used[LINKS];
+
+    for (uint32_t l = 0; l < LINKS; l++)
+        used[l] = bits >> l & 1;
+    memset(found, 0xa5, sizeof(*found));
+    return by_blackhole_find(blackhole, used, found);
+}
+
+/* End 0 of link 0 has sent `frames` frames until 400 ms, none of which arrived; the last sample of
+ * both ends is at `last_ms`. */
+static bool lost(unsigned frames, uint64_t last_ms, struct by_blackhole_found *found)
+{
+    bool result;
+
+    open_at(100);
+    for (uint64_t t = 1000; t < 1000 + last_ms; t += 100) {
+        uint64_t sent = 10 + (t > 1000 ? frames : 0);
+
+        take(0, 0, t, sent, 70);
+        take(0, 1, t, 90, 50);
+    }
+    take(0, 0, 1000 + last_ms, 10 + frames, 70);
+    take(0, 1, 1000 + last_ms, 90, 50);
+    result = find(1, found);
+    by_blackhole_close(blackhole);
+    return result;
+}
+
+static void three_frames_in_450_ms_or_four_before_are_enough(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    assert_false(lost(2, 450, &found));
+    assert_true(lost(3, 450, &found));
+    assert_true(found.is_link);
+    assert_false(found.both);
+    assert_false(found.silent);
+    assert_int_equal(found.what, 0);
+    assert_int_equal(found.from, 0);
+    assert_int_equal(found.frames, 3);
+    assert_int_equal(found.span_ms, 450);
+    assert_false(lost(3, 449, &found));
+    assert_true(lost(4, 449, &found));
+    assert_int_equal(found.frames, 4);
+    assert_int_equal(found.span_ms, 449);
+}
+
+/* Samples every `step_ms`, at which end 1 has sent 100 frames more each time, and end 0 received
+ * none. */
+static bool lost_back(uint32_t beat_ms, uint64_t step_ms, unsigned samples)
+{
+    struct by_blackhole_found found;
+    bool result;
+
+    open_at(beat_ms);
+    for (unsigned i = 0; i < samples; i++) {
+        take(0, 0, 1000 + i * step_ms, 10, 70);
+        take(0, 1, 1000 + i * step_ms, 100 * i, 50);
+    }
+    result = find(1, &found);
+    if (result)
+        assert_int_equal(found.from, 1);
+    by_blackhole_close(blackhole);
+    return result;
+}
+
+static void four_samples_must_span_the_window(void **state)
+{
+    (void)state;
+    assert_false(lost_back(100, 100, 3));
+    assert_true(lost_back(100, 100, 4));
+    assert_true(lost_back(100, 20, 4));  /* 60 ms */
+    assert_false(lost_back(100, 19, 4)); /* 57 ms */
+    assert_false(lost_back(200, 39, 4)); /* of slower heartbeats: 120 ms */
+    assert_true(lost_back(200, 40, 4));
+    assert_true(lost_back(50, 20, 4)); /* faster ones change nothing */
+    assert_false(lost_back(50, 19, 4));
+}
+
+static void a_gap_or_a_restart_begins_anew(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    assert_true(lost_back(100, 280, 4));
+    assert_false(lost_back(100, 281, 20)); /* the end stood still */
+    assert_true(lost_back(200, 560, 4));
+    assert_false(lost_back(200, 561, 20));
+    open_at(100);
+    for (unsigned i = 0; i < 4; i++) {
+        take(0, 0, 1000 + 100 * i, 10, i < 2 ? 70 : 69); /* the counter goes back */
+        take(0, 1, 1000 + 100 * i, 100 * i, 50);
+    }
+    assert_false(find(1, &found));
+    for (unsigned i = 4; i < 6; i++) {
+        take(0, 0, 1000 + 100 * i, 10, 69);
+        take(0, 1, 1000 + 100 * i, 100 * i, 50);
+    }
+    assert_true(find(1, &found));  /* four samples since */
+    assert_false(find(6, &found)); /* the link is not used */
+    by_blackhole_close(blackhole);
+}
+
+/* Both ends of link 2 send, and nothing arrives; until `forget`. */
+static void fill_link_2(void)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        take(2, 0, 1000 + 100 * i, 100 * i, 50);
+        take(2, 1, 1000 + 100 * i, 100 * i, 50);
+    }
+}
+
+static void what_is_forgotten_is_judged_anew(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    open_at(100);
+    fill_link_2();
+    by_blackhole_forget(blackhole, true, 0); /* other parts */
+    by_blackhole_forget(blackhole, true, 1);
+    by_blackhole_forget(blackhole, false, HOST0);
+    by_blackhole_forget(blackhole, false, HOST1);
+    assert_true(find(4, &found));
+    assert_true(found.is_link);
+    assert_true(found.both);
+    assert_int_equal(found.what, 2);
+    assert_int_equal(found.from, 0);
+    by_blackhole_forget(blackhole, true, 2);
+    assert_false(find(4, &found));
+    fill_link_2();
+    assert_true(find(4, &found));
+    by_blackhole_forget(blackhole, false, SWITCH2);
+    assert_false(find(4, &found));
+    fill_link_2();
+    by_blackhole_forget(blackhole, false, SWITCH3);
+    assert_false(find(4, &found));
+    by_blackhole_close(blackhole);
+}
+
+/* Frames arrive at switch 2 on links 0 and 1, `each` of them on either, and it sends `sent`. */
+static bool takes_all(unsigned first, unsigned second, unsigned sent, unsigned used,
+                      struct by_blackhole_found *found)
+{
+    bool result;
+
+    open_at(100);
+    for (unsigned i = 0; i < 4; i++)
+        for (uint32_t l = 0; l < 2; l++) {
+            take(l, 0, 1000 + 20 * i, 500 + (l == 0 ? first : second) * (i > 0), 60);
+            take(l, 1, 1000 + 20 * i, 80 + (i > 0 ? sent : 0), 40 + (l == 0 ? first : second) * (i > 0));
+        }
+    result = find(used, found);
+    by_blackhole_close(blackhole);
+    return result;
+}
+
+static void a_switch_that_sends_nothing_took_frames_on_two_links(void **state)
+{
+    struct by_blackhole_found found;
+
+    (void)state;
+    assert_true(takes_all(3, 4, 0, 3, &found));
+    assert_false(found.is_link);
+    assert_true(found.silent);
+    assert_int_equal(found.what, SWITCH2);
+    assert_int_equal(found.frames, 7);
+    assert_int_equal(found.span_ms, 60);
+    assert_false(takes_all(3, 2, 0, 3, &found));
+    assert_false(takes_all(2, 3, 0, 3, &found));
+    assert_false(takes_all(3, 4, 1, 3, &found));
+    assert_false(takes_all(3, 4, 0, 1, &found)); /* one link alone */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(three_frames_in_450_ms_or_four_before_are_enough),
+        cmocka_unit_test(four_samples_must_span_the_window),
+        cmocka_unit_test(a_gap_or_a_restart_begins_anew),
+        cmocka_unit_test(what_is_forgotten_is_judged_anew),
+        cmocka_unit_test(a_switch_that_sends_nothing_took_frames_on_two_links),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
