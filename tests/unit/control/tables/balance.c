@@ -218,6 +218,63 @@ static void weights_without_a_small_denominator_are_rounded(void **state)
     by_topology_free(topology);
 }
 
+/* Of cables with as much room, the first one takes a tree. The tree of 3 takes the first cable,
+ * ten of the twelve fill the second, the first empty one, and the other two go where the least
+ * sufficient room is. */
+static void equal_cables_are_filled_from_the_first(void **state)
+{
+    static const char *const trees[] = {"12 h0: h0>h1", "3 h1: h1>h0", NULL};
+    static const struct {
+        uint32_t part, link; /* of 15 */
+    } expected[] = {{3, 0}, {10, 1}, {2, 0}};
+    struct by_topology *topology = bench_topology("h0 h1", "h0-h1 h0-h1 h0-h1");
+    struct by_lowering *lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+    uint64_t total = 0;
+
+    (void)state;
+    assert_int_equal(lowering->tree_count, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        total += lowering->trees[i].share;
+    for (uint32_t e = 0; e < 3; e++) {
+        bool found = false;
+
+        for (uint32_t i = 0; i < 3; i++)
+            found |= lowering->trees[i].share * 15 == expected[e].part * total &&
+                     lowering->trees[i].hops[1].down[0].link == expected[e].link;
+        if (!found)
+            fail_msg("no tree of %u/15 on link %u", expected[e].part, expected[e].link);
+    }
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
+/* A tree of 15 whose directions fit on different cables alone becomes a pair; the tree beside it, on
+ * other links, stays one tree. */
+static void only_a_tree_on_cables_with_unequal_directions_becomes_a_pair(void **state)
+{
+    static const char *const trees[] = {"5 h2: h2>h0 h2>h1", "15 h0: h0>h1 h1>h2", NULL};
+    struct by_topology *topology = bench_topology("h0 h1 h2", "h0-h1 h0-h1 h1-h2 h2-h0");
+    static const int64_t capacity[4][2] = {{15, 1}, {1, 15}, {20, 20}, {20, 20}};
+    struct by_lowering *lowering;
+    uint32_t halves[3] = {0};
+
+    (void)state;
+    for (uint32_t l = 0; l < 4; l++) {
+        topology->arcs[topology->links[l].arc_ab].capacity = capacity[l][0];
+        topology->arcs[topology->links[l].arc_ba].capacity = capacity[l][1];
+    }
+    lowering = lower(topology, BY_COLLECTIVE_ALLREDUCE, trees);
+    for (uint32_t i = 0; i < lowering->tree_count; i++)
+        halves[lowering->trees[i].half]++;
+    assert_int_equal(lowering->tree_count, 3);
+    assert_int_equal(halves[BY_HALF_NONE], 1);
+    assert_int_equal(halves[BY_HALF_UP], 1);
+    assert_int_equal(halves[BY_HALF_DOWN], 1);
+    assert_int_equal(lowering->part.num, lowering->part.den);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+}
+
 static void a_lost_cable_carries_nothing(void **state)
 {
     static const char *const text[] = {"20 h0: h0>h1", NULL};
@@ -400,6 +457,8 @@ int main(void)
         cmocka_unit_test(the_part_is_stated_where_no_more_trees_may_be_split),
         cmocka_unit_test(too_many_trees_are_divided_by_the_bandwidth_of_cables),
         cmocka_unit_test(weights_without_a_small_denominator_are_rounded),
+        cmocka_unit_test(equal_cables_are_filled_from_the_first),
+        cmocka_unit_test(only_a_tree_on_cables_with_unequal_directions_becomes_a_pair),
         cmocka_unit_test(a_lost_cable_carries_nothing),
         cmocka_unit_test(unequal_cables_carry_what_they_can),
         cmocka_unit_test(random_trees_that_fill_all_cables_reach_the_rate),
