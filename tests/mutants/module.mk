@@ -9,5 +9,5 @@ mutants: build-tests $(B)/tools/world-test ## change the code of ROOM= one place
 	$(Q)sed -i 's/ *@ */\n/g' $(B)/mutants/flags && sed -i '/^$$/d; s/ *% */\t/' $(B)/mutants/flags
 	$(Q)tests/mutants/mutants.py $(ROOM) --build $(B) --tests $(B)/mutants/tests --flags $(B)/mutants/flags --compile '$(subst ','\'',$(CC) $(BASE) $(PICFLAG) $(FLAGS_$(call room,$(ROOM)/x.c)) $(CFLAGS))' \
 		--link '$(CC) $(LDSAN)' --seed $(or $(SEED),1) --sample $(or $(SAMPLE),0) --least $(or $(LEAST),95) \
-		$(if $(MOST),--most $(MOST)) $(if $(SLOWEST),--slowest $(SLOWEST)) $(if $(AGAIN),--again $(AGAIN))
+		--sanitizers $(SANITIZERS) $(if $(MOST),--most $(MOST)) $(if $(SLOWEST),--slowest $(SLOWEST)) $(if $(AGAIN),--again $(AGAIN))
 mutants_line = $(t)%$(call obj,$($(t)_SRC))%$(foreach l,$($(t)_LIBS),$(B)/lib/lib$(l).a)%$($(t)_LDLIBS) $(LDFLAGS)@

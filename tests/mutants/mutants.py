@@ -20,6 +20,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 TOKEN = re.compile(
@@ -178,10 +179,10 @@ class Campaign:
         with open(options.flags) as lines:
             self.flags = {path: shlex.split(flags) for path, flags in (line.rstrip("\n").split("\t") for line in lines)}
 
-    def compile(self, path, source, out):
+    def compile(self, path, source, out, further=()):
         """Writes the object of a mutated source. Returns whether it compiles. The compiler reads its standard
         input, because an object names its source: those of equal code would differ."""
-        command = (shlex.split(self.options.compile) + self.flags.get(path, [])
+        command = (shlex.split(self.options.compile) + self.flags.get(path, []) + list(further)
                    + ["-g0", "-I", os.path.dirname(path), "-x", "c", "-c", "-o", out + ".o", "-"])
         return subprocess.run(command, input=('#line 1 "%s"\n%s' % (path, source)).encode(), stderr=subprocess.DEVNULL,
                               check=False).returncode == 0
@@ -198,6 +199,7 @@ class Campaign:
         return sorted(users, key=lambda t: t.nearness(path))[:self.options.most]
 
     members = {}
+    lock = threading.Lock()
     late = 0  # mutants whose test did not end in its time limit
 
     def holds(self, library, object_path):
@@ -206,20 +208,20 @@ class Campaign:
             self.members[library] = set(listing.split())
         return os.path.basename(object_path) in self.members[library]
 
-    def run(self, test, path, mutated, out):
+    def run(self, test, path, mutated, out, further=(), slower=1):
         """Links and runs a test with the mutated object. Returns whether it passes."""
         object_path = os.path.join(self.options.build, "obj", path[:-2] + ".o")
         objects = [o for o in test.objects if o != object_path]
-        command = (shlex.split(self.options.link) + ["-o", out, mutated] + objects + ["-Wl,--start-group"]
+        command = (shlex.split(self.options.link) + list(further) + ["-o", out, mutated] + objects + ["-Wl,--start-group"]
                    + test.libraries + ["-Wl,--end-group"] + test.rest)
         if subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode != 0:
             return True  # the object is not in this test: nothing to detect
         begin = time.monotonic()
-        status = call([os.path.abspath(out)], 120 if test.seconds is None else 5 + 10 * test.seconds)
+        status = call([os.path.abspath(out)], 120 if test.seconds is None else slower * (5 + 10 * test.seconds))
         if test.seconds is None and status == 0:
             test.seconds = time.monotonic() - begin
         os.unlink(out)
-        self.late += status is None
+        self.late += status is None and not os.path.basename(mutated).startswith("original-")
         return status == 0
 
     def judge(self, mutant):
@@ -235,15 +237,32 @@ class Campaign:
             for test in self.users[path]:
                 if not self.run(test, path, out + ".o", out + ".test"):
                     return test.name
+            if self.options.sanitizers and self.is_found_by_sanitizers(path, source[:start] + replacement + source[end:], out):
+                return "sanitizers"
             return "survives"
         finally:
             for suffix in (".o", ".test"):
                 if os.path.exists(out + suffix):
                     os.unlink(out + suffix)
 
+    def is_found_by_sanitizers(self, path, source, out):
+        """Whether a test fails that passes with the unchanged file, if this file has sanitizers: they find wrong
+        accesses and leaks. `make test` runs the unit tests with sanitizers in all files."""
+        flags = ["-fsanitize=" + self.options.sanitizers, "-fno-sanitize-recover=all"]
+        with self.lock:
+            if path not in self.sanitized:
+                sound = []
+                if self.compile(path, self.sources[path], self.originals[path] + ".sanitized", flags):
+                    sound = [t for t in self.users[path]
+                             if self.run(t, path, self.originals[path] + ".sanitized.o", out + ".test", flags, 5)]
+                self.sanitized[path] = sound
+        if not self.compile(path, source, out, flags):
+            return False
+        return any(not self.run(t, path, out + ".o", out + ".test", flags, 5) for t in self.sanitized[path])
+
     def prepare(self, paths):
         """Reads the sources, compiles each unchanged, and drops tests that fail without a mutant."""
-        self.sources, self.originals, self.users = {}, {}, {}
+        self.sources, self.originals, self.users, self.sanitized = {}, {}, {}, {}
         broken = set()
         for number, path in enumerate(paths):
             with open(path) as file:
@@ -301,6 +320,7 @@ def main():
     parser.add_argument("--most", type=int, default=25, help="run at most this many tests, the nearest ones (default 25)")
     parser.add_argument("--slowest", type=float, default=10, help="leave out tests of more seconds than this (default 10)")
     parser.add_argument("--least", type=float, default=95, help="percent that must be detected (default 95)")
+    parser.add_argument("--sanitizers", help="judge survivors once more with these in the mutated file, such as address,undefined")
     parser.add_argument("--again", help="judge only the survivors in this output of a former run")
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
@@ -339,7 +359,7 @@ def run(campaign, options, paths):
         mutants = mutants[:options.sample]
     known = reasons(os.path.join(os.path.dirname(os.path.abspath(__file__)), "survivors.txt"))
     print("# %d files, %d mutants, %d of them judged (seed %d)" % (len(paths), count, len(mutants), options.seed), flush=True)
-    tally = {"invalid": 0, "equivalent": 0, "survives": 0, "excused": 0, "detected": 0}
+    tally = {"invalid": 0, "equivalent": 0, "survives": 0, "excused": 0, "sanitizers": 0, "detected": 0}
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
         for mutant, verdict in zip(mutants, pool.map(campaign.judge, mutants)):
             where, old, new = describe(campaign.sources[mutant[0]], mutant)
@@ -348,10 +368,11 @@ def run(campaign, options, paths):
             if verdict == "survives":
                 print("SURVIVES %s\n    - %s\n    + %s" % (where, old, new), flush=True)
             tally[verdict if verdict in tally else "detected"] += 1
+    tally["detected"] += tally["sanitizers"]
     judged = tally["detected"] + tally["survives"]
     part = 100 * tally["detected"] / judged if judged else 100
-    print("%d detected (%d of them by the time limit), %d survive (%.1f %% detected), %d with a reason in survivors.txt, "
-          "%d with the same object code, %d do not compile" % (tally["detected"], campaign.late, tally["survives"], part,
+    print("%d detected (%d of them by sanitizers, %d by the time limit), %d survive (%.1f %% detected), %d with a reason in survivors.txt, "
+          "%d with the same object code, %d do not compile" % (tally["detected"], tally["sanitizers"], campaign.late, tally["survives"], part,
                                                                tally["excused"], tally["equivalent"], tally["invalid"]))
     return 1 if part < options.least or broken else 0
 
