@@ -161,7 +161,7 @@ static int run_attempt(struct banyan_comm *comm, uint64_t now_ns)
                                          .data = message,
                                          .bytes = (uint32_t)bytes},
                 now_ns);
-        if (turn > 0 || !by_survive_may_carry(survive))
+        if (turn > 0 || !by_survive_may_carry(survive, by_comm_now(comm)))
             break;
         error = by_survive_carry(comm, survive);
         if (error != 0)
@@ -212,7 +212,7 @@ static int take(struct banyan_comm *comm, const struct by_member_frame *frame, u
             return 0;
         return by_survive_hear(comm, survive, frame);
     case BY_MEMBER_GO:
-        survive->go |= survive->frozen && frame->gen == survive->attempt;
+        by_survive_allow(survive, frame->gen, by_comm_now(comm));
         return 0;
     case BY_MEMBER_FAIL:
         return by_fail(frame->code < 0 ? frame->code : BY_EABORTED, "%.*s", (int)frame->bytes,

@@ -163,6 +163,7 @@ int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
     survive->attempt = frame->gen;
     survive->frozen = true;
     survive->go = survive->quiet = false;
+    survive->level_ns = 0;
     return 0;
 }
 
@@ -194,9 +195,21 @@ void by_survive_repeat(struct by_survive *survive)
 
 /* ---- continuing ---- */
 
-bool by_survive_may_carry(const struct by_survive *survive)
+void by_survive_allow(struct by_survive *survive, uint16_t gen, uint64_t now_ns)
 {
-    return survive->frozen && survive->go && by_resume_is_level(survive->resume);
+    if (!survive->frozen || survive->go || gen != survive->attempt)
+        return;
+    survive->go = true;
+    survive->go_ns = now_ns;
+}
+
+bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns)
+{
+    if (!survive->frozen || !by_resume_is_level(survive->resume))
+        return false;
+    if (survive->level_ns == 0)
+        survive->level_ns = now_ns;
+    return survive->go;
 }
 
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
@@ -211,7 +224,14 @@ int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)
     survive->coming = NULL;
     survive->frozen = false;
     survive->quiet = true;
+    survive->carried_ns = by_comm_now(comm);
     return 0;
+}
+
+/* Returns the seconds from the pause to `at_ns`, for printing. */
+static double seconds_since(const struct by_survive *survive, uint64_t at_ns)
+{
+    return (double)(at_ns - survive->frozen_ns) / 1e9;
 }
 
 /* Prints the log line: how long no chunk of this rank completed. */
@@ -224,10 +244,12 @@ static void tell(const struct banyan_comm *comm, const struct by_survive *surviv
         return;
     clock_gettime(CLOCK_REALTIME, &now);
     fprintf(stderr,
-            "banyan: job %u rank %u of %u (%s): continues in generation %u; made no progress for %.3f s, "
-            "first chunk at %lld.%03ld\n",
+            "banyan: job %u rank %u of %u (%s): continues in generation %u; made no progress for %.3f s "
+            "(level after %.3f s, tables after %.3f s, new trees after %.3f s), first chunk at %lld.%03ld\n",
             comm->job.job, comm->job.rank, comm->job.rank_count, comm->header.name, comm->job.gen,
-            (double)(now_ns - survive->frozen_ns) / 1e9, (long long)now.tv_sec, now.tv_nsec / 1000000);
+            seconds_since(survive, now_ns), seconds_since(survive, survive->level_ns),
+            seconds_since(survive, survive->go_ns), seconds_since(survive, survive->carried_ns),
+            (long long)now.tv_sec, now.tv_nsec / 1000000);
 }
 
 int by_survive_watch(struct banyan_comm *comm, struct by_survive *survive, const struct by_host_line *line,

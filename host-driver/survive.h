@@ -32,8 +32,11 @@ struct by_survive {
     uint8_t *message;
     size_t message_room;
     uint64_t frozen_ns; /* time of the pause, over all attempts */
-    uint64_t results;   /* chunks complete at the pause */
-    bool quiet;         /* calls continue, but no chunk is complete yet */
+    /* of the last attempt: when all ranks were level (0: not yet), when GO came, and when the calls
+     * went on in the new trees */
+    uint64_t level_ns, go_ns, carried_ns;
+    uint64_t results; /* chunks complete at the pause */
+    bool quiet;       /* calls continue, but no chunk is complete yet */
 };
 
 /* 0 if the bytes are the table of a host; else an error with its text. */
@@ -52,8 +55,10 @@ int by_survive_hear(struct banyan_comm *comm, struct by_survive *survive,
 size_t by_survive_say(struct by_survive *survive, const uint8_t **message, uint16_t *to);
 /* Repeats all messages, since all may have been lost. */
 void by_survive_repeat(struct by_survive *survive);
+/* Handles the GO of the attempt `gen`: all switches have its tables. */
+void by_survive_allow(struct by_survive *survive, uint16_t gen, uint64_t now_ns);
 /* Whether all ranks are level and the switches are ready. */
-bool by_survive_may_carry(const struct by_survive *survive);
+bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns);
 /* Continues the calls on the attempt's table. 0, or an error with its text. */
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive);
 /* Ends calls that have waited too long with BY_ETIMEDOUT; the text names what they waited for.

@@ -3,13 +3,15 @@
 # and every result must be right. A switch is killed, restarted or stopped for a while; a link goes
 # down, or blackholes packets in one or both directions; the controller is killed and restarted, is
 # stopped, or loses messages. For each fault the script prints the fault, the event that reported
-# it, and the time from the fault to the first chunk after it. The last faults leave no other path:
+# it, and the time from the fault to the first chunk after it, with its parts. The last faults leave
+# no other path:
 # a leaf dies, or the link of a host blackholes packets, and calls end with an error that names the
 # cut. Finally a rank dies.
 #   lab-survive.sh [BUILD]   Needs root (77 without). Exit 0: no wrong result, no call that hangs.
 # Settings: N: faults (default 3, the last of which is a blackhole); KINDS: only these kinds;
 # TRANSPORT of the hosts (udp); LAB_OPTIONS of lab up; SEED (default: the clock); EPOCH: faults
-# between two fresh labs (default 20).
+# between two fresh labs (default 20); LOSE=never: no messages are lost; ENDS=no: without the last
+# faults.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=tests/lab/lab-common.sh disable=SC2154
@@ -34,6 +36,7 @@ links=("leaf0 spine0" "leaf0 spine1" "leaf1 spine0" "leaf1 spine1")
 collectives=(allreduce reduce-scatter allgather broadcast reduce)
 wrong=0 hangs=0 count=0 lose=0
 : >"$dir/times"
+: >"$dir/steps"
 
 "$banyan" topo leafspine --spines 2 --uplink 5 >"$dir/fabric.json"
 
@@ -90,6 +93,34 @@ first_chunk() {
             }
             print latest
         }' "${files[@]}"
+}
+# parts SINCE LINES PATTERN: the steps of a recovery, in ms after the fault: a rank reports a wait;
+# banyand finds the fault (PATTERN in its log after LINES lines), and has a plan that its store
+# knows; the last rank is frozen, level with the others, told that the switches have their tables,
+# and in the new trees. The last step, its first chunk, is the fault's time. "-": unknown.
+parts() {
+    local host files=() midnight
+    midnight=$(date -d 0:00 +%s)
+    for host in $hosts; do files+=("$dir/$host.out"); done
+    tail -n "+$(($2 + 1))" "$dir/banyand.log" | awk -v since="$1" -v pattern="$3" -v midnight="$midnight" '
+        function stamp(text, at) { split(text, at, ":"); return (midnight - since + at[1] * 3600 + at[2] * 60 + at[3]) * 1000 }
+        function later(name, ms) { if (!(name in last) || ms > last[name]) last[name] = ms }
+        function show(name) { return name in last ? sprintf("%.0f", last[name]) : "-" }
+        FILENAME == "-" && !("found" in last) && $0 ~ pattern { last["found"] = stamp($2) }
+        FILENAME == "-" && "found" in last && !("planned" in last) && match($0, /is in generation [0-9]+, [0-9]+ ms after the planning began .[0-9]+ ms to hosts, [0-9]+ ms to switches; [0-9]+/) {
+            split(substr($0, RSTART, RLENGTH), word, /[^0-9]+/)
+            last["planned"] = stamp($2) - word[3] + word[4]
+            last["told"] = stamp($2) - word[6]
+        }
+        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 && !(FILENAME in seen) {
+            seen[FILENAME] = 1
+            match($0, /made no progress for.*first/)
+            split(substr($0, RSTART, RLENGTH), word, /[^0-9.]+/)
+            frozen = ($NF - since - word[2]) * 1000
+            later("frozen", frozen); later("level", frozen + word[3] * 1000)
+            later("tables", frozen + word[4] * 1000); later("trees", frozen + word[5] * 1000)
+        }
+        END { print show("told"), show("found"), show("planned"), show("frozen"), show("level"), show("tables"), show("trees") }' - "${files[@]}"
 }
 has_first_chunk() { first_chunk "$1" >/dev/null; }
 restart_switch() { # SWITCH WORD...
@@ -219,7 +250,7 @@ hit() {
 # Injects one fault. Every rank must then complete a chunk, and further results must follow. Status
 # 1: a call hangs.
 fault() {
-    local kind=$1 before since what saw undo at ms by lines
+    local kind=$1 before since what saw undo at ms by lines steps=
     before=$(rows)
     lines=$(log_lines)
     hit "$kind"
@@ -238,7 +269,14 @@ fault() {
         return 1
     fi
     printf '  fault %3d  %-46s %-34s %5s ms\n' "$count" "$what" "${by:-(its log was away)}" "$ms"
-    [ "$ms" = 0 ] || echo "$ms" >>"$dir/times"
+    if [ "$ms" != 0 ]; then
+        await 3 settled_since "$lines" || true
+        steps=$(parts "$since" "$lines" "$saw")
+        echo "$ms" >>"$dir/times"
+        echo "$steps $ms" >>"$dir/steps"
+        # shellcheck disable=SC2086
+        printf '             ms until: a rank reports %s, found %s, planned %s, frozen %s, level %s, tables %s, new trees %s\n' $steps
+    fi
     lines=$(log_lines)
     $undo
     [ "$ms" = 0 ] || [ "$kind" = leaf ] || await 8 settled_since "$lines" || true # until it is used again
@@ -254,7 +292,7 @@ ended() {
 
 while [ "$count" -lt "$N" ]; do
     collective=${collectives[$(draw ${#collectives[@]})]}
-    lose=$((1 - lose > 0 ? 100 : 0)) # in every other lab one message in ten between hosts and controller is lost
+    [ "${LOSE:-}" = never ] || lose=$((1 - lose > 0 ? 100 : 0)) # in every other lab one message in ten between hosts and controller is lost
     fresh_lab "$collective"
     echo "lab $id: $collective$([ "$lose" = 0 ] || echo ", $lose of 1000 messages between hosts and controller are lost")"
     for ((i = 0; i < EPOCH && count < N; i++)); do
@@ -267,6 +305,17 @@ while [ "$count" -lt "$N" ]; do
 done
 if [ "$wrong" -eq 0 ] && [ "$hangs" -eq 0 ]; then pass "$N faults: $verified results, none wrong, no call hangs"; else fail "$N faults: $wrong wrong results, $hangs hang"; fi
 sort -n "$dir/times" | awk '{ t[NR] = $1 } END { if (NR) printf "  from fault to traffic: median %d ms, worst %d ms, of %d that stopped it\n", t[int((NR + 1) / 2)], t[NR], NR }'
+# Medians of the durations of the steps, of the faults of which all steps are known. Levelling and
+# the push run at once, so that "both" begins when the last rank is frozen.
+grep -v -e - "$dir/steps" 2>/dev/null | awk '
+    function median(step, i, j, t) {
+        for (i = 2; i <= n; i++) for (j = i; j > 1 && v[step, j] < v[step, j - 1]; j--) { t = v[step, j]; v[step, j] = v[step, j - 1]; v[step, j - 1] = t }
+        return sprintf("%d (%d)", v[step, int((n + 1) / 2)], v[step, n])
+    }
+    { n++; both = $5 > $6 ? $5 : $6; v[1, n] = $1; v[2, n] = $2 - $1; v[3, n] = $3 - $2; v[4, n] = $4 - $3; v[5, n] = $5 - $4; v[6, n] = both - $4; v[7, n] = $7 - both; v[8, n] = $8 - $7 }
+    END { if (n) printf "  its parts, median (worst) in ms of %d: until a rank reports %s, to the finding %s, to the plan %s, to the last freeze %s, levelling %s (and tables %s), to new trees %s, to the first chunk %s\n", n, median(1), median(2), median(3), median(4), median(5), median(6), median(7), median(8) }'
+
+[ "${ENDS:-yes}" = yes ] || finish
 
 # Faults without another path, and a rank that dies.
 lose=0

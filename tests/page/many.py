@@ -27,7 +27,7 @@ class Large:
 
     def events(self, now):
         texts = [("bad", "link leaf3 - spine2 is down: no carrier"), ("plain", "link leaf3 - spine2 is down: planning again"),
-                 ("good", "job 1 is in generation 4, 212 ms after the planning began"), ("good", "link leaf3 - spine2 is up")]
+                 ("good", "job 1 is in generation 4, 212 ms after the planning began (4 ms to hosts, 9 ms to switches; 230 ms after the first report of a wait)"), ("good", "link leaf3 - spine2 is up")]
         return [{"number": 20 - i, "time": int((now - 9 * i) * 1000), "grade": texts[i % 4][0], "text": texts[i % 4][1]} for i in range(20)]
 
     def job(self, number, name, joined):

@@ -395,6 +395,15 @@ bool by_recover_waits(const struct by_recover *r, uint32_t j)
     return by_recover_suspects(r, j) && r->now_ns - job->waits_since_ns >= WAITS_NS;
 }
 
+uint64_t by_recover_waited_ns(const struct by_recover *r, uint32_t j)
+{
+    const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;
+
+    return job != NULL && job->waits_ns != 0 && r->now_ns - job->waits_ns <= WAITS_GAP_NS
+               ? r->now_ns - job->waits_since_ns
+               : 0;
+}
+
 bool by_recover_has_rank(const struct by_recover *r, uint32_t j, uint16_t rank)
 {
     const struct by_recover_state *job = j < r->job_count ? &r->jobs[j] : NULL;

@@ -122,6 +122,8 @@ const bool *by_recover_lost_nodes(const struct by_recover *recover);
 const bool *by_recover_lost_links(const struct by_recover *recover);
 /* Whether the part was found to be a blackhole and is still held. */
 bool by_recover_held(const struct by_recover *recover, bool is_link, uint32_t what);
+/* For how long ranks have reported waits without a break (ns); 0: none does. */
+uint64_t by_recover_waited_ns(const struct by_recover *recover, uint32_t job);
 /* Whether the rank is connected; false if the job does not exist. */
 bool by_recover_has_rank(const struct by_recover *recover, uint32_t job, uint16_t rank);
 /* The generation that all ranks of the job are in, and the next one, which is the same unless an

@@ -29,6 +29,8 @@ struct affected {
     uint16_t job; /* 0: the place is free */
     uint32_t rank_count;
     uint64_t since_ms;                /* beginning of its attempt */
+    uint64_t waited_ms;               /* for how long ranks had reported waits then */
+    uint64_t planned_ms, pushed_ms;   /* when its last plan was recorded, and on all switches */
     struct by_change_image *image_of; /* by rank: table for ranks that connect late, of the base generation */
 };
 
@@ -230,8 +232,12 @@ static void do_settled(struct by_daemon *daemon, const struct by_recover_action 
         return;
     job->state = BY_JOB_RUNNING;
     by_news_tell(daemon->news, BY_NEWS_GOOD,
-                 "job %u is in generation %u, %" PRIu64 " ms after the planning began", affected->job,
-                 by_recover_base(daemon->recover, action->job), daemon->now_ms - affected->since_ms);
+                 "job %u is in generation %u, %" PRIu64 " ms after the planning began (%" PRIu64
+                 " ms to hosts, %" PRIu64 " ms to switches; %" PRIu64 " ms after the first report of a wait)",
+                 affected->job, by_recover_base(daemon->recover, action->job),
+                 daemon->now_ms - affected->since_ms, affected->planned_ms - affected->since_ms,
+                 affected->pushed_ms - affected->since_ms,
+                 daemon->now_ms - affected->since_ms + affected->waited_ms);
 }
 
 static void act(void *user, const struct by_recover_action *action)
@@ -292,6 +298,8 @@ static void on_pushed(struct by_daemon *daemon, struct by_change *change)
     change->target_nodes = NULL;
     change->target_count = 0;
     if (error == 0) {
+        for (uint32_t i = 0; i < recovery->place_count; i++)
+            recovery->places[i].pushed_ms = daemon->now_ms;
         keep_base(daemon);
         by_change_adopt(daemon, change);
         forget_change(daemon);
@@ -310,6 +318,7 @@ static void on_planned(struct by_daemon *daemon, struct by_change *change)
             recovery->places[i].job != 0 ? by_change_find(change, recovery->places[i].job) : NULL;
         struct by_job *job = entry != NULL ? job_at(daemon, i) : NULL;
 
+        recovery->places[i].planned_ms = daemon->now_ms;
         if (job != NULL && entry->tables != NULL && entry->tables->ahead)
             by_news_tell(daemon->news, BY_NEWS_PLAIN, "job %u: its plan was made in advance", job->spec.job);
         if (job == NULL || !entry->anew || entry->error == 0)
@@ -352,8 +361,10 @@ static void start_plan(struct by_daemon *daemon)
             continue;
         by_change_touch(change, job, !whole);
         job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(daemon->recover, i);
-        if (job->state == BY_JOB_RUNNING)
+        if (job->state == BY_JOB_RUNNING) {
             recovery->places[i].since_ms = daemon->now_ms;
+            recovery->places[i].waited_ms = by_recover_waited_ns(daemon->recover, i) / 1000000;
+        }
         job->state = BY_JOB_RECOVERING;
     }
     recovery->change = change;
