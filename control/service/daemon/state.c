@@ -18,6 +18,9 @@
 #include "offload/base/bytes.h"
 #include "offload/base/errors.h"
 
+/* Generations of a job that are recorded in advance with each push (count), so that hosts need not
+ * wait for the store when something fails. */
+#define RESERVE 16u
 /* Version of the tables below. */
 #define STATE_VERSION 2
 
@@ -354,6 +357,23 @@ static int put_tables(struct by_state *state, const struct by_job *job, const st
     return error;
 }
 
+/* Returns the generation to record for a job that is in `gen`: the next ones are reserved. */
+static uint16_t reserve_from(uint16_t gen)
+{
+    for (unsigned i = 0; i < RESERVE; i++)
+        gen = by_job_gen_next(gen);
+    return gen;
+}
+
+/* Whether a later run begins above this generation. */
+static bool is_reserved(const struct by_state *state, uint16_t job, uint16_t gen)
+{
+    for (unsigned i = 0; i <= RESERVE; i++, gen = by_job_gen_next(gen))
+        if (gen == state->reserved[job])
+            return true;
+    return false;
+}
+
 static int put_job(struct by_state *state, const struct by_change_job *entry, struct by_problem *problem)
 {
     const struct by_job_spec *spec = &entry->job->spec;
@@ -363,7 +383,7 @@ static int put_job(struct by_state *state, const struct by_change_job *entry, st
         by_state_do(state, problem,
                     by_state_ask(state, "INSERT INTO job VALUES (1, ?, ?, ?, ?, ?, ?, ?, ?, ?)", "nntntttnt",
                                  (int64_t)spec->job, (int64_t)(entry->error != 0), entry->problem.text,
-                                 (int64_t)entry->job->gen_last, spec->name, wants, ranks,
+                                 (int64_t)reserve_from(entry->job->gen_last), spec->name, wants, ranks,
                                  (int64_t)spec->window, by_fraction_text(spec->share, share)));
 
     /* the number of a job keeps this property as long as the job exists */
@@ -444,7 +464,8 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
     int error;
 
     for (uint32_t i = 0; i < change->job_count; i++)
-        some |= change->jobs[i].anew && change->jobs[i].job->tables != NULL;
+        some |= state != NULL && change->jobs[i].anew && change->jobs[i].job->tables != NULL &&
+                !is_reserved(state, change->jobs[i].job->spec.job, change->jobs[i].gen);
     if (state == NULL || !some)
         return 0;
     error = begin_transaction(state, problem);
@@ -454,9 +475,13 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
         if (change->jobs[i].anew)
             error = by_state_do(state, problem,
                                 by_state_ask(state, "UPDATE job SET gen_last = ? WHERE job = ?", "nn",
-                                             (int64_t)change->jobs[i].gen,
+                                             (int64_t)reserve_from(change->jobs[i].gen),
                                              (int64_t)change->jobs[i].job->spec.job));
-    return end_transaction(state, error, problem);
+    error = end_transaction(state, error, problem);
+    for (uint32_t i = 0; i < change->job_count && error == 0; i++)
+        if (change->jobs[i].anew)
+            state->reserved[change->jobs[i].job->spec.job] = reserve_from(change->jobs[i].gen);
+    return error;
 }
 
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
@@ -478,9 +503,12 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
     if (error == 0)
         error = put_number(state, "push", change->push_id, problem);
     error = end_transaction(state, error, problem);
-    if (error == 0)
-        state->took = false;
-    return error;
+    if (error != 0)
+        return error;
+    state->took = false;
+    for (uint32_t i = 0; i < change->job_count; i++)
+        state->reserved[change->jobs[i].job->spec.job] = reserve_from(change->jobs[i].job->gen_last);
+    return 0;
 }
 
 void by_state_finish(struct by_state *state, bool done, bool settled)

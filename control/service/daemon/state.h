@@ -39,7 +39,8 @@ uint64_t by_state_election(const struct by_state *state);
 int by_state_elect(struct by_state *state, uint64_t election_id, struct by_problem *problem);
 
 /* Records the generations of a change's running jobs, before a host gets their tables: a later run
- * does not use them again. Returns 0, or BY_EIO. */
+ * does not use them again. by_state_begin has done so already for some after its own; only beyond
+ * these does this write. Returns 0, or BY_EIO. */
 int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem);
 /* Records a change before its push begins. Returns 0, or BY_EIO: then nothing may be pushed. */
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem);

@@ -32,7 +32,9 @@ struct by_state {
     bool
         doubt; /* since the start, and after an error: the disk may not have what the journal seems to hold */
     bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
-    int lock;  /* a folder: a descriptor of its lock file, or -1 */
+    /* by number: the generation up to which those of a job are recorded, 0: unknown */
+    uint16_t reserved[BY_JOBS_MAX];
+    int lock; /* a folder: a descriptor of its lock file, or -1 */
     /* etcd: */
     struct by_lead *lead;
     int64_t revision; /* of the key `state` */

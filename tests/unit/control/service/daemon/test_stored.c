@@ -13,6 +13,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "control/service/daemon/changes.h"
 #include "control/service/daemon/daemon.h"
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
@@ -120,6 +121,87 @@ static void status_and_metrics_show_jobs_as_before_a_restart(void **state)
     rig_close(&rig);
 }
 
+/* The generation recorded for job 1, and a number that changes with each write of another
+ * connection. */
+static void look_at_store(sqlite3 *db, int64_t *gen, int64_t *version)
+{
+    static const char *const questions[] = {"SELECT gen_last FROM job WHERE job = 1 AND push = 0",
+                                            "PRAGMA data_version"};
+    int64_t *const answers[] = {gen, version};
+
+    for (unsigned i = 0; i < 2; i++) {
+        sqlite3_stmt *row;
+
+        assert_int_equal(sqlite3_prepare_v2(db, questions[i], -1, &row, NULL), SQLITE_OK);
+        assert_int_equal(sqlite3_step(row), SQLITE_ROW);
+        *answers[i] = sqlite3_column_int64(row, 0);
+        sqlite3_finalize(row);
+    }
+}
+
+/* Hosts freeze for the next generations without a write; numbers beyond those that a push has
+ * reserved are written first. */
+static void generations_are_recorded_before_they_are_needed(void **state)
+{
+    static const struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    struct by_state *store = NULL;
+    struct by_job **jobs = NULL;
+    struct by_change change = {0};
+    struct by_change_job entry = {.anew = true};
+    uint32_t count = 0, writes = 0;
+    int64_t recorded, version, before;
+    char path[128];
+    sqlite3 *db;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    assert_int_equal(rig_stop(&daemon), 0);
+    if (by_state_open(rig.state, rig.topology, &options, &store, &problem) != 0 ||
+        by_state_jobs(store, &jobs, &count, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(count, 1);
+    snprintf(path, sizeof(path), "%s/banyand.db", rig.state);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    look_at_store(db, &recorded, &version);
+    assert_true(recorded > jobs[0]->tables->gen);
+    change.topology = rig.topology;
+    change.images = calloc(rig.topology->node_count, sizeof(*change.images));
+    change.jobs = &entry;
+    change.job_count = 1;
+    change.push_id = 1;
+    entry.job = jobs[0];
+    entry.tables = jobs[0]->tables;
+    assert_non_null(change.images);
+    /* A push, after which 40 attempts fail before their push. */
+    jobs[0]->gen_last = entry.gen = (uint16_t)(recorded + 1);
+    assert_int_equal(by_state_begin(store, &change, &problem), 0);
+    by_state_finish(store, true, true);
+    look_at_store(db, &recorded, &version);
+    for (unsigned i = 0; i < 40; i++) {
+        jobs[0]->gen_last = entry.gen = by_job_gen_next(entry.gen);
+        before = version;
+        assert_int_equal(by_state_reserve(store, &change, &problem), 0);
+        look_at_store(db, &recorded, &version);
+        assert_true(recorded >= entry.gen);
+        writes += version != before;
+        assert_true(i > 0 || writes == 0);
+    }
+    assert_in_range(writes, 2, 3);
+    sqlite3_close(db);
+    free(change.images);
+    by_job_tables_free(jobs[0]->tables);
+    by_job_spec_free(&jobs[0]->spec);
+    free(jobs[0]);
+    free(jobs);
+    by_state_close(store);
+    rig_close(&rig);
+}
+
 static void a_table_that_is_damaged_in_the_store_is_named_and_made_again(void **state)
 {
     struct daemon_rig rig;
@@ -179,6 +261,7 @@ static void an_etcd_that_does_not_answer_is_reported_once(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(generations_are_recorded_before_they_are_needed),
         cmocka_unit_test(an_etcd_that_does_not_answer_is_reported_once),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
         cmocka_unit_test(a_table_that_is_damaged_in_the_store_is_named_and_made_again),
