@@ -148,6 +148,15 @@ int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image
     return 0;
 }
 
+void by_comm_prepare(struct banyan_comm *comm, const struct by_resume *resume, const uint8_t *image,
+                     size_t bytes)
+{
+    struct by_progress_config config;
+
+    if (by_comm_progress_config(comm, image, bytes, &config) == 0)
+        by_progress_prepare(&comm->progress, &config, resume);
+}
+
 int by_comm_carry(struct banyan_comm *comm, struct by_resume *resume, const uint8_t *image, size_t bytes)
 {
     struct by_progress_config config;

@@ -156,6 +156,9 @@ void by_comm_progress(struct banyan_comm *comm, uint64_t until_ns);
 /* comm.c: puts a table in force; NULL: none. The table must outlive the communicator or be replaced
  * first. */
 void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes);
+/* Allocates in advance what by_comm_carry needs; it may be called with the same arguments then. */
+void by_comm_prepare(struct banyan_comm *comm, const struct by_resume *resume, const uint8_t *image,
+                     size_t bytes);
 /* comm.c: continues calls on the trees of a new table of this rank, from `resume`, in which all
  * ranks are level. The table must outlive the communicator or be replaced first. 0; on error
  * nothing has changed. */

@@ -161,8 +161,10 @@ static int run_attempt(struct banyan_comm *comm, uint64_t now_ns)
                                          .data = message,
                                          .bytes = (uint32_t)bytes},
                 now_ns);
-        if (turn > 0 || !by_survive_may_carry(survive, by_comm_now(comm)))
+        if (turn > 0 || !by_survive_may_carry(survive, by_comm_now(comm))) {
+            by_survive_prepare(comm, survive);
             break;
+        }
         error = by_survive_carry(comm, survive);
         if (error != 0)
             break;

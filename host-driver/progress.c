@@ -185,6 +185,33 @@ int by_progress_open(struct by_progress *node, const struct by_progress_config *
     return error;
 }
 
+void by_progress_prepare(struct by_progress *node, const struct by_progress_config *config,
+                         const struct by_resume *resume)
+{
+    struct by_endpoint_config endpoint = endpoint_config(config);
+    size_t bytes = by_resume_copy_size(resume, &endpoint);
+
+    if (bytes <= node->next_bytes)
+        return;
+    free(node->next_memory);
+    node->next_memory = aligned(bytes);
+    node->next_bytes = node->next_memory != NULL ? bytes : 0;
+}
+
+/* Returns memory for the next endpoint, the prepared one if it suffices. */
+static void *take_next(struct by_progress *node, size_t bytes)
+{
+    void *memory = node->next_memory;
+
+    if (bytes > node->next_bytes) {
+        free(memory);
+        memory = aligned(bytes);
+    }
+    node->next_memory = NULL;
+    node->next_bytes = 0;
+    return memory;
+}
+
 int by_progress_carry(struct by_progress *node, const struct by_progress_config *config,
                       struct by_resume *resume)
 {
@@ -198,7 +225,7 @@ int by_progress_carry(struct by_progress *node, const struct by_progress_config 
     int error = 0;
 
     by_image_header(config->image, &header);
-    memory = bytes > 0 ? aligned(bytes) : NULL;
+    memory = bytes > 0 ? take_next(node, bytes) : NULL;
     if (memory == NULL)
         return bytes == 0
                    ? by_fail(BY_ENOENT, "according to its table, %s is in no tree of job %u", header.name,
@@ -244,6 +271,7 @@ void by_progress_close(struct by_progress *node)
     free(node->inner);
     free(node->endpoint_memory);
     free(node->engine_memory);
+    free(node->next_memory);
     memset(node, 0, sizeof(*node));
 }
 

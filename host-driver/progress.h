@@ -50,6 +50,8 @@ struct by_progress {
     struct by_engine *engine;       /* or NULL */
     struct by_endpoint *endpoint;   /* or NULL: a switch */
     void *engine_memory, *endpoint_memory;
+    void *next_memory; /* for the endpoint of the next generation: by_progress_prepare; else NULL */
+    size_t next_bytes;
     uint16_t job;
     /* one bit per tree of `job` in which this node is inner or root; NULL = none */
     uint8_t *inner;
@@ -80,6 +82,10 @@ struct by_progress_config {
 /* Creates the parts on an open transport. 0, or an error with its text. */
 int by_progress_open(struct by_progress *node, const struct by_progress_config *config,
                      struct by_transport *transport);
+/* Allocates the memory for by_progress_carry in advance, while all ranks are level and the switches
+ * have no tables yet. Without memory it does nothing. */
+void by_progress_prepare(struct by_progress *node, const struct by_progress_config *config,
+                         const struct by_resume *resume);
 /*
  * Replaces the parts by those of another generation's image, which has the same cables and
  * payloads; keeps `fault`. Calls continue from `resume`, in which all ranks are level; counters

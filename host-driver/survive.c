@@ -162,7 +162,7 @@ int by_survive_freeze(struct banyan_comm *comm, struct by_survive *survive,
     }
     survive->attempt = frame->gen;
     survive->frozen = true;
-    survive->go = survive->quiet = false;
+    survive->go = survive->quiet = survive->prepared = false;
     survive->level_ns = 0;
     return 0;
 }
@@ -210,6 +210,14 @@ bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns)
     if (survive->level_ns == 0)
         survive->level_ns = now_ns;
     return survive->go;
+}
+
+void by_survive_prepare(struct banyan_comm *comm, struct by_survive *survive)
+{
+    if (!survive->frozen || survive->go || survive->prepared || survive->level_ns == 0)
+        return;
+    survive->prepared = true;
+    by_comm_prepare(comm, survive->resume, survive->coming, survive->coming_bytes);
 }
 
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive)

@@ -22,8 +22,9 @@ struct by_survive {
     uint8_t *image;
     /* the pending generation, or the last one that was reached; 0: none yet */
     uint16_t attempt;
-    bool frozen; /* calls are paused for the attempt */
-    bool go;     /* all switches have its tables */
+    bool frozen;   /* calls are paused for the attempt */
+    bool go;       /* all switches have its tables */
+    bool prepared; /* by_survive_prepare has been called in the attempt */
     /* of the attempt; kept after it, while other ranks may still need an answer */
     struct by_resume *resume;
     void *resume_memory;
@@ -59,6 +60,8 @@ void by_survive_repeat(struct by_survive *survive);
 void by_survive_allow(struct by_survive *survive, uint16_t gen, uint64_t now_ns);
 /* Whether all ranks are level and the switches are ready. */
 bool by_survive_may_carry(struct by_survive *survive, uint64_t now_ns);
+/* Prepares by_survive_carry while ranks are level and switches are not ready. */
+void by_survive_prepare(struct banyan_comm *comm, struct by_survive *survive);
 /* Continues the calls on the attempt's table. 0, or an error with its text. */
 int by_survive_carry(struct banyan_comm *comm, struct by_survive *survive);
 /* Ends calls that have waited too long with BY_ETIMEDOUT; the text names what they waited for.

@@ -92,6 +92,9 @@ struct push_work {
     struct by_session_options options;
     uint32_t count;
     uint64_t open; /* the push being settled, or 0 */
+    struct by_push_record *record;
+    int record_error;
+    struct by_problem record_problem;
     struct each {
         struct by_session *session;
         by_HelloReply hello;
@@ -118,16 +121,13 @@ static void work_close(struct push_work *work)
     free(work->each);
 }
 
-/* Performs one step at all switches in parallel. Returns 0, or the error of the first switch that
- * failed; `problem` names it, followed by `consequence`. */
-static int work_do(struct push_work *work, by_parallel_fn *step, const char *consequence,
-                   struct by_problem *problem)
+/* Returns 0, or the error of the first switch at which a step failed; `problem` names it, followed
+ * by `consequence`. */
+static int work_look(const struct push_work *work, const char *consequence, struct by_problem *problem)
 {
-    const uint32_t most = work->options.at_once > 0 ? work->options.at_once : BY_PUSH_AT_ONCE;
     uint32_t failed = 0, first = 0;
     char text[150];
 
-    by_parallel(work->count, most, step, work);
     for (uint32_t i = work->count; i-- > 0;)
         if (work->each[i].error != 0) {
             failed++;
@@ -144,11 +144,34 @@ static int work_do(struct push_work *work, by_parallel_fn *step, const char *con
     return blame(problem, work->each[first].error, work->targets[first].name, text);
 }
 
-static void do_prepare(void *context, uint32_t i)
+static uint32_t at_once(const struct push_work *work)
+{
+    return work->options.at_once > 0 ? work->options.at_once : BY_PUSH_AT_ONCE;
+}
+
+/* Performs one step at all switches in parallel; returns as work_look does. */
+static int work_do(struct push_work *work, by_parallel_fn *step, const char *consequence,
+                   struct by_problem *problem)
+{
+    by_parallel(work->count, at_once(work), step, work);
+    return work_look(work, consequence, problem);
+}
+
+/* Index 0 is the record, the switches follow. */
+static void do_prepare(void *context, uint32_t index)
 {
     struct push_work *work = context;
-    struct by_push_target *target = &work->targets[i];
+    struct by_push_target *target;
+    uint32_t i = index - 1;
 
+    if (index == 0) {
+        if (work->record == NULL)
+            return;
+        work->record_error = work->record->write(work->record->user, &work->record_problem);
+        work->record->written = work->record_error == 0;
+        return;
+    }
+    target = &work->targets[i];
     target->hash = target->image ? by_image_hash(target->image, target->bytes) : 0;
     work->each[i].error = prepare(target, &work->options, &work->each[i].session, &work->each[i].problem);
 }
@@ -169,8 +192,18 @@ static void do_commit(void *context, uint32_t i)
         by_session_commit(work->each[i].session, work->targets[i].hash, &work->each[i].problem);
 }
 
-int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
-            struct by_problem *problem)
+/* All switches validate their images, while the record is written. */
+static int prepare_all(struct push_work *work, struct by_problem *problem)
+{
+    by_parallel(work->count + 1, at_once(work) + (work->record != NULL), do_prepare, work);
+    if (work->record_error == 0)
+        return work_look(work, "; no table was changed", problem);
+    *problem = work->record_problem;
+    return work->record_error;
+}
+
+int by_push_recorded(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+                     struct by_push_record *record, struct by_problem *problem)
 {
     struct by_problem ignored;
     struct push_work work;
@@ -179,7 +212,8 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
     int error;
 
     work_open(&work, targets, count, options);
-    error = work_do(&work, do_prepare, "; no table was changed", problem);
+    work.record = record;
+    error = prepare_all(&work, problem);
     if (error != 0) {
         work_do(&work, do_abort, "", &ignored);
     } else {
@@ -195,6 +229,12 @@ int by_push(struct by_push_target *targets, uint32_t count, const struct by_sess
         targets[i].sent = work.each[i].session ? by_session_sent(work.each[i].session) : 0;
     work_close(&work);
     return error;
+}
+
+int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+            struct by_problem *problem)
+{
+    return by_push_recorded(targets, count, options, NULL, problem);
 }
 
 /* Each Hello fences off older writers, so that the state which it returns stays valid. */

@@ -7,6 +7,7 @@
 #ifndef BY_SERVICE_CONTROLLER_PUSH_H
 #define BY_SERVICE_CONTROLLER_PUSH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,19 @@ struct by_push_target {
  */
 int by_push(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
             struct by_problem *problem);
+
+/* Something that is to be recorded before any switch commits. */
+struct by_push_record {
+    /* Records it, in any thread. 0, or an error with `problem`: then no switch commits. */
+    int (*write)(void *user, struct by_problem *problem);
+    void *user;
+    bool written; /* out: it succeeded */
+};
+
+/* The same as by_push; the switches validate while the record is written, and commit after it. If
+ * it fails, its error is returned, and all switches discard their images. */
+int by_push_recorded(struct by_push_target *targets, uint32_t count, const struct by_session_options *options,
+                     struct by_push_record *record, struct by_problem *problem);
 
 enum by_push_settled {
     BY_PUSH_CLEAR,   /* no push was open */

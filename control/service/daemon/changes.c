@@ -299,28 +299,42 @@ void by_change_plan(struct by_daemon *daemon, struct by_change *change, by_chang
     by_work_do(daemon->work, &change->task);
 }
 
+static int record_push(void *user, struct by_problem *problem)
+{
+    struct by_change *change = user;
+    int error = by_state_begin(change->state, change, problem);
+
+    change->begun = error == 0;
+    if (change->begun)
+        change->recorded = true;
+    return error;
+}
+
 static void run_push(struct by_task *task)
 {
     struct by_change *change = (struct by_change *)task;
+    struct by_push_record record = {.write = record_push, .user = change};
     enum by_push_settled settled;
     double start = seconds_now();
+    /* While an earlier push may be settled at the next start, its switches must stay as it left
+     * them until this one is recorded. */
+    bool alone = change->target_count == 0 || !by_state_is_settled(change->state);
 
-    change->error = by_state_begin(change->state, change, &change->problem);
     change->settled = true;
-    change->begun = change->error == 0;
+    change->begun = false;
+    change->error = alone ? record_push(change, &change->problem) : 0;
+    if (change->error == 0 && change->target_count > 0)
+        change->error = by_push_recorded(change->targets, change->target_count, &change->access,
+                                         alone ? NULL : &record, &change->problem);
     if (!change->begun)
         return; /* nothing was recorded, and the record of an earlier push stays */
-    change->recorded = true;
-    if (change->target_count > 0) {
-        change->error = by_push(change->targets, change->target_count, &change->access, &change->problem);
-        if (change->error != 0) {
-            struct by_problem ignored = {0};
+    if (change->error != 0) {
+        struct by_problem ignored = {0};
 
-            change->settled = by_push_settle(change->targets, change->target_count, &change->access, &settled,
-                                             &ignored) == 0;
-            if (change->settled && settled == BY_PUSH_FORWARD)
-                change->error = 0;
-        }
+        change->settled =
+            by_push_settle(change->targets, change->target_count, &change->access, &settled, &ignored) == 0;
+        if (change->settled && settled == BY_PUSH_FORWARD)
+            change->error = 0;
     }
     change->push_seconds = seconds_now() - start;
     for (uint32_t i = 0; i < change->target_count; i++)

@@ -484,6 +484,11 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
     return error;
 }
 
+bool by_state_is_settled(const struct by_state *state)
+{
+    return state == NULL || !state->open;
+}
+
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
     int error;
@@ -506,6 +511,7 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
     if (error != 0)
         return error;
     state->took = false;
+    state->open = true;
     for (uint32_t i = 0; i < change->job_count; i++)
         state->reserved[change->jobs[i].job->spec.job] = reserve_from(change->jobs[i].job->gen_last);
     return 0;
@@ -523,6 +529,7 @@ void by_state_finish(struct by_state *state, bool done, bool settled)
         error =
             end_transaction(state, by_state_run(state, &problem, done ? take_push : forget_push), &problem);
     state->took = done && error != 0;
+    state->open = error != 0;
     if (error != 0)
         by_daemon_say("%s; the end of a push is recorded at the next change, or decided at the next start",
                       problem.text);
@@ -571,5 +578,6 @@ int by_state_settle(struct by_state *state, bool forward, struct by_problem *pro
     if (error == 0)
         error =
             end_transaction(state, by_state_run(state, problem, forward ? take_push : forget_push), problem);
+    state->open = error != 0;
     return error;
 }

@@ -42,7 +42,9 @@ int by_state_elect(struct by_state *state, uint64_t election_id, struct by_probl
  * does not use them again. by_state_begin has done so already for some after its own; only beyond
  * these does this write. Returns 0, or BY_EIO. */
 int by_state_reserve(struct by_state *state, const struct by_change *change, struct by_problem *problem);
-/* Records a change before its push begins. Returns 0, or BY_EIO: then nothing may be pushed. */
+/* Whether no earlier push is recorded without its end. */
+bool by_state_is_settled(const struct by_state *state);
+/* Records a change before a switch commits its table. Returns 0, or BY_EIO: then none may. */
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem);
 /* Records the end of the push: `done`, or without effect. Unless it is `settled`, its record stays
  * for the next run; so it does, with a message, if it cannot be written. */

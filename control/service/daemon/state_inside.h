@@ -31,6 +31,7 @@ struct by_state {
     struct by_lower_options lower;
     bool
         doubt; /* since the start, and after an error: the disk may not have what the journal seems to hold */
+    bool open; /* a push is recorded, but not its end */
     bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
     /* by number: the generation up to which those of a job are recorded, 0: unknown */
     uint16_t reserved[BY_JOBS_MAX];

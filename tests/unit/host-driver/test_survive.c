@@ -120,6 +120,36 @@ static void in_mid_allreduce_a_switch_dies_and_the_result_is_right(void **state)
     hub_close(&hub);
 }
 
+/* While the switches have no tables yet, level ranks get the memory for the new trees ready. */
+static void level_ranks_have_their_memory_before_the_switches_are_ready(void **state)
+{
+    const void *memory[HUB_HOSTS] = {0};
+
+    (void)state;
+    hub_open(&hub, 7, false);
+    hub_join(&hub);
+    post_allreduce();
+    run_for(100);
+    hub_kill(&hub, 0);
+    hub_freeze(&hub, 2, true);
+    for (int r = 0; r < HUB_HOSTS; r++) {
+        until(hub.comm[r]->progress.next_memory != NULL);
+        memory[r] = hub.comm[r]->progress.next_memory;
+    }
+    hub_freeze(&hub, 2, false); /* a reminder changes nothing */
+    for (int i = 0; i < 50; i++)
+        turn();
+    hub_push(&hub, 2);
+    hub_go(&hub, 2);
+    until(hub_carried(&hub, 2) == HUB_HOSTS);
+    for (int r = 0; r < HUB_HOSTS; r++) {
+        assert_ptr_equal(hub.comm[r]->progress.endpoint_memory, memory[r]);
+        assert_null(hub.comm[r]->progress.next_memory);
+    }
+    check_allreduce();
+    hub_close(&hub);
+}
+
 static void a_host_becomes_the_root_of_the_trees(void **state)
 {
     (void)state;
@@ -485,6 +515,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(in_mid_allreduce_a_switch_dies_and_the_result_is_right),
+        cmocka_unit_test(level_ranks_have_their_memory_before_the_switches_are_ready),
         cmocka_unit_test(a_host_becomes_the_root_of_the_trees),
         cmocka_unit_test(the_controller_dies_in_between),
         cmocka_unit_test(without_its_controller_data_go_on),

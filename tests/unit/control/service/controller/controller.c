@@ -240,6 +240,59 @@ static void a_refusal_by_one_switch_leaves_all_as_they_were(void **state)
     setup_close(&setup);
 }
 
+/* A record that ends when both switches have the new table, and before any has committed. */
+struct slow_record {
+    const struct setup *setup;
+    int result;
+    bool saw_all, saw_commit;
+};
+
+static int write_slowly(void *user, struct by_problem *problem)
+{
+    struct slow_record *slow = user;
+
+    for (unsigned i = 0; i < 10000 && !slow->saw_all; i++) {
+        slow->saw_all = true;
+        for (unsigned n = 0; n < 2; n++) {
+            struct controller_fake *fake = slow->setup->fake[n];
+
+            pthread_mutex_lock(&fake->lock);
+            slow->saw_all &= fake->staged_bytes > 0;
+            pthread_mutex_unlock(&fake->lock);
+        }
+        usleep(1000);
+    }
+    usleep(20000);
+    slow->saw_commit = slow->setup->fake[0]->commits + slow->setup->fake[1]->commits > 0;
+    return slow->result == 0 ? 0 : by_problem_say(problem, slow->result, "the disk is full");
+}
+
+static void switches_validate_while_the_push_is_recorded_and_commit_after_it(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+    struct slow_record slow = {.setup = &setup, .result = BY_EIO};
+    struct by_push_record record = {.write = write_slowly, .user = &slow};
+
+    (void)state;
+    setup_open(&setup, 4096);
+    assert_int_equal(by_push_recorded(setup.targets, 2, &plain, &record, &problem), BY_EIO);
+    assert_string_equal(problem.text, "the disk is full");
+    assert_true(slow.saw_all);
+    assert_false(record.written);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(setup.fake[i]->commits, 0);
+        assert_int_equal(setup.fake[i]->aborts, 1);
+        setup.fake[i]->staged_bytes = 0;
+    }
+    slow = (struct slow_record){.setup = &setup};
+    assert_int_equal(by_push_recorded(setup.targets, 2, &plain, &record, &problem), 0);
+    assert_true(slow.saw_all && !slow.saw_commit && record.written);
+    for (unsigned i = 0; i < 2; i++)
+        assert_int_equal(setup.fake[i]->commits, 1);
+    setup_close(&setup);
+}
+
 static void a_commit_that_fails_says_who_has_the_new_table(void **state)
 {
     struct setup setup;
@@ -627,6 +680,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
+        cmocka_unit_test(switches_validate_while_the_push_is_recorded_and_commit_after_it),
         cmocka_unit_test(only_what_differs_is_sent_over_a_table_that_is_active),
         cmocka_unit_test(pieces_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_make_the_new_image_whatever_changed),
