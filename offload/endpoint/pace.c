@@ -15,6 +15,11 @@
 #define EPOCH_NS 1000000000u
 /* The initial timeout (ns), before any round-trip sample. */
 #define RTO_FIRST_NS 10000000u
+/* A controller finds a blackhole by the frames that vanish in it, four of them in 60 ms (its
+ * counters of both ends of a link). For this many timeouts in a row the pauses grow to this time only
+ * (count, ns). */
+#define BRISK_COUNT 8u
+#define BRISK_NS    UINT64_C(16000000)
 /* The initial timeout of the roll call, in minimum timeouts. It is short because nothing else is in
  * flight that could show a loss, one small packet costs nothing, and everything waits for the roll
  * call. */
@@ -222,6 +227,17 @@ void by_pace_lost(struct by_endpoint *endpoint, const struct by_ep_lane *lane, u
     by_pace_cut(endpoint, lane, BY_PACE_LOSS);
 }
 
+/* Returns the timeout after so many doublings where a controller looks for the place of a failure:
+ * the first ones end at BRISK_NS. */
+static uint64_t brisk(uint64_t rto, uint8_t backoff)
+{
+    uint8_t first = backoff < BRISK_COUNT ? backoff : BRISK_COUNT;
+    uint64_t most = rto > BRISK_NS ? rto : BRISK_NS;
+
+    rto <<= first;
+    return (rto < most ? rto : most) << (backoff - first);
+}
+
 uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
     const struct by_endpoint_config *config = &endpoint->config;
@@ -236,7 +252,10 @@ uint64_t by_pace_timeout(const struct by_endpoint *endpoint, const struct by_ep_
         rto = RTO_ROLL * config->rto_min_ns;
     if (rto < config->rto_min_ns)
         rto = config->rto_min_ns;
-    rto <<= lane->backoff;
+    if (config->resume)
+        rto = brisk(rto, lane->backoff);
+    else
+        rto <<= lane->backoff;
     return rto < config->rto_max_ns ? rto : config->rto_max_ns;
 }
 

@@ -315,18 +315,13 @@ static void a_path_that_reorders_makes_repairs_patient(void **state)
     stop(rig);
 }
 
-static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(void **state)
+/* Lets timers expire: each must send the oldest chunk again, after the next of these pauses. */
+static void expect_pauses(struct endpoint_rig *rig, const uint64_t *pauses, unsigned count)
 {
-    struct rig_tree tree = {.window = 8};
-    struct by_endpoint_config config = {.rto_min_ns = 2 * MS, .rto_max_ns = 50 * MS, .stall_ns = 100000 * MS};
-    struct endpoint_rig *rig = start(&tree, 1, 8, &config);
-    static const uint64_t pauses[] = {10 * MS, 20 * MS, 40 * MS, 50 * MS, 50 * MS, 50 * MS};
     uint64_t sent_ns;
     uint32_t wakes;
 
-    (void)state;
-    assert_int_equal(rig_step(rig), 8);
-    for (unsigned i = 0; i < sizeof(pauses) / sizeof(pauses[0]); i++) {
+    for (unsigned i = 0; i < count; i++) {
         sent_ns = rig->now_ns;
         for (wakes = 1; wakes < 10; wakes++) {
             rig->now_ns = by_endpoint_deadline(rig->endpoint) - 1;
@@ -341,6 +336,33 @@ static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(voi
         assert_int_equal(rig->sent[0].seq, 0);
         assert_int_equal(rig->sent[0].flags, BY_FLAG_RETX);
     }
+}
+
+/* With a controller, which counts the frames that vanish, the first pauses stay short. */
+static void a_silent_tree_shows_the_controller_where_its_packets_vanish(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct by_endpoint_config config = {.stall_ns = 100000 * MS, .resume = 1};
+    struct endpoint_rig *rig = start(&tree, 1, 8, &config);
+    static const uint64_t pauses[] = {10 * MS, 16 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
+                                      16 * MS, 16 * MS, 32 * MS, 64 * MS, 128 * MS, 200 * MS};
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 8);
+    expect_pauses(rig, pauses, sizeof(pauses) / sizeof(pauses[0]));
+    stop(rig);
+}
+
+static void a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound(void **state)
+{
+    struct rig_tree tree = {.window = 8};
+    struct by_endpoint_config config = {.rto_min_ns = 2 * MS, .rto_max_ns = 50 * MS, .stall_ns = 100000 * MS};
+    struct endpoint_rig *rig = start(&tree, 1, 8, &config);
+    static const uint64_t pauses[] = {10 * MS, 20 * MS, 40 * MS, 50 * MS, 50 * MS, 50 * MS};
+
+    (void)state;
+    assert_int_equal(rig_step(rig), 8);
+    expect_pauses(rig, pauses, sizeof(pauses) / sizeof(pauses[0]));
     rig->now_ns += 1 * MS;
     rig_answer(rig, &rig->sent[0], BYTES, 0);
     assert_int_equal(rig->sent_count, 7); /* progress: short timeouts again, and the rest is resent */
@@ -580,6 +602,7 @@ int main(void)
         cmocka_unit_test(a_request_that_was_answered_in_part_ends_in_a_timeout),
         cmocka_unit_test(chunks_that_the_parent_lacks_are_sent_at_once),
         cmocka_unit_test(a_path_that_reorders_makes_repairs_patient),
+        cmocka_unit_test(a_silent_tree_shows_the_controller_where_its_packets_vanish),
         cmocka_unit_test(a_silent_tree_is_asked_again_with_growing_pauses_up_to_the_bound),
         cmocka_unit_test(after_a_timeout_more_goes_again_only_if_it_was_this_ranks_loss),
         cmocka_unit_test(waiting_for_other_ranks_does_not_lengthen_the_timeout_for_long),
