@@ -18,7 +18,7 @@
 /* A controller finds a blackhole by the frames that vanish in it, four of them in 60 ms (its
  * counters of both ends of a link). For this many timeouts in a row the pauses grow to this time only
  * (count, ns). */
-#define BRISK_COUNT 8u
+#define BRISK_COUNT 12u
 #define BRISK_NS    UINT64_C(16000000)
 /* The initial timeout of the roll call, in minimum timeouts. It is short because nothing else is in
  * flight that could show a loss, one small packet costs nothing, and everything waits for the roll

@@ -9,14 +9,14 @@
 #define QUIET_NS  UINT64_C(2000000000)
 #define GRACE_NS  UINT64_C(1500000000)
 #define CUT_NS    UINT64_C(3500000000)
-#define REPEAT_NS UINT64_C(10000000)
+#define REPEAT_NS UINT64_C(4000000)
 #define TRUST_NS  UINT64_C(10000000000)
 /* Messages of one reminder (count) for which its interval suffices. Larger jobs, in which each rank
  * reports to each, are reminded less often. */
-#define REMINDER 400u
-/* The interval grows by an eighth with each reminder after which no rank has resumed, this many
- * times at most (count). */
-#define REPEATS_GROW 20u
+#define REMINDER 160u
+/* The interval grows by a quarter with each reminder after which no rank has resumed, this many
+ * times at most (count), to 0.1 s. */
+#define REPEATS_GROW 15u
 #define RETRY_NS     UINT64_C(200000000) /* delay after a failed push */
 /* Waiting ranks report at least every 100 ms. Without a report for this long, none waits. */
 #define WAITS_GAP_NS UINT64_C(350000000)
@@ -136,7 +136,7 @@ static uint64_t pause_of(const struct by_recover *r, const struct by_recover_sta
     uint64_t pause_ns = r->config.repeat_ns * (messages > REMINDER ? messages / REMINDER : 1);
 
     for (uint32_t i = 0; i < job->reminders; i++)
-        pause_ns += pause_ns / 8;
+        pause_ns += pause_ns / 4;
     return pause_ns;
 }
 

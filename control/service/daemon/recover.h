@@ -43,7 +43,7 @@ enum by_recover_type {
     BY_RECOVER_NO_PLAN, /* for `job`, with `error` and `text`; precedes the PLANNED of the same work */
     BY_RECOVER_PLANNED, /* `error`: no job could be planned */
     BY_RECOVER_PUSHED,  /* to all switches that are up, or `error` */
-    BY_RECOVER_TICK,    /* regularly, and every 10 ms unless by_recover_is_quiet */
+    BY_RECOVER_TICK,    /* regularly, and every 4 ms unless by_recover_is_quiet */
 };
 
 struct by_recover_event {
@@ -96,7 +96,7 @@ struct by_recover_config {
     uint64_t quiet_ns;  /* how long a part must be back before it is used; 0 = 2 s */
     uint64_t cut_ns;    /* how long a job without a path waits for one; 0 = 3.5 s */
     uint64_t grace_ns;  /* time for a rank to return after its connection ended; 0 = 1.5 s */
-    uint64_t repeat_ns; /* first interval of reminders to ranks, longer for large jobs; 0 = 10 ms */
+    uint64_t repeat_ns; /* first interval of reminders to ranks, longer for large jobs; 0 = 4 ms */
     /* The callbacks get `user`. Whether the trees of the job's last plan use a node or link. */
     bool (*uses)(void *user, uint32_t job, bool is_link, uint32_t what);
     /* Write names such as "switch spine0", "link leaf0 - spine1", "rank 3 (host3)". */

@@ -19,7 +19,7 @@
 #include "offload/base/errors.h"
 
 /* Interval of ticks while recovery is under way (ns). */
-#define TICK_NS 10000000
+#define TICK_NS 4000000
 
 /* Switches are queried when a push to them takes longer (ms). */
 #define PUSH_MS 30u

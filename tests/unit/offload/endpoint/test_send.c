@@ -344,8 +344,9 @@ static void a_silent_tree_shows_the_controller_where_its_packets_vanish(void **s
     struct rig_tree tree = {.window = 8};
     struct by_endpoint_config config = {.stall_ns = 100000 * MS, .resume = 1};
     struct endpoint_rig *rig = start(&tree, 1, 8, &config);
-    static const uint64_t pauses[] = {10 * MS, 16 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
-                                      16 * MS, 16 * MS, 32 * MS, 64 * MS, 128 * MS, 200 * MS};
+    static const uint64_t pauses[] = {10 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
+                                      16 * MS, 16 * MS, 16 * MS, 16 * MS,  16 * MS, 16 * MS,
+                                      16 * MS, 32 * MS, 64 * MS, 128 * MS, 200 * MS};
 
     (void)state;
     assert_int_equal(rig_step(rig), 8);

@@ -24,6 +24,8 @@ enum { LINKS = 8, LANES = 2, L0_S0 = 4, L0_S1 = 5, L1_S0 = 6, HOST_LINK = 2 };
 #define BEAT_MS   100u
 #define RTO_MS    5u
 #define RTO_MAX   200u
+#define BRISK_MS  16u /* the longest of the first pauses, with a controller */
+#define BRISK     12u
 #define FOREVER   UINT64_MAX
 #define WORLDS    60u
 #define WORLDS_MS 20000u
@@ -37,7 +39,7 @@ static const bool switches[NODES] = {[LEAF0] = true, [LEAF1] = true, [SPINE0] = 
 /* The requests of one end of a link to the other, one after another. */
 struct lane {
     uint64_t due_ms; /* time of the next request or retransmission */
-    uint32_t rto_ms;
+    uint32_t rto_ms, tries;
 };
 
 struct blackhole_cable {
@@ -54,6 +56,7 @@ static struct blackhole_world {
     uint64_t now_ms, seed;
     uint32_t beat_ms; /* interval of the requests for counters */
     uint32_t loss;    /* percent */
+    bool doubles;     /* pauses double from the first one on, as without a controller */
     struct blackhole_cable cable[LINKS];
     uint64_t still_ms[NODES];                  /* stopped until then */
     bool mute[NODES];                          /* receives frames but sends none */
@@ -84,6 +87,7 @@ static void open_world(uint64_t seed)
     w.seed = w.prng.state = seed;
     w.now_ms = 1000000;
     w.beat_ms = BEAT_MS;
+    w.doubles = seed % 2 == 1;
     w.blackhole = by_blackhole_open(cables, LINKS, switches, NODES, BEAT_MS);
     assert_non_null(w.blackhole);
     for (uint32_t n = 0; n < NODES; n++)
@@ -127,10 +131,13 @@ static void run_lane(uint32_t link, unsigned end, struct lane *lane)
         return;
     if (carry(link, end) && carry(link, 1 - end)) {
         lane->rto_ms = RTO_MS;
+        lane->tries = 0;
         lane->due_ms = w.now_ms + 1;
     } else {
         lane->due_ms = w.now_ms + lane->rto_ms;
         lane->rto_ms = lane->rto_ms * 2 < RTO_MAX ? lane->rto_ms * 2 : RTO_MAX;
+        if (!w.doubles && ++lane->tries <= BRISK && lane->rto_ms > BRISK_MS)
+            lane->rto_ms = BRISK_MS;
     }
 }
 
@@ -306,6 +313,48 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
     }
 }
 
+/* One lane sends its oldest chunk again and again into a blackhole, as it does while all others wait
+ * for it. Returns the time until it is found (ms). */
+static uint64_t time_to_find(uint64_t seed, bool doubles)
+{
+    struct by_blackhole_found found;
+    uint64_t since;
+
+    open_world(seed);
+    w.doubles = doubles;
+    w.beat_ms = 10;
+    for (uint32_t l = 0; l < LINKS; l++)
+        for (unsigned i = 1; i < 2 * LANES; i++)
+            w.cable[l].lane[i / LANES][i % LANES].due_ms = FOREVER;
+    assert_false(run(1000 + chance(100), &found));
+    w.cable[L0_S0].swallows[0] = w.cable[L0_S0].swallows[1] = true;
+    since = w.now_ms;
+    assert_true(run(2500, &found));
+    assert_true(found.is_link && found.what == L0_S0);
+    since = w.now_ms - since;
+    close_world();
+    return since;
+}
+
+static void short_pauses_show_a_blackhole_soon(void **state)
+{
+    uint64_t most[2] = {0}, sum[2] = {0};
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= 100; seed++)
+        for (unsigned doubles = 0; doubles < 2; doubles++) {
+            uint64_t ms = time_to_find(seed, doubles);
+
+            most[doubles] = ms > most[doubles] ? ms : most[doubles];
+            sum[doubles] += ms;
+        }
+    printf("one lane: found after %llu ms, %llu at most; where its pauses double %llu, %llu\n",
+           (unsigned long long)sum[0] / 100, (unsigned long long)most[0], (unsigned long long)sum[1] / 100,
+           (unsigned long long)most[1]);
+    assert_true(most[0] <= 250);
+    assert_true(2 * sum[0] < sum[1]);
+}
+
 static void a_switch_by_which_all_is_lost_is_named_itself(void **state)
 {
     struct by_blackhole_found found;
@@ -451,6 +500,7 @@ int main(void)
         cmocka_unit_test(losses_that_the_protocol_repairs_condemn_nothing),
         cmocka_unit_test(who_stands_still_for_a_while_is_not_condemned),
         cmocka_unit_test(a_link_that_swallows_packets_is_found_in_time),
+        cmocka_unit_test(short_pauses_show_a_blackhole_soon),
         cmocka_unit_test(a_switch_by_which_all_is_lost_is_named_itself),
         cmocka_unit_test(a_switch_that_takes_everything_and_sends_nothing_is_found),
         cmocka_unit_test(a_fabric_that_waits_for_a_rank_is_left_alone),
