@@ -361,7 +361,7 @@ static void start_plan(struct by_daemon *daemon)
             continue;
         by_change_touch(change, job, !whole);
         job->gen_last = by_change_find(change, job->spec.job)->gen = by_recover_next(daemon->recover, i);
-        if (job->state == BY_JOB_RUNNING) {
+        if (job->state != BY_JOB_RECOVERING || recovery->places[i].since_ms == 0) {
             recovery->places[i].since_ms = daemon->now_ms;
             recovery->places[i].waited_ms = by_recover_waited_ns(daemon->recover, i) / 1000000;
         }
