@@ -34,6 +34,10 @@ for mpi in openmpi mpich; do
     returned "$mpi, their slots return"
     environment=BANYAN_FALLBACK=circulant shown "$mpi, all-to-alls of every shape" 310 run $mpi "$dir/groups.$mpi" shapes
     check "$mpi, they are offloaded" test "$(offloaded_of all-to-all)" -gt 8
+    # 120 rounds of 12.5 calls on three communicators.
+    shown "$mpi, only calls that do not wait" 3000 run $mpi "$dir/groups.$mpi" nowait 120
+    each=2 ranks=$((2 * hosts)) shown "$mpi, only calls that do not wait, two ranks on each host" 3000 run $mpi "$dir/groups.$mpi" nowait 120
+    returned "$mpi, their slots return"
     shown "$mpi, 64 communicators at once" 190 run $mpi "$dir/groups.$mpi" many 64
     shown "$mpi, 70 communicators: six stay with MPI" 190 run $mpi "$dir/groups.$mpi" many 70
     check "$mpi, they are counted with their reason" grep -q 'no trees for a communicator 18' "$dir/run.out"

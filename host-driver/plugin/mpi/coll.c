@@ -183,22 +183,42 @@ static int exchange_bytes(const struct by_shim_gather *on, banyan_collective_t c
     return self->gather(send, bytes, MPI_BYTE, recv, bytes, MPI_BYTE, 0, on->comm, self->gather_module);
 }
 
-static struct by_shim_gather over(ompi_communicator_t *comm, mca_coll_base_module_t *base)
+static int spread_bytes(const struct by_shim_gather *on, void *whole, int bytes, MPI_Request *request)
 {
-    return (struct by_shim_gather){
-        .gather = gather_bytes, .exchange = exchange_bytes, .comm = comm, .module = base};
+    const struct module *self = on->module;
+
+    return self->ibcast(whole, bytes, MPI_BYTE, 0, on->comm, request, self->ibcast_module);
+}
+
+static struct by_shim_gather over(ompi_communicator_t *comm, mca_coll_base_module_t *base, int is_now)
+{
+    return (struct by_shim_gather){.gather = gather_bytes,
+                                   .exchange = exchange_bytes,
+                                   .spread = spread_bytes,
+                                   .comm = comm,
+                                   .module = base,
+                                   .is_now = is_now};
 }
 
 static int ready(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
-    struct by_shim_gather on = over(comm, base);
+    struct by_shim_gather on = over(comm, base, 0);
 
     return by_shim_ready(((struct module *)base)->at, &on);
 }
 
-static int exchanges(ompi_communicator_t *comm, mca_coll_base_module_t *base, banyan_collective_t collective)
+/* The same for a call that must not wait for other ranks. */
+static int ready_now(ompi_communicator_t *comm, mca_coll_base_module_t *base)
 {
-    struct by_shim_gather on = over(comm, base);
+    struct by_shim_gather on = over(comm, base, 1);
+
+    return by_shim_ready_now(((struct module *)base)->at, &on);
+}
+
+static int exchanges(ompi_communicator_t *comm, mca_coll_base_module_t *base, banyan_collective_t collective,
+                     int is_now)
+{
+    struct by_shim_gather on = over(comm, base, is_now);
 
     return by_shim_exchanges(((struct module *)base)->at, &on, collective);
 }
@@ -221,7 +241,7 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (exchanges(comm, base, collective) && preparation)                                                \
+        if (exchanges(comm, base, collective, 0) && preparation)                                             \
             return by_shim_run(&work);                                                                       \
         return self->name(BARE arguments comm, self->name##_module);                                         \
     }
@@ -374,7 +394,7 @@ static int stand(const struct by_shim_work *work, ompi_communicator_t *comm, omp
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (by_shim_ready_now(self->at) && preparation)                                                      \
+        if (ready_now(comm, base) && preparation)                                                            \
             return begin(&work, comm, handle);                                                               \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
@@ -387,7 +407,7 @@ TAKEN_LIST(X)
         const struct module *self = (struct module *)base;                                                   \
         struct by_shim_work work;                                                                            \
                                                                                                              \
-        if (by_shim_exchanges(self->at, NULL, collective) && preparation)                                    \
+        if (exchanges(comm, base, collective, 1) && preparation)                                             \
             return begin(&work, comm, handle);                                                               \
         return self->i##name(BARE arguments comm, handle, self->i##name##_module);                           \
     }
@@ -406,11 +426,11 @@ EXCHANGE_LIST(X)
         return self->name##_init(BARE arguments comm, info, handle, self->name##_init_module);               \
     }
 #define X(name, parameters, arguments, preparation)                                                          \
-    PERSISTENT(name, parameters, arguments, by_shim_ready_now(self->at), preparation)
+    PERSISTENT(name, parameters, arguments, ready_now(comm, base), preparation)
 TAKEN_LIST(X)
 #undef X
 #define X(name, parameters, arguments, collective, preparation)                                              \
-    PERSISTENT(name, parameters, arguments, by_shim_exchanges(self->at, NULL, collective), preparation)
+    PERSISTENT(name, parameters, arguments, exchanges(comm, base, collective, 1), preparation)
 EXCHANGE_LIST(X)
 #undef X
 #undef PERSISTENT
@@ -524,7 +544,7 @@ const mca_coll_base_component_2_0_0_t mca_coll_banyan_component = {
 static void agree(int argc, char **argv, int requested, int *provided)
 {
     mca_coll_base_module_t *base = ompi_mpi_comm_world.comm.c_coll->coll_barrier_module;
-    const struct by_shim_gather on = over(MPI_COMM_WORLD, base);
+    const struct by_shim_gather on = over(MPI_COMM_WORLD, base, 0);
 
     (void)argc;
     (void)argv;

@@ -1,13 +1,22 @@
 /* Communicators of MPI; see comms.h. */
 #include "host-driver/plugin/mpi/comms.h"
 
+#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "host-driver/plugin/mpi/flight.h"
+#include "host-driver/plugin/mpi/sequencer.h"
 #include "host-driver/plugin/mpi/timing.h"
+
+/* The number of a communicator, the same on all its ranks, which its rank 0 broadcasts. */
+struct by_shim_number {
+    uint64_t id;
+    MPI_Request request;
+    struct by_shim_number *next; /* list of those whose communicator has been freed before */
+};
 
 /* Open MPI repeats the calls with which it makes a communicator, whatever they return: so many that
  * fail alike, one after another, end the program. */
@@ -18,13 +27,18 @@ static struct {
     int rank, size;           /* of MPI_COMM_WORLD */
     uint32_t log, after;
     uint64_t least;
-    int controlled;  /* every rank has a controller */
-    int ordered;     /* persistent calls start in one order, with all others */
-    int has_refused; /* this process has printed a refusal */
-    MPI_Comm silent; /* carries no messages */
-    int making;      /* `silent` is being created */
-    int has_twin;    /* the program has created another communicator of all ranks */
-} self;
+    int controlled;            /* every rank has a controller */
+    int ordered;               /* persistent calls start in one order, with all others */
+    int has_refused;           /* this process has printed a refusal */
+    MPI_Comm silent;           /* carries no messages */
+    int making;                /* `silent` is being created */
+    int has_twin;              /* the program has created another communicator of all ranks */
+    struct by_mpi_facts first; /* of rank 0: where the sequencer listens */
+    pthread_mutex_t lock;      /* of what follows */
+    uint32_t numbered;         /* communicators that have a number of this rank */
+    struct by_shim_comm *openings;
+    struct by_shim_number *forgotten;
+} self = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- joining and leaving ---- */
 
@@ -37,6 +51,8 @@ void by_shim_idle(void)
      * for. */
     PMPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, self.silent, &found, &status);
 }
+
+static void end_openings(void);
 
 /* MPI_Finalize deletes the attributes of MPI_COMM_SELF first. */
 static int finalize(MPI_Comm comm, int key, void *value, void *extra)
@@ -51,6 +67,8 @@ static int finalize(MPI_Comm comm, int key, void *value, void *extra)
     if (self.rank == 0 && self.log > 0)
         fprintf(stderr, "banyan: MPI: %s\n", text);
     self.state = BY_SHIM_OFF;
+    end_openings();
+    by_mpi_sequencer_close(by_shim_idle);
     by_mpi_land();
     by_mpi_part();
     return MPI_SUCCESS;
@@ -90,6 +108,7 @@ static int agree(const struct by_shim_gather *on, judge_fn *judge, const struct 
     self.log = all[0].log;
     self.after = all[0].after;
     self.ordered = (int)all[0].ordered;
+    self.first = all[0];
     self.controlled = 1;
     for (int rank = 0; rank < self.size; rank++)
         self.controlled &= (int)all[rank].controlled;
@@ -133,6 +152,11 @@ static int enter(const struct by_shim_gather *on, char text[BY_MPI_TEXT_MAX], ch
     struct by_mpi_facts mine;
 
     by_mpi_prepare(&mine, &places);
+    if (self.rank == 0 && mine.controlled && mine.status == 0) {
+        mine.status = by_mpi_sequencer_open(&mine);
+        if (mine.status != 0)
+            snprintf(mine.text, sizeof(mine.text), "%s", banyan_last_error());
+    }
     if (!agree(on, by_mpi_seat, &mine, text))
         return 0;
     by_mpi_join(&mine);
@@ -168,6 +192,7 @@ static void start(const struct by_shim_gather *on)
     if (self.rank == 0 && self.log > 0 && self.state == BY_SHIM_ON && timed[0] != 0)
         fprintf(stderr, "banyan: MPI: all-to-all, scatter and gather, %s\n", timed);
     if (self.state == BY_SHIM_OFF) {
+        by_mpi_sequencer_close(by_shim_idle);
         by_mpi_land();
         by_mpi_part();
     }
@@ -187,6 +212,8 @@ void by_shim_twin(void)
     if (!self.making)
         self.has_twin = 1;
 }
+
+static void forget_opening(struct by_shim_comm *comm);
 
 struct by_shim_comm *by_shim_comm_new(enum by_shim_kind kind, int rank, int size)
 {
@@ -208,6 +235,7 @@ void by_shim_comm_free(struct by_shim_comm *comm)
 {
     if (comm == NULL)
         return;
+    forget_opening(comm);
     /* MPI_Finalize has left all lanes */
     if (comm->state == BY_SHIM_ON && self.state == BY_SHIM_ON)
         by_mpi_lane_close(comm->lane);
@@ -246,30 +274,9 @@ static int use(struct by_shim_comm *comm, struct by_mpi_lane *lane)
     return 1;
 }
 
-/* Creates the job of a communicator; collective over it. */
-static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
+/* The communicator stays with MPI, for the reason that all its ranks have. */
+static int refuse(struct by_shim_comm *comm, int status, const char *text)
 {
-    const struct banyan_bootstrap ranks = {.size = sizeof(ranks),
-                                           .rank = (uint32_t)comm->rank,
-                                           .rank_count = (uint32_t)comm->size,
-                                           .context = (void *)(uintptr_t)on,
-                                           .allgather = gather_places};
-    struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
-    char text[BY_MPI_TEXT_MAX] = "";
-    int status;
-
-    if (lane == NULL) {
-        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
-        PMPI_Abort(MPI_COMM_WORLD, 3);
-        return 0;
-    }
-    status = by_mpi_branch(&ranks, lane, text);
-    if (status == BANYAN_OK) {
-        by_mpi_lane_open(lane);
-        comm->state = BY_SHIM_ON;
-        return use(comm, lane);
-    }
-    free(lane);
     comm->state = BY_SHIM_OFF;
     comm->reason = status == BANYAN_EUNSUPPORTED ? BY_MPI_WITHIN : BY_MPI_REFUSED;
     if (comm->reason == BY_MPI_REFUSED && comm->rank == 0 && self.log > 0 && !self.has_refused) {
@@ -279,7 +286,188 @@ static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
     return by_shim_left(comm->reason);
 }
 
-/* Decides for a communicator with a job of its own. `on` NULL: must not wait for other ranks. */
+static struct by_mpi_lane *new_lane(void)
+{
+    struct by_mpi_lane *lane = calloc(1, sizeof(*lane));
+
+    if (lane == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+    }
+    return lane;
+}
+
+/* Creates the job of a communicator; collective over it. */
+static int branch(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    const struct banyan_bootstrap ranks = {.size = sizeof(ranks),
+                                           .rank = (uint32_t)comm->rank,
+                                           .rank_count = (uint32_t)comm->size,
+                                           .context = (void *)(uintptr_t)on,
+                                           .allgather = gather_places};
+    struct by_mpi_lane *lane = new_lane();
+    char text[BY_MPI_TEXT_MAX] = "";
+    int status;
+
+    if (lane == NULL)
+        return 0;
+    status = by_mpi_branch(&ranks, lane, text);
+    if (status == BANYAN_OK) {
+        by_mpi_lane_open(lane);
+        comm->state = BY_SHIM_ON;
+        return use(comm, lane);
+    }
+    free(lane);
+    return refuse(comm, status, text);
+}
+
+/* ---- a job that is requested by calls that must not wait for other ranks (sequencer.h) */
+
+static void list_opening(struct by_shim_comm *comm)
+{
+    pthread_mutex_lock(&self.lock);
+    comm->next = self.openings;
+    self.openings = comm;
+    pthread_mutex_unlock(&self.lock);
+}
+
+/* Ends the request, if there is one. Returns how it has ended. */
+static int stop_opening(struct by_shim_comm *comm, char text[BY_MPI_TEXT_MAX])
+{
+    struct by_shim_comm **at = &self.openings;
+    int status = BANYAN_OK;
+
+    pthread_mutex_lock(&self.lock);
+    while (*at != NULL && *at != comm)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = comm->next;
+    if (comm->number != NULL) {
+        comm->number->next = self.forgotten;
+        self.forgotten = comm->number;
+    }
+    comm->number = NULL;
+    pthread_mutex_unlock(&self.lock);
+    if (comm->opening != NULL)
+        status = by_mpi_opening_end(comm->opening, text);
+    comm->opening = NULL;
+    return status;
+}
+
+/* The communicator ends, or MPI does, while its job is requested. */
+static void forget_opening(struct by_shim_comm *comm)
+{
+    struct by_mpi_lane *lane = comm->state == BY_SHIM_NEW ? comm->lane : NULL;
+    char text[BY_MPI_TEXT_MAX];
+
+    if (comm->number == NULL && comm->opening == NULL)
+        return;
+    stop_opening(comm, text);
+    if (lane != NULL && lane->comm != NULL)
+        by_mpi_lane_close(lane);
+    else
+        free(lane);
+    comm->lane = NULL;
+}
+
+static void end_openings(void)
+{
+    while (self.openings != NULL)
+        forget_opening(self.openings);
+    while (self.forgotten != NULL) {
+        struct by_shim_number *number = self.forgotten;
+
+        self.forgotten = number->next;
+        PMPI_Wait(&number->request, MPI_STATUS_IGNORE);
+        free(number);
+    }
+}
+
+/* Rank 0 gives the communicator a number, in the same call as all its ranks. */
+static int announce(struct by_shim_comm *comm, const struct by_shim_gather *on)
+{
+    struct by_shim_number *number = calloc(1, sizeof(*number));
+
+    if (number == NULL) {
+        fprintf(stderr, "banyan: MPI: no memory for a communicator\n");
+        PMPI_Abort(MPI_COMM_WORLD, 3);
+        return 0;
+    }
+    pthread_mutex_lock(&self.lock);
+    number->id = (uint64_t)self.rank << 32 | ++self.numbered;
+    pthread_mutex_unlock(&self.lock);
+    if (on->spread(on, &number->id, (int)sizeof(number->id), &number->request) != MPI_SUCCESS) {
+        free(number);
+        comm->state = BY_SHIM_OFF;
+        comm->reason = BY_MPI_REFUSED;
+        return by_shim_left(comm->reason);
+    }
+    comm->number = number;
+    list_opening(comm);
+    return by_shim_left(BY_MPI_FIRST);
+}
+
+/* Runs in a thread of its own. */
+static int open_lane(const struct banyan_bootstrap *ranks, void *context, char text[BY_MPI_TEXT_MAX])
+{
+    struct by_mpi_lane *lane = context;
+    int status = by_mpi_branch(ranks, lane, text);
+
+    if (status == BANYAN_OK)
+        by_mpi_lane_open(lane);
+    return status;
+}
+
+/* Begins to open the job if the number has arrived. */
+static void begin_opening(struct by_shim_comm *comm)
+{
+    struct by_mpi_opening_config config = {.sequencer = &self.first,
+                                           .id = comm->number->id,
+                                           .rank = (uint32_t)comm->rank,
+                                           .size = (uint32_t)comm->size,
+                                           .calls = comm->calls,
+                                           .timeout_ns = by_mpi_timeout_ns(),
+                                           .open = open_lane};
+    int has_come = 0;
+
+    if (PMPI_Test(&comm->number->request, &has_come, MPI_STATUS_IGNORE) != MPI_SUCCESS || !has_come)
+        return;
+    config.id = comm->number->id;
+    config.context = comm->lane = new_lane();
+    comm->opening = comm->lane != NULL ? by_mpi_opening_begin(&config) : NULL;
+    if (comm->opening == NULL) { /* the next call tries again; no other rank is served without this one */
+        free(comm->lane);
+        comm->lane = NULL;
+        return;
+    }
+    free(comm->number);
+    comm->number = NULL;
+}
+
+/* Decides for a call while the job is requested. */
+static int await_opening(struct by_shim_comm *comm)
+{
+    enum by_mpi_way way = by_mpi_opening_call(comm->opening);
+    struct by_mpi_lane *lane = comm->lane;
+    char text[BY_MPI_TEXT_MAX] = "";
+    int status;
+
+    if (way == BY_MPI_WAY_MPI)
+        return by_shim_left(BY_MPI_FIRST);
+    status = stop_opening(comm, text);
+    if (way == BY_MPI_WAY_LANE) {
+        comm->state = BY_SHIM_ON;
+        return use(comm, lane);
+    }
+    if (lane->comm != NULL)
+        by_mpi_lane_close(lane);
+    else
+        free(lane);
+    comm->lane = NULL;
+    return refuse(comm, status, text);
+}
+
+/* Decides for a communicator with a job of its own. */
 static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (comm->kind == BY_SHIM_INTER || !self.controlled)
@@ -288,11 +476,13 @@ static int own_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
         return 1;
     if (comm->state == BY_SHIM_OFF)
         return by_shim_left(comm->reason);
-    if (on == NULL || comm->calls < self.after) {
-        comm->calls++;
+    if (comm->number != NULL)
+        begin_opening(comm);
+    if (comm->opening != NULL)
+        return await_opening(comm);
+    if (++comm->calls <= self.after || comm->number != NULL)
         return by_shim_left(BY_MPI_FIRST);
-    }
-    return branch(comm, on);
+    return on->is_now ? announce(comm, on) : branch(comm, on);
 }
 
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
@@ -311,7 +501,7 @@ int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on)
 }
 
 /* The agreement would wait for ranks that may be waiting for what this rank does after its call. */
-int by_shim_ready_now(struct by_shim_comm *comm)
+int by_shim_ready_now(struct by_shim_comm *comm, const struct by_shim_gather *on)
 {
     if (self.making)
         return 0;
@@ -322,7 +512,7 @@ int by_shim_ready_now(struct by_shim_comm *comm)
     if (self.state != BY_SHIM_ON)
         return by_shim_left(BY_MPI_OFF);
     if (!shares(comm))
-        return own_ready(comm, NULL);
+        return own_ready(comm, on);
     if (self.has_twin && !self.controlled)
         return by_shim_left(BY_MPI_ORDER);
     return use(comm, by_mpi_world());
@@ -352,7 +542,7 @@ int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on
         return 0;
     if (self.state == BY_SHIM_ON && comm != NULL && (by_mpi_world()->serves >> collective & 1)) {
         if (shares(comm)) {
-            if (on != NULL || !self.has_twin || self.controlled)
+            if (!on->is_now || !self.has_twin || self.controlled)
                 return use(comm, by_mpi_world());
             reason = BY_MPI_ORDER;
         } else if (self.controlled && comm->kind != BY_SHIM_INTER) {

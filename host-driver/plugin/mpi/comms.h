@@ -13,14 +13,17 @@
 
 #include "host-driver/plugin/mpi/core.h"
 
-/* MPI's own allgather of `bytes` of each rank over the communicator of `on`, and its all-to-all,
- * scatter and gather with shares of `bytes` and root 0; return an MPI error code. */
+/* MPI's own allgather of `bytes` of each rank over the communicator of `on`, its all-to-all,
+ * scatter and gather with shares of `bytes` and root 0, and its non-blocking broadcast from rank 0;
+ * return an MPI error code. */
 struct by_shim_gather {
     int (*gather)(const struct by_shim_gather *on, const void *mine, void *all, int bytes);
     int (*exchange)(const struct by_shim_gather *on, banyan_collective_t collective, const void *send,
                     void *recv, int bytes);
+    int (*spread)(const struct by_shim_gather *on, void *whole, int bytes, MPI_Request *request);
     MPI_Comm comm;
     void *module; /* of Open MPI; else NULL */
+    int is_now;   /* the call over it must not wait for other ranks */
 };
 
 enum by_shim_kind {
@@ -37,9 +40,13 @@ struct by_shim_comm {
     enum by_shim_state state; /* of TWIN and PART with a controller */
     enum by_mpi_reason reason;
     int rank, size;
-    uint32_t calls; /* of its ranks, until it is ON or OFF */
+    uint32_t calls; /* of its ranks, until it is ON or OFF, or `opening` counts them */
     struct by_mpi_lane *lane;
-    uint64_t *counts; /* four per rank */
+    /* or NULL; while its job is requested by calls that must not wait */
+    struct by_shim_number *number;
+    struct by_mpi_opening *opening;
+    struct by_shim_comm *next; /* list of those with `number` or `opening` */
+    uint64_t *counts;          /* four per rank */
 };
 
 /* Creates the state of a communicator; NULL: no memory. */
@@ -58,16 +65,16 @@ void by_shim_join(const struct by_shim_gather *on);
  * by_shim_join, if that has not been called. May create its job, together with all its ranks.
  */
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
-/* Like by_shim_ready, for a call that must not wait for other ranks: 0 if the ranks have not
- * agreed yet, or if several communicators share an order of calls, since MPI requires one order
- * of blocking calls only. */
-int by_shim_ready_now(struct by_shim_comm *comm);
+/* Like by_shim_ready, for a call that must not wait for other ranks (on->is_now): 0 if the ranks have
+ * not agreed yet, or if several communicators share an order of calls, since MPI requires one order
+ * of blocking calls only. May begin to request its job (sequencer.h). */
+int by_shim_ready_now(struct by_shim_comm *comm, const struct by_shim_gather *on);
 /* Whether persistent calls are offloaded like non-blocking ones (BANYAN_MPI_PERSISTENT); if not,
  * counts this one. */
 int by_shim_persists(const struct by_shim_comm *comm);
 /*
  * Like by_shim_ready, for all-to-all, scatter and gather, which need connections between the ranks:
- * does not agree. `on` NULL: as by_shim_ready_now.
+ * does not agree. With on->is_now as by_shim_ready_now.
  */
 int by_shim_exchanges(struct by_shim_comm *comm, const struct by_shim_gather *on,
                       banyan_collective_t collective);

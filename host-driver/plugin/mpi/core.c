@@ -93,6 +93,11 @@ static const char *text_of(const char *wanted)
     return "";
 }
 
+uint64_t by_mpi_timeout_ns(void)
+{
+    return (uint64_t)(strtod(text_of("BANYAN_TIMEOUT"), NULL) * 1e9);
+}
+
 /* Whether the user has set BANYAN_FALLBACK, to other than off. */
 static uint32_t has_fallback(void)
 {

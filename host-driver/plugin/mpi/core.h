@@ -13,6 +13,7 @@
 #include <banyan/banyan.h>
 
 #define BY_MPI_TEXT_MAX 400
+#define BY_MPI_DOOR_MAX 112 /* BY_PLACE_TEXT */
 
 /* The facts about a rank. All ranks exchange them before they agree; fixed bytes, no pointers. */
 struct by_mpi_facts {
@@ -33,6 +34,9 @@ struct by_mpi_facts {
     /* per operator: bit banyan_dtype_t if all of those trees can reduce it */
     uint16_t reduces[BANYAN_BXOR + 1];
     uint64_t least; /* BANYAN_MPI_LEAST, bytes */
+    /* of rank 0 with a controller: where its sequencer listens (sequencer.h), and the key for it */
+    char door[BY_MPI_DOOR_MAX];
+    uint64_t door_key;
     char host[64];
     char text[BY_MPI_TEXT_MAX];
 };
@@ -122,6 +126,9 @@ struct by_mpi_lane *by_mpi_world(void);
  * ranks. Any thread.
  */
 int by_mpi_branch(const struct banyan_bootstrap *ranks, struct by_mpi_lane *lane, char text[BY_MPI_TEXT_MAX]);
+
+/* BANYAN_TIMEOUT. */
+uint64_t by_mpi_timeout_ns(void);
 
 /* Describes a call to libbanyan, which copies its counts. 0, or a banyan_status_t with
  * banyan_last_error() set. */

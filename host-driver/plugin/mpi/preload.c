@@ -266,6 +266,17 @@ static int exchange(const struct by_shim_gather *on, banyan_collective_t collect
                                                                        MPI_BYTE, 0, on->comm);
 }
 
+static int spread(const struct by_shim_gather *on, void *whole, int bytes, MPI_Request *request)
+{
+    return real.Ibcast(whole, bytes, MPI_BYTE, 0, on->comm, request);
+}
+
+static struct by_shim_gather over(MPI_Comm comm, int is_now)
+{
+    return (struct by_shim_gather){
+        .gather = gather, .exchange = exchange, .spread = spread, .comm = comm, .is_now = is_now};
+}
+
 static int forget(MPI_Comm comm, int number, void *value, void *extra)
 {
     (void)comm;
@@ -322,14 +333,22 @@ static struct by_shim_comm *at_of(MPI_Comm comm)
 
 static int ready(struct by_shim_comm *at, MPI_Comm comm)
 {
-    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = comm};
+    struct by_shim_gather on = over(comm, 0);
 
     return by_shim_ready(at, &on);
 }
 
-static int exchanges(struct by_shim_comm *at, MPI_Comm comm, banyan_collective_t collective)
+/* The same for a call that must not wait for other ranks. */
+static int ready_now(struct by_shim_comm *at, MPI_Comm comm)
 {
-    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = comm};
+    struct by_shim_gather on = over(comm, 1);
+
+    return by_shim_ready_now(at, &on);
+}
+
+static int exchanges(struct by_shim_comm *at, MPI_Comm comm, banyan_collective_t collective, int is_now)
+{
+    struct by_shim_gather on = over(comm, is_now);
 
     return by_shim_exchanges(at, &on, collective);
 }
@@ -358,30 +377,29 @@ static int exchanges(struct by_shim_comm *at, MPI_Comm comm, banyan_collective_t
     }
 #define X(name, iname, parameters, arguments, preparation)                                                   \
     OVERRIDE(name, parameters(int, int), arguments, ready(at, comm) && preparation)                          \
-    OVERRIDE_NOW(iname, parameters(int, int), arguments, by_shim_ready_now(at) && preparation)
+    OVERRIDE_NOW(iname, parameters(int, int), arguments, ready_now(at, comm) && preparation)
 COUNTED_LIST(X)
 BARRIER_LIST(X)
 #undef X
 #if MPI_VERSION >= 4
 #define X(name, iname, parameters, arguments, preparation)                                                   \
     OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments, ready(at, comm) && preparation)           \
-    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, by_shim_ready_now(at) && preparation)
+    OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments, ready_now(at, comm) && preparation)
 COUNTED_LIST(X)
 #undef X
 #endif
 
 #define X(name, iname, parameters, arguments, collective, preparation)                                       \
-    OVERRIDE(name, parameters(int, int), arguments, exchanges(at, comm, collective) && preparation)          \
-    OVERRIDE_NOW(iname, parameters(int, int), arguments,                                                     \
-                 by_shim_exchanges(at, NULL, collective) && preparation)
+    OVERRIDE(name, parameters(int, int), arguments, exchanges(at, comm, collective, 0) && preparation)       \
+    OVERRIDE_NOW(iname, parameters(int, int), arguments, exchanges(at, comm, collective, 1) && preparation)
 EXCHANGE_LIST(X)
 #undef X
 #if MPI_VERSION >= 4
 #define X(name, iname, parameters, arguments, collective, preparation)                                       \
     OVERRIDE(name##_c, parameters(MPI_Count, MPI_Aint), arguments,                                           \
-             exchanges(at, comm, collective) && preparation)                                                 \
+             exchanges(at, comm, collective, 0) && preparation)                                              \
     OVERRIDE_NOW(iname##_c, parameters(MPI_Count, MPI_Aint), arguments,                                      \
-                 by_shim_exchanges(at, NULL, collective) && preparation)
+                 exchanges(at, comm, collective, 1) && preparation)
 EXCHANGE_LIST(X)
 #undef X
 #endif
@@ -398,20 +416,20 @@ EXCHANGE_LIST(X)
     }
 #if MPI_VERSION >= 4
 #define X(name, iname, parameters, arguments, preparation)                                                   \
-    OVERRIDE_PERSISTENT(name##_init, parameters(int, int), arguments, by_shim_ready_now(at) && preparation)
+    OVERRIDE_PERSISTENT(name##_init, parameters(int, int), arguments, ready_now(at, comm) && preparation)
 COUNTED_LIST(X)
 BARRIER_LIST(X)
 #undef X
 #define X(name, iname, parameters, arguments, preparation)                                                   \
     OVERRIDE_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments,                           \
-                        by_shim_ready_now(at) && preparation)
+                        ready_now(at, comm) && preparation)
 COUNTED_LIST(X)
 #undef X
 #define X(name, iname, parameters, arguments, collective, preparation)                                       \
     OVERRIDE_PERSISTENT(name##_init, parameters(int, int), arguments,                                        \
-                        by_shim_exchanges(at, NULL, collective) && preparation)                              \
+                        exchanges(at, comm, collective, 1) && preparation)                                   \
     OVERRIDE_PERSISTENT(name##_init_c, parameters(MPI_Count, MPI_Aint), arguments,                           \
-                        by_shim_exchanges(at, NULL, collective) && preparation)
+                        exchanges(at, comm, collective, 1) && preparation)
 EXCHANGE_LIST(X)
 #undef X
 #endif
@@ -489,7 +507,7 @@ PUBLIC int MPI_Comm_idup(MPI_Comm comm, MPI_Comm *made, MPI_Request *request)
 
 static void join(void)
 {
-    struct by_shim_gather on = {.gather = gather, .exchange = exchange, .comm = MPI_COMM_WORLD};
+    struct by_shim_gather on = over(MPI_COMM_WORLD, 0);
 
     by_shim_join(&on);
 }

@@ -6,6 +6,7 @@
  *   groups loop SECONDS
  *   groups many COUNT
  *   groups unused COUNT   makes communicators and calls each once
+ *   groups nowait ROUNDS  only calls that do not wait, while ranks are far apart
  *   groups kill           the last rank of each pair stops before a call of the pair
  */
 #include <signal.h>
@@ -256,6 +257,68 @@ static void many(int count, int calls)
     verdict("communicators at once", wrong);
 }
 
+#define AHEAD   24 /* calls of a communicator that a rank has under way */
+#define ELEMENT 40
+
+/* Checks the sum of one call, of `number`. */
+static int is_wrong(const int *out, const int *member, int count, int number)
+{
+    int wrong = 0;
+
+    for (int i = 0; i < ELEMENT; i++)
+        wrong += out[i] != sum_at(member, count, number + i);
+    return wrong;
+}
+
+/* Calls that do not wait, on three communicators that nothing else uses, each rank in an order and
+ * at a pace of its own. In each round a rank receives a message from the next one, which sends it
+ * after the calls of the round have ended there: no call may wait for what a rank does later. */
+static void nowait(int rounds)
+{
+    static int in[3][AHEAD][ELEMENT], out[3][AHEAD][ELEMENT];
+    MPI_Request request[3 * AHEAD + 1];
+    MPI_Comm comm[3], brief;
+    int wrong = 0, token, number = 0, member[3][RANKS], count[3];
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank / (size / 2), -rank, &comm[0]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comm[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, rank % (size / 2), rank, &comm[2]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, rank, &brief);
+    for (int c = 0; c < 3; c++)
+        count[c] = members_of(comm[c], member[c]);
+    for (int round = 0; round < rounds; round++) {
+        int calls = 1 + round % AHEAD, started = 0;
+
+        for (int call = 0; call < calls; call++)
+            for (int k = 0; k < 3; k++) {
+                int c = (rank + round) % 2 ? 2 - k : k;
+
+                for (int i = 0; i < ELEMENT; i++)
+                    in[c][call][i] = value(rank, number + call + i);
+                MPI_Iallreduce(in[c][call], out[c][call], ELEMENT, MPI_INT, MPI_SUM, comm[c],
+                               &request[started++]);
+                if (rank == round % size)
+                    usleep(500);
+            }
+        if (round < 4) /* freed while its job is requested */
+            MPI_Ibarrier(brief, &request[started++]);
+        if (round == 4)
+            MPI_Comm_free(&brief);
+        if (rank % 2 == 0)
+            MPI_Recv(&token, 1, MPI_INT, rank + 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Waitall(started, request, MPI_STATUSES_IGNORE);
+        if (rank % 2 == 1)
+            MPI_Send(&rank, 1, MPI_INT, rank - 1, 9, MPI_COMM_WORLD);
+        for (int c = 0; c < 3; c++)
+            for (int call = 0; call < calls; call++)
+                wrong += is_wrong(out[c][call], member[c], count[c], number + call);
+        number += calls;
+    }
+    for (int c = 0; c < 3; c++)
+        MPI_Comm_free(&comm[c]);
+    verdict("communicators that only calls without a wait use", wrong);
+}
+
 static void kill_one(void)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -296,6 +359,8 @@ int main(int argc, char **argv)
         many(number, 5);
     else if (strcmp(what, "unused") == 0 && number <= MANY_MAX)
         many(number, 1);
+    else if (strcmp(what, "nowait") == 0)
+        nowait(number);
     else if (strcmp(what, "kill") == 0)
         kill_one();
     MPI_Finalize();

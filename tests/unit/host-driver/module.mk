@@ -63,6 +63,11 @@ test_mpi_core_SRC    := tests/unit/host-driver/test_mpi_core.c $(HOST_RIG)
 test_mpi_core_LIBS   := mpi-core $(HOST_LIBS)
 test_mpi_core_LDLIBS = -lcmocka $(host-driver_LDLIBS)
 
+TESTS += test_mpi_sequencer
+test_mpi_sequencer_SRC    := tests/unit/host-driver/test_mpi_sequencer.c
+test_mpi_sequencer_LIBS   := mpi-core $(HOST_LIBS)
+test_mpi_sequencer_LDLIBS = -lcmocka -lpthread $(host-driver_LDLIBS)
+
 TESTS += test_slurm_record
 test_slurm_record_SRC    := tests/unit/host-driver/test_slurm_record.c
 test_slurm_record_LIBS   := slurm-record
