@@ -463,6 +463,22 @@ static void describe_damage(struct text *text, const struct banyan_comm *comm,
         status->seq, status->err.reason == BY_ERR_MEMORY ? "" : " and of the nodes below it");
 }
 
+/* Describes a rank that its host misses. */
+static void describe_lost(struct text *text, const struct banyan_comm *comm,
+                          const struct by_call_status *status)
+{
+    struct by_image_name name;
+
+    add(text, "rank %u on %s has ", status->err.expected_seq, by_node_name(comm, status->node, &name));
+    if (status->err.first.count == BY_FATE_SILENT) {
+        add(text, "not contributed");
+        add_seconds(text, comm);
+        add(text, "; does its process still run?");
+    } else {
+        add(text, "%s", status->err.first.count == BY_FATE_LEFT ? "left the job" : "ended");
+    }
+}
+
 void by_describe_reason(const struct banyan_comm *comm, const struct by_call *call,
                         const struct by_call_status *status, char *out, size_t bytes)
 {
@@ -486,6 +502,12 @@ void by_describe_reason(const struct banyan_comm *comm, const struct by_call *ca
         break;
     case BY_EUNSUPPORTED:
         describe_unsupported(&text, comm, call, status);
+        break;
+    case BY_EIO:
+        if (status->err.reason == BY_ERR_RANK)
+            describe_lost(&text, comm, status);
+        else
+            add(&text, "%s", by_error_text(status->error));
         break;
     default:
         add(&text, "%s", by_error_text(status->error));

@@ -16,6 +16,12 @@
 
 #define RANKS_KEY UINT32_C(0x52000000) /* separates these meetings from those between hosts */
 
+/* How often the other hosts are told that a rank is lost, the interval, and the most steps for
+ * it. */
+#define TELL_TIMES     3u
+#define TELL_PAUSE_NS  1000000
+#define TELL_STEPS_MAX 64u
+
 /* First exchange: where a rank runs. */
 struct ranks_place {
     char host[BY_NAME_MAX + 1]; /* of the table */
@@ -294,6 +300,22 @@ static int test(void *context, uint32_t id, const struct by_call *call, char *te
     return result;
 }
 
+/* Packets may be lost, so it tells it several times. */
+static void tell(void *context, uint32_t rank, uint8_t fate)
+{
+    const struct timespec pause = {.tv_nsec = TELL_PAUSE_NS};
+    struct banyan_comm *comm = context;
+
+    for (unsigned i = 0; i < TELL_TIMES && comm->progress.endpoint != NULL; i++) {
+        if (i > 0)
+            nanosleep(&pause, NULL);
+        by_endpoint_tell_lost(comm->progress.endpoint, rank, fate);
+        for (unsigned step = 0; step < TELL_STEPS_MAX && by_progress_step(&comm->progress, by_clock_ns()) > 0;
+             step++)
+            ;
+    }
+}
+
 static void end(void *context)
 {
     struct banyan_comm *comm = context;
@@ -384,7 +406,7 @@ static bool is_plain(const struct by_ranks *ranks, const uint16_t *host_of, uint
 static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const uint16_t *host_of,
                       uint32_t host_count, uint32_t job)
 {
-    const struct by_local_config config = {.net = {comm, post, test, end},
+    const struct by_local_config config = {.net = {comm, post, test, tell, end},
                                            .stall_ns = comm->context->stall_ns,
                                            .host = comm->context->header.name};
     uint64_t key = ranks->place[ranks->leader].key;
@@ -405,6 +427,8 @@ static int open_local(struct banyan_comm *comm, struct by_ranks *ranks, const ui
     }
     comm->rank = ranks->rank;
     comm->rank_count = ranks->rank_count;
+    if (by_ranks_lead(ranks))
+        by_endpoint_set_stall(comm->progress.endpoint, comm->context->stall_ns + BY_LOCAL_GRACE_NS / 2);
     return by_local_open(&comm->local, &seats, &ranks->mates, &config);
 }
 

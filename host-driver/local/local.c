@@ -10,10 +10,10 @@
 #include "host-driver/local/sum.h"
 #include "offload/reduce/reduce.h"
 #include "offload/wire/types.h"
+#include "offload/wire/wire.h"
 
-#define HEAR_NS  10000000u  /* interval between looks at the sockets while nothing sleeps */
-#define GRACE_NS 400000000u /* time in which the leader, which sees more, reports first */
-#define NAMED    3u         /* ranks that a text names */
+#define HEAR_NS 10000000u /* interval between looks at the sockets while nothing sleeps */
+#define NAMED   3u        /* ranks that a text names */
 
 enum local_state { LOCAL_FREE, LOCAL_RUNNING, LOCAL_ENDED };
 
@@ -357,13 +357,22 @@ static uint32_t missing(const struct by_local *local, uint64_t slice, char *text
     return count;
 }
 
+/* The leader tells the other hosts which rank is lost. */
+static void tell(const struct by_local *local, uint32_t index, enum by_err_fate fate)
+{
+    if (local->mates.index == 0)
+        local->config.net.tell(local->config.net.context, local->mates.head->rank[index].rank, (uint8_t)fate);
+}
+
 static void say_gone(struct by_local *local, uint32_t index)
 {
     const struct by_mates_rank *rank = &local->mates.head->rank[index];
+    int has_left = atomic_load(&rank->left) != 0;
     char text[BY_MATES_TEXT];
 
+    tell(local, index, has_left ? BY_FATE_LEFT : BY_FATE_ENDED);
     snprintf(text, sizeof(text), "rank %u on %s (process %d) has %s", rank->rank, local->config.host,
-             rank->pid, atomic_load(&rank->left) != 0 ? "left the job" : "ended");
+             rank->pid, has_left ? "left the job" : "ended");
     fail(local, BY_EIO, rank->rank, text);
 }
 
@@ -382,6 +391,7 @@ static void say_late(struct by_local *local, uint64_t slice)
         by_append(text, sizeof(text), " on %s %s not contributed to %s for %g s; does its process still run?",
                   local->config.host, "has", by_collective_name(call->slices.call.collective),
                   (double)local->config.stall_ns / 1e9);
+    tell(local, first, BY_FATE_SILENT);
     fail(local, BY_ETIMEDOUT, local->mates.head->rank[first].rank, text);
 }
 
@@ -397,8 +407,8 @@ static void watch(struct by_local *local, uint64_t now_ns)
     if (mates->index != 0) {
         if (mates->gone[0] && local->take.slice >= atomic_load(&mates->head->done))
             say_gone(local, 0);
-        else if (waited_ns >= stall_ns + GRACE_NS &&
-                 (!is_packed(local, local->take.slice) || waited_ns >= 2 * stall_ns + GRACE_NS))
+        else if (waited_ns >= stall_ns + BY_LOCAL_GRACE_NS &&
+                 (!is_packed(local, local->take.slice) || waited_ns >= 2 * stall_ns + BY_LOCAL_GRACE_NS))
             say_late(local, local->take.slice);
         return;
     }

@@ -303,6 +303,8 @@ static void take_err(struct by_endpoint *endpoint, struct by_ep_lane *lane, cons
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EMISMATCH, &status);
     } else if (status.err.reason == BY_ERR_MEMORY) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_ECHECKSUM, &status);
+    } else if (status.err.reason == BY_ERR_RANK) {
+        by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EIO, &status);
     } else if (status.err.reason == BY_ERR_UNSUPPORTED) {
         by_call_fail(endpoint, &endpoint->calls[flight->call], BY_EUNSUPPORTED, &status);
     } else if (status.err.reason == BY_ERR_WINDOW &&

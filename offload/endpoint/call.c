@@ -345,6 +345,20 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
     endpoint_stop(endpoint, error);
 }
 
+void by_endpoint_tell_lost(struct by_endpoint *endpoint, uint32_t rank, uint8_t fate)
+{
+    if (endpoint->session_phase != BY_SESSION_AGREED && endpoint->session_phase != BY_SESSION_NONE)
+        return;
+    endpoint->lost_rank = rank;
+    endpoint->lost_fate = fate;
+    endpoint->lost_lane = 0;
+}
+
+void by_endpoint_set_stall(struct by_endpoint *endpoint, uint64_t stall_ns)
+{
+    endpoint->config.stall_ns = stall_ns;
+}
+
 void by_endpoint_abort(struct by_endpoint *endpoint)
 {
     struct by_call_status status = {.node = BY_NODE_NONE, .missing_node = BY_NODE_NONE};

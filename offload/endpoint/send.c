@@ -417,13 +417,50 @@ static uint32_t run_timers(struct by_endpoint *endpoint, struct by_tx *tx, uint3
     return count;
 }
 
+/* Objects to the first chunk that this host has not sent: no rank has its result. */
+static void object(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, struct by_tx *tx)
+{
+    const struct by_err err = {.node = endpoint->node,
+                               .reason = BY_ERR_RANK,
+                               .seq = lane->next,
+                               .expected_seq = endpoint->lost_rank,
+                               .first = {.count = endpoint->lost_fate}};
+    struct by_header header = {.type = BY_TYPE_ERR,
+                               .flags = BY_FLAG_POISON,
+                               .child = lane->parent_child,
+                               .job = endpoint->config.job,
+                               .tree = lane->tree,
+                               .gen = endpoint->gen,
+                               .seq = lane->next,
+                               .op = BY_OP_BOR,
+                               .dtype = BY_DTYPE_U8,
+                               .mode = BY_MODE_FAST};
+
+    by_err_encode(&err, tx->small);
+    header.psum = by_psum(tx->small, BY_ERR_BYTES);
+    by_send_fill(endpoint, lane, &header, BY_ERR_BYTES, NULL, tx);
+}
+
+/* Tells the other hosts which rank of this one is lost. */
+static uint32_t run_lost(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
+{
+    uint32_t count = 0;
+
+    while (count < capacity && endpoint->lost_fate != 0 && endpoint->lost_lane < endpoint->lane_count)
+        object(endpoint, &endpoint->lanes[endpoint->lost_lane++], &tx[count++]);
+    if (endpoint->lost_lane >= endpoint->lane_count)
+        endpoint->lost_fate = 0;
+    return count;
+}
+
 uint32_t by_send_run(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
     uint32_t count;
 
     if (endpoint->dead != 0 || endpoint->frozen)
         return 0;
-    count = run_timers(endpoint, tx, capacity);
+    count = run_lost(endpoint, tx, capacity);
+    count += run_timers(endpoint, tx + count, capacity - count);
     if (endpoint->dead == 0)
         count += run_urgent(endpoint, tx + count, capacity - count);
     if (endpoint->dead == 0)

@@ -174,7 +174,7 @@ void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES])
 
 int by_err_decode(const uint8_t *bytes, size_t size, struct by_err *err)
 {
-    if (size != BY_ERR_BYTES || bytes[2] < BY_ERR_MISMATCH || bytes[2] > BY_ERR_MEMORY)
+    if (size != BY_ERR_BYTES || bytes[2] < BY_ERR_MISMATCH || bytes[2] > BY_ERR_RANK)
         return BY_EFORMAT;
     err->node = by_get16(bytes);
     err->reason = bytes[2];

@@ -139,7 +139,15 @@ int by_wait_decode(const uint8_t *bytes, size_t size, struct by_wait *wait);
  * both sides of the disagreement. */
 #define BY_ERR_BYTES    48u
 #define BY_ERR_AT_AGREE 40u /* of `agree` in that payload */
-enum by_err_reason { BY_ERR_MISMATCH = 1, BY_ERR_WINDOW, BY_ERR_NO_ENTRY, BY_ERR_UNSUPPORTED, BY_ERR_MEMORY };
+enum by_err_reason {
+    BY_ERR_MISMATCH = 1,
+    BY_ERR_WINDOW,
+    BY_ERR_NO_ENTRY,
+    BY_ERR_UNSUPPORTED,
+    BY_ERR_MEMORY,
+    BY_ERR_RANK, /* a host with several ranks lacks one of them */
+};
+enum by_err_fate { BY_FATE_ENDED = 1, BY_FATE_LEFT, BY_FATE_SILENT };
 struct by_err_side {
     uint8_t op, dtype, mode, child; /* child: the bitmap bit at `node` of the child that contributed this */
     uint16_t count;
@@ -149,8 +157,8 @@ struct by_err {
     uint16_t node;  /* id of the objecting node */
     uint8_t reason; /* enum by_err_reason */
     uint32_t seq;
-    uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq */
-    struct by_err_side first, other; /* BY_ERR_MISMATCH, BY_ERR_UNSUPPORTED, BY_ERR_MEMORY */
+    uint32_t expected_seq;           /* BY_ERR_WINDOW: the bank's seq; BY_ERR_RANK: the rank */
+    struct by_err_side first, other; /* MISMATCH, UNSUPPORTED, MEMORY; RANK: first.count is its by_err_fate */
     uint64_t agree;                  /* bitmap of the children at `node` that agree with `first` */
 };
 void by_err_encode(const struct by_err *err, uint8_t bytes[BY_ERR_BYTES]);

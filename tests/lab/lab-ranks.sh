@@ -33,8 +33,9 @@ ranks_right "a fabric of two levels, packets lost" leafspine 8 --ranks-per-host 
 trees="host trees only" ranks_right "hosts without a switch" ring4 8 --ranks-per-host 2 -- -c allreduce,allgather -b 256K -e 256K -n 2
 ranks_right "tables from the controller, and a spine that fails" spines2 8 --ranks-per-host 2 --controller --kill spine0@2 -- -c allreduce -b 256K -e 256K -n 400
 
-# killed RANK TEXT TEXT: the rank is killed during a run. The other ranks of its host must say the
-# first text, those of other hosts the second.
+# killed RANK TEXT TEXT NEAR FAR: the rank is killed during a run. NEAR ranks, of its host, must say
+# the first text, FAR ranks of other hosts the second. A rank that leads its host alone speaks to the
+# others, which then can only name the host.
 killed() {
     local rank=$1 near=$2 far=$3 what="rank $1 of 8 is killed" begin took
     cat >"$dir/perf" <<PERF
@@ -53,10 +54,10 @@ PERF
         fail "$what" "$dir/run.out"
     fi
 }
-killed 1 'rank 1 on host0 (process [0-9]*) has ended' 'host0 (ranks 0, 1, 2) has not contributed' 2 5
+killed 1 'rank 1 on host0 (process [0-9]*) has ended' 'rank 1 on host0 has ended' 2 5
 killed 0 'rank 0 on host0 (process [0-9]*) has ended' 'host0 (ranks 0, 1, 2) has not contributed' 2 5
 killed 3 'no rank is left there' 'host1 (rank 3) has not contributed' 0 7
-killed 7 'rank 7 on host3 (process [0-9]*) has ended' 'host3 (ranks 6, 7) has not contributed' 1 6
+killed 7 'rank 7 on host3 (process [0-9]*) has ended' 'rank 7 on host3 has ended' 1 6
 if [ "$(ls -A /dev/shm)" = "$before" ]; then pass "nothing is left in /dev/shm"; else fail "something is left in /dev/shm"; fi
 
 refused "numbers for three of four hosts" 2 "3 numbers for 4 hosts; give one number, or one for each host" "$banyan" lab run "$dir/star4.json" --ranks-per-host 1,2,3 -- true

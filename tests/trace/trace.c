@@ -341,8 +341,7 @@ static void ask(struct trace *trace, struct trace_frame *frame)
                            .missing = below(trace, 8)};
     /* Objections that void a chunk are rare; otherwise no chunk would be summed. */
     struct by_err err = {.node = (uint16_t)(1 + port),
-                         .reason =
-                             (uint8_t)(below(trace, 4) ? BY_ERR_WINDOW : 1 + below(trace, BY_ERR_MEMORY)),
+                         .reason = (uint8_t)(below(trace, 4) ? BY_ERR_WINDOW : 1 + below(trace, BY_ERR_RANK)),
                          .seq = header.seq,
                          .agree = 1};
     struct by_gap gap = {.seen = header.seq + 1 + below(trace, 4),

@@ -76,8 +76,8 @@ enum by_mpi_way {
 
 /* Starts to open; NULL: no memory or no thread. */
 struct by_mpi_opening *by_mpi_opening_begin(const struct by_mpi_opening_config *config);
-/* Decides for the next call of the communicator. May wait for the sequencer, never for another rank.
- */
+/* Decides for the next call of the communicator. May wait for the sequencer, never for another
+ * rank. */
 enum by_mpi_way by_mpi_opening_call(struct by_mpi_opening *opening);
 /* Ends the thread and frees everything but `context`; after BY_MPI_WAY_LANE it does not wait.
  * Returns what `open` has returned, or an error of the way to the sequencer, and its `text`. */

@@ -1,6 +1,6 @@
-/* The first call that libbanyan executes on a communicator whose calls do not wait for each other is
- * the same on all ranks, however far apart they are, and whatever happens to one of them. Each rank
- * is a thread. */
+/* The first call that libbanyan executes on a communicator whose calls do not wait for each other
+ * is the same on all ranks, however far apart they are, and whatever happens to one of them. Each
+ * rank is a thread. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,8 +80,8 @@ static int open_job(const struct banyan_bootstrap *ranks, void *context, char te
     return 0;
 }
 
-/* The rank that is ahead: by at most AHEAD calls, as the others must reach the call that is decided.
- */
+/* The rank that is ahead: by at most AHEAD calls, as the others must reach the call that is
+ * decided. */
 static void keep_within(const struct test_rank *self)
 {
     for (int i = 0; i < 1000 && self->calls > BEFORE + AHEAD + atomic_load(&slowest); i++)

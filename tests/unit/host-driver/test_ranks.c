@@ -397,7 +397,8 @@ static void happens(const struct accident *accident)
 
 static void a_killed_rank_is_named_on_all_hosts(void **state)
 {
-    static const struct accident follower = {"0011", 3, KILLED, "rank 3 on h1 (process ", "h1 (ranks 2, 3)"};
+    static const struct accident follower = {"0011", 3, KILLED, "rank 3 on h1 (process ",
+                                             "rank 3 on h1 has ended"};
     static const struct accident leader = {"0101", 1, KILLED, "rank 1 on h1 (process ", "h1 (ranks 1, 3)"};
     static const struct accident root = {"0101", 0, KILLED, "rank 0 on h0 (process ", "h0 (ranks 0, 2)"};
 
@@ -410,9 +411,9 @@ static void a_killed_rank_is_named_on_all_hosts(void **state)
 static void a_rank_that_stops_or_does_not_call_is_named(void **state)
 {
     static const struct accident stops = {"0011", 1, STOPPED, "rank 1 on h0 has not contributed",
-                                          "h0 (ranks 0, 1)"};
+                                          "rank 1 on h0 has not contributed for 1 s"};
     static const struct accident absent = {"00011", 2, ABSENT, "rank 2 on h0 has not contributed",
-                                           "h0 (ranks 0, 1, 2)"};
+                                           "rank 2 on h0 has not contributed for 1 s"};
 
     (void)state;
     happens(&stops);

@@ -415,6 +415,56 @@ static void a_node_whose_memory_failed_is_named(void **state)
     bench_close(b);
 }
 
+static void a_rank_that_another_host_misses_ends_the_call(void **state)
+{
+    struct suspect_bench *b = bench_open();
+    struct by_call_status status;
+
+    (void)state;
+    hear_err(b, BY_ERR_RANK, 0);
+    assert_int_equal(by_endpoint_test(b->endpoint, b->id, &status), BY_EIO);
+    assert_int_equal(status.node, named(b, "spine0"));
+    assert_int_equal(status.err.reason, BY_ERR_RANK);
+    bench_close(b);
+}
+
+/* The objection is to the first chunk that this host has not sent, once on each tree. */
+static void a_host_tells_the_others_which_rank_it_misses(void **state)
+{
+    struct suspect_bench *b = bench_open();
+    uint32_t count = 0, told = 0;
+    struct by_tx tx[64];
+    uint32_t highest = b->last.seq;
+
+    (void)state;
+    by_endpoint_tell_lost(b->endpoint, 70000, BY_FATE_ENDED);
+    for (int step = 0; step < 2; step++) {
+        by_endpoint_step(b->endpoint, 1, NULL, 0, tx, 64, &count);
+        for (uint32_t i = 0; i < count; i++) {
+            struct by_header header;
+            struct by_err err;
+            const uint8_t *payload;
+            uint8_t packet[BY_WIRE_HEADER_BYTES + BY_ERR_BYTES];
+
+            memcpy(packet, tx[i].header, BY_WIRE_HEADER_BYTES);
+            memcpy(packet + BY_WIRE_HEADER_BYTES, tx[i].small, BY_ERR_BYTES);
+            if (tx[i].payload_bytes != BY_ERR_BYTES)
+                continue;
+            assert_int_equal(by_header_decode(packet, sizeof(packet), &header, &payload), BY_ERR_BYTES);
+            assert_int_equal(header.type, BY_TYPE_ERR);
+            assert_int_equal(by_psum(payload, BY_ERR_BYTES), header.psum);
+            assert_int_equal(by_err_decode(payload, BY_ERR_BYTES, &err), 0);
+            assert_int_equal(err.reason, BY_ERR_RANK);
+            assert_int_equal(err.expected_seq, 70000);
+            assert_int_equal(err.first.count, BY_FATE_ENDED);
+            assert_true((int32_t)(header.seq - highest) > 0);
+            told++;
+        }
+    }
+    assert_int_equal(told, 1);
+    bench_close(b);
+}
+
 static void a_corrupted_objection_ends_nothing(void **state)
 {
     struct suspect_bench *b = bench_open();
@@ -517,6 +567,8 @@ int main(void)
         cmocka_unit_test(what_was_said_of_an_earlier_chunk_does_not_count_for_the_next),
         cmocka_unit_test(ranks_that_disagree_end_with_both_sides_of_it),
         cmocka_unit_test(a_node_whose_memory_failed_is_named),
+        cmocka_unit_test(a_rank_that_another_host_misses_ends_the_call),
+        cmocka_unit_test(a_host_tells_the_others_which_rank_it_misses),
         cmocka_unit_test(a_corrupted_objection_ends_nothing),
         cmocka_unit_test(an_operation_that_a_node_lacks_ends_the_call),
         cmocka_unit_test(an_error_that_may_heal_is_named_only_when_the_time_is_over),

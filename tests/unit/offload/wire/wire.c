@@ -210,7 +210,7 @@ static void wait_and_err_of_another_size_or_kind_are_refused(void **state)
     for (unsigned value = 0; value < 256; value++) {
         bytes[2] = (uint8_t)value;
         assert_int_equal(by_err_decode(bytes, BY_ERR_BYTES, &err),
-                         value >= BY_ERR_MISMATCH && value <= BY_ERR_MEMORY ? 0 : BY_EFORMAT);
+                         value >= BY_ERR_MISMATCH && value <= BY_ERR_RANK ? 0 : BY_EFORMAT);
     }
     by_gap_encode(&gap, bytes);
     assert_memory_equal(bytes, ((uint8_t[]){1, 2, 3, 0x84, 0x85, 0, 0, 0}), BY_GAP_BYTES);
