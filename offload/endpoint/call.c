@@ -347,7 +347,7 @@ void by_call_fail(struct by_endpoint *endpoint, struct by_call_state *call, int 
 
 void by_endpoint_tell_lost(struct by_endpoint *endpoint, uint32_t rank, uint8_t fate)
 {
-    if (endpoint->session_phase != BY_SESSION_AGREED && endpoint->session_phase != BY_SESSION_NONE)
+    if (endpoint->session_phase != BY_SESSION_AGREED)
         return;
     endpoint->lost_rank = rank;
     endpoint->lost_fate = fate;
