@@ -40,7 +40,7 @@ killed() {
     local rank=$1 near=$2 far=$3 what="rank $1 of 8 is killed" begin took
     cat >"$dir/perf" <<PERF
 #!/bin/sh
-[ "\$RANK" != $rank ] || exec timeout -s KILL 1.5 $build/bin/banyan-perf -c allreduce -b 256K -n 1000000
+[ "\$RANK" != $rank ] || exec timeout -s KILL 4 $build/bin/banyan-perf -c allreduce -b 256K -n 1000000
 exec $build/bin/banyan-perf -c allreduce -b 256K -n 1000000
 PERF
     chmod 700 "$dir/perf"
