@@ -283,9 +283,12 @@ static void reminders_come_to_all_ranks_and_less_often_each_time(void **state)
     expect("");
     later(1);
     expect("freeze 0.0\nfreeze 0.1\nfreeze 0.2\n");
-    later(11); /* an eighth later than the first */
+    later(11); /* an eighth later than the first, 11.25 ms */
+    rig.now_ns += MS / 4 - 1;
+    later(0);
     expect("");
-    later(1);
+    rig.now_ns += 1;
+    later(0);
     expect("freeze 0.0\nfreeze 0.1\nfreeze 0.2\n");
     work(BY_RECOVER_PUSHED, 0, NULL);
     rig.done[0] = 0;
