@@ -201,8 +201,8 @@ static void too_many_trees_are_divided_by_the_bandwidth_of_cables(void **state)
     by_topology_free(topology);
 }
 
-/* The common denominator of these weights, 20/3 each but for their last digits, has 93 bits: they are
- * rounded down to the precision of the units, and the cables are still filled. */
+/* The common denominator of these weights, 20/3 each but for their last digits, has 93 bits: they
+ * are rounded down to the precision of the units, and the cables are still filled. */
 static void weights_without_a_small_denominator_are_rounded(void **state)
 {
     static const char *const trees[] = {"14316557646/2147483647 h0: h0>h1",
@@ -248,8 +248,8 @@ static void equal_cables_are_filled_from_the_first(void **state)
     by_topology_free(topology);
 }
 
-/* A tree of 15 whose directions fit on different cables alone becomes a pair; the tree beside it, on
- * other links, stays one tree. */
+/* A tree of 15 whose directions fit on different cables alone becomes a pair; the tree beside it,
+ * on other links, stays one tree. */
 static void only_a_tree_on_cables_with_unequal_directions_becomes_a_pair(void **state)
 {
     static const char *const trees[] = {"5 h2: h2>h0 h2>h1", "15 h0: h0>h1 h1>h2", NULL};

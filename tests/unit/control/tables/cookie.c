@@ -1,5 +1,5 @@
-/* What identifies tables: images of one lowering have one cookie, and any difference that matters to
- * packets gives another. And the limits of a job's window, slots and plans. */
+/* What identifies tables: images of one lowering have one cookie, and any difference that matters
+ * to packets gives another. And the limits of a job's window, slots and plans. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,5 @@
-/* Files of table images: what is written is read back, and what is no image is refused with a reason. */
+/* Files of table images: what is written is read back, and what is no image is refused with a
+ * reason. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-/* The limits of the detection of blackholes, with samples written by hand: how many frames, in which
- * time, at which ends. */
+/* The limits of the detection of blackholes, with samples written by hand: how many frames, in
+ * which time, at which ends. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

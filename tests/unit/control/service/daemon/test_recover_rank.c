@@ -1,5 +1,5 @@
-/* Recovery as a step function, event by event: which actions follow each event of a rank, of the end
- * of a job and of requested work, word for word. */
+/* Recovery as a step function, event by event: which actions follow each event of a rank, of the
+ * end of a job and of requested work, word for word. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
