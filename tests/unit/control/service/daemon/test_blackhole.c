@@ -313,8 +313,8 @@ static void a_link_that_swallows_packets_is_found_in_time(void **state)
     }
 }
 
-/* One lane sends its oldest chunk again and again into a blackhole, as it does while all others wait
- * for it. Returns the time until it is found (ms). */
+/* One lane sends its oldest chunk again and again into a blackhole, as it does while all others
+ * wait for it. Returns the time until it is found (ms). */
 static uint64_t time_to_find(uint64_t seed, bool doubles)
 {
     struct by_blackhole_found found;
