@@ -16,8 +16,8 @@
 /* The initial timeout (ns), before any round-trip sample. */
 #define RTO_FIRST_NS 10000000u
 /* A controller finds a blackhole by the frames that vanish in it, four of them in 60 ms, as the
- * counters of both ends of a link show. For this many timeouts in a row the pauses grow only to this
- * time (count, ns). */
+ * counters of both ends of a link show. For this many timeouts in a row the pauses grow only to
+ * this time (count, ns). */
 #define BRISK_COUNT 12u
 #define BRISK_NS    UINT64_C(16000000)
 /* The initial timeout of the roll call, in minimum timeouts. It is short because nothing else is in
