@@ -97,30 +97,34 @@ first_chunk() {
 # parts SINCE LINES PATTERN: the steps of a recovery, in ms after the fault: a rank reports a wait;
 # banyand finds the fault (PATTERN in its log after LINES lines), and has a plan that its store
 # knows; the last rank is frozen, level with the others, told that the switches have their tables,
-# and in the new trees. The last step, its first chunk, is the fault's time. "-": unknown.
+# and in the new trees. The last step, its first chunk, is the fault's time. "-": unknown, or before
+# the fault.
 parts() {
-    local host files=() midnight
+    local host midnight files=()
     midnight=$(date -d 0:00 +%s)
     for host in $hosts; do files+=("$dir/$host.out"); done
     tail -n "+$(($2 + 1))" "$dir/banyand.log" | awk -v since="$1" -v pattern="$3" -v midnight="$midnight" '
         function stamp(text, at) { split(text, at, ":"); return (midnight - since + at[1] * 3600 + at[2] * 60 + at[3]) * 1000 }
         function later(name, ms) { if (!(name in last) || ms > last[name]) last[name] = ms }
-        function show(name) { return name in last ? sprintf("%.0f", last[name]) : "-" }
+        function show(name) { return name in last && last[name] >= 0 ? sprintf("%.0f", last[name]) : "-" }
         FILENAME == "-" && !("found" in last) && $0 ~ pattern { last["found"] = stamp($2) }
         FILENAME == "-" && "found" in last && !("planned" in last) && match($0, /is in generation [0-9]+, [0-9]+ ms after the planning began .[0-9]+ ms to hosts, [0-9]+ ms to switches; [0-9]+/) {
             split(substr($0, RSTART, RLENGTH), word, /[^0-9]+/)
             last["planned"] = stamp($2) - word[3] + word[4]
             last["told"] = stamp($2) - word[6]
         }
-        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 && !(FILENAME in seen) {
-            seen[FILENAME] = 1
+        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 {
             match($0, /made no progress for.*first/)
-            split(substr($0, RSTART, RLENGTH), word, /[^0-9.]+/)
-            frozen = ($NF - since - word[2]) * 1000
-            later("frozen", frozen); later("level", frozen + word[3] * 1000)
-            later("tables", frozen + word[4] * 1000); later("trees", frozen + word[5] * 1000)
+            steps[FILENAME] = $NF - since " " substr($0, RSTART, RLENGTH)
         }
-        END { print show("told"), show("found"), show("planned"), show("frozen"), show("level"), show("tables"), show("trees") }' - "${files[@]}"
+        END {
+            for (name in steps) { # the last recovery of each rank, as in first_chunk
+                split(steps[name], word, /[^0-9.]+/)
+                frozen = (word[1] - word[2]) * 1000
+                later("frozen", frozen); later("level", frozen + word[3] * 1000)
+                later("tables", frozen + word[4] * 1000); later("trees", frozen + word[5] * 1000)
+            }
+             print show("told"), show("found"), show("planned"), show("frozen"), show("level"), show("tables"), show("trees") }' - "${files[@]}"
 }
 has_first_chunk() { first_chunk "$1" >/dev/null; }
 restart_switch() { # SWITCH WORD...
@@ -138,7 +142,7 @@ fresh_lab() {
     start_controller
     await 20 grep -q 'job 1 runs' "$dir/banyand.log" || { fail "banyand leads" "$dir/banyand.log"; finish; }
     start_ranks "$1"
-    await 20 more_rows 1 || { fail "$1 runs" "$dir/host0.out" "$dir/banyand.log"; finish; }
+    await 60 more_rows 1 || { fail "$1 runs" "$dir/host0.out" "$dir/banyand.log"; finish; }
 }
 end_lab() {
     local bad
