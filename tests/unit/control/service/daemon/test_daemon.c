@@ -210,7 +210,7 @@ static void no_job_has_the_key_of_one_that_has_ended(void **state)
         assert_int_equal(rig_stop(&daemon), 0);
     }
     for (unsigned i = 0; i < 4; i++) {
-        assert_int_equal(gens[i], i + 1);
+        assert_true(gens[i] > (i > 0 ? gens[i - 1] : 0)); /* a restart skips some (decision 570) */
         for (unsigned j = 0; j < i; j++)
             assert_true(keys[i] != keys[j]);
     }
