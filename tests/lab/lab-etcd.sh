@@ -106,7 +106,7 @@ if [ "$(generation 1) $(generation 2)" = "$first $second" ] && [ "$hashes" = "$(
 goes_on "and the calls go on"
 start_banyand "$old"
 job end 2 >/dev/null && job create --window 64 -c allreduce >"$dir/check.out" 2>&1
-if [ "$(generation 2)" -eq $((second + 1)) ]; then pass "the next job 2 has the generation after the last one's"; else fail "generation of job 2" "$dir/check.out"; fi
+if [ "$(generation 2)" -gt "$second" ]; then pass "the next job 2 has a later generation than the last one"; else fail "generation of job 2" "$dir/check.out"; fi
 
 # ---- the leader is killed while it changes tables --------------------------------------------------------------------------
 last=$(generation 2) repeated=0
