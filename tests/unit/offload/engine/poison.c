@@ -339,6 +339,19 @@ static void an_objection_of_a_child_goes_up_and_to_its_sisters(void **state)
     assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_POISON);
 }
 
+/* A host that misses one of its ranks objects to a chunk that it has not sent; others may have. */
+static void a_host_that_misses_a_rank_ends_its_next_chunk(void **state)
+{
+    uint8_t bytes[BY_ERR_BYTES];
+    struct rig_packet packet = foreign_err(0, 1, BY_ERR_RANK, bytes);
+
+    (void)state;
+    contribute(&below, 0, 0);
+    rig_send(&rig, &packet);
+    assert_int_equal(expect_objection(&below, 0, 1, 1).reason, BY_ERR_RANK);
+    assert_int_equal(rig_bank(&rig, 0, 0, 0).state, BY_BANK_POISON);
+}
+
 static void objections_out_of_place_are_dropped(void **state)
 {
     uint8_t bytes[BY_ERR_BYTES];
@@ -415,6 +428,7 @@ int main(void)
         BELOW(an_objection_of_the_parent_poisons_and_goes_to_all_children),
         BELOW(a_result_from_the_parents_address_by_another_port_is_dropped),
         BELOW(an_objection_to_a_later_chunk_leaves_a_bank_that_waits_for_the_parent),
+        BELOW(a_host_that_misses_a_rank_ends_its_next_chunk),
         BELOW(an_objection_of_a_child_goes_up_and_to_its_sisters),
         BELOW(objections_out_of_place_are_dropped),
         BELOW(a_parent_that_lost_its_place_is_reported_to_the_leaves_and_voids_nothing),
