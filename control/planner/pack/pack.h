@@ -36,8 +36,8 @@ struct by_packing {
 int by_pack_run(const struct by_mesh *net, const int64_t *roots, double deadline, struct by_packing *packing);
 void by_pack_free(struct by_packing *packing);
 
-/* The methods. by_pack_relay and by_pack_order return whether they found all trees; if not, they add none.
- * by_pack_grow adds to the existing bundles. */
+/* The methods. by_pack_relay and by_pack_order return whether they found all trees; if not, they
+ * add none. by_pack_grow adds to the existing bundles. */
 bool by_pack_relay(const struct by_mesh *net, const int64_t *roots, struct by_packing *packing);
 bool by_pack_order(const struct by_mesh *net, const int64_t *roots, double deadline,
                    struct by_packing *packing);

@@ -27,14 +27,14 @@ static void write_star(const uint32_t *halves, uint32_t n, uint32_t root, int64_
 }
 
 /* Writes `count` trees whose relay sends to `sends` nodes. */
-static void write_relay(const uint32_t *halves, uint32_t n, const struct by_relay *relay, uint32_t sends,
-                        int64_t count, struct by_packing *packing)
+static void write_relay(const uint32_t *halves, uint32_t n, const struct by_split_relay *relay,
+                        uint32_t sends, int64_t count, struct by_packing *packing)
 {
     uint32_t *to = by_pack_append(packing, relay->from, count), node = relay->through;
 
     *to++ = halves[(size_t)relay->from * n + node] - 1;
     for (uint32_t sent = 0; sent < n - 2; sent++) {
-        node = by_relay_next(relay, node, n);
+        node = by_split_relay_next(relay, node, n);
         *to++ = halves[(size_t)(sent < sends ? relay->through : relay->from) * n + node] - 1;
     }
 }
@@ -44,7 +44,7 @@ bool by_pack_relay(const struct by_mesh *net, const int64_t *roots, struct by_pa
     size_t n = net->node_count;
     uint32_t *halves;
     int64_t *load, *out, *in, *left;
-    struct by_relay_list list;
+    struct by_split_relay_list list;
     bool found;
 
     if (net->pair_count < n * (n - 1) / 4)
@@ -59,13 +59,13 @@ bool by_pack_relay(const struct by_mesh *net, const int64_t *roots, struct by_pa
         in[by_mesh_head(net, half)] += net->capacity[half];
         halves[net->tail[half] * n + by_mesh_head(net, half)] = half + 1;
     }
-    found = by_relay_find(net->node_count, roots, out, in, &list);
+    found = by_split_relay_find(net->node_count, roots, out, in, &list);
     if (found) {
-        by_relay_load(net->node_count, roots, &list, load);
+        by_split_relay_load(net->node_count, roots, &list, load);
         found = fits(net, halves, load);
         memcpy(left, roots, n * sizeof(*left));
         for (uint32_t r = 0; r < list.count && found; r++) {
-            const struct by_relay *relay = &list.relays[r];
+            const struct by_split_relay *relay = &list.relays[r];
 
             if (relay->amount > 0)
                 write_relay(halves, net->node_count, relay, net->node_count - 2, relay->amount, packing);

@@ -16,7 +16,7 @@ static bool find_need(uint32_t n, int64_t roots, int64_t out, int64_t *need)
 }
 
 /* Gives the sends of each root that needs relays to the first nodes that still have room. */
-static bool assign(uint32_t n, const int64_t *roots, int64_t *need, struct by_relay_list *list)
+static bool assign(uint32_t n, const int64_t *roots, int64_t *need, struct by_split_relay_list *list)
 {
     uint32_t through = 0;
 
@@ -32,10 +32,10 @@ static bool assign(uint32_t n, const int64_t *roots, int64_t *need, struct by_re
                 return false;
             sends = need[from] < -need[through] ? need[from] : -need[through];
             BY_GROW(list->relays, list->count, list->room);
-            list->relays[list->count++] = (struct by_relay){.from = from,
-                                                            .through = through,
-                                                            .rest = (uint32_t)(sends % (n - 2)),
-                                                            .amount = sends / (n - 2)};
+            list->relays[list->count++] = (struct by_split_relay){.from = from,
+                                                                  .through = through,
+                                                                  .rest = (uint32_t)(sends % (n - 2)),
+                                                                  .amount = sends / (n - 2)};
             trees += (sends + n - 3) / (n - 2);
             need[from] -= sends;
             need[through] += sends;
@@ -46,7 +46,7 @@ static bool assign(uint32_t n, const int64_t *roots, int64_t *need, struct by_re
     return true;
 }
 
-uint32_t by_relay_next(const struct by_relay *relay, uint32_t node, uint32_t n)
+uint32_t by_split_relay_next(const struct by_split_relay *relay, uint32_t node, uint32_t n)
 {
     do
         node = node + 1 < n ? node + 1 : 0;
@@ -54,13 +54,13 @@ uint32_t by_relay_next(const struct by_relay *relay, uint32_t node, uint32_t n)
     return node;
 }
 
-bool by_relay_find(uint32_t n, const int64_t *roots, const int64_t *out, const int64_t *in,
-                   struct by_relay_list *list)
+bool by_split_relay_find(uint32_t n, const int64_t *roots, const int64_t *out, const int64_t *in,
+                         struct by_split_relay_list *list)
 {
     int64_t *need = by_alloc(n, sizeof(*need)), total = 0;
     bool right = n > 3;
 
-    *list = (struct by_relay_list){0};
+    *list = (struct by_split_relay_list){0};
     for (uint32_t i = 0; i < n && right; i++)
         right = !__builtin_add_overflow(total, roots[i], &total) && find_need(n, roots[i], out[i], &need[i]);
     for (uint32_t i = 0; i < n && right; i++)
@@ -69,24 +69,25 @@ bool by_relay_find(uint32_t n, const int64_t *roots, const int64_t *out, const i
     free(need);
     if (!right) {
         free(list->relays);
-        *list = (struct by_relay_list){0};
+        *list = (struct by_split_relay_list){0};
     }
     return right;
 }
 
-void by_relay_load(uint32_t n, const int64_t *roots, const struct by_relay_list *list, int64_t *load)
+void by_split_relay_load(uint32_t n, const int64_t *roots, const struct by_split_relay_list *list,
+                         int64_t *load)
 {
     for (size_t i = 0; i < n; i++)
         for (size_t j = 0; j < n; j++)
             load[i * n + j] = i == j ? 0 : roots[i];
     for (uint32_t r = 0; r < list->count; r++) {
-        const struct by_relay *relay = &list->relays[r];
+        const struct by_split_relay *relay = &list->relays[r];
         uint32_t node = relay->through;
 
         for (uint32_t sent = 0; sent < n - 2; sent++) {
             int64_t amount = relay->amount + (sent < relay->rest);
 
-            node = by_relay_next(relay, node, n);
+            node = by_split_relay_next(relay, node, n);
             load[(size_t)relay->from * n + node] -= amount;
             load[(size_t)relay->through * n + node] += amount;
         }

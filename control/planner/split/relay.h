@@ -12,15 +12,15 @@
 #include <stdint.h>
 
 /* `amount` trees of root `from` that `through` sends to all others, and one more, if rest > 0, that
- * it sends to `rest` nodes: those that follow it (by_relay_next); the root sends to the others. */
-struct by_relay {
+ * it sends to `rest` nodes: those that follow it (by_split_relay_next); the root sends to the others. */
+struct by_split_relay {
     uint32_t from, through, rest;
     int64_t amount;
 };
 
-struct by_relay_list {
+struct by_split_relay_list {
     uint32_t count, room;
-    struct by_relay *relays;
+    struct by_split_relay *relays;
 };
 
 /*
@@ -28,11 +28,12 @@ struct by_relay_list {
  * in[i] trees through the switch. Returns false where trees of this kind do not fit; the list is
  * then empty. The caller frees relays->relays.
  */
-bool by_relay_find(uint32_t n, const int64_t *roots, const int64_t *out, const int64_t *in,
-                   struct by_relay_list *list);
+bool by_split_relay_find(uint32_t n, const int64_t *roots, const int64_t *out, const int64_t *in,
+                         struct by_split_relay_list *list);
 /* Returns the node after `node`, in a circle, to which the relay may send. */
-uint32_t by_relay_next(const struct by_relay *relay, uint32_t node, uint32_t n);
+uint32_t by_split_relay_next(const struct by_split_relay *relay, uint32_t node, uint32_t n);
 /* Sets load[i * n + j] to what i sends to j in these trees. */
-void by_relay_load(uint32_t n, const int64_t *roots, const struct by_relay_list *list, int64_t *load);
+void by_split_relay_load(uint32_t n, const int64_t *roots, const struct by_split_relay_list *list,
+                         int64_t *load);
 
 #endif

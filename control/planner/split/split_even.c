@@ -261,7 +261,7 @@ static bool fill_relays(const struct by_split *split, struct split_even_hub *hub
 {
     uint32_t n = hub->in_count;
     int64_t *roots, *load;
-    struct by_relay_list list;
+    struct by_split_relay_list list;
     bool found;
 
     if (!is_uneven_star(split, hub))
@@ -270,9 +270,9 @@ static bool fill_relays(const struct by_split *split, struct split_even_hub *hub
     load = by_alloc((size_t)n * n, sizeof(*load));
     for (uint32_t i = 0; i < n; i++)
         roots[i] = split->roots[hub->in[i]];
-    found = by_relay_find(n, roots, hub->in_left, hub->out_left, &list);
+    found = by_split_relay_find(n, roots, hub->in_left, hub->out_left, &list);
     if (found)
-        by_relay_load(n, roots, &list, load);
+        by_split_relay_load(n, roots, &list, load);
     for (uint32_t i = 0; i < n && found; i++)
         for (uint32_t j = 0; j < n; j++)
             give(hub, i, j, load[(size_t)i * n + j]);
