@@ -108,6 +108,26 @@ static void prune(struct tree_shape *shape, const struct by_graph *graph)
     free(children);
 }
 
+/* Removes switches from the top as long as they have a single child: in a tree that may have another
+ * root they lead nowhere. */
+static void prune_top(struct tree_shape *shape, const struct by_graph *graph)
+{
+    while (!graph->compute[shape->root]) {
+        uint32_t children = 0, child = 0;
+
+        for (uint32_t i = 0; i < shape->node_count; i++)
+            if (shape->from_parent[i].node_count && parent_of(shape, i) == shape->root) {
+                children++;
+                child = i;
+            }
+        if (children != 1)
+            break;
+        path_free(&shape->from_parent[child]);
+        shape->inside[shape->root] = false;
+        shape->root = child;
+    }
+}
+
 /* Merges each switch with a single child into the path to that child. */
 static void merge_forwarders(struct tree_shape *shape, const struct by_graph *graph)
 {
@@ -262,8 +282,10 @@ void by_tree_list_add(struct by_tree_list *list, const struct by_graph *graph, u
     for (uint32_t i = 0; i < path_count; i++)
         shape_add(&shape, graph, &paths[i]);
     prune(&shape, graph);
-    if (use == BY_TREE_BOTH)
+    if (use == BY_TREE_BOTH) {
+        prune_top(&shape, graph);
         shape_centre(&shape, graph);
+    }
     merge_forwarders(&shape, graph);
     shape_finish(&shape, list, use, weight);
     shape_free(&shape);

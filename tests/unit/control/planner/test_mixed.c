@@ -112,9 +112,34 @@ static void limits_of_addition_are_kept_and_nearly_used_up(void **state)
     run(true, 95);
 }
 
+/* Three hosts at s3 may meet in s2, behind which s1 leads nowhere. */
+static void a_switch_without_hosts_behind_it_is_in_no_tree(void **state)
+{
+    struct by_topology *topology = rig_parse(
+        "{\"name\": \"chain\", \"nodes\": [{\"name\": \"h0\", \"kind\": \"compute\"},"
+        "{\"name\": \"h1\", \"kind\": \"compute\"}, {\"name\": \"h2\", \"kind\": \"compute\"},"
+        "{\"name\": \"h3\", \"kind\": \"compute\"}, {\"name\": \"h4\", \"kind\": \"compute\"},"
+        "{\"name\": \"s0\", \"kind\": \"switch\"}, {\"name\": \"s3\", \"kind\": \"switch\"},"
+        "{\"name\": \"s1\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": true},"
+        "{\"name\": \"s2\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": true},"
+        "{\"name\": \"s4\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": true},"
+        "{\"name\": \"s5\", \"kind\": \"switch\", \"multicast\": true, \"aggregate\": true}],"
+        "\"links\": [{\"between\": [\"s1\", \"s0\"], \"bandwidth\": 4},"
+        "{\"between\": [\"s2\", \"s1\"], \"bandwidth\": 4}, {\"between\": [\"s3\", \"s2\"], \"bandwidth\": 4},"
+        "{\"between\": [\"s4\", \"s3\"], \"bandwidth\": 4}, {\"between\": [\"s5\", \"s4\"], \"bandwidth\": 4},"
+        "{\"between\": [\"h0\", \"s3\"], \"bandwidth\": 4}, {\"between\": [\"h1\", \"s3\"], \"bandwidth\": 4},"
+        "{\"between\": [\"h2\", \"s4\"], \"bandwidth\": 4}, {\"between\": [\"h3\", \"s5\"], \"bandwidth\": 4},"
+        "{\"between\": [\"h4\", \"s3\"], \"bandwidth\": 4}]}");
+
+    (void)state;
+    by_plan_free(rig_verified(topology, BY_COLLECTIVE_ALLREDUCE, -1, 0, true, BY_VERDICT_OPTIMAL));
+    by_topology_free(topology);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_switch_without_hosts_behind_it_is_in_no_tree),
         cmocka_unit_test(allreduce_on_mixed_fabrics_is_within_a_hundredth_of_its_bound),
         cmocka_unit_test(limits_of_addition_are_kept_and_nearly_used_up),
     };
