@@ -52,12 +52,17 @@ static int remove_one(const char *path, const struct stat *status, int type, str
     return remove(path);
 }
 
+int rig_remove(const char *folder)
+{
+    return nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 void rig_close(struct daemon_rig *rig)
 {
     fake_stop(rig->fake[0]);
     fake_stop(rig->fake[1]);
     by_topology_free(rig->topology);
-    nftw(rig->folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    rig_remove(rig->folder);
 }
 
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more)

@@ -26,6 +26,8 @@ struct rig_daemon {
 
 void rig_open(struct daemon_rig *rig);
 void rig_close(struct daemon_rig *rig);
+/* Removes a folder and what it contains. Returns 0, or -1 with errno set. */
+int rig_remove(const char *folder);
 /* Starts banyand for the rig's switches with its store and with `more` options
  * (NULL-terminated). */
 struct rig_daemon rig_start(struct daemon_rig *rig, const char *const *more);

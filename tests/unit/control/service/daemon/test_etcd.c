@@ -5,7 +5,6 @@
  * not installed.
  */
 #include <arpa/inet.h>
-#include <ftw.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -214,14 +213,6 @@ static int open_all(void **state)
     return etcd.process == 0 || error == 0 ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int type, struct FTW *walk)
-{
-    (void)status;
-    (void)type;
-    (void)walk;
-    return remove(path);
-}
-
 /* Prints how etcd ended, and the end of its log. */
 static void tell_end(int status)
 {
@@ -260,7 +251,7 @@ static int close_all(void **state)
         kill(etcd.process, SIGKILL);
         waitpid(etcd.process, NULL, 0);
     }
-    return nftw(etcd.folder, remove_one, 16, FTW_DEPTH | FTW_PHYS);
+    return rig_remove(etcd.folder);
 }
 
 static void need_etcd(void)
