@@ -279,12 +279,12 @@ static void reminders_come_to_all_ranks_and_less_often_each_time(void **state)
     part(BY_RECOVER_SWITCH_DOWN, 1);
     work(BY_RECOVER_PLANNED, 0, NULL);
     rig.done[0] = 0;
-    later(9);
+    later(3);
     expect("");
     later(1);
     expect("freeze 0.0\nfreeze 0.1\nfreeze 0.2\n");
-    later(11); /* an eighth later than the first, 11.25 ms */
-    rig.now_ns += MS / 4 - 1;
+    later(4); /* a quarter more than the first time, 5 ms */
+    rig.now_ns += MS - 1;
     later(0);
     expect("");
     rig.now_ns += 1;
@@ -293,7 +293,7 @@ static void reminders_come_to_all_ranks_and_less_often_each_time(void **state)
     work(BY_RECOVER_PUSHED, 0, NULL);
     rig.done[0] = 0;
     rank(BY_RECOVER_RANK_CARRIED, 0, 1, 5, 0); /* there is progress: fast again */
-    later(9);
+    later(3);
     expect("");
     later(1);
     expect("freeze 0.0\ngo 0.0\nfreeze 0.1\ngo 0.1\nfreeze 0.2\ngo 0.2\n");
