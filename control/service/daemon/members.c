@@ -224,7 +224,8 @@ static void refuse(struct by_daemon *daemon, struct members_peer *peer, int erro
     drop(daemon, peer, "%s", text);
 }
 
-/* Returns the job that the host requests; 0 requests the only job with its node. */
+/* Returns the job that the host requests; 0 requests the only job with its node, apart from those of
+ * communicators. */
 static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer *peer, uint32_t node,
                              uint32_t *count)
 {
@@ -236,7 +237,7 @@ static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer
     for (uint32_t i = 0; i < daemon->job_count; i++) {
         const struct by_job_spec *spec = &daemon->jobs[i]->spec;
 
-        if (spec->member != NULL && !spec->member[node])
+        if (spec->is_group || (spec->member != NULL && !spec->member[node]))
             continue;
         found = daemon->jobs[i];
         ++*count;

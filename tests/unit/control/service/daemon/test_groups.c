@@ -162,6 +162,25 @@ static void a_communicator_has_a_job_until_its_hosts_have_left(void **state)
     assert_int_equal(rig_stop(&daemon), 0);
 }
 
+/* The next program, while the jobs of the last one's communicators are still there. */
+static void a_host_without_a_job_number_gets_no_job_of_a_communicator(void **state)
+{
+    struct rig_daemon daemon = start("64");
+    int first = ask("h0", 1, 3, 11), next;
+    struct by_member_frame frame = hear(first);
+
+    (void)state;
+    assert_int_equal(frame.type, BY_MEMBER_WELCOME);
+    assert_int_equal(frame.job, 2);
+    next = hello("h1", 0, 12);
+    frame = hear(next);
+    assert_int_equal(frame.type, BY_MEMBER_WELCOME);
+    assert_int_equal(frame.job, 1);
+    close(next);
+    close(first);
+    assert_int_equal(rig_stop(&daemon), 0);
+}
+
 static void the_job_of_a_communicator_ends_when_its_programs_have_died(void **state)
 {
     struct rig_daemon daemon = start("64");
@@ -214,6 +233,8 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_communicator_has_a_job_until_its_hosts_have_left, set_up,
+                                        tear_down),
+        cmocka_unit_test_setup_teardown(a_host_without_a_job_number_gets_no_job_of_a_communicator, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(the_job_of_a_communicator_ends_when_its_programs_have_died, set_up,
                                         tear_down),
