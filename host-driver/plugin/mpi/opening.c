@@ -61,7 +61,7 @@ static int gather(void *context, const void *mine, void *all, size_t bytes)
     const struct by_mpi_opening *opening = context;
     const struct by_mpi_message message = {.kind = BY_MPI_BLOCK, .bytes = (uint32_t)bytes};
     uint64_t deadline_ns = by_clock_ns() + EVER_NS;
-    struct by_mpi_message answer;
+    struct by_mpi_message answer = {0};
     int error = ask(opening, &message, mine, &answer, deadline_ns);
 
     if (error == 0 && (answer.kind != BY_MPI_BLOCKS || answer.bytes != bytes * opening->config.size))

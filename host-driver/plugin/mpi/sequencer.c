@@ -261,23 +261,27 @@ static void free_group(struct sequencer_group *group)
 /* Removes lost connections; their loss may end those of others. */
 static void part(void)
 {
-    for (uint32_t i = 0; i < sequencer.count;) {
-        struct sequencer_member lost = sequencer.member[i];
+    uint32_t kept = 0;
 
-        if (!lost.is_lost) {
-            i++;
+    for (uint32_t i = 0; i < sequencer.count; i++)
+        if (sequencer.member[i].is_lost && sequencer.member[i].group != NULL &&
+            !sequencer.member[i].group->is_decided && !sequencer.member[i].group->is_over) {
+            end_group(sequencer.member[i].group);
+            i = UINT32_MAX; /* from the first again */
+        }
+    for (uint32_t i = 0; i < sequencer.count; i++) {
+        struct sequencer_member *member = &sequencer.member[i];
+
+        if (!member->is_lost) {
+            sequencer.member[kept++] = *member;
             continue;
         }
-        sequencer.member[i] = sequencer.member[--sequencer.count];
-        close(lost.fd);
-        free(lost.payload);
-        if (lost.group != NULL) {
-            end_group(lost.group);
-            if (--lost.group->present == 0)
-                free_group(lost.group);
-        }
-        i = 0;
+        close(member->fd);
+        free(member->payload);
+        if (member->group != NULL && --member->group->present == 0)
+            free_group(member->group);
     }
+    sequencer.count = kept;
 }
 
 static void *serve(void *unused)
