@@ -133,7 +133,7 @@ static void generations(uint16_t base, uint16_t next)
 /* All ranks of a first run. */
 static void all_come(void)
 {
-    for (uint16_t k = 0; k < RANKS; k++) {
+    for (uint16_t k = 0; k < (uint16_t)RANKS; k++) {
         assert_false(by_recover_has_rank(rig.recover, 0, k));
         rank(BY_RECOVER_RANK_CAME, 0, k, 0, 10 + k);
         assert_true(by_recover_has_rank(rig.recover, 0, k));
@@ -189,7 +189,7 @@ static void a_new_run_waits_for_a_generation_that_is_on_the_switches(void **stat
     (void)state;
     rig_open(false);
     all_come();
-    for (uint16_t k = 0; k < RANKS; k++)
+    for (uint16_t k = 0; k < (uint16_t)RANKS; k++)
         rank(BY_RECOVER_RANK_LEFT, 0, k, 4, 0);
     expect("");
     generations(4, 4);

@@ -97,7 +97,7 @@ static struct rig *rig_open(void)
     daemon->switches = rig->switches = by_alloc(SWITCHES, sizeof(*rig->switches));
     rig->switches[0].name = "leaf0";
     rig->switches[1].name = "leaf1";
-    for (uint16_t i = 0; i < JOBS; i++) {
+    for (uint16_t i = 0; i < (uint16_t)JOBS; i++) {
         rig->jobs[i].spec.job = i + 1;
         rig->jobs[i].state = BY_JOB_RUNNING;
         rig->jobs[i].tables = &rig->tables[i];
