@@ -1,7 +1,7 @@
 /*
  * lab-tenant: a rank of a job that sums until it is told to stop, and checks every element.
- * BANYAN_TABLE and BANYAN_JOB say which. All ranks stop with the same operation, because the request to
- * stop is summed as well.
+ * BANYAN_TABLE and BANYAN_JOB say which. All ranks stop with the same operation, because the
+ * request to stop is summed as well.
  *
  *   lab-tenant PROGRESS STOP
  *       PROGRESS   a file that holds the number of completed operations

@@ -70,7 +70,8 @@ static int share(const struct call *call, int from, int to)
     return draw_below(&draw, 4) == 0 ? 0 : (int)draw_below(&draw, (uint64_t)call->count + 1);
 }
 
-/* Lays blocks one after another, with gaps, in an order of this call. Returns the elements in all. */
+/* Lays blocks one after another, with gaps, in an order of this call. Returns the elements in
+ * all. */
 static size_t lay(const struct call *call, const int *counts, int *places)
 {
     struct draw draw = {draw_mix(call->id + value_seed)};
