@@ -108,8 +108,8 @@ static void prune(struct tree_shape *shape, const struct by_graph *graph)
     free(children);
 }
 
-/* Removes switches from the top as long as they have a single child: in a tree that may have another
- * root they lead nowhere. */
+/* Removes switches from the top as long as they have a single child: in a tree that may have
+ * another root they lead nowhere. */
 static void prune_top(struct tree_shape *shape, const struct by_graph *graph)
 {
     while (!graph->compute[shape->root]) {

@@ -12,7 +12,8 @@
 #include <stdint.h>
 
 /* `amount` trees of root `from` that `through` sends to all others, and one more, if rest > 0, that
- * it sends to `rest` nodes: those that follow it (by_split_relay_next); the root sends to the others. */
+ * it sends to `rest` nodes: those that follow it (by_split_relay_next); the root sends to the
+ * others. */
 struct by_split_relay {
     uint32_t from, through, rest;
     int64_t amount;

@@ -224,8 +224,8 @@ static void refuse(struct by_daemon *daemon, struct members_peer *peer, int erro
     drop(daemon, peer, "%s", text);
 }
 
-/* Returns the job that the host requests; 0 requests the only job with its node, apart from those of
- * communicators. */
+/* Returns the job that the host requests; 0 requests the only job with its node, apart from those
+ * of communicators. */
 static struct by_job *job_of(struct by_daemon *daemon, const struct members_peer *peer, uint32_t node,
                              uint32_t *count)
 {

@@ -65,9 +65,9 @@ void by_shim_join(const struct by_shim_gather *on);
  * by_shim_join, if that has not been called. May create its job, together with all its ranks.
  */
 int by_shim_ready(struct by_shim_comm *comm, const struct by_shim_gather *on);
-/* Like by_shim_ready, for a call that must not wait for other ranks (on->is_now): 0 if the ranks have
- * not agreed yet, or if several communicators share an order of calls, since MPI requires one order
- * of blocking calls only. May begin to request its job (sequencer.h). */
+/* Like by_shim_ready, for a call that must not wait for other ranks (on->is_now): 0 if the ranks
+ * have not agreed yet, or if several communicators share an order of calls, since MPI requires
+ * one order of blocking calls only. May begin to request its job (sequencer.h). */
 int by_shim_ready_now(struct by_shim_comm *comm, const struct by_shim_gather *on);
 /* Whether persistent calls are offloaded like non-blocking ones (BANYAN_MPI_PERSISTENT); if not,
  * counts this one. */

@@ -2,7 +2,8 @@
  * A random MPI program: calls, communicators, types, operators, counts, layouts and roots are drawn
  * from a seed, alike on all ranks; pauses and the order in which requests are completed are drawn
  * by each rank for itself. Each rank computes what it must receive, and compares every element, the
- * bytes between and around them, and its input. Rank 0 prints one line; exit 1 if anything is wrong.
+ * bytes between and around them, and its input. Rank 0 prints one line; exit 1 if anything is
+ * wrong.
  *   random SEED STEPS
  */
 #include <mpi.h>
@@ -29,7 +30,7 @@ struct family {
 };
 
 static struct family families[FAMILIES];
-static struct call *pending[PENDING];
+static struct random_call *pending[PENDING];
 static int pending_count, wrong;
 static uint64_t seed, calls;
 static struct draw own; /* of this rank */
@@ -56,7 +57,7 @@ static void close_buffer(struct buffer *buffer)
 }
 
 /* Puts an input where the call reads it. */
-static void put_input(const struct call *call, struct buffer *buffer, size_t element, uint64_t index)
+static void put_input(const struct random_call *call, struct buffer *buffer, size_t element, uint64_t index)
 {
     size_t at = buffer->place + element * call->type->extent;
     struct value value = value_draw(call->type, call->op, call->id, (uint64_t)call->me, index);
@@ -65,7 +66,7 @@ static void put_input(const struct call *call, struct buffer *buffer, size_t ele
     value_put(call->type, buffer->before + at, value);
 }
 
-static void expect(struct call *call, size_t element, struct value value)
+static void expect(struct random_call *call, size_t element, struct value value)
 {
     struct buffer *buffer = &call->receive;
     size_t at = buffer->place + element * call->type->extent;
@@ -76,13 +77,13 @@ static void expect(struct call *call, size_t element, struct value value)
     value_put(call->type, buffer->before + at, value);
 }
 
-static void expect_input(struct call *call, size_t element, int from, uint64_t index)
+static void expect_input(struct random_call *call, size_t element, int from, uint64_t index)
 {
     expect(call, element, value_draw(call->type, call->op, call->id, (uint64_t)from, index));
 }
 
 /* The reduction of the inputs of ranks `first` to `last`. */
-static void expect_sum(struct call *call, size_t element, int first, int last, uint64_t index)
+static void expect_sum(struct random_call *call, size_t element, int first, int last, uint64_t index)
 {
     struct value sum = value_draw(call->type, call->op, call->id, (uint64_t)first, index);
 
@@ -92,7 +93,7 @@ static void expect_sum(struct call *call, size_t element, int first, int last, u
     expect(call, element, sum);
 }
 
-static void report(const struct call *call, const char *what, size_t at)
+static void report(const struct random_call *call, const char *what, size_t at)
 {
     if (wrong++ < 5)
         printf(
@@ -105,13 +106,13 @@ static void report(const struct call *call, const char *what, size_t at)
 
 /* Whether a byte is of an input that the result has left undefined: behind that of a reduce-scatter
  * in place. */
-static bool is_spent(const struct call *call, const struct buffer *buffer, size_t at)
+static bool is_spent(const struct random_call *call, const struct buffer *buffer, size_t at)
 {
     return call->in_place && is_reduce_scatter(call) &&
            at >= buffer->place + buffer->count * call->type->extent && at < buffer->place + buffer->bytes;
 }
 
-static void check_buffer(const struct call *call, struct buffer *buffer, const char *what)
+static void check_buffer(const struct random_call *call, struct buffer *buffer, const char *what)
 {
     size_t all = buffer->bytes + 2 * GUARD + 64;
 
@@ -142,7 +143,7 @@ static void check_buffer(const struct call *call, struct buffer *buffer, const c
 
 /* ---- calls ---- */
 
-static void fill_blocks(struct call *call, struct buffer *buffer, const int *counts, const int *places)
+static void fill_blocks(struct random_call *call, struct buffer *buffer, const int *counts, const int *places)
 {
     for (int r = 0; r < call->ranks; r++)
         for (int i = 0; i < counts[r]; i++)
@@ -150,7 +151,7 @@ static void fill_blocks(struct call *call, struct buffer *buffer, const int *cou
 }
 
 /* Writes the input of the call, of `out` elements, where the call reads it. */
-static void write_input(struct call *call, size_t out)
+static void write_input(struct random_call *call, size_t out)
 {
     bool in_place = call->send.memory == NULL;
     struct buffer *buffer = in_place ? &call->receive : &call->send;
@@ -168,7 +169,7 @@ static void write_input(struct call *call, size_t out)
 }
 
 /* Writes what the call must receive into the copy: `mine` elements, or a block from each rank. */
-static void write_expected(struct call *call, int mine)
+static void write_expected(struct random_call *call, int mine)
 {
     for (int r = 0; r < call->ranks && blocks_in(call); r++)
         for (int i = 0; i < call->counts[r]; i++)
@@ -188,7 +189,7 @@ static void write_expected(struct call *call, int mine)
 }
 
 /* Makes the buffers of the call. */
-static void prepare(struct call *call)
+static void prepare(struct random_call *call)
 {
     size_t out = (size_t)call->count, in;
     int mine = block(call, call->root, call->me); /* without blocks from each rank */
@@ -214,7 +215,7 @@ static void prepare(struct call *call)
 }
 
 /* Checks a call that has ended, and frees it. */
-static void end_call(struct call *call)
+static void end_call(struct random_call *call)
 {
     if (call->send.memory != NULL)
         check_buffer(call, &call->send, "a changed input");
@@ -229,7 +230,7 @@ static void end_call(struct call *call)
 
 static void drop_pending(int at)
 {
-    struct call *call = pending[at];
+    struct random_call *call = pending[at];
 
     pending[at] = pending[--pending_count];
     end_call(call);
@@ -289,7 +290,7 @@ static void complete_all(void)
 }
 
 /* Leaves out what the MPIs themselves do wrong. */
-static void avoid_faults(struct call *call)
+static void avoid_faults(struct random_call *call)
 {
 #ifdef MPICH_VERSION
     if (call->kind == REDUCE && call->root > 0)
@@ -305,7 +306,7 @@ static void avoid_faults(struct call *call)
 /* One call of the family `f`; ranks outside it pass. */
 static void one_call(struct draw *draw, int f)
 {
-    struct call *call = calloc(1, sizeof(*call));
+    struct random_call *call = calloc(1, sizeof(*call));
     uint64_t how = draw_next(draw), where = draw_next(draw), large = draw_below(draw, 10);
     size_t bytes = large == 0 ? BYTES_MAX : large < 4 ? 20000 : large < 7 ? 1500 : 64;
 

@@ -43,7 +43,7 @@ struct buffer {
     size_t *elements, count;  /* of a receive buffer: where the expected elements are */
 };
 
-struct call {
+struct random_call {
     enum call_kind kind;
     uint64_t id;
     const struct value_type *type;
@@ -63,7 +63,7 @@ static void *start_of(const struct buffer *buffer)
 }
 
 /* The number of elements that rank `from` sends to `to`: 0 for some. */
-static int share(const struct call *call, int from, int to)
+static int share(const struct random_call *call, int from, int to)
 {
     struct draw draw = {draw_mix(call->id ^ draw_mix(value_seed + 77) ^ (uint64_t)(from * 1000 + to))};
 
@@ -72,7 +72,7 @@ static int share(const struct call *call, int from, int to)
 
 /* Lays blocks one after another, with gaps, in an order of this call. Returns the elements in
  * all. */
-static size_t lay(const struct call *call, const int *counts, int *places)
+static size_t lay(const struct random_call *call, const int *counts, int *places)
 {
     struct draw draw = {draw_mix(call->id + value_seed)};
     int first = (int)draw_below(&draw, (uint64_t)call->ranks), at = 0;
@@ -88,23 +88,23 @@ static size_t lay(const struct call *call, const int *counts, int *places)
     return (size_t)at;
 }
 
-static bool has_root(const struct call *call)
+static bool has_root(const struct random_call *call)
 {
     return call->kind == BCAST || call->kind == REDUCE || (call->kind >= GATHER && call->kind <= SCATTERV);
 }
 
-static bool is_reduce_scatter(const struct call *call)
+static bool is_reduce_scatter(const struct random_call *call)
 {
     return call->kind == REDUCE_SCATTER || call->kind == REDUCE_SCATTER_BLOCK;
 }
 
 /* Whether the data of this rank are part of the call. */
-static bool contributes(const struct call *call)
+static bool contributes(const struct random_call *call)
 {
     return (call->kind != BCAST && call->kind != SCATTER && call->kind != SCATTERV) || call->me == call->root;
 }
 
-static bool receives(const struct call *call)
+static bool receives(const struct random_call *call)
 {
     if (call->kind == BCAST)
         return call->me != call->root;
@@ -113,32 +113,32 @@ static bool receives(const struct call *call)
     return !(call->in_place && (call->kind == SCATTER || call->kind == SCATTERV) && call->me == call->root);
 }
 
-static bool sends(const struct call *call)
+static bool sends(const struct random_call *call)
 {
     if (call->kind == SCATTER || call->kind == SCATTERV)
         return call->me == call->root;
     return contributes(call) && (!call->in_place || (has_root(call) && call->me != call->root));
 }
 
-static bool blocks_out(const struct call *call) /* sends a block for each rank */
+static bool blocks_out(const struct random_call *call) /* sends a block for each rank */
 {
     return call->kind == SCATTER || call->kind == SCATTERV || call->kind >= ALLTOALL ||
            is_reduce_scatter(call);
 }
 
-static bool blocks_in(const struct call *call) /* receives a block from each rank */
+static bool blocks_in(const struct random_call *call) /* receives a block from each rank */
 {
     return (call->kind >= ALLGATHER && call->kind <= GATHERV) || call->kind >= ALLTOALL;
 }
 
-static bool has_gaps(const struct call *call)
+static bool has_gaps(const struct random_call *call)
 {
     return call->kind == ALLGATHERV || call->kind == GATHERV || call->kind == SCATTERV ||
            call->kind == ALLTOALLV || call->kind == ALLTOALLW;
 }
 
 /* The number of elements of the block that `from` has for `to`. */
-static int block(const struct call *call, int from, int to)
+static int block(const struct random_call *call, int from, int to)
 {
     bool out = call->kind == SCATTERV || call->kind == REDUCE_SCATTER;
 
@@ -150,12 +150,12 @@ static int block(const struct call *call, int from, int to)
 }
 
 /* The first index, among a rank's inputs, of its block for `to`. */
-static uint64_t block_index(const struct call *call, int to)
+static uint64_t block_index(const struct random_call *call, int to)
 {
     return blocks_out(call) ? (uint64_t)to << 32 : 0;
 }
 
-static size_t arrange(const struct call *call, bool out, int *counts, int *places)
+static size_t arrange(const struct random_call *call, bool out, int *counts, int *places)
 {
     size_t all = 0;
 
@@ -170,7 +170,7 @@ static size_t arrange(const struct call *call, bool out, int *counts, int *place
 #define BOTH(name, iname, ...)                                                                               \
     (call->starts ? MPI_I##iname(__VA_ARGS__, &call->request) : MPI_##name(__VA_ARGS__))
 
-static int start(struct call *call)
+static int start(struct random_call *call)
 {
     MPI_Datatype type = call->type->type;
     MPI_Op op = call->op != NULL ? call->op->op : MPI_OP_NULL;

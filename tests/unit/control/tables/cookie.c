@@ -23,7 +23,7 @@ static const char *const one[] = {TREE, NULL};
 static const char *const two[] = {TREE, OTHER, NULL};
 
 /* What one lowering is made of. */
-struct input {
+struct cookie_input {
     const char *nodes, *links;
     const char *const *trees;
     unsigned collective;
@@ -33,12 +33,12 @@ struct input {
     uint16_t job, gen;
 };
 
-static const struct input usual = {
+static const struct cookie_input usual = {
     .nodes = NODES, .links = LINKS, .trees = one, .collective = BY_COLLECTIVE_ALLREDUCE, .job = 3};
 
 /* Lowers it. Returns the error. On success the caller frees both. */
-static int lower(const struct input *input, struct by_topology **topology, struct by_lowering **lowering,
-                 struct by_problem *problem)
+static int lower(const struct cookie_input *input, struct by_topology **topology,
+                 struct by_lowering **lowering, struct by_problem *problem)
 {
     struct by_plan *plan;
     struct by_lower_job job = {
@@ -57,7 +57,7 @@ static int lower(const struct input *input, struct by_topology **topology, struc
 }
 
 /* The cookie of all images, which must be the same in each. */
-static uint64_t cookie_of(const struct input *input)
+static uint64_t cookie_of(const struct cookie_input *input)
 {
     struct by_topology *topology;
     struct by_lowering *lowering;
@@ -87,8 +87,8 @@ static void tables_that_differ_have_different_cookies(void **state)
 {
     static const char *const moved[] = {OTHER, NULL};
     static const char *const turned[] = {"10 h0: h0>sw0 sw0>h1 sw0>h2 sw0>h3", NULL};
-    struct input other[] = {usual, usual, usual, usual, usual, usual, usual,
-                            usual, usual, usual, usual, usual, usual, usual};
+    struct cookie_input other[] = {usual, usual, usual, usual, usual, usual, usual,
+                                   usual, usual, usual, usual, usual, usual, usual};
     enum { COUNT = sizeof(other) / sizeof(other[0]) };
     uint64_t cookies[COUNT];
 
@@ -126,7 +126,7 @@ static void a_job_with_its_own_window_has_a_power_of_two(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof(refused) / sizeof(refused[0]); i++) {
         struct by_problem problem = {0};
-        struct input input = usual;
+        struct cookie_input input = usual;
         char text[100];
 
         input.window = refused[i];
@@ -137,7 +137,7 @@ static void a_job_with_its_own_window_has_a_power_of_two(void **state)
     }
     for (unsigned i = 0; i < sizeof(taken) / sizeof(taken[0]); i++) {
         struct by_problem problem = {0};
-        struct input input = usual;
+        struct cookie_input input = usual;
 
         input.window = taken[i];
         assert_int_equal(lower(&input, &topology, &lowering, &problem), 0);
@@ -153,7 +153,7 @@ static void a_job_has_a_number(void **state)
     struct by_topology *topology;
     struct by_lowering *lowering;
     struct by_problem problem = {0};
-    struct input input = usual;
+    struct cookie_input input = usual;
 
     (void)state;
     input.job = 0;
@@ -173,7 +173,7 @@ static void as_many_slots_as_trees_are_enough(void **state)
     struct by_topology *topology;
     struct by_lowering *lowering;
     struct by_problem problem = {0};
-    struct input input = usual;
+    struct cookie_input input = usual;
 
     (void)state;
     input.nodes = "h0 h1 h2 h3 sw0* sw1* x0";

@@ -20,7 +20,7 @@
 
 enum { H0, H1, S0, S1, X0, NODES };
 
-struct rig {
+struct status_rig {
     struct by_daemon daemon;
     struct by_job jobs[3];
     struct by_job_tables tables;
@@ -30,7 +30,7 @@ struct rig {
 };
 
 /* Gives sw0 the table of an allreduce, with whose hash it answers. */
-static void add_image(struct rig *rig)
+static void add_image(struct status_rig *rig)
 {
     static const char *const trees[] = {"10 sw0: sw0>h0 sw0>sw1 sw1>h1", NULL};
     struct by_daemon_switch *device = &rig->daemon.switches[0];
@@ -75,9 +75,9 @@ static void add_ports(struct by_daemon_switch *device)
         .job = 3, .share = 250000000, .rx_bytes = 21, .tx_bytes = 22, .held = 23, .dropped = 24};
 }
 
-static struct rig *rig_open(void)
+static struct status_rig *rig_open(void)
 {
-    struct rig *rig = by_alloc(1, sizeof(*rig));
+    struct status_rig *rig = by_alloc(1, sizeof(*rig));
     struct by_daemon *daemon = &rig->daemon;
     struct by_problem problem = {0};
     static const char *const names[] = {"sw0", "sw1", "x\"0"};
@@ -160,7 +160,7 @@ static struct rig *rig_open(void)
     return rig;
 }
 
-static void rig_close(struct rig *rig)
+static void rig_close(struct status_rig *rig)
 {
     by_latency_free(rig->jobs[0].latency);
     for (unsigned i = 0; i < 2; i++) {
@@ -411,7 +411,7 @@ static const char whole_metrics[] =
 
 static void the_status_has_the_whole_state(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     json_t *json = by_status_json(&rig->daemon);
     char *text = json_dumps(json, JSON_COMPACT);
 
@@ -425,7 +425,7 @@ static void the_status_has_the_whole_state(void **state)
 
 static void a_daemon_that_starts_or_changes_tables_says_so(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     json_t *json;
 
     (void)state;
@@ -441,7 +441,7 @@ static void a_daemon_that_starts_or_changes_tables_says_so(void **state)
 /* Children are those of the switch's own table; of another table their names are unknown. */
 static void trees_of_another_table_wait_for_nothing_that_is_known(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     struct by_daemon_switch *device = &rig->daemon.switches[0];
     json_t *json;
 
@@ -461,7 +461,7 @@ static void trees_of_another_table_wait_for_nothing_that_is_known(void **state)
 
 static void each_missing_child_is_named(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     struct by_daemon_switch *device = &rig->daemon.switches[0];
     json_t *json, *missing;
 
@@ -497,7 +497,7 @@ static char *metrics_of(struct by_daemon *daemon)
 
 static void the_metrics_have_each_counter(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     uint8_t data[BY_LATENCY_ALL_BYTES] = {0};
     struct by_latency latency = {0};
     char *text;
@@ -553,7 +553,7 @@ static void a_follower_names_its_leader(void **state)
 
 static void the_capacity_of_a_link_is_that_of_the_direction(void **state)
 {
-    struct rig *rig = rig_open();
+    struct status_rig *rig = rig_open();
     const struct by_topology *topology = rig->daemon.topology;
 
     (void)state;
