@@ -37,7 +37,7 @@ static struct draw own; /* of this rank */
 
 /* ---- buffers ---- */
 
-static void open_buffer(struct buffer *buffer, size_t bytes)
+static void open_buffer(struct random_buffer *buffer, size_t bytes)
 {
     size_t all = bytes + 2 * GUARD + 64;
 
@@ -49,7 +49,7 @@ static void open_buffer(struct buffer *buffer, size_t bytes)
     memcpy(buffer->before, buffer->memory, all);
 }
 
-static void close_buffer(struct buffer *buffer)
+static void close_buffer(struct random_buffer *buffer)
 {
     free(buffer->memory);
     free(buffer->before);
@@ -57,7 +57,8 @@ static void close_buffer(struct buffer *buffer)
 }
 
 /* Puts an input where the call reads it. */
-static void put_input(const struct random_call *call, struct buffer *buffer, size_t element, uint64_t index)
+static void put_input(const struct random_call *call, struct random_buffer *buffer, size_t element,
+                      uint64_t index)
 {
     size_t at = buffer->place + element * call->type->extent;
     struct value value = value_draw(call->type, call->op, call->id, (uint64_t)call->me, index);
@@ -68,7 +69,7 @@ static void put_input(const struct random_call *call, struct buffer *buffer, siz
 
 static void expect(struct random_call *call, size_t element, struct value value)
 {
-    struct buffer *buffer = &call->receive;
+    struct random_buffer *buffer = &call->receive;
     size_t at = buffer->place + element * call->type->extent;
 
     if ((buffer->count & (buffer->count + 1)) == 0)
@@ -106,13 +107,13 @@ static void report(const struct random_call *call, const char *what, size_t at)
 
 /* Whether a byte is of an input that the result has left undefined: behind that of a reduce-scatter
  * in place. */
-static bool is_spent(const struct random_call *call, const struct buffer *buffer, size_t at)
+static bool is_spent(const struct random_call *call, const struct random_buffer *buffer, size_t at)
 {
     return call->in_place && is_reduce_scatter(call) &&
            at >= buffer->place + buffer->count * call->type->extent && at < buffer->place + buffer->bytes;
 }
 
-static void check_buffer(const struct random_call *call, struct buffer *buffer, const char *what)
+static void check_buffer(const struct random_call *call, struct random_buffer *buffer, const char *what)
 {
     size_t all = buffer->bytes + 2 * GUARD + 64;
 
@@ -143,7 +144,8 @@ static void check_buffer(const struct random_call *call, struct buffer *buffer, 
 
 /* ---- calls ---- */
 
-static void fill_blocks(struct random_call *call, struct buffer *buffer, const int *counts, const int *places)
+static void fill_blocks(struct random_call *call, struct random_buffer *buffer, const int *counts,
+                        const int *places)
 {
     for (int r = 0; r < call->ranks; r++)
         for (int i = 0; i < counts[r]; i++)
@@ -154,7 +156,7 @@ static void fill_blocks(struct random_call *call, struct buffer *buffer, const i
 static void write_input(struct random_call *call, size_t out)
 {
     bool in_place = call->send.memory == NULL;
-    struct buffer *buffer = in_place ? &call->receive : &call->send;
+    struct random_buffer *buffer = in_place ? &call->receive : &call->send;
 
     if (in_place && call->kind >= ALLTOALL) /* laid as what it receives */
         fill_blocks(call, buffer, call->counts, call->places);

@@ -37,7 +37,7 @@ static const char *const call_names[] = {
     "scan",    "exscan",   "allgather", "allgatherv", "gather",         "gatherv",
     "scatter", "scatterv", "alltoall",  "alltoallv",  "alltoallw"};
 
-struct buffer {
+struct random_buffer {
     uint8_t *memory, *before; /* `before`: a copy; of a receive buffer, with the expected elements */
     size_t bytes, place;      /* without guards; where the first byte is */
     size_t *elements, count;  /* of a receive buffer: where the expected elements are */
@@ -53,11 +53,11 @@ struct random_call {
     bool in_place, starts; /* starts: non-blocking */
     int *send_counts, *send_places, *counts, *places;
     MPI_Datatype *types;
-    struct buffer send, receive;
+    struct random_buffer send, receive;
     MPI_Request request;
 };
 
-static void *start_of(const struct buffer *buffer)
+static void *start_of(const struct random_buffer *buffer)
 {
     return buffer->memory + buffer->place;
 }
