@@ -127,7 +127,7 @@ static bool hang_anyhow(struct repair_work *work, bool overloads)
 /* Detaches the branches below the first node of a loose branch. */
 static bool break_up(struct repair_work *work, uint32_t *breaks)
 {
-    for (uint32_t i = 0; i<work->loose_count && * breaks> 0; i++) {
+    for (uint32_t i = 0; *breaks > 0 && i < work->loose_count; i++) {
         uint32_t node = work->loose[i];
 
         if (work->kids[node] == 0 || work->kids[node] > KIDS_MAX)

@@ -463,10 +463,12 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
     bool some = false;
     int error;
 
+    if (state == NULL)
+        return 0;
     for (uint32_t i = 0; i < change->job_count; i++)
-        some |= state != NULL && change->jobs[i].anew && change->jobs[i].job->tables != NULL &&
+        some |= change->jobs[i].anew && change->jobs[i].job->tables != NULL &&
                 !is_reserved(state, change->jobs[i].job->spec.job, change->jobs[i].gen);
-    if (state == NULL || !some)
+    if (!some)
         return 0;
     error = begin_transaction(state, problem);
     if (error != 0)

@@ -354,20 +354,25 @@ static int stop_opening(struct by_shim_comm *comm, char text[BY_MPI_TEXT_MAX])
     return status;
 }
 
+/* Frees the lane of a job that no call has used, open or not. */
+static void drop_lane(struct by_shim_comm *comm)
+{
+    if (comm->lane != NULL && comm->lane->comm != NULL)
+        by_mpi_lane_close(comm->lane);
+    else
+        free(comm->lane);
+    comm->lane = NULL;
+}
+
 /* The communicator ends, or MPI does, while its job is requested. */
 static void forget_opening(struct by_shim_comm *comm)
 {
-    struct by_mpi_lane *lane = comm->state == BY_SHIM_NEW ? comm->lane : NULL;
     char text[BY_MPI_TEXT_MAX];
 
     if (comm->number == NULL && comm->opening == NULL)
         return;
     stop_opening(comm, text);
-    if (lane != NULL && lane->comm != NULL)
-        by_mpi_lane_close(lane);
-    else
-        free(lane);
-    comm->lane = NULL;
+    drop_lane(comm);
 }
 
 static void end_openings(void)
@@ -422,7 +427,6 @@ static int open_lane(const struct banyan_bootstrap *ranks, void *context, char t
 static void begin_opening(struct by_shim_comm *comm)
 {
     struct by_mpi_opening_config config = {.sequencer = &self.first,
-                                           .id = comm->number->id,
                                            .rank = (uint32_t)comm->rank,
                                            .size = (uint32_t)comm->size,
                                            .calls = comm->calls,
@@ -436,8 +440,7 @@ static void begin_opening(struct by_shim_comm *comm)
     config.context = comm->lane = new_lane();
     comm->opening = comm->lane != NULL ? by_mpi_opening_begin(&config) : NULL;
     if (comm->opening == NULL) { /* the next call tries again; no other rank is served without this one */
-        free(comm->lane);
-        comm->lane = NULL;
+        drop_lane(comm);
         return;
     }
     free(comm->number);
@@ -448,7 +451,6 @@ static void begin_opening(struct by_shim_comm *comm)
 static int await_opening(struct by_shim_comm *comm)
 {
     enum by_mpi_way way = by_mpi_opening_call(comm->opening);
-    struct by_mpi_lane *lane = comm->lane;
     char text[BY_MPI_TEXT_MAX] = "";
     int status;
 
@@ -457,13 +459,9 @@ static int await_opening(struct by_shim_comm *comm)
     status = stop_opening(comm, text);
     if (way == BY_MPI_WAY_LANE) {
         comm->state = BY_SHIM_ON;
-        return use(comm, lane);
+        return use(comm, comm->lane);
     }
-    if (lane->comm != NULL)
-        by_mpi_lane_close(lane);
-    else
-        free(lane);
-    comm->lane = NULL;
+    drop_lane(comm);
     return refuse(comm, status, text);
 }
 
