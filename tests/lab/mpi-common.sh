@@ -140,3 +140,21 @@ scalapack() { # openmpi|mpich
     run "$1" -wdir "$dir" "$folder/xdqr" && grep -q 'tests completed and passed residual checks' "$dir/run.out" &&
         grep -Eq '^ *0 tests completed and failed' "$dir/run.out" && echo right >>"$dir/run.out"
 }
+
+# compared MPI WHAT COMMAND...: passes if the program, which checks its own results, succeeds over
+# banyan. If it fails there, it runs again without banyan; if it fails there too, this is noted and
+# not counted. With $wanted its output must contain this.
+compared() {
+    local mpi=$1 what=$2
+    shift 2
+    if run "$mpi" "$@" && grep -q -- "${wanted:-}" "$dir/run.out"; then
+        pass "$what: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"
+        return
+    fi
+    mv "$dir/run.out" "$dir/over.out"
+    if launch "$mpi" "$@"; then
+        fail "$what" "$dir/over.out"
+    else
+        echo "  note: $what fails without banyan, too: $(grep -v '^ *$' "$dir/run.out" | tail -n 1 | cut -c -100)"
+    fi
+}

@@ -16,18 +16,10 @@ fabric_up --controller --loss "${LOSS:-0}" || { fail "a lab with banyand and a n
 for mpi in ${MPIS:-openmpi mpich}; do
     mpicc.$mpi -O2 -I. -w -o "$dir/random.$mpi" "$(dirname "$0")/mpi/random.c" || { fail "programs for $mpi"; finish; }
 done
+wanted='^right'
 for ((seed = first; seed < first + ${SEEDS:-1}; seed++)); do
     for mpi in ${MPIS:-openmpi mpich}; do
-        if run $mpi "$dir/random.$mpi" $seed "${STEPS:-300}" && grep -q '^right' "$dir/run.out"; then
-            pass "$mpi, seed $seed: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"
-            continue
-        fi
-        mv "$dir/run.out" "$dir/over.out"
-        if launch $mpi "$dir/random.$mpi" $seed "${STEPS:-300}"; then
-            fail "$mpi, seed $seed" "$dir/over.out"
-        else
-            echo "  note: $mpi, seed $seed fails without banyan, too: $(grep -m1 -E 'WRONG|Fatal' "$dir/run.out")"
-        fi
+        compared $mpi "$mpi, seed $seed" "$dir/random.$mpi" $seed "${STEPS:-300}"
     done
 done
 finish

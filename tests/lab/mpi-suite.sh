@@ -14,16 +14,6 @@ ranks=$((hosts * each))
 environment=BANYAN_FALLBACK=circulant
 fabric_up --controller || { fail "a lab with banyand and a network beside it" "$dir/up.out"; finish; }
 for program in "$@"; do
-    what=$(basename "${program%% *}")${program#"${program%% *}"}
-    if run "$mpi" "$program"; then
-        pass "$what: $(sed -n 's/^banyan: MPI: \([0-9].*\)/\1/p' "$dir/run.out")"
-    else
-        mv "$dir/run.out" "$dir/over.out"
-        if launch "$mpi" "$program"; then
-            fail "$what" "$dir/over.out"
-        else
-            echo "  note: $what fails without banyan too: $(grep -v '^ *$' "$dir/run.out" | tail -n 1 | cut -c -100)"
-        fi
-    fi
+    compared "$mpi" "$(basename "${program%% *}")${program#"${program%% *}"}" "$program"
 done
 finish
