@@ -108,7 +108,7 @@ submit() {
 }
 # A batch script: its steps, a step on some of the nodes, one without banyan, and mpirun.
 batch() {
-    cat >"$slurm/work/batch" <<SCRIPT
+    cat >"$slurm/jobs/batch" <<SCRIPT
 #!/bin/sh
 echo "script: \$BANYAN_JOB on \$BANYAN_NODE"
 srun --mpi=pmi2 $perf
@@ -117,16 +117,16 @@ srun --banyan=no sh -c 'echo "without: job \${BANYAN_JOB:-none}"'
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 $build/bin/banyan-run mpirun.openmpi --mca pml ob1 --mca btl tcp,self --mca btl_tcp_if_include out0 --mca oob_tcp_if_include out0 $dir/collectives
 SCRIPT
-    submit --banyan -N 4 --ntasks-per-node=1 -o "$slurm/work/batch.out" "$slurm/work/batch" >"$dir/run.out" 2>&1
+    submit --banyan -N 4 --ntasks-per-node=1 -o "$slurm/jobs/batch.out" "$slurm/jobs/batch" >"$dir/run.out" 2>&1
     status=$?
-    [ $status -eq 0 ] && pass "a batch script with --banyan ends" || fail "a batch script with --banyan ends: $status" "$dir/run.out" "$slurm/work/batch.out"
-    refused "its script has the job" 0 "script: 1 on host0" cat "$slurm/work/batch.out"
-    refused "a step in it is offloaded" 0 "rank 0 of 4 (host0): offloaded" cat "$slurm/work/batch.out"
-    refused "a step on two of its nodes runs without it" 0 "part: job none, off" cat "$slurm/work/batch.out"
-    refused "and the user reads why" 0 "only some of the nodes of its job 1" cat "$slurm/work/batch.out"
-    refused "a step with --banyan=no has no job" 0 "without: job none" cat "$slurm/work/batch.out"
-    grep -Eq '^banyan: MPI: [1-9][0-9]+ .*calls offloaded' "$slurm/work/batch.out" && pass "mpirun in it is offloaded" ||
-        fail "mpirun in it is offloaded" "$slurm/work/batch.out"
+    [ $status -eq 0 ] && pass "a batch script with --banyan ends" || fail "a batch script with --banyan ends: $status" "$dir/run.out" "$slurm/jobs/batch.out"
+    refused "its script has the job" 0 "script: 1 on host0" cat "$slurm/jobs/batch.out"
+    refused "a step in it is offloaded" 0 "rank 0 of 4 (host0): offloaded" cat "$slurm/jobs/batch.out"
+    refused "a step on two of its nodes runs without it" 0 "part: job none, off" cat "$slurm/jobs/batch.out"
+    refused "and the user reads why" 0 "only some of the nodes of its job 1" cat "$slurm/jobs/batch.out"
+    refused "a step with --banyan=no has no job" 0 "without: job none" cat "$slurm/jobs/batch.out"
+    grep -Eq '^banyan: MPI: [1-9][0-9]+ .*calls offloaded' "$slurm/jobs/batch.out" && pass "mpirun in it is offloaded" ||
+        fail "mpirun in it is offloaded" "$slurm/jobs/batch.out"
     free "at the end of the batch script"
 }
 
@@ -159,10 +159,10 @@ ended() { wait "${step[$1]}"; }
 
 two_at_once() {
     # They hold their slots until the others have been refused.
-    rm -f "$slurm/work/go"
-    printf '#!/bin/sh\n%s || exit\nwhile [ ! -e %s/work/go ]; do sleep 0.05; done\n' "$build/bin/banyan-perf -c allreduce -b 256K -e 256K -n 100" "$slurm" >"$slurm/work/holds"
-    chmod 755 "$slurm/work/holds"
-    long=$slurm/work/holds
+    rm -f "$slurm/jobs/go"
+    printf '#!/bin/sh\n%s || exit\nwhile [ ! -e %s/jobs/go ]; do sleep 0.05; done\n' "$build/bin/banyan-perf -c allreduce -b 256K -e 256K -n 100" "$slurm" >"$slurm/jobs/holds"
+    chmod 755 "$slurm/jobs/holds"
+    long=$slurm/jobs/holds
     start first --banyan=1/2 -N 4 || fail "a job of half the links" "$dir/first.out"
     start second --banyan=1/4 -N 2 -w host0,host1 || fail "a job of a quarter beside it" "$dir/second.out"
     jobs >"$dir/jobs.out"
@@ -174,17 +174,17 @@ two_at_once() {
     stack "refused=fail"
     refused "with refused=fail it does not run" 1 "a share of 1/4 would fit; refused, as plugstack.conf requires" on_head srun --banyan=1/2 -N 4 echo started
     grep -q started "$dir/check.out" && fail "nor does its program" "$dir/check.out"
-    printf '#!/bin/sh\necho started\n' >"$slurm/work/batch"
-    submit --banyan=1/2 -N 4 -o "$slurm/work/batch.out" "$slurm/work/batch" >"$dir/run.out" 2>&1
+    printf '#!/bin/sh\necho started\n' >"$slurm/jobs/batch"
+    submit --banyan=1/2 -N 4 -o "$slurm/jobs/batch.out" "$slurm/jobs/batch" >"$dir/run.out" 2>&1
     status=$?
-    if [ $status -ne 0 ] && grep -q "would fit; refused" "$slurm/work/batch.out" && ! grep -q started "$slurm/work/batch.out"; then
+    if [ $status -ne 0 ] && grep -q "would fit; refused" "$slurm/jobs/batch.out" && ! grep -q started "$slurm/jobs/batch.out"; then
         pass "nor does a batch script, whose output has the reason"
     else
-        fail "nor does a batch script: $status" "$dir/run.out" "$slurm/work/batch.out"
+        fail "nor does a batch script: $status" "$dir/run.out" "$slurm/jobs/batch.out"
     fi
     refused "a job without --banyan runs" 0 "started" on_head srun -N 2 echo started
     stack ""
-    touch "$slurm/work/go"
+    touch "$slurm/jobs/go"
     for name in first second; do
         if ended $name && grep -q '# Out of bounds values : 0 OK' "$dir/$name.out"; then pass "the $name job's sums are right"; else fail "the $name job's sums are right" "$dir/$name.out"; fi
     done
@@ -195,9 +195,9 @@ wrong_use() {
     refused "a share that is none" 255 "--banyan=bananas: give a share of the links" on_head srun --banyan=bananas -N 1 true
     refused "a share that banyand refuses" 0 "banyan: --share is '7/2'" on_head srun --banyan=7/2 -N 2 true
     refused "a node that is not in the fabric" 0 "stranger" on_head srun -p all -N 2 -w host0,stranger --banyan true
-    printf '#!/bin/sh\nsrun --banyan true\n' >"$slurm/work/batch"
-    submit -N 2 -o "$slurm/work/batch.out" "$slurm/work/batch" >/dev/null 2>&1
-    refused "a step that asks too late" 0 "give --banyan when it is submitted" cat "$slurm/work/batch.out"
+    printf '#!/bin/sh\nsrun --banyan true\n' >"$slurm/jobs/batch"
+    submit -N 2 -o "$slurm/jobs/batch.out" "$slurm/jobs/batch" >/dev/null 2>&1
+    refused "a step that asks too late" 0 "give --banyan when it is submitted" cat "$slurm/jobs/batch.out"
     stack "refuse=fail"
     refused "a setting that is none" 1 "'refuse=fail' is not a setting" on_head srun -N 1 true
     echo "required $plugin/banyan.so" >"$slurm/plugstack.conf"
@@ -217,13 +217,13 @@ wrong_use() {
     free "and given back"
 }
 
-sweep() { (within "$outside" head "$slurm/work/slurmctld-script" sweep); }
+sweep() { (within "$outside" head "$slurm/jobs/slurmctld-script" sweep); }
 # saved NAME: waits until slurmctld has saved this job, which it does a few seconds after a change.
 saved() {
     local i
-    touch "$slurm/work/now"
+    touch "$slurm/jobs/now"
     on_head scontrol update "JobId=$(id_of_step "$1")" Comment=saved
-    for ((i = 0; i < 150; i++)); do [ ! "$slurm/state/job_state" -nt "$slurm/work/now" ] || return 0; sleep 0.1; done
+    for ((i = 0; i < 150; i++)); do [ ! "$slurm/state/job_state" -nt "$slurm/jobs/now" ] || return 0; sleep 0.1; done
     return 1
 }
 # However a job ends, its slots are given back.

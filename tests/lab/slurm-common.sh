@@ -20,10 +20,10 @@ on_head() { (cd "$slurm" && within "$outside" head timeout --kill-after=5 "${lim
 # configure HOSTS
 configure() {
     local i
-    mkdir -p "$slurm"/{munge,state,spool,work}
+    mkdir -p "$slurm"/{munge,state,spool,jobs}
     chmod 711 "$dir"
     chmod 755 "$slurm" "$slurm/munge"
-    chmod 777 "$slurm/work"
+    chmod 777 "$slurm/jobs"
     chown slurm "$slurm/state"
     for ((i = 0; i < $1; i++)); do
         mkdir -p "$slurm/spool/host$i" "$slurm/tmp/host$i"
@@ -60,27 +60,27 @@ ReturnToService=2
 KillWait=2
 MessageTimeout=10
 PlugStackConfig=$slurm/plugstack.conf
-PrologSlurmctld=$slurm/work/slurmctld-script
-EpilogSlurmctld=$slurm/work/slurmctld-script
+PrologSlurmctld=$slurm/jobs/slurmctld-script
+EpilogSlurmctld=$slurm/jobs/slurmctld-script
 NodeName=host[0-$(($1 - 1))] NodeAddr=$subnet.[1-$1] CPUs=8 State=UNKNOWN
 NodeName=stranger NodeAddr=$subnet.100 CPUs=8 State=UNKNOWN
 PartitionName=fabric Nodes=host[0-$(($1 - 1))] Default=YES MaxTime=INFINITE State=UP
 PartitionName=all Nodes=ALL MaxTime=INFINITE State=UP
 CONF
     echo "CgroupPlugin=cgroup/v1" >"$slurm/cgroup.conf"
-    cat >"$slurm/work/banyan.conf" <<CONF
+    cat >"$slurm/jobs/banyan.conf" <<CONF
 # where banyand is
 banyand = unix:$folder/banyand.socket
 collectives = allreduce,broadcast
 slurm_conf = $slurm/slurm.conf
 wait = 20
 CONF
-    cat >"$slurm/work/slurmctld-script" <<SCRIPT
+    cat >"$slurm/jobs/slurmctld-script" <<SCRIPT
 #!/bin/sh
-export BANYAN_SLURM_CONF=$slurm/work/banyan.conf PATH=$build/bin:/usr/sbin:/usr/bin:/sbin:/bin
+export BANYAN_SLURM_CONF=$slurm/jobs/banyan.conf PATH=$build/bin:/usr/sbin:/usr/bin:/sbin:/bin
 exec $plugin/banyan-slurm "\$@" >>$slurm/state/script.out 2>&1
 SCRIPT
-    chmod 755 "$slurm/work/slurmctld-script"
+    chmod 755 "$slurm/jobs/slurmctld-script"
     stack ""
 }
 # stack SETTINGS: the plugin with these settings.
