@@ -16,7 +16,7 @@
 
 #define RANKS_KEY UINT32_C(0x52000000) /* separates these meetings from those between hosts */
 
-/* How often the other hosts are told that a rank is lost, the interval, and the most steps for
+/* How often the loss of a rank is reported to the other hosts, the interval, and the most steps for
  * it. */
 #define TELL_TIMES     3u
 #define TELL_PAUSE_NS  1000000
@@ -300,7 +300,7 @@ static int test(void *context, uint32_t id, const struct by_call *call, char *te
     return result;
 }
 
-/* Packets may be lost, so it tells it several times. */
+/* Reports the loss several times, because packets may be lost. */
 static void tell(void *context, uint32_t rank, uint8_t fate)
 {
     const struct timespec pause = {.tv_nsec = TELL_PAUSE_NS};

@@ -357,7 +357,7 @@ static uint32_t missing(const struct by_local *local, uint64_t slice, char *text
     return count;
 }
 
-/* The leader tells the other hosts which rank is lost. */
+/* The leader reports the lost rank to the other hosts. */
 static void tell(const struct by_local *local, uint32_t index, enum by_err_fate fate)
 {
     if (local->mates.index == 0)

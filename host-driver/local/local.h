@@ -26,14 +26,14 @@ struct by_local_net {
     int (*post)(void *context, const struct by_call *call, uint32_t *id);
     /* BY_EAGAIN, 0, or an error with its text, once. */
     int (*test)(void *context, uint32_t id, const struct by_call *call, char *text, size_t bytes);
-    /* Tells the other hosts that a rank of this one is lost (enum by_err_fate). */
+    /* Reports to the other hosts that a rank of this one is lost (enum by_err_fate). */
     void (*tell)(void *context, uint32_t rank, uint8_t fate);
     /* Ends all its calls. */
     void (*abort)(void *context);
 };
 
-/* A leader knows which rank is late, and reports it first: the other ranks of its host wait longer
- * than `stall_ns` by this, and the network of other hosts by half of it. */
+/* A leader has the list of the ranks that are late, and reports first: the other ranks of its host
+ * wait longer than `stall_ns` by this, and the network of other hosts by half of it. */
 #define BY_LOCAL_GRACE_NS 400000000u
 
 struct by_local_config {

@@ -188,9 +188,9 @@ int by_endpoint_post(struct by_endpoint *endpoint, const struct by_call *call, u
  * be NULL) filled; the id is then free. */
 int by_endpoint_test(struct by_endpoint *endpoint, uint32_t id, struct by_call_status *status);
 /*
- * The next steps tell the other hosts, on every tree, that rank `rank` of this host, which has
+ * The next steps report to the other hosts, on every tree, that rank `rank` of this host, which has
  * several, has met this fate (enum by_err_fate); their calls then end with BY_EIO. Once: a packet
- * may be lost, so call it again after some steps. Nothing is told before a session has begun.
+ * may be lost, so call it again after some steps. Nothing is reported before a session has begun.
  */
 void by_endpoint_tell_lost(struct by_endpoint *endpoint, uint32_t rank, uint8_t fate);
 /* Changes the time after which a call without progress ends. */

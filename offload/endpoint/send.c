@@ -441,7 +441,7 @@ static void object(const struct by_endpoint *endpoint, const struct by_ep_lane *
     by_send_fill(endpoint, lane, &header, BY_ERR_BYTES, NULL, tx);
 }
 
-/* Tells the other hosts which rank of this one is lost. */
+/* Reports the lost rank of this host to the other hosts. */
 static uint32_t run_lost(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
     uint32_t count = 0;

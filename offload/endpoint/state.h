@@ -270,8 +270,8 @@ struct by_endpoint {
     uint32_t session_salt; /* XORed into all optags of calls, once agreed */
     uint8_t session_phase; /* enum by_session_phase */
     uint8_t frozen;        /* receives and sends nothing more: its calls are being carried over */
-    uint8_t lost_fate;     /* enum by_err_fate of lost_rank, while lanes still tell it; else 0 */
-    uint16_t lost_lane;    /* the next lane that tells it */
+    uint8_t lost_fate;     /* enum by_err_fate of lost_rank, while lanes still report it; else 0 */
+    uint16_t lost_lane;    /* the next lane that reports it */
     uint32_t lost_rank;    /* a rank of this host */
     uint8_t level;         /* every rank has the results that this rank has */
     uint8_t session_moves; /* how often the session has moved on to later chunks */

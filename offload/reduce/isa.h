@@ -1,6 +1,6 @@
 /*
- * What CPUID says of an x86 processor, and which instruction sets follow from it. isa.c asks the
- * running processor; tests describe others. Pure; any thread.
+ * The registers of CPUID of an x86 processor, and the instruction sets that follow from them. isa.c
+ * reads those of the running processor; tests describe others. Pure; any thread.
  */
 #ifndef BY_REDUCE_ISA_H
 #define BY_REDUCE_ISA_H

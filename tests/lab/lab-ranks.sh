@@ -33,9 +33,9 @@ ranks_right "a fabric of two levels, packets lost" leafspine 8 --ranks-per-host 
 trees="host trees only" ranks_right "hosts without a switch" ring4 8 --ranks-per-host 2 -- -c allreduce,allgather -b 256K -e 256K -n 2
 ranks_right "tables from the controller, and a spine that fails" spines2 8 --ranks-per-host 2 --controller --kill spine0@2 -- -c allreduce -b 256K -e 256K -n 400
 
-# killed RANK TEXT TEXT NEAR FAR: the rank is killed during a run. NEAR ranks, of its host, must say
-# the first text, FAR ranks of other hosts the second. A rank that leads its host alone speaks to
-# the others, which then can only name the host.
+# killed RANK TEXT TEXT NEAR FAR: the rank is killed during a run. NEAR ranks, of its host, must
+# print the first text, FAR ranks of other hosts the second. Only the rank that leads a host sends to
+# the others, so if it is lost, they can only name the host.
 killed() {
     local rank=$1 near=$2 far=$3 what="rank $1 of 8 is killed" begin took
     cat >"$dir/perf" <<PERF

@@ -95,9 +95,9 @@ first_chunk() {
         }' "${files[@]}"
 }
 # parts SINCE LINES PATTERN: the steps of a recovery, in ms after the fault: a rank reports a wait;
-# banyand finds the fault (PATTERN in its log after LINES lines), and has a plan that its store
-# knows; the last rank is frozen, level with the others, told that the switches have their tables,
-# and in the new trees. The last step, its first chunk, is the fault's time. "-": unknown, or before
+# banyand finds the fault (PATTERN in its log after LINES lines), and has a plan that is
+# recorded in its store; the last rank is frozen, is level with the others, has GO, and uses the new
+# trees. The last step, its first chunk, is the fault's time. "-": unknown, or before
 # the fault.
 parts() {
     local host midnight files=()

@@ -76,7 +76,7 @@ static void answer(struct sequencer_member *member, enum by_mpi_message_kind kin
         member->is_lost = 1;
 }
 
-/* A rank has left before the decision: the others learn it now, or with their next call. */
+/* A rank has left before the decision: the others get OVER now, or with their next call. */
 static void end_group(struct sequencer_group *group)
 {
     if (group->is_decided || group->is_over)
@@ -161,7 +161,7 @@ static void take_open(struct sequencer_member *member)
     struct sequencer_group *group = member->group;
 
     if (group->is_over || member->has_opened)
-        return; /* it has been told */
+        return; /* it has an answer already */
     member->has_opened = 1;
     if (member->head.number > group->limit)
         group->limit = member->head.number;

@@ -1,10 +1,10 @@
 /*
- * From which call on a communicator is offloaded whose calls do not wait for other ranks. Its job
- * is requested by a thread of each rank while MPI executes its calls. A rank that starts a call
- * must decide at once between MPI and libbanyan, as all others do: no rank may know more than the
- * others. So one thread in the process of MPI_COMM_WORLD's rank 0, the sequencer, decides. Once a
- * rank has opened its job, it asks there before a call whose number is not decided; the answer does
- * not depend on other ranks. When all ranks have opened theirs, the sequencer fixes the first call
+ * Decides the first offloaded call of a communicator whose calls do not wait for other ranks. A
+ * thread of each rank requests its job while MPI executes its calls. A rank that starts a call must
+ * decide at once between MPI and libbanyan, and all ranks must decide alike. So one thread in the
+ * process of MPI_COMM_WORLD's rank 0, the sequencer, decides. Once a rank has opened its job, it
+ * sends a request there before a call whose number is not decided; the answer does not depend on
+ * other ranks. When all ranks have opened theirs, the sequencer fixes the first call
  * that libbanyan executes, above all calls that it has permitted to MPI. The exchanges of the ranks
  * while they open their job go through it as well: its thread answers at any time, where MPI makes
  * progress only while the program is in it. Independent of MPI. Neighbours: comms.c counts the
