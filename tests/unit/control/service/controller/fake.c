@@ -204,6 +204,8 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
             return false;
         if (bytes > 0 && fake->late_us > 0)
             be_late(fake);
+        while (bytes > 0 && fake->holds && fake->commits > 0 && !fake->end)
+            usleep(1000);
         /* In two pieces: a reader must accept a partial message. */
         if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
                           send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))

@@ -47,6 +47,7 @@ struct controller_fake {
                                reason */
     atomic_int hasty;       /* refuses every request because of its rate */
     atomic_int late_us;     /* delay of each answer (microseconds) */
+    atomic_int holds;       /* sends no answers once it has committed a table */
     struct by_guard *guard; /* accepts only requests with its key; NULL: no guard */
     struct crash *crash;    /* when the controller ends, or NULL */
     uint8_t *staged, *active;

@@ -478,13 +478,15 @@ static void a_push_whose_end_is_not_recorded_is_not_forgotten(void **state)
     rig_open(&rig);
     snprintf(http, sizeof(http), "%s/http", rig.folder);
     snprintf(path, sizeof(path), "%s/banyand.db", rig.state);
-    rig.fake[0]->late_us = rig.fake[1]->late_us = 10000;
+    rig.fake[0]->holds = rig.fake[1]->holds = 1; /* the push ends when the store is locked */
     daemon = rig_start(
         &rig, (const char *const[]){"--state", rig.state, "--socket", http, "--job", "1=allreduce", NULL});
     while (rig.fake[0]->commits + rig.fake[1]->commits == 0) /* the harness ends a test that hangs */
         usleep(100);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "BEGIN IMMEDIATE", NULL, NULL, NULL), SQLITE_OK);
+    rig.fake[0]->holds = rig.fake[1]->holds = 0;
     rig_await(&daemon, "job 1 runs"); /* after two seconds */
     sqlite3_close(db);
     for (unsigned i = 0; i < 2; i++)
