@@ -37,20 +37,20 @@ begin() {
     ran+=("$name")
     printf '  TEST   %-14s %s\n' "$name" "$what"
     {
-        local start status=0
+        local start status=0 TIMEFORMAT='%U %S'
         start=$(date +%s)
-        "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?
-        echo "$status $(($(date +%s) - start))" >"$logs/$name.end"
+        { time "$@" >"$logs/$name.log" 2>&1 </dev/null || status=$?; } 2>"$logs/$name.spent"
+        echo "$status $(($(date +%s) - start)) $(awk '{ printf "%d", $1 + $2 }' "$logs/$name.spent")" >"$logs/$name.end"
     } &
     part_pid[$name]=$!
 }
 # report NAME: waits for a part, and prints and counts its result.
 report() {
-    local name=$1 log=$logs/$1.log line status seconds p=0 f=0
+    local name=$1 log=$logs/$1.log line status seconds spent p=0 f=0
     [ -n "${part_pid[$name]:-}" ] || return 0
     wait "${part_pid[$name]}"
     unset "part_pid[$name]"
-    read -r status seconds <"$logs/$name.end"
+    read -r status seconds spent <"$logs/$name.end"
     while read -r line; do # a part may hold several counted runs
         p=$((p + ${line%% *}))
         line=${line#*, }
@@ -65,10 +65,10 @@ report() {
     failed=$((failed + f))
     mapfile -t -O ${#repeated[@]} repeated < <(sed -nE 's/^[0-9]+ repeated: //p' "$log")
     if [ "$f" -ne 0 ]; then
-        printf '  FAIL   %-14s %d failed in %d s; of its log, %s:\n' "$name" "$f" "$seconds" "$log"
+        printf '  FAIL   %-14s %d failed in %d s (%d s of processor time); of its log, %s:\n' "$name" "$f" "$seconds" "$spent" "$log"
         failing "$log" | cut -c -400 | sed 's/^/         | /'
     else
-        printf '  PASS   %-14s %d in %d s\n' "$name" "$p" "$seconds"
+        printf '  PASS   %-14s %d in %d s (%d s of processor time)\n' "$name" "$p" "$seconds" "$spent"
         grep -E '^(note|NOTE|lab): ' "$log" | sed 's/^/         /'
     fi
     return "$f"
@@ -108,13 +108,13 @@ if part build "libraries, programs and tests, with $jobs jobs" run build-all bui
     begin lab "real switches, hosts and links in network namespaces: sums, faults, failures, refusals" run lab-short
     begin sanitizers-build "the unit tests once more, with address and undefined behaviour sanitizers" idle sanitizers-build
     with mpi mpi "the packages of two MPIs" "unmodified MPI programs in C, Fortran and Python, under Open MPI and MPICH, over real switches" run lab-mpi
-    begin lint "includes, symbols, format, analysers, manuals" idle lint # which sees the plugins where the headers of MPI are
+    begin lint "includes, symbols, format, manuals, and analysers for what the last 100 commits changed" idle lint RECENT=100 # which sees the plugins where the headers of MPI are
     with torch torch-deps "Debian's PyTorch" "the backend of torch.distributed, with Debian's PyTorch, over real switches" run lab-torch
     with slurm slurm-deps "Debian's Slurm" "jobs of Debian's Slurm (srun --banyan) over real switches" run lab-slurm
     with etcd etcd-deps "Debian's etcd" "several banyands over Debian's etcd: the leader is killed, stopped, cut off" run lab-etcd
     report lab
     begin fuzz-build "the fuzz targets are built" idle fuzz-build
-    with pci lab-pci-packages "Debian's QEMU and kernel" "poll-mode drivers of NICs: the switch behind vfio in a virtual machine" run lab-pci
+    with pci lab-pci-packages "Debian's QEMU and kernel" "poll-mode drivers of two NICs: the switch behind vfio in a virtual machine" run lab-pci NICS="virtio-net-pci e1000e"
     part metal "the image without an operating system, in QEMU" run lab-metal
     report lint
     report sanitizers-build

@@ -319,12 +319,12 @@ if command -v promtool >/dev/null; then # which evaluates the rules
     fault "an alert that never fires is caught" docs/operate/banyan.rules.yml "BanyanSwitchDown" alerts < <(sed 's/banyan_switch_up == 0/banyan_switch_up == 2/' docs/operate/banyan.rules.yml)
 fi
 fault "a panel of a series that is not recorded is caught" docs/operate/dashboard.json "is not recorded" alerts < <(sed 's/banyan:job_opt:ratio/banyan:job_opt:part/' docs/operate/dashboard.json)
-fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.sh < <(echo "A page.")
-fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.sh < <(yes '/* line */' | head -701)
-fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.sh < <(echo "see /hom""e/me/notes.txt")
-fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.sh < <(echo "/* TO""DO: later */")
-fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.sh < <(printf 'int a; \n')
-fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.sh < <(printf 'text')
+fault "a path with blanks is caught" "docs/a planted|page.md" "a path holds letters" tests/lint/text.py < <(echo "A page.")
+fault "a file that is too long is caught" control/planted.c "701 lines; the limit is 700" tests/lint/text.py < <(yes '/* line */' | head -701)
+fault "a path of somebody's machine is caught" docs/planted.md "docs/planted.md:1" tests/lint/text.py < <(echo "see /hom""e/me/notes.txt")
+fault "a note to oneself is caught" control/planted.c "control/planted.c:1" tests/lint/text.py < <(echo "/* TO""DO: later */")
+fault "blanks at the end of a line are caught" control/planted.c "end in blanks" tests/lint/text.py < <(printf 'int a; \n')
+fault "a file without a final newline is caught" docs/planted.md "no newline at the end" tests/lint/text.py < <(printf 'text')
 # docs/extending.md: an addition that omits a place. Each row of a list is planted alone; a place
 # that must follow does not build.
 # object NAME: builds an object of offload, host-driver or control again.
@@ -364,7 +364,7 @@ int by_export_planted(void)
 }
 END
 # The pages for newcomers and the index of decisions.
-guide() { tests/lint/guide.sh; }
+guide() { tests/lint/guide.py; }
 sound "the pages for newcomers pass" docs/man/passes.md guide </dev/null
 fault "a page that names a missing file is caught" docs/where.md "offload/nowhere.c does not exist" guide < <(cat docs/where.md && echo '| where? | `offload/nowhere.c` | `by_planted()` |')
 fault "a page that names a missing function is caught" docs/where.md "does not define by_planted" guide < <(cat docs/where.md && echo '| where? | `offload/wire/wire.c` | `by_planted()` |')
