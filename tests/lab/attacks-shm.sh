@@ -21,17 +21,17 @@ else
     rm -f "$dir"/rank* "$dir/stop"
     ranks=()
     for host in 0 1; do
-        at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=shm BANYAN_SHM="$shared" BANYAN_LOG=0 BANYAN_TIMEOUT=8 \
+        at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=shm BANYAN_SHM="$shared" BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
             timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
         ranks+=($!)
     done
     children=("${ranks[@]}")
-    for ((i = 0; i < 100; i++)); do [ "$(done_by 1)" -gt 2 ] && break; sleep 0.05; done
+    for ((i = 0; i < 600; i++)); do [ "$(done_by 1)" -gt 2 ] && break; sleep 0.05; done
     refused "shm: memory of huge pages that may run out" 1 "huge pages" "$shm_attack" huge "$door" 9
     check "shm: keys are not in the memory that a host can map" "$shm_attack" keys "$door" 9 "$folder/switch0.table"
     check "shm: a host that rings without end and takes no bell" "$shm_attack" deaf "$door" 9
     one=$(done_by 1)
-    for ((i = 0; i < 100; i++)); do [ "$(done_by 1)" -gt $((one + 2)) ] && break; sleep 0.05; done
+    for ((i = 0; i < 600; i++)); do [ "$(done_by 1)" -gt $((one + 2)) ] && break; sleep 0.05; done
     if [ "$(done_by 1)" -gt $((one + 2)) ]; then pass "shm: the job goes on"; else fail "shm: the job goes on" "$dir"/rank*.out; fi
     touch "$dir/stop"
     status=0

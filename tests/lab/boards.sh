@@ -41,7 +41,7 @@ qemu-system-aarch64 -M virt -cpu cortex-a53 -m 256 -nodefaults -nographic -globa
     -device virtio-net-device,netdev=n0 -chardev "socket,id=control,path=$dir/m.sock,server=on,wait=off" -device virtio-serial-device,max_ports=2 \
     -device virtserialport,chardev=control </dev/null >"$dir/log" 2>&1 &
 pid=$!
-for ((i = 0; i < 250; i++)); do grep -q ready "$dir/log" && break; sleep 0.02; done
+for ((i = 0; i < 1500; i++)); do grep -q ready "$dir/log" && break; sleep 0.02; done
 check "and boots with its limits" grep -q 'ready, 1 ports, 96 slots of 1408 bytes, neon, board scratch-metal' "$dir/log"
 kill "$pid"
 wait "$pid" 2>/dev/null

@@ -55,12 +55,12 @@ jobs_start() {
     ranks=()
     rm -f "$dir"/rank* "$dir/stop"
     for host in 0 1 2 3; do
-        at host$host env BANYAN_TABLE="$1/host$host.table" BANYAN_JOB=$((host / 2 + 1)) BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=8 \
+        at host$host env BANYAN_TABLE="$1/host$host.table" BANYAN_JOB=$((host / 2 + 1)) BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
             timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
         ranks+=($!)
     done
     children=("${ranks[@]}")
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 1200; i++)); do
         [ "$(done_by 1)" -gt 2 ] && [ "$(done_by 2)" -gt 2 ] && return
         sleep 0.05
     done
@@ -105,7 +105,7 @@ tried() {
         fail "$mode: $what" "$dir/attack.err" "$dir"/rank*.out
         return
     fi
-    for ((i = 0; i < 20; i++)); do
+    for ((i = 0; i < 200; i++)); do
         after=$(counter "$name")
         [ $((10 * (after - before))) -lt $((9 * sent)) ] || break
         sleep 0.05
@@ -181,8 +181,11 @@ tried "a rank's packets with altered payload and psum" drop_key host0 altered --
 tried "a rank's packets in another child's place, on that one's cable" drop_key host1 elsewhere --iface eth0 --job 1 --child 1 --see "/run/netns/lab-$id-host0:eth0"
 before=$(($(counter duplicate) + $(counter drop_stale)))
 sent=$(at host0 "$attack" replay --iface eth0 --job 1 --table "$table")
-sleep 0.2
-moved=$(($(counter duplicate) + $(counter drop_stale) - before))
+for ((i = 0; i < 200; i++)); do
+    moved=$(($(counter duplicate) + $(counter drop_stale) - before))
+    [ $((10 * moved)) -lt $((9 * sent)) ] || break
+    sleep 0.05
+done
 if [ $((10 * moved)) -ge $((9 * sent)) ]; then
     pass "keyed: a rank's packets played again on its own cable: $sent sent, duplicate and drop_stale +$moved"
 else
@@ -232,12 +235,12 @@ came() { "$banyan" show "$socket" --counters | awk -v job="$1" '$1 == "share" &&
 rm -f "$dir"/rank* "$dir/stop"
 ranks=()
 for host in 0 1; do
-    at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=8 \
+    at host$host env BANYAN_TABLE="$folder/host$host.table" BANYAN_JOB=1 BANYAN_TRANSPORT=udp BANYAN_LOG=0 BANYAN_TIMEOUT=$((8 + slow)) \
         timeout 100 "$tenant" "$dir/rank$host" "$dir/stop" >"$dir/rank$host.out" 2>&1 &
     ranks+=($!)
 done
 children=("${ranks[@]}")
-for ((i = 0; i < 100; i++)); do [ "$(done_by 1)" -gt 2 ] && break; sleep 0.05; done
+for ((i = 0; i < 1200; i++)); do [ "$(done_by 1)" -gt 2 ] && break; sleep 0.05; done
 dropped=$(counter drop_share)
 one=$(came 1) begin=$(date +%s%N)
 sleep 2

@@ -1,7 +1,8 @@
 # shellcheck shell=bash disable=SC2034
 # Common functions of the lab's scripts: `. lab-common.sh NAME "$@"`. Sets $banyan (build folder:
-# first argument, default build/release) and a scratch folder $dir; defines pass, fail, check and
-# finish. Everything it makes is removed at the end, also after a failure or Ctrl-C.
+# first argument, default build/release), a scratch folder $dir, and $slow, the seconds by which
+# short timeouts are longer on a slow machine; defines pass, fail, check and finish. Everything it
+# makes is removed at the end, also after a failure or Ctrl-C.
 name=$1
 build=$(realpath "${2:-build/release}")
 banyan=$build/bin/banyan
@@ -9,6 +10,16 @@ for program in banyan banyan-perf banyan-switchd; do
     [ -x "$build/bin/$program" ] || { echo "$name: $build/bin/$program is missing: make" >&2; exit 1; }
 done
 dir=$(mktemp -d)
+# slowness: by how many seconds limits of a few seconds are longer here and now: one for every two
+# milliseconds that it takes to start a program, at most 20, and 0 on an idle machine.
+slowness() {
+    local begin i more
+    begin=$(date +%s%N)
+    for ((i = 0; i < 50; i++)); do /bin/true; done
+    more=$((($(date +%s%N) - begin) / 100000000))
+    echo $((more < 20 ? more : 20))
+}
+slow=$(slowness)
 passed=0
 failed=0
 children=()
@@ -85,6 +96,9 @@ refused() {
         fail "$what" "$dir/check.out"
     fi
 }
+# in_time SECONDS LIMIT: SECONDS is at most LIMIT and a second, and more on a slow machine; both may
+# have a fraction.
+in_time() { awk -v t="$1" -v limit="$2" -v grace="$(slowness)" 'BEGIN { exit !(t != "" && t <= limit + 1 + grace) }'; }
 finish() {
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]

@@ -64,7 +64,7 @@ check "a controller leads, and takes hosts over TLS" await 20 job_runs
 
 # as HOST KEYS NODE COMMAND...: runs the command on the host of that number.
 as() {
-    ip netns exec "lab-$id-host$1" env BANYAN_CONTROLLER="$address" BANYAN_KEYS="$dir/$2" BANYAN_NODE="$3" BANYAN_TRANSPORT=udp BANYAN_TIMEOUT="${limit:-3}" BANYAN_LOG=2 "${@:4}"
+    ip netns exec "lab-$id-host$1" env BANYAN_CONTROLLER="$address" BANYAN_KEYS="$dir/$2" BANYAN_NODE="$3" BANYAN_TRANSPORT=udp BANYAN_TIMEOUT="${limit:-$((3 + slow))}" BANYAN_LOG=2 "${@:4}"
 }
 # stranger WHAT TEXT HOST KEYS NODE: passes if the client gets no table and its error contains TEXT.
 stranger() {

@@ -13,7 +13,7 @@ killed() { # killed TOPOLOGY SWITCH
     local topology=$1 switch=$2 hosts begin seconds status pid
     hosts=$(grep -c '"compute"' "$dir/$topology.json")
     begin=$(date +%s)
-    timeout 60 "$banyan" lab run "$dir/$topology.json" -c allreduce --bytes 256K --iters 1000000 --kill "$switch@1" --timeout 3 \
+    timeout 60 "$banyan" lab run "$dir/$topology.json" -c allreduce --bytes 256K --iters 1000000 --kill "$switch@1" --timeout $((3 + slow)) \
         >"$dir/run.out" 2>&1 &
     pid=$!
     wait $pid
@@ -21,7 +21,7 @@ killed() { # killed TOPOLOGY SWITCH
     seconds=$(($(date +%s) - begin))
     cat "$dir/run.out" >"$dir/check.out"
     echo "(exit status $status after $seconds s)" >>"$dir/check.out"
-    if [ $status -eq 3 ] && [ "$(grep -c "host .*exit status 3.*$switch" "$dir/run.out")" -eq "$hosts" ] && [ $seconds -lt 40 ]; then
+    if [ $status -eq 3 ] && [ "$(grep -c "host .*exit status 3.*$switch" "$dir/run.out")" -eq "$hosts" ] && [ $seconds -lt $((40 + slow)) ]; then
         pass "$topology: $switch dies, all $hosts hosts name it ($seconds s)"
     else
         fail "$topology: $switch dies, all $hosts hosts name it" "$dir/check.out"

@@ -47,7 +47,7 @@ with() {
     before="$(slots)"$'\n'"$(files) files" memory_before=$(memory)
     run "over a switch, $1${2:+, under valgrind}" ${2:+"${valgrind[@]}"} "$program" "$rounds" "$1" \
         "'$banyan' push --renew '$folder' --sockets '$folder' >/dev/null" "${ranks[@]}"
-    for ((i = 0; i < 50; i++)); do # the switch closes the connection of the last push in its next turn
+    for ((i = 0; i < 300; i++)); do # the switch closes the connection of the last push in its next turn
         after="$(slots)"$'\n'"$(files) files"
         [ "$before" != "$after" ] || break
         sleep 0.1

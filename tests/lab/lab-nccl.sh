@@ -36,13 +36,14 @@ check "hosts without a table: not used, and why" test \
 on_hosts -c allreduce -- sh -c "[ \$RANK = 1 ] && export BANYAN_TABLE=/nowhere; exec $rank 12"
 check "one host without its table: no rank uses it" test \
     "$(grep -cE '^host[0-3]: .*CollNet not used: rank 1 on .*/nowhere' "$dir/run.out")" -ge 4
-on_hosts -c allreduce --timeout 2 -- sh -c "[ \$RANK = 3 ] && export BANYAN_NCCL_COLLNET=on; exec $rank 12"
+on_hosts -c allreduce --timeout $((2 + slow)) -- sh -c "[ \$RANK = 3 ] && export BANYAN_NCCL_COLLNET=on; exec $rank 12"
 check "hosts with different settings agree not to use it" test \
     "$(grep -cE '^host[0-3]: .*CollNet not used: BANYAN_NCCL_COLLNET differs between rank 3' "$dir/run.out")" -ge 4
-on_hosts -c allreduce --timeout 2 -- sh -c "[ \$RANK = 2 ] && export BANYAN_NCCL_RATE=10,30; exec $rank 12"
+on_hosts -c allreduce --timeout $((2 + slow)) -- sh -c "[ \$RANK = 2 ] && export BANYAN_NCCL_RATE=10,30; exec $rank 12"
 check "hosts that state different rates to the tuner agree not to use it" test \
     "$(grep -cE '^host[0-3]: .*CollNet not used: BANYAN_NCCL_RATE differs between rank 2' "$dir/run.out")" -ge 4
-on_hosts -c allreduce --timeout 3 -- "$rank" 12 0 0 vanish
+on_hosts -c allreduce --timeout $((3 + slow)) -- "$rank" 12 0 0 vanish
 check "a host that vanishes in a message is a remote error at both neighbours" test \
-    "$(grep -cE '^host[02]: rank [02]: a remote error after [0-9] s: ' "$dir/run.out")" -eq 2
+    "$(grep -cE '^host[02]: rank [02]: a remote error after [0-9]+ s: ' "$dir/run.out")" -eq 2
+check "within its timeout of 3 s, and 6 s" in_time "$(sed -nE 's/^host[02]: rank [02]: a remote error after ([0-9]+) s: .*/\1/p' "$dir/run.out" | sort -n | tail -1)" $((8 + slow))
 finish

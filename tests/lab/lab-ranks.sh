@@ -15,7 +15,7 @@ ranks_right() {
     shift 3
     while [ "$1" != -- ]; do options+=("$1"); shift; done
     shift
-    if attended "$banyan" lab run "$dir/$topology.json" --timeout 5 "${options[@]}" -- banyan-perf "$@" >"$dir/run.out" 2>&1 &&
+    if attended "$banyan" lab run "$dir/$topology.json" --timeout $((5 + slow)) "${options[@]}" -- banyan-perf "$@" >"$dir/run.out" 2>&1 &&
         grep -q '# Out of bounds values : 0 OK' "$dir/run.out" &&
         grep -q "rank 0 of $ranks (.*): ${trees:-offloaded}: .*; $ranks ranks on .* hosts, joined by shared memory in each" "$dir/run.out"; then
         pass "$what"
@@ -45,7 +45,7 @@ exec $build/bin/banyan-perf -c allreduce -b 256K -n 1000000
 PERF
     chmod 700 "$dir/perf"
     begin=$(date +%s%N)
-    attended "$banyan" lab run "$dir/star4.json" --timeout 2 --ranks-per-host 3,1,2,2 -- "$dir/perf" >"$dir/run.out" 2>&1
+    attended "$banyan" lab run "$dir/star4.json" --timeout $((2 + slow)) --ranks-per-host 3,1,2,2 -- "$dir/perf" >"$dir/run.out" 2>&1
     took=$((($(date +%s%N) - begin) / 1000000))
     if [ "$(grep -c "banyan-perf: rank [0-9]*: allreduce of .*: $near" "$dir/run.out")" -eq "$4" ] &&
         [ "$(grep -c "banyan-perf: rank [0-9]*: allreduce of .*: $far" "$dir/run.out")" -eq "$5" ]; then

@@ -19,5 +19,5 @@ lab_right "mode exact, f16" star4 --transport shm --collective allreduce --mode 
 refused "hosts without a switch have nobody to share with" 2 "joined without a switch" \
     "$banyan" lab run "$dir/ring4.json" --transport shm --bytes 4K
 refused "a switch that dies is named" 3 "switch0" \
-    "$banyan" lab run "$dir/star4.json" --transport shm --collective allreduce --bytes 64M --iters 1000 --kill switch0@1 --timeout 2
+    "$banyan" lab run "$dir/star4.json" --transport shm --collective allreduce --bytes 64M --iters 1000 --kill switch0@1 --timeout $((2 + slow))
 finish

@@ -15,7 +15,7 @@ long=(--bytes 256K --iters 1000000 -c allreduce)
 processes_of() { grep -zl "/run/banyan/lab-$1/" /proc/[0-9]*/cmdline 2>/dev/null; }
 clean() { # clean WHAT PID
     local i
-    for ((i = 0; i < 50; i++)); do
+    for ((i = 0; i < 300; i++)); do
         [ -z "$(left_of "$2")$(processes_of "$2")" ] && { pass "$1"; return; }
         sleep 0.1
     done

@@ -36,7 +36,7 @@ controller=--controller BANYAN_FALLBACK=circulant collectives "groups of some ra
 on_hosts 120 --controller -- $python tests/torch/test_backend.py --beside
 check "groups of some ranks beside another backend" test "$(grep -c 'groups beside another backend are over banyan' "$dir/run.out")" -eq 4
 # shellcheck disable=SC2086
-on_hosts 120 --timeout 2 -c allreduce -- $python tests/torch/test_backend.py --again
+on_hosts 120 --timeout $((2 + slow)) -c allreduce -- $python tests/torch/test_backend.py --again
 check "a missing rank is named" test "$(grep -c 'the missing rank is named' "$dir/run.out")" -eq 3
 
 # shellcheck disable=SC2086

@@ -94,7 +94,7 @@ head_up() {
     munged --foreground --force --key-file="$slurm/munge/key" --socket="$slurm/munge/socket" --pid-file="$slurm/munge/pid" \
         --log-file="$slurm/munge/log" --seed-file="$slurm/munge/seed" >"$slurm/munge/out" 2>&1 &
     children+=($!)
-    for ((i = 0; i < 100; i++)); do [ ! -S "$slurm/munge/socket" ] || return 0; sleep 0.05; done
+    for ((i = 0; i < 600; i++)); do [ ! -S "$slurm/munge/socket" ] || return 0; sleep 0.05; done
     return 1
 }
 # slurmctld_up: starts it; $slurmctld is its process.
@@ -111,7 +111,7 @@ slurmd_up() {
 # nodes_idle COUNT: waits until that many nodes are idle.
 nodes_idle() {
     local i
-    for ((i = 0; i < 100; i++)); do
+    for ((i = 0; i < 600; i++)); do
         [ "$(on_head sinfo -h -p all -t idle -o %D 2>/dev/null)" != "$1" ] || return 0
         sleep 0.1
     done

@@ -26,7 +26,7 @@ cleanup() {
     if [ "$pid" -ne 0 ]; then
         kill -CONT "$pid" 2>/dev/null
         kill -TERM "$pid" 2>/dev/null
-        for ((i = 0; i < 100; i++)); do
+        for ((i = 0; i < 600; i++)); do
             kill -0 "$pid" 2>/dev/null || break
             sleep 0.05
         done
