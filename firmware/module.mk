@@ -8,6 +8,7 @@ agent_SRC := \
 	firmware/agent/journal.c \
 	firmware/agent/limit.c \
 	firmware/agent/look.c \
+	firmware/agent/notice.c \
 	firmware/agent/refuse.c \
 	firmware/agent/saved.c \
 	firmware/agent/text.c \

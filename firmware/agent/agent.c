@@ -192,13 +192,20 @@ static void dispatch(struct by_agent *agent)
     }
 }
 
+size_t by_agent_encode(struct by_agent *agent, uint8_t *out, size_t capacity)
+{
+    pb_ostream_t stream = pb_ostream_from_buffer(out, capacity);
+    bool encoded = pb_encode(&stream, by_Response_fields, &agent->response);
+
+    BY_ASSERT(encoded);
+    return stream.bytes_written;
+}
+
 size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t bytes, uint8_t *out,
                        size_t capacity)
 {
     pb_istream_t in = pb_istream_from_buffer(message, bytes);
-    pb_ostream_t stream = pb_ostream_from_buffer(out, capacity);
     struct by_text text;
-    bool encoded;
 
     BY_ASSERT(capacity >= BY_RESPONSE_BYTES_MAX);
     memset(&agent->response, 0, sizeof agent->response);
@@ -223,7 +230,5 @@ size_t by_agent_answer(struct by_agent *agent, const uint8_t *message, size_t by
     }
     if (agent->response.error != 0)
         by_agent_note(agent, agent->response.text);
-    encoded = pb_encode(&stream, by_Response_fields, &agent->response);
-    BY_ASSERT(encoded);
-    return stream.bytes_written;
+    return by_agent_encode(agent, out, capacity);
 }

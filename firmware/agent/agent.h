@@ -155,6 +155,7 @@ struct by_channel {
     int hasty;              /* the last request came too soon */
     uint32_t have;          /* bytes in `frame` */
     int closed;             /* the stream is broken and the client has been notified */
+    int notify;             /* the client has asked for notices */
     struct by_guard *guard; /* NULL: requests are plain */
     struct by_psk psk;      /* the session of this client, when guarded */
     uint8_t frame[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX + BY_PSK_BYTES];
@@ -173,6 +174,12 @@ void by_channel_init(struct by_channel *channel, struct by_guard *guard);
  */
 int32_t by_channel_step(struct by_channel *channel, struct by_agent *agent, const uint8_t *data, size_t bytes,
                         size_t *used, uint8_t *out, size_t capacity);
+/*
+ * Writes a notice, which is the present counters in a response to no request, for a client that has
+ * asked for notices, between two answers. Returns its bytes with the length in front; 0 if the
+ * client has not asked. `capacity` as above.
+ */
+size_t by_channel_notice(struct by_channel *channel, struct by_agent *agent, uint8_t *out, size_t capacity);
 /* Returns how long the next request should wait (ns) after one that came too soon, or one of many
  * without the key; else 0. A shell that does not read for that time need not refuse the next one
  * too. A guarded line must not be read for that time, because this limits guesses. */

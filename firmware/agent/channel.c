@@ -15,6 +15,7 @@ void by_channel_init(struct by_channel *channel, struct by_guard *guard)
     channel->have = 0;
     channel->closed = 0;
     channel->hasty = 0;
+    channel->notify = 0;
     channel->guard = guard;
     channel->psk = (struct by_psk){0};
     by_rate_start(&channel->rate, BY_CHANNEL_REQUESTS_PER_S, BY_CHANNEL_REQUESTS_BURST);
@@ -33,9 +34,14 @@ uint64_t by_channel_wait_ns(const struct by_channel *channel, struct by_agent *a
 size_t by_channel_answer(struct by_channel *channel, struct by_agent *agent, const uint8_t *message,
                          size_t bytes, uint8_t *out, size_t capacity)
 {
+    size_t made;
+
     channel->hasty = !by_rate_take(&channel->rate, by_agent_now(agent));
-    if (!channel->hasty)
-        return by_agent_answer(agent, message, bytes, out, capacity);
+    if (!channel->hasty) {
+        made = by_agent_answer(agent, message, bytes, out, capacity);
+        channel->notify |= by_agent_asks_notices(agent);
+        return made;
+    }
     by_agent_note(agent, "a client exceeds its request rate: it has to wait");
     return by_refuse_rate(out, capacity);
 }

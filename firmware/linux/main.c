@@ -16,6 +16,7 @@
 #include "dataplane/shell.h"
 #include "firmware/agent/agent.h"
 #include "firmware/linux/board.h"
+#include "firmware/linux/carrier.h"
 #include "firmware/linux/cores.h"
 #include "firmware/linux/node.h"
 #include "firmware/linux/options.h"
@@ -197,6 +198,7 @@ static int run(const struct by_switchd_options *options, const struct by_board *
 {
     struct by_shell *shell;
     struct by_switchd_node node = {.name = options->name};
+    struct by_carrier *carrier = NULL;
     struct by_agent *agent;
     void *memory = NULL;
     int result = open_shell(&shell, options, board, cores, server);
@@ -211,12 +213,20 @@ static int run(const struct by_switchd_options *options, const struct by_board *
         goto out;
     if (options->table && (result = by_node_load(shell, options->table)) != 0)
         goto out;
+    carrier = by_node_carrier(shell);
+    if (!carrier) {
+        result = BY_ENOMEM;
+        goto out;
+    }
     by_server_attach(server, agent);
+    by_server_watch(server, carrier);
     running = shell;
     if (!signalled)
         result = run_shell(shell, options);
     running = NULL;
 out:
+    by_server_watch(server, NULL);
+    by_carrier_close(carrier);
     by_switchd_store_close(node.store);
     by_shell_close(shell);
     free(memory);

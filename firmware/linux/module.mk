@@ -2,6 +2,7 @@
 PROGS += banyan-switchd
 banyan-switchd_SRC := \
 	firmware/linux/board.c \
+	firmware/linux/carrier.c \
 	firmware/linux/cores.c \
 	firmware/linux/main.c \
 	firmware/linux/node.c \

@@ -210,6 +210,24 @@ const struct by_agent_ops by_node_ops = {
     .announce = node_announce,
 };
 
+static bool is_kernel(void *shell, unsigned port)
+{
+    return by_shell_port(shell, port)->kind == BY_PORT_IFACE;
+}
+
+static bool is_down(void *shell, unsigned port)
+{
+    return by_port_is_down(by_shell_port(shell, port));
+}
+
+struct by_carrier *by_node_carrier(struct by_shell *shell)
+{
+    return by_carrier_open(&(struct by_carrier_config){.port_count = by_shell_port_count(shell),
+                                                       .is_kernel = is_kernel,
+                                                       .is_down = is_down,
+                                                       .context = shell});
+}
+
 /* Reads a whole file into memory that the caller frees; returns NULL when it cannot be read or is
  * larger than any image, after reporting it. */
 static uint8_t *read_file(const char *path, size_t *bytes)

@@ -5,6 +5,7 @@
 
 #include "dataplane/shell.h"
 #include "firmware/agent/agent.h"
+#include "firmware/linux/carrier.h"
 #include "firmware/linux/store.h"
 
 struct by_switchd_node {
@@ -15,6 +16,10 @@ struct by_switchd_node {
 
 /* The functions; `node` is a struct by_switchd_node. */
 extern const struct by_agent_ops by_node_ops;
+
+/* Returns the carriers of the shell's ports, for by_carrier_close before the shell closes. NULL:
+ * there is no memory. */
+struct by_carrier *by_node_carrier(struct by_shell *shell);
 
 /* Loads the image in `path` and commits it. Returns 0, or BY_ENOENT or the engine's error after
  * reporting it. */

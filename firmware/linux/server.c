@@ -24,6 +24,7 @@
 
 #include "dataplane/say.h"
 #include "firmware/agent/refuse.h"
+#include "firmware/linux/carrier.h"
 #include "firmware/linux/options.h"
 #include "firmware/secure/acceptor.h"
 #include "firmware/secure/hostport.h"
@@ -53,6 +54,9 @@
 #define EVENTS_MAX  16
 #define ANSWERS_MAX 8u
 #define READ_BYTES  16384u
+/* Minimum time between two notices about carriers (ns), so that a port whose carrier flaps does not
+ * take the time of packets. */
+#define NOTICE_NS 10000000u
 
 struct client {
     int fd;             /* -1: free */
@@ -62,6 +66,7 @@ struct client {
     uint64_t heard_ns;  /* time of the last such request */
     bool leaving;       /* refused: its input is discarded until it closes */
     bool paused;        /* it sent requests too fast: its socket is not read for a while */
+    bool noticed;       /* a notice waits until it can be written */
     uint64_t arrival;   /* sequence number of the client */
     struct by_channel channel;
     uint32_t in_have, in_done;
@@ -79,6 +84,9 @@ struct listener {
 struct by_server {
     int epoll;
     struct by_agent *agent;
+    struct by_carrier *carrier; /* NULL: nobody is told of lost carriers */
+    bool changed;               /* a carrier has changed since the last notices */
+    uint64_t noticed_ns;        /* time of the last notices */
     struct by_tls_identity *identity;
     struct by_acceptor *acceptor; /* NULL: there are no TLS listeners */
     uint64_t arrivals;
@@ -270,6 +278,14 @@ void by_server_attach(struct by_server *server, struct by_agent *agent)
     server->agent = agent;
 }
 
+void by_server_watch(struct by_server *server, struct by_carrier *carrier)
+{
+    server->carrier = carrier;
+    if (carrier && by_carrier_fd(carrier) >= 0 &&
+        watch(server, by_carrier_fd(carrier), EPOLLIN, carrier, EPOLL_CTL_ADD) != 0)
+        by_say("no messages about lost carriers: %s", strerror(errno));
+}
+
 static void drop_client(struct client *client)
 {
     by_tls_close(client->tls);
@@ -386,7 +402,7 @@ static void admit(struct by_server *server, struct by_tls *tls, int fd)
     client->heard = tls != NULL;
     client->heard_ns = clock_ns();
     client->writes = false;
-    client->leaving = client->paused = false;
+    client->leaving = client->paused = client->noticed = false;
     client->arrival = server->arrivals++;
     client->in_have = client->in_done = client->out_have = client->out_done = 0;
     by_channel_init(&client->channel, NULL);
@@ -446,6 +462,16 @@ static bool write_out(struct client *client)
     return true;
 }
 
+/* Makes the notice that a client is to get, unless one of its answers is being written. */
+static void make_notice(struct by_server *server, struct client *client)
+{
+    if (!client->noticed || client->out_have > 0)
+        return;
+    client->noticed = false;
+    client->out_have =
+        (uint32_t)by_channel_notice(&client->channel, server->agent, client->out, sizeof client->out);
+}
+
 /* Handles one message from the input. Returns false when more bytes are needed. */
 static bool answer_one(struct by_server *server, struct client *client)
 {
@@ -485,6 +511,9 @@ static void serve_client(struct by_server *server, struct client *client)
 
         if (!write_out(client))
             break;
+        make_notice(server, client);
+        if (client->out_have > 0)
+            continue;
         if (client->channel.closed) {
             drop_client(client);
             return;
@@ -532,6 +561,29 @@ static void resume(struct by_server *server)
     }
 }
 
+/* Tells the clients that have asked for it when a carrier has changed. The first change is told at
+ * once, further ones after a while. */
+static void tell_carriers(struct by_server *server)
+{
+    uint64_t now = clock_ns();
+
+    if (!server->carrier)
+        return;
+    server->changed |= by_carrier_changed(server->carrier, now);
+    if (!server->changed || now - server->noticed_ns < NOTICE_NS)
+        return;
+    server->changed = false;
+    server->noticed_ns = now;
+    for (unsigned i = 0; i < CLIENTS_MAX; i++) {
+        struct client *client = &server->clients[i];
+
+        if (client->fd < 0 || client->leaving || client->channel.closed || !client->channel.notify)
+            continue;
+        client->noticed = true;
+        serve_client(server, client);
+    }
+}
+
 void by_server_serve(void *context)
 {
     struct by_server *server = context;
@@ -543,12 +595,15 @@ void by_server_serve(void *context)
     resume(server);
     if (server->refused.more > 0)
         say_refused(server, NULL);
+    tell_carriers(server);
     count = epoll_wait(server->epoll, events, EVENTS_MAX, 0);
     for (int i = 0; i < count; i++) {
         char *what = events[i].data.ptr;
 
         if (what == (char *)server->acceptor) {
             take_greeted(server);
+        } else if (what == (char *)server->carrier) {
+            tell_carriers(server);
         } else if (what >= (char *)server->listeners &&
                    what < (char *)(server->listeners + BY_LISTENERS_MAX)) {
             if (!server->paused && by_rate_take(&server->rate, clock_ns()))

@@ -9,6 +9,7 @@
 
 #include "firmware/agent/agent.h"
 
+struct by_carrier;
 struct by_server;
 
 /*
@@ -25,6 +26,9 @@ int by_server_open(struct by_server **server, const char *const *addresses, unsi
 int by_server_fd(const struct by_server *server);
 /* Sets the agent that answers; no clients are accepted before. */
 void by_server_attach(struct by_server *server, struct by_agent *agent);
+/* Tells clients that have asked for it when one of these carriers changes; they must outlive the
+ * server's last by_server_serve. */
+void by_server_watch(struct by_server *server, struct by_carrier *carrier);
 /* Accepts, reads, answers and writes as far as possible without blocking. */
 void by_server_serve(void *server);
 /* Closes everything and removes the sockets' files. */

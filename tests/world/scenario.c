@@ -222,10 +222,13 @@ static void on_switch(void *context, uint64_t number)
 static void on_cable(void *context, uint64_t number)
 {
     struct world_cable *cable = context;
+    bool down = cable->down;
 
     (void)number;
     vm_trace("link %u is repaired", (unsigned)(cable - world.cables));
     *cable = (struct world_cable){0};
+    if (down)
+        world_carrier_changed((uint32_t)(cable - world.cables));
 }
 
 static void on_disk(void *context, uint64_t number)
@@ -272,6 +275,8 @@ static void fault_cable(void)
         cable->loss = losses[vm_draw(4)];
     vm_trace("link %u %s %u", (unsigned)(cable - world.cables), cable->down ? "has no carrier" : "loses",
              cable->loss);
+    if (cable->down)
+        world_carrier_changed((uint32_t)(cable - world.cables));
     vm_at(vm.now_ns + vm_draw(4000) * VM_MS, on_cable, cable, 0);
 }
 

@@ -291,26 +291,40 @@ static const struct by_agent_ops ops = {.stage = node_stage,
 
 /* ---- its server ---- */
 
+/* A connection to a switch. */
+struct world_client {
+    struct by_channel channel;
+    struct vm_stream *stream;
+    struct world_switch *device;
+    struct world_client *next;
+};
+
+static struct world_client *clients;
+
 static void on_opened(void *context, struct vm_stream *stream)
 {
-    struct by_channel *channel = malloc(sizeof(*channel));
+    struct world_client *client = malloc(sizeof(*client));
 
-    (void)context;
-    if (channel == NULL)
+    if (client == NULL)
         abort();
-    by_channel_init(channel, NULL);
-    *vm_stream_data(stream) = channel;
+    client->stream = stream;
+    client->device = context;
+    client->next = clients;
+    clients = client;
+    by_channel_init(&client->channel, NULL);
+    *vm_stream_data(stream) = client;
 }
 
 static void on_input(void *context, struct vm_stream *stream, const uint8_t *bytes, size_t count)
 {
     static uint8_t out[BY_CHANNEL_OUT_MIN];
     struct world_switch *device = context;
-    struct by_channel *channel = *vm_stream_data(stream);
+    struct world_client *client = *vm_stream_data(stream);
 
-    while (count > 0 && device->up && channel != NULL) {
+    while (count > 0 && device->up && client != NULL) {
         size_t used = 0;
-        int32_t written = by_channel_step(channel, device->agent, bytes, count, &used, out, sizeof(out));
+        int32_t written =
+            by_channel_step(&client->channel, device->agent, bytes, count, &used, out, sizeof(out));
 
         if (written > 0)
             vm_stream_send(stream, out, (size_t)written);
@@ -323,9 +337,30 @@ static void on_input(void *context, struct vm_stream *stream, const uint8_t *byt
 
 static void on_closed(void *context, struct vm_stream *stream)
 {
+    struct world_client *client = *vm_stream_data(stream), **at = &clients;
+
     (void)context;
-    free(*vm_stream_data(stream));
+    while (*at != NULL && *at != client)
+        at = &(*at)->next;
+    if (*at != NULL)
+        *at = client->next;
+    free(client);
     *vm_stream_data(stream) = NULL;
+}
+
+void world_carrier_changed(uint32_t link)
+{
+    static uint8_t out[BY_CHANNEL_OUT_MIN];
+    const struct by_link *ends = &world.topology->links[link];
+
+    for (struct world_client *client = clients; client != NULL; client = client->next) {
+        size_t bytes = 0;
+
+        if (client->device->up && (client->device->node == ends->a || client->device->node == ends->b))
+            bytes = by_channel_notice(&client->channel, client->device->agent, out, sizeof(out));
+        if (bytes > 0)
+            vm_stream_send(client->stream, out, bytes);
+    }
 }
 
 void world_switch_open(struct world_switch *device)

@@ -24,6 +24,8 @@ struct by_session {
     uint64_t sent; /* bytes of requests */
     bool refused;  /* the switch answered the last call with an error */
     bool late;     /* its answer may still come */
+    bool noticed;  /* `notice` is newer than the last counters requested */
+    by_CountersReply notice;
     by_Response response;
 };
 
@@ -119,6 +121,18 @@ static int receive(struct by_session *session, int64_t deadline, struct by_probl
                                        by_session_address(session), by_error_text(error));
 }
 
+/* Whether session->response is a notice, which is kept. */
+static bool take_notice(struct by_session *session)
+{
+    const by_Response *response = &session->response;
+
+    if (response->id != 0 || response->error != 0 || response->which_body != by_Response_counters_tag)
+        return false;
+    session->notice = response->body.counters;
+    session->noticed = true;
+    return true;
+}
+
 /* Sends a request, after filling in version, id and election id, and receives its response into
  * session->response. */
 static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
@@ -140,9 +154,10 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
     error = by_stream_send(session->stream, bytes, deadline, problem);
     if (error != 0)
         return error;
-    do /* also the answers of calls that timed out or were stopped */
+    do /* also notices, and the answers of calls that timed out or were stopped */
         error = receive(session, deadline, problem);
-    while (error == 0 && session->response.id != 0 && session->response.id < request->id);
+    while (error == 0 &&
+           (take_notice(session) || (session->response.id != 0 && session->response.id < request->id)));
     session->late = error == BY_ETIMEDOUT || error == BY_EABORTED;
     if (error != 0)
         return error;
@@ -364,12 +379,31 @@ int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, 
 
 int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem)
 {
-    by_Request request = {.which_body = by_Request_counters_tag};
+    by_Request request = {.which_body = by_Request_counters_tag,
+                          .body.counters.notify = session->options.notify};
     int error = call_for(session, &request, by_Response_counters_tag, problem);
 
-    if (error == 0)
-        *reply = session->response.body.counters;
-    return error;
+    if (error != 0)
+        return error;
+    *reply = session->response.body.counters;
+    session->noticed = false;
+    return 0;
+}
+
+int by_session_notice(struct by_session *session, by_CountersReply *reply, struct by_problem *problem)
+{
+    while (!session->noticed) {
+        int error = receive(session, by_stream_deadline_now(), problem);
+
+        if (error == BY_ETIMEDOUT)
+            return BY_EAGAIN;
+        if (error != 0)
+            return error;
+        take_notice(session);
+    }
+    *reply = session->notice;
+    session->noticed = false;
+    return 0;
 }
 
 int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem)

@@ -21,6 +21,7 @@ struct by_session_options {
     uint64_t push_id;     /* names the push that images are validated for; 0: the election id */
     uint32_t at_once;     /* of a push: switches contacted at a time; 0: the default of push.h */
     int stop_fd;          /* calls return BY_EABORTED when it is readable; 0: none */
+    uint8_t notify;       /* requests of counters ask for notices */
     uint8_t plain_keys;   /* allow images with keys of jobs on plain tcp: */
     const char *keys; /* for tls: the folder of the controller's keys (firmware/secure/tls.h), else NULL */
     const char *psk;  /* for psk+: the file of the pre-shared key (psk_file.h), else NULL */
@@ -93,6 +94,11 @@ int by_session_abort(struct by_session *session, struct by_problem *problem);
  * image is active. */
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem);
 int by_session_counters(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
+/* Reads a notice that has arrived, or one that came with an answer, without waiting: the counters
+ * after a port has lost its carrier or has it again. A switch sends them once counters were
+ * requested with `notify`. Returns BY_EAGAIN if there is none. Notices that precede an answer of
+ * by_session_counters are discarded, because that answer is newer. */
+int by_session_notice(struct by_session *session, by_CountersReply *reply, struct by_problem *problem);
 int by_session_waiting(struct by_session *session, by_WaitingReply *reply, struct by_problem *problem);
 /* Reads what the ports are and what is at the other ends of their cables, from port `from` on:
  * as many as one answer holds. With `announce` each port first sends an LLDP frame. */

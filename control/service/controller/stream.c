@@ -320,6 +320,11 @@ int64_t by_stream_deadline(const struct by_stream *stream)
     return by_dial_now_ms() + stream->options.timeout_ms;
 }
 
+int64_t by_stream_deadline_now(void)
+{
+    return by_dial_now_ms();
+}
+
 uint8_t *by_stream_room(struct by_stream *stream)
 {
     return stream->out + BY_PSK_HEAD_BYTES;

@@ -30,6 +30,8 @@ bool by_stream_is_exposed(const struct by_stream *stream);
 void by_stream_limit(struct by_stream *stream, uint32_t timeout_ms, int stop_fd);
 /* Returns the deadline of a call that begins now (milliseconds of the monotonic clock). */
 int64_t by_stream_deadline(const struct by_stream *stream);
+/* Returns a deadline with which by_stream_receive does not wait. */
+int64_t by_stream_deadline_now(void);
 
 /* Returns the buffer for the next message with its length field: BY_MESSAGE_LENGTH_BYTES +
  * BY_MESSAGE_BYTES_MAX. */

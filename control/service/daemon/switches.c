@@ -199,12 +199,25 @@ static void take_refusal(struct by_daemon_switch *device, const struct by_beat *
     device->silent_ms = beat->silent_ms;
 }
 
+/* Handles counters that the switch has sent because of a carrier. They may precede the first
+ * heartbeat after it was down, which then decides. */
+static void take_notice(struct by_daemon *daemon, struct by_daemon_switch *device, const struct by_beat *beat)
+{
+    if (device->state != BY_SWITCH_UP)
+        return;
+    device->counters = beat->counters;
+    device->chunks = by_switch_chunks(&device->counters);
+    look_at_links(daemon, device);
+}
+
 void by_switches_beat(struct by_daemon *daemon, struct by_beat *beat, bool suspected)
 {
     struct by_daemon_switch *device = by_switch_find(daemon, beat->node);
 
     by_watch_taken(device->watch);
-    if (beat->error == 0)
+    if (beat->noticed)
+        take_notice(daemon, device, beat);
+    else if (beat->error == 0)
         take_answer(daemon, device, beat);
     else if (beat->deposed)
         by_daemon_retire(daemon, "switch %s is led by a newer controller (%s): this one %s", device->name,

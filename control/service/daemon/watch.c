@@ -100,6 +100,7 @@ static int open_session(struct by_watch *watch, struct by_problem *problem)
 {
     struct by_session_options options = {.timeout_ms = CALL_BEATS * watch->options.heartbeat_ms,
                                          .election_id = watch->election_id,
+                                         .notify = true,
                                          .keys = watch->options.keys,
                                          .psk = watch->options.psk};
 
@@ -172,21 +173,59 @@ static uint32_t pause_ms(struct by_watch *watch, const struct by_beat *beat)
                                                      : watch->options.heartbeat_ms;
 }
 
+/* Passes a beat to the loop. Returns false if the loop is behind: further beats would only fill its
+ * queue. */
+static bool post(struct by_watch *watch, struct by_beat *beat)
+{
+    if (atomic_exchange(&watch->told, true)) {
+        free(beat);
+        return false;
+    }
+    by_event_put(watch->events, &(struct by_daemon_event){.kind = BY_EVENT_BEAT, .beat = beat});
+    return true;
+}
+
+/* Passes on the notices that have arrived. Returns false if the switch is to be queried now: because
+ * the session has failed, or because the loop could not take a notice. */
+static bool take_notices(struct by_watch *watch)
+{
+    struct by_beat *beat;
+    int error = 0;
+
+    while (watch->session != NULL && error == 0) {
+        beat = by_alloc(1, sizeof(*beat));
+        beat->node = watch->options.node;
+        beat->noticed = true;
+        error = by_session_notice(watch->session, &beat->counters, &beat->problem);
+        if (error == 0 && !post(watch, beat))
+            return false;
+        if (error != 0)
+            free(beat);
+    }
+    return error == 0 || error == BY_EAGAIN;
+}
+
 /* Waits until `until`, until the switch closes the session, or until ranks wait: then *urgent is
- * true. Returns false when the watch must end. */
-static bool rest(const struct by_watch *watch, uint64_t begun_us, uint64_t until, bool *urgent)
+ * true. Notices are passed on meanwhile. Returns false when the watch must end. */
+static bool rest(struct by_watch *watch, uint64_t begun_us, uint64_t until, bool *urgent)
 {
     struct pollfd fds[3] = {
         {.fd = watch->end_fd, .events = POLLIN},
         {.fd = watch->now_fd, .events = POLLIN},
-        {.fd = watch->session != NULL ? by_session_fd(watch->session) : -1, .events = POLLRDHUP}};
+        {.fd = watch->session != NULL ? by_session_fd(watch->session) : -1, .events = POLLIN | POLLRDHUP}};
     uint64_t now, since_us;
     eventfd_t count;
+    bool quiet;
+    int ready;
 
     do { /* also without time left, to notice the end of the watch */
+        quiet = take_notices(watch);
         now = now_ms();
-    } while (poll(fds, 3, now < until ? (int)(until - now) : 0) < 0);
+        ready = poll(fds, 3, quiet && now < until ? (int)(until - now) : 0);
+    } while (ready < 0 ||
+             (ready > 0 && quiet && fds[2].revents == POLLIN && fds[0].revents == 0 && fds[1].revents == 0));
     *urgent = fds[0].revents == 0 && fds[1].revents != 0;
+    fds[2].events = POLLRDHUP;
     if (*urgent) {
         eventfd_read(watch->now_fd, &count);
         fds[1].fd = -1;
@@ -226,11 +265,7 @@ static void *watch_run(void *argument)
         now = now_ms();
         beat->silent_ms = now - watch->heard_ms;
         pause = pause_ms(watch, beat);
-        if (atomic_exchange(&watch->told, true))
-            /* The loop is behind: further beats would only fill its queue. */
-            free(beat);
-        else
-            by_event_put(watch->events, &(struct by_daemon_event){.kind = BY_EVENT_BEAT, .beat = beat});
+        post(watch, beat);
         next = pause == LOST_MS ? now + pause : next + pause;
         if (next < now || next > now + pause)
             next = now + (next < now ? 0 : pause);

@@ -18,6 +18,7 @@ struct by_beat {
     bool deposed;       /* the switch reports that a newer controller leads it */
     bool gone;          /* no program listens at its address */
     bool hasty;         /* the switch refused too frequent requests: it is alive */
+    bool noticed;       /* not a heartbeat: the switch has sent its counters, because of a carrier */
     uint64_t silent_ms; /* since the last answer, or the start */
     /* If ranks wait: how long a switch may be silent that works; else UINT32_MAX. */
     uint32_t patience_ms;

@@ -72,6 +72,39 @@ static void counters_have_all_their_fields(void **state)
     assert_int_equal(reply->shares[0].dropped, 26);
 }
 
+static void a_notice_has_the_counters_and_answers_no_request(void **state)
+{
+    struct rig_bench *bench = *state;
+    const by_CountersReply *reply = &bench->response.body.counters;
+    size_t bytes;
+
+    bench->ops.port = op_port;
+    start_agent(bench);
+    client_request(&bench->request, by_Request_counters_tag);
+    assert_int_equal(ask(bench), 0);
+    assert_int_equal(by_channel_notice(&bench->channel, bench->agent, bench->out, sizeof bench->out), 0);
+    bench->request.body.counters.notify = true;
+    assert_int_equal(ask(bench), 0);
+    client_request(&bench->request, by_Request_hello_tag); /* what the client sends next changes nothing */
+    assert_int_equal(ask(bench), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        bytes = by_channel_notice(&bench->channel, bench->agent, bench->out, sizeof bench->out);
+        assert_true(bytes > BY_CONTROL_LENGTH_BYTES);
+        memset(&bench->response, 0xff, sizeof bench->response);
+        client_decode(bench->out, bytes, &bench->response);
+        assert_int_equal(bench->response.version, BY_CONTROL_VERSION);
+        assert_int_equal(bench->response.id, 0);
+        assert_int_equal(bench->response.error, 0);
+        assert_int_equal(bench->response.which_body, by_Response_counters_tag);
+        assert_int_equal(reply->ports_count, 2);
+        assert_int_equal(reply->ports[0].down, 0);
+        assert_int_equal(reply->ports[1].down, 1);
+        assert_int_equal(reply->ports[1].rx_packets, 11);
+    }
+    by_channel_init(&bench->channel, NULL); /* another client */
+    assert_int_equal(by_channel_notice(&bench->channel, bench->agent, bench->out, sizeof bench->out), 0);
+}
+
 static int op_way(void *node, uint32_t index, struct by_agent_way *out)
 {
     (void)node;
@@ -403,6 +436,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(counters_have_all_their_fields, make_bench, free_bench),
+        cmocka_unit_test_setup_teardown(a_notice_has_the_counters_and_answers_no_request, make_bench,
+                                        free_bench),
         cmocka_unit_test_setup_teardown(ports_have_all_their_fields, make_bench, free_bench),
         cmocka_unit_test_setup_teardown(interfaces_have_all_their_fields, make_bench, free_bench),
         cmocka_unit_test_setup_teardown(waiting_entries_have_all_their_fields, make_bench, free_bench),

@@ -61,16 +61,21 @@ static void open_session(struct rig_bench *bench)
                      BY_PSK_FINE);
 }
 
-/* Seals a Hello into `frame`. Returns its size (bytes). */
-static size_t sealed_hello(struct rig_bench *bench)
+/* Seals the bench's request into `frame`. Returns its size (bytes). */
+static size_t sealed(struct rig_bench *bench)
 {
     size_t bytes;
 
-    client_request(&bench->request, by_Request_hello_tag);
     bytes = client_frame(&bench->request, frame + BY_PSK_HEAD_BYTES) - BY_CONTROL_LENGTH_BYTES;
     bytes = by_psk_seal(&session, frame + BY_CONTROL_LENGTH_BYTES, bytes);
     by_put32(frame, (uint32_t)bytes);
     return BY_CONTROL_LENGTH_BYTES + bytes;
+}
+
+static size_t sealed_hello(struct rig_bench *bench)
+{
+    client_request(&bench->request, by_Request_hello_tag);
+    return sealed(bench);
 }
 
 /* Decodes the answer; removes the seal if `is_sealed`. */
@@ -108,6 +113,24 @@ static void who_has_the_key_is_answered_under_it(void **state)
     }
     assert_int_equal(guard.counters.sessions, 1);
     assert_int_equal(guard.counters.forged + guard.counters.stale + guard.counters.plain, 0);
+}
+
+static void a_notice_is_sealed_and_ends_with_the_session(void **state)
+{
+    struct rig_bench *bench = *state;
+    size_t bytes;
+
+    open_session(bench);
+    client_request(&bench->request, by_Request_counters_tag);
+    bench->request.body.counters.notify = true;
+    decode(bench, give(bench, frame, sealed(bench)), true);
+    decode(bench, by_channel_notice(&bench->channel, bench->agent, bench->out, sizeof bench->out), true);
+    assert_int_equal(bench->response.id, 0);
+    assert_int_equal(bench->response.which_body, by_Response_counters_tag);
+    bytes = sealed_hello(bench);
+    decode(bench, give(bench, frame, bytes), true); /* the numbers of both directions go on */
+    expect_refusal(bench, give(bench, frame, bytes), "repeated");
+    assert_int_equal(by_channel_notice(&bench->channel, bench->agent, bench->out, sizeof bench->out), 0);
 }
 
 static void a_request_without_the_key_is_refused_in_plain_words(void **state)
@@ -211,6 +234,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(who_has_the_key_is_answered_under_it, make_guarded, free_bench),
+        cmocka_unit_test_setup_teardown(a_notice_is_sealed_and_ends_with_the_session, make_guarded,
+                                        free_bench),
         cmocka_unit_test_setup_teardown(a_request_without_the_key_is_refused_in_plain_words, make_guarded,
                                         free_bench),
         cmocka_unit_test_setup_teardown(every_kind_of_refusal_is_counted_and_costs_the_session, make_guarded,

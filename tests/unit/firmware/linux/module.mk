@@ -7,6 +7,10 @@ SRCFLAGS_tests/unit/firmware/linux/switchd_options_test.c := $(shell pkg-config 
 TESTS += cores_test
 cores_test_SRC := tests/unit/firmware/linux/cores_test.c firmware/linux/cores.c dataplane/say.c
 cores_test_LDLIBS := -lcmocka
+# Carriers of ports.
+TESTS += carrier_test
+carrier_test_SRC := tests/unit/firmware/linux/carrier_test.c firmware/linux/carrier.c dataplane/say.c
+carrier_test_LDLIBS := -lcmocka
 # Tables saved for the next start.
 TESTS += store_test
 store_test_SRC := tests/unit/firmware/linux/store_test.c tests/unit/firmware/star.c firmware/linux/store.c firmware/agent/saved.c dataplane/say.c

@@ -573,6 +573,62 @@ static void counters_and_waiting_come_whole(void **state)
     free(waiting);
 }
 
+/* Waits for a notice, for two seconds at most. */
+static int await_notice(struct by_session *session, by_CountersReply *reply)
+{
+    struct by_problem problem = {0};
+    int error = BY_EAGAIN;
+
+    for (unsigned i = 0; i < 2000 && error == BY_EAGAIN; i++) {
+        error = by_session_notice(session, reply, &problem);
+        if (error == BY_EAGAIN)
+            usleep(1000);
+    }
+    return error;
+}
+
+static void notices_come_unasked_and_an_answer_replaces_those_before_it(void **state)
+{
+    const struct by_session_options notify = {.timeout_ms = TIMEOUT, .notify = true};
+    struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
+    by_CountersReply *counters = by_alloc(1, sizeof(*counters));
+    struct by_problem problem = {0};
+    struct by_session *session, *other;
+    by_HelloReply hello;
+
+    (void)state;
+    assert_int_equal(by_session_open(fake->address, &notify, &session, &problem), 0);
+    assert_int_equal(by_session_open(fake->address, &plain, &other, &problem), 0);
+    fake_notify(fake); /* nobody has asked yet */
+    assert_int_equal(by_session_counters(session, counters, &problem), 0);
+    assert_int_equal(by_session_counters(other, counters, &problem), 0);
+    assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
+    for (int down = 1; down >= 0; down--) {
+        fake->down[1] = down;
+        fake_notify(fake);
+        assert_int_equal(await_notice(session, counters), 0);
+        assert_int_equal(counters->ports[1].down, down);
+        assert_int_equal(counters->ports[0].down, 0);
+        assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
+    }
+    fake->down[0] = true; /* before the answer of another request it is kept, and other calls go on */
+    fake_notify(fake);
+    assert_int_equal(by_session_hello(session, &hello, &problem), 0);
+    assert_int_equal(await_notice(session, counters), 0);
+    assert_int_equal(counters->ports[0].down, 1);
+    fake_notify(fake); /* the answer is newer than this one */
+    fake->down[0] = false;
+    assert_int_equal(by_session_counters(session, counters, &problem), 0);
+    assert_int_equal(counters->ports[0].down, 0);
+    assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
+    assert_int_equal(by_session_notice(other, counters, &problem), BY_EAGAIN);
+    fake_stop(fake); /* the end of the connection is no notice */
+    assert_int_equal(await_notice(session, counters), BY_EIO);
+    by_session_close(session);
+    by_session_close(other);
+    free(counters);
+}
+
 static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 {
     struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
@@ -689,6 +745,7 @@ int main(void)
         cmocka_unit_test(a_deposed_writer_is_told_so),
         cmocka_unit_test(keys_of_jobs_do_not_go_over_plain_tcp_unasked),
         cmocka_unit_test(counters_and_waiting_come_whole),
+        cmocka_unit_test(notices_come_unasked_and_an_answer_replaces_those_before_it),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
         cmocka_unit_test(an_address_of_ipv6_may_have_brackets),
         cmocka_unit_test(a_refusal_by_rate_is_told_apart_from_a_lost_switch),

@@ -175,6 +175,13 @@ static void reword(uint8_t *message, size_t bytes)
         at[i] = (uint8_t)toupper(at[i]);
 }
 
+/* In two pieces: a reader must accept a partial message. */
+static bool send_all(int fd, const uint8_t *out, size_t bytes)
+{
+    return send(fd, out, bytes / 2, MSG_NOSIGNAL) >= 0 &&
+           send(fd, out + bytes / 2, bytes - bytes / 2, MSG_NOSIGNAL) >= 0;
+}
+
 /* Answers the requests in `in`. Returns false if the connection must be closed. */
 static bool answer(struct controller_fake *fake, struct by_channel *channel, int fd, const uint8_t *in,
                    size_t count)
@@ -191,6 +198,7 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
         return false;
     while (done < count && used > 0) {
         int32_t bytes;
+        bool sent;
 
         pthread_mutex_lock(&fake->lock);
         bytes = by_channel_step(channel, fake->agent, in + done, count - done, &used, out, sizeof(out));
@@ -206,12 +214,30 @@ static bool answer(struct controller_fake *fake, struct by_channel *channel, int
             be_late(fake);
         while (bytes > 0 && fake->holds && fake->commits > 0 && !fake->end)
             usleep(1000);
-        /* In two pieces: a reader must accept a partial message. */
-        if (bytes > 0 && (send(fd, out, (size_t)bytes / 2, MSG_NOSIGNAL) < 0 ||
-                          send(fd, out + bytes / 2, (size_t)(bytes - bytes / 2), MSG_NOSIGNAL) < 0))
+        pthread_mutex_lock(&fake->lock); /* for a whole answer or notice */
+        sent = bytes == 0 || send_all(fd, out, (size_t)bytes);
+        pthread_mutex_unlock(&fake->lock);
+        if (!sent)
             return false;
     }
     return true;
+}
+
+void fake_notify(struct controller_fake *fake)
+{
+    static _Thread_local uint8_t out[BY_CHANNEL_OUT_MIN];
+
+    pthread_mutex_lock(&fake->lock);
+    for (unsigned i = 0; i < FAKE_CLIENTS_MAX; i++) {
+        const struct fake_client *client = &fake->clients[i];
+        size_t bytes = 0;
+
+        if (client->fd >= 0 && client->channel != NULL)
+            bytes = by_channel_notice(client->channel, fake->agent, out, sizeof(out));
+        if (bytes > 0)
+            send_all(client->fd, out, bytes);
+    }
+    pthread_mutex_unlock(&fake->lock);
 }
 
 /* Serves one client until it disconnects. */
@@ -224,9 +250,15 @@ static void *serve(void *argument)
     ssize_t count;
 
     by_channel_init(&channel, fake->guard);
+    pthread_mutex_lock(&fake->lock);
+    client->channel = &channel;
+    pthread_mutex_unlock(&fake->lock);
     while ((count = recv(client->fd, in, sizeof(in), 0)) > 0)
         if (!fake->silent && !answer(fake, &channel, client->fd, in, (size_t)count))
             break;
+    pthread_mutex_lock(&fake->lock);
+    client->channel = NULL;
+    pthread_mutex_unlock(&fake->lock);
     shutdown(client->fd, SHUT_RDWR);
     return NULL;
 }

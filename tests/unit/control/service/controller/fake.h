@@ -25,7 +25,8 @@ struct crash {
 struct fake_client {
     struct controller_fake *fake;
     pthread_t thread;
-    int fd; /* -1: no client */
+    int fd;                     /* -1: no client */
+    struct by_channel *channel; /* NULL: its thread does not run */
 };
 
 /* A switch that is complete except for packets. */
@@ -62,6 +63,8 @@ extern atomic_int fake_busy_most;
 /* Starts a switch with 8192 bytes of payload and 256 ports that accepts tables of at most
  * `image_bytes_max`. */
 struct controller_fake *fake_start(const char *name, uint32_t slots, uint32_t image_bytes_max);
+/* Tells the clients that have asked for it that a carrier has changed. */
+void fake_notify(struct controller_fake *fake);
 void fake_stop(struct controller_fake *fake);
 
 #endif
