@@ -94,16 +94,16 @@ first_chunk() {
             print latest
         }' "${files[@]}"
 }
-# parts SINCE LINES PATTERN: the steps of a recovery, in ms after the fault: a rank reports a wait;
+# parts SINCE LINES PATTERN UNTIL: the steps of a recovery, in ms after the fault: a rank reports a wait;
 # banyand finds the fault (PATTERN in its log after LINES lines), and has a plan that is
 # recorded in its store; the last rank is frozen, is level with the others, has GO, and uses the new
-# trees. The last step, its first chunk, is the fault's time. "-": unknown, or before
-# the fault.
+# trees. The last step, its first chunk, is the fault's time UNTIL; later recoveries, when the part
+# is used again, do not count. "-": unknown, or before the fault.
 parts() {
     local host midnight files=()
     midnight=$(date -d 0:00 +%s)
     for host in $hosts; do files+=("$dir/$host.out"); done
-    tail -n "+$(($2 + 1))" "$dir/banyand.log" | awk -v since="$1" -v pattern="$3" -v midnight="$midnight" '
+    tail -n "+$(($2 + 1))" "$dir/banyand.log" | awk -v since="$1" -v pattern="$3" -v until="$4" -v midnight="$midnight" '
         function stamp(text, at) { split(text, at, ":"); return (midnight - since + at[1] * 3600 + at[2] * 60 + at[3]) * 1000 }
         function later(name, ms) { if (!(name in last) || ms > last[name]) last[name] = ms }
         function show(name) { return name in last && last[name] >= 0 ? sprintf("%.0f", last[name]) : "-" }
@@ -113,7 +113,7 @@ parts() {
             last["planned"] = stamp($2) - word[3] + word[4]
             last["told"] = stamp($2) - word[6]
         }
-        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 {
+        FILENAME != "-" && /continues in generation.*first chunk at [0-9.]*$/ && $NF >= since + 0 && $NF <= until + 0 {
             match($0, /made no progress for.*first/)
             steps[FILENAME] = $NF - since " " substr($0, RSTART, RLENGTH)
         }
@@ -275,7 +275,7 @@ fault() {
     printf '  fault %3d  %-46s %-34s %5s ms\n' "$count" "$what" "${by:-(its log was away)}" "$ms"
     if [ "$ms" != 0 ]; then
         await 3 settled_since "$lines" || true
-        steps=$(parts "$since" "$lines" "$saw")
+        steps=$(parts "$since" "$lines" "$saw" "$at")
         echo "$ms" >>"$dir/times"
         echo "$steps $ms" >>"$dir/steps"
         # shellcheck disable=SC2086
