@@ -31,59 +31,81 @@ static int blame(struct by_problem *problem, int error, const char *name, const 
 }
 
 /* Checks that the switch and the image have the expected name. The switch itself checks resources
- * and election ids. `*over`: its active table is the target's base. */
-static int greet(struct by_push_target *target, struct by_session *session, bool *over,
-                 struct by_problem *problem)
+ * and election ids. */
+static int check_names(const struct by_push_target *target, const by_HelloReply *hello,
+                       struct by_problem *problem)
 {
     struct by_image_header header;
-    by_HelloReply hello;
-    int error = by_session_hello(session, &hello, problem);
 
-    if (error != 0)
-        return error;
-    problem->text[0] = 0;
-    *over = target->base != NULL && hello.table_hash == by_image_hash(target->base, target->base_bytes);
-    if (target->image == NULL) {
-        target->hash = hello.saved_hash;
-        if (strcmp(hello.name, target->name) != 0)
-            snprintf(problem->text, sizeof(problem->text), "%s answers as '%s': check the addresses",
-                     target->address, hello.name);
-        else if (hello.saved_hash == 0)
-            snprintf(problem->text, sizeof(problem->text),
-                     "%s offers no saved table (it needs --state, and no push since its start): push its "
-                     "image",
-                     target->address);
-        return problem->text[0] ? BY_ENOENT : 0;
-    }
     by_image_header(target->image, &header);
-    if (strcmp(hello.name, target->name) != 0 || strcmp(header.name, target->name) != 0)
+    if (strcmp(hello->name, target->name) != 0 || strcmp(header.name, target->name) != 0)
         snprintf(problem->text, sizeof(problem->text),
                  "%s answers as '%s', and the image is for '%s': check the addresses", target->address,
-                 hello.name, header.name);
+                 hello->name, header.name);
     else if (header.kind != BY_NODE_SWITCH)
         snprintf(problem->text, sizeof(problem->text),
                  "the image is for a host: give it to libbanyan as BANYAN_TABLE");
     return problem->text[0] ? BY_ELIMIT : 0;
 }
 
+/* Stages the table that the switch has saved. */
+static int restore(struct by_push_target *target, struct by_session *session, struct by_problem *problem)
+{
+    by_HelloReply hello;
+    int error = by_session_hello(session, &hello, problem);
+
+    if (error != 0)
+        return error;
+    target->hash = hello.saved_hash;
+    if (strcmp(hello.name, target->name) != 0)
+        return by_problem_say(problem, BY_ENOENT, "%s answers as '%s': check the addresses", target->address,
+                              hello.name);
+    if (hello.saved_hash == 0)
+        return by_problem_say(
+            problem, BY_ENOENT,
+            "%s offers no saved table (it needs --state, and no push since its start): push "
+            "its image",
+            target->address);
+    error = by_session_restore(session, target->hash, problem);
+    return error == 0 ? by_session_validate(session, target->hash, problem) : error;
+}
+
+/* Sends the image at once, over the base if there is one. The greeting's answer, which comes first,
+ * shows whether the switch is the right one; until the commit it has only stored the image. */
+static int load(const struct by_push_target *target, struct by_session *session, struct by_problem *problem)
+{
+    struct by_session_load load = {.base = target->base,
+                                   .base_bytes = target->base_bytes,
+                                   .image = target->image,
+                                   .bytes = target->bytes,
+                                   .hash = target->hash};
+    struct by_problem wrong = {0};
+    by_HelloReply hello;
+    int error = by_session_load(session, &load, &hello, problem);
+
+    if (hello.name[0] == 0)
+        return error;
+    if (error == BY_ESTATE && load.base != NULL &&
+        hello.table_hash != by_image_hash(load.base, load.base_bytes)) {
+        load.base = NULL;
+        error = by_session_load(session, &load, &hello, problem);
+    }
+    if (error != 0 && !by_session_refused(session))
+        return error;
+    if (check_names(target, &hello, &wrong) == 0)
+        return error;
+    *problem = wrong;
+    return BY_ELIMIT;
+}
+
 static int prepare(struct by_push_target *target, const struct by_session_options *options,
                    struct by_session **session, struct by_problem *problem)
 {
     int error = by_session_open(target->address, options, session, problem);
-    bool over = false;
 
-    if (error == 0)
-        error = greet(target, *session, &over, problem);
-    if (error == 0 && target->image == NULL)
-        error = by_session_restore(*session, target->hash, problem);
-    else if (error == 0 && over)
-        error = by_session_stage_over(*session, target->base, target->base_bytes, target->image,
-                                      target->bytes, problem);
-    else if (error == 0)
-        error = by_session_stage(*session, target->image, target->bytes, problem);
-    if (error == 0)
-        error = by_session_validate(*session, target->hash, problem);
-    return error;
+    if (error != 0)
+        return error;
+    return target->image == NULL ? restore(target, *session, problem) : load(target, *session, problem);
 }
 
 /* A push or a settlement at all its switches. Each switch has its own state. */

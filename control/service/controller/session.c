@@ -1,4 +1,4 @@
-/* One connection of the controller: one request at a time, each with a deadline. Neighbours:
+/* One connection of the controller: one call at a time, each with a deadline. Neighbours:
  * stream.c transfers messages, message.c encodes them; push.c uses many sessions. */
 #include "control/service/controller/session.h"
 
@@ -15,6 +15,9 @@
 #include "offload/table/image.h"
 
 #define CHUNK_BYTES 16384u
+/* Requests of a push that are sent before the first of them is answered (count). Their answers, of
+ * some 20 bytes, fit the buffers of any socket. */
+#define AWAITED_MAX 32u
 #define PIECES_MAX  (sizeof(((by_Stage *)0)->pieces) / sizeof(by_Piece))
 
 struct by_session {
@@ -133,13 +136,10 @@ static bool take_notice(struct by_session *session)
     return true;
 }
 
-/* Sends a request, after filling in version, id and election id, and receives its response into
- * session->response. */
-static int call(struct by_session *session, by_Request *request, struct by_problem *problem)
+/* Sends a request, after filling in version, id and election id. */
+static int post(struct by_session *session, by_Request *request, struct by_problem *problem)
 {
-    int64_t deadline = by_stream_deadline(session->stream);
     size_t bytes;
-    int error;
 
     session->refused = session->late = false;
     request->version = BY_MESSAGE_VERSION;
@@ -151,54 +151,66 @@ static int call(struct by_session *session, by_Request *request, struct by_probl
         return by_problem_say(problem, BY_EINVAL, "%s: cannot encode the request",
                               by_session_address(session));
     session->sent += bytes;
-    error = by_stream_send(session->stream, bytes, deadline, problem);
-    if (error != 0)
-        return error;
+    return by_stream_send(session->stream, bytes, by_stream_deadline(session->stream), problem);
+}
+
+/* Receives the response to request `id`, which must have the given body unless that is 0, into
+ * session->response. */
+static int take(struct by_session *session, uint64_t id, pb_size_t body, int64_t deadline,
+                struct by_problem *problem)
+{
+    int error;
+
     do /* also notices, and the answers of calls that timed out or were stopped */
         error = receive(session, deadline, problem);
-    while (error == 0 &&
-           (take_notice(session) || (session->response.id != 0 && session->response.id < request->id)));
+    while (error == 0 && (take_notice(session) || (session->response.id != 0 && session->response.id < id)));
     session->late = error == BY_ETIMEDOUT || error == BY_EABORTED;
     if (error != 0)
         return error;
-    if (session->response.id != request->id && session->response.error == 0)
-        return by_problem_say(
-            problem, BY_EFORMAT, "%s: the answer is for request %" PRIu64 " instead of %" PRIu64,
-            by_session_address(session), (uint64_t)session->response.id, (uint64_t)request->id);
+    if (session->response.id != id && session->response.error == 0)
+        return by_problem_say(problem, BY_EFORMAT,
+                              "%s: the answer is for request %" PRIu64 " instead of %" PRIu64,
+                              by_session_address(session), (uint64_t)session->response.id, id);
     session->refused = session->response.error != 0;
     if (session->refused)
         return by_problem_say(problem, session->response.error, "%s: %s", by_session_address(session),
                               session->response.text[0] ? session->response.text
                                                         : by_error_text(session->response.error));
+    if (body != 0 && session->response.which_body != body)
+        return by_problem_say(problem, BY_EFORMAT, "%s: the answer does not match the request",
+                              by_session_address(session));
     return 0;
 }
 
-/* Makes a call whose answer must have the given body. */
+/* Makes a call whose answer must have the given body, unless that is 0. */
 static int call_for(struct by_session *session, by_Request *request, pb_size_t body,
                     struct by_problem *problem)
 {
-    int error = call(session, request, problem);
+    int64_t deadline = by_stream_deadline(session->stream);
+    int error = post(session, request, problem);
 
-    if (error == 0 && session->response.which_body != body)
-        error = by_problem_say(problem, BY_EFORMAT, "%s: the answer does not match the request",
-                               by_session_address(session));
-    return error;
+    return error == 0 ? take(session, request->id, body, deadline, problem) : error;
 }
 
-int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem)
+/* Takes the answer to Hello from session->response. */
+static int take_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem)
 {
-    by_Request request = {.which_body = by_Request_hello_tag};
     const char *peer = by_stream_peer(session->stream);
-    int error = call_for(session, &request, by_Response_hello_tag, problem);
 
-    if (error != 0)
-        return error;
     *reply = session->response.body.hello;
     if (peer != NULL && strcmp(reply->name, peer) != 0)
         return by_problem_say(problem, BY_EPERM,
                               "%s: it has the name '%s', but the certificate of '%s': give it its own keys",
                               by_session_address(session), reply->name, peer);
     return 0;
+}
+
+int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem)
+{
+    by_Request request = {.which_body = by_Request_hello_tag};
+    int error = call_for(session, &request, by_Response_hello_tag, problem);
+
+    return error == 0 ? take_hello(session, reply, problem) : error;
 }
 
 /* Refuses to send keys of jobs over a connection on which they can be read. */
@@ -219,29 +231,79 @@ static int check_exposure(const struct by_session *session, const uint8_t *image
         by_session_address(session));
 }
 
-int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
-                     struct by_problem *problem)
-{
-    by_Request *request = by_alloc(1, sizeof(*request));
-    int error = check_exposure(session, image, bytes, problem);
+/* ---- staging ---- */
 
-    if (error == 0 && bytes > BY_IMAGE_BYTES_MAX)
-        error = by_problem_say(problem, BY_ELIMIT, "%s: the image has %zu bytes; the limit is %u",
-                               by_session_address(session), bytes, BY_IMAGE_BYTES_MAX);
+/* Requests whose answers are outstanding, in their order. */
+struct awaited {
+    struct by_session *session;
+    struct {
+        uint64_t id;
+        pb_size_t body;
+        uint32_t received; /* of a Stage: bytes of the image up to its end */
+    } of[AWAITED_MAX];
+    uint32_t first, count;
+    by_HelloReply *hello; /* filled by the answer to Hello */
+};
+
+static int take_first(struct awaited *awaited, struct by_problem *problem)
+{
+    struct by_session *session = awaited->session;
+    uint32_t at = awaited->first++ % AWAITED_MAX, received = awaited->of[at].received;
+    pb_size_t body = awaited->of[at].body;
+    int error = take(session, awaited->of[at].id, body, by_stream_deadline(session->stream), problem);
+
+    awaited->count--;
+    if (error == 0 && body == by_Response_hello_tag)
+        error = take_hello(session, awaited->hello, problem);
+    if (error == 0 && body == by_Response_stage_tag && session->response.body.stage.received != received)
+        error = by_problem_say(problem, BY_EFORMAT, "%s: it accepted %u bytes instead of %u",
+                               by_session_address(session), (unsigned)session->response.body.stage.received,
+                               received);
+    return error;
+}
+
+static int take_all(struct awaited *awaited, struct by_problem *problem)
+{
+    int error = 0;
+
+    while (awaited->count > 0 && error == 0)
+        error = take_first(awaited, problem);
+    return error;
+}
+
+/* Sends a request. If too many answers are outstanding, takes the first of them. */
+static int post_on(struct awaited *awaited, by_Request *request, pb_size_t body, uint32_t received,
+                   struct by_problem *problem)
+{
+    int error = awaited->count == AWAITED_MAX ? take_first(awaited, problem) : 0;
+    uint32_t at = (awaited->first + awaited->count) % AWAITED_MAX;
+
+    if (error == 0)
+        error = post(awaited->session, request, problem);
+    if (error != 0)
+        return error;
+    awaited->of[at].id = request->id;
+    awaited->of[at].body = body;
+    awaited->of[at].received = received;
+    awaited->count++;
+    return 0;
+}
+
+static int stage_whole(struct awaited *awaited, by_Request *request, const uint8_t *image, size_t bytes,
+                       struct by_problem *problem)
+{
+    int error = 0;
+
+    request->which_body = by_Request_stage_tag;
     for (size_t offset = 0; offset < bytes && error == 0; offset += CHUNK_BYTES) {
         size_t count = bytes - offset < CHUNK_BYTES ? bytes - offset : CHUNK_BYTES;
-        request->which_body = by_Request_stage_tag;
+
         request->body.stage.total = (uint32_t)bytes;
         request->body.stage.offset = (uint32_t)offset;
         request->body.stage.data.size = (pb_size_t)count;
         memcpy(request->body.stage.data.bytes, image + offset, count);
-        error = call_for(session, request, by_Response_stage_tag, problem);
-        if (error == 0 && session->response.body.stage.received != offset + count)
-            error = by_problem_say(problem, BY_EFORMAT, "%s: it accepted %u bytes instead of %zu",
-                                   by_session_address(session),
-                                   (unsigned)session->response.body.stage.received, offset + count);
+        error = post_on(awaited, request, by_Response_stage_tag, (uint32_t)(offset + count), problem);
     }
-    free(request);
     return error;
 }
 
@@ -274,33 +336,81 @@ static size_t fill_stage(by_Stage *stage, struct by_delta_piece *pieces, uint32_
     return added;
 }
 
-int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
-                          const uint8_t *image, size_t bytes, struct by_problem *problem)
+static int stage_over(struct awaited *awaited, by_Request *request, const struct by_session_load *load,
+                      struct by_problem *problem)
 {
-    by_Request *request = by_alloc(1, sizeof(*request));
     struct by_delta_piece *pieces;
-    uint32_t count = by_delta_make(base, base_bytes, image, bytes, &pieces), next = 0;
-    uint64_t hash = by_image_hash(base, base_bytes);
+    uint32_t count = by_delta_make(load->base, load->base_bytes, load->image, load->bytes, &pieces), next = 0;
+    uint64_t hash = by_image_hash(load->base, load->base_bytes);
     size_t offset = 0;
-    int error = check_exposure(session, image, bytes, problem);
+    int error = 0;
 
+    request->which_body = by_Request_stage_tag;
     while (next < count && error == 0) {
         by_Stage *stage = &request->body.stage;
 
-        request->which_body = by_Request_stage_tag;
-        stage->total = (uint32_t)bytes;
+        stage->total = (uint32_t)load->bytes;
         stage->offset = (uint32_t)offset;
         stage->base = hash;
-        offset += fill_stage(stage, pieces, count, &next, image + offset);
-        error = call_for(session, request, by_Response_stage_tag, problem);
-        if (error == 0 && session->response.body.stage.received != offset)
-            error = by_problem_say(problem, BY_EFORMAT, "%s: it accepted %u bytes instead of %zu",
-                                   by_session_address(session),
-                                   (unsigned)session->response.body.stage.received, offset);
+        offset += fill_stage(stage, pieces, count, &next, load->image + offset);
+        error = post_on(awaited, request, by_Response_stage_tag, (uint32_t)offset, problem);
     }
     free(pieces);
+    return error;
+}
+
+/* Returns the push that images are validated for. */
+static uint64_t push_of(const struct by_session *session)
+{
+    return session->options.push_id ? session->options.push_id : session->options.election_id;
+}
+
+int by_session_load(struct by_session *session, const struct by_session_load *load, by_HelloReply *hello,
+                    struct by_problem *problem)
+{
+    by_Request *request = by_alloc(1, sizeof(*request));
+    struct awaited awaited = {.session = session, .hello = hello};
+    int error = check_exposure(session, load->image, load->bytes, problem);
+
+    if (hello != NULL)
+        hello->name[0] = 0;
+    if (error == 0 && load->bytes > BY_IMAGE_BYTES_MAX)
+        error = by_problem_say(problem, BY_ELIMIT, "%s: the image has %zu bytes; the limit is %u",
+                               by_session_address(session), load->bytes, BY_IMAGE_BYTES_MAX);
+    if (error == 0 && hello != NULL) {
+        request->which_body = by_Request_hello_tag;
+        error = post_on(&awaited, request, by_Response_hello_tag, 0, problem);
+    }
+    memset(&request->body, 0, sizeof(request->body));
+    if (error == 0 && load->base != NULL)
+        error = stage_over(&awaited, request, load, problem);
+    else if (error == 0)
+        error = stage_whole(&awaited, request, load->image, load->bytes, problem);
+    memset(&request->body, 0, sizeof(request->body));
+    if (error == 0 && load->hash != 0) {
+        request->which_body = by_Request_validate_tag;
+        request->body.validate = (by_Validate){.hash = load->hash, .push = push_of(session)};
+        error = post_on(&awaited, request, by_Response_validate_tag, 0, problem);
+    }
+    if (error == 0)
+        error = take_all(&awaited, problem);
     free(request);
     return error;
+}
+
+int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,
+                     struct by_problem *problem)
+{
+    return by_session_load(session, &(struct by_session_load){.image = image, .bytes = bytes}, NULL, problem);
+}
+
+int by_session_stage_over(struct by_session *session, const uint8_t *base, size_t base_bytes,
+                          const uint8_t *image, size_t bytes, struct by_problem *problem)
+{
+    return by_session_load(
+        session,
+        &(struct by_session_load){.base = base, .base_bytes = base_bytes, .image = image, .bytes = bytes},
+        NULL, problem);
 }
 
 int by_session_restore(struct by_session *session, uint64_t hash, struct by_problem *problem)
@@ -313,9 +423,7 @@ int by_session_restore(struct by_session *session, uint64_t hash, struct by_prob
 int by_session_validate(struct by_session *session, uint64_t hash, struct by_problem *problem)
 {
     by_Request request = {.which_body = by_Request_validate_tag,
-                          .body.validate = {.hash = hash,
-                                            .push = session->options.push_id ? session->options.push_id
-                                                                             : session->options.election_id}};
+                          .body.validate = {.hash = hash, .push = push_of(session)}};
 
     return call_for(session, &request, by_Response_validate_tag, problem);
 }
@@ -331,7 +439,7 @@ int by_session_abort(struct by_session *session, struct by_problem *problem)
 {
     by_Request request = {.which_body = by_Request_abort_tag};
 
-    return call(session, &request, problem);
+    return call_for(session, &request, 0, problem);
 }
 
 int by_session_read(struct by_session *session, uint8_t **image, size_t *bytes, struct by_problem *problem)

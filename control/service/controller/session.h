@@ -75,6 +75,22 @@ uint64_t by_session_sent(const struct by_session *session);
  */
 /* Over TLS, a name in the answer that differs from the certificate's is BY_EPERM. */
 int by_session_hello(struct by_session *session, by_HelloReply *reply, struct by_problem *problem);
+/* An image that a switch is to validate. */
+struct by_session_load {
+    const uint8_t *base; /* the image that is active, over which only the difference is sent; or NULL */
+    size_t base_bytes;
+    const uint8_t *image;
+    size_t bytes;
+    uint64_t hash; /* of `image`; 0: it is only staged */
+};
+/*
+ * Greets the switch, unless `hello` is NULL, sends the image and has it validated for the push of
+ * the options, without waiting for the answers in between. Returns the error of the first request
+ * that failed; hello->name is empty if that was the greeting. BY_ESTATE: another image than `base`
+ * is active, or none; see hello->table_hash. BY_EPERM: as by_session_stage.
+ */
+int by_session_load(struct by_session *session, const struct by_session_load *load, by_HelloReply *hello,
+                    struct by_problem *problem);
 /* Sends an image in chunks. It becomes active with by_session_validate and by_session_commit.
  * Returns BY_EPERM if it contains keys and the connection is not encrypted. */
 int by_session_stage(struct by_session *session, const uint8_t *image, size_t bytes,

@@ -157,6 +157,64 @@ static void only_what_differs_is_sent_over_a_table_that_is_active(void **state)
     setup_close(&setup);
 }
 
+/* As long as a push waits for one answer after another, each costs a round trip to a switch that is
+ * busy with packets. */
+static void an_image_is_sent_before_the_greeting_is_answered(void **state)
+{
+    struct setup setup;
+    struct by_problem problem = {0};
+    uint8_t *old;
+
+    (void)state;
+    setup_open(&setup, 4096);
+    setup.fake[0]->together = setup.fake[1]->together = 3; /* Hello, Stage, Validate */
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    old = by_alloc(setup.targets[0].bytes, 1);
+    memcpy(old, setup.targets[0].image, setup.targets[0].bytes);
+    setup.targets[0].base = old;
+    setup.targets[0].base_bytes = setup.targets[0].bytes;
+    raise_generation(&setup);
+    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
+    assert_int_equal(setup.fake[0]->missed + setup.fake[1]->missed, 0);
+    assert_int_equal(setup.fake[0]->commits, 2);
+    /* Another switch answers there: it may have validated the image, but does not commit it. */
+    setup.targets[0].address = setup.fake[1]->address;
+    assert_int_equal(by_push(setup.targets, 1, &plain, &problem), BY_ELIMIT);
+    assert_non_null(strstr(problem.text, "answers as 'x1', and the image is for 'x0'"));
+    assert_int_equal(setup.fake[1]->commits, 2);
+    assert_int_equal(setup.fake[1]->aborts, 1);
+    free(old);
+    setup_close(&setup);
+}
+
+static void an_image_of_many_requests_is_loaded_whole(void **state)
+{
+    struct controller_fake *fake = fake_start("x0", 100, 64 * 16384);
+    const struct by_session_options writer = {.timeout_ms = TIMEOUT, .election_id = 7};
+    uint8_t *image = by_alloc(60 * 16384, 1); /* more requests than may be outstanding */
+    struct by_problem problem = {0};
+    struct by_session *session;
+    by_HelloReply hello;
+
+    (void)state;
+    assert_int_equal(by_session_open(fake->address, &writer, &session, &problem), 0);
+    assert_int_equal(by_session_load(session,
+                                     &(struct by_session_load){.image = image,
+                                                               .bytes = 60 * 16384,
+                                                               .hash = by_image_hash(image, 60 * 16384) + 1},
+                                     &hello, &problem),
+                     BY_ECHECKSUM);
+    assert_string_equal(hello.name, "x0");
+    assert_int_equal(by_session_abort(session, &problem), 0);
+    assert_int_equal(by_session_stage(session, image, 60 * 16384, &problem), 0);
+    fake->hasty = 1; /* the first refusal ends it, and the session remains */
+    assert_int_equal(by_session_stage(session, image, 60 * 16384, &problem), BY_EAGAIN);
+    assert_true(by_session_refused(session));
+    by_session_close(session);
+    fake_stop(fake);
+    free(image);
+}
+
 static void pieces_that_do_not_fit_are_refused(void **state)
 {
     struct setup setup;
@@ -732,6 +790,8 @@ int main(void)
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
         cmocka_unit_test(switches_validate_while_the_push_is_recorded_and_commit_after_it),
         cmocka_unit_test(only_what_differs_is_sent_over_a_table_that_is_active),
+        cmocka_unit_test(an_image_is_sent_before_the_greeting_is_answered),
+        cmocka_unit_test(an_image_of_many_requests_is_loaded_whole),
         cmocka_unit_test(pieces_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_make_the_new_image_whatever_changed),
         cmocka_unit_test(a_refusal_by_one_switch_leaves_all_as_they_were),

@@ -240,21 +240,63 @@ void fake_notify(struct controller_fake *fake)
     pthread_mutex_unlock(&fake->lock);
 }
 
+/* Reads one request with its length, or as much as there is of something else. Returns its bytes, 0
+ * at the end. */
+static size_t receive(int fd, uint8_t *in, size_t room)
+{
+    size_t have = 0, want = BY_CONTROL_LENGTH_BYTES;
+
+    while (have < want) {
+        ssize_t count = recv(fd, in + have, want - have, 0);
+
+        if (count <= 0)
+            return 0;
+        have += (size_t)count;
+        if (have == BY_CONTROL_LENGTH_BYTES && by_get32(in) <= room - BY_CONTROL_LENGTH_BYTES)
+            want += by_get32(in);
+    }
+    return have;
+}
+
+/* Waits until that many whole requests have arrived, for two seconds at most. */
+static bool await_requests(int fd, int wanted)
+{
+    static _Thread_local uint8_t in[65536];
+
+    for (unsigned waited = 0; waited < 2000; waited++) {
+        ssize_t have = recv(fd, in, sizeof(in), MSG_PEEK | MSG_DONTWAIT);
+        size_t at = 0;
+        int count = 0;
+
+        while (have > 0 && at + BY_CONTROL_LENGTH_BYTES <= (size_t)have &&
+               at + BY_CONTROL_LENGTH_BYTES + by_get32(in + at) <= (size_t)have) {
+            at += BY_CONTROL_LENGTH_BYTES + by_get32(in + at);
+            count++;
+        }
+        if (count >= wanted)
+            return true;
+        usleep(1000);
+    }
+    return false;
+}
+
 /* Serves one client until it disconnects. */
 static void *serve(void *argument)
 {
     static _Thread_local struct by_channel channel;
-    static _Thread_local uint8_t in[4096];
+    static _Thread_local uint8_t in[BY_CONTROL_LENGTH_BYTES + BY_REQUEST_BYTES_MAX + BY_PSK_BYTES];
     struct fake_client *client = argument;
     struct controller_fake *fake = client->fake;
-    ssize_t count;
+    size_t count;
 
     by_channel_init(&channel, fake->guard);
     pthread_mutex_lock(&fake->lock);
     client->channel = &channel;
     pthread_mutex_unlock(&fake->lock);
-    while ((count = recv(client->fd, in, sizeof(in), 0)) > 0)
-        if (!fake->silent && !answer(fake, &channel, client->fd, in, (size_t)count))
+    if (fake->together > 0 && !await_requests(client->fd, fake->together))
+        fake->missed++;
+    while ((count = receive(client->fd, in, sizeof(in))) > 0)
+        if (!fake->silent && !answer(fake, &channel, client->fd, in, count))
             break;
     pthread_mutex_lock(&fake->lock);
     client->channel = NULL;

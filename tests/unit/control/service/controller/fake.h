@@ -47,6 +47,8 @@ struct controller_fake {
     atomic_int misleading;  /* refuses all requests with BY_EPERM and a text that contains these words without
                                reason */
     atomic_int hasty;       /* refuses every request because of its rate */
+    atomic_int together;    /* requests that must have arrived before it answers the first of a client */
+    atomic_int missed;      /* clients that did not send so many within two seconds */
     atomic_int late_us;     /* delay of each answer (microseconds) */
     atomic_int holds;       /* sends no answers once it has committed a table */
     struct by_guard *guard; /* accepts only requests with its key; NULL: no guard */
