@@ -57,6 +57,7 @@ struct by_change {
     struct by_change_image *images; /* by node; for switches only */
     atomic_bool recorded;           /* the store has the generations, so that hosts may get the tables */
     bool begun;                     /* the store has the record of its push */
+    bool late;                      /* that record becomes durable after the push */
     bool settled; /* false after an error: some switches may have the new tables already; push again */
     uint64_t push_id;
     double plan_seconds, push_seconds;
@@ -76,6 +77,7 @@ struct by_change {
 struct by_change_record {
     struct by_task task;
     struct by_state *state;
+    bool late;          /* by_state_commit records it; else: */
     bool done, settled; /* see by_state_finish */
 };
 

@@ -310,6 +310,16 @@ static int record_push(void *user, struct by_problem *problem)
     return error;
 }
 
+/* Writes the record of a push that does not wait until the disk has it. */
+static int write_push(void *user, struct by_problem *problem)
+{
+    struct by_change *change = user;
+    int error = by_state_write(change->state, change, problem);
+
+    change->begun = error == 0;
+    return error;
+}
+
 static void run_push(struct by_task *task)
 {
     struct by_change *change = (struct by_change *)task;
@@ -322,6 +332,9 @@ static void run_push(struct by_task *task)
 
     change->settled = true;
     change->begun = false;
+    change->late = !alone && by_state_may_follow(change->state, change);
+    if (change->late)
+        record.write = write_push;
     change->error = alone ? record_push(change, &change->problem) : 0;
     if (change->error == 0 && change->target_count > 0)
         change->error = by_push_recorded(change->targets, change->target_count, &change->access,
@@ -336,16 +349,27 @@ static void run_push(struct by_task *task)
         if (change->settled && settled == BY_PUSH_FORWARD)
             change->error = 0;
     }
+    if (change->late && change->error != 0) {
+        /* Switches may have committed. If this program ends now, the next one does not know their
+         * tables, and replaces them. */
+        by_state_discard(change->state);
+        change->begun = false;
+    }
     change->push_seconds = seconds_now() - start;
     for (uint32_t i = 0; i < change->target_count; i++)
         change->sent += change->targets[i].sent;
 }
 
-/* Records the end of a push. No one waits for it: until then the next start would decide. */
+/* Records the end of a push, or the whole push. No one waits for it: until then the next start would
+ * decide. */
 static void run_record(struct by_task *task)
 {
     const struct by_change_record *record = (struct by_change_record *)task;
 
+    if (record->late) {
+        by_state_commit(record->state);
+        return;
+    }
     by_state_finish(record->state, record->done, record->settled);
 }
 
@@ -364,6 +388,7 @@ static void push_done(struct by_daemon *daemon, struct by_task *task)
     if (change->begun) {
         daemon->record = (struct by_change_record){.task = {.run = run_record, .done = record_done},
                                                    .state = change->state,
+                                                   .late = change->late,
                                                    .done = error == 0,
                                                    .settled = change->settled};
         by_work_do(daemon->work, &daemon->record.task);

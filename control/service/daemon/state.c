@@ -304,8 +304,10 @@ void by_state_close(struct by_state *state)
 {
     if (state == NULL)
         return;
+    by_state_commit(state);
     sqlite3_close(state->db);
     state->place->close(state);
+    free(state->coming);
     free(state);
 }
 
@@ -491,6 +493,20 @@ bool by_state_is_settled(const struct by_state *state)
     return state == NULL || !state->open;
 }
 
+/* Writes the push, in a transaction. */
+static int put_push(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    int error = by_state_run(state, problem, state->took ? take_push : forget_push);
+
+    if (error == 0)
+        error = put_jobs(state, change, problem);
+    if (error == 0)
+        error = by_state_do(state, problem, by_state_ask(state, keep_failed, "n", (int64_t)change->ended));
+    if (error == 0)
+        error = put_images(state, change, problem);
+    return error;
+}
+
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem)
 {
     int error;
@@ -500,13 +516,7 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
     error = begin_transaction(state, problem);
     if (error != 0)
         return error;
-    error = by_state_run(state, problem, state->took ? take_push : forget_push);
-    if (error == 0)
-        error = put_jobs(state, change, problem);
-    if (error == 0)
-        error = by_state_do(state, problem, by_state_ask(state, keep_failed, "n", (int64_t)change->ended));
-    if (error == 0)
-        error = put_images(state, change, problem);
+    error = put_push(state, change, problem);
     if (error == 0)
         error = put_number(state, "push", change->push_id, problem);
     error = end_transaction(state, error, problem);
@@ -517,6 +527,71 @@ int by_state_begin(struct by_state *state, const struct by_change *change, struc
     for (uint32_t i = 0; i < change->job_count; i++)
         state->reserved[change->jobs[i].job->spec.job] = reserve_from(change->jobs[i].job->gen_last);
     return 0;
+}
+
+/* Places that are shared record first: another controller may take over at any time, and must find
+ * what this one has done. */
+bool by_state_may_follow(const struct by_state *state, const struct by_change *change)
+{
+    bool may = state != NULL && state->lead == NULL && !state->open && !state->doubt && change->ended == 0;
+    bool some = false;
+
+    for (uint32_t i = 0; i < change->job_count && may; i++) {
+        const struct by_change_job *entry = &change->jobs[i];
+
+        may = entry->error == 0 && entry->job->tables != NULL &&
+              (!entry->anew || is_reserved(state, entry->job->spec.job, entry->gen));
+        some |= entry->anew;
+    }
+    return may && some;
+}
+
+int by_state_write(struct by_state *state, const struct by_change *change, struct by_problem *problem)
+{
+    int error = begin_transaction(state, problem);
+
+    if (error != 0)
+        return error;
+    error = put_push(state, change, problem);
+    if (error == 0)
+        error = by_state_run(state, problem, take_push);
+    if (error != 0)
+        return end_transaction(state, error, problem);
+    state->late = true;
+    state->coming_count = 0;
+    for (uint32_t i = 0; i < change->job_count; i++) {
+        BY_GROW(state->coming, state->coming_count, state->coming_room);
+        state->coming[state->coming_count++] = (struct by_state_coming){
+            .job = change->jobs[i].job->spec.job, .gen = reserve_from(change->jobs[i].job->gen_last)};
+    }
+    return 0;
+}
+
+void by_state_commit(struct by_state *state)
+{
+    struct by_problem problem = {0};
+
+    if (state == NULL || !state->late)
+        return;
+    state->late = false;
+    if (end_transaction(state, 0, &problem) != 0) {
+        by_daemon_say("%s; the tables on the switches are recorded at the next change, or replaced at the "
+                      "next start",
+                      problem.text);
+        return;
+    }
+    for (uint32_t i = 0; i < state->coming_count; i++)
+        state->reserved[state->coming[i].job] = state->coming[i].gen;
+}
+
+void by_state_discard(struct by_state *state)
+{
+    struct by_problem ignored = {0};
+
+    if (state == NULL || !state->late)
+        return;
+    state->late = false;
+    by_state_run(state, &ignored, "ROLLBACK");
 }
 
 void by_state_finish(struct by_state *state, bool done, bool settled)

@@ -46,6 +46,18 @@ int by_state_reserve(struct by_state *state, const struct by_change *change, str
 bool by_state_is_settled(const struct by_state *state);
 /* Records a change before a switch commits its table. Returns 0, or BY_EIO: then none may. */
 int by_state_begin(struct by_state *state, const struct by_change *change, struct by_problem *problem);
+/*
+ * For a push that only repairs running jobs, whose generations are reserved. Whether its record may
+ * follow it; if so, by_state_write writes it, which does not wait for the disk, by_state_commit
+ * makes it durable once all switches have committed, and by_state_discard forgets it. If the program
+ * ends before, the next one finds other tables on the switches than in the store and replaces them,
+ * with generations above the reserved ones.
+ */
+bool by_state_may_follow(const struct by_state *state, const struct by_change *change);
+int by_state_write(struct by_state *state, const struct by_change *change, struct by_problem *problem);
+/* A failure is reported: then the next push records its jobs. */
+void by_state_commit(struct by_state *state);
+void by_state_discard(struct by_state *state);
 /* Records the end of the push: `done`, or without effect. Unless it is `settled`, its record stays
  * for the next run; so it does, with a message, if it cannot be written. */
 void by_state_finish(struct by_state *state, bool done, bool settled);

@@ -32,9 +32,14 @@ struct by_state {
     bool
         doubt; /* since the start, and after an error: the disk may not have what the journal seems to hold */
     bool open; /* a push is recorded, but not its end */
+    bool late; /* a transaction is open that records a push as done; `coming` is for `reserved` */
     bool took; /* the last push has ended, but recording that failed: it is not to be forgotten */
     /* by number: the generation up to which those of a job are recorded, 0: unknown */
     uint16_t reserved[BY_JOBS_MAX];
+    struct by_state_coming {
+        uint16_t job, gen;
+    } * coming;
+    uint32_t coming_count, coming_room;
     int lock; /* a folder: a descriptor of its lock file, or -1 */
     /* etcd: */
     struct by_lead *lead;

@@ -20,6 +20,7 @@
 #include "offload/base/bytes.h"
 #include "offload/table/image.h"
 #include "offload/wire/seal.h"
+#include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/rig.h"
 
 /* Converts the store to the format of version 1, with `seed`. */
@@ -139,67 +140,158 @@ static void look_at_store(sqlite3 *db, int64_t *gen, int64_t *version)
     }
 }
 
+/* The store of a daemon that has ended, with job 1, and a change that makes new tables for it. */
+struct stored_change {
+    struct daemon_rig rig;
+    struct by_state *store;
+    struct by_job **jobs;
+    struct by_change change;
+    struct by_change_job entry;
+    sqlite3 *db; /* another connection, which sees what is committed */
+};
+
+static void stored_open(struct stored_change *stored)
+{
+    static const struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct by_problem problem = {0};
+    struct rig_daemon daemon;
+    uint32_t count = 0;
+    char path[128];
+
+    *stored = (struct stored_change){.entry = {.anew = true}};
+    rig_open(&stored->rig);
+    daemon = rig_start(&stored->rig,
+                       (const char *const[]){"--state", stored->rig.state, "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs");
+    assert_int_equal(rig_stop(&daemon), 0);
+    if (by_state_open(stored->rig.state, stored->rig.topology, &options, &stored->store, &problem) != 0 ||
+        by_state_jobs(stored->store, &stored->jobs, &count, &problem) != 0)
+        fail_msg("%s", problem.text);
+    assert_int_equal(count, 1);
+    snprintf(path, sizeof(path), "%s/banyand.db", stored->rig.state);
+    assert_int_equal(sqlite3_open(path, &stored->db), SQLITE_OK);
+    stored->change.topology = stored->rig.topology;
+    stored->change.images = calloc(stored->rig.topology->node_count, sizeof(*stored->change.images));
+    stored->change.jobs = &stored->entry;
+    stored->change.job_count = 1;
+    stored->change.push_id = 1;
+    stored->entry.job = stored->jobs[0];
+    stored->entry.tables = stored->jobs[0]->tables;
+    assert_non_null(stored->change.images);
+}
+
+static void stored_close(struct stored_change *stored)
+{
+    sqlite3_close(stored->db);
+    free(stored->change.images);
+    by_job_tables_free(stored->jobs[0]->tables);
+    by_job_spec_free(&stored->jobs[0]->spec);
+    free(stored->jobs[0]);
+    free(stored->jobs);
+    by_state_close(stored->store);
+    rig_close(&stored->rig);
+}
+
+/* Gives the change's job this generation. */
+static void stored_gen(struct stored_change *stored, uint16_t gen)
+{
+    stored->jobs[0]->gen_last = stored->entry.gen = gen;
+}
+
 /* Hosts freeze for the next generations without a write; numbers beyond those that a push has
  * reserved are written first. */
 static void generations_are_recorded_before_they_are_needed(void **state)
 {
-    static const struct by_lower_options options = {.mtu = BY_LOWER_MTU};
+    struct stored_change stored;
     struct by_problem problem = {0};
-    struct daemon_rig rig;
-    struct rig_daemon daemon;
-    struct by_state *store = NULL;
-    struct by_job **jobs = NULL;
-    struct by_change change = {0};
-    struct by_change_job entry = {.anew = true};
-    uint32_t count = 0, writes = 0;
     int64_t recorded, version, before;
-    char path[128];
-    sqlite3 *db;
+    uint32_t writes = 0;
 
     (void)state;
-    rig_open(&rig);
-    daemon = rig_start(&rig, (const char *const[]){"--state", rig.state, "--job", "1=allreduce", NULL});
-    rig_await(&daemon, "job 1 runs");
-    assert_int_equal(rig_stop(&daemon), 0);
-    if (by_state_open(rig.state, rig.topology, &options, &store, &problem) != 0 ||
-        by_state_jobs(store, &jobs, &count, &problem) != 0)
-        fail_msg("%s", problem.text);
-    assert_int_equal(count, 1);
-    snprintf(path, sizeof(path), "%s/banyand.db", rig.state);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
-    look_at_store(db, &recorded, &version);
-    assert_true(recorded > jobs[0]->tables->gen);
-    change.topology = rig.topology;
-    change.images = calloc(rig.topology->node_count, sizeof(*change.images));
-    change.jobs = &entry;
-    change.job_count = 1;
-    change.push_id = 1;
-    entry.job = jobs[0];
-    entry.tables = jobs[0]->tables;
-    assert_non_null(change.images);
+    stored_open(&stored);
+    look_at_store(stored.db, &recorded, &version);
+    assert_true(recorded > stored.jobs[0]->tables->gen);
     /* A push, after which 40 attempts fail before their push. */
-    jobs[0]->gen_last = entry.gen = (uint16_t)(recorded + 1);
-    assert_int_equal(by_state_begin(store, &change, &problem), 0);
-    by_state_finish(store, true, true);
-    look_at_store(db, &recorded, &version);
+    stored_gen(&stored, (uint16_t)(recorded + 1));
+    assert_int_equal(by_state_begin(stored.store, &stored.change, &problem), 0);
+    by_state_finish(stored.store, true, true);
+    look_at_store(stored.db, &recorded, &version);
     for (unsigned i = 0; i < 40; i++) {
-        jobs[0]->gen_last = entry.gen = by_job_gen_next(entry.gen);
+        stored_gen(&stored, by_job_gen_next(stored.entry.gen));
         before = version;
-        assert_int_equal(by_state_reserve(store, &change, &problem), 0);
-        look_at_store(db, &recorded, &version);
-        assert_true(recorded >= entry.gen);
+        assert_int_equal(by_state_reserve(stored.store, &stored.change, &problem), 0);
+        look_at_store(stored.db, &recorded, &version);
+        assert_true(recorded >= stored.entry.gen);
         writes += version != before;
         assert_true(i > 0 || writes == 0);
     }
     assert_in_range(writes, 2, 3);
-    sqlite3_close(db);
-    free(change.images);
-    by_job_tables_free(jobs[0]->tables);
-    by_job_spec_free(&jobs[0]->spec);
-    free(jobs[0]);
-    free(jobs);
-    by_state_close(store);
-    rig_close(&rig);
+    stored_close(&stored);
+}
+
+static void a_repair_is_recorded_whole_after_its_push(void **state)
+{
+    struct stored_change stored;
+    struct by_state_open_push pending;
+    struct by_problem problem = {0};
+    int64_t recorded, version, before, first;
+
+    (void)state;
+    stored_open(&stored);
+    look_at_store(stored.db, &first, &before);
+    stored_gen(&stored, (uint16_t)(stored.jobs[0]->tables->gen + 1));
+    assert_int_equal(by_state_reserve(stored.store, &stored.change, &problem), 0);
+    look_at_store(stored.db, &first, &before);
+    /* Nobody sees it before the commit, and no push is open after it. */
+    assert_true(by_state_may_follow(stored.store, &stored.change));
+    assert_int_equal(by_state_write(stored.store, &stored.change, &problem), 0);
+    look_at_store(stored.db, &recorded, &version);
+    assert_true(recorded == first && version == before);
+    by_state_commit(stored.store);
+    look_at_store(stored.db, &recorded, &version);
+    assert_true(recorded > stored.entry.gen && version != before);
+    assert_int_equal(by_state_pending(stored.store, &pending, &problem), 0);
+    assert_int_equal(pending.push_id, 0);
+    assert_true(by_state_is_settled(stored.store));
+    /* A push that failed leaves no trace. */
+    before = version;
+    first = recorded;
+    stored_gen(&stored, (uint16_t)(stored.entry.gen + 1));
+    assert_true(by_state_may_follow(stored.store, &stored.change));
+    assert_int_equal(by_state_write(stored.store, &stored.change, &problem), 0);
+    by_state_discard(stored.store);
+    by_state_commit(stored.store);
+    look_at_store(stored.db, &recorded, &version);
+    assert_true(recorded == first && version == before);
+    /* Generations that are not reserved, and what a user waits for, are recorded first. */
+    stored_gen(&stored, (uint16_t)(recorded + 1));
+    assert_false(by_state_may_follow(stored.store, &stored.change));
+    stored_gen(&stored, (uint16_t)recorded);
+    assert_true(by_state_may_follow(stored.store, &stored.change));
+    stored.change.ended = 2;
+    assert_false(by_state_may_follow(stored.store, &stored.change));
+    stored.change.ended = 0;
+    stored.entry.error = BY_ENOENT;
+    assert_false(by_state_may_follow(stored.store, &stored.change));
+    stored.entry.error = 0;
+    stored.entry.anew = false;
+    assert_false(by_state_may_follow(stored.store, &stored.change));
+    stored.entry.anew = true;
+    stored.jobs[0]->tables = NULL;
+    assert_false(by_state_may_follow(stored.store, &stored.change));
+    stored.jobs[0]->tables = stored.entry.tables;
+    assert_int_equal(by_state_begin(stored.store, &stored.change, &problem), 0);
+    assert_false(by_state_may_follow(stored.store, &stored.change)); /* an open push */
+    by_state_finish(stored.store, true, true);
+    /* The end of the program commits what its worker has not. */
+    look_at_store(stored.db, &first, &before);
+    stored_gen(&stored, (uint16_t)(stored.entry.gen + 1));
+    assert_int_equal(by_state_write(stored.store, &stored.change, &problem), 0);
+    by_state_close(stored.store);
+    stored.store = NULL;
+    look_at_store(stored.db, &recorded, &version);
+    assert_int_equal(recorded, first + 1);
+    stored_close(&stored);
 }
 
 static void a_table_that_is_damaged_in_the_store_is_named_and_made_again(void **state)
@@ -262,6 +354,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(generations_are_recorded_before_they_are_needed),
+        cmocka_unit_test(a_repair_is_recorded_whole_after_its_push),
         cmocka_unit_test(an_etcd_that_does_not_answer_is_reported_once),
         cmocka_unit_test(a_store_with_a_seed_gives_jobs_their_keys_and_forgets_it),
         cmocka_unit_test(a_table_that_is_damaged_in_the_store_is_named_and_made_again),
