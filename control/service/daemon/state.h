@@ -1,10 +1,10 @@
 /*
  * The persistent state of banyand: jobs, their plans and slots, the tables of the switches, the
  * election. An SQLite database, which is kept in a folder (state_folder.c) or in etcd
- * (state_etcd.c); transactions are atomic in both. A push is recorded before it
- * begins and after its end, so that a restarted daemon knows of an open push. The worker's thread
- * owns it from the first change on; before, the main thread. `state` may be NULL everywhere: then
- * nothing is stored.
+ * (state_etcd.c); transactions are atomic in both. A push is recorded before a switch commits and
+ * after its end, so that a restarted daemon knows of an open push; a repair of running jobs, which
+ * the next daemon can repeat, only after its end. The worker's thread owns it from the first change
+ * on; before, the main thread. `state` may be NULL everywhere: then nothing is stored.
  */
 #ifndef BY_SERVICE_DAEMON_STATE_H
 #define BY_SERVICE_DAEMON_STATE_H

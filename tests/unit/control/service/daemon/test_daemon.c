@@ -58,6 +58,32 @@ static void a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links(
     rig_close(&rig);
 }
 
+/* The carrier is back before the next heartbeat, so only the notice shows that it was lost. */
+static void a_lost_carrier_that_no_heartbeat_sees_is_reported(void **state)
+{
+    struct daemon_rig rig;
+    struct rig_daemon daemon;
+    bool said = false;
+
+    (void)state;
+    rig_open(&rig);
+    daemon = rig_start(&rig, (const char *const[]){"--heartbeat", "1000", "--job", "1=allreduce", NULL});
+    rig_await(&daemon, "job 1 runs, generation 1");
+    for (unsigned i = 0; i < 20 && !said; i++) { /* a notice may come while a heartbeat is handled */
+        rig.fake[0]->down[1] = true;
+        fake_notify(rig.fake[0]);
+        rig.fake[0]->down[1] = false;
+        for (unsigned waited = 0; waited < 500 && !said; waited += 5) {
+            usleep(5000);
+            said = rig_has_said(&daemon, "link x0 - x1 is down: no carrier");
+        }
+    }
+    assert_true(said);
+    rig_await(&daemon, "link x0 - x1 is up");
+    assert_int_equal(rig_stop(&daemon), 0);
+    rig_close(&rig);
+}
+
 static void it_ends_while_a_switch_does_not_answer(void **state)
 {
     struct daemon_rig rig;
@@ -582,6 +608,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_daemon_loads_its_jobs_and_says_what_becomes_of_switches_and_links),
+        cmocka_unit_test(a_lost_carrier_that_no_heartbeat_sees_is_reported),
         cmocka_unit_test(it_ends_while_a_switch_does_not_answer),
         cmocka_unit_test(a_switch_that_is_asked_too_often_is_alive),
         cmocka_unit_test(systemd_is_notified_of_the_start_the_loop_and_the_end),
