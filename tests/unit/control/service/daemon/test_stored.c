@@ -18,9 +18,9 @@
 #include "control/service/daemon/state.h"
 #include "control/tables/keyed.h"
 #include "offload/base/bytes.h"
+#include "offload/base/errors.h"
 #include "offload/table/image.h"
 #include "offload/wire/seal.h"
-#include "offload/base/errors.h"
 #include "tests/unit/control/service/daemon/rig.h"
 
 /* Converts the store to the format of version 1, with `seed`. */
