@@ -31,68 +31,10 @@
 #include "offload/base/errors.h"
 #include "offload/base/prng.h"
 #include "tests/unit/control/service/controller/fake.h"
+#include "tests/unit/control/service/controller/setup.h"
 #include "tests/unit/control/tables/bench.h"
 
-#define IMAGE_MAX 65536u
-#define TIMEOUT   2000u
-
 static const struct by_session_options plain = {.timeout_ms = TIMEOUT};
-
-/* Two switches with two hosts each, and their images. */
-struct setup {
-    struct by_topology *topology;
-    struct by_lowering *lowering;
-    struct bench_images images;
-    struct controller_fake *fake[2];
-    struct by_push_target targets[2];
-};
-
-static void setup_open(struct setup *setup, uint32_t slots)
-{
-    static const char *const trees[] = {"1 x0: x0>h0 x0>h1 x0>x1 x1>h2 x1>h3", NULL};
-    struct by_plan *plan;
-    struct by_lower_job job = {.job = 1, .plan_count = 1};
-    struct by_problem problem = {0};
-    const struct by_plan *plans[1];
-
-    setup->topology = bench_topology("h0 h1 h2 h3 x0* x1*", "h0-x0 h1-x0 h2-x1 h3-x1 x0-x1");
-    plan = bench_plan(setup->topology, BY_COLLECTIVE_ALLREDUCE, NULL, trees);
-    plans[0] = plan;
-    job.plans = plans;
-    assert_int_equal(
-        by_lower(setup->topology, &job, 1, &(struct by_lower_options){0}, &setup->lowering, &problem), 0);
-    bench_plan_free(plan);
-    setup->images = bench_images(setup->lowering);
-    for (uint32_t i = 0; i < 2; i++) {
-        setup->fake[i] = fake_start(i ? "x1" : "x0", slots, IMAGE_MAX);
-        setup->targets[i] = (struct by_push_target){.name = i ? "x1" : "x0",
-                                                    .address = setup->fake[i]->address,
-                                                    .image = setup->images.bytes[4 + i],
-                                                    .bytes = setup->images.size[4 + i]};
-    }
-}
-
-static void setup_close(struct setup *setup)
-{
-    fake_stop(setup->fake[0]);
-    fake_stop(setup->fake[1]);
-    bench_images_free(&setup->images);
-    by_lowering_free(setup->lowering);
-    by_topology_free(setup->topology);
-}
-
-/* Moves the same tables to the next generation. */
-static void raise_generation(struct setup *setup)
-{
-    for (uint32_t i = 0; i < 2; i++) {
-        struct by_image_job job;
-
-        by_image_job(setup->images.bytes[4 + i], 0, &job);
-        job.gen++;
-        by_image_put_job(setup->images.bytes[4 + i], 0, &job);
-        by_image_seal(setup->images.bytes[4 + i]);
-    }
-}
 
 static void a_push_makes_every_switch_active_and_reads_back_alike(void **state)
 {
@@ -155,64 +97,6 @@ static void only_what_differs_is_sent_over_a_table_that_is_active(void **state)
         free(old[i]);
     }
     setup_close(&setup);
-}
-
-/* As long as a push waits for one answer after another, each costs a round trip to a switch that is
- * busy with packets. */
-static void an_image_is_sent_before_the_greeting_is_answered(void **state)
-{
-    struct setup setup;
-    struct by_problem problem = {0};
-    uint8_t *old;
-
-    (void)state;
-    setup_open(&setup, 4096);
-    setup.fake[0]->together = setup.fake[1]->together = 3; /* Hello, Stage, Validate */
-    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
-    old = by_alloc(setup.targets[0].bytes, 1);
-    memcpy(old, setup.targets[0].image, setup.targets[0].bytes);
-    setup.targets[0].base = old;
-    setup.targets[0].base_bytes = setup.targets[0].bytes;
-    raise_generation(&setup);
-    assert_int_equal(by_push(setup.targets, 2, &plain, &problem), 0);
-    assert_int_equal(setup.fake[0]->missed + setup.fake[1]->missed, 0);
-    assert_int_equal(setup.fake[0]->commits, 2);
-    /* Another switch answers there: it may have validated the image, but does not commit it. */
-    setup.targets[0].address = setup.fake[1]->address;
-    assert_int_equal(by_push(setup.targets, 1, &plain, &problem), BY_ELIMIT);
-    assert_non_null(strstr(problem.text, "answers as 'x1', and the image is for 'x0'"));
-    assert_int_equal(setup.fake[1]->commits, 2);
-    assert_int_equal(setup.fake[1]->aborts, 1);
-    free(old);
-    setup_close(&setup);
-}
-
-static void an_image_of_many_requests_is_loaded_whole(void **state)
-{
-    struct controller_fake *fake = fake_start("x0", 100, 64 * 16384);
-    const struct by_session_options writer = {.timeout_ms = TIMEOUT, .election_id = 7};
-    uint8_t *image = by_alloc(60 * 16384, 1); /* more requests than may be outstanding */
-    struct by_problem problem = {0};
-    struct by_session *session;
-    by_HelloReply hello;
-
-    (void)state;
-    assert_int_equal(by_session_open(fake->address, &writer, &session, &problem), 0);
-    assert_int_equal(by_session_load(session,
-                                     &(struct by_session_load){.image = image,
-                                                               .bytes = 60 * 16384,
-                                                               .hash = by_image_hash(image, 60 * 16384) + 1},
-                                     &hello, &problem),
-                     BY_ECHECKSUM);
-    assert_string_equal(hello.name, "x0");
-    assert_int_equal(by_session_abort(session, &problem), 0);
-    assert_int_equal(by_session_stage(session, image, 60 * 16384, &problem), 0);
-    fake->hasty = 1; /* the first refusal ends it, and the session remains */
-    assert_int_equal(by_session_stage(session, image, 60 * 16384, &problem), BY_EAGAIN);
-    assert_true(by_session_refused(session));
-    by_session_close(session);
-    fake_stop(fake);
-    free(image);
 }
 
 static void pieces_that_do_not_fit_are_refused(void **state)
@@ -631,62 +515,6 @@ static void counters_and_waiting_come_whole(void **state)
     free(waiting);
 }
 
-/* Waits for a notice, for two seconds at most. */
-static int await_notice(struct by_session *session, by_CountersReply *reply)
-{
-    struct by_problem problem = {0};
-    int error = BY_EAGAIN;
-
-    for (unsigned i = 0; i < 2000 && error == BY_EAGAIN; i++) {
-        error = by_session_notice(session, reply, &problem);
-        if (error == BY_EAGAIN)
-            usleep(1000);
-    }
-    return error;
-}
-
-static void notices_come_unasked_and_an_answer_replaces_those_before_it(void **state)
-{
-    const struct by_session_options notify = {.timeout_ms = TIMEOUT, .notify = true};
-    struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
-    by_CountersReply *counters = by_alloc(1, sizeof(*counters));
-    struct by_problem problem = {0};
-    struct by_session *session, *other;
-    by_HelloReply hello;
-
-    (void)state;
-    assert_int_equal(by_session_open(fake->address, &notify, &session, &problem), 0);
-    assert_int_equal(by_session_open(fake->address, &plain, &other, &problem), 0);
-    fake_notify(fake); /* nobody has asked yet */
-    assert_int_equal(by_session_counters(session, counters, &problem), 0);
-    assert_int_equal(by_session_counters(other, counters, &problem), 0);
-    assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
-    for (int down = 1; down >= 0; down--) {
-        fake->down[1] = down;
-        fake_notify(fake);
-        assert_int_equal(await_notice(session, counters), 0);
-        assert_int_equal(counters->ports[1].down, down);
-        assert_int_equal(counters->ports[0].down, 0);
-        assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
-    }
-    fake->down[0] = true; /* before the answer of another request it is kept, and other calls go on */
-    fake_notify(fake);
-    assert_int_equal(by_session_hello(session, &hello, &problem), 0);
-    assert_int_equal(await_notice(session, counters), 0);
-    assert_int_equal(counters->ports[0].down, 1);
-    fake_notify(fake); /* the answer is newer than this one */
-    fake->down[0] = false;
-    assert_int_equal(by_session_counters(session, counters, &problem), 0);
-    assert_int_equal(counters->ports[0].down, 0);
-    assert_int_equal(by_session_notice(session, counters, &problem), BY_EAGAIN);
-    assert_int_equal(by_session_notice(other, counters, &problem), BY_EAGAIN);
-    fake_stop(fake); /* the end of the connection is no notice */
-    assert_int_equal(await_notice(session, counters), BY_EIO);
-    by_session_close(session);
-    by_session_close(other);
-    free(counters);
-}
-
 static void silence_and_nonsense_end_with_an_error_in_time(void **state)
 {
     struct controller_fake *fake = fake_start("x0", 100, IMAGE_MAX);
@@ -790,8 +618,6 @@ int main(void)
         cmocka_unit_test(a_push_makes_every_switch_active_and_reads_back_alike),
         cmocka_unit_test(switches_validate_while_the_push_is_recorded_and_commit_after_it),
         cmocka_unit_test(only_what_differs_is_sent_over_a_table_that_is_active),
-        cmocka_unit_test(an_image_is_sent_before_the_greeting_is_answered),
-        cmocka_unit_test(an_image_of_many_requests_is_loaded_whole),
         cmocka_unit_test(pieces_that_do_not_fit_are_refused),
         cmocka_unit_test(pieces_make_the_new_image_whatever_changed),
         cmocka_unit_test(a_refusal_by_one_switch_leaves_all_as_they_were),
@@ -805,7 +631,6 @@ int main(void)
         cmocka_unit_test(a_deposed_writer_is_told_so),
         cmocka_unit_test(keys_of_jobs_do_not_go_over_plain_tcp_unasked),
         cmocka_unit_test(counters_and_waiting_come_whole),
-        cmocka_unit_test(notices_come_unasked_and_an_answer_replaces_those_before_it),
         cmocka_unit_test(silence_and_nonsense_end_with_an_error_in_time),
         cmocka_unit_test(an_address_of_ipv6_may_have_brackets),
         cmocka_unit_test(a_refusal_by_rate_is_told_apart_from_a_lost_switch),
