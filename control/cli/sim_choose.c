@@ -34,8 +34,13 @@
  */
 #define PATIENCE_PS    40e6
 #define PATIENCE_UP_PS 60e6
-/* and at least what this number of the longest round trips carries. */
-#define LONGEST_TRIPS 1.5
+/*
+ * and at least what this number of the longest round trips carries. Sums on the way up wait for the
+ * slowest child of each node, so on slow links, where a trip takes a large part of that time, fewer
+ * trips leave links idle.
+ */
+#define LONGEST_TRIPS    1.5
+#define LONGEST_TRIPS_UP 4.0
 /* Of a port's buffer: the part that the chunks in flight fill, because trees send in bursts; the
  * least number of chunks that it holds; and the least time in flight, in longest round trips. */
 #define BUFFER_PART   0.5
@@ -266,11 +271,12 @@ static uint32_t choose_inflight(const struct sim *sim, double rate)
     double longest = 2.0 * choice->height * latency + choice->fill_ps * bytes * batch;
     double mean = 2.0 * choice->mean_height * latency + choice->mean_fill_ps * bytes * batch;
     double way_ps = fmin(INFLIGHT_TRIPS * mean, goes_up(sim) ? PATIENCE_UP_PS : PATIENCE_PS);
+    double trips = goes_up(sim) ? LONGEST_TRIPS_UP : LONGEST_TRIPS;
 
     if (sim->options.buffer > 0) /* and the time in which a usual port sends what it holds */
         way_ps = fmin(way_ps, mean + BUFFER_PART * (double)sim->options.buffer * choice->mean_fill_ps /
                                          choice->mean_height);
-    way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : LONGEST_TRIPS) * longest);
+    way_ps = fmax(way_ps, (sim->options.buffer > 0 ? BUFFER_TRIPS : trips) * longest);
     return way_ps * chunk_rate < 64    ? 64
            : way_ps * chunk_rate > 1e9 ? 1000000000
                                        : (uint32_t)(way_ps * chunk_rate);

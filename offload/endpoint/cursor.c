@@ -214,9 +214,9 @@ static void enter_call(const struct by_endpoint *endpoint, struct by_ep_lane *la
         return;
     }
     weight = lane_weight(endpoint, lane, call, parts, count);
-    /* weight <= weight_max < 2^58: no overflow. */
-    weight = weight * BY_CREDIT_ONE / call->weight_max;
-    lane->quantum = weight > 0 ? (uint32_t)weight : 1;
+    lane->quantum = (uint32_t)by_share_scale(BY_CREDIT_ONE, weight, call->weight_max);
+    if (lane->quantum == 0)
+        lane->quantum = 1;
 }
 
 /* Enters the cursor's shard; returns 1 when the lane has bytes of it to send. */

@@ -335,15 +335,35 @@ static uint32_t run_urgent(struct by_endpoint *endpoint, struct by_tx *tx, uint3
     return count;
 }
 
+/* Gives all ready lanes the credit of the rounds in which none of them could send: small shares
+ * would take up to BY_CREDIT_ONE rounds. */
+static void skip_rounds(struct by_endpoint *endpoint)
+{
+    uint32_t rounds = BY_CREDIT_ONE;
+
+    for (uint16_t l = endpoint->ready.head; l != BY_LANE_NONE; l = endpoint->lanes[l].ready_next) {
+        const struct by_ep_lane *lane = &endpoint->lanes[l];
+        uint32_t needed = (BY_CREDIT_ONE - lane->credit + lane->quantum - 1) / lane->quantum;
+
+        rounds = needed < rounds ? needed : rounds;
+    }
+    for (uint16_t l = endpoint->ready.head; l != BY_LANE_NONE; l = endpoint->lanes[l].ready_next)
+        endpoint->lanes[l].credit += (rounds - 1) * endpoint->lanes[l].quantum;
+}
+
 /* Each turn gives a lane its quantum of credit, at most BY_CREDIT_ONE; a chunk costs
  * BY_CREDIT_ONE. */
 static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32_t capacity)
 {
     uint32_t count = 0;
+    uint16_t first = BY_LANE_NONE; /* of the lanes whose turns passed since a chunk was sent */
 
     while (count < capacity && endpoint->inflight < endpoint->window) {
-        struct by_ep_lane *lane = ring_pop(endpoint, &endpoint->ready, 0);
+        struct by_ep_lane *lane;
 
+        if (first != BY_LANE_NONE && endpoint->ready.head == first)
+            skip_rounds(endpoint);
+        lane = ring_pop(endpoint, &endpoint->ready, 0);
         if (lane == NULL)
             break;
         if (!has_next(lane))
@@ -352,6 +372,9 @@ static uint32_t run_ready(struct by_endpoint *endpoint, struct by_tx *tx, uint32
         if (lane->credit >= BY_CREDIT_ONE) {
             lane->credit -= BY_CREDIT_ONE;
             send_next(endpoint, lane, &tx[count++]);
+            first = BY_LANE_NONE;
+        } else if (first == BY_LANE_NONE) {
+            first = (uint16_t)(lane - endpoint->lanes);
         }
         if (has_next(lane))
             ring_push(endpoint, &endpoint->ready, lane, 0);

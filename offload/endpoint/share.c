@@ -176,5 +176,5 @@ void by_share_segment(const struct by_endpoint *endpoint, const struct by_ep_lan
 uint64_t by_share_weight(const struct by_endpoint *endpoint, const struct by_ep_lane *lane, uint32_t group,
                          uint32_t shards)
 {
-    return ((uint64_t)lane->share << 16) / endpoint->groups[group].share_total * shards;
+    return ((uint64_t)lane->share << 31) / endpoint->groups[group].share_total * shards;
 }

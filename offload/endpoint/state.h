@@ -32,9 +32,8 @@
 #define BY_LOSS_THRESHOLD_MAX 32u
 /* Flights retransmitted on the first answer after a timeout (count). */
 #define BY_REVIVE_COUNT 8u
-/* A lane's credit for one chunk, and the least credit per turn, which bounds the number of turns
- * without a chunk. */
-#define BY_CREDIT_ONE 64u
+/* A lane's credit for one chunk: the unit of a lane's share of the turns, which is rounded down. */
+#define BY_CREDIT_ONE (1u << 16)
 /* Maximum doublings of a timeout (count). */
 #define BY_BACKOFF_MAX 16u
 
