@@ -165,8 +165,8 @@ static struct by_plan *repair(const struct by_protect *protect, const struct by_
 
     if (protect->plan->member || protect->plan->shares || left->member || options->fixed_k > 0 ||
         options->loss.num > 0 || options->trees_max > 0 ||
-        by_replan(protect->topology, protect->plan, left->topology, options->in_network,
-                  options->time_limit_s, &plan, &report, &ignored) != 0)
+        by_replan_keep(protect->topology, protect->plan, left->topology, options->in_network,
+                       options->time_limit_s, &plan, &report, &ignored) != 0)
         return NULL;
     return plan;
 }

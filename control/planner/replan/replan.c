@@ -26,6 +26,10 @@
  * cost of full links. */
 #define WAYS_MAX 4u
 
+/* Allreduce trees that miss the bound are planned again on fabrics of so many nodes (count): the
+ * exact programs of larger ones take longer than a repair may. */
+#define ANEW_NODES_MAX 64u
+
 /* The shortest time limit of a plan (seconds). */
 #define SECONDS_LEAST 1e-9
 
@@ -340,44 +344,13 @@ static int try_rate(struct by_replan_job *job, struct by_fraction slower, unsign
     return BY_EUNSUPPORTED;
 }
 
-/* Tries the bound in several ways, then lower rates. These include the old plan's rate, which
- * always succeeds if nothing was lost. */
-static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
-                        struct by_problem *problem)
-{
-    static const struct by_fraction tries[] = {{1, 1},   {1025, 1024}, {257, 256}, {65, 64}, {33, 32},
-                                               {17, 16}, {9, 8},       {5, 4},     {3, 2},   {7, 4},
-                                               {15, 8},  {2, 1},       {3, 1},     {4, 1},   {8, 1}};
-    struct by_fraction old;
-    int error = BY_EUNSUPPORTED;
-    bool known = by_fraction_divide(job->plan->optimum, job->from->achieved, &old) == 0 &&
-                 by_fraction_compare(old, tries[0]) > 0;
-
-    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && error == BY_EUNSUPPORTED &&
-                       !by_plan_late(job->repair.deadline);
-         i++) {
-        if (known && by_fraction_compare(old, tries[i]) <= 0) {
-            error = try_rate(job, old, 1, report);
-            known = false;
-        }
-        if (error == BY_EUNSUPPORTED)
-            error = try_rate(job, tries[i], i == 0 ? WAYS_MAX : 1, report);
-    }
-    if (error == BY_EUNSUPPORTED && by_plan_late(job->repair.deadline))
-        return BY_ETIMEDOUT;
-    if (error == BY_EUNSUPPORTED)
-        return by_problem_set(problem, error, nowhere,
-                              "the old trees cannot be repaired on this fabric; plan again without --from");
-    return error ? refuse_range(problem) : 0;
-}
-
 /* Makes a plan from scratch, after a repair failed to keep the order or took too long. */
-static int plan_anew(struct by_replan_job *job, bool in_network, double time_limit_s,
-                     struct by_replan_report *report, struct by_problem *problem)
+static int plan_anew(struct by_replan_job *job, double time_limit_s, struct by_replan_report *report,
+                     struct by_problem *problem)
 {
     struct by_plan_options options = {.collective = job->from->collective,
                                       .root = job->plan->root,
-                                      .in_network = in_network,
+                                      .in_network = job->in_network,
                                       .time_limit_s = time_limit_s,
                                       .ordered = job->from->ordered};
     struct by_plan *made;
@@ -407,44 +380,130 @@ static bool few_stay(const struct by_replan_job *job, const struct by_replan_rep
     return 4 * report->trees_kept < job->from->tree_count;
 }
 
-/* Where some trees became too high, new ones may be better: they are taken if they are as fast, and
- * lower by a third. Where few trees could stay, any gain is enough. */
-static void plan_lower(struct by_replan_job *job, bool in_network, double time_limit_s,
-                       struct by_replan_report *report)
-{
-    struct by_plan *repaired = job->plan;
-    struct by_replan_report of_repair = *report;
-    struct by_problem ignored = {0};
-    uint32_t n = job->topology->node_count, height = by_plan_heights(repaired, n).max;
-    uint32_t wanted = few_stay(job, report) ? height - 1 : (2 * height - 1) / 3;
-
-    job->plan = by_alloc(1, sizeof(*job->plan));
-    job->plan->root = repaired->root;
-    if (plan_anew(job, in_network, time_limit_s, report, &ignored) == 0 && !job->plan->hurried &&
-        by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 &&
-        by_plan_heights(job->plan, n).max <= wanted) {
-        report->high = true;
-        by_plan_free(repaired);
-        return;
-    }
-    by_plan_free(job->plan);
-    job->plan = repaired;
-    *report = of_repair;
-}
-
-/* The time until the deadline, at least SECONDS_LEAST, since 0 would mean no limit. */
+/* The time until the deadline, at least SECONDS_LEAST; 0 without a deadline. */
 static double seconds_left(double deadline)
 {
     double left = deadline - by_plan_clock();
 
-    return left > SECONDS_LEAST ? left : SECONDS_LEAST;
+    return deadline <= 0 ? 0 : left > SECONDS_LEAST ? left : SECONDS_LEAST;
 }
 
-int by_replan(const struct by_topology *before, const struct by_plan *from,
-              const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,
-              struct by_replan_report *report, struct by_problem *problem)
+/* Whether a plan made without the old one is better than the repaired one. */
+typedef bool is_better(const struct by_replan_job *job, const struct by_plan *repaired,
+                       const struct by_replan_report *of_repair);
+
+/* Where some trees became too high, new ones may be better: if they are as fast, and lower by a
+ * third. Where few trees could stay, any gain is enough. */
+static bool is_lower(const struct by_replan_job *job, const struct by_plan *repaired,
+                     const struct by_replan_report *of_repair)
 {
-    struct by_replan_job job = {.before = before, .topology = topology, .from = from};
+    uint32_t n = job->topology->node_count, height = by_plan_heights(repaired, n).max;
+    uint32_t wanted = few_stay(job, of_repair) ? height - 1 : (2 * height - 1) / 3;
+
+    return by_fraction_compare(job->plan->achieved, repaired->achieved) >= 0 &&
+           by_plan_heights(job->plan, n).max <= wanted;
+}
+
+/* Whether running calls can move to the new trees. They do not move to pairs. The old plan may have
+ * been limited to few trees, which is not known here: more than twice as many are too many. */
+static bool is_alike(const struct by_replan_job *job)
+{
+    bool directed = by_replan_is_shared(job) || by_replan_is_rooted(job);
+
+    for (uint32_t i = 0; i < job->plan->tree_count && !job->pairs && !directed; i++)
+        if (job->plan->trees[i].use == BY_TREE_UP)
+            return false;
+    return job->plan->tree_count / 2 <= job->from->tree_count;
+}
+
+/* Where repaired trees miss the bound, new ones may be faster. */
+static bool is_faster(const struct by_replan_job *job, const struct by_plan *repaired,
+                      const struct by_replan_report *of_repair)
+{
+    (void)of_repair;
+    return by_fraction_compare(job->plan->achieved, repaired->achieved) > 0 && is_alike(job);
+}
+
+/* Before lower rates are tried, and `repaired` has no trees: new ones that reach the bound are the
+ * fastest. */
+static bool is_fastest(const struct by_replan_job *job, const struct by_plan *repaired,
+                       const struct by_replan_report *of_repair)
+{
+    (void)of_repair;
+    return by_fraction_compare(job->plan->achieved, repaired->optimum) == 0 && is_alike(job);
+}
+
+/* Takes a plan made without the old one if it is better. Returns whether it does. */
+static bool plan_better(struct by_replan_job *job, is_better *better, struct by_replan_report *report)
+{
+    struct by_plan *repaired = job->plan;
+    struct by_replan_report of_repair = *report;
+    struct by_problem ignored = {0};
+
+    job->plan = by_alloc(1, sizeof(*job->plan));
+    job->plan->root = repaired->root;
+    if (plan_anew(job, seconds_left(job->repair.deadline), report, &ignored) == 0 && !job->plan->hurried &&
+        better(job, repaired, &of_repair)) {
+        by_plan_free(repaired);
+        return true;
+    }
+    by_plan_free(job->plan);
+    job->plan = repaired;
+    *report = of_repair;
+    return false;
+}
+
+/* Whether a plan made without the old one may be faster, and takes no longer than it may. */
+static bool may_be_faster(const struct by_replan_job *job, const struct by_replan_report *report)
+{
+    return !job->keep && !report->optimal && !job->from->ordered &&
+           by_fraction_compare(job->from->achieved, job->from->optimum) == 0 &&
+           (by_replan_is_shared(job) || by_replan_is_rooted(job) ||
+            job->topology->node_count <= ANEW_NODES_MAX);
+}
+
+/* Tries the bound in several ways, then lower rates. These include the old plan's rate, which
+ * always succeeds if nothing was lost. */
+static int repair_trees(struct by_replan_job *job, struct by_replan_report *report,
+                        struct by_problem *problem)
+{
+    static const struct by_fraction tries[] = {{1, 1},   {1025, 1024}, {257, 256}, {65, 64}, {33, 32},
+                                               {17, 16}, {9, 8},       {5, 4},     {3, 2},   {7, 4},
+                                               {15, 8},  {2, 1},       {3, 1},     {4, 1},   {8, 1}};
+    struct by_fraction old;
+    int error = BY_EUNSUPPORTED;
+    bool known = by_fraction_divide(job->plan->optimum, job->from->achieved, &old) == 0 &&
+                 by_fraction_compare(old, tries[0]) > 0;
+
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]) && error == BY_EUNSUPPORTED &&
+                       !by_plan_late(job->repair.deadline);
+         i++) {
+        if (known && by_fraction_compare(old, tries[i]) <= 0) {
+            error = try_rate(job, old, 1, report);
+            known = false;
+        }
+        if (error == BY_EUNSUPPORTED)
+            error = try_rate(job, tries[i], i == 0 ? WAYS_MAX : 1, report);
+        if (error == BY_EUNSUPPORTED && i == 0 && may_be_faster(job, report)) {
+            report->slow = plan_better(job, is_fastest, report);
+            error = report->slow ? 0 : error;
+        }
+    }
+    if (error == BY_EUNSUPPORTED && by_plan_late(job->repair.deadline))
+        return BY_ETIMEDOUT;
+    if (error == BY_EUNSUPPORTED)
+        return by_problem_set(problem, error, nowhere,
+                              "the old trees cannot be repaired on this fabric; plan again without --from");
+    return error ? refuse_range(problem) : 0;
+}
+
+static int replan(const struct by_topology *before, const struct by_plan *from,
+                  const struct by_topology *topology, bool in_network, double time_limit_s,
+                  struct by_plan **plan, struct by_replan_report *report, bool keep,
+                  struct by_problem *problem)
+{
+    struct by_replan_job job = {
+        .before = before, .topology = topology, .from = from, .in_network = in_network, .keep = keep};
     double start = by_plan_clock();
     int error;
 
@@ -495,12 +554,14 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
         error = repair_trees(&job, report, problem);
     }
     if (error == BY_EUNSUPPORTED && from->ordered && job.plan->cut_count > 0)
-        error = plan_anew(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report,
-                          problem);
+        error = plan_anew(&job, seconds_left(job.repair.deadline), report, problem);
     else if (error == BY_ETIMEDOUT)
-        error = plan_anew(&job, in_network, SECONDS_LEAST, report, problem);
-    else if (error == 0 && job.repair.high && (by_replan_is_shared(&job) || few_stay(&job, report)))
-        plan_lower(&job, in_network, time_limit_s > 0 ? seconds_left(job.repair.deadline) : 0, report);
+        error = plan_anew(&job, SECONDS_LEAST, report, problem);
+    else if (error == 0 && !report->anew && may_be_faster(&job, report))
+        report->slow = plan_better(&job, is_faster, report);
+    if (error == 0 && !report->anew && job.repair.high &&
+        (by_replan_is_shared(&job) || few_stay(&job, report)))
+        report->high = plan_better(&job, is_lower, report);
     job.plan->seconds.total = report->seconds = by_plan_clock() - start;
     job.plan->seconds.pack = job.plan->seconds.total - job.plan->seconds.optimum;
     by_repair_end(&job.repair);
@@ -520,4 +581,18 @@ int by_replan(const struct by_topology *before, const struct by_plan *from,
     }
     *plan = job.plan;
     return 0;
+}
+
+int by_replan(const struct by_topology *before, const struct by_plan *from,
+              const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,
+              struct by_replan_report *report, struct by_problem *problem)
+{
+    return replan(before, from, topology, in_network, time_limit_s, plan, report, false, problem);
+}
+
+int by_replan_keep(const struct by_topology *before, const struct by_plan *from,
+                   const struct by_topology *topology, bool in_network, double time_limit_s,
+                   struct by_plan **plan, struct by_replan_report *report, struct by_problem *problem)
+{
+    return replan(before, from, topology, in_network, time_limit_s, plan, report, true, problem);
 }

@@ -16,8 +16,9 @@ struct by_replan_report {
     uint32_t trees_changed; /* some edges changed */
     uint32_t trees_new;     /* split off from changed trees */
     uint32_t trees_gone;    /* trees whose root is lost */
-    bool anew;              /* made without the old plan: no ordered repair, no time, or `high` */
+    bool anew;              /* made without the old plan: no ordered repair, no time, `high` or `slow` */
     bool high;              /* the repaired trees were too high */
+    bool slow;              /* the repaired trees missed the bound, and new ones are faster */
     bool late;              /* there was no time to repair the trees */
     uint64_t entries;       /* (tree, node) pairs of the new plan: table entries, relays included */
     uint64_t entries_changed;
@@ -28,7 +29,9 @@ struct by_replan_report {
 /*
  * Makes a plan for `topology` from `from`, a plan for `before`. Nodes are matched by name.
  * Collective, root and the order of ranks (if any) are those of `from`; if no repair keeps the
- * order, the plan is made from scratch. If `time_limit_s` (0 for none) passes first, all trees are
+ * order, the plan is made from scratch. So it is where a repair misses the bound and a plan from
+ * scratch is faster, unless the old plan missed its bound or the new one has over twice as many
+ * trees. If `time_limit_s` (0 for none) passes first, all trees are
  * new, and the plan is marked `hurried`. Returns 0; BY_EUNSUPPORTED when this plan cannot be
  * repaired (the collective's root is lost, or some branch has no place at any rate); or an error of
  * by_plan_make; with `problem` filled.
@@ -36,6 +39,10 @@ struct by_replan_report {
 int by_replan(const struct by_topology *before, const struct by_plan *from,
               const struct by_topology *topology, bool in_network, double time_limit_s, struct by_plan **plan,
               struct by_replan_report *report, struct by_problem *problem);
+/* The same, but keeps the trees of the repair where new ones would be faster. */
+int by_replan_keep(const struct by_topology *before, const struct by_plan *from,
+                   const struct by_topology *topology, bool in_network, double time_limit_s,
+                   struct by_plan **plan, struct by_replan_report *report, struct by_problem *problem);
 /*
  * Reads a plan that may use nodes and links that `topology` has lost. `before` receives a topology
  * that includes them; their bandwidths and kinds are unknown and must not be used. The caller frees

@@ -19,6 +19,8 @@ struct by_replan_job {
     uint8_t *fate;                      /* by old path: enum by_path_fate; NULL: all are whole */
     bool *inside;                       /* by node: the side of the bottleneck that the data enter */
     struct by_repaired_list trees;      /* the old trees, before any repair */
+    bool in_network;                    /* as in by_replan */
+    bool keep;                          /* the repaired trees are kept where new ones are faster */
     int64_t units;                      /* per root; for allreduce, of the whole plan */
     struct by_fraction scale;           /* units per unit of capacity, at the optimum */
     int64_t *capacity;
