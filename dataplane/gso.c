@@ -139,6 +139,11 @@ uint64_t by_gso_dropped(struct by_gso *gso)
     return gso->dropped;
 }
 
+bool by_gso_is_crowded(const struct by_gso *gso)
+{
+    return gso->ring && by_ring_is_half_full(gso->ring);
+}
+
 void by_gso_doze(struct by_gso *gso)
 {
     if (gso->ring)

@@ -48,6 +48,8 @@ int by_gso_copy(const struct by_gso *gso, struct rte_mbuf *const *frames, uint16
 bool by_gso_cuts(const struct by_gso *gso);
 /* Number of received frames that were dropped: no buffer, or malformed. */
 uint64_t by_gso_dropped(struct by_gso *gso);
+/* Whether at least half of the receive ring is in use; false without a ring. */
+bool by_gso_is_crowded(const struct by_gso *gso);
 /* Arms the wake-up before the loop sleeps: the next frame will wake it. */
 void by_gso_doze(struct by_gso *gso);
 

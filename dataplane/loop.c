@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "dataplane/mark.h"
 #include "dataplane/say.h"
 #include "dataplane/state.h"
 
@@ -88,7 +89,9 @@ static void prefetch(const struct rte_mbuf *frame)
 static uint32_t receive(struct by_shell *shell, uint16_t index)
 {
     struct rte_mbuf *frames[BY_BATCH_BURST];
-    uint16_t count = by_port_receive(&shell->ports[index], frames, (uint16_t)shell->batch.burst);
+    struct by_port *port = &shell->ports[index];
+    uint16_t count = by_port_receive(port, frames, (uint16_t)shell->batch.burst);
+    bool crowded = count == shell->batch.burst && port->ops->is_crowded && port->ops->is_crowded(port);
 
     for (uint16_t i = 0; i < count; i++)
         prefetch(frames[i]);
@@ -102,8 +105,10 @@ static uint32_t receive(struct by_shell *shell, uint16_t index)
             rte_pktmbuf_free(frame);
             continue;
         }
-        if (shell->ports[index].wrap.ipv6)
-            by_wrap_fold(&shell->ports[index].wrap, frame);
+        if (port->wrap.ipv6)
+            by_wrap_fold(&port->wrap, frame);
+        if (crowded)
+            port->counters.marked += by_mark_frame(frame);
         if (!shell->workers || by_workers_keep(shell, index, frame))
             by_batch_receive(&shell->batch, index, frame, rte_pktmbuf_mtod(frame, const uint8_t *),
                              frame->data_len);

@@ -15,6 +15,7 @@
 #include <rte_ethdev.h>
 #include <rte_ether.h>
 
+#include "dataplane/mark.h"
 #include "dataplane/pci.h"
 #include "dataplane/say.h"
 #include "offload/base/errors.h"
@@ -158,6 +159,13 @@ void by_port_close(struct by_port *port)
     port->started = false;
 }
 
+/* Marks what a full transmit queue has not accepted, in the form of the loop's frames. */
+static void mark_queue(struct by_port *port, uint16_t from)
+{
+    for (uint16_t i = from; i < port->queued && !port->wraps; i++)
+        port->counters.marked += by_mark_frame(port->queue[i]);
+}
+
 void by_port_flush(struct by_port *port)
 {
     uint16_t done = 0;
@@ -172,7 +180,11 @@ void by_port_flush(struct by_port *port)
         uint16_t sent = port->ops->send(port, port->queue + done, (uint16_t)(port->queued - done));
 
         done = (uint16_t)(done + sent);
-        if (sent == 0 && ++tries == BY_PORT_RETRIES)
+        if (sent > 0)
+            continue;
+        if (tries == 0)
+            mark_queue(port, done);
+        if (++tries == BY_PORT_RETRIES)
             break;
     }
     /* A sent frame must not be read any more. */

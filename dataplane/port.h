@@ -56,13 +56,14 @@ struct by_dp_port_counters {
      * receivers */
     uint64_t rx_dropped;
     uint64_t tx_dropped; /* refused by the port */
+    uint64_t marked;     /* of those received and sent, by ECN, since a queue was long (mark.h) */
 };
 
 struct by_port;
 
 /*
- * What drives a port: one constant table for each driver, in a file port_<driver>.c. Only flush may
- * be NULL.
+ * What drives a port: one constant table for each driver, in a file port_<driver>.c. Only flush and
+ * is_crowded may be NULL.
  */
 struct by_port_ops {
     /* Configures and starts a probed port that receives into `pool`. 0, BY_ELIMIT or BY_EIO,
@@ -72,6 +73,9 @@ struct by_port_ops {
     uint16_t (*receive)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
     /* Sends the first of `count` frames; returns how many it took and freed. Never blocks. */
     uint16_t (*send)(struct by_port *port, struct rte_mbuf **frames, uint16_t count);
+    /* Whether at least half of the receive queue is in use, as far as the driver knows; NULL: it never
+     * does. */
+    bool (*is_crowded)(const struct by_port *port);
     /* After the queue was sent; NULL: nothing is left to do. */
     void (*flush)(struct by_port *port);
     /* As by_port_settle. */
@@ -128,6 +132,7 @@ struct by_port {
     uint16_t mtu;                      /* bytes of an IP packet */
     uint64_t rx_offloads, tx_offloads; /* of port_dpdk.c: DPDK's bits of those in use */
     uint8_t steer;                     /* enum by_port_steer */
+    uint16_t rx_descriptors;           /* of port_dpdk.c: of a receive queue */
     uint16_t rx_queues, tx_queues;     /* one, or one for each worker */
     char steer_why[96];                /* why frames are handed over, else "" */
     unsigned bell_count;

@@ -242,6 +242,7 @@ static const char *start_device(struct by_port *port, struct rte_mempool *pool, 
         return "rte_eth_dev_configure";
     if ((*result = rte_eth_dev_adjust_nb_rx_tx_desc(port->id, &rx_count, &tx_count)) != 0)
         return "rte_eth_dev_adjust_nb_rx_tx_desc";
+    port->rx_descriptors = rx_count;
     for (uint16_t queue = 0; queue < port->rx_queues; queue++)
         if ((*result = rte_eth_rx_queue_setup(port->id, queue, rx_count, SOCKET_ID_ANY, NULL, pool)) != 0)
             return "rte_eth_rx_queue_setup";
@@ -336,6 +337,12 @@ static uint16_t send_burst(struct by_port *port, struct rte_mbuf **frames, uint1
     return rte_eth_tx_burst(port->id, port->lane_queue, frames, count);
 }
 
+/* Negative where the driver does not know. */
+static bool is_crowded(const struct by_port *port)
+{
+    return rte_eth_rx_queue_count(port->id, port->lane_queue) >= port->rx_descriptors / 2;
+}
+
 static bool settle(struct by_port *port)
 {
     if (!port->unsettled)
@@ -372,6 +379,7 @@ static const struct by_port_ops dpdk_ops = {.start = start,
                                             .flush = NULL,
                                             .receive = receive_burst,
                                             .send = send_burst,
+                                            .is_crowded = is_crowded,
                                             .settle = settle,
                                             .count = count,
                                             .is_down = is_down,

@@ -25,6 +25,11 @@ static uint16_t send_frames(struct by_port *port, struct rte_mbuf **frames, uint
     return by_gso_send(port->gso, frames, count);
 }
 
+static bool is_crowded(const struct by_port *port)
+{
+    return by_gso_is_crowded(port->gso);
+}
+
 static bool settle(struct by_port *port)
 {
     by_gso_doze(port->gso);
@@ -51,6 +56,7 @@ static const struct by_port_ops gso_ops = {.start = start,
                                            .flush = NULL,
                                            .receive = receive_frames,
                                            .send = send_frames,
+                                           .is_crowded = is_crowded,
                                            .settle = settle,
                                            .count = count,
                                            .is_down = is_down,

@@ -25,6 +25,11 @@ static uint16_t send_frames(struct by_port *port, struct rte_mbuf **frames, uint
     return by_xdp_port_send(port->xsk, frames, count);
 }
 
+static bool is_crowded(const struct by_port *port)
+{
+    return by_xdp_port_is_crowded(port->xsk);
+}
+
 static bool settle(struct by_port *port)
 {
     (void)port;
@@ -59,6 +64,7 @@ static const struct by_port_ops xdp_ops = {.start = start,
                                            .flush = NULL,
                                            .receive = receive_frames,
                                            .send = send_frames,
+                                           .is_crowded = is_crowded,
                                            .settle = settle,
                                            .count = count,
                                            .is_down = is_down,

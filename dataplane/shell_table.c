@@ -267,6 +267,7 @@ void by_shell_port_read(struct by_shell *shell, unsigned index, struct by_dp_por
         counters->rx_bytes += view->counters.rx_bytes;
         counters->tx_packets += view->counters.tx_packets;
         counters->tx_bytes += view->counters.tx_bytes;
+        counters->marked += view->counters.marked;
     }
 }
 

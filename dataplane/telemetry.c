@@ -82,6 +82,7 @@ static void answer_ports(void *context)
         rte_tel_data_add_dict_u64(row, "tx_packets", counters.tx_packets);
         rte_tel_data_add_dict_u64(row, "tx_bytes", counters.tx_bytes);
         rte_tel_data_add_dict_u64(row, "tx_dropped", counters.tx_dropped);
+        rte_tel_data_add_dict_u64(row, "marked", counters.marked);
         name_text(port->name, name, sizeof name);
         rte_tel_data_add_dict_container(request->data, name, row, 0);
     }

@@ -90,6 +90,11 @@ uint64_t by_xdp_port_dropped(const struct by_xdp_port *port)
     return port->dropped;
 }
 
+bool by_xdp_port_is_crowded(const struct by_xdp_port *port)
+{
+    return by_xdp_socket_is_half_full(port->socket);
+}
+
 /* Frames leave the kernel's memory immediately, through a copy that the engine needs in the cache
  * anyway, so a delayed frame (a relay, --reorder) does not occupy the kernel's memory. */
 uint16_t by_xdp_port_receive(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count)

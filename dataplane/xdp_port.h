@@ -25,6 +25,8 @@ int by_xdp_port_fd(const struct by_xdp_port *port);
 uint16_t by_xdp_port_receive(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count);
 /* Sends the first of `count` frames, as many as fit now; returns how many it accepted and freed. */
 uint16_t by_xdp_port_send(struct by_xdp_port *port, struct rte_mbuf **frames, uint16_t count);
+/* Whether at least half of the receive queue is in use. */
+bool by_xdp_port_is_crowded(const struct by_xdp_port *port);
 /* Number of received frames that were dropped for lack of a buffer. */
 uint64_t by_xdp_port_dropped(const struct by_xdp_port *port);
 

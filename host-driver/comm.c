@@ -122,19 +122,35 @@ void by_comm_image(struct banyan_comm *comm, const uint8_t *image, size_t bytes)
         comm->header = comm->context->header;
 }
 
+/* Whether the table states of all trees of a job that their queues mark packets. */
+static bool queues_mark(const uint8_t *image, uint16_t job)
+{
+    struct by_image_header header;
+    bool marks = true;
+
+    by_image_header(image, &header);
+    for (uint32_t i = 0; i < header.count[BY_SECTION_LEAF]; i++) {
+        struct by_image_leaf leaf;
+
+        by_image_leaf(image, i, &leaf);
+        marks &= leaf.job != job || (leaf.modes & BY_LEAF_MARKS) != 0;
+    }
+    return marks;
+}
+
 /* The configuration of a rank's parts, without injected faults. */
 int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image, size_t bytes,
                             struct by_progress_config *config)
 {
     const char *congestion = comm->context->settings.value[BY_SETTING_CONGESTION];
-    bool marked = strcmp(congestion, "marks") == 0;
+    bool stated = strcmp(congestion, "auto") == 0, marked = strcmp(congestion, "marks") == 0;
     uint64_t inflight;
     int error = by_settings_number(&comm->context->settings, BY_SETTING_INFLIGHT, UINT32_MAX, &inflight);
 
     if (error != 0)
         return error;
-    if (!marked && strcmp(congestion, "losses") != 0)
-        return by_fail(BY_EINVAL, "BANYAN_CONGESTION is '%s'; use losses or marks", congestion);
+    if (!stated && !marked && strcmp(congestion, "losses") != 0)
+        return by_fail(BY_EINVAL, "BANYAN_CONGESTION is '%s'; use auto, losses or marks", congestion);
     *config = (struct by_progress_config){
         .image = image,
         .image_bytes = bytes,
@@ -143,7 +159,7 @@ int by_comm_progress_config(const struct banyan_comm *comm, const uint8_t *image
         .inflight_max = inflight > 0 ? (uint32_t)inflight : comm->transport->inflight_max,
         .resume = comm->member != NULL,
         .shared = comm->transport->shared,
-        .marked = marked,
+        .marked = marked || (stated && queues_mark(image, comm->job.job)),
     };
     return 0;
 }

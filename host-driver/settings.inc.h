@@ -55,9 +55,9 @@
       "packet was lost")                                                                                     \
     X(INFLIGHT, "0",                                                                                         \
       "limit on chunks in flight, over all trees; 0: as many as windows and receive buffers hold")           \
-    X(CONGESTION, "losses",                                                                                  \
-      "what narrows a rank's window: losses and marks, or marks: only ECN marks, for paths all of whose "    \
-      "queues mark packets before they drop any")                                                            \
+    X(CONGESTION, "auto",                                                                                    \
+      "what narrows a rank's window: losses (and marks), marks: only ECN marks, for paths all of whose "     \
+      "queues mark packets before they drop any, or auto: marks if the table states such paths")                                                            \
     X(SPIN, "0", "empty polls before a waiting rank sleeps")                                                 \
     X(LOG, "1", "lines on standard error: 0: none, 1: one for each communicator, 2: one for each rank")      \
     X(GPU, "auto",                                                                                           \

@@ -1,5 +1,6 @@
 /*
  * Which operators, types and modes all inner nodes of a tree support; mode det needs enough slots.
+ * Also whether all queues on its paths are those of switches that run banyan, and so mark packets.
  * The hosts' tables contain the result, so a host can decide whether the trees can serve a call
  * before it starts. Neighbours: lower.c calls it, emit.c writes the result into LEAF. Pure; any
  * thread.
@@ -17,7 +18,7 @@
 #define BY_LOWER_OPS    ((1u << BY_OP_COUNT) - 2)
 #define BY_LOWER_DTYPES ((1u << BY_DTYPE_COUNT) - 2)
 
-/* Sets `modes`, `ops` and `dtypes` of the tree, whose hops must be laid. */
+/* Sets `modes`, with BY_LEAF_MARKS, `ops` and `dtypes` of the tree, whose hops must be laid. */
 void by_lower_able(const struct by_lowering *lowering, struct by_lowered_tree *tree);
 
 /* Limits both trees of a pair to what both support. */

@@ -164,11 +164,12 @@ static void abilities_text(const struct by_image_leaf *leaf, char *text, size_t 
 
     text[0] = 0;
     if (leaf->modes != 0)
-        snprintf(text, bytes, ", modes %s%s%s%s%s",
+        snprintf(text, bytes, ", modes %s%s%s%s%s%s",
                  words_text(leaf->modes, BY_MODE_COUNT, by_mode_name, modes), all_ops ? "" : ", operators ",
                  all_ops ? "" : words_text(leaf->ops, BY_OP_COUNT, by_op_name, ops),
                  all_dtypes ? "" : ", types ",
-                 all_dtypes ? "" : words_text(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name, dtypes));
+                 all_dtypes ? "" : words_text(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name, dtypes),
+                 leaf->modes & BY_LEAF_MARKS ? ", queues mark" : "");
 }
 
 static void leaf_line(const uint8_t *image, uint32_t index, char *line)

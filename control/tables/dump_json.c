@@ -112,9 +112,10 @@ static json_t *abilities_json(const struct by_image_leaf *leaf)
 {
     if (leaf->modes == 0)
         return json_null();
-    return json_pack("{s:o, s:o, s:o}", "modes", words_json(leaf->modes, BY_MODE_COUNT, by_mode_name), "ops",
-                     words_json(leaf->ops, BY_OP_COUNT, by_op_name), "dtypes",
-                     words_json(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name));
+    return json_pack("{s:o, s:o, s:o, s:b}", "modes", words_json(leaf->modes, BY_MODE_COUNT, by_mode_name),
+                     "ops", words_json(leaf->ops, BY_OP_COUNT, by_op_name), "dtypes",
+                     words_json(leaf->dtypes, BY_DTYPE_COUNT, by_dtype_name), "marks",
+                     (leaf->modes & BY_LEAF_MARKS) != 0);
 }
 
 static json_t *leaves_json(const uint8_t *image, uint32_t count)

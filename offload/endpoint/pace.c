@@ -46,6 +46,13 @@
 #define LOSS_VARIANCES 6u
 /* Periods without a trial after one that lost more (count). */
 #define LOSS_PATIENCE 16u
+/* Where queues are said to mark, losses narrow windows all the same after DOUBT_PERIODS periods in a
+ * row in which a quarter of the chunks is lost and none is marked, for DOUBT_LASTS periods from the
+ * last such one, or until a mark arrives (count). Chance that loses 1 % of the packets at each of
+ * three switches loses less than an eighth of the chunks of an allreduce among eight hosts. */
+#define DOUBT_LOST    (LOSS_PERIOD / 4)
+#define DOUBT_PERIODS 4u
+#define DOUBT_LASTS   64u
 /* Chunks of each lane that remain in flight where the maximum fits the path (count): only a later
  * chunk of the same lane shows that one was lost. */
 #define LANE_LEAST 4u
@@ -127,7 +134,6 @@ static void compare_losses(struct by_endpoint *endpoint)
     uint64_t lost = endpoint->loss_count, usual = endpoint->loss_usual;
     int more = lost > usual && (lost - usual) * (lost - usual) > LOSS_VARIANCES * (lost + usual);
 
-    endpoint->loss_count = endpoint->loss_results = 0;
     if (more && endpoint->loss_least > LOSS_LEAST) {
         endpoint->loss_patience = LOSS_PATIENCE;
         endpoint->loss_least /= 2;
@@ -148,13 +154,44 @@ static void compare_losses(struct by_endpoint *endpoint)
     }
 }
 
+/* A queue that drops packets without marks would be kept full where losses narrow no window. */
+static void doubt_marks(struct by_endpoint *endpoint)
+{
+    int heavy = endpoint->loss_count >= DOUBT_LOST && !endpoint->mark_seen;
+
+    if (endpoint->mark_seen)
+        endpoint->doubt = 0;
+    else if (heavy)
+        endpoint->doubt = endpoint->doubt < DOUBT_PERIODS ? (uint8_t)(endpoint->doubt + 1) : DOUBT_PERIODS;
+    else if (endpoint->doubt < DOUBT_PERIODS || endpoint->doubt >= DOUBT_PERIODS + DOUBT_LASTS)
+        endpoint->doubt = 0;
+    else
+        endpoint->doubt++;
+    endpoint->mark_seen = 0;
+}
+
+/* Whether losses are no sign of a queue: the maximum fits the path, or queues mark packets. */
+static int ignores_losses(const struct by_endpoint *endpoint)
+{
+    return endpoint->config.fitted || (endpoint->config.marked && endpoint->doubt < DOUBT_PERIODS);
+}
+
+static void end_period(struct by_endpoint *endpoint)
+{
+    if (endpoint->config.marked)
+        doubt_marks(endpoint);
+    if (!ignores_losses(endpoint))
+        compare_losses(endpoint);
+    endpoint->loss_count = endpoint->loss_results = 0;
+}
+
 void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 {
     uint64_t silent_ns = endpoint->now_ns - lane->timer_ns;
 
     lane->interval += (uint32_t)(silent_ns < PATH_NS ? silent_ns : PATH_NS) - (lane->interval >> 3);
     if (++endpoint->loss_results >= LOSS_PERIOD)
-        compare_losses(endpoint);
+        end_period(endpoint);
     /* An unused window is no evidence for a wider one. */
     if (endpoint->window >= endpoint->window_max || endpoint->inflight < endpoint->window / 2)
         return;
@@ -172,9 +209,7 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
  * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
- * waits behind the chunks in flight, and the tree's window must not run out before it returns. If
- * the maximum fits the path (config.fitted), or a queue would have marked packets (config.marked),
- * a loss is no sign of a queue.
+ * waits behind the chunks in flight, and the tree's window must not run out before it returns.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -184,7 +219,7 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
 
     if (target < endpoint->loss_least)
         target = endpoint->loss_least;
-    if (endpoint->config.fitted || endpoint->config.marked)
+    if (ignores_losses(endpoint))
         return 0;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
@@ -207,6 +242,7 @@ void by_pace_cut(struct by_endpoint *endpoint, const struct by_ep_lane *lane, en
     uint32_t smooth = lane->srtt >> 3;
     uint32_t cut;
 
+    endpoint->mark_seen |= event == BY_PACE_MARK;
     if (endpoint->now_ns < endpoint->window_cut_ns)
         return;
     endpoint->window_cut_ns = endpoint->now_ns + (smooth > 0 ? smooth : endpoint->config.rto_min_ns);

@@ -256,7 +256,9 @@ struct by_endpoint {
     uint32_t loss_usual;    /* chunks lost in a period with half of loss_least */
     uint32_t loss_count, loss_results; /* in this period: chunks lost, results */
     uint32_t loss_patience;            /* periods without a trial of twice loss_least */
-    uint64_t deadline_ns;              /* no timer is due earlier */
+    uint8_t mark_seen;                 /* a packet was marked in this period */
+    uint8_t doubt;        /* config.marked: periods that speak against it (doubt_marks in pace.c) */
+    uint64_t deadline_ns; /* no timer is due earlier */
     struct by_wheel wheel;
     uint64_t now_ns;
     uint32_t posted; /* number of the next call */

@@ -186,6 +186,11 @@ bool by_ring_doze(struct by_ring *ring)
     return ring->at == __atomic_load_n(ring->produced, __ATOMIC_SEQ_CST);
 }
 
+bool by_ring_is_half_full(const struct by_ring *ring)
+{
+    return __atomic_load_n(ring->produced, __ATOMIC_RELAXED) - ring->at >= ring->ring_bytes / 2;
+}
+
 uint64_t by_ring_lost(struct by_ring *ring)
 {
     uint64_t all = __atomic_load_n(&ring->shared->lost, __ATOMIC_RELAXED), lost = all - ring->lost_told;

@@ -173,6 +173,13 @@ int32_t by_xdp_socket_take(struct by_xdp_socket *socket, uint8_t *flat, uint32_t
     return count > 1 && bytes > flat_bytes ? -1 : (int32_t)bytes;
 }
 
+bool by_xdp_socket_is_half_full(const struct by_xdp_socket *socket)
+{
+    uint32_t produced = __atomic_load_n(socket->rx.producer, __ATOMIC_RELAXED);
+
+    return produced - *socket->rx.consumer >= socket->config.rx_frames / 2;
+}
+
 void by_xdp_socket_refill(struct by_xdp_socket *socket)
 {
     uint32_t at = 0;

@@ -65,6 +65,9 @@ int32_t by_xdp_socket_take(struct by_xdp_socket *socket, uint8_t *flat, uint32_t
                            const uint8_t **data);
 /* Returns the frames of all taken packets to the kernel. */
 void by_xdp_socket_refill(struct by_xdp_socket *socket);
+/* Returns whether at least half of the descriptors for receiving hold frames that have not been
+ * taken. */
+bool by_xdp_socket_is_half_full(const struct by_xdp_socket *socket);
 /* Queues one packet of `count` pieces. Returns 0, or -EAGAIN when there is no room. */
 int by_xdp_socket_put(struct by_xdp_socket *socket, const struct by_xdp_piece *pieces, uint32_t count);
 /* Makes the kernel send the queued packets, and collects the frames of sent ones. */

@@ -170,6 +170,10 @@ struct by_image_leaf {
     uint8_t half;    /* enum by_half */
 };
 
+/* A bit of `modes`: all nodes between the tree's root and its leaves are switches that run banyan,
+ * whose queues mark packets (ECN) before they drop any. */
+#define BY_LEAF_MARKS 0x80u
+
 /* Packets of (job, tree) from src_ip to dst_ip leave by `port`, with new MAC addresses and
  * otherwise unchanged. */
 struct by_image_relay {

@@ -35,7 +35,7 @@ refused "switchd: a name with a blank" 2 "without '/', blanks" "$build/bin/banya
 refused "push to a port above 65535" 2 "with a port from 1 to 65535" "$banyan" push "$dir/tables" --to switch0=tcp:127.0.0.1:99999
 refused "lab: a root that is no rank" 2 "ranks 0 to 3" "$banyan" lab run "$dir/star4.json" --in-process --root 4
 refused "lab: a probability above 1" 2 "a probability from 0 to 1" "$banyan" lab run "$dir/star4.json" --loss 2
-refused "lab: no such sign of congestion" 3 "BANYAN_CONGESTION is 'ecn'; use losses or marks" env BANYAN_CONGESTION=ecn "$banyan" lab run "$dir/star4.json" --in-process -b 64K -n 1
+refused "lab: no such sign of congestion" 3 "BANYAN_CONGESTION is 'ecn'; use auto, losses or marks" env BANYAN_CONGESTION=ecn "$banyan" lab run "$dir/star4.json" --in-process -b 64K -n 1
 refused "lab: a switch to kill that is none" 2 "no switch with that name" "$banyan" lab run "$dir/star4.json" --kill host0@1
 refused "lab: a kill without a time" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0
 refused "lab: a kill at a time with a sign" 2 "NODE@SECONDS" "$banyan" lab run "$dir/star4.json" --kill switch0@+1

@@ -191,6 +191,7 @@ void model_canon_host(int c)
     endpoint->window_cut_ns = 0;
     /* No window here is wider than what losses cut it to, so these decide nothing. */
     endpoint->loss_count = endpoint->loss_results = endpoint->loss_usual = endpoint->loss_patience = 0;
+    endpoint->mark_seen = endpoint->doubt = 0;
     for (uint32_t l = 0; l < endpoint->lane_count; l++) {
         canon_lane(&endpoint->lanes[l]);
         canon_kept(&endpoint->lanes[l]);

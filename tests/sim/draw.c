@@ -284,6 +284,7 @@ void scenario_draw(struct scenario *scenario, uint64_t seed, uint64_t number)
     scenario->world.endpoint.inflight_max = one_in(&prng, 3) ? (uint32_t)between(&prng, 1, 40) : 0;
     scenario->world.endpoint.rto_min_ns = (uint64_t)between(&prng, 20000, 2000000);
     scenario->world.mark_at = one_in(&prng, 4) ? (uint32_t)between(&prng, 2, 40) : 0;
+    scenario->world.endpoint.marked = scenario->world.mark_at > 0;
     draw_event(&prng, scenario);
     draw_after(scenario, through_hosts, window_log);
     draw_pairs(scenario, through_hosts);

@@ -248,7 +248,7 @@ static void run_host(void *context)
     host->ready_fd = vm_ready_open(&host->packets);
     snprintf(run->context.settings.value[BY_SETTING_CONTROLLER], BY_SETTING_BYTES_MAX, "unix:/w/members");
     snprintf(run->context.settings.value[BY_SETTING_INFLIGHT], BY_SETTING_BYTES_MAX, "0");
-    snprintf(run->context.settings.value[BY_SETTING_CONGESTION], BY_SETTING_BYTES_MAX, "losses");
+    snprintf(run->context.settings.value[BY_SETTING_CONGESTION], BY_SETTING_BYTES_MAX, "auto");
     snprintf(run->context.settings.value[BY_SETTING_LOG], BY_SETTING_BYTES_MAX, "0");
     run->context.stall_ns = world.stall_ns;
     snprintf(run->context.header.name, sizeof(run->context.header.name), "%s", host->name);

@@ -146,6 +146,7 @@ static struct by_world *make_world(struct sim_run *run)
                                      .repair_interval_ns = REPAIR_NS,
                                      .endpoint = {.inflight_max = (uint32_t)work->inflight,
                                                   .fitted = work->buffer == 0 && work->shared == 0,
+                                                  .marked = work->mark > 0,
                                                   .rto_min_ns = work->rto_ns ? work->rto_ns : RTO_NS},
                                      .watch = on_burst};
 

@@ -4,9 +4,11 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "control/fabric/site.h"
 #include "offload/base/bytes.h"
 #include "offload/wire/types.h"
 #include "tests/unit/control/tables/bench.h"
@@ -20,10 +22,10 @@ static void a_leaf_says_what_all_nodes_of_its_tree_can_do(void **state)
         uint16_t ops, dtypes, said_ops, said_dtypes;
         uint8_t det, modes;
     } cases[] = {
-        {0, 0, 0xfe, 0x7fe, 0, 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
-        {0, 0, 0xfe, 0x7fe, 1, 1u << BY_MODE_FAST | 1u << BY_MODE_DET | 1u << BY_MODE_EXACT},
+        {0, 0, 0xfe, 0x7fe, 0, BY_LEAF_MARKS | 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
+        {0, 0, 0xfe, 0x7fe, 1, BY_LEAF_MARKS | 1u << BY_MODE_FAST | 1u << BY_MODE_DET | 1u << BY_MODE_EXACT},
         {1u << BY_OP_SUM, 1u << BY_DTYPE_I32, 1u << BY_OP_SUM | 1u << BY_OP_BOR,
-         1u << BY_DTYPE_I32 | 1u << BY_DTYPE_U8, 0, 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
+         1u << BY_DTYPE_I32 | 1u << BY_DTYPE_U8, 0, BY_LEAF_MARKS | 1u << BY_MODE_FAST | 1u << BY_MODE_EXACT},
     };
 
     (void)state;
@@ -55,10 +57,61 @@ static void a_leaf_says_what_all_nodes_of_its_tree_can_do(void **state)
     }
 }
 
+/* Whether the first leaf of h0 states that queues mark, for trees on a line of two switches with x0
+ * between them. */
+static bool states_marks(unsigned collective, const char *root, const char *const *trees, const char *site)
+{
+    struct by_topology *topology =
+        bench_topology("h0 h1 h2 sw0* sw1* x0", "h0-sw0 h1-sw0 h2-sw1 sw0-x0 x0-sw1 sw0-sw1 h0-h1");
+    struct by_plan *plan = bench_plan(topology, collective, root, trees);
+    struct by_lower_job job = {.job = 1, .plan_count = 1, .plans = (const struct by_plan *const *)&plan};
+    struct by_problem problem = {0};
+    struct by_lowering *lowering;
+    struct bench_images images;
+    struct by_image_leaf leaf;
+
+    if (site != NULL)
+        assert_int_equal(by_site_parse(site, strlen(site), topology, &problem), 0);
+    assert_int_equal(by_lower(topology, &job, 1, &(struct by_lower_options){0}, &lowering, &problem), 0);
+    bench_plan_free(plan);
+    images = bench_images(lowering);
+    by_image_leaf(images.bytes[0], 0, &leaf);
+    for (uint32_t host = 1; host < 3; host++) {
+        struct by_image_leaf other;
+
+        by_image_leaf(images.bytes[host], 0, &other);
+        assert_int_equal(other.modes, leaf.modes);
+    }
+    bench_images_free(&images);
+    by_lowering_free(lowering);
+    by_topology_free(topology);
+    return (leaf.modes & BY_LEAF_MARKS) != 0;
+}
+
+/* All nodes between root and leaves must be switches of banyan: no host, bridge or router. */
+static void a_leaf_states_marks_where_all_queues_are_those_of_switches(void **state)
+{
+    static const char *const direct[] = {"1 sw0: sw0>h0 sw0>h1 sw0>sw1 sw1>h2", NULL};
+    static const char *const relayed[] = {"1 sw0: sw0>h0 sw0>h1 sw0>x0>sw1 sw1>h2", NULL};
+    static const char *const from_host[] = {"1 h2: h2>sw1 sw1>sw0 sw0>h0 sw0>h1", NULL};
+    static const char *const through_host[] = {"1 h2: h2>sw1 sw1>sw0 sw0>h0 h0>h1", NULL};
+    static const char bridge[] =
+        "{\"format\": \"banyan-site-1\", \"nodes\": [{\"name\": \"x0\", \"runs\": \"bridge\"}]}";
+
+    (void)state;
+    assert_true(states_marks(BY_COLLECTIVE_ALLREDUCE, NULL, direct, NULL));
+    assert_true(states_marks(BY_COLLECTIVE_ALLREDUCE, NULL, direct, bridge));
+    assert_true(states_marks(BY_COLLECTIVE_ALLREDUCE, NULL, relayed, NULL));
+    assert_false(states_marks(BY_COLLECTIVE_ALLREDUCE, NULL, relayed, bridge));
+    assert_true(states_marks(BY_COLLECTIVE_BROADCAST, "h2", from_host, NULL));
+    assert_false(states_marks(BY_COLLECTIVE_BROADCAST, "h2", through_host, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_leaf_says_what_all_nodes_of_its_tree_can_do),
+        cmocka_unit_test(a_leaf_states_marks_where_all_queues_are_those_of_switches),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,8 +25,8 @@ static const char text_of_h3[] =
     "  job 2: generation 5, 4 ranks, 1 trees, hosts on UDP port 46248, rank 3\n"
     "  job 7: generation 1, 4 ranks, 1 trees, hosts on UDP port 46253, rank 3\n"
     "  entry job 7 tree 0: slots 0+32, window 32, payload 1408, 4 leaves, root; children: h3 by local at 198.18.0.12:46253 (rank 3), sw1 by port 0 at 198.18.0.13:46247\n"
-    "  leaf job 2 tree 0: allreduce,barrier of all ranks, share 1, window 256, payload 1408, child 1 of sw1 by port 0 at 198.18.0.13:46247, modes fast,exact\n"
-    "  leaf job 7 tree 0: broadcast of rank 3, share 1, window 32, payload 1408, child 0 of h3 by local at 198.18.0.12:46253, modes fast,det,exact\n"
+    "  leaf job 2 tree 0: allreduce,barrier of all ranks, share 1, window 256, payload 1408, child 1 of sw1 by port 0 at 198.18.0.13:46247, modes fast,exact, queues mark\n"
+    "  leaf job 7 tree 0: broadcast of rank 3, share 1, window 32, payload 1408, child 0 of h3 by local at 198.18.0.12:46253, modes fast,det,exact, queues mark\n"
     "  hop job 2 tree 0: h0 is child 0 of sw0\n"
     "  hop job 2 tree 0: h1 is child 1 of sw0\n"
     "  hop job 2 tree 0: h2 is child 0 of sw1\n"
@@ -89,11 +89,11 @@ static const char json_of_h3[] =
     "window\":256,\"payload_max\":1408,\"parent\":{\"node\":5,\"port\":0,\"ip\":\"198.18.0.13\",\"u"
     "dp_port\":46247,\"child\":1},\"able\":{\"modes\":[\"fast\",\"exact\"],\"ops\":[\"sum\",\"prod\",\""
     "min\",\"max\",\"band\",\"bor\",\"bxor\"],\"dtypes\":[\"i8\",\"u8\",\"i32\",\"u32\",\"i64\",\"u64\",\"f16"
-    "\",\"bf16\",\"f32\",\"f64\"]}},{\"job\":7,\"tree\":0,\"half\":null,\"collectives\":[\"broadcast\""
+    "\",\"bf16\",\"f32\",\"f64\"],\"marks\":true}},{\"job\":7,\"tree\":0,\"half\":null,\"collectives\":[\"broadcast\""
     "],\"owner\":3,\"share\":1,\"window\":32,\"payload_max\":1408,\"parent\":{\"node\":3,\"port\":\""
     "local\",\"ip\":\"198.18.0.12\",\"udp_port\":46253,\"child\":0},\"able\":{\"modes\":[\"fast\",\"d"
     "et\",\"exact\"],\"ops\":[\"sum\",\"prod\",\"min\",\"max\",\"band\",\"bor\",\"bxor\"],\"dtypes\":[\"i8\""
-    ",\"u8\",\"i32\",\"u32\",\"i64\",\"u64\",\"f16\",\"bf16\",\"f32\",\"f64\"]}}],\"relays\":[],\"names\":["
+    ",\"u8\",\"i32\",\"u32\",\"i64\",\"u64\",\"f16\",\"bf16\",\"f32\",\"f64\"],\"marks\":true}}],\"relays\":[],\"names\":["
     "{\"node\":0,\"name\":\"h0\",\"rank\":0},{\"node\":1,\"name\":\"h1\",\"rank\":1},{\"node\":2,\"name\""
     ":\"h2\",\"rank\":2},{\"node\":3,\"name\":\"h3\",\"rank\":3},{\"node\":4,\"name\":\"sw0\",\"rank\":nu"
     "ll},{\"node\":5,\"name\":\"sw1\",\"rank\":null},{\"node\":6,\"name\":\"x0\",\"rank\":null},{\"nod"
@@ -261,9 +261,9 @@ static void a_difference_has_the_lines_of_one_image_only(void **state)
         "- host h3: node 3, cookie #, 32 slots, payload 1408\n"
         "+ host h3: node 3, cookie #, 64 slots, payload 1408\n"
         "- leaf job 7 tree 0: broadcast of rank 3, share 1, window 32, payload 1408, child 0 of h3 by local at "
-        "198.18.0.12:46253, modes fast,det,exact\n"
+        "198.18.0.12:46253, modes fast,det,exact, queues mark\n"
         "+ leaf job 7 tree 0: broadcast of rank 3, share 1, window 64, payload 1408, child 0 of h3 by local at "
-        "198.18.0.12:46253, modes fast,det,exact\n");
+        "198.18.0.12:46253, modes fast,det,exact, queues mark\n");
     assert_int_equal(count, 6);
     free(text);
     assert_int_equal(by_dump_diff(a.bytes[H3], a.bytes[H3], NULL), 0);

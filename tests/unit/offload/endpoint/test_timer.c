@@ -369,6 +369,40 @@ static void losses_that_follow_the_window_keep_it_small(void **state)
     free(b);
 }
 
+/* A queue that drops many packets and marks none is not believed to mark: losses cut after four
+ * periods, for as long as it lasts, 64 periods more, or until a mark arrives. */
+static void losses_cut_again_where_a_queue_drops_without_marks(void **state)
+{
+    struct timer_bench *b = bench_with_a_queue();
+    struct by_endpoint *endpoint = &b->endpoint;
+
+    (void)state;
+    endpoint->config.marked = 1;
+    endpoint->window = endpoint->window_goal = endpoint->window_max;
+    for (int period = 0; period < 100; period++) /* as chance does */
+        period_with_losses(b, 64);
+    assert_int_equal(endpoint->window, endpoint->window_max);
+    for (int period = 0; period < 4; period++) {
+        assert_int_equal(endpoint->window, endpoint->window_max);
+        period_with_losses(b, 128);
+    }
+    period_with_losses(b, 128);
+    assert_in_range(endpoint->window, 1, endpoint->window_max / 2);
+    for (int period = 0; period < 60; period++)
+        period_with_losses(b, 64);
+    assert_in_range(endpoint->window, 1, endpoint->window_max / 2);
+    for (int period = 0; period < 200; period++)
+        period_with_losses(b, 64);
+    assert_in_range(endpoint->window, endpoint->window_max / 2, endpoint->window_max);
+    for (int period = 0; period < 5; period++)
+        period_with_losses(b, 128);
+    assert_int_equal(endpoint->doubt, 4);
+    by_pace_cut(endpoint, &b->lanes[0], BY_PACE_MARK);
+    period_with_losses(b, 128);
+    assert_int_equal(endpoint->doubt, 0);
+    free(b);
+}
+
 /* A period in which the network marks every result, and so many chunks are lost. */
 static void marked_period(struct timer_bench *b, uint32_t losses)
 {
@@ -413,6 +447,7 @@ int main(void)
         cmocka_unit_test(only_marks_cut_where_all_queues_mark),
         cmocka_unit_test(losses_that_do_not_follow_the_window_raise_its_least),
         cmocka_unit_test(losses_that_follow_the_window_keep_it_small),
+        cmocka_unit_test(losses_cut_again_where_a_queue_drops_without_marks),
         cmocka_unit_test(a_window_that_marks_have_cut_stays_so_whatever_is_lost),
         cmocka_unit_test(every_timer_is_looked_at_within_a_tick_of_its_time),
         cmocka_unit_test(a_timer_is_never_looked_at_in_vain_more_often_than_there_are_levels),

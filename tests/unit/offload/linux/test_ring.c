@@ -185,6 +185,22 @@ static void a_full_ring_loses_frames_counts_them_and_goes_on(void **state)
     by_ring_close(ring);
 }
 
+static void a_ring_is_half_full_by_what_was_not_taken(void **state)
+{
+    struct by_ring *ring = open_ring(40, 1500);
+    uint32_t slots = by_ring_frames(ring), sent = 0;
+
+    (void)state;
+    assert_false(by_ring_is_half_full(ring));
+    while (sent < slots && !by_ring_is_half_full(ring))
+        send_number(sent++, PORT, 1472);
+    assert_in_range(sent, slots / 2, slots / 2 + 1);
+    assert_int_equal(take(ring, 1472), 0);
+    assert_false(by_ring_is_half_full(ring));
+    by_ring_return(ring);
+    by_ring_close(ring);
+}
+
 static void a_frame_that_is_too_long_is_told_of(void **state)
 {
     struct by_ring *ring = open_ring(64, 1000);
@@ -256,6 +272,7 @@ int main(void)
         cmocka_unit_test(a_ring_of_every_frame_wakes_a_sleeper_by_itself),
         cmocka_unit_test(a_closed_ring_leaves_the_interface_as_it_was),
         cmocka_unit_test(a_full_ring_loses_frames_counts_them_and_goes_on),
+        cmocka_unit_test(a_ring_is_half_full_by_what_was_not_taken),
         cmocka_unit_test(a_frame_that_is_too_long_is_told_of),
         cmocka_unit_test(an_error_names_the_step),
         cmocka_unit_test(a_feature_is_found_by_its_name),
