@@ -24,8 +24,9 @@ struct by_endpoint_config {
      * may always send one. */
     uint32_t inflight_max;
     uint8_t fitted; /* inflight_max fits the rate and the round trip of the paths: losses change no window */
-    uint8_t marked; /* queues of the paths mark packets before they drop any: losses change no window,
-                       unless many chunks are lost for long and none is marked */
+    /* Queues of the paths mark packets before they drop any: losses leave three quarters of the
+     * window, unless many chunks are lost for long and none is marked. */
+    uint8_t marked;
     uint64_t rto_min_ns; /* minimum timeout; each timeout sends one packet of its tree; 0 = 50 us */
     uint64_t rto_max_ns; /* 0 = 200 ms */
     uint64_t stall_ns;   /* a call without progress for this long ends with BY_ETIMEDOUT; 0 = 10 s */

@@ -170,17 +170,17 @@ static void doubt_marks(struct by_endpoint *endpoint)
     endpoint->mark_seen = 0;
 }
 
-/* Whether losses are no sign of a queue: the maximum fits the path, or queues mark packets. */
-static int ignores_losses(const struct by_endpoint *endpoint)
+/* Whether a loss is no sign of a queue, since a queue would have marked packets. */
+static int trusts_marks(const struct by_endpoint *endpoint)
 {
-    return endpoint->config.fitted || (endpoint->config.marked && endpoint->doubt < DOUBT_PERIODS);
+    return endpoint->config.marked && endpoint->doubt < DOUBT_PERIODS;
 }
 
 static void end_period(struct by_endpoint *endpoint)
 {
     if (endpoint->config.marked)
         doubt_marks(endpoint);
-    if (!ignores_losses(endpoint))
+    if (!trusts_marks(endpoint))
         compare_losses(endpoint);
     endpoint->loss_count = endpoint->loss_results = 0;
 }
@@ -209,7 +209,9 @@ void by_pace_accepted(struct by_endpoint *endpoint, struct by_ep_lane *lane)
 /*
  * Returns the cut for a lost chunk: a quarter of the distance to 5/4 of the chunks that fill the
  * path, at least LOSS_LEAST. Without a queue that is zero. With a queue it gains time: a repair
- * waits behind the chunks in flight, and the tree's window must not run out before it returns.
+ * waits behind the chunks in flight, and the tree's window must not run out before it returns. Where
+ * queues mark, a quarter of the maximum is enough for that. If the maximum fits the path
+ * (config.fitted) there is no cut.
  */
 static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by_ep_lane *lane)
 {
@@ -219,8 +221,10 @@ static uint32_t cut_for_loss(const struct by_endpoint *endpoint, const struct by
 
     if (target < endpoint->loss_least)
         target = endpoint->loss_least;
-    if (ignores_losses(endpoint))
+    if (endpoint->config.fitted)
         return 0;
+    if (trusts_marks(endpoint) && target < endpoint->window_max - endpoint->window_max / 4)
+        target = endpoint->window_max - endpoint->window_max / 4;
     return endpoint->window > target ? (uint32_t)(endpoint->window - target + 3) / 4 : 0;
 }
 
