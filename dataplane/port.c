@@ -143,6 +143,7 @@ void by_port_view(struct by_port *port, const struct by_port *from)
                              .driver = from->driver,
                              .index = from->index,
                              .mtu = from->mtu,
+                             .rx_descriptors = from->rx_descriptors,
                              .rx_queues = from->rx_queues,
                              .tx_queues = from->tx_queues};
     memcpy(port->mac, from->mac, sizeof port->mac);

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
 # What losses cost in labs of real switches: lab-lossy.sh BUILD. Each switch loses packets with the
-# probability of the column; "marks": with BANYAN_CONGESTION=marks, where losses narrow no window. A
-# round runs every collective in each case, one after the other, so other programs delay all of them
-# alike. A cell is the median over the rounds of the time without loss divided by the time with it:
-# the part of the rate that remains. "sent again" are the packets of the hosts, and results and sums
-# of all nodes, that were repeated, for each frame that was lost. The environment may set ROUNDS (5),
-# BYTES (16M) and FABRICS (all four). Exit 1: a run failed, or has a wrong element; 77: not root.
+# probability of the column; "losses": with BANYAN_CONGESTION=losses, where all losses narrow
+# windows; the default goes by the tables, which state that all queues mark packets. A round runs
+# every collective in each case, one after the other, so other programs delay all of them alike. A
+# cell is the median over the rounds of the time without loss divided by the time with it: the part
+# of the rate that remains. "sent again" are the packets of the hosts, and results and sums of all
+# nodes, that were repeated, for each frame that was lost. The environment may set ROUNDS (5), BYTES
+# (16M) and FABRICS (all four). Exit 1: a run failed, or has a wrong element; 77: not root.
 set -u
 build=$1
 rounds=${ROUNDS:-5}
@@ -15,14 +16,14 @@ banyan=$build/bin/banyan
 [ "$(id -u)" -eq 0 ] || { echo "# the lab needs root"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cases=(0 0.001 0.01 0.001-marks 0.01-marks)
+cases=(0 0.001 0.01 0.001-losses 0.01-losses)
 
 # One run; appends "FABRIC COLLECTIVE CASE MICROSECONDS" for each collective to times, and "FABRIC
 # CASE LOST AGAIN" to repairs.
 run() { # FABRIC CASE SEED
-    local congestion=losses
-    [[ $2 != *-marks ]] || congestion=marks
-    BANYAN_CONGESTION=$congestion "$banyan" lab run "$folder/$1.json" -c allreduce,allgather,broadcast -b "$bytes" -n 5 --loss "${2%-marks}" \
+    local congestion=auto
+    [[ $2 != *-losses ]] || congestion=losses
+    BANYAN_CONGESTION=$congestion "$banyan" lab run "$folder/$1.json" -c allreduce,allgather,broadcast -b "$bytes" -n 5 --loss "${2%-losses}" \
         --seed "$3" --timeout 30 --report "$folder/report" >"$folder/out" 2>&1 || { cat "$folder/out"; exit 1; }
     python3 - "$folder" "$1" "$2" <<'PYTHON'
 import json, sys
@@ -58,13 +59,13 @@ with open(folder + "/repairs") as file:
         sums = repairs.setdefault(fabric, {}).setdefault(case, [0, 0])
         sums[0] += int(lost)
         sums[1] += int(again)
-print(f"{'fabric':<12} {'collective':<10}" + "".join(f" {case:>11}" for case in cases))
+print(f"{'fabric':<12} {'collective':<10}" + "".join(f" {case:>12}" for case in cases))
 for (fabric, collective), of in times.items():
     parts = (statistics.median(b / t for b, t in zip(of[base], of[case])) for case in cases)
-    print(f"{fabric:<12} {collective:<10}" + "".join(f" {part:11.2f}" for part in parts))
+    print(f"{fabric:<12} {collective:<10}" + "".join(f" {part:12.2f}" for part in parts))
 for fabric, of in repairs.items():
     parts = (of[case][1] / max(of[case][0], 1) for case in cases)
-    print(f"{fabric:<12} {'sent again':<10}" + "".join(f" {part:11.2f}" for part in parts))
+    print(f"{fabric:<12} {'sent again':<10}" + "".join(f" {part:12.2f}" for part in parts))
 PYTHON
 }
 

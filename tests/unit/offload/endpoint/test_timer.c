@@ -285,8 +285,8 @@ static void a_loss_cuts_only_where_all_recent_round_trips_have_grown(void **stat
     free(b);
 }
 
-/* Where queues mark before they drop, a loss is no sign of a queue: it leaves a quarter of the maximum
- * for repairs. A mark cuts as ever. */
+/* Where queues mark before they drop, a loss is no sign of a queue: it leaves a quarter of the
+ * maximum for repairs. A mark cuts as ever. */
 static void only_marks_cut_far_where_all_queues_mark(void **state)
 {
     struct timer_bench *b = bench_open();
