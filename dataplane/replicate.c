@@ -125,8 +125,8 @@ static void write_headers(struct by_shell *shell, struct by_port *port, const st
     memcpy(room, port->stencil, sizeof port->stencil); /* copies a few bytes more, in full words */
     if (port->lane_port != 0)
         by_put16(room + BY_FRAME_AT_UDP,
-                 port->lane_port |
-                     (uint16_t)by_lane(port->lane_first, BY_LANES, by_get32(tx->header + BY_HEADER_AT_SEQ)));
+                 port->lane_port | (uint16_t)by_lane(port->lane_first, BY_LANES, BY_LANE_SHIFT,
+                                                     by_get32(tx->header + BY_HEADER_AT_SEQ)));
     memcpy(room + BY_FRAME_HEADER_BYTES, tx->header, BY_WIRE_HEADER_BYTES);
 }
 

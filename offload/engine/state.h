@@ -176,7 +176,7 @@ struct by_entry {
     uint16_t own_count;
     uint64_t all;  /* bitmap of all children of the first set */
     uint64_t mine; /* this worker's parts of the sequence numbers, as bits (by_chunk_is_mine) */
-    uint8_t lane_first, lane_span; /* offload/wire/stripe.h */
+    uint8_t lane_first, lane_span, lane_shift; /* offload/wire/stripe.h */
     struct by_neighbour parent;
     uint8_t cover; /* enum by_cover: coverage of the job's tags */
     /* of a keyed job; the children's keys are in by_table.keys */
@@ -436,10 +436,10 @@ static inline uint64_t by_set_all(const struct by_entry *entry, uint32_t set)
 }
 
 /* Whether chunk `seq` of the entry is this worker's: bit i of `mine` is for the chunks whose number
- * divided by BY_LANE_CHUNKS is i, modulo BY_LANES. */
+ * shifted by lane_shift is i, modulo BY_LANES. */
 static inline int by_chunk_is_mine(const struct by_entry *entry, uint32_t seq)
 {
-    return (int)(entry->mine >> (seq / BY_LANE_CHUNKS % BY_LANES) & 1);
+    return (int)((entry->mine >> (seq >> entry->lane_shift) % BY_LANES) & 1);
 }
 
 /* The same for bank `at` of the entry's chunks: 2 * slot + bank. */

@@ -1,10 +1,8 @@
 /*
  * Nodes with several engines, one for each worker. A staged table says which chunks of each entry
- * are this engine's, and to which workers a received datagram goes. Some entries cannot be spread,
- * and all their chunks have one lane: those with slots for mode DET, whose chunks share places for
- * waiting values, those with a small window, and those of tables that enforce shares, whose meters
- * count what passes one engine. Neighbours: load.c, engine.c. Runs in the engine's thread, and
- * reads only what commits change.
+ * are this engine's, and to which workers a received datagram goes. New entries of tables that
+ * enforce shares have one lane, because meters count what passes one engine. Neighbours: load.c,
+ * engine.c. Runs in the engine's thread, and reads only what commits change.
  */
 #include "offload/engine/state.h"
 
@@ -19,12 +17,20 @@ static uint64_t mine_of(const struct by_engine *engine, const struct by_entry *e
     if (engine->config.worker_count < 2)
         return UINT64_MAX;
     for (uint32_t i = 0; i < BY_LANES; i++) {
-        uint32_t lane = by_lane(entry->lane_first, entry->lane_span, i * BY_LANE_CHUNKS);
+        uint32_t lane =
+            by_lane(entry->lane_first, entry->lane_span, entry->lane_shift, i << entry->lane_shift);
 
         if (by_lane_worker(lane, engine->config.worker_count) == engine->config.worker)
             mine |= UINT64_C(1) << i;
     }
     return mine;
+}
+
+static void keep_lanes(struct by_entry *entry, const struct by_entry *from)
+{
+    entry->lane_first = from->lane_first;
+    entry->lane_span = from->lane_span;
+    entry->lane_shift = from->lane_shift;
 }
 
 void by_lanes_assign(const struct by_engine *engine, struct by_table *table)
@@ -33,17 +39,13 @@ void by_lanes_assign(const struct by_engine *engine, struct by_table *table)
         struct by_entry *entry = &table->entry[i];
 
         if (entry->joined) { /* its packets use the banks of the entry before it */
-            entry->lane_first = table->entry[i - 1].lane_first;
-            entry->lane_span = table->entry[i - 1].lane_span;
+            keep_lanes(entry, &table->entry[i - 1]);
         } else if (entry->stays) {
-            const struct by_entry *running = by_entry_find(engine->active, entry->key);
-
-            entry->lane_first = running->lane_first;
-            entry->lane_span = running->lane_span;
+            keep_lanes(entry, by_entry_find(engine->active, entry->key));
         } else {
             entry->lane_first = table->metered ? 0 : (uint8_t)by_lane_first(entry->key);
-            entry->lane_span =
-                table->metered || entry->slots > entry->window ? 1 : (uint8_t)by_lane_span(entry->window);
+            entry->lane_shift = (uint8_t)by_lane_shift(entry->window, engine->config.worker_count);
+            entry->lane_span = table->metered ? 1 : (uint8_t)by_lane_span(entry->window, entry->lane_shift);
         }
         entry->mine = mine_of(engine, entry);
     }
@@ -62,7 +64,8 @@ int by_address_is_own(const struct by_table *table, const struct by_rx *rx)
 static uint64_t worker_bit(const struct by_engine *engine, const struct by_entry *entry,
                            const uint8_t *header)
 {
-    uint32_t lane = by_lane(entry->lane_first, entry->lane_span, by_get32(header + BY_HEADER_AT_SEQ));
+    uint32_t lane =
+        by_lane(entry->lane_first, entry->lane_span, entry->lane_shift, by_get32(header + BY_HEADER_AT_SEQ));
 
     return UINT64_C(1) << by_lane_worker(lane, engine->config.worker_count);
 }

@@ -14,20 +14,33 @@
 /* Lanes (count, a power of two): more than the workers of a switch, so that each worker gets nearly
  * the same number. */
 #define BY_LANES 64u
-/* Consecutive chunks in one lane (count, a power of two): packets without a payload of consecutive
- * chunks share datagrams, which should seldom hold packets of several workers. */
-#define BY_LANE_CHUNKS 8u
+/* Consecutive chunks in one lane, at most (count, a power of two): packets without a payload of
+ * consecutive chunks share datagrams, which should seldom hold packets of several workers. */
+#define BY_LANE_SHIFT  3u
+#define BY_LANE_CHUNKS (1u << BY_LANE_SHIFT)
 /* The bit of a UDP source port that is set if the bits below are a lane. */
 #define BY_LANE_PORT 64u
 /* Workers of a node (count). */
 #define BY_WORKERS_MAX 32u
 
-/* Returns over how many lanes the chunks of an entry with this window (a power of two) are spread:
- * the period of the lanes, BY_LANE_CHUNKS times this number, divides the chunks of all banks, twice
- * the window. 1: the window is too small. */
-static inline uint32_t by_lane_span(uint32_t window)
+/* Returns the log2 of the consecutive chunks in one lane of an entry with this window (a power of
+ * two): as many as leave each worker a lane, or 1. Lanes of 1 << shift chunks divide the chunks of
+ * all banks, twice the window. */
+static inline uint32_t by_lane_shift(uint32_t window, uint32_t workers)
 {
-    uint32_t span = 2 * window / BY_LANE_CHUNKS;
+    uint32_t shift = BY_LANE_SHIFT;
+
+    while (shift > 0 && 2 * window >> shift < workers)
+        shift--;
+    return shift;
+}
+
+/* Returns over how many lanes, of 1 << shift chunks each, the chunks of an entry with this window
+ * are spread: the period of the lanes, (1 << shift) times this number, divides the chunks of all
+ * banks. */
+static inline uint32_t by_lane_span(uint32_t window, uint32_t shift)
+{
+    uint32_t span = 2 * window >> shift;
 
     return span > BY_LANES ? BY_LANES : span > 1 ? span : 1;
 }
@@ -38,11 +51,11 @@ static inline uint32_t by_lane_first(uint32_t tree)
     return (tree ^ tree >> 16) * 0x9e3779b1u >> 26;
 }
 
-/* Returns the lane of chunk `seq` of an entry whose first lane is `first` and whose span is
- * `span`. */
-static inline uint32_t by_lane(uint32_t first, uint32_t span, uint32_t seq)
+/* Returns the lane of chunk `seq` of an entry whose first lane is `first`, and which has `span`
+ * lanes of 1 << shift chunks. */
+static inline uint32_t by_lane(uint32_t first, uint32_t span, uint32_t shift, uint32_t seq)
 {
-    return (first + (seq / BY_LANE_CHUNKS & (span - 1))) & (BY_LANES - 1);
+    return (first + (seq >> shift & (span - 1))) & (BY_LANES - 1);
 }
 
 /* Returns the worker of a lane, of `workers` > 0. */
@@ -58,11 +71,13 @@ static inline uint16_t by_tree_port(uint32_t tree)
     return (uint16_t)(0xc000u | ((tree >> 16) * 31u + tree) % 0x80u * 2 * BY_LANE_PORT);
 }
 
-/* Returns the source port that tells a node's network card the lane of chunk `seq`: that of a span
- * of BY_LANES. Other spans have the same worker where the workers' number divides them. */
+/* Returns the source port that tells a node's network card the lane of chunk `seq`: that of
+ * BY_LANES lanes of BY_LANE_CHUNKS chunks. An entry with fewer lanes of as many chunks has the same
+ * worker where the workers' number divides them. */
 static inline uint16_t by_lane_port(uint32_t tree, uint32_t seq)
 {
-    return (uint16_t)(by_tree_port(tree) | BY_LANE_PORT | by_lane(by_lane_first(tree), BY_LANES, seq));
+    return (uint16_t)(by_tree_port(tree) | BY_LANE_PORT |
+                      by_lane(by_lane_first(tree), BY_LANES, BY_LANE_SHIFT, seq));
 }
 
 /* Returns the source port of a packet of chunk `seq` to UDP port `to`. Nodes listen on

@@ -47,7 +47,7 @@ static void rss_delivers_each_lane_to_its_worker(void **state)
         for (unsigned index = 0; index < 5; index++)
             for (uint32_t seq = 0; seq < 2 * BY_LANES * BY_LANE_CHUNKS; seq += BY_LANE_CHUNKS) {
                 uint32_t tree = (uint32_t)by_prng_next(&prng), hash;
-                uint32_t lane = by_lane(by_lane_first(tree), BY_LANES, seq);
+                uint32_t lane = by_lane(by_lane_first(tree), BY_LANES, BY_LANE_SHIFT, seq);
 
                 hash = hash_of(&config, &prng, by_lane_port(tree, seq));
                 for (unsigned places = 128; places <= 512; places *= 2) /* of the card's table */

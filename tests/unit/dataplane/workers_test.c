@@ -137,18 +137,22 @@ static void each_worker_does_its_part_of_one_tree(void **state)
     wires_close(&wires);
 }
 
-static void an_entry_with_a_small_window_stays_on_one_worker(void **state)
+/* A window of 1 has two banks, thus two workers. */
+static void entries_with_small_windows_are_spread(void **state)
 {
-    unsigned busy = 0;
-
     (void)state;
-    open_star(4, 1, 4, NULL);
-    run(1, 200);
-    wires_stop(&wires);
-    for (unsigned w = 0; w < 4; w++)
-        busy += by_engine_counters(wires.shell->workers->worker[w].shell->engine)->complete > 0;
-    assert_int_equal(busy, 1);
-    wires_close(&wires);
+    for (uint16_t window = 1; window <= 4; window *= 2) {
+        unsigned busy = 0;
+
+        open_star(4, 1, window, NULL);
+        run(1, 200);
+        wires_stop(&wires);
+        assert_int_equal(wires.wrong, 0);
+        for (unsigned w = 0; w < 4; w++)
+            busy += by_engine_counters(wires.shell->workers->worker[w].shell->engine)->complete > 0;
+        assert_int_equal(busy, window == 1 ? 2 : 4);
+        wires_close(&wires);
+    }
 }
 
 /* The counters of a moment, as the control channel reads them. */
@@ -286,7 +290,7 @@ int main(void)
         cmocka_unit_test(a_silent_neighbour_is_named_with_any_number_of_workers),
         cmocka_unit_test(steered_frames_are_not_handed_over),
         cmocka_unit_test(each_worker_does_its_part_of_one_tree),
-        cmocka_unit_test(an_entry_with_a_small_window_stays_on_one_worker),
+        cmocka_unit_test(entries_with_small_windows_are_spread),
         cmocka_unit_test(tables_change_and_counters_are_read_while_chunks_flow),
         cmocka_unit_test(idle_workers_sleep_and_are_woken),
         cmocka_unit_test(the_pulse_stands_still_when_one_worker_does),

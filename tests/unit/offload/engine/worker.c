@@ -3,7 +3,11 @@
  * it, and what cannot be spread stays together. All engines of a test get every packet, so that
  * only their own filter keeps them apart.
  */
+#include <math.h>
+#include <stdbool.h>
+
 #include "offload/base/bytes.h"
+#include "offload/base/prng.h"
 #include "offload/wire/datagram.h"
 #include "offload/wire/stripe.h"
 #include "tests/unit/offload/engine/rig.h"
@@ -105,7 +109,8 @@ static void each_chunk_is_served_by_the_worker_that_the_function_names(void **st
 
         open_all(workers, &tree, 1);
         for (uint32_t seq = 0; seq < 6 * WINDOW; seq++) {
-            uint32_t lane = by_lane(by_lane_first(1u << 16 | 2), by_lane_span(WINDOW), seq);
+            uint32_t lane =
+                by_lane(by_lane_first(1u << 16 | 2), by_lane_span(WINDOW, BY_LANE_SHIFT), BY_LANE_SHIFT, seq);
             uint64_t served = serve(workers, &tree, seq);
 
             assert_int_equal(served, UINT64_C(1) << by_lane_worker(lane, workers));
@@ -132,27 +137,125 @@ static void the_only_engine_of_a_node_has_all_chunks(void **state)
     close_all(1);
 }
 
-static void entries_that_share_places_or_have_few_slots_stay_on_one_worker(void **state)
+/* The first tree's slots for mode DET are behind those of its chunks. */
+static void each_entry_is_spread_over_as_many_workers_as_it_has_banks(void **state)
 {
-    static const struct rig_entry entries[] = {
-        {.job = 1, .tree = 0, .gen = 7, .root = 1, .children = 3, .window = WINDOW, .depth = 2},
-        {.job = 1, .tree = 1, .gen = 7, .root = 1, .children = 3, .window = 4, .slot_base = 2 * WINDOW},
-        {.job = 1, .tree = 2, .gen = 7, .root = 1, .children = 3, .window = 8, .slot_base = 3 * WINDOW}};
-    uint64_t seen[3] = {0};
+    static const uint16_t windows[] = {1, 2, 4, 8, 16, 64};
 
     (void)state;
-    open_all(4, entries, 3);
-    for (uint32_t seq = 0; seq < 3 * WINDOW; seq++)
-        for (unsigned i = 0; i < 3; i++) {
-            uint64_t served = serve(4, &entries[i], seq);
+    for (unsigned i = 0; i < sizeof windows / sizeof windows[0]; i++)
+        for (unsigned workers = 2; workers <= 8; workers++) {
+            const struct rig_entry entries[] = {
+                {.job = 1, .gen = 7, .root = 1, .children = 3, .window = windows[i], .depth = 2},
+                {.job = 1,
+                 .tree = 1,
+                 .gen = 7,
+                 .root = 1,
+                 .children = 3,
+                 .window = windows[i],
+                 .slot_base = 2u * windows[i]}};
+            unsigned banks = 2u * windows[i];
+            uint64_t seen[2] = {0};
 
-            assert_int_equal(served, worker_of_chunk(&entries[i], seq));
-            seen[i] |= served;
+            open_all(workers, entries, 2);
+            for (uint32_t seq = 0; seq < 4 * banks; seq++)
+                for (unsigned e = 0; e < 2; e++) {
+                    uint64_t served = serve(workers, &entries[e], seq);
+
+                    assert_int_equal(served, worker_of_chunk(&entries[e], seq));
+                    seen[e] |= served;
+                }
+            for (unsigned e = 0; e < 2; e++)
+                assert_int_equal(__builtin_popcountll(seen[e]), workers < banks ? workers : banks);
+            close_all(workers);
         }
-    assert_int_equal(seen[0] & (seen[0] - 1), 0);
-    assert_int_equal(seen[1] & (seen[1] - 1), 0);
-    assert_int_equal(__builtin_popcountll(seen[2]), 2);
-    close_all(4);
+}
+
+#define DET_CHILDREN 7u
+#define DET_WINDOW   16u
+#define DET_COUNT    5u
+
+static const struct rig_entry det = {.job = 1,
+                                     .tree = 4,
+                                     .gen = 7,
+                                     .root = 1,
+                                     .children = DET_CHILDREN,
+                                     .window = DET_WINDOW,
+                                     .depth = (DET_CHILDREN + 1) / 2};
+static float det_input[DET_WINDOW][DET_CHILDREN][DET_COUNT];
+
+static void det_draw(struct by_prng *prng)
+{
+    for (unsigned i = 0; i < DET_WINDOW * DET_CHILDREN * DET_COUNT; i++)
+        det_input[i / (DET_CHILDREN * DET_COUNT)][i / DET_COUNT % DET_CHILDREN][i % DET_COUNT] =
+            ldexpf((float)by_prng_below(prng, 1u << 24) - 0x1p23f, (int)by_prng_below(prng, 41) - 43);
+}
+
+/* The sum in the order that docs/arithmetic.md defines: pairs of children, then the pairs. */
+static float det_sum(const float input[DET_CHILDREN][DET_COUNT], unsigned element)
+{
+    float sum = 0;
+
+    for (unsigned c = 0; c < DET_CHILDREN; c += 2) {
+        float pair = input[c][element];
+
+        if (c + 1 < DET_CHILDREN)
+            pair += input[c + 1][element];
+        sum = c == 0 ? pair : sum + pair;
+    }
+    return sum;
+}
+
+/* Gives all engines one child's contributions to a window of chunks; the last child completes them.
+ * Returns the engines that sent results, as bits. */
+static uint64_t det_contribute(unsigned workers, unsigned child, uint32_t first, bool last)
+{
+    uint64_t served = 0;
+
+    for (uint32_t i = 0; i < DET_WINDOW; i++)
+        for (unsigned w = 0; w < workers; w++) {
+            struct rig_packet packet = rig_contrib(&det, child, first + i, det_input[i][child], DET_COUNT);
+            float sums_of_chunk[DET_COUNT];
+
+            packet.header.mode = BY_MODE_DET;
+            rig_send(&node[w], &packet);
+            forget_requests(&node[w]);
+            if (node[w].tx_count == 0)
+                continue;
+            assert_true(last);
+            assert_int_equal(UINT64_C(1) << w, worker_of_chunk(&det, first + i));
+            for (unsigned e = 0; e < DET_COUNT; e++)
+                sums_of_chunk[e] = det_sum(det_input[i], e);
+            assert_int_equal(node[w].tx_count, DET_CHILDREN);
+            assert_memory_equal(node[w].tx[0].payload, sums_of_chunk, sizeof sums_of_chunk);
+            rig_release(&node[w]);
+            served |= UINT64_C(1) << w;
+        }
+    return served;
+}
+
+/* Every chunk of a window waits for its first pair while the values of all other children wait in
+ * places, of which each engine has a list of its own. */
+static void sums_in_mode_det_have_the_same_bits_with_any_number_of_workers(void **state)
+{
+    struct by_prng prng = {20260101};
+
+    (void)state;
+    for (unsigned workers = 1; workers <= 8; workers++) {
+        uint64_t seen = 0;
+
+        if (workers == 1)
+            rig_start(&node[0], &det, 1);
+        else
+            open_all(workers, &det, 1);
+        for (uint32_t first = 0; first < 6 * DET_WINDOW; first += DET_WINDOW) {
+            det_draw(&prng);
+            for (unsigned child = DET_CHILDREN; child-- > 0;)
+                seen |= det_contribute(workers, child, first, child == 0);
+        }
+        assert_int_equal(seen, (UINT64_C(1) << workers) - 1);
+        close_all(workers);
+    }
 }
 
 /* Sends packets of one chunk to all engines, each in a step of its own. Returns the engines that
@@ -472,7 +575,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_chunk_is_served_by_the_worker_that_the_function_names),
         cmocka_unit_test(the_only_engine_of_a_node_has_all_chunks),
-        cmocka_unit_test(entries_that_share_places_or_have_few_slots_stay_on_one_worker),
+        cmocka_unit_test(each_entry_is_spread_over_as_many_workers_as_it_has_banks),
+        cmocka_unit_test(sums_in_mode_det_have_the_same_bits_with_any_number_of_workers),
         cmocka_unit_test(both_trees_of_a_pair_are_served_by_the_worker_of_the_tree_up),
         cmocka_unit_test(an_entry_of_more_than_64_children_is_spread),
         cmocka_unit_test(a_datagram_goes_to_each_worker_that_has_packets_of_it),

@@ -15,16 +15,38 @@ static void all_chunks_of_a_bank_have_one_lane(void **state)
     static const uint32_t starts[] = {0, 1, 12345, UINT32_MAX - 5000};
 
     (void)state;
-    for (uint32_t window = 1; window <= BY_WINDOW_MAX; window *= 2) {
-        uint32_t span = by_lane_span(window);
+    for (uint32_t window = 1; window <= BY_WINDOW_MAX; window *= 2)
+        for (uint32_t shift = 0; shift <= by_lane_shift(window, 1); shift++) {
+            uint32_t span = by_lane_span(window, shift);
 
-        assert_true(span >= 1 && span <= BY_LANES && (span & (span - 1)) == 0);
-        for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
-            for (uint32_t n = 0; n < 2 * BY_WINDOW_MAX; n++) {
-                uint32_t seq = starts[i] + n; /* also across the end of the numbers */
+            assert_true(span >= 1 && span <= BY_LANES && (span & (span - 1)) == 0);
+            for (unsigned i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+                for (uint32_t n = 0; n < 2 * BY_WINDOW_MAX; n++) {
+                    uint32_t seq = starts[i] + n; /* also across the end of the numbers */
 
-                assert_int_equal(by_lane(63, span, seq), by_lane(63, span, seq + 2 * window));
-            }
+                    assert_int_equal(by_lane(63, span, shift, seq),
+                                     by_lane(63, span, shift, seq + 2 * window));
+                }
+        }
+}
+
+/* Each worker gets a lane where there are as many banks; lanes are as long as that allows. */
+static void lanes_of_small_windows_are_short(void **state)
+{
+    static const struct {
+        uint32_t window, workers, shift, span;
+    } cases[] = {
+        {1, 1, 1, 1},    {1, 2, 0, 2},    {1, 32, 0, 2},   {2, 2, 1, 2},     {2, 4, 0, 4},
+        {4, 2, 2, 2},    {4, 3, 1, 4},    {4, 8, 0, 8},    {8, 2, 3, 2},     {8, 4, 2, 4},
+        {64, 16, 3, 16}, {64, 32, 2, 32}, {256, 2, 3, 64}, {256, 32, 3, 64}, {4096, 32, 3, 64},
+    };
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t shift = by_lane_shift(cases[i].window, cases[i].workers);
+
+        assert_int_equal(shift, cases[i].shift);
+        assert_int_equal(by_lane_span(cases[i].window, shift), cases[i].span);
     }
 }
 
@@ -34,17 +56,14 @@ static void the_chunks_of_one_tree_are_spread_over_all_lanes(void **state)
 
     (void)state;
     for (uint32_t seq = 0; seq < BY_LANES * BY_LANE_CHUNKS; seq++) {
-        uint32_t lane = by_lane(17, by_lane_span(256), seq);
+        uint32_t lane = by_lane(17, by_lane_span(256, BY_LANE_SHIFT), BY_LANE_SHIFT, seq);
 
         assert_true(lane < BY_LANES);
-        assert_int_equal(lane, by_lane(17, BY_LANES, seq / BY_LANE_CHUNKS * BY_LANE_CHUNKS));
+        assert_int_equal(lane, by_lane(17, BY_LANES, BY_LANE_SHIFT, seq / BY_LANE_CHUNKS * BY_LANE_CHUNKS));
         count[lane]++;
     }
     for (uint32_t lane = 0; lane < BY_LANES; lane++)
         assert_int_equal(count[lane], BY_LANE_CHUNKS);
-    assert_int_equal(by_lane_span(4), 1); /* too small */
-    assert_int_equal(by_lane_span(8), 2);
-    assert_int_equal(by_lane_span(128), 32);
 }
 
 static void lanes_are_dealt_evenly(void **state)
@@ -81,9 +100,10 @@ static void the_numbers_are_those_of_the_protocol(void **state)
     assert_int_equal(by_lane_first(0), 0);
     assert_int_equal(by_lane_first(1u << 16 | 0), 5);
     assert_int_equal(by_lane_first(1u << 16 | 3), 45);
-    assert_int_equal(by_lane(39, 32, 8 * 31), 6);
-    assert_int_equal(by_lane(39, 32, 8 * 32 + 7), 39);
+    assert_int_equal(by_lane(39, 32, 3, 8 * 31), 6);
+    assert_int_equal(by_lane(39, 32, 3, 8 * 32 + 7), 39);
     assert_int_equal(by_lane_worker(39, 4), 3);
+    assert_int_equal(by_lane(39, 4, 1, 7), 42);
 }
 
 /* A card that looks at the low bits of the source port finds the worker wherever the number of
@@ -100,9 +120,10 @@ static void a_source_port_names_the_lane(void **state)
     assert_int_equal(by_source_port(tree, 8 * 26, BY_UDP_PORT), 0xf340);
     assert_int_equal(by_source_port(tree, 8 * 26, BY_UDP_PORT + 1), 0xf300); /* to a host */
     for (uint32_t window = 8; window <= 256; window *= 2)
-        for (uint32_t workers = 1; workers <= by_lane_span(window); workers *= 2)
+        for (uint32_t workers = 1; workers <= by_lane_span(window, BY_LANE_SHIFT); workers *= 2)
             for (uint32_t seq = 0; seq < 4096; seq += 3) {
-                uint32_t lane = by_lane(by_lane_first(tree), by_lane_span(window), seq);
+                uint32_t shift = by_lane_shift(window, workers);
+                uint32_t lane = by_lane(by_lane_first(tree), by_lane_span(window, shift), shift, seq);
 
                 assert_int_equal(by_lane_worker(by_lane_port(tree, seq) % BY_LANE_PORT, workers),
                                  by_lane_worker(lane, workers));
@@ -113,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_chunks_of_a_bank_have_one_lane),
+        cmocka_unit_test(lanes_of_small_windows_are_short),
         cmocka_unit_test(the_chunks_of_one_tree_are_spread_over_all_lanes),
         cmocka_unit_test(lanes_are_dealt_evenly),
         cmocka_unit_test(trees_begin_in_different_lanes),
